@@ -31,12 +31,13 @@ import (
 	"kube-granular.dev/pkg/expression"
 )
 
-var update = flag.Bool("update", false, "rewrite what the scenarios expect instead of holding the library to it")
+var update = flag.Bool("update", false, "rewrite what the scenarios expect, instead of checking the library against it")
 
-// What the server adds to the models of custom resources is added here too.
+// init lets the models of custom resources complete their permissions from the definitions, as
+// the server does.
 func init() { granular.Install(crd.New(func() bool { return true }, expression.Accepted())) }
 
-// definitions are the models of all built-in kinds.
+// definitions returns the OpenAPI models of all built-in kinds, by name.
 var definitions = sync.OnceValue(func() map[string]*spec.Schema {
 	out := map[string]*spec.Schema{}
 	for name, definition := range openapi.GetOpenAPIDefinitions(func(name string) spec.Ref {
@@ -48,8 +49,8 @@ var definitions = sync.OnceValue(func() map[string]*spec.Schema {
 	return out
 })
 
-// custom are the models of the custom resources of the corpus, made as the
-// server makes them, by kind.
+// custom returns the OpenAPI models of the custom resources in crds/, by kind. The server
+// builds its models in the same way.
 var custom = sync.OnceValues(func() (map[gvkschema.GroupVersionKind]map[string]*spec.Schema, error) {
 	files, err := filepath.Glob("crds/*.yaml")
 	if err != nil {
@@ -83,8 +84,9 @@ var custom = sync.OnceValues(func() (map[gvkschema.GroupVersionKind]map[string]*
 	return out, nil
 })
 
-// treeOf compiles the tree of a kind, and gives nil for one that only the
-// library's own tests know.
+// treeOf compiles the permission tree of a kind: the tree of its fields, with the permission
+// that each needs. It returns nil for a kind that no server serves and that only the library's
+// own tests use.
 func treeOf(t *testing.T, gvk gvkschema.GroupVersionKind) *schema.Tree {
 	t.Helper()
 	resources, err := custom()
@@ -103,8 +105,8 @@ func treeOf(t *testing.T, gvk gvkschema.GroupVersionKind) *schema.Tree {
 	return tree
 }
 
-// typed is the form of an object as the server holds a built-in kind, after
-// defaulting.
+// typed returns a function that decodes an object into the Go type of its built-in kind. It
+// returns nil for a nil object.
 func typed(gvk gvkschema.GroupVersionKind) func(corpus.Object) (any, error) {
 	return func(o corpus.Object) (any, error) {
 		out, err := scheme.Scheme.New(gvk)
@@ -177,8 +179,8 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// everyUsedGrantIsNeeded holds that who is allowed is refused without any one of
-// the grants that were found allowed.
+// everyUsedGrantIsNeeded checks an allowed scenario: if the caller lacks any one of the grants
+// that the server asked for, the request must be refused.
 func everyUsedGrantIsNeeded(t *testing.T, s corpus.Scenario, tree *schema.Tree) {
 	t.Helper()
 	grants := s.Grants

@@ -1,14 +1,14 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package corpus holds the scenarios: what a caller holds, what it asks for, and
-// what must come of it. The format is that of kube-granular.dev/granular/corpus.
+// Package corpus holds scenarios in YAML: which verbs a caller holds, which change it sends,
+// and what the decision must be. Package kube-granular.dev/granular/corpus defines the format.
 //
-// They run three times. The library's own tests run those of the kinds it has
-// models of by hand. The tests here run those of every built-in kind with the
-// models and Go types the server is built from, and of the custom resources in
-// crds/ as the server builds their models. test/integration sends them to a
-// running server.
+// Three suites run the scenarios. The library's own tests run the scenarios of the kinds that
+// they have hand-written models for. The tests of this package run the scenarios of every
+// built-in kind, with the models and Go types of the server, and of the custom resources in
+// crds/, with models that are built as the server builds them. test/integration sends the
+// scenarios to a running server.
 //
-// The invariant: there is one verdict for a scenario, whoever gives it.
+// The invariant: a scenario has just one verdict, the same in all three suites.
 package corpus

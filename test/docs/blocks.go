@@ -9,10 +9,12 @@ import (
 	"strings"
 )
 
-// step is one thing a reader does: write a file, or run a command.
+// step is one step of a document: a file that the reader writes, or a command that the reader
+// runs.
 type step struct {
 	line int
-	// file and content are set for a file, command and want for a command.
+	// A step that writes a file sets file and content. A step that runs a command sets command
+	// and want, the expected output.
 	file, content string
 	command       string
 	want          []string
@@ -20,7 +22,8 @@ type step struct {
 
 var fence = regexp.MustCompile("^```(\\S*)(?: title=(\\S+))?$")
 
-// parse finds the steps of a document.
+// parse returns the steps of a Markdown document: its blocks with a file title, and its console
+// blocks.
 func parse(document string) ([]step, error) {
 	var steps []step
 	lines := strings.Split(document, "\n")
@@ -53,8 +56,8 @@ func parse(document string) ([]step, error) {
 	return steps, nil
 }
 
-// console finds the commands of a block. A command goes on where a line ends with
-// a backslash.
+// console returns the commands of a console block, each with its expected output. A line that
+// ends with a backslash continues the command on the next line.
 func console(block []string, first int) ([]step, error) {
 	var steps []step
 	for i := 0; i < len(block); i++ {
@@ -77,8 +80,8 @@ func console(block []string, first int) ([]step, error) {
 	return steps, nil
 }
 
-// matches compares output with what was wanted, where "..." stands for any number
-// of lines.
+// matches reports whether the printed lines equal the wanted lines. A wanted line "..." matches
+// any number of lines.
 func matches(got, want []string) bool {
 	for len(want) > 0 {
 		if want[0] == "..." {
@@ -97,7 +100,8 @@ func matches(got, want []string) bool {
 	return len(got) == 0
 }
 
-// output splits what a command printed into lines.
+// output splits the output of a command into lines, without trailing spaces and without empty
+// lines at the end.
 func output(text string) []string {
 	text = strings.TrimRight(text, "\n")
 	if text == "" {
@@ -110,7 +114,7 @@ func output(text string) []string {
 	return lines
 }
 
-// fails says whether the wanted output shows an error.
+// fails reports whether the wanted output shows an error, so that the command must fail.
 func fails(want []string) bool {
 	for _, line := range want {
 		if strings.HasPrefix(line, "Error") || strings.HasPrefix(line, "error:") || strings.HasPrefix(line, "The ") && strings.Contains(line, " is invalid:") ||

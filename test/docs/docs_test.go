@@ -13,14 +13,15 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-// started holds the flags of servers that documents besides the tutorials need.
+// started lists the documents to run besides the tutorials and the README, each with the flags
+// of the server that it needs.
 var started = map[string][]string{
 	"authorizers.md":        nil,
 	"selected-authority.md": {"--feature-gates", "SelectedAuthority=true"},
 }
 
-// TestTutorials runs every tutorial, and what the README and other documents show, as a reader
-// would.
+// TestTutorials runs, as a reader would, the commands of every tutorial, of the README and of
+// the documents in started.
 func TestTutorials(t *testing.T) {
 	root, err := cluster.Root()
 	if err != nil {
@@ -43,10 +44,11 @@ func TestTutorials(t *testing.T) {
 	}
 }
 
-// makeUp is the command of a document that starts its cluster with flags of its own.
+// makeUp matches the command with which a document starts its cluster, if the command has
+// flags.
 var makeUp = regexp.MustCompile(`(?m)^make up UP_ARGS="(.*)"$`)
 
-// upArguments returns the flags that a document starts its cluster with.
+// upArguments returns the flags with which a document starts its cluster.
 func upArguments(document string) []string {
 	found := makeUp.FindStringSubmatch(document)
 	if found == nil {
@@ -55,8 +57,8 @@ func upArguments(document string) []string {
 	return strings.Fields(found[1])
 }
 
-// inPlace writes the files of a document that its cluster is started with into dir, and
-// returns the arguments with their paths there.
+// inPlace returns the server flags of a document. Where a flag names a file of the document,
+// inPlace writes that file into dir and replaces its name by the path there.
 func inPlace(t *testing.T, dir string, steps []step, arguments []string) []string {
 	t.Helper()
 	var out []string

@@ -16,7 +16,8 @@ import (
 	"kube-granular.dev/granular/permission"
 )
 
-// documentedExpressions are the blocks of authorizers.md in CEL, by name.
+// documentedExpressions returns the CEL expressions that authorizers.md shows, by file name
+// without .cel.
 func documentedExpressions(t *testing.T) map[string]string {
 	t.Helper()
 	steps, err := parse(read(t, "docs", "authorizers.md"))
@@ -32,11 +33,13 @@ func documentedExpressions(t *testing.T) map[string]string {
 	return out
 }
 
-// TestExpressions holds that the documented expressions read verbs as the library does.
+// TestExpressions checks that the CEL expressions in authorizers.md parse granular verbs as the
+// library does.
 func TestExpressions(t *testing.T) {
 	expressions := documentedExpressions(t)
 	compiler := authorizationcel.NewDefaultCompiler()
-	// is reports whether an expression has a value for a question with a verb.
+	// is reports whether an expression evaluates to a value in an access review with the given
+	// verb.
 	is := func(name, verb string, value any) bool {
 		t.Helper()
 		expression := expressions[name]

@@ -19,13 +19,13 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-// longestVerb is the length of the longest verb: the general one, a colon, a permission with
-// its domain, and a parameter in parentheses.
+// longestVerb is the length of the longest verb that is possible: "granular", a colon, a
+// domain, a permission name, and a parameter in parentheses.
 const longestVerb = len(permission.General) + 1 +
 	permission.MaxDomainLength + 1 + permission.MaxNameLength +
 	1 + permission.MaxParameterLength + 1
 
-// TestNumbers holds that the bounds that are documented are those of the code.
+// TestNumbers checks that the limits in the documentation are the limits in the code.
 func TestNumbers(t *testing.T) {
 	for _, fact := range []struct {
 		document, says string
@@ -50,13 +50,14 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// TestMessages holds that the messages and metrics that operations.md explains are there.
+// TestMessages checks that the messages and metrics that operations.md explains exist in the
+// code.
 func TestMessages(t *testing.T) {
 	operations := read(t, "docs", "operations.md")
 	code := source(t)
 	for _, section := range []struct {
 		name string
-		// what finds the literal parts of a line of the section's table.
+		// what returns the literal parts that a line of the section's table consists of.
 		what func(string) []string
 	}{
 		{"At 3 a.m.", messages},
@@ -86,14 +87,14 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// placeholders of a message stand for what the server fills in.
+// placeholders matches the parts of a documented message that the server fills in.
 var placeholders = regexp.MustCompile(`"…"|…|\.x|"granular"|\d+`)
 
-// messages returns the parts of a message that are the same each time.
+// messages returns the parts of a documented message that are the same in each occurrence.
 func messages(text string) []string {
 	var out []string
 	for _, part := range placeholders.Split(text, -1) {
-		// The shortest parts are in any text.
+		// Very short parts occur in any text, so they prove nothing.
 		if part = strings.Trim(part, " :"); len(part) > 8 {
 			out = append(out, part)
 		}
@@ -106,7 +107,8 @@ func metric(text string) []string {
 	return []string{`Name: "` + name + `"`}
 }
 
-// source is the code of the Gate, its library, and its patches.
+// source returns the text of the Go files and patches below pkg, staging and patches, without
+// tests.
 func source(t *testing.T) string {
 	t.Helper()
 	root, err := cluster.Root()
@@ -143,7 +145,7 @@ func read(t *testing.T, path ...string) string {
 	return string(data)
 }
 
-// thousands prints a number as prose does.
+// thousands formats a number with commas, as in 1,024.
 func thousands(n int) string {
 	if n < 1000 {
 		return fmt.Sprint(n)
@@ -151,7 +153,8 @@ func thousands(n int) string {
 	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
 }
 
-// TestNamedTestsExist holds that the tests that stand for an answer are there.
+// TestNamedTestsExist checks that the tests and scripts that docs/production-readiness.md and
+// docs/comparison.md name exist.
 func TestNamedTestsExist(t *testing.T) {
 	there := map[string]bool{}
 	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(`)

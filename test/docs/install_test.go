@@ -14,9 +14,10 @@ import (
 	"time"
 )
 
-// TestInstall follows docs/install.md on a node of kind, as its administrator: the image into the
-// node's store, the gate by a patch of kubeadm, and a unit of systemd. Before it the gate is off
-// in what kubeadm knows of the cluster, and it is again as it was when the test ends.
+// TestInstall runs the commands of docs/install.md as an administrator on a kind node. They
+// load the image, turn the gate on through kubeadm, and run the server as a systemd unit. The
+// test first turns the gate off in the configuration of kubeadm. At the end it restores the
+// former setting.
 func TestInstall(t *testing.T) {
 	bits := os.Getenv("KUBE_GRANULAR_KIND")
 	if bits == "" {
@@ -35,8 +36,9 @@ func TestInstall(t *testing.T) {
 	n.put("kube-apiserver-linux-amd64.tar", filepath.Join(bits, "kube-apiserver.tar"))
 
 	const kubectl = "kubectl --kubeconfig /etc/kubernetes/admin.conf -n kube-system "
-	// server writes the manifest of the server anew, with the gate as kubeadm then knows it. The
-	// server may be about to restart because of what was done before.
+	// server sets the gate in the configuration of kubeadm, writes the static pod manifest of
+	// kube-apiserver again, and waits for the new server. It retries, because the steps before
+	// may still restart the server.
 	server := func(gate string) {
 		n.must(`set -o pipefail; again() { for i in $(seq 120); do "$@" && return; sleep 0.5; done; exit 1; }
 			tell() { ` + kubectl + `get cm kubeadm-config -o yaml | sed 's/GranularAuthorization=[a-z]*/GranularAuthorization=` + gate + `/' | ` + kubectl + `replace -f -; }
@@ -64,14 +66,14 @@ func TestInstall(t *testing.T) {
 			t.Errorf("line %d: %s\ngot:\n%s\nwant:\n%s", s.line, s.command, got, strings.Join(s.want, "\n"))
 		}
 	}
-	// The last command of the kubeadm section went back.
+	// The last command of the kubeadm section turns the gate off again.
 	n.gate("0")
 }
 
-// work is the folder of the node that the commands run in.
+// work is the folder on the node in which the commands run.
 const work = "/opt/install"
 
-// node is a container with a control plane.
+// node is a kind node with a control plane, addressed through docker.
 type node struct {
 	t    *testing.T
 	name string
@@ -86,7 +88,7 @@ func (n node) docker(in []byte, args ...string) (string, error) {
 	return string(out), err
 }
 
-// run runs a command by bash on the node.
+// run runs a command with bash on the node.
 func (n node) run(command string) (string, error) {
 	return n.docker(nil, "exec", "--workdir", work, n.name, "bash", "-c", command)
 }
@@ -116,7 +118,8 @@ func (n node) write(name, content string) {
 	}
 }
 
-// gate waits until the server that answers has the gate on, 1, or off, 0.
+// gate waits until the metrics of the running server show that the gate is on ("1") or off
+// ("0").
 func (n node) gate(want string) {
 	n.t.Helper()
 	n.must(`for i in $(seq 240); do kubectl --kubeconfig /etc/kubernetes/admin.conf get --raw /metrics 2>/dev/null | ` +

@@ -26,13 +26,14 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// passing are resources whose objects the server writes by itself all the time.
+// passing lists the resources whose objects the server writes all the time by itself.
 var passing = []string{"events", "leases"}
 
-// state is what there is in a cluster and in a working directory: names and content.
+// state maps the name of each object in a cluster and of each file in a working directory to
+// its content.
 type state map[string]string
 
-// look returns the state. It fails while the server changes what it serves.
+// look returns the current state. It fails while the set of served resources changes.
 func look(ctx context.Context, c *cluster.Cluster, dir string) (state, error) {
 	s := state{}
 	if err := s.addFiles(dir); err != nil {
@@ -43,7 +44,8 @@ func look(ctx context.Context, c *cluster.Cluster, dir string) (state, error) {
 
 func (s state) addFiles(dir string) error {
 	return fs.WalkDir(os.DirFS(dir), ".", func(path string, entry fs.DirEntry, err error) error {
-		// .kube-granular is the cluster's own, a link, and so not entered.
+		// .kube-granular is a symbolic link to the cluster's own directory, so WalkDir does not
+		// enter it.
 		if err != nil || !entry.Type().IsRegular() {
 			return err
 		}
@@ -95,7 +97,7 @@ func (s state) addObjects(ctx context.Context, c *cluster.Cluster) error {
 	return nil
 }
 
-// addObject adds an object without what each write changes.
+// addObject adds an object, without the metadata that every write changes.
 func (s state) addObject(resource string, object unstructured.Unstructured) error {
 	name := strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/")
 	object.SetManagedFields(nil)
@@ -106,8 +108,8 @@ func (s state) addObject(resource string, object unstructured.Unstructured) erro
 	return err
 }
 
-// nothingLeft waits until the state is what it was and no command of the reader runs: the server
-// and the controller of tenants take a moment to follow a deletion.
+// nothingLeft waits until the state equals before and no command of the reader runs. The server
+// and the controller of tenants need a moment to react to a deletion.
 func nothingLeft(t *testing.T, c *cluster.Cluster, r *reader, before state) {
 	t.Helper()
 	var difference string

@@ -23,12 +23,14 @@ var (
 )
 
 const (
-	// chain is the tutorial that asks its reader not to do others before it is cleaned up.
+	// chain is the tutorial that asks its reader to start no other tutorial before its cleanup.
 	chain = "authorizer-chain.md"
-	// tenancy lets all users read, which other tutorials show as refused. Tutorials with that flag
-	// have a server of their own.
+	// tenancy is the flag that runs the controller of tenants. It lets all users read objects
+	// that other tutorials show as refused. So the tutorials with this flag get a server of
+	// their own.
 	tenancy = "--tenancy"
-	// tenancyReady waits for what the controller of tenants makes after it is ready.
+	// tenancyReady waits for the ClusterRoles that the controller of tenants creates shortly
+	// after it is ready.
 	tenancyReady = "until kubectl get clusterrole lnamespace-sudo lnamespace-sudo-quotas lnamespace-sudo-namespace >/dev/null 2>&1; do sleep 0.1; done"
 )
 
@@ -36,12 +38,13 @@ const (
 type tutorial struct {
 	name  string
 	steps []step
-	// flags are those of its server.
+	// flags are the flags of the server that the tutorial needs.
 	flags []string
 }
 
-// TestTutorialsInAnyOrder holds that tutorials run on one server in any order, whatever others
-// and earlier runs left behind, and that each leaves the cluster and the directory as they were.
+// TestTutorialsInAnyOrder checks that the tutorials work on one server in any order, even after
+// a tutorial was broken off halfway. Each finished tutorial must leave the cluster and the
+// directory as they were.
 func TestTutorialsInAnyOrder(t *testing.T) {
 	all := tutorials(t)
 	if *seed == 0 {
@@ -55,7 +58,8 @@ func TestTutorialsInAnyOrder(t *testing.T) {
 	})
 }
 
-// inAnyOrder does tutorials on one server.
+// inAnyOrder runs tutorials on one server: forward, in reverse, broken off, and in random
+// orders.
 func inAnyOrder(t *testing.T, all []tutorial) {
 	o := start(t, all)
 	var twice []tutorial
@@ -77,7 +81,7 @@ func inAnyOrder(t *testing.T, all []tutorial) {
 	}
 }
 
-// orders does tutorials in several orders, all of them on one server.
+// orders runs tutorials in several orders, all on one server.
 type orders struct {
 	*reader
 	cluster *cluster.Cluster
@@ -114,10 +118,10 @@ func start(t *testing.T, all []tutorial) *orders {
 	return o
 }
 
-// inOrder does tutorials one after the other. Each leaves everything as it was.
+// inOrder runs tutorials one after the other. Each must leave everything as it was.
 func (o *orders) inOrder(t *testing.T, name string, order []tutorial) {
 	if t.Failed() {
-		return // What there is, is no longer what there was.
+		return // An earlier failure left the state changed.
 	}
 	t.Run(name, func(t *testing.T) {
 		t.Logf("-seed=%d: %s", *seed, names(order))
@@ -128,15 +132,16 @@ func (o *orders) inOrder(t *testing.T, name string, order []tutorial) {
 	})
 }
 
-// brokenOff breaks all tutorials off somewhere, one after the other. It then does each from its
-// top, among what they left.
+// brokenOff breaks each tutorial off after a random step, one after the other. Then it runs
+// each from the start, beside the objects that all of them left.
 func (o *orders) brokenOff(t *testing.T, name string, all []tutorial) {
 	if t.Failed() {
 		return
 	}
 	t.Run(name, func(t *testing.T) {
 		order := o.shuffled(all)
-		// It goes last, and is the first that is done anew.
+		// The chain tutorial is the last to be broken off and the first to run again, as its
+		// text asks.
 		if at := slices.IndexFunc(order, func(one tutorial) bool { return one.name == chain }); at >= 0 {
 			order[at], order[len(order)-1] = order[len(order)-1], order[at]
 		}
@@ -153,7 +158,7 @@ func (o *orders) brokenOff(t *testing.T, name string, all []tutorial) {
 	})
 }
 
-// steps does the first n steps of a tutorial.
+// steps runs the first n steps of a tutorial.
 func (o *orders) steps(t *testing.T, of tutorial, n int) {
 	t.Helper()
 	for _, s := range of.steps[:n] {
@@ -169,7 +174,7 @@ func (o *orders) shuffled(all []tutorial) []tutorial {
 	return order
 }
 
-// tutorials returns all tutorials, by name.
+// tutorials returns all tutorials, sorted by file name.
 func tutorials(t *testing.T) []tutorial {
 	t.Helper()
 	root, err := cluster.Root()
@@ -195,8 +200,8 @@ func tutorials(t *testing.T) []tutorial {
 	return all
 }
 
-// together returns the flags of one server for all tutorials: the feature gates of each, and every
-// other flag.
+// together returns the flags of one server that serves all the tutorials: the union of their
+// feature gates, and all their other flags.
 func together(all []tutorial) []string {
 	var gates, rest []string
 	for _, one := range all {

@@ -17,16 +17,16 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-// reader does what documents say, in one working directory and against one cluster.
+// reader runs the steps of documents in one working directory and against one cluster.
 type reader struct {
 	dir string
 	env []string
-	// groups are the process groups of all commands.
+	// groups are the process groups of all commands that ran.
 	groups []int
 }
 
 // newReader returns a reader whose working directory holds .kube-granular, as after `make up`.
-// What its commands leave running ends with the test.
+// When the test ends, processes that the commands left running are stopped.
 func newReader(t *testing.T, c *cluster.Cluster, dir string) *reader {
 	t.Helper()
 	bin, err := cluster.Bin()
@@ -36,7 +36,7 @@ func newReader(t *testing.T, c *cluster.Cluster, dir string) *reader {
 	if err := os.Symlink(c.Dir, filepath.Join(dir, ".kube-granular")); err != nil {
 		t.Fatal(err)
 	}
-	// With another home go would compile its library anew.
+	// HOME changes below. Without the old GOCACHE, go would compile the standard library again.
 	cache, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -54,15 +54,15 @@ func newReader(t *testing.T, c *cluster.Cluster, dir string) *reader {
 	return r
 }
 
-// do writes the file of a step, or runs its command. It returns an error if the command does not
-// do what the document says.
+// do writes the file of a step, or runs its command. It returns an error if the command does
+// not behave as the document says.
 func (r *reader) do(s step) error {
 	if s.file != "" {
 		return os.WriteFile(filepath.Join(r.dir, s.file), []byte(s.content), 0o600)
 	}
 	cmd := exec.Command("bash", "-c", s.command)
 	cmd.Dir, cmd.Env = r.dir, r.env
-	// What a command leaves running is found by its group.
+	// The process group is how running finds the processes that a command leaves behind.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	printed, err := cmd.CombinedOutput()
 	if cmd.Process != nil {
@@ -78,16 +78,18 @@ func (r *reader) do(s step) error {
 	return nil
 }
 
-// running returns the names of the processes that commands left running.
+// running returns the names of the processes that the commands of the document have left
+// running.
 func (r *reader) running() []string {
 	var names []string
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, path := range stats {
 		text, err := os.ReadFile(path)
 		if err != nil {
-			continue // It has ended.
+			continue // the process has ended
 		}
-		// PID (NAME) STATE PARENT GROUP ..., where the name may hold anything.
+		// The file has the form PID (NAME) STATE PARENT GROUP ..., and NAME may contain any
+		// characters.
 		begin, end := strings.IndexByte(string(text), '('), strings.LastIndexByte(string(text), ')')
 		fields := strings.Fields(string(text[end+1:]))
 		if group, err := strconv.Atoi(fields[2]); err == nil && fields[0] != "Z" && slices.Contains(r.groups, group) {

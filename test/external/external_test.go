@@ -1,7 +1,8 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package external holds what a module outside this repository can import, and what it can't.
+// Package external tests what a module outside this repository can import of the project, and
+// what it can't.
 package external
 
 import (
@@ -12,8 +13,8 @@ import (
 	"testing"
 )
 
-// program is what somebody else's module may be: it names a verb by the library and a kind of our
-// API.
+// program is a program of such a module. It uses the library to write a verb, and prints the
+// group and version of our API.
 const program = `package main
 
 import (
@@ -29,8 +30,8 @@ func main() {
 }
 `
 
-// TestLibraryAndAPI builds and runs a module that imports the library and the API types, without
-// the patched tree and without a workspace, as CONTRIBUTING.md says it is done.
+// TestLibraryAndAPI checks that a module can import the library and the API types without the
+// patched tree and without a Go workspace, as CONTRIBUTING.md describes.
 func TestLibraryAndAPI(t *testing.T) {
 	dir := module(t, program, "kube-granular.dev/granular=staging/src/kube-granular.dev/granular", "kube-granular.dev/api=api")
 	if out, err := run(t, dir, "mod", "tidy"); err != nil {
@@ -42,8 +43,9 @@ func TestLibraryAndAPI(t *testing.T) {
 	}
 }
 
-// TestServerPackages holds that what stands behind the seam can't be imported that way: the seam is
-// in the patched tree alone. If it can one day, CONTRIBUTING.md is wrong.
+// TestServerPackages checks that a module can't import our server packages. They need the seam,
+// the package through which the patched server calls our code, and that package exists only in
+// the patched tree. If this test fails, correct CONTRIBUTING.md.
 func TestServerPackages(t *testing.T) {
 	dir := module(t, "package main\n\nimport _ \"kube-granular.dev/pkg/gate\"\n\nfunc main() {}\n",
 		"kube-granular.dev/granular=staging/src/kube-granular.dev/granular", "kube-granular.dev/api=api", "kube-granular.dev=.")
@@ -53,8 +55,8 @@ func TestServerPackages(t *testing.T) {
 	}
 }
 
-// module makes a module of one program, which finds ours where the replacements say, and returns
-// its folder.
+// module creates a module with one program and returns its folder. Each replacement has the
+// form MODULE=FOLDER, with a folder of this repository.
 func module(t *testing.T, text string, replacements ...string) string {
 	t.Helper()
 	root, err := filepath.Abs("../..")

@@ -19,10 +19,11 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// TestReviews holds that access reviews of writes, which go by the index of bindings,
-// say the same of callers of one group, of very many, and of one that is named again and
-// again: their author picks the groups, and need be no more than the administrator of a
-// namespace. What they may cost is for TestListedOnce and TestNotLookedFor to hold.
+// TestReviews checks access reviews of writes, which the server answers from its index of
+// bindings. The verdict must be right for a user with one group, with very many groups, and
+// with one group that is named very often. The author of a review chooses the groups, and may
+// be the administrator of just one namespace. TestListedOnce and TestNotLookedFor check the
+// cost.
 //
 // Attack: an access review of a caller whose one group is named 50,000 times, or of 5,000
 // groups, in a namespace of many bindings
@@ -47,7 +48,7 @@ func TestReviews(t *testing.T) {
 		return rbacv1.Subject{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: name}
 	}
 	for i := range 100 {
-		// One in a hundred has more subjects than are indexed.
+		// One binding, number 50, has more subjects than the index stores for a binding.
 		subjects := []rbacv1.Subject{group("g"), group("h")}
 		for j := range 100 {
 			if i == 50 {

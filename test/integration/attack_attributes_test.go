@@ -9,7 +9,8 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// TestAttributeAttacks tries ways around protected labels and annotations.
+// TestAttributeAttacks runs the scripts that try to get around protected labels and
+// annotations.
 func TestAttributeAttacks(t *testing.T) {
 	c := harness.Start(t, "--feature-gates", "ProtectedAttributes=true")
 	harness.RunScripts(t, c, "attributes_*.txtar")

@@ -17,8 +17,9 @@ import (
 
 const lock = "granular:conversion.example.com/lock"
 
-// safeVersion is one version of a kind whose lock is excluded. Both versions have a field
-// of that permission, as they must: v1 calls it lock, v2 bolt.
+// safeVersion returns one version of a custom kind with a field that needs an excluded
+// permission (one that `update` does not include). The field is named lock in v1 and bolt in
+// v2; both versions must declare it.
 func safeVersion(name, lock string, storage bool) map[string]any {
 	excluded := map[string]any{"type": "integer", "x-kubernetes-permission-verb": "conversion.example.com/lock",
 		"x-kubernetes-permission-excluded": true}
@@ -38,8 +39,8 @@ func safeVersion(name, lock string, storage bool) map[string]any {
 	}
 }
 
-// installSafes serves such a kind, stored as v1, with a conversion of its author's. What it
-// returns makes one and returns its path.
+// installSafes installs a kind made of two safeVersions, stored as v1, with a conversion
+// webhook that calls move. It returns a function that creates an object and returns its path.
 func installSafes(t *testing.T, s *harness.Server, plural string, move func(object map[string]any, to string)) func(*testing.T) string {
 	t.Helper()
 	server := harness.ServeWebhook(t, harness.ConversionWebhook(move))
@@ -68,8 +69,8 @@ func installSafes(t *testing.T, s *harness.Server, plural string, move func(obje
 	}
 }
 
-// exchange moves what v1 holds at one place to where v2 holds it, and back. In metadata a
-// number is text.
+// exchange moves a value between its path in v1 and its path in v2. In metadata, numbers are
+// stored as text.
 func exchange(object map[string]any, to string, v1, v2 []string) {
 	from, into := v1, v2
 	if to == "v1" {
@@ -85,12 +86,12 @@ func exchange(object map[string]any, to string, v1, v2 []string) {
 	harness.SetAt(object, value, into...)
 }
 
-// between is a conversion that exchanges two places.
+// between returns a conversion that moves a value between a path of v1 and a path of v2.
 func between(v1, v2 []string) func(map[string]any, string) {
 	return func(object map[string]any, to string) { exchange(object, to, v1, v2) }
 }
 
-// swapped is a conversion that takes the lock of one version for the size of the other.
+// swapped is a conversion that exchanges the values of the lock and of spec.size.
 func swapped(object map[string]any, to string) {
 	is, other := "lock", "bolt"
 	if to == "v1" {
@@ -112,20 +113,21 @@ var (
 	label  = []string{"metadata", "labels", "conversion.example.com/lock"}
 )
 
-// conversionAttack writes a value at a place of some version.
+// conversionAttack writes a value at a path of an object in some version.
 type conversionAttack struct {
 	name string
-	// move converts an object to a version.
+	// move is the conversion webhook: it converts an object to the named version.
 	move                 func(object map[string]any, to string)
 	version, subresource string
 	place                []string
 	value                any
-	// says is in the refusal.
+	// says is a part of the expected refusal.
 	says string
 }
 
-// TestAttackConversion tries to change the excluded field of a stored object by writing, in
-// some version, what a conversion webhook puts in its place.
+// TestAttackConversion tries to change the excluded field of a stored object without its
+// permission. It writes another field in another version, and a conversion webhook moves that
+// value to the excluded field.
 //
 // Attack: an excluded field through a version in which a conversion webhook stores it in an annotation, a label,
 // an included field, a map, the status, or the place of another field
@@ -167,8 +169,8 @@ func TestAttackConversion(t *testing.T) {
 	}
 }
 
-// attackConversion sends it in one way by somebody without the first of the grants, and by
-// somebody with all of them.
+// attackConversion sends the attack in one way, such as PUT or apply. First a caller without
+// the first grant sends it and must be refused. Then a caller with all grants must succeed.
 func attackConversion(t *testing.T, s *harness.Server, safe func(*testing.T) string, tc conversionAttack, way string, grants []string) {
 	t.Helper()
 	stored := safe(t)
@@ -202,7 +204,8 @@ func attackConversion(t *testing.T, s *harness.Server, safe func(*testing.T) str
 	})
 }
 
-// replacing is a JSON patch that sets one place, whatever of the way there is missing.
+// replacing returns a JSON patch that sets the value at a path, and creates missing parent
+// objects.
 func replacing(now map[string]any, place []string, value any) []any {
 	for i := range place[:len(place)-1] {
 		if harness.ValueAt(now, place[:i+1]...) == nil {
@@ -219,9 +222,9 @@ func replacing(now map[string]any, place []string, value any) []any {
 	return []any{map[string]any{"op": "add", "path": pointer, "value": value}}
 }
 
-// TestConversionIsNotTheCallers holds that in the other version, too, only what the caller
-// changed is the caller's: a webhook that sets what is excluded disturbs nobody, and who
-// changes it along with the webhook is refused.
+// TestConversionIsNotTheCallers checks that the caller answers only for its own change, also in
+// the version that it did not write. If only a mutating webhook sets the excluded field, the
+// request is allowed. If the caller changes that field as well, the request is refused.
 func TestConversionIsNotTheCallers(t *testing.T) {
 	s := onStage(t)
 	st := harness.NewMutatingWebhook(t, s, "locksmith-")
@@ -251,8 +254,8 @@ func TestConversionIsNotTheCallers(t *testing.T) {
 	}
 }
 
-// TestConversionFails holds that a conversion which fails when the request is judged stores
-// nothing, and that who may not get the object reads nothing of what the webhook says.
+// TestConversionFails checks that nothing is stored if the conversion fails while the server
+// judges the request. A granular caller without get sees nothing of the webhook's answer.
 //
 // Attack: a conversion that fails while a write is judged
 // Answer: 500, nothing stored or quoted
@@ -260,7 +263,7 @@ func TestConversionFails(t *testing.T) {
 	s := onStage(t)
 	safe := installSafes(t, s, "failing", func(object map[string]any, to string) {
 		if harness.ValueAt(object, "spec", "note") == "fail" {
-			harness.SetAt(object, "hunter2", "kind") // the server refuses another kind and quotes it
+			harness.SetAt(object, "hunter2", "kind") // the server refuses the changed kind and quotes it
 		}
 		exchange(object, to, v1Lock, marked)
 	})
@@ -282,9 +285,10 @@ func TestConversionFails(t *testing.T) {
 	}
 }
 
-// TestConversionLimits pins what is not held, and docs/threat-model.md says so: what a
-// conversion drops is in no object that could be compared, and where an annotation stands for
-// a field that is included its permission is that of the version written.
+// TestConversionLimits documents two limits, which docs/threat-model.md describes too. If a
+// conversion drops a field, no object holds the old value to compare with. If a conversion
+// keeps an included field in an annotation, the caller needs the permission for the annotation
+// that it writes, and not the one for the field.
 //
 // Attack: a conversion that drops the excluded field; an annotation for an included field
 // Answer: 200; inherent
@@ -315,8 +319,8 @@ func TestConversionLimits(t *testing.T) {
 	})
 }
 
-// TestAttackConversionScale tries the same through the scale of a version, whose replicas
-// are the excluded field of another.
+// TestAttackConversionScale tries to change an excluded field of one version through the scale
+// of another version, in which a conversion shows this field as the replicas.
 //
 // Attack: an excluded field through the scale of a version, if a conversion makes the replicas from this field
 // Answer: 403
@@ -345,7 +349,8 @@ func TestAttackConversionScale(t *testing.T) {
 			})
 		}
 	}
-	// The size of the version that is stored is no lock, so it is scaled as ever.
+	// In the stored version, v1, the size is an ordinary field. So a caller with patch may
+	// scale it as always.
 	stored := safe(t)
 	s.Callers.AddCaller("scaler-of-v1", "patch")
 	if a := s.Send(t, "scaler-of-v1", http.MethodPatch, stored+"/scale", harness.ContentTypes["merge"], `{"spec":{"replicas":7}}`); a.Code != http.StatusOK {

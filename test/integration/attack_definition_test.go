@@ -17,17 +17,18 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// dial is a definition of one field or more, served in one version or more.
+// dial describes a CustomResourceDefinition with integer fields and the versions v1 and v2.
 type dial struct {
-	// included and excluded are fields of the spec.
+	// included and excluded are names of fields of the spec. The excluded ones need a
+	// permission that `update` does not include.
 	included, excluded []string
-	// scaled is the field that the scale shows, if any.
+	// scaled is the field of the spec that the scale shows as replicas, or empty.
 	scaled string
-	// unserved says that v2 is not served.
+	// unserved is true if v2 is not served.
 	unserved bool
 }
 
-// manifest is the definition of a kind that looks like that in v1, which is stored, and v2.
+// manifest returns the definition. Both versions have the same schema, and v1 is stored.
 func (d dial) manifest(plural string) map[string]any {
 	fields := map[string]any{}
 	for _, name := range d.included {
@@ -66,10 +67,10 @@ func (d dial) manifest(plural string) map[string]any {
 	}
 }
 
-// TestAttackDefinition changes a definition while a request is under way: its body is held
-// back, or a webhook holds it after the caller's change was observed. The endpoint that the
-// request began with judges it by the schema it decodes it with, to the end; a request that
-// begins later is judged by the new one.
+// TestAttackDefinition changes a definition while a request is under way: either the caller
+// holds the body back, or a mutating webhook delays the request after the server observed the
+// caller's change. The server must judge the request by the schema with which it decodes the
+// request. A request that begins later is judged by the new schema.
 //
 // Attack: a definition that excludes, adds or moves a field, a version or the scale's path, while the caller
 // delays the body or a webhook waits
@@ -142,7 +143,7 @@ func TestAttackDefinition(t *testing.T) {
 				if tc.notThere != "" && harness.ValueAt(now.Object(t), "spec", tc.notThere) != nil {
 					t.Errorf("%s is stored: %s", tc.notThere, now)
 				}
-				// The twin: under the new definition the permission is what is missing.
+				// The twin request: under the new definition, only the permission was missing.
 				if tc.after == http.StatusForbidden {
 					s.Twins(t, stored, needs, []string{"granular:definitions.example.com/trigger", "patch", "get"}, func(user string) harness.Answer {
 						return s.Send(t, user, http.MethodPatch, path, harness.ContentTypes["merge"], strings.NewReplacer(":2", ":5", ":4", ":6").Replace(tc.body))
@@ -153,9 +154,9 @@ func TestAttackDefinition(t *testing.T) {
 	}
 }
 
-// TestDefinitionLimits pins what docs/threat-model.md says: an endpoint that does not know a
-// field yet drops it from what it writes, so who holds a request back while the field is
-// defined, and set by who may, takes the value away.
+// TestDefinitionLimits documents a limit that docs/threat-model.md describes. A request that
+// began before a field was defined drops the field from the object. So a caller that delays its
+// body until others have set the new field removes their value.
 //
 // Attack: a value that is set under a newer definition than the one the request began with
 // Answer: 200, dropped; inherent
@@ -175,7 +176,7 @@ func TestDefinitionLimits(t *testing.T) {
 	}
 }
 
-// makeDial defines a kind and returns the path of an object of it.
+// makeDial installs the definition and returns the path of an object of its kind.
 func makeDial(t *testing.T, s *harness.Server, plural string, as dial) string {
 	t.Helper()
 	manifest, err := json.Marshal(as.manifest(plural))
@@ -187,14 +188,15 @@ func makeDial(t *testing.T, s *harness.Server, plural string, as dial) string {
 		fmt.Sprintf(`{apiVersion: definitions.example.com/v1, kind: %s, metadata: {name: d}, spec: {"n": 1}}`, strings.ToUpper(plural[:1])+plural[1:]))
 }
 
-// redefine changes a definition.
+// redefine replaces the versions of the definition.
 func redefine(t *testing.T, s *harness.Server, plural string, as dial) {
 	t.Helper()
 	s.MustSend(t, http.MethodPatch, harness.Definitions+"/"+plural+".definitions.example.com", harness.ContentTypes["merge"],
 		map[string]any{"spec": map[string]any{"versions": as.manifest(plural)["spec"].(map[string]any)["versions"]}})
 }
 
-// hold sends a merge patch that is held back until release is called, which returns the answer.
+// hold sends a merge patch and holds it back until release is called. release returns the
+// answer.
 func hold(t *testing.T, s *harness.Server, webhook *harness.MutatingWebhook, by, user, path, body string) (release func() string) {
 	t.Helper()
 	if by == "body" {

@@ -20,10 +20,10 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// TestAttackImpersonation tries to get more by constrained impersonation than both hold: who
-// impersonates, and who is impersonated. Whoever impersonates is asked for the verb of the
-// request, "impersonate-on:…:patch", and never for granular; permissions are asked of who is
-// impersonated, and never of who impersonates.
+// TestAttackImpersonation tries to gain rights by constrained impersonation that neither the
+// impersonator nor the impersonated user has. The server asks whether the impersonator holds
+// the verb of the request, such as "impersonate-on:user-info:patch", and never asks for
+// granular verbs. It asks only the impersonated user for permissions.
 //
 // Attack: `impersonate-on:…` for another verb, for `granular` and for permissions; the caller's own permissions
 // under impersonation
@@ -63,7 +63,8 @@ func TestAttackImpersonation(t *testing.T) {
 		name  string
 		rules []rbacv1.PolicyRule
 		user  string
-		// way is merge, json, which is a PUT, or apply; object is written.
+		// way is merge, json (a PUT) or apply. object is the name of the ConfigMap that is
+		// written.
 		way, object string
 		label       string
 		status      int
@@ -101,7 +102,7 @@ func TestAttackImpersonation(t *testing.T) {
 		{"creating by apply where the user may not",
 			[]rbacv1.PolicyRule{as("users", "user-info"), configmaps(info+"patch", info+"create")}, "wearer",
 			"apply", "new", "own.example.com/x", 403, `needs the verb \"granular:metadata\"`},
-		// As upstream: the create that an apply implies is asked of the user alone.
+		// As in upstream, an apply that creates needs create for the impersonated user only.
 		{"creating by apply where the user may",
 			[]rbacv1.PolicyRule{as("users", "user-info"), configmaps(info + "patch")}, "wearer-of-all", "apply",
 			"new", "own.example.com/x", 201, ""},
@@ -169,7 +170,7 @@ func TestAttackImpersonation(t *testing.T) {
 	}
 }
 
-// accountClient is a service account that impersonates a user.
+// accountClient returns a client of a service account that impersonates a user.
 func accountClient(ctx context.Context, t *testing.T, namespace, name, user string) *harness.Client {
 	t.Helper()
 	admin := harness.Administrator(t, on)

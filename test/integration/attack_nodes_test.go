@@ -17,18 +17,20 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// everyPermission are the general ones that a node might be granted, by mistake or on purpose.
+// everyPermission lists the general granular verbs that somebody might grant to a node.
 var everyPermission = []string{"granular", "granular:metadata", "granular:specification", "granular:status",
 	"granular:data"}
 
-// abacLines lets one user write what a line with a resource says, and one use all verbs.
+// abacLines are ABAC policies: all verbs on everything, all verbs on one resource, reading
+// everything, and a policy for a group that nobody belongs to.
 const abacLines = `{"apiVersion":"abac.authorization.kubernetes.io/v1beta1","kind":"Policy","spec":{"user":"abac-all","namespace":"*","resource":"*","apiGroup":"*"}}
 {"apiVersion":"abac.authorization.kubernetes.io/v1beta1","kind":"Policy","spec":{"user":"abac-one","namespace":"default","resource":"vaults","apiGroup":"abac.example.com"}}
 {"apiVersion":"abac.authorization.kubernetes.io/v1beta1","kind":"Policy","spec":{"user":"abac-read","namespace":"*","resource":"*","apiGroup":"*","readonly":true}}
 {"apiVersion":"abac.authorization.kubernetes.io/v1beta1","kind":"Policy","spec":{"group":"abac-nobody","namespace":"*","resource":"*","apiGroup":"*"}}
 `
 
-// sealed is a kind with an excluded field.
+// sealed is the definition of a custom kind with an excluded field, seal: its permission is not
+// part of `update`.
 const sealed = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -53,7 +55,7 @@ spec:
               seal: {type: string, x-kubernetes-permission-verb: abac.example.com/seal, x-kubernetes-permission-excluded: true}
 `
 
-// sending is one request of somebody, and what comes of it.
+// sending is one request of a user and the expected answer.
 type sending struct {
 	name, user   string
 	groups       []string
@@ -79,10 +81,10 @@ func (a sending) try(t *testing.T, c *cluster.Cluster) {
 	}
 }
 
-// TestAttackNodes is a node whose credential got granular permissions by RBAC, on a server
-// whose chain is Node, ABAC, RBAC: they add to what the Node authorizer allows, and the
-// admission plugin NodeRestriction still holds the node to its own objects. Permissions that
-// other users of the chain hold by ABAC, which knows no verbs, are all or none.
+// TestAttackNodes tests a node whose credential also has granular permissions by RBAC, on a
+// server with the authorizers Node, ABAC and RBAC. The permissions add to the rights that the
+// Node authorizer gives, and the admission plugin NodeRestriction still limits the node to its
+// own objects. ABAC policies know no verbs, so a policy grants all permissions or none.
 //
 // Attack: a node's credential with granular roles: other nodes, taints, restricted labels, pods
 // of its own and of others
@@ -129,8 +131,8 @@ func TestAttackNodes(t *testing.T) {
 
 	n1 := []string{"system:nodes"}
 	for _, a := range []sending{
-		// What the Node authorizer allows is an ordinary request, restricted by admission; what
-		// it does not is granular by RBAC, and restricted all the same.
+		// If the Node authorizer allows a request, it is an ordinary request. Otherwise it may
+		// be granular by RBAC. NodeRestriction restricts both.
 		{name: "another node", user: "system:node:n1", groups: n1, path: nodes + "n2",
 			body: `{"metadata":{"labels":{"a":"b"}}}`, status: 403, says: `is not allowed to modify node \"n2\"`},
 		{name: "another node's status", user: "system:node:n1", groups: n1, path: nodes + "n2/status",
@@ -162,8 +164,8 @@ func TestAttackNodes(t *testing.T) {
 			way:    "json",
 			body:   `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"made"},"spec":{"nodeName":"n2","containers":[{"name":"a","image":"one"}]}}`,
 			status: 403, says: "can only create mirror pods"},
-		// RBAC granted these, and NodeRestriction has nothing against them; what the node may
-		// not get it does not see.
+		// RBAC grants these writes, and NodeRestriction does not restrict them. The node may
+		// not get the secret of another node's pods, so the answer shows only its identity.
 		{name: "a secret of its own pods", user: "system:node:n1", groups: n1, path: secret + "of-n1",
 			body: `{"metadata":{"labels":{"a":"b"}}}`, status: 200, says: `"data"`},
 		{name: "a secret of another's pods", user: "system:node:n1", groups: n1, path: secret + "of-n2",
@@ -174,7 +176,7 @@ func TestAttackNodes(t *testing.T) {
 			body: `{"metadata":{"labels":{"by":"rbac"}}}`, status: 200},
 		{name: "a node without a name", user: "system:node:", groups: n1, path: nodes + "n2",
 			body: `{"metadata":{"labels":{"a":"b"}}}`, status: 403, says: "cannot patch resource"},
-		// ABAC.
+		// Users with rights by ABAC policies.
 		{name: "a line without verbs holds what is excluded", user: "abac-all", path: vault,
 			body: `{"spec":{"seal":"b"}}`, status: 200},
 		{name: "and so does one of the resource", user: "abac-one", path: vault, body: `{"spec":{"seal":"c"}}`,

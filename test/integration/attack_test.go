@@ -13,13 +13,14 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// TestAttacks tries ways around. Their comments make docs/generated/attacks.md.
+// TestAttacks runs the scripts that try to get around the authorization of single fields. Their
+// comments are the source of docs/generated/attacks.md.
 func TestAttacks(t *testing.T) {
 	harness.RunScripts(t, on, "attack_*.txtar")
 }
 
-// TestManagedFieldsPruned tries those ways that end in field management where the gate
-// PrunedFieldManagement is on, too.
+// TestManagedFieldsPruned runs the attacks on managed fields with the gate
+// PrunedFieldManagement on.
 //
 // Attack: all attempts on managed fields, with the gate `PrunedFieldManagement` on
 // Answer: the same
@@ -28,8 +29,9 @@ func TestManagedFieldsPruned(t *testing.T) {
 	harness.RunScripts(t, c, "attack_managed_fields*.txtar")
 }
 
-// TestAnswersShowNothing holds that whatever form of answer a caller without get asks
-// for, and in the warnings beside it, there is no more than the identity.
+// TestAnswersShowNothing checks that a granular caller without get sees only the identity of
+// the object, in whatever format it asks for the answer. The caller gets no warnings either,
+// because they could quote fields.
 //
 // Attack: the answer as Table, PartialObjectMetadata, YAML, protobuf, pretty, dry
 // Answer: only the identity

@@ -13,7 +13,8 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// gates excludes a field, its older name, and what is in elements that have keys.
+// gates is the definition of a custom kind with excluded fields: a field, its former name, the
+// keys of a map, and a field in the elements of a keyed list.
 const gates = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -54,10 +55,10 @@ spec:
                     lock: {type: string, x-kubernetes-permission-verb: webhooks.example.com/lock, x-kubernetes-permission-parameterized-by: door, x-kubernetes-permission-excluded: true}
 `
 
-// TestAttackWebhooks writes through mutating webhooks that do something with what a caller
-// sends: copy it, move it, give it another key, or take it back. What stays of the caller's
-// change has to be covered, and so has what only got another key or another place of the same
-// permission. What a webhook makes of a change that the caller may make is the webhook's.
+// TestAttackWebhooks sends changes that a mutating webhook copies, moves, renames or undoes.
+// The caller needs a permission for the part of its change that remains, even if the webhook
+// gave it another key or moved it to another field of the same permission. Changes that the
+// webhook itself adds need no permission of the caller.
 //
 // Attack: a key of a map, a list, a label or a finalizer, which a mutating webhook writes in another way
 // Answer: 403, the key that was sent
@@ -80,7 +81,7 @@ func TestAttackWebhooks(t *testing.T) {
 	meta := func(fields map[string]any) func(map[string]any) corpus.Object {
 		return func(map[string]any) corpus.Object { return corpus.Object{"metadata": fields} }
 	}
-	// moved takes the value at one place away and puts it at another.
+	// moved returns a webhook that moves a value from one path to another.
 	moved := func(from, to []string) func(map[string]any) corpus.Object {
 		return func(object map[string]any) corpus.Object {
 			over := corpus.Object{}
@@ -97,10 +98,11 @@ func TestAttackWebhooks(t *testing.T) {
 		name string
 		over func(map[string]any) corpus.Object
 		body string
-		// grants without the first are refused because of says; no says: they are not.
+		// Without the first of the grants, the request is refused with the message says. If
+		// says is empty, the request is allowed.
 		grants []string
 		says   string
-		// stored is at a place in the end.
+		// stored is the value at the path place after the request.
 		stored string
 		place  []string
 	}{
@@ -194,8 +196,8 @@ func TestAttackWebhooks(t *testing.T) {
 	}
 }
 
-// TestAttackWebhooksOtherField is TestAttackWebhooks where the other place of the permission
-// lies in a field of the object in which nobody changed anything.
+// TestAttackWebhooksOtherField is like TestAttackWebhooks, but the webhook moves the value into
+// a top-level field of the object that nobody else changes.
 //
 // Attack: a key that a mutating webhook moves to another field of the same permission, which nobody else changed
 // Answer: 403, the field that was sent

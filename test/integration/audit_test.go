@@ -14,8 +14,8 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// TestAudit holds that from the audit log alone one can tell which permissions a
-// caller used and which it lacked, and by which binding its request was let through.
+// TestAudit checks that an audit event shows which permissions a caller used, which it lacked,
+// and which binding allowed the request.
 func TestAudit(t *testing.T) {
 	const supersafe = "system:serviceaccount:default:supersafe"
 	const granted = `RBAC: allowed by RoleBinding "supersafe/default" of ClusterRole "supersafe" to ServiceAccount "supersafe/default"`

@@ -20,10 +20,11 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// attempt is a label that a caller sets on an object of the demo, or on a node.
+// attempt is a request that sets a label on an object, such as the demo deployment or a node.
 type attempt struct {
 	name string
-	// config is whose credentials are used, user whom they impersonate.
+	// config names the user whose credentials are sent. user is the user that is impersonated,
+	// if any.
 	config string
 	user   rest.ImpersonationConfig
 	path   string
@@ -34,7 +35,8 @@ type attempt struct {
 
 const demo = "/apis/apps/v1/namespaces/default/deployments/web"
 
-// try sets the label and holds that it is there if, and only if, the answer is 200.
+// try sets the label and checks that the label is stored if, and only if, the expected status
+// is 200.
 func (a attempt) try(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	value := strings.Map(func(r rune) rune {
@@ -61,8 +63,8 @@ func (a attempt) try(t *testing.T, c *cluster.Cluster) {
 	}
 }
 
-// verdicts is an authorization webhook that allows one user some verbs and has no
-// opinion about anybody else.
+// verdicts returns an authorization webhook that allows one user the given verbs and has no
+// opinion about other users.
 func verdicts(user string, verbs ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		harness.Review(w, req, func(review *authorizationv1.SubjectAccessReview) error {
@@ -73,13 +75,13 @@ func verdicts(user string, verbs ...string) http.Handler {
 	})
 }
 
-// abacPolicies lets one user write and one read.
+// abacPolicies lets the user abac-writer write and the user abac-reader read.
 const abacPolicies = `{"apiVersion":"abac.authorization.kubernetes.io/v1beta1","kind":"Policy","spec":{"user":"abac-writer","namespace":"*","resource":"*","apiGroup":"*"}}
 {"apiVersion":"abac.authorization.kubernetes.io/v1beta1","kind":"Policy","spec":{"user":"abac-reader","namespace":"*","resource":"*","apiGroup":"*","readonly":true}}
 `
 
-// TestModes holds that granular authorization is the same behind every authorizer.
-// Each user gets what it holds from one of the modes alone.
+// TestModes checks that granular authorization works behind every authorization mode. Most
+// users have their rights from one of the modes alone.
 func TestModes(t *testing.T) {
 	webhook := harness.ServeWebhook(t, verdicts("hooked", "granular", "granular:label(own.example.com)"))
 	abac := filepath.Join(t.TempDir(), "abac.jsonl")
@@ -133,15 +135,16 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// TestAlwaysAllow holds that where everything is allowed nothing is refused.
+// TestAlwaysAllow checks that the mode AlwaysAllow allows granular permissions as well, and so
+// refuses nothing.
 func TestAlwaysAllow(t *testing.T) {
 	c := harness.Start(t, "--", "--authorization-mode=AlwaysAllow")
 	attempt{name: "anybody", config: "admin", user: harness.Impersonating("anybody"), path: demo,
 		label: "any.example.com/a", status: 200, says: `"spec"`}.try(t, c)
 }
 
-// TestImpersonation holds that whom a caller impersonates is judged, and not the
-// caller, with all three ways to impersonate.
+// TestImpersonation checks that the server judges the impersonated user and not the
+// impersonator, for ordinary and for constrained impersonation.
 //
 // Attack: impersonating a user, to add its permissions to the caller's own
 // Answer: 403, only the user's count
@@ -149,8 +152,9 @@ func TestImpersonation(t *testing.T) {
 	client := harness.Administrator(t, on)
 	own := []string{"get", "granular", "granular:label(own.example.com)"}
 	harness.Allow(t, client, "impersonated", rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: own})
-	// The viewer may impersonate two users as it likes, and has a permission of its
-	// own; the editor only to patch deployments, by constrained impersonation.
+	// The viewer may impersonate two users without constraints, and holds a permission for a
+	// label. The editor may impersonate one user, and only to patch deployments (constrained
+	// impersonation).
 	harness.Allow(t, client, "viewer",
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"users"}, Verbs: []string{"impersonate"},
 			ResourceNames: []string{"impersonated", "powerless"}},

@@ -21,11 +21,11 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// mediaTypes are the forms in which a body can be sent.
+// mediaTypes are the content types of request bodies.
 var mediaTypes = []string{runtime.ContentTypeJSON, runtime.ContentTypeYAML, runtime.ContentTypeCBOR,
 	runtime.ContentTypeProtobuf}
 
-// encoded brings an object into a form. Protobuf is for built-in kinds.
+// encoded encodes an object in a media type. Only built-in kinds have a protobuf form.
 func encoded(t *testing.T, object runtime.Object, mediaType string) []byte {
 	t.Helper()
 	codecs := serializer.NewCodecFactory(scheme.Scheme, serializer.WithSerializer(cbor.NewSerializerInfo))
@@ -41,8 +41,8 @@ func encoded(t *testing.T, object runtime.Object, mediaType string) []byte {
 	return out.Bytes()
 }
 
-// TestBodies holds that a permission is needed in whatever form a body comes, and
-// that whoever may not get the object reads no form of it.
+// TestBodies checks that the server asks for the same permission whatever the content type of
+// the body. A caller that may not get the object sees its data in no format.
 func TestBodies(t *testing.T) {
 	s := onStage(t)
 	const configMaps = "/api/v1/namespaces/default/configmaps"
@@ -86,7 +86,8 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// TestBodiesOfCustomResources is TestBodies for what is held without a Go type.
+// TestBodiesOfCustomResources checks the same as TestBodies for custom resources, which have no
+// Go type.
 func TestBodiesOfCustomResources(t *testing.T) {
 	s := onStage(t)
 	harness.PrepareCorpus(t, s)
@@ -105,7 +106,8 @@ func TestBodiesOfCustomResources(t *testing.T) {
 	}
 }
 
-// TestPatchesInCBOR holds the two patches that have a binary form.
+// TestPatchesInCBOR checks that an apply patch in CBOR needs the permission for the field that
+// it changes.
 func TestPatchesInCBOR(t *testing.T) {
 	s := onStage(t)
 	path, live := s.CreateObject(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: body}, data: {a: "1"}}`)
@@ -117,8 +119,9 @@ func TestPatchesInCBOR(t *testing.T) {
 	})
 }
 
-// TestManagedFieldsInEveryForm holds that a reset of managed fields is noticed in whatever
-// form it comes. Protobuf has no list that is there and empty, and an entry that is.
+// TestManagedFieldsInEveryForm checks that a reset of managed fields needs a permission in
+// every content type. Protobuf can't express a list that is present but empty, so there only a
+// list with an empty entry is sent.
 func TestManagedFieldsInEveryForm(t *testing.T) {
 	s := onStage(t)
 	reset := func(t *testing.T, mediaType string, body func(live map[string]any) []byte) {
@@ -153,8 +156,9 @@ func TestManagedFieldsInEveryForm(t *testing.T) {
 	})
 }
 
-// TestForce holds that force takes a field from another manager for who holds its
-// permission only, and that without force the conflict comes first.
+// TestForce checks that an apply with force takes a field over from another manager only if the
+// caller holds the permission for the field. Without force, the answer is a conflict in any
+// case.
 func TestForce(t *testing.T) {
 	s := onStage(t)
 	path, live := s.CreateObject(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: forced, labels: {a.example.com/x: theirs}}}`)

@@ -23,10 +23,10 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// TestBodyHeldBack holds that a caller who is let through as granular and then holds the body
-// back is judged by what RBAC knows when the body has come: by no binding and no role that was
-// taken away meanwhile, and by those that came. What the filter's questions found is kept for
-// those of the verification, which is where this could go wrong.
+// TestBodyHeldBack tests a caller that passes the authorization filter as granular and then
+// delays the body. The server must judge the fields by the roles and bindings that exist when
+// the body arrives: those removed meanwhile count no more, and new ones count. The verification
+// reuses results of the authorizer queries of the filter, so stale results are the risk.
 //
 // Attack: delaying the body until a role or binding that allows the write is gone
 // Answer: 403; and 200 by a role or binding that was added meanwhile
@@ -38,7 +38,8 @@ func TestBodyHeldBack(t *testing.T) {
 	for i, tc := range []struct {
 		name  string
 		verbs []string
-		// change is what happens while the body is held back; may says of which verb to wait for it.
+		// change happens while the body is held back. may maps verbs to whether RBAC should
+		// allow them afterwards; the test waits for that.
 		change func(s *heldBack) error
 		may    map[string]bool
 		want   int
@@ -95,12 +96,14 @@ func TestBodyHeldBack(t *testing.T) {
 	}
 }
 
-// heldBack is one caller, in a namespace of the same name, as are its role and binding.
+// heldBack is a test case with one caller. The caller, its namespace, role and binding have the
+// same name.
 type heldBack struct {
 	ctx   context.Context
 	admin *kubernetes.Clientset
 	name  string
-	// everywhere says that role and binding are those of the cluster.
+	// everywhere is true if the role and the binding are a ClusterRole and a
+	// ClusterRoleBinding.
 	everywhere bool
 }
 
@@ -122,7 +125,7 @@ func (s *heldBack) prepare(t *testing.T, verbs []string) {
 	}
 }
 
-// bind makes a role and a binding of one name.
+// bind creates a role and a binding, both with the given name.
 func (s *heldBack) bind(name string, verbs []string) error {
 	meta := metav1.ObjectMeta{Name: name}
 	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: s.name}}
@@ -166,7 +169,7 @@ func (s *heldBack) setRole(verbs ...string) error {
 	return err
 }
 
-// await waits until RBAC says so of a verb.
+// await waits until RBAC allows the caller the verb, or no longer allows it if may is false.
 func (s *heldBack) await(t *testing.T, verb string, may bool) {
 	t.Helper()
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
@@ -183,7 +186,8 @@ func (s *heldBack) await(t *testing.T, verb string, may bool) {
 	}
 }
 
-// begin sends a patch as far as the server begins to read its body, which is after the filters.
+// begin sends a patch and returns when the server begins to read its body, which is after the
+// filters.
 func (s *heldBack) begin(t *testing.T) (body io.WriteCloser, answered <-chan string) {
 	t.Helper()
 	return harness.HoldBody(s.ctx, t, on, s.name, "/api/v1/namespaces/"+s.name+"/configmaps/c", harness.ContentTypes["merge"])

@@ -19,8 +19,8 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// counting is an authorization webhook that knows one user, and keeps what it was
-// asked of it.
+// counting is an authorization webhook that allows the user "counted" some verbs and records
+// the verbs that it was asked about.
 type counting struct {
 	mu    sync.Mutex
 	allow func(verb string) bool
@@ -40,15 +40,15 @@ func (c *counting) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	})
 }
 
-// reset forgets what was asked and says what is allowed from now on.
+// reset forgets the recorded verbs and sets which verbs are allowed from now on.
 func (c *counting) reset(allow func(string) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asked, c.allow = nil, allow
 }
 
-// TestBudget holds that a request that changes 5,000 labels costs no more authorizer
-// calls than any other may, in a bounded time, and that its refusal says what to hold.
+// TestBudget checks that a request that changes 5,000 labels causes only a bounded number of
+// authorizer calls and takes a bounded time, and that the refusal names a verb that helps.
 //
 // Attack: 5,000 labels in one request
 // Answer: at most 64 permission verbs, well under a second
@@ -81,7 +81,7 @@ func TestBudget(t *testing.T) {
 		says   string
 		calls  int
 	}{
-		// The ordinary verb and granular come before the permissions, get after them.
+		// calls counts the ordinary verb and granular, then the permissions, then get.
 		{"none", one("granular"), 403, `cannot change .metadata.labels[d0.example.com/a]`, 2 + 3 + 1},
 		{"all of them by one permission", one("granular", "granular:labels"), 200, "", 2 + 2 + 1},
 		{"each by its own", each, 403,

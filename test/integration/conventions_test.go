@@ -12,7 +12,7 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// plain is a definition whose author knows nothing of permissions.
+// plain is a definition without any permission extensions.
 const plain = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -53,8 +53,9 @@ spec:
           note: {type: string}
 `
 
-// TestConventions holds that fields of custom resources have the permissions by convention that
-// they have on built-in kinds, that they cover nothing else, and that an author has the last word.
+// TestConventions checks the permissions that fields of custom resources have by convention, as
+// on built-in kinds: specification, replicas, status, conditions and condition. They cover no
+// other field, and the author of the definition can turn them off.
 func TestConventions(t *testing.T) {
 	s := onStage(t)
 	s.Install(t, []byte(plain))
@@ -146,7 +147,8 @@ note: as it was`)
 	})
 }
 
-// TestConventionsWithTheGateOff holds that the models of custom resources stay upstream's.
+// TestConventionsWithTheGateOff checks that, with the gate off, the published models of custom
+// resources carry no permissions, as upstream.
 func TestConventionsWithTheGateOff(t *testing.T) {
 	s, err := harness.NewServer("--feature-gates", "GranularAuthorization=false")
 	if err != nil {

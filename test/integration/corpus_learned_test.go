@@ -23,12 +23,13 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// bodies is an audit policy that logs what is written, and what comes of it.
+// bodies is an audit policy that logs the bodies of requests and responses.
 const bodies = `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": [
 	{"level": "None", "users": ["system:apiserver"]}, {"level": "RequestResponse"}]}`
 
-// TestCorpusUnderLearnedRoles has every change of the corpus made by callers who may do anything,
-// learns roles from the audit log of that, and holds that all of it can be made again under them.
+// TestCorpusUnderLearnedRoles makes every change of the corpus with callers that may do
+// everything, and learns roles from the audit log. It checks that these roles allow all the
+// changes, and that each change is refused if its caller lacks one verb of the role.
 func TestCorpusUnderLearnedRoles(t *testing.T) {
 	scenarios, err := corpus.Load("../corpus")
 	if err != nil {
@@ -66,7 +67,7 @@ func TestCorpusUnderLearnedRoles(t *testing.T) {
 					stamps.SetPatch(r.user, corpus.Diff(r.s.New, r.s.Final))
 				}
 				id := r.id
-				r.id += suffix // the object is another one
+				r.id += suffix // each round writes an object of its own
 				r.prepare(t)
 				s.Callers.AddCallerFunc(r.user, may(r.user))
 				each(id, r.send(t, r.request(t)))
@@ -77,7 +78,8 @@ func TestCorpusUnderLearnedRoles(t *testing.T) {
 
 	learned := rulesFrom(t, s, log)
 	again, refused := 0, 0
-	// RBAC asks for these itself; a comment says so, and no role can grant a field of them.
+	// RBAC itself asks for these two verbs when a role or binding is written. They grant no
+	// field, so learned roles name them only in a comment.
 	handed := []string{"bind", "escalate"}
 	round("-again", func(user string) func(harness.Question) bool {
 		return func(q harness.Question) bool {
@@ -87,13 +89,13 @@ func TestCorpusUnderLearnedRoles(t *testing.T) {
 		}
 	}, func(id string, got harness.Answer) {
 		if !made[id] {
-			return // what is refused for another reason than rights is no change
+			return // the first round was refused for a reason other than rights
 		}
 		if again++; got.Code >= 300 {
 			t.Errorf("%s, under %v: %s", id, append(learned["caller-"+id], learned["stamped-"+id]...), got)
 		}
 	})
-	// The twin: without one of its rules' verbs each is refused.
+	// The twin: without the last verb of each rule, every change is refused.
 	round("-less", func(user string) func(harness.Question) bool {
 		return func(q harness.Question) bool {
 			return slices.Contains(handed, q.Verb) || slices.ContainsFunc(learned[user], func(r rbacv1.PolicyRule) bool {
@@ -114,7 +116,7 @@ func TestCorpusUnderLearnedRoles(t *testing.T) {
 	}
 }
 
-// rulesFrom returns the rules that each user is learned to need.
+// rulesFrom returns the rules that are learned from an audit log, by user.
 func rulesFrom(t *testing.T, s *harness.Server, log string) map[string][]rbacv1.PolicyRule {
 	t.Helper()
 	found, err := discovery.NewDiscoveryClientForConfig(harness.Config(t, s.Cluster, "admin"))

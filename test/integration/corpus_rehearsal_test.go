@@ -21,7 +21,8 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// rehearsal is one scenario sent in one way.
+// rehearsal sends one scenario of the corpus to the server in one way, such as a PUT or a merge
+// patch.
 type rehearsal struct {
 	*harness.Server
 	stamps *harness.MutatingWebhook
@@ -32,7 +33,8 @@ type rehearsal struct {
 	user            string
 	caller          *harness.Caller
 	collection, one string
-	// live is what the server holds before the request.
+	// live is the stored object before the request. It is nil if the request creates the
+	// object.
 	live corpus.Object
 }
 
@@ -54,7 +56,7 @@ func (r *rehearsal) run(t *testing.T) {
 	r.compare(t, way.verb, r.send(t, way))
 }
 
-// sent is a request, with the ordinary verb of making it.
+// sent is a request, with the ordinary verb that the server asks for first.
 type sent struct {
 	verb, method, path, contentType string
 	body                            any
@@ -65,7 +67,7 @@ func (r *rehearsal) send(t *testing.T, s sent) harness.Answer {
 	return r.Send(t, r.user, s.method, s.path, s.contentType, s.body)
 }
 
-// own gives an object of the scenario a name of its own.
+// own returns a copy of an object of the scenario with a unique name.
 func (r *rehearsal) own(o corpus.Object) corpus.Object {
 	gvk := r.s.GVK()
 	u := unstructured.Unstructured{Object: runtime.DeepCopyJSON(o)}
@@ -76,7 +78,7 @@ func (r *rehearsal) own(o corpus.Object) corpus.Object {
 	return u.Object
 }
 
-// prepare stores the object before, status included.
+// prepare stores the object as it is before the request, including its status.
 func (r *rehearsal) prepare(t *testing.T) {
 	t.Helper()
 	if r.s.Old == nil {
@@ -92,7 +94,7 @@ func (r *rehearsal) prepare(t *testing.T) {
 	r.live = r.Server.LiveObject(t, r.one)
 }
 
-// request returns the request that makes the change.
+// request returns the request that makes the scenario's change.
 func (r *rehearsal) request(t *testing.T) sent {
 	t.Helper()
 	one := r.one
@@ -143,10 +145,11 @@ func (r *rehearsal) strategic(t *testing.T, wanted corpus.Object) []byte {
 	return patch
 }
 
-// compare holds the answer to what the scenario says.
+// compare checks the answer, the verbs that the authorizer was asked, and the stored object
+// against the scenario.
 func (r *rehearsal) compare(t *testing.T, verb string, got harness.Answer) {
 	t.Helper()
-	// Storage of roles asks for itself whether somebody may grant what it writes.
+	// When a role or binding is written, the RBAC storage itself asks for these verbs.
 	asked := slices.DeleteFunc(r.caller.Verbs(), func(verb string) bool { return verb == "escalate" || verb == "bind" })
 	want := []string{verb}
 	if !r.s.Unmarked {
@@ -161,8 +164,9 @@ func (r *rehearsal) compare(t *testing.T, verb string, got harness.Answer) {
 	}
 	allowed := r.s.Decision == corpus.Allow && r.s.Answer == 0
 	if get := slices.Index(asked, "get"); !r.s.Unmarked && get >= 0 {
-		// Whether the caller may see the answer, or the keys in it. What is not in the request
-		// is judged last if it may not, so that comes first where there is such a thing.
+		// The server asks for get to learn whether the caller may see the answer, and the keys
+		// in a refusal. It asks this earlier if the change has parts that the request does not
+		// contain. So the comparison leaves get out.
 		asked = slices.Delete(asked, get, get+1)
 	} else if !r.s.Unmarked && (allowed || r.s.Answer != 0) {
 		t.Error("nobody asked whether the caller may see the answer")
@@ -180,7 +184,7 @@ func (r *rehearsal) compare(t *testing.T, verb string, got harness.Answer) {
 	r.stored(t, allowed)
 }
 
-// refused holds the message to the scenario, word by word.
+// refused checks that the answer is the refusal that the scenario expects, word for word.
 func (r *rehearsal) refused(t *testing.T, got harness.Answer) {
 	t.Helper()
 	u := unstructured.Unstructured{Object: r.own(r.s.New)}
@@ -189,7 +193,7 @@ func (r *rehearsal) refused(t *testing.T, got harness.Answer) {
 	if u.GetNamespace() != "" {
 		where = fmt.Sprintf(" in namespace %q", u.GetNamespace())
 	} else if mapping.Resource.Resource == "namespaces" && r.s.Old != nil {
-		// A namespace lies in itself, as far as authorization is concerned.
+		// For authorization, a namespace object is in the namespace of its own name.
 		where = fmt.Sprintf(" in namespace %q", u.GetName())
 	}
 	if r.s.Subresource != "" {
@@ -215,7 +219,7 @@ func (r *rehearsal) refused(t *testing.T, got harness.Answer) {
 	}
 }
 
-// stored looks at what the server holds after the request.
+// stored checks what the server stores after the request.
 func (r *rehearsal) stored(t *testing.T, allowed bool) {
 	t.Helper()
 	now := r.Send(t, "", http.MethodGet, r.one, "", nil)
@@ -239,15 +243,15 @@ func (r *rehearsal) stored(t *testing.T, allowed bool) {
 	}
 }
 
-// lacks gives where a difference is not in an object. Elements of lists may be
-// anywhere, and hold more.
+// lacks returns the path of the first difference between the expected changes and an object, or
+// "". Elements of lists may be in any order and may have further fields.
 func lacks(diff, is any) string {
 	switch diff := diff.(type) {
 	case map[string]any:
 		is, _ := is.(map[string]any)
 		for name, value := range diff {
 			if name == "name" || name == "resourceVersion" {
-				continue // each run has names of its own
+				continue // each run uses unique names
 			}
 			there, ok := is[name]
 			if value == nil {

@@ -15,9 +15,10 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// TestCorpus holds the running server to the scenarios that the library is held
-// to: in each way a change can be sent, the same verdict, the same verbs asked in
-// the same order, the same message; and what is refused is not stored.
+// TestCorpus sends the scenarios of test/corpus, which also test the library, to the running
+// server in every way that a change can be sent. Each must give the same verdict, the same
+// authorizer queries in the same order, and the same message. A refused request must store
+// nothing.
 func TestCorpus(t *testing.T) {
 	scenarios, err := corpus.Load("../corpus")
 	if err != nil {
@@ -49,8 +50,9 @@ func TestCorpus(t *testing.T) {
 	t.Logf("%d scenarios, %d requests", len(scenarios), sent)
 }
 
-// waysOf are the ways in which a scenario is sent. Server-side apply can't take
-// away what others own, and strategic patches are for built-in kinds.
+// waysOf returns the ways in which a scenario is sent. Server-side apply is left out if the
+// change removes fields, because it can't remove fields of other managers. Strategic merge
+// patches exist only for built-in kinds.
 func waysOf(s *corpus.Scenario) []string {
 	switch {
 	case s.Ways != nil:
@@ -68,7 +70,8 @@ func waysOf(s *corpus.Scenario) []string {
 	return ways
 }
 
-// keeps says whether nothing in before is away in after, or elsewhere in a list.
+// keeps reports whether after still has all fields of before, and all list elements at the same
+// index.
 func keeps(before, after any) bool {
 	switch before := before.(type) {
 	case map[string]any:

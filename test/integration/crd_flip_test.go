@@ -37,15 +37,15 @@ spec:
               n: {type: integer}
 `
 
-// excluding adds a field to the schema that nobody may write, and that is pruned as
-// long as it is not there.
+// excluding is the schema of a further field, trigger, with an excluded permission that the
+// test's caller does not hold. Without this part of the schema, the server prunes the field.
 const excluding = `              trigger: {type: boolean, x-kubernetes-permission-verb: flip.example.com/trigger, x-kubernetes-permission-excluded: true}
 `
 
-// TestCRDFlip changes a definition back and forth under concurrent writes of a caller
-// who sends the field and holds all but its permission. Whenever the schema that a
-// request is decoded with has the field, the request must be judged by it too: else
-// the field gets stored.
+// TestCRDFlip adds the field trigger to a definition and removes it again, many times, while a
+// caller writes objects with that field. The caller holds all verbs but the permission for the
+// field. If the schema that decodes a request has the field, the server must also judge the
+// request by that schema. Otherwise the field would be stored.
 func TestCRDFlip(t *testing.T) {
 	const path = "/apis/flip.example.com/v1/namespaces/default/switches"
 	harness.Define(t, on, "switches.flip.example.com", flipped)
@@ -85,7 +85,7 @@ func TestCRDFlip(t *testing.T) {
 				status, answer, err := harness.Request(on, "flipper", method, url, harness.ContentTypes[kind], body)
 				switch {
 				case err != nil || status == http.StatusConflict || status >= 500:
-					// the handler is being replaced
+					// the server is replacing the handler of this resource
 				case status == http.StatusForbidden && strings.Contains(answer, "flip.example.com/trigger"):
 					refused.Add(1)
 				case status >= 400:
@@ -112,7 +112,7 @@ func TestCRDFlip(t *testing.T) {
 	stop()
 	writers.Wait()
 
-	// What is stored shows once the schema has the field.
+	// The answer shows a stored trigger only while the schema has the field.
 	harness.Until(t, "the field is refused in the end", func() bool {
 		status, _, err := harness.Request(on, "flipper", http.MethodPatch, path+"/s0", harness.ContentTypes["merge"], `{"spec":{"trigger":true}}`)
 		return err == nil && status == http.StatusForbidden

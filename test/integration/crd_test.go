@@ -14,8 +14,8 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// TestTriggerSelfDestruct is KEP-3617's story 2, on a custom resource in two versions:
-// a field that ordinary users must not set, which is granted to one group.
+// TestTriggerSelfDestruct tests story 2 of KEP-3617 on a custom resource with two versions:
+// ordinary users must not set a certain field, and one group may.
 func TestTriggerSelfDestruct(t *testing.T) {
 	webhook := harness.ServeWebhook(t, renaming(map[string]string{
 		"path": "route", "triggerSelfDestructOnSecurityBreach": "selfDestruct",
@@ -31,18 +31,20 @@ func TestTriggerSelfDestruct(t *testing.T) {
 	harness.RunScripts(t, on, "trigger_self_destruct.txtar")
 }
 
-// TestCRDExtensions holds that the extensions of a definition survive whatever
-// happens to it, decide about requests, and are judged when they are written.
+// TestCRDExtensions checks that the permission extensions of a definition survive changes of
+// the definition, decide about requests, and are validated when they are written.
 func TestCRDExtensions(t *testing.T) {
 	harness.RunScripts(t, on, "crd_extensions.txtar")
 }
 
-// TestCRDScale holds that an excluded permission can't be got around by the scale.
+// TestCRDScale checks that a caller can't change a field with an excluded permission through
+// the scale subresource.
 func TestCRDScale(t *testing.T) {
 	harness.RunScripts(t, on, "crd_scale.txtar")
 }
 
-// renaming is a conversion webhook between v1 and v2 that renames fields of spec.
+// renaming returns a conversion webhook that renames fields of spec between v1 and v2. names
+// maps the names in v1 to those in v2.
 func renaming(names map[string]string) http.Handler {
 	back := map[string]string{}
 	for v1, v2 := range names {

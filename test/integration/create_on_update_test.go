@@ -12,10 +12,10 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// TestCreateOnUpdate holds that a PUT and an apply of a missing object ask for the
-// verb of the request and for create, that granular may stand in for either, and
-// that then every field is to be covered. All combinations are sent, each for real
-// and as a dry run.
+// TestCreateOnUpdate checks a PUT or an apply of an object that does not exist. The caller
+// needs the verb of the request and create. The verb granular can replace either, but then the
+// caller needs permissions for all fields. The test sends every combination of grants, as a dry
+// run and for real.
 func TestCreateOnUpdate(t *testing.T) {
 	s := onStage(t)
 	fields := []string{"granular:metadata", "granular:specification"}
@@ -55,7 +55,7 @@ func TestCreateOnUpdate(t *testing.T) {
 	}
 }
 
-// TestPatchOfNothing holds that only an apply creates.
+// TestPatchOfNothing checks that patches other than apply do not create a missing object.
 func TestPatchOfNothing(t *testing.T) {
 	s := onStage(t)
 	s.Callers.AddCaller("patcher", "granular", "granular:metadata", "granular:specification", "get")
@@ -71,7 +71,8 @@ func TestPatchOfNothing(t *testing.T) {
 	}
 }
 
-// TestGenerateName holds that a generated name is identity as a chosen one is.
+// TestGenerateName checks that a granular caller needs granular:metadata for generateName, as
+// for a name.
 func TestGenerateName(t *testing.T) {
 	s := onStage(t)
 	const path = "/api/v1/namespaces/default/configmaps"
@@ -83,8 +84,8 @@ func TestGenerateName(t *testing.T) {
 	}
 }
 
-// TestDryRun holds that a dry run is refused as the real thing is, and that one
-// that is allowed stores nothing.
+// TestDryRun checks that a dry run needs the same permission as the real request, and that an
+// allowed dry run stores nothing.
 func TestDryRun(t *testing.T) {
 	s := onStage(t)
 	path, live := s.CreateObject(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: dry}, data: {a: "1"}}`)

@@ -19,15 +19,15 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// opinions is an authorization webhook in front of RBAC. It keeps what it was
-// asked of one user's deployments.
+// opinions is an authorization webhook in front of RBAC. It records the verbs that it is asked
+// about for the service account supersafe on deployments.
 type opinions struct {
 	mu    sync.Mutex
 	asked []string
 	deny  func(verb string) bool
 	fail  func(verb string) bool
-	// failsWith is the code it fails with, a server error if it is not set, upon which it
-	// is called again for seconds.
+	// failsWith is the status code of its failures. The default is 500, after which the server
+	// retries for seconds.
 	failsWith int
 }
 
@@ -53,7 +53,8 @@ func (o *opinions) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	})
 }
 
-// set changes what the webhook says and forgets what it was asked.
+// set replaces the functions that decide whether the webhook denies or fails, and forgets the
+// recorded verbs.
 func (o *opinions) set(deny, fail func(string) bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -66,9 +67,9 @@ func (o *opinions) verbs() []string {
 	return slices.Clone(o.asked)
 }
 
-// TestDenyIsFinal holds that an explicit Deny of an authorization chain is not
-// outflanked by the verb granular, that an authorizer's failure is never an
-// allowance, and that verbs are asked from general to specific, each once.
+// TestDenyIsFinal checks that the verb granular does not override an explicit Deny of the
+// authorization chain, and that a failing authorizer allows nothing. The server must ask for
+// general verbs before specific ones, and for each verb once.
 func TestDenyIsFinal(t *testing.T) {
 	o := &opinions{}
 	webhook := harness.ServeWebhook(t, o)
@@ -120,7 +121,7 @@ func TestDenyIsFinal(t *testing.T) {
 			if status != tc.status || !strings.Contains(answer, tc.says) {
 				t.Errorf("got %d %s\nwanted %d and %q", status, answer, tc.status, tc.says)
 			}
-			// A failing webhook is called again by the server.
+			// The server retries a failing webhook, so equal verbs in a row count as one.
 			if got := slices.Compact(o.verbs()); !slices.Equal(got, tc.asked) {
 				t.Errorf("asked %q, wanted %q", got, tc.asked)
 			}
@@ -136,9 +137,9 @@ func TestDenyIsFinal(t *testing.T) {
 	}
 }
 
-// TestFailureIsNoAnswer holds that a webhook in front of RBAC that fails on one verb keeps
-// nobody from what another verb allows, allows nothing itself, and that its error is for the
-// log of the server alone.
+// TestFailureIsNoAnswer tests a webhook in front of RBAC that fails on one verb, with the
+// failure policy NoOpinion. The failure must not prevent what another verb allows, and must
+// allow nothing itself. The webhook's error must appear only in the server's log.
 func TestFailureIsNoAnswer(t *testing.T) {
 	o := &opinions{failsWith: http.StatusForbidden}
 	webhook := harness.ServeWebhook(t, o)
@@ -171,7 +172,7 @@ func TestFailureIsNoAnswer(t *testing.T) {
 		{name: "both general permissions", fail: among(asked[2], asked[3]), body: label, status: 200, asked: asked},
 		{name: "a failure and a deny", fail: among(asked[2]), deny: among(asked[4]), body: label, status: 500,
 			says: told, asked: asked},
-		// RBAC, which the webhook leaves it to when it fails, allows that one.
+		// After the webhook's failure, RBAC decides, and allows this verb.
 		{name: "the specific permission", fail: among(asked[4]), body: label, status: 200, asked: asked},
 		{name: "another field", fail: among(other[2]), body: replicas, status: 500, says: told, asked: other},
 		{name: "another field, at the specific permission", fail: among(other[3]), body: replicas, status: 500,

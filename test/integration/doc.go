@@ -1,23 +1,23 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package integration runs the patched server, real etcd and real kubectl, and
-// looks at them as a user does.
+// Package integration tests the patched server with real etcd and real kubectl, as users see
+// them.
 //
-// The scenarios are scripts in testdata/script: each gets a namespace of its own
-// with what testdata/fixtures puts there, and says with `as USER` who runs
-// kubectl. `snapshot` and `unchanged` prove that a refused request stored nothing.
-// What they try to get around the server is a row of docs/generated/attacks.md, made of
-// a comment beside it; hack/docs/attacks has its form.
+// Most tests are scripts in testdata/script. Each runs in a namespace of its own with the
+// objects of testdata/fixtures, and runs kubectl with `as USER`. The commands `snapshot` and
+// `unchanged` prove that a refused request stored nothing. Each attempt to get around the
+// server has a comment that describes it. These comments become the rows of
+// docs/generated/attacks.md, in the format of hack/docs/attacks.
 //
-// What scripts can't say is said in Go on the stage: a server whose authorization
-// chain begins with a webhook that knows a caller for every request, grants it what
-// the test says and keeps what it was asked. There the corpus is sent in each way a
-// change can be, and bodies, versions, subresources, retries and webhooks are tried.
+// Other tests are in Go and use a server whose authorization chain begins with a webhook. The
+// webhook knows each caller's verbs, as a test sets them, and records what the server asks.
+// These tests send the corpus in each way in which a change can be sent, and try bodies,
+// versions, subresources, retries and webhooks.
 //
-// What the tests share is in package harness, servers are run by package cluster. A test
-// file is named by what it holds.
+// Package harness holds what the tests share, and package cluster runs the servers. The name of
+// a test file says what its tests are about.
 //
-// The invariant: for every request that is allowed there is a twin that differs in
-// one thing and is refused.
+// The invariant: for every allowed request there is a twin that differs in one respect and is
+// refused.
 package integration

@@ -22,7 +22,8 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// rule returns a rule of verbs on a resource, written as deployments.apps/scale.
+// rule returns an RBAC rule with verbs on a resource, which is written as in
+// deployments.apps/scale.
 func rule(resource string, verbs ...string) rbacv1.PolicyRule {
 	resource, sub, has := strings.Cut(resource, "/")
 	name, group, _ := strings.Cut(resource, ".")
@@ -39,13 +40,14 @@ func on1(r rbacv1.PolicyRule, names ...string) rbacv1.PolicyRule {
 
 type rules = []rbacv1.PolicyRule
 
-// grants are what somebody who holds rules grants. Without is the one verb less with which that
-// is refused.
+// grants lists the rules that a granter holds and the rules that it tries to grant. If the
+// granter lacks any one of the verbs in the field without, the grant must be refused.
 var grants = []struct {
 	name           string
 	holds, granted rules
 	without        []string
-	// literal grants are those that upstream's server takes too.
+	// literal marks the grants that upstream accepts too, because the granter holds exactly the
+	// granted verbs.
 	refused, literal bool
 }{
 	{name: "one field of what may be updated",
@@ -106,8 +108,9 @@ var grants = []struct {
 		holds: rules{rule("configmaps", "granular", "granular:metadata", "granular:data")}, granted: rules{rule("configmaps", "update")}},
 }
 
-// TestIncludedGrants holds that whoever may change a whole object may grant the change of one of its
-// fields, by a role and by a binding, and that one verb less is too little.
+// TestIncludedGrants checks that a caller that may change a whole object may also grant
+// permissions for single fields of it, by a role or by a binding. With one verb less, the grant
+// is refused.
 //
 // Attack: a role or binding that grants a permission which the granter's update does not include:
 // on another object, subresource or resource, excluded, protected, on custom resources
@@ -125,7 +128,8 @@ func TestIncludedGrants(t *testing.T) {
 	}
 }
 
-// TestIncludedGrantsWithTheGateOff holds that without the gate only what is held literally is granted.
+// TestIncludedGrantsWithTheGateOff checks that, with the gate off, a caller can grant only
+// verbs that it holds literally, as in upstream.
 func TestIncludedGrantsWithTheGateOff(t *testing.T) {
 	off := harness.Start(t, "--feature-gates", "GranularAuthorization=false")
 	for i, tc := range grants {
@@ -133,7 +137,7 @@ func TestIncludedGrantsWithTheGateOff(t *testing.T) {
 	}
 }
 
-// without takes a verb out of rules.
+// without returns the rules without one verb.
 func without(from rules, verb string) rules {
 	var out rules
 	for _, r := range from {
@@ -151,7 +155,7 @@ func without(from rules, verb string) rules {
 	return out
 }
 
-// granter is a user of a namespace who may write roles and bindings of it.
+// granter is a user that may write roles and bindings in a namespace of its own.
 type granter struct {
 	admin, client *kubernetes.Clientset
 	namespace     string
@@ -175,7 +179,8 @@ func newGranter(t *testing.T, c *cluster.Cluster, namespace string, holds rules)
 	return g
 }
 
-// clientOf returns a client of a user, or of the administrator, that prints no warnings.
+// clientOf returns a client for a user, or for the administrator if user is empty. It prints no
+// warnings.
 func clientOf(t *testing.T, c *cluster.Cluster, user string) *kubernetes.Clientset {
 	t.Helper()
 	config := rest.CopyConfig(harness.Config(t, c, "admin"))
@@ -187,7 +192,7 @@ func clientOf(t *testing.T, c *cluster.Cluster, user string) *kubernetes.Clients
 	return client
 }
 
-// bound makes a role and binds a user to it.
+// bound creates a role and binds a user to it.
 func (g *granter) bound(ctx context.Context, client *kubernetes.Clientset, name, user string, of rules) error {
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: of}
 	if _, err := client.RbacV1().Roles(g.namespace).Create(ctx, role, metav1.CreateOptions{}); err != nil {
@@ -211,8 +216,8 @@ func (g *granter) role(ctx context.Context, name string, of rules, dryRun ...str
 	return err
 }
 
-// grants holds whether rules may be granted: by a new role, by one that gets them, by a binding
-// to one that has them.
+// grants checks whether the granter may grant rules in three ways: create a role, update an
+// empty role, and bind a user to a role that has the rules.
 func (g *granter) grants(t *testing.T, granted rules, want bool) {
 	t.Helper()
 	ctx := t.Context()
@@ -227,7 +232,7 @@ func (g *granter) grants(t *testing.T, granted rules, want bool) {
 		}
 	}
 	_, errs["update a role"] = g.client.RbacV1().Roles(g.namespace).Update(ctx, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "empty"}, Rules: granted}, metav1.UpdateOptions{})
-	// A binding's role is looked up in what the server has been told.
+	// The server looks up the role of a binding in its cache, which may lag behind the storage.
 	harness.Until(t, "the role is known", func() bool {
 		errs["bind"] = g.bind(ctx, g.client, "full", "somebody")
 		return !apierrors.IsNotFound(errs["bind"])
@@ -242,8 +247,8 @@ func (g *granter) grants(t *testing.T, granted rules, want bool) {
 	}
 }
 
-// TestAdminOfNamespaceGrantsOneField has an administrator of a namespace let somebody scale, and
-// do nothing else.
+// TestAdminOfNamespaceGrantsOneField checks that the administrator of a namespace can grant a
+// user the right to scale deployments, and nothing else.
 func TestAdminOfNamespaceGrantsOneField(t *testing.T) {
 	g := newGranter(t, on, "grants-admin", nil)
 	ctx := t.Context()

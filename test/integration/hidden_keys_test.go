@@ -13,8 +13,8 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// hiddenKeys are sets of keys that a caller without get tries to learn. Each has another
-// number, order, length and domain of them.
+// hiddenKeys are sets of keys that a caller without get tries to learn. They differ in the
+// number, order, length and domain of the keys.
 var hiddenKeys = [][]string{
 	{"a.hidden.example/x"},
 	{"z.hidden.example/x", "zz.hidden.example/y"},
@@ -27,13 +27,14 @@ var hiddenKeys = [][]string{
 	}(),
 }
 
-// keysTests send what takes away keys that the caller does not name, or names one of its
-// own beside them. KEYS stands for what the object has else, as a PUT must send it.
+// keysTests are requests that remove keys which the caller does not name, or that also name a
+// key of the caller's own. Placeholders such as "LABELS":0 stand for the rest of the object,
+// which a PUT must send.
 var keysTests = map[string]struct {
 	kind, way, body string
-	// says is what a caller without get is told.
+	// says is the end of the refusal that a caller without get receives.
 	says string
-	// own says that the refusal is of the caller's own key.
+	// own is true if the refusal is about the caller's own key.
 	own bool
 }{
 	"annotations, strategic, retain none": {"secret", "strategic",
@@ -116,7 +117,8 @@ const (
 	ownLabel       = `cannot change .metadata.labels[guess.example/x] in namespace "NS": needs one of the verbs "granular:label(guess.example)", "granular:metadata"`
 )
 
-// hiddenObjects makes a namespace of objects with keys that are to be found out.
+// hiddenObjects creates a namespace with a secret and a deployment that have the hidden keys.
+// It returns the texts for the placeholders.
 func hiddenObjects(t *testing.T, s *harness.Server, ns string, keys []string) (rest map[string]string) {
 	t.Helper()
 	rest = map[string]string{}
@@ -140,10 +142,10 @@ func hiddenObjects(t *testing.T, s *harness.Server, ns string, keys []string) (r
 	return rest
 }
 
-// TestKeysWithoutGet holds that a caller who may not get an object is told the same
-// whatever keys it has that the caller does not name: each answer is the same to the byte,
-// but for the namespace. Who may get it is told the key, and who holds the permissions of
-// what goes is let through.
+// TestKeysWithoutGet checks what a refusal reveals to a caller that may not get the object. It
+// must not depend on keys that the caller does not name: apart from the namespace, the answers
+// are equal byte for byte. A caller that may get the object sees the key. A caller with
+// permissions for all removed keys is allowed.
 //
 // Attack: removing all labels, annotations, finalizers or conditions, to learn them one after another from the
 // verbs; with two of the caller's own keys, to learn their order
@@ -183,16 +185,17 @@ func TestKeysWithoutGet(t *testing.T) {
 				}
 				all := strings.ReplaceAll(got.String(), ns, "NS")
 				if first, ok := told[name]; ok && first != all {
-					t.Errorf("%s\nis told apart from\n%s", all, first)
+					t.Errorf("the answer depends on hidden keys:\n%s\nand\n%s", all, first)
 				}
 				told[name] = all
 
-				// Who holds some of what goes is told no more, be it all but one of many.
+				// A caller that holds permissions for some of the removed keys learns nothing
+				// more, even if only one key is not covered.
 				s.Callers.AddCallerFunc("blind-"+id, func(q harness.Question) bool {
 					return q.Verb == "granular" || specific.MatchString(q.Verb) && !strings.Contains(q.Verb, "z")
 				})
 				if some := send("blind-" + id); !tc.own && some.Code == http.StatusForbidden && strings.ReplaceAll(some.String(), ns, "NS") != all {
-					t.Errorf("%s\nis told apart from\n%s", some, all)
+					t.Errorf("the answer depends on hidden keys:\n%s\nand\n%s", some, all)
 				}
 
 				s.Callers.AddCaller("reader-"+id, "granular", "get")
@@ -208,7 +211,8 @@ func TestKeysWithoutGet(t *testing.T) {
 	}
 }
 
-// TestKeysOfOnesOwn holds that what a caller without get names itself is named to it.
+// TestKeysOfOnesOwn checks that a refusal names a key to a caller without get if the caller's
+// own request names the key.
 //
 // Attack: a list of guesses as nulls, or as an owner's applied fields
 // Answer: 403 that names one of them, if it existed; inherent

@@ -14,8 +14,9 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// TestLastFinalizer holds that whoever may take away the last finalizer of an
-// object that is being deleted makes it vanish, and nobody else does.
+// TestLastFinalizer checks an object that is being deleted. A caller with the permission for
+// its last finalizer can remove the finalizer, and the object is gone. Without the permission,
+// the removal is refused.
 func TestLastFinalizer(t *testing.T) {
 	s := onStage(t)
 	harness.PrepareCorpus(t, s)
@@ -26,7 +27,7 @@ func TestLastFinalizer(t *testing.T) {
 	for kind, manifest := range kinds {
 		for _, way := range []string{"json", "merge", "jsonpatch", "strategic"} {
 			if way == "strategic" && kind == "custom resource" {
-				continue // there are no strategic patches of custom resources
+				continue // custom resources have no strategic patches
 			}
 			t.Run(kind+" "+way, func(t *testing.T) {
 				path, _ := s.CreateObject(t, manifest)
@@ -44,7 +45,8 @@ func TestLastFinalizer(t *testing.T) {
 				case "strategic":
 					body = `{"metadata":{"$deleteFromPrimitiveList/finalizers":["a.example.com/hold"]}}`
 				}
-				// Who may not get the object is told a finalizer that stands in the request.
+				// The message names a finalizer to a caller without get only if the request
+				// itself contains the name.
 				says := `cannot change .metadata.finalizers`
 				if way == "strategic" {
 					says += `["a.example.com/hold"]`
@@ -60,8 +62,8 @@ func TestLastFinalizer(t *testing.T) {
 	}
 }
 
-// TestDeletionAsksForDelete holds that the verb granular never deletes, however the
-// object's finalizers stand.
+// TestDeletionAsksForDelete checks that a deletion needs the verb delete, whatever granular
+// verbs the caller holds.
 func TestDeletionAsksForDelete(t *testing.T) {
 	s := onStage(t)
 	path, _ := s.CreateObject(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: kept}}`)
@@ -74,8 +76,8 @@ func TestDeletionAsksForDelete(t *testing.T) {
 	}
 }
 
-// TestErrorsComeInOrder holds that what upstream says of a request comes before
-// what we say of its fields: then the loops of controllers go on working.
+// TestErrorsComeInOrder checks that errors of upstream, such as conflicts, come before our
+// refusal of fields. Controllers rely on them, for example to retry after a conflict.
 func TestErrorsComeInOrder(t *testing.T) {
 	s := onStage(t)
 	path, live := s.CreateObject(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: ordered, labels: {a: "1"}}}`)
@@ -124,9 +126,9 @@ func TestErrorsComeInOrder(t *testing.T) {
 	}
 }
 
-// TestRetriesAreJudgedAnew holds that an attempt which the storage repeats, because
-// somebody else wrote in between, is judged by the object it will overwrite: what
-// was no change at first can be one then.
+// TestRetriesAreJudgedAnew checks an update that the storage tries again because somebody else
+// wrote the object in between. The server must judge the second attempt by the object that it
+// will overwrite: a value that was no change at first may be one now.
 func TestRetriesAreJudgedAnew(t *testing.T) {
 	s := onStage(t)
 	stamps := harness.NewMutatingWebhook(t, s, "raced-")
@@ -136,8 +138,8 @@ func TestRetriesAreJudgedAnew(t *testing.T) {
 		code   int
 		asked  string
 	}{
-		// The first attempt is allowed, so what it would be answered is known by then. A
-		// message names keys only to callers who may get the object.
+		// The first attempt is allowed, so the server asks for get to prepare the answer. The
+		// refusal uses the same result: it names keys only to callers that may get the object.
 		{"without the permission", []string{"granular"}, http.StatusForbidden, "[patch granular get granular:data]"},
 		{"with the permission", []string{"granular", "granular:data", "get"}, http.StatusOK,
 			"[patch granular get granular:data]"},
@@ -146,8 +148,8 @@ func TestRetriesAreJudgedAnew(t *testing.T) {
 			path, _ := s.CreateObject(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: raced}, data: {a: "1"}}`)
 			user := harness.UniqueName("raced-", tc.name)
 			caller := s.Callers.AddCaller(user, tc.grants...)
-			// While admission looks at the first attempt, in which nothing changes, the
-			// administrator changes what the caller sends.
+			// In the first attempt, the caller changes nothing. While admission handles it, the
+			// administrator changes the value that the caller sends.
 			var attempts atomic.Int32
 			stamps.SetPatchFunc(user, func(map[string]any) corpus.Object {
 				if attempts.Add(1) == 1 {
@@ -155,7 +157,8 @@ func TestRetriesAreJudgedAnew(t *testing.T) {
 						t.Errorf("%v %s", err, a)
 					}
 				}
-				// Something has to be stored, or the storage would not notice.
+				// An attempt without any change would not be written, so the storage would not
+				// notice the conflict.
 				return corpus.Object{"metadata": map[string]any{"labels": map[string]any{"attempt": fmt.Sprint(attempts.Load())}}}
 			})
 			a := s.Send(t, user, http.MethodPatch, path, harness.ContentTypes["merge"], `{"data":{"a":"1"}}`)

@@ -13,11 +13,12 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// maxRefusal is what a refusal, and what is written of it into an audit event, takes at
-// most, in bytes.
+// maxRefusal is the largest allowed size, in bytes, of a refusal and of our annotations in its
+// audit event.
 const maxRefusal = 4096
 
-// longWidgets have a permission for every key of a map, and can be named anything.
+// longWidgets is a definition with a permission for each key of a map. The keys may be any
+// strings.
 const longWidgets = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -49,8 +50,8 @@ spec:
                   x-kubernetes-preserve-unknown-fields: true
 `
 
-// TestLongKeys holds that a refusal, what is audited of it and what a webhook is asked
-// stay small, however long the keys, paths and names of a request are.
+// TestLongKeys checks that refusals, and the verbs that an authorizer is asked about, stay
+// small if the keys, paths and names in a request are very long.
 //
 // Attack: a condition's type, a label or a key of a map of 700 kB; a name of a user of 10 kB
 // Answer: a 403 of at most 4 KiB, and the server asks for no such verb
@@ -121,8 +122,8 @@ func TestLongKeys(t *testing.T) {
 	}
 }
 
-// TestLongAudit holds that what is written into an audit event stays small: of a refusal
-// and of what many long permissions covered.
+// TestLongAudit checks that our annotations in an audit event stay small: those of a refusal
+// with a long parameter, and those of a write that many long permissions cover.
 func TestLongAudit(t *testing.T) {
 	var conditions, refused []string
 	var verbs = []string{"granular"}

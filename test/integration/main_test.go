@@ -14,14 +14,14 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// on is the cluster of all tests that need nothing but the gate.
+// on is the server of all tests that need only the gate GranularAuthorization.
 var on *cluster.Cluster
 
-// auditLog is where its audit events go.
+// auditLog is the path of the audit log of that server.
 var auditLog string
 
-// theStage is shared by all tests that need callers made up on the spot, and
-// started by the first of them.
+// theStage is a server whose authorization chain begins with a webhook that lets a test define
+// callers and their verbs. All tests that need it share it, and the first of them starts it.
 var (
 	theStage    *harness.Server
 	theStageErr error

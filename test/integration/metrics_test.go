@@ -12,9 +12,9 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// TestMetrics holds what each kind of request adds to the metrics. Who asks for more than
-// a few verbs makes one call more, to look at the caller's rules, which a webhook in the
-// chain makes futile.
+// TestMetrics checks by how much each kind of request increases the metrics. A request that
+// asks for more than a few verbs makes one more authorizer call, to read the caller's rules.
+// Here that call is of no use, because a webhook in the chain can't list rules.
 func TestMetrics(t *testing.T) {
 	s := onStage(t)
 	path, _ := s.CreateObject(t, `{apiVersion: v1, kind: Secret, metadata: {name: measured}}`)

@@ -14,9 +14,8 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// TestWarningsQuoteNothing holds that a granular caller who may not get an object
-// does not read in the server's warnings what the answer leaves out: they quote
-// fields that the caller neither sent nor may see.
+// TestWarningsQuoteNothing checks that a granular caller without get sees no warnings that
+// quote fields of the object. The caller neither sent these fields nor may see them.
 func TestWarningsQuoteNothing(t *testing.T) {
 	s := onStage(t)
 	path, _ := s.CreateObject(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: warned}, spec: {replicas: 1, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {nodeSelector: {beta.kubernetes.io/arch: quoted}, containers: [{name: a, image: one, resources: {requests: {memory: "1234567.5"}}}]}}}}`)
@@ -43,8 +42,9 @@ func TestWarningsQuoteNothing(t *testing.T) {
 	}
 }
 
-// TestRefusalsQuoteNothing holds the same of a refusal by upstream, which lists the
-// rules of a role that a caller would grant.
+// TestRefusalsQuoteNothing checks that a refusal by upstream quotes nothing to a granular
+// caller without get. Here upstream would list the rules of a role that the caller may not
+// grant.
 func TestRefusalsQuoteNothing(t *testing.T) {
 	s := onStage(t)
 	path, _ := s.CreateObject(t, `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: quoted}, rules: [{apiGroups: [""], resources: [quoted], verbs: [get]}]}`)
@@ -68,7 +68,8 @@ func TestRefusalsQuoteNothing(t *testing.T) {
 			}
 		})
 	}
-	// A create that upstream refuses quotes nothing, and says so.
+	// If upstream refuses the create part of an apply, its message quotes nothing, so it stays
+	// as it is.
 	s.Callers.AddCallerFunc("refused-create", func(q harness.Question) bool { return q.Verb == "patch" })
 	a := s.Send(t, "refused-create", http.MethodPatch, "/api/v1/namespaces/default/configmaps/none?fieldManager=m", harness.ContentTypes["apply"], `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"none"}}`)
 	if a.Code != http.StatusForbidden || !strings.Contains(a.Message(), `cannot create resource "configmaps"`) {
@@ -76,8 +77,9 @@ func TestRefusalsQuoteNothing(t *testing.T) {
 	}
 }
 
-// TestWebhooksQuoteNothing holds the same of an admission webhook. It chooses all of a
-// refusal's fields, and many put their sentence where the API has one word.
+// TestWebhooksQuoteNothing checks that the refusal of an admission webhook reveals nothing to a
+// granular caller without get. The webhook chooses all fields of the refusal, and many webhooks
+// write a sentence where the API expects one word.
 //
 // Attack: the reason, details and causes of a webhook's refusal, which are its own choice
 // Answer: only words that the API itself defines

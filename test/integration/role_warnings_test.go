@@ -14,8 +14,8 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// TestRoleWarnings holds that whoever writes a role is told of verbs that are misspelled, and
-// that the role is stored in any case.
+// TestRoleWarnings checks that the author of a role is warned about misspelled verbs, and that
+// the role is stored all the same.
 func TestRoleWarnings(t *testing.T) {
 	s := onStage(t)
 	const roles, clusterRoles = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles", "/apis/rbac.authorization.k8s.io/v1/clusterroles"
@@ -51,7 +51,7 @@ func TestRoleWarnings(t *testing.T) {
 			name := fmt.Sprintf("warned-%d", i)
 			written := rule(tc.resource, tc.verbs...)
 			created := s.MustSend(t, "POST", collection, harness.ContentTypes["json"], body(name, written))
-			// The same verbs under another name of the object: rules that stay are not warned of again.
+			// A change of a label leaves the rules as they are, so it gives no warnings again.
 			labeled := s.MustSend(t, "PATCH", collection+"/"+name, harness.ContentTypes["merge"], `{"metadata":{"labels":{"a":"b"}}}`)
 			s.MustSend(t, "PUT", collection+"/"+name, harness.ContentTypes["json"], body(name, rule(tc.resource, "get")))
 			updated := s.MustSend(t, "PUT", collection+"/"+name, harness.ContentTypes["json"], body(name, written))
@@ -68,10 +68,11 @@ func TestRoleWarnings(t *testing.T) {
 	}
 }
 
-// unquoted undoes the escapes of a header's value.
+// unquoted removes the escapes from the value of a warning header.
 func unquoted(header string) string { return strings.ReplaceAll(header, `\"`, `"`) }
 
-// TestRoleWarningsWithTheGateOff holds that upstream's server says nothing.
+// TestRoleWarningsWithTheGateOff checks that the server gives no such warnings with the gate
+// off.
 func TestRoleWarningsWithTheGateOff(t *testing.T) {
 	s, err := harness.NewServer("--feature-gates", "GranularAuthorization=false")
 	if err != nil {

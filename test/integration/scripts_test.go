@@ -9,42 +9,44 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// TestSupersafe is KEP-3617's story 1: an operator that may change its own labels,
-// annotations, finalizers and condition, and nothing else.
+// TestSupersafe tests story 1 of KEP-3617: an operator that may change only its own labels,
+// annotations, finalizers and condition.
 func TestSupersafe(t *testing.T) {
 	harness.RunScripts(t, on, "supersafe_*.txtar")
 }
 
-// TestEditor holds that callers with the ordinary verbs notice nothing.
+// TestEditor checks that granular authorization changes nothing for callers with the ordinary
+// verbs.
 func TestEditor(t *testing.T) {
 	harness.RunScripts(t, on, "editor.txtar")
 }
 
-// TestGateOff holds that without the feature gate every answer is upstream's.
+// TestGateOff checks that, with the gate off, every answer is the same as upstream's.
 func TestGateOff(t *testing.T) {
 	off := harness.Start(t, "--feature-gates", "GranularAuthorization=false")
 	harness.RunScripts(t, off, "gate_off*.txtar")
 }
 
-// TestClosed holds the paths on which no field can be verified: each refuses a
-// caller who holds the verb granular and not the ordinary one.
+// TestClosed checks the requests in which the server can't verify fields. Each must refuse a
+// caller that holds the verb granular but not the ordinary verb.
 func TestClosed(t *testing.T) {
 	harness.RunScripts(t, on, "closed.txtar")
 }
 
-// TestScale holds that replicas is one permission, on the object and on its scale.
+// TestScale checks that the permission replicas covers the field in the object and in its scale
+// subresource.
 func TestScale(t *testing.T) {
 	harness.RunScripts(t, on, "scale.txtar")
 }
 
-// TestGrants holds the roles of docs/tutorials/useful-grants.md, and further ones that
-// people ask for: each does what it says and nothing next to it.
+// TestGrants checks the roles of docs/tutorials/useful-grants.md and other common roles: each
+// allows what it promises, and refuses the neighbouring changes.
 func TestGrants(t *testing.T) {
 	harness.RunScripts(t, on, "grants_*.txtar")
 }
 
-// TestComparison holds what docs/comparison.md says of permissions and of admission policies:
-// each task is done with both, or is shown not to be.
+// TestComparison checks the claims of docs/comparison.md about permissions and admission
+// policies: a script does each task with both, or shows that one of them can't do it.
 func TestComparison(t *testing.T) {
 	harness.RunScripts(t, on, "compare_*.txtar")
 }

@@ -21,10 +21,10 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// TestEverySubject holds that a grant reaches whom RBAC says it is for, in whatever way
-// the binding names them, ends with the binding, and reaches nobody else, be it of the
-// ordinary verb or of what makes a request granular. TestBindingsBySubject of package
-// wiring holds that both are answered from an index of the bindings by subject.
+// TestEverySubject checks that a binding grants the ordinary verb and the granular verbs to
+// exactly the subjects that it names, in every form in which it can name them, and only as long
+// as it exists. TestBindingsBySubject of package wiring checks that the server answers both
+// from an index of bindings by subject.
 func TestEverySubject(t *testing.T) {
 	for name, verbs := range map[string][]string{
 		"granular": {"granular", "granular:label(example.com)"},
@@ -34,7 +34,8 @@ func TestEverySubject(t *testing.T) {
 	}
 }
 
-// everySubject binds a role with these verbs, of which each binding is to grant a label.
+// everySubject creates a role with these verbs, which allow to set a label, and binds it to
+// each kind of subject.
 func everySubject(t *testing.T, verbs []string) {
 	config := harness.Config(t, on, "admin")
 	admin := harness.Administrator(t, on)
@@ -56,7 +57,7 @@ func everySubject(t *testing.T, verbs []string) {
 	}
 	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name}
 
-	// label sets a label as a caller, to something new.
+	// label sets the label to a new value as the given caller.
 	values := 0
 	label := func(caller rest.ImpersonationConfig) error {
 		as := rest.CopyConfig(config)

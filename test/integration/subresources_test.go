@@ -18,8 +18,8 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// TestSubresources holds every subresource that changes an object's fields and is
-// not among the scenarios of the corpus.
+// TestSubresources checks the subresources that change fields of an object and that the corpus
+// has no scenarios for.
 func TestSubresources(t *testing.T) {
 	s := onStage(t)
 	harness.PrepareCorpus(t, s)
@@ -81,7 +81,8 @@ func TestSubresources(t *testing.T) {
 	}
 }
 
-// signingRequest is what somebody asks a certificate with.
+// signingRequest returns a CertificateSigningRequest with a valid request for a client
+// certificate.
 func signingRequest(t *testing.T) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -12,10 +12,10 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// TestTooLargeWithManagedFields holds that the second attempt upstream makes, of an
-// object that is too large for etcd with managed fields and not without, is verified
-// like the first, and that the managed fields it drops are not dropped by who may not
-// write them. Objects are brought to the edge by bisection.
+// TestTooLargeWithManagedFields tests an object that is too large for etcd only because of its
+// managed fields. Upstream then tries again and drops the managed fields. The server must
+// verify this second attempt as well, and refuse a caller that may not write managed fields.
+// The test finds the size of such an object by bisection.
 //
 // Attack: data that is so large that upstream drops the managed fields
 // Answer: 403, `metadata`
@@ -56,8 +56,8 @@ func TestTooLargeWithManagedFields(t *testing.T) {
 	}
 }
 
-// edge makes an object that is stored with managed fields, and would not be if it
-// were a little larger.
+// edge returns the path of a stored object that still has its managed fields, and that would
+// lose them if it were a little larger.
 func edge(t *testing.T, s *harness.Server) string {
 	t.Helper()
 	const names = 1600
@@ -66,13 +66,14 @@ func edge(t *testing.T, s *harness.Server) string {
 	object := func(filler int) map[string]any {
 		data := map[string]any{"filler": strings.Repeat("x", filler)}
 		for i := range names {
-			// Names of keys are stored twice: in the data and in the managed fields.
+			// Each key is stored twice: in the data and in the managed fields.
 			data[fmt.Sprintf("%0200d", i)] = ""
 		}
 		return map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name},
 			"data": data}
 	}
-	// Once an object has lost its managed fields it has none for good.
+	// An object that has lost its managed fields does not get them back, so each try creates it
+	// again.
 	kept := func(filler int) bool {
 		s.Send(t, "", http.MethodDelete, path, "", nil)
 		a := s.MustSend(t, http.MethodPost, strings.TrimSuffix(path, "/"+name), harness.ContentTypes["json"], object(filler))
@@ -80,7 +81,7 @@ func edge(t *testing.T, s *harness.Server) string {
 	}
 	low, high := 0, 1<<20
 	if !kept(low) || kept(high-100) {
-		t.Fatal("the edge is somewhere else")
+		t.Fatal("the size limit is outside of the sizes that the test tries")
 	}
 	for high-low > 40 {
 		if middle := (low + high) / 2; kept(middle) {
@@ -90,7 +91,7 @@ func edge(t *testing.T, s *harness.Server) string {
 		}
 	}
 	if !kept(low) {
-		t.Fatal("the edge moves")
+		t.Fatal("an object of the same size has lost its managed fields at the second try")
 	}
 	return path
 }

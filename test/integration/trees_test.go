@@ -16,9 +16,11 @@ const leanDefinition = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResour
  schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {a: {type: string,
  x-kubernetes-permission-verb: lean.example.com/%[1]s%[3]s}}}}}}}]}}`
 
-// TestTreesWhenNeeded holds that ordinary writes of custom resources whose definition
-// excludes nothing compile no tree, and that those of others do. Servers write things of
-// their own, so there are several kinds of each, and less than one tree for each is none.
+// TestTreesWhenNeeded checks that the server compiles the permission tree of a custom resource
+// (the tree of its fields, with the permission that each needs) at an ordinary write only if
+// its definition has an excluded permission, which `update` does not include. The server itself
+// may compile some trees meanwhile, so the test writes four kinds of each sort and counts fewer
+// than four trees as none.
 func TestTreesWhenNeeded(t *testing.T) {
 	s := onStage(t)
 	kubectl := func(input string, args ...string) {

@@ -12,7 +12,7 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// valves is a definition with permissions whose parameters are made of values.
+// valves is a definition with permissions whose parameters are values of fields.
 const valves = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -54,7 +54,8 @@ spec:
                   properties: {key: {type: string}, effect: {type: string}}
 `
 
-// A policy that puts a mirror in front of the images of labelled valves.
+// These two objects are a policy that prefixes the images of labelled valves with a mirror, and
+// its binding.
 const (
 	mirroring = `
 apiVersion: admissionregistration.k8s.io/v1
@@ -80,8 +81,9 @@ spec: {policyName: mirror-of-valves}
 `
 )
 
-// TestValues holds that a verb with a value covers what was there and what comes, in every way
-// in which an object can be written, and that one verb less is refused.
+// TestValues checks permissions whose parameter is the value of a field. The caller needs a
+// verb for the old value and one for the new value, in every way in which the object can be
+// written. With one verb less, the write is refused.
 func TestValues(t *testing.T) {
 	s := onStage(t)
 	s.Install(t, []byte(valves))
@@ -93,7 +95,7 @@ func TestValues(t *testing.T) {
 		made++
 		return s.CreateIn(t, collection, fmt.Sprintf("apiVersion: values.example.com/v1\nkind: Valve\nmetadata: {name: v%d}\nspec: %s", made, spec))
 	}
-	// put sends the whole object with another spec.
+	// put returns a request that sends the whole object with some fields of its spec changed.
 	put := func(t *testing.T, path string, set map[string]any) func(user string) harness.Answer {
 		return func(user string) harness.Answer {
 			object := s.LiveObject(t, path)

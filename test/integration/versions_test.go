@@ -22,7 +22,7 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// versioned are objects of every kind that is served in several versions.
+// versioned holds an object of every built-in kind that is served in several versions.
 var versioned = map[string]string{
 	"horizontalpodautoscalers.autoscaling":                         `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: v}, spec: {maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, metrics: [{type: Resource, resource: {name: memory, target: {type: Utilization, averageUtilization: 50}}}]}}`,
 	"leasecandidates.coordination.k8s.io":                          `{apiVersion: coordination.k8s.io/v1beta1, kind: LeaseCandidate, metadata: {name: v}, spec: {leaseName: l, binaryVersion: 1.0.0, emulationVersion: 1.0.0, strategy: OldestEmulationVersion}}`,
@@ -38,7 +38,7 @@ var versioned = map[string]string{
 	"podcertificaterequests.certificates.k8s.io":                   podCertificateRequest(),
 }
 
-// trustBundle holds a certificate that means nothing to anybody.
+// trustBundle returns a ClusterTrustBundle with a throwaway certificate.
 func trustBundle() string {
 	server := httptest.NewUnstartedServer(nil)
 	server.StartTLS()
@@ -46,7 +46,8 @@ func trustBundle() string {
 	return `{apiVersion: certificates.k8s.io/v1, kind: ClusterTrustBundle, metadata: {name: v}, spec: ` + string(spec) + `}`
 }
 
-// podCertificateRequest proves to hold its key.
+// podCertificateRequest returns a PodCertificateRequest that is signed with its own key, as the
+// server requires.
 func podCertificateRequest() string {
 	const pod = "11111111-1111-1111-1111-111111111111"
 	_, key, _ := ed25519.GenerateKey(rand.Reader)
@@ -58,9 +59,9 @@ func podCertificateRequest() string {
 	return `{apiVersion: certificates.k8s.io/v1, kind: PodCertificateRequest, metadata: {name: v}, spec: ` + string(spec) + `}`
 }
 
-// TestEveryVersion walks all kinds that are served in several versions and writes a
-// label through each: the permissions are those of the version of the request, and
-// what only another version can hold is not lost or charged.
+// TestEveryVersion writes a label through every version of each built-in kind that has several
+// versions. The version of the request decides about permissions. Fields that this version
+// can't express are neither lost nor counted as changes of the caller.
 func TestEveryVersion(t *testing.T) {
 	s := onStage(t)
 	client, err := discovery.NewDiscoveryClientForConfig(harness.Config(t, s.Cluster, "admin"))
@@ -135,8 +136,8 @@ func TestEveryVersion(t *testing.T) {
 	}
 }
 
-// TestConversionWebhook holds that a custom resource is judged in the version of the
-// request, whichever is stored, with a conversion webhook in between.
+// TestConversionWebhook checks that the server judges a write of a custom resource in the
+// version of the request, even if a conversion webhook converts it to another stored version.
 func TestConversionWebhook(t *testing.T) {
 	s := onStage(t)
 	server := harness.ServeWebhook(t, renaming(map[string]string{"size": "length"}))
@@ -175,7 +176,7 @@ func TestConversionWebhook(t *testing.T) {
 				return s.Send(t, user, http.MethodPut, path, harness.ContentTypes["json"],
 					corpus.Overlay(now, corpus.Object{"metadata": map[string]any{"annotations": map[string]any{"a.example.com/x": version}}}))
 			})
-			s.Callers.AddCaller("resizer-"+version, "granular", "granular:metadata", "granular:status") // by convention spec has specification
+			s.Callers.AddCaller("resizer-"+version, "granular", "granular:metadata", "granular:status") // without granular:specification
 			a := s.Send(t, "resizer-"+version, http.MethodPatch, path, harness.ContentTypes["merge"], `{"spec":{"`+field+`":5}}`)
 			if a.Code != http.StatusForbidden || !strings.Contains(a.Message(), "cannot change .spec."+field+" ") {
 				t.Errorf("got %s", a)

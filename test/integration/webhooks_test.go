@@ -14,7 +14,7 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// stampedWrites are writes of one label, or of nothing, on kinds of all sorts.
+// stampedWrites are objects of several kinds, by a name for the kind.
 var stampedWrites = map[string]string{
 	"deployment":      `{apiVersion: apps/v1, kind: Deployment, metadata: {name: stamped}, spec: {replicas: 1, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: one}]}}}}`,
 	"pod":             `{apiVersion: v1, kind: Pod, metadata: {name: stamped}, spec: {automountServiceAccountToken: false, containers: [{name: a, image: one}]}}`,
@@ -24,9 +24,9 @@ var stampedWrites = map[string]string{
 	"custom resource": `{apiVersion: corpus.example.com/v1, kind: Gadget, metadata: {name: stamped}, spec: {size: 1}}`,
 }
 
-// TestMutatingWebhook holds that what a webhook adds is not charged to the caller:
-// with one that writes a label and an annotation on everything an operator of one
-// label works, in each way to change it, and can still do nothing else.
+// TestMutatingWebhook checks that a caller needs no permission for what a mutating webhook
+// adds. The webhook writes a label and an annotation on every object. A caller with the
+// permission for one label can still write that label, in every way, and nothing else.
 func TestMutatingWebhook(t *testing.T) {
 	s := onStage(t)
 	harness.PrepareCorpus(t, s)
@@ -50,7 +50,8 @@ func TestMutatingWebhook(t *testing.T) {
 	})
 }
 
-// holdsUnderMutation sends labels under something that stamps what users write.
+// holdsUnderMutation writes labels while a webhook or policy changes the objects that the users
+// write. stamped checks the stored object for that change.
 func holdsUnderMutation(t *testing.T, s *harness.Server, prefix string, prepare func(user string), stamped func(t *testing.T, object map[string]any)) {
 	t.Helper()
 	for kind, manifest := range stampedWrites {
@@ -69,7 +70,7 @@ func holdsUnderMutation(t *testing.T, s *harness.Server, prefix string, prepare 
 				{"json", ""},
 			} {
 				if tc.way == "strategic" && kind == "custom resource" {
-					continue // there are no strategic patches of custom resources
+					continue // custom resources have no strategic patches
 				}
 				value := fmt.Sprintf("v%d", i)
 				query, method, body := "", http.MethodPatch, any(strings.ReplaceAll(tc.body, "VALUE", value))
@@ -102,7 +103,7 @@ func holdsUnderMutation(t *testing.T, s *harness.Server, prefix string, prepare 
 	}
 }
 
-// TestMutatingPolicy is TestMutatingWebhook for a MutatingAdmissionPolicy.
+// TestMutatingPolicy checks the same as TestMutatingWebhook for a MutatingAdmissionPolicy.
 func TestMutatingPolicy(t *testing.T) {
 	s := onStage(t)
 	harness.PrepareCorpus(t, s)
@@ -121,7 +122,7 @@ func TestMutatingPolicy(t *testing.T) {
 	})
 	s.Callers.AddCaller("policed-probe", "create")
 	harness.Until(t, "the policy stamps", func() bool {
-		// A kind whose schema is not known to the policy yet is refused.
+		// The policy refuses a kind as long as it does not know the schema of the kind.
 		for _, probe := range []string{
 			"/api/v1/namespaces/default/configmaps {apiVersion: v1, kind: ConfigMap, metadata: {name: probe}}",
 			"/apis/corpus.example.com/v1/namespaces/default/gadgets {apiVersion: corpus.example.com/v1, kind: Gadget, metadata: {name: probe}}",
@@ -141,19 +142,19 @@ func TestMutatingPolicy(t *testing.T) {
 	})
 }
 
-// TestDefaultsAreNotCharged holds that a client which sends less than the server
-// stores changes nothing by it: defaults, allocated addresses, what strategies keep
-// and the rest of the status come back by themselves.
+// TestDefaultsAreNotCharged checks a PUT that leaves out what the server adds: defaults,
+// allocated addresses, values that an update strategy keeps, and the status. The server
+// restores them, so the caller needs no permission for them.
 func TestDefaultsAreNotCharged(t *testing.T) {
 	s := onStage(t)
 	harness.PrepareCorpus(t, s)
 	for kind, manifest := range stampedWrites {
 		if kind == "pod" || kind == "node" {
-			continue // admission adds tolerations and taints to new ones, which must be sent again
+			continue // admission adds tolerations or taints to a new object, and a PUT must repeat them
 		}
 		t.Run(kind, func(t *testing.T) {
 			path, live := s.CreateObject(t, manifest)
-			// As its author wrote it, and one label more.
+			// The object as its author first wrote it, with one more label.
 			minimal := harness.FromYAML(t, manifest)
 			harness.Metadata(t, minimal)["name"] = harness.Metadata(t, live)["name"]
 			harness.Metadata(t, minimal)["labels"] = map[string]any{"super.safe.com/level": "1"}

@@ -1,18 +1,18 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kind tests the patched kube-apiserver in a whole cluster: with kubelet, controller
-// manager, scheduler, kube-proxy and DNS, where `make kind` has made one.
+// Package kind tests the patched kube-apiserver in a whole cluster that `make kind` creates,
+// with kubelet, controller manager, scheduler, kube-proxy and DNS.
 //
 //	testdata/*.txtar ──► kubectl, as an administrator or as somebody with a granular role ──► the cluster
 //
-// What a field's permission is and which fields a change touches is tested without nodes
-// (test/integration). Here stands what needs them: controllers that write beside granular callers,
-// a program in a pod, an eviction.
+// The tests of the permission of each field, and of the fields that a change touches, need no
+// nodes and are in test/integration. This package tests what needs nodes: controllers that
+// write beside granular callers, a program in a pod, an eviction.
 //
-// The invariant: each permission that a script needs has a twin in the same script, the request
-// that one verb less does not allow.
+// The invariant: for each permission that a script needs, the same script has a twin, a request
+// that is refused because one verb is missing.
 //
-// The tests are skipped, and say so, unless KUBE_GRANULAR_KIND names the folder that `make kind`
-// filled. `make test-kind` sets it.
+// The tests are skipped, with a message, unless KUBE_GRANULAR_KIND names the folder that `make
+// kind` filled. `make test-kind` sets the variable.
 package kind

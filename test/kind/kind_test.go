@@ -16,10 +16,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// patience is how long a script waits for what must come. Nothing asserts that it comes earlier.
+// patience is the longest time that a script waits for a condition.
 const patience = 3 * time.Minute
 
-// folder returns the folder of the cluster, or skips the test.
+// folder returns the folder that `make kind` filled, or skips the test.
 func folder(t *testing.T) string {
 	t.Helper()
 	dir := os.Getenv("KUBE_GRANULAR_KIND")
@@ -29,14 +29,15 @@ func folder(t *testing.T) string {
 	return dir
 }
 
-// TestCluster runs the scripts, one after the other: they share one node.
+// TestCluster runs the scripts one after the other, because they share one node.
 func TestCluster(t *testing.T) {
 	dir := folder(t)
 	recipes, err := filepath.Abs("../../docs/recipes")
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A script that failed between cordon and uncordon would have all of the next ones wait.
+	// A script that failed after kubectl cordon would leave the node unschedulable for the
+	// following scripts.
 	kubectl := exec.CommandContext(t.Context(), filepath.Join(dir, "bits", "kubectl"), "uncordon", "--selector=kubernetes.io/os")
 	if out, err := kubectl.CombinedOutput(); err != nil {
 		t.Fatalf("uncordon all nodes: %v: %s", err, out)
@@ -51,14 +52,14 @@ func TestCluster(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"eventually": eventually, "refused": refused},
-		// A script cleans up behind itself; the next one needs the node.
+		// A failed script may not have cleaned up, so no other script runs after it.
 		RequireUniqueNames: true,
 		ContinueOnError:    false,
 	})
 }
 
-// eventually REGEXP COMMAND... runs a command until it succeeds and prints what the expression
-// matches.
+// eventually REGEXP COMMAND... repeats a command until it succeeds and its output matches the
+// expression.
 func eventually(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: eventually REGEXP COMMAND...")
@@ -71,13 +72,13 @@ func eventually(ts *testscript.TestScript, neg bool, args []string) {
 		if last = ts.ReadFile("stdout") + ts.ReadFile("stderr"); err == nil && want.MatchString(last) {
 			return
 		}
-		time.Sleep(200 * time.Millisecond) // Between two questions; what ends the wait is the answer.
+		time.Sleep(200 * time.Millisecond) // pause between two attempts
 	}
 	ts.Fatalf("%s: not within %v, last: %s", strings.Join(args[1:], " "), patience, last)
 }
 
-// refused WHY COMMAND... holds that the server refuses a command, and says why: it names the
-// verb that would do, or the resource that nothing at all is granted of.
+// refused WHY COMMAND... checks that the server refuses a command, and that the message
+// contains WHY: the verb that is missing, or the resource.
 func refused(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: refused WHY COMMAND...")
@@ -89,7 +90,7 @@ func refused(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// TestImage loads the image that a registry would have into Docker, and runs it.
+// TestImage loads the image of the server into Docker and runs it.
 func TestImage(t *testing.T) {
 	dir := folder(t)
 	docker := func(args ...string) string {

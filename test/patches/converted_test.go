@@ -12,8 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// TestConverted holds which versions are shown to the Gate as made by a webhook: those that
-// are served or stored, of those that exclude something.
+// TestConverted checks for which versions the server converts an object to judge a write: if
+// the definition has a conversion webhook, all served or stored versions that exclude
+// something, and otherwise none.
 func TestConverted(t *testing.T) {
 	kind := func(version string) schema.GroupVersionKind {
 		return schema.GroupVersionKind{Group: "g", Version: version, Kind: "K"}

@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// judge stands in for package crd.
+// judge is a fake of package crd, which installs the extensions in the server.
 type judge struct{ enabled bool }
 
 func (j judge) Enabled() bool { return j.enabled }
@@ -41,7 +41,8 @@ func marked() apiextensions.JSONSchemaProps {
 	}
 }
 
-// everywhere makes a definition with a schema in every place that can hold one.
+// everywhere returns a definition with the given schema in every position that can hold a
+// schema.
 func everywhere(one func() apiextensions.JSONSchemaProps) *apiextensions.CustomResourceDefinition {
 	deep := func() apiextensions.JSONSchemaProps {
 		s := one()
@@ -70,14 +71,14 @@ func everywhere(one func() apiextensions.JSONSchemaProps) *apiextensions.CustomR
 	return crd
 }
 
-// warnings are those that were recorded.
+// warnings records the warnings of a request.
 type warnings []string
 
 func (w *warnings) AddWarning(_, text string) { *w = append(*w, text) }
 
-// TestExtensionsDropped holds that where nothing enforces extensions none is kept that
-// is new, in no place, and all are where a stored definition has one; and that who loses
-// some is warned.
+// TestExtensionsDropped checks a server that does not enforce permission extensions. It drops
+// all extensions from a definition, with a warning, unless the stored definition already has
+// one. Then it keeps all.
 func TestExtensionsDropped(t *testing.T) {
 	defer granular.Install(nil)
 	plain := everywhere(func() apiextensions.JSONSchemaProps { return apiextensions.JSONSchemaProps{Type: "string"} })

@@ -17,14 +17,15 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-// linked are the imports that upstream has of us, each by the last patch of a folder.
+// linked maps a folder of patches to the only import of our packages in that folder. The last
+// patch of the folder must add it.
 var linked = map[string]string{
 	"core":  `import _ "kube-granular.dev/pkg/wiring"`,
 	"speed": `import _ "kube-granular.dev/speed/wiring"`,
 }
 
-// TestUpstreamKnowsTheSeamOnly holds that the patched tree depends on us in two lines: the
-// one that installs the Gate, and the one of speed, which can be left out.
+// TestUpstreamKnowsTheSeamOnly checks that the patched tree imports our packages in two lines
+// only: one for the server's wiring, and one for speed, which is optional.
 func TestUpstreamKnowsTheSeamOnly(t *testing.T) {
 	found := map[string]bool{}
 	for _, p := range all(t) {
@@ -43,7 +44,7 @@ func TestUpstreamKnowsTheSeamOnly(t *testing.T) {
 	}
 }
 
-// directions are what each part of the project may import of the project.
+// directions lists which packages of the project each part of the project may import.
 var directions = []struct {
 	dir string
 	may []string
@@ -117,8 +118,8 @@ var directions = []struct {
 			"kube-granular.dev/test/integration/cluster"}},
 }
 
-// TestDirections holds that dependencies point one way: cmd, then pkg, then the
-// library, which knows nothing of any of them.
+// TestDirections checks that imports go in one direction: cmd imports pkg, and pkg imports the
+// library, but never the reverse.
 func TestDirections(t *testing.T) {
 	root, err := cluster.Root()
 	if err != nil {
@@ -169,8 +170,8 @@ func allowed(imported string, may []string) bool {
 	return false
 }
 
-// TestTenancyIsApart holds that nothing is linked with the controller of tenants: it is a
-// module of its own, and no other module requires it.
+// TestTenancyIsApart checks that no other module requires or links the module of the tenancy
+// controller.
 func TestTenancyIsApart(t *testing.T) {
 	root, err := cluster.Root()
 	if err != nil {
@@ -208,8 +209,8 @@ func TestTenancyIsApart(t *testing.T) {
 	}
 }
 
-// TestNothingNeedsSpeed holds that the project can be built without speed: nothing but the
-// patched tree, and what measures it, imports it.
+// TestNothingNeedsSpeed checks that the project can be built without the folder speed: only the
+// patched tree and the benchmarks import it.
 func TestNothingNeedsSpeed(t *testing.T) {
 	root, err := cluster.Root()
 	if err != nil {

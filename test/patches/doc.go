@@ -1,8 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package patches tests what the patches change in the upstream tree, below the
-// running server: that markers arrive in the models every endpoint is built from,
-// that nothing unverified reaches the storage, and that each side of the seam
-// knows only what it may.
+// Package patches tests the changes in the patched upstream tree without a running server: that
+// permission markers arrive in the models of every endpoint, that no unverified write reaches
+// the storage, and that upstream and our packages import only what they may of each other.
 package patches

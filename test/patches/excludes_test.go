@@ -10,9 +10,9 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/granular"
 )
 
-// TestExcludesSeesEveryPlace holds what ordinary writes rely on where a definition seems
-// to exclude nothing: that an excluded permission is seen wherever a schema may have one,
-// and also where it has no effect.
+// TestExcludesSeesEveryPlace checks that the server finds an excluded permission in every
+// position of a schema, even where it has no effect. Ordinary writes rely on this: if a
+// definition excludes nothing, the server does not verify them.
 func TestExcludesSeesEveryPlace(t *testing.T) {
 	type props = apiextensions.JSONSchemaProps
 	excluded := props{Type: "string", XPermissionExcluded: true}

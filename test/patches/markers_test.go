@@ -17,7 +17,7 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// models are all definitions of a server.
+// models returns the OpenAPI models of a server, by name.
 func models(definitions common.GetOpenAPIDefinitions) map[string]*spec.Schema {
 	out := map[string]*spec.Schema{}
 	for name, definition := range definitions(func(name string) spec.Ref {
@@ -29,8 +29,8 @@ func models(definitions common.GetOpenAPIDefinitions) map[string]*spec.Schema {
 	return out
 }
 
-// chain is the permissions that cover a field, most general first. "*" stands for
-// the elements of a map or list.
+// chain returns the permissions that cover a field, from the most general to the most specific.
+// In the path, "*" stands for an element of a map or list.
 func chain(t *testing.T, tree *schema.Tree, path string) string {
 	t.Helper()
 	node := tree.Root
@@ -55,8 +55,8 @@ func chain(t *testing.T, tree *schema.Tree, path string) string {
 	return strings.Join(names, " ")
 }
 
-// TestMarkers follows the markers through the patched generators into the models
-// that the servers are built from.
+// TestMarkers checks that the permission markers on Go types arrive, through the patched
+// generators, in the OpenAPI models that the servers use.
 func TestMarkers(t *testing.T) {
 	core := models(generated.GetOpenAPIDefinitions)
 	tests := map[string]struct {
@@ -169,8 +169,8 @@ func TestMarkers(t *testing.T) {
 	}
 }
 
-// TestEveryKindCompiles holds that no built-in kind has malformed markers: such a
-// kind could be changed by no granular request.
+// TestEveryKindCompiles checks that no built-in kind has malformed markers. The server would
+// refuse every granular change of such a kind.
 func TestEveryKindCompiles(t *testing.T) {
 	all := models(generated.GetOpenAPIDefinitions)
 	kinds := 0

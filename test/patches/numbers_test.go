@@ -14,15 +14,17 @@ import (
 )
 
 const (
-	// firstNumber and lastNumber are those of our fields. No number above has a tag of
-	// two bytes.
+	// firstNumber and lastNumber are the protobuf numbers of our first and last field. 2047 is
+	// the highest number whose tag takes only two bytes.
 	firstNumber, lastNumber = 2041, 2047
-	// distance is how far upstream's must stay away. Less is a reason to look for others.
+	// distance is the smallest allowed distance from the numbers of upstream's fields. If
+	// upstream comes closer, consider other numbers.
 	distance = 1000
 )
 
-// TestFieldNumbers holds that our fields of a definition's schema have the same numbers in
-// both versions and for ever, and that upstream's are far from them.
+// TestFieldNumbers checks that our fields in the schema of a definition have the same protobuf
+// numbers in v1 and v1beta1, that these never change, and that the numbers of upstream's fields
+// are far away.
 func TestFieldNumbers(t *testing.T) {
 	wanted := map[string]int{}
 	for i, name := range []string{"Verb", "Excluded", "ParameterSource", "ParameterizedBy", "ParameterTreatment", "ParameterExpression", "Scope"} {
@@ -59,7 +61,7 @@ func TestFieldNumbers(t *testing.T) {
 	}
 }
 
-// fields are those of a struct.
+// fields iterates over the fields of a struct type.
 func fields(of reflect.Type) func(yield func(reflect.StructField) bool) {
 	return func(yield func(reflect.StructField) bool) {
 		for i := range of.NumField() {

@@ -11,15 +11,15 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-// servers are what no client is linked with.
+// servers are packages of servers, which must not be linked into a client.
 var servers = []string{
 	"k8s.io/apiserver", "k8s.io/kubernetes", "k8s.io/kube-aggregator", "k8s.io/apiextensions-apiserver/pkg/apiserver", "go.etcd.io",
 	"kube-granular.dev/pkg/gate", "kube-granular.dev/pkg/wiring", "kube-granular.dev/pkg/crd", "kube-granular.dev/pkg/expression",
 	"kube-granular.dev/pkg/protected", "kube-granular.dev/pkg/registry", "kube-granular.dev/pkg/localcluster",
 }
 
-// TestPluginIsAClient holds that nothing of a server is linked with the kubectl plugin, by
-// whatever way.
+// TestPluginIsAClient checks that the kubectl plugin does not depend on packages of a server,
+// directly or indirectly.
 func TestPluginIsAClient(t *testing.T) {
 	root, err := cluster.Root()
 	if err != nil {
@@ -37,7 +37,7 @@ func TestPluginIsAClient(t *testing.T) {
 	if met := serversIn(list("./cmd/kubectl-granular")); len(met) > 0 {
 		t.Errorf("cmd/kubectl-granular is linked with %v", met)
 	}
-	// The list finds them where they are.
+	// The same check does find these packages in the server.
 	if met := serversIn(list("./cmd/kube-granular")); len(met) < len(servers)-1 {
 		t.Errorf("of a server only %v were found", met)
 	}

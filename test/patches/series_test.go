@@ -15,17 +15,18 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-// patch is one of the series against Kubernetes.
+// patch is one patch of the series against Kubernetes.
 type patch struct {
 	folder, name, text string
-	// last is true if none of its folder follows.
+	// last is true for the last patch of a folder.
 	last bool
 }
 
-// folders are those of the series, in order; all but these are optional.
+// folders are the mandatory folders of the series, in their order. All other folders are
+// optional.
 var folders = []string{"core", "markers", "crd", "authority", "selected"}
 
-// list returns what a file named series lists.
+// list returns the entries of a file named series, each split into words.
 func list(t *testing.T, file string) [][]string {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -42,8 +43,9 @@ func list(t *testing.T, file string) [][]string {
 	return out
 }
 
-// all returns the patches against Kubernetes in the order they are applied. Files of markers are
-// none: they can hold comments and names of types alone, which hack/upstream verifies.
+// all returns the patches against Kubernetes in the order in which they are applied. It leaves
+// out the YAML files of markers, which can only add comments and type names, as hack/upstream
+// verifies.
 func all(t *testing.T) []patch {
 	t.Helper()
 	root, err := cluster.Root()
@@ -77,7 +79,7 @@ func all(t *testing.T) []patch {
 
 var touched = regexp.MustCompile(`(?m)^diff --git a/(\S+) b/`)
 
-// files are those a patch touches.
+// files returns the files that a patch touches.
 func (p patch) files() []string {
 	var out []string
 	for _, m := range touched.FindAllStringSubmatch(p.text, -1) {
@@ -86,7 +88,8 @@ func (p patch) files() []string {
 	return out
 }
 
-// added are the lines it adds, of Go files alone if there is an ending ".go".
+// added returns the lines that a patch adds. With an ending such as ".go", only those of files
+// with this ending.
 func (p patch) added(ending ...string) []string {
 	var out []string
 	wanted := false
@@ -111,8 +114,8 @@ func (p patch) removed() []string {
 	return out
 }
 
-// TestOrder holds that the core comes first and speed last, that only what may be left out
-// is optional, and that numbers have no gaps.
+// TestOrder checks that the mandatory folders come first and speed comes last, that all other
+// folders are optional, and that the numbers of the patches have no gaps.
 func TestOrder(t *testing.T) {
 	root, err := cluster.Root()
 	if err != nil {
@@ -142,8 +145,9 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestOnePatchOneFile holds that a file we add is written by one patch, and that no patch
-// takes away what an earlier one adds: the series reads from top to bottom.
+// TestOnePatchOneFile checks that just one patch writes each file that we add, and that no
+// patch removes a line that an earlier patch adds. So the series can be read from top to
+// bottom.
 func TestOnePatchOneFile(t *testing.T) {
 	new := map[string]string{}
 	added := map[string]map[string]string{}
@@ -166,7 +170,7 @@ func TestOnePatchOneFile(t *testing.T) {
 				}
 			}
 			for _, line := range one.added() {
-				if text := strings.TrimSpace(line); len(text) > 1 { // a bracket is anybody's
+				if text := strings.TrimSpace(line); len(text) > 1 { // every patch may add a bracket
 					added[file][line] = p.folder + "/" + p.name
 				}
 			}
@@ -183,11 +187,11 @@ func TestOnePatchOneFile(t *testing.T) {
 	}
 }
 
-// loops matches the beginning of a loop, in Go or in a template.
+// loops matches the beginning of a loop in Go code or in a template.
 var loops = regexp.MustCompile(`^\s*for\b|\{\{-? range `)
 
-// looping lists the patches that go through something by themselves, and why. What else
-// they do is named in patches/README.md.
+// looping lists the patches that may contain loops, with the reasons. patches/README.md
+// describes what else they do.
 var looping = map[string]string{
 	"crd/0001-extensions.patch":           "goes through the extensions of one node",
 	"crd/0002-protobuf.patch":             "generated",
@@ -195,8 +199,8 @@ var looping = map[string]string{
 	"speed/0002-shared-definitions.patch": "makes the definitions that are shared",
 }
 
-// TestPatchesOnlyCall holds that a patch adds calls: what goes through objects, lists and
-// schemas is on our side of the seam, but for the patches that are listed.
+// TestPatchesOnlyCall checks that patches only add calls. Loops over objects, lists and schemas
+// must be in our packages, except in the patches that looping lists.
 func TestPatchesOnlyCall(t *testing.T) {
 	for _, p := range all(t) {
 		name := p.folder + "/" + p.name
@@ -207,8 +211,9 @@ func TestPatchesOnlyCall(t *testing.T) {
 	}
 }
 
-// TestMarkersAreData holds that markers are data but for one patch, which adds the names that
-// markers on keys and elements stand on: aliases in a file of their own, and nothing else.
+// TestMarkersAreData checks that the folder markers has just one patch, and that this patch
+// adds only type aliases in new files. Markers on map keys and list elements are attached to
+// these names. All other markers are data.
 func TestMarkersAreData(t *testing.T) {
 	var names []string
 	for _, p := range all(t) {
@@ -235,7 +240,7 @@ func TestMarkersAreData(t *testing.T) {
 	}
 }
 
-// TestCoreKnowsNoSpeed holds that nothing before the folder speed needs it or speaks of it.
+// TestCoreKnowsNoSpeed checks that no patch before the folder speed needs or mentions it.
 func TestCoreKnowsNoSpeed(t *testing.T) {
 	speaks := regexp.MustCompile(`(?i)\bspeed|\bprune|cheaper|faster`)
 	for _, p := range all(t) {
@@ -250,8 +255,8 @@ func TestCoreKnowsNoSpeed(t *testing.T) {
 	}
 }
 
-// TestDocumentedExport holds that people are told to apply what is exported: the folders hold
-// files of markers as well, which git am does not read.
+// TestDocumentedExport checks that the documentation tells readers to export the series before
+// they use git am. The folders also contain files of markers, which git am can't read.
 func TestDocumentedExport(t *testing.T) {
 	root, err := cluster.Root()
 	if err != nil {

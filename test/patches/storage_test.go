@@ -16,7 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// stores is a storage that counts what reaches it.
+// stores is a storage that counts the writes that reach it.
 type stores struct {
 	storage.Interface
 	writes int
@@ -46,8 +46,8 @@ func pod() *corev1.Pod {
 	return p
 }
 
-// TestStorageGuard holds the last line of defence: a marked request stores and
-// deletes nothing but what was verified right before, once.
+// TestStorageGuard checks the last line of defence: for a granular request, the storage accepts
+// a write or a deletion only if it was verified right before, and only once.
 func TestStorageGuard(t *testing.T) {
 	errFinalizers := errors.New("emptied finalizers")
 	update := func(verify bool, result error) func(ctx context.Context, s *registry.DryRunnableStorage) error {

@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// alone makes schemas with one extension each, by the extension.
+// alone maps each permission extension to a function that sets just this extension in a schema.
 var alone = map[string]func(*apiextensions.JSONSchemaProps){
 	"x-kubernetes-permission-verb":                 func(s *apiextensions.JSONSchemaProps) { s.XPermissionVerb = ptr.To("a") },
 	"x-kubernetes-permission-excluded":             func(s *apiextensions.JSONSchemaProps) { s.XPermissionExcluded = true },
@@ -36,8 +36,9 @@ func structural(t *testing.T, s *apiextensions.JSONSchemaProps) *schema.Structur
 	return node
 }
 
-// TestExtensionsInStructuralSchemas holds that every extension, alone and with the
-// others, comes through a structural schema, its copy, and the models made of it.
+// TestExtensionsInStructuralSchemas checks that each permission extension, alone and together
+// with the others, is kept in a structural schema, in its copy, and in the OpenAPI models made
+// from it.
 func TestExtensionsInStructuralSchemas(t *testing.T) {
 	schemas := map[string]*apiextensions.JSONSchemaProps{"all": ptr.To(marked()), "none": {Type: "string"}}
 	for extension, set := range alone {
@@ -68,7 +69,7 @@ func TestExtensionsInStructuralSchemas(t *testing.T) {
 	}
 }
 
-// TestExtensionsNotBelowJunctors holds that every extension is refused there, by itself.
+// TestExtensionsNotBelowJunctors checks that each permission extension is refused below allOf.
 func TestExtensionsNotBelowJunctors(t *testing.T) {
 	for extension, set := range alone {
 		t.Run(extension, func(t *testing.T) {
@@ -85,9 +86,9 @@ func TestExtensionsNotBelowJunctors(t *testing.T) {
 	}
 }
 
-// TestStructuralNodeSize holds that a node takes no more memory than upstream's, 200
-// bytes, for which the Go runtime sets 208 aside. Every definition has hundreds, and
-// upstream copies them when it validates an update.
+// TestStructuralNodeSize checks that our fields do not make a node of a structural schema use
+// more memory. Upstream's node has 200 bytes, and the Go runtime allocates 208 for it. Every
+// definition has hundreds of nodes, and upstream copies them when it validates an update.
 func TestStructuralNodeSize(t *testing.T) {
 	if size := unsafe.Sizeof(schema.Structural{}); size > 208 {
 		t.Errorf("a node takes %d bytes", size)

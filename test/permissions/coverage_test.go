@@ -10,9 +10,9 @@ import (
 	"kube-granular.dev/hack/permissions/vocabulary"
 )
 
-// TestEveryRootFieldIsCovered holds that each field of a root is covered as a
-// whole by a permission that stands on it, or is listed with its reason; and that
-// the list holds nothing else.
+// TestEveryRootFieldIsCovered checks that each top-level field of a kind has a permission that
+// covers the whole field, or is listed in the vocabulary with a reason. The list must have no
+// other fields.
 func TestEveryRootFieldIsCovered(t *testing.T) {
 	v := load(t)
 	if len(kinds) < 90 {
@@ -66,9 +66,10 @@ func load(t *testing.T) *vocabulary.Vocabulary {
 	return v
 }
 
-// TestNoBuiltInExcludes holds what ordinary writes of custom resources rely on: nothing
-// that the server brings itself has an excluded permission, its metadata least of all.
-// Where one is wanted, pkg/gate has to look at definitions that exclude nothing, too.
+// TestNoBuiltInExcludes checks that no built-in kind, nor the metadata of any kind, has an
+// excluded permission (one that `update` does not include). Ordinary writes of custom resources
+// rely on this. If one is added, pkg/gate must also verify ordinary writes for definitions that
+// exclude nothing.
 func TestNoBuiltInExcludes(t *testing.T) {
 	for _, k := range kinds {
 		if k.Tree.HasExcluded() {

@@ -11,13 +11,13 @@ import (
 	"kube-granular.dev/hack/permissions/vocabulary"
 )
 
-// ancestors are the fields above the one a permission stands on, as far up as the
-// scope it is in.
+// ancestors returns the names of the fields above a permission's field, up to the root of the
+// scope that contains it.
 func ancestors(t *testing.T, place schema.NodePath) []string {
 	t.Helper()
 	v := load(t)
 	for len(place) > 1 && place.Node().Field == "" {
-		place = place[:len(place)-1] // an element belongs to its list
+		place = place[:len(place)-1] // replace an element by its list
 	}
 	var out []string
 	for _, up := range slices.Backward(place[:len(place)-1]) {
@@ -33,8 +33,8 @@ func ancestors(t *testing.T, place schema.NodePath) []string {
 	return out
 }
 
-// TestNames holds every permission of every kind to the style guide of KEP-3617,
-// and the vocabulary to what is served.
+// TestNames checks that the names of all permissions follow the style guide of KEP-3617, and
+// that the vocabulary has no unused entries.
 func TestNames(t *testing.T) {
 	v := load(t)
 	met, scopes, nouns := map[string]bool{}, map[string]bool{}, map[string]bool{}

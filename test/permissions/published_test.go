@@ -18,8 +18,8 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-// TestBothVersionsOfOpenAPI holds that what is published at /openapi/v2 says the same
-// of every kind as /openapi/v3, from which all else here is made.
+// TestBothVersionsOfOpenAPI checks that /openapi/v2 publishes the same permissions for every
+// kind as /openapi/v3, which the other tests use.
 func TestBothVersionsOfOpenAPI(t *testing.T) {
 	config, err := server.Config("admin")
 	if err != nil {
@@ -52,8 +52,8 @@ func TestBothVersionsOfOpenAPI(t *testing.T) {
 	}
 }
 
-// TestExplain holds that kubectl reads the published schema as ever, and shows no
-// markers in the text of fields.
+// TestExplain checks that kubectl explain still reads the published schema, and shows no
+// permission markers in the descriptions of fields.
 func TestExplain(t *testing.T) {
 	bin, err := cluster.Bin()
 	if err != nil {

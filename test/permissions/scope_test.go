@@ -14,8 +14,8 @@ import (
 	"kube-granular.dev/api/authority/validation"
 )
 
-// TestClusterScoped holds that the validation of a ProtectedAttribute knows of every
-// resource that is served in any version whether it has a namespace.
+// TestClusterScoped checks that the validation of a ProtectedAttribute knows for every served
+// resource whether it is namespaced.
 func TestClusterScoped(t *testing.T) {
 	config, err := server.Config("admin")
 	if err != nil {
@@ -36,8 +36,8 @@ func TestClusterScoped(t *testing.T) {
 			group = ""
 		}
 		for _, r := range list.APIResources {
-			// What is not updated has no labels that anybody could change later; nothing
-			// of it is stored.
+			// Objects of a resource that can't be updated, such as reviews, are not stored, so
+			// they have no labels to protect.
 			if strings.Contains(r.Name, "/") || !slices.Contains(r.Verbs, "update") {
 				continue
 			}

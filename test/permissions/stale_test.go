@@ -17,9 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the generated files instead of comparing with them")
 
-// TestGeneratedFiles holds docs/permissions.md and the registry to the schema of the
-// running server. They are the golden files of every built-in permission: a change
-// of who may do what is seen in them.
+// TestGeneratedFiles checks that docs/permissions.md and the registry match the schema of the
+// running server. These files show every change of the permissions of built-in kinds.
 func TestGeneratedFiles(t *testing.T) {
 	root, err := cluster.Root()
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"kube-granular.dev/hack/permissions/vocabulary"
 )
 
-// chains maps each place with a permission to the permissions that cover it, most
-// general first, parameters included.
+// chains maps each path that has a permission to the permissions that cover it, with their
+// parameters, from the most general to the most specific.
 func chains(tree *schema.Tree) map[string][]string {
 	out := map[string][]string{}
 	for place := range tree.NodePaths() {
@@ -29,7 +29,7 @@ func chains(tree *schema.Tree) map[string][]string {
 	return out
 }
 
-// permissionOf names a permission with its parameter.
+// permissionOf returns the name of a permission with its parameter.
 func permissionOf(p *schema.Permission) string {
 	if p.Parameter == nil {
 		return p.Name
@@ -37,7 +37,7 @@ func permissionOf(p *schema.Permission) string {
 	return p.Name + "(" + strings.TrimSpace(string(p.Parameter.Treatment)+" "+p.Parameter.Source) + ")"
 }
 
-// names are the permissions a kind has anywhere.
+// names returns all permissions of a kind, sorted.
 func names(tree *schema.Tree) []string {
 	var out []string
 	for _, info := range tree.Permissions() {
@@ -47,9 +47,9 @@ func names(tree *schema.Tree) []string {
 	return slices.Compact(out)
 }
 
-// TestVersionsAgree holds that a field has the same permissions in each version of
-// a kind. Where only one version has the field, that must be listed; where it moved
-// or got another name, the permission's name must be in the other version too.
+// TestVersionsAgree checks that a field has the same permissions in each version of a kind. A
+// difference must be listed if only one version has the field. If the field was moved or
+// renamed, the other version must have a permission of the same name.
 func TestVersionsAgree(t *testing.T) {
 	v := load(t)
 	used := make([]bool, len(v.Differences))
@@ -102,7 +102,7 @@ func difference(v *vocabulary.Vocabulary, used []bool, k served.Kind, path strin
 	return nil
 }
 
-// exists says whether the schema of a kind has a field at a pattern such as
+// exists reports whether the schema of a kind has a field at a path pattern such as
 // .spec.devices[*].taints.
 func exists(k served.Kind, pattern string) bool {
 	c := k.Tree.Schema()
@@ -120,8 +120,8 @@ func exists(k served.Kind, pattern string) bool {
 	return true
 }
 
-// TestTwins holds the same of kinds that are one under two groups, whatever their
-// fields are called.
+// TestTwins checks kinds that exist in two groups, such as a group's successor: both must have
+// the same permissions, whatever the names of their fields.
 func TestTwins(t *testing.T) {
 	byID := map[string]served.Kind{}
 	for _, k := range kinds {

@@ -28,9 +28,9 @@ spec:
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 `
 
-// TestDefinitionOfTheSameName holds that a definition of our kind's name does not reach our
-// objects: neither is it served, nor does its deletion, which deletes all objects of a
-// definition, delete ours.
+// TestDefinitionOfTheSameName checks a CustomResourceDefinition with the group and kind of our
+// protected attributes. It is not served. Its deletion, which deletes all objects of a
+// definition, deletes none of ours.
 //
 // Attack: a custom resource definition of the protected attributes' group and kind, with another
 // version, created and deleted
@@ -46,7 +46,7 @@ func TestDefinitionOfTheSameName(t *testing.T) {
 	must(t, on, "", "wait", "--for=condition=Established", "crd/protectedattributes.authority.kube-granular.dev")
 	body := `{"apiVersion":"authority.kube-granular.dev/v1","kind":"ProtectedAttribute","metadata":{"name":"b"},"spec":{"attributeKind":"Nonsense"}}`
 	other := group + "/v1/namespaces/definition/protectedattributes"
-	// Our group is served natively, and so is every path below it.
+	// Our server serves the whole group natively, so no definition can serve a path below it.
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
 		if status, _, answer := do(t, on, method, other, "application/json", "application/json", []byte(body)); status != http.StatusNotFound {
 			t.Errorf("%s in the version of the definition: status %d: %s", method, status, answer)
@@ -59,7 +59,8 @@ func TestDefinitionOfTheSameName(t *testing.T) {
 	if out := must(t, on, "", "get", "pattr", "-n", "definition"); !strings.Contains(out, "example.com/tier") {
 		t.Errorf("kubectl prefers the definition:\n%s", out)
 	}
-	// kubectl waits until the definition is gone, and before that all its objects are deleted.
+	// kubectl waits until the definition is gone. Before that, the server deletes all objects
+	// of the definition.
 	must(t, on, "", "delete", "--timeout=1m", "crd", "protectedattributes.authority.kube-granular.dev")
 	if _, err := attributes.Get(t.Context(), "a", metav1.GetOptions{}); err != nil {
 		t.Errorf("after the definition was deleted: %v", err)

@@ -16,8 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestEncryption holds that attributes are encrypted by the entry of a configuration that
-// names them, below their own prefix, and that a key is changed as for every other resource.
+// TestEncryption checks that an encryption configuration that names the protected attributes
+// encrypts them in etcd, and that their key can be rotated, as for every other resource.
 //
 // Attack: reading the attributes in storage, with encryption at rest
 // Answer: nothing of them can be read
@@ -80,7 +80,8 @@ func TestEncryption(t *testing.T) {
 	third.read("a")
 	third.read("before")
 
-	// Nothing of the group is anywhere else, where a definition could be made for it.
+	// etcd holds our objects under no other prefix, especially not where a custom resource
+	// would be stored.
 	for prefix, want := range map[string]int64{"/registry/authority.kube-granular.dev": 0, "/registry/clusterprotectedattributes": 0, "/registry/kube-granular/authority/": 2} {
 		got, err := client.Get(context.Background(), prefix, clientv3.WithPrefix(), clientv3.WithCountOnly())
 		if err != nil || got.Count != want {
@@ -95,7 +96,7 @@ type encrypted struct {
 	must func(stdin string, args ...string) string
 }
 
-// touch creates an attribute, or writes it again.
+// touch creates an attribute, or updates it if it exists.
 func (e encrypted) touch(name string) {
 	e.t.Helper()
 	a := fmt.Sprintf(`{"apiVersion":"authority.kube-granular.dev/v1alpha1","kind":"ClusterProtectedAttribute","metadata":{"name":%q,"annotations":{"written":%q}},"spec":{"attributeKind":"Label","attributeName":"example.com/tier"}}`, name, metav1.Now().String()+e.file)
@@ -109,8 +110,8 @@ func (e encrypted) read(name string) {
 	}
 }
 
-// configuration writes an encryption configuration with keys of these names, the one to
-// write with first.
+// configuration writes an encryption configuration with the named keys and returns its path.
+// The first key encrypts.
 func configuration(t *testing.T, names ...string) string {
 	t.Helper()
 	var keys []string

@@ -17,9 +17,10 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// TestFresh holds that what begins after a change of an attribute was acknowledged is judged
-// by it: a binding is refused right after the attribute that refers to its role was created,
-// and allowed right after it was deleted. FRESH_TRIES says how often it is tried.
+// TestFresh checks that a request is judged by every change of a protected attribute that was
+// acknowledged before the request began. Right after an attribute that refers to a role was
+// created, a binding of the role is refused. Right after it was deleted, the binding is
+// allowed. FRESH_TRIES sets the number of tries.
 //
 // Attack: the caller binds itself to an attribute's role right after the attribute was acknowledged
 // Answer: 403; allowed right after its removal

@@ -17,7 +17,7 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// absent holds that a server knows nothing of the group.
+// absent checks that a server serves the group authority.kube-granular.dev nowhere.
 func absent(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	for _, path := range []string{group, group + "/v1alpha1", group + "/v1alpha1/protectedattributes", group + "/v1alpha1/clusterprotectedattributes/c", "/openapi/v3/apis/authority.kube-granular.dev/v1alpha1"} {
@@ -47,9 +47,9 @@ func absent(t *testing.T, c *cluster.Cluster) {
 	}
 }
 
-// TestOffAndOn holds that without the gate the group is absent, that its objects wait in
-// storage, and that those of a namespace that went meanwhile can be told from those of
-// its successor.
+// TestOffAndOn turns the gate on, off and on again. While it is off, the group is absent and
+// its objects stay in etcd. An attribute of a namespace that was deleted meanwhile has no
+// effect in a new namespace of the same name.
 //
 // Attack: an attribute of a namespace that was deleted while the gate was off, in a new namespace of the same
 // name
@@ -93,7 +93,8 @@ func TestOffAndOn(t *testing.T) {
 			t.Errorf("%s: recorded %s, created in %s, is now %s: counts %t", name, a.Status.NamespaceUID, map[string]string{"stays": stays, "goes": goes}[name], now, in)
 		}
 	}
-	// What is left over has no effect, and is made anew under the same name.
+	// The leftover attribute can be deleted and created again, and then belongs to the new
+	// namespace.
 	attributes := ours.AuthorityV1alpha1().ProtectedAttributes("goes")
 	if err := attributes.Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -108,14 +109,15 @@ func TestOffAndOn(t *testing.T) {
 	})
 }
 
-// TestDisabledVersion holds that --runtime-config turns the group off as it does upstream's.
+// TestDisabledVersion checks that --runtime-config can turn the group off, as for groups of
+// upstream.
 func TestDisabledVersion(t *testing.T) {
 	c, _ := start(t, "--feature-gates", gateOn, "--", "--runtime-config=authority.kube-granular.dev/v1alpha1=false")
 	absent(t, c)
 }
 
-// TestServerWithoutTheGate holds that a server which starts without the gate takes the group
-// away from no server that has it, and does not serve it itself.
+// TestServerWithoutTheGate checks that a server that starts without the gate does not serve the
+// group, and that the servers with the gate go on to serve it.
 //
 // Attack: starting a server without the gate, which deletes the APIService of the attributes
 // Answer: the other servers create it again; they enforce and serve all the time
@@ -139,7 +141,7 @@ func TestServerWithoutTheGate(t *testing.T) {
 		now := uid()
 		return now != "" && now != before
 	})
-	// Seen from both sides, for as long as both run.
+	// Check both servers several times while both run.
 	for range 3 {
 		status, _, body := do(t, gated, http.MethodGet, group+"/v1alpha1/clusterprotectedattributes/c", "", "application/json", nil)
 		if status != http.StatusOK {
@@ -152,7 +154,8 @@ func TestServerWithoutTheGate(t *testing.T) {
 		if status != http.StatusNotFound {
 			t.Errorf("the server without the gate: %d %s", status, body)
 		}
-		// Its other kinds are found as ever, also by a client that reads all of discovery.
+		// The server without the gate still serves its other kinds, even to a client that reads
+		// the whole discovery.
 		if out, err := harness.Kubectl(t, ungated, "", "get", "configmaps", "-A"); err != nil {
 			t.Errorf("the server without the gate: %v\n%s", err, out)
 		}

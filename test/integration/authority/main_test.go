@@ -25,7 +25,7 @@ import (
 	"kube-granular.dev/test/integration/harness/etcd"
 )
 
-// on is a server with the gate on.
+// on is the shared server with the gate ProtectedAttributes on.
 var on *cluster.Cluster
 
 const (
@@ -51,7 +51,7 @@ func run(m *testing.M) int {
 	return code
 }
 
-// start runs a server on an etcd until the test ends, or until stop is called.
+// start runs a server with the given arguments until the test ends, or until stop is called.
 func start(t *testing.T, args ...string) (c *cluster.Cluster, stop func()) {
 	t.Helper()
 	c = harness.Start(t, append([]string{"--demo=false"}, args...)...)
@@ -62,7 +62,7 @@ func start(t *testing.T, args ...string) (c *cluster.Cluster, stop func()) {
 	}
 }
 
-// storage is an etcd that outlives servers.
+// storage starts an etcd that keeps its data when servers stop.
 func storage(t *testing.T) (endpoint string, client *clientv3.Client) {
 	t.Helper()
 	endpoint = etcd.Start(t)
@@ -94,7 +94,7 @@ func clients(t *testing.T, c *cluster.Cluster) (versioned.Interface, kubernetes.
 	return ours, theirs
 }
 
-// must runs kubectl, which must succeed.
+// must runs kubectl as the administrator and fails the test if kubectl fails.
 func must(t *testing.T, c *cluster.Cluster, stdin string, args ...string) string {
 	t.Helper()
 	out, err := harness.Kubectl(t, c, stdin, args...)
@@ -114,7 +114,7 @@ func do(t *testing.T, c *cluster.Cluster, method, path, contentType, accept stri
 	return a.Code, a.Header, a.Body
 }
 
-// namespace makes a namespace of the test's own and returns its UID.
+// namespace creates a namespace and returns its UID.
 func namespace(t *testing.T, c *cluster.Cluster, name string) string {
 	t.Helper()
 	_, theirs := clients(t, c)
@@ -125,7 +125,8 @@ func namespace(t *testing.T, c *cluster.Cluster, name string) string {
 	return string(made.UID)
 }
 
-// removeNamespace does what the namespace controller does, which no server here has.
+// removeNamespace deletes a namespace and finalizes it as the namespace controller would, which
+// does not run here.
 func removeNamespace(t *testing.T, c *cluster.Cluster, name string) {
 	t.Helper()
 	_, theirs := clients(t, c)
@@ -147,7 +148,8 @@ func removeNamespace(t *testing.T, c *cluster.Cluster, name string) {
 	})
 }
 
-// next returns the next event of a watch that is not a change: the server writes statuses.
+// next returns the next event of a watch and skips modifications, because the server itself
+// writes statuses.
 func next(w watch.Interface) watch.Event {
 	for event := range w.ResultChan() {
 		if event.Type != watch.Modified {

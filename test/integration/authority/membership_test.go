@@ -41,7 +41,7 @@ func clusterRoleBinding(name, role, of string) *rbacv1.ClusterRoleBinding {
 		Subjects: user(of)}
 }
 
-// as returns a client of somebody else.
+// as returns a client that impersonates a user.
 func as(t *testing.T, c *cluster.Cluster, name string) kubernetes.Interface {
 	t.Helper()
 	of := rest.CopyConfig(config(t, c))
@@ -53,9 +53,9 @@ func as(t *testing.T, c *cluster.Cluster, name string) kubernetes.Interface {
 	return client
 }
 
-// TestSelfGrant holds that whoever may create bindings, and covers all that a role allows,
-// does not thereby admit himself to what the role protects. The roles here allow nothing, so
-// that RBAC has nothing against any binding.
+// TestSelfGrant checks that a caller that may create bindings, and holds all rules of a role,
+// can't bind itself to a role that a protected attribute refers to: it needs the verb bind. The
+// roles here have no rules, so RBAC itself would allow any binding.
 //
 // Attack: the administrator of a namespace binds himself to a role without rules that an attribute refers to,
 // joins a binding of it, or tries a dry run
@@ -98,7 +98,7 @@ func TestSelfGrant(t *testing.T) {
 		_, three := binder.RbacV1().ClusterRoleBindings().Get(t.Context(), "selfgrant:binder", metav1.GetOptions{})
 		return one == nil && two == nil && three == nil
 	})
-	// Made by an administrator, before there is any attribute.
+	// The administrator creates this binding before any attribute exists.
 	_, err = theirs.RbacV1().RoleBindings("selfgrant").Create(t.Context(), roleBinding("early", "ClusterRole", "selfgrant:setter", "somebody"), create)
 	must(err)
 
@@ -116,7 +116,8 @@ func TestSelfGrant(t *testing.T) {
 	_, err = ours.AuthorityV1alpha1().ClusterProtectedAttributes().Create(t.Context(), everywhere, create)
 	must(err)
 
-	// No waiting here: a binding that is begun after the attribute was acknowledged is judged by it.
+	// The test does not wait here: a request is judged by every attribute that was acknowledged
+	// before.
 	refused := func(what string, err error, role string) {
 		t.Helper()
 		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `needs the verb "bind" on `+role) {
@@ -164,7 +165,7 @@ func TestSelfGrant(t *testing.T) {
 	allowed("one of a namespace's attribute, in the cluster", everyone("selfgrant:b", "selfgrant:setter"))
 	allowed("one that none refers to, in the cluster", everyone("selfgrant:c", "selfgrant:plain"))
 
-	// The twin: the verb is all that was missing.
+	// The twin: only the verb bind was missing.
 	_, err = theirs.RbacV1().Roles("selfgrant").Create(t.Context(), &rbacv1.Role{
 		ObjectMeta: metav1.ObjectMeta{Name: "may-bind"},
 		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterroles"}, ResourceNames: []string{"selfgrant:setter"}, Verbs: []string{"bind"}}},
@@ -176,13 +177,13 @@ func TestSelfGrant(t *testing.T) {
 	})
 	refused("another role, with the verb for one", bind(tenant, "selfgrant", "a", "Role", "local"), `Role "local"`)
 
-	// Without the attribute all is as it was, at once.
+	// Without the attribute, the binding is allowed again at once.
 	must(ours.AuthorityV1alpha1().ProtectedAttributes("selfgrant").Delete(t.Context(), "local", metav1.DeleteOptions{}))
 	allowed("a role that no attribute refers to any more", bind(tenant, "selfgrant", "a", "Role", "local"))
 }
 
-// TestStatusOfAttributes holds that a status tells who is admitted by an attribute, and warns of bindings
-// that nobody was asked about.
+// TestStatusOfAttributes checks that the status of an attribute lists who holds its role, and
+// warns about bindings that existed before the attribute and for which nobody needed bind.
 func TestStatusOfAttributes(t *testing.T) {
 	ours, theirs := clients(t, on)
 	namespace(t, on, "status-of")
@@ -231,9 +232,10 @@ func TestStatusOfAttributes(t *testing.T) {
 	})
 }
 
-// TestControllersBinding holds that upstream's controllers are bound to the role that lets
-// them copy, that one whom an administrator removes stays removed across a restart if he says
-// so, and comes back if he does not.
+// TestControllersBinding checks that upstream's controllers are bound to the role that lets
+// them copy protected attributes. If an administrator removes a controller from the binding,
+// the next start of a server adds it again, unless the binding has the annotation autoupdate
+// "false".
 //
 // Attack: removing a controller from the bootstrap binding, and restarting a server
 // Answer: it comes back, or stays removed with `autoupdate: "false"`
@@ -283,8 +285,8 @@ func TestControllersBinding(t *testing.T) {
 	}
 }
 
-// TestQuota holds that upstream's quotas limit how many attributes a namespace has: there is
-// no limit of ours.
+// TestQuota checks that a quota of upstream can limit the number of attributes in a namespace.
+// The project has no limit of its own.
 //
 // Attack: so many attributes that one is ignored
 // Answer: none is ignored; a quota can limit their number
@@ -298,13 +300,13 @@ func TestQuota(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What the controller of quotas does, which no server here has.
+	// The test sets the status as the quota controller would, which does not run here.
 	quota.Status = corev1.ResourceQuotaStatus{Hard: limit,
 		Used: corev1.ResourceList{"count/protectedattributes.authority.kube-granular.dev": resource.MustParse("0")}}
 	if _, err := theirs.CoreV1().ResourceQuotas("quota").UpdateStatus(t.Context(), quota, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	// The admission plugin has a cache of quotas.
+	// The admission plugin caches quotas, so it may not see this one at once.
 	harness.Until(t, "the quota is known", func() bool {
 		_, err := ours.AuthorityV1alpha1().ProtectedAttributes("quota").Create(t.Context(), attribute("first"), metav1.CreateOptions{})
 		return err == nil || apierrors.IsAlreadyExists(err)

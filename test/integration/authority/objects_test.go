@@ -37,7 +37,8 @@ spec:
   mode: Audit
 `
 
-// TestKubectl holds that kubectl creates, prints, explains, applies and deletes both kinds.
+// TestKubectl checks that kubectl creates, prints, explains, applies and deletes
+// ProtectedAttributes and ClusterProtectedAttributes.
 func TestKubectl(t *testing.T) {
 	namespace(t, on, "kubectl")
 	out := must(t, on, manifest, "create", "-f", "-")
@@ -80,8 +81,8 @@ func TestKubectl(t *testing.T) {
 	}
 }
 
-// TestApply holds that fields have managers, that conflicts are conflicts, and that what
-// its only manager leaves out is gone.
+// TestApply checks server-side apply of attributes: fields have managers, two managers
+// conflict, and a field is removed if its only manager leaves it out.
 func TestApply(t *testing.T) {
 	namespace(t, on, "apply")
 	ours, _ := clients(t, on)
@@ -127,7 +128,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestBadInput holds that the server says at which field what is wrong.
+// TestBadInput checks that the error for an invalid attribute names the invalid field.
 //
 // Attack: protecting keys that the server and its controllers set, such as `kubernetes.io/metadata.name` and
 // `pod-template-hash`, so that nobody can create anything
@@ -179,7 +180,8 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// TestLists holds paging, selectors, watches, dry runs and the deletion of a collection.
+// TestLists checks paging, selectors, watches, dry runs and the deletion of a collection of
+// attributes.
 func TestLists(t *testing.T) {
 	namespace(t, on, "lists")
 	ours, _ := clients(t, on)
@@ -248,7 +250,7 @@ func TestLists(t *testing.T) {
 	defer w.Stop()
 	for i := range 3 {
 		if event := next(w); event.Type != "ADDED" || event.Object.(*v1alpha1.ProtectedAttribute).Name != fmt.Sprintf("a%d", 2*i+1) {
-			t.Errorf("the watch tells of %+v", event)
+			t.Errorf("the watch reports %+v", event)
 		}
 	}
 	if err := attributes.DeleteCollection(t.Context(), metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}, metav1.ListOptions{}); err != nil {
@@ -262,12 +264,13 @@ func TestLists(t *testing.T) {
 	}
 	for range 3 {
 		if event := next(w); event.Type != "DELETED" {
-			t.Errorf("the watch tells of %+v", event)
+			t.Errorf("the watch reports %+v", event)
 		}
 	}
 }
 
-// TestStatusIsTheServers holds that no endpoint and no patch forges what the server owns.
+// TestStatusIsTheServers checks that no request can set the status fields that only the server
+// writes.
 //
 // Attack: a protected attribute with a forged UID of its namespace, or forged last change, by
 // create, update, patch, and through the status
@@ -291,7 +294,8 @@ func TestStatusIsTheServers(t *testing.T) {
 		t.Error("a create wrote the status")
 	}
 	a.Status.NamespaceUID, a.Status.LastChange.User, a.Status.AuditViolations = "forged", "forged", 4
-	// The server writes the status as well, so no version is sent.
+	// The server also writes the status, so the update sends no resourceVersion, to avoid
+	// conflicts.
 	a.ResourceVersion = ""
 	updated, err := attributes.Update(t.Context(), a.DeepCopy(), metav1.UpdateOptions{})
 	check("update", updated, err)

@@ -17,10 +17,10 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// TestTwoServers holds that what is said on one of two servers before one storage is judged by
-// on the other once its watch has brought it, and from then on: an attribute, its removal on
-// either, a binding that admits and its removal, the verb "bind". A server that starts later
-// knows it with its first request.
+// TestTwoServers checks two servers on one etcd. A change on one server has an effect on the
+// other as soon as its watch delivers the change: a new attribute, its removal, a binding of
+// its role, the removal of that binding, and the need for the verb bind. A server that starts
+// later knows all attributes from its first request.
 //
 // Attack: writing a protected label through another server than the one that acknowledged the attribute
 // Answer: 403 as soon as that server's watch has delivered the attribute; its delay is measured
@@ -52,7 +52,7 @@ func TestTwoServers(t *testing.T) {
 	_, err := rbacA.RbacV1().ClusterRoleBindings().Create(t.Context(), clusterRoleBinding("peers:writer", "peers:writer", "writer"), create)
 	must(err)
 
-	// write writes the protected label as somebody, and stores nothing.
+	// write tries to set the protected label as the writer, in a dry run.
 	write := func(c *cluster.Cluster) error {
 		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "x", Labels: map[string]string{"example.com/tier": "gold"}}}
 		_, err := as(t, c, "writer").CoreV1().ConfigMaps("peers").Create(t.Context(), object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
@@ -65,7 +65,8 @@ func TestTwoServers(t *testing.T) {
 		t.Helper()
 		harness.Until(t, what, func() bool { return write(c) == nil })
 	}
-	// stays holds that a server goes on to refuse, once it does.
+	// stays waits until a server refuses the write, and checks that it then refuses it every
+	// time.
 	stays := func(c *cluster.Cluster, what string) {
 		t.Helper()
 		harness.Until(t, what, func() bool { return refused(write(c)) })
@@ -89,7 +90,8 @@ func TestTwoServers(t *testing.T) {
 	now(a, "made here", true)
 	stays(b, "an attribute that the other server made is enforced")
 
-	// Whoever is bound on one server is admitted on the other, until the binding goes.
+	// A binding made on one server admits its subject on the other, until the binding is
+	// deleted.
 	_, err = rbacA.RbacV1().ClusterRoleBindings().Create(t.Context(), clusterRoleBinding("peers:setter", "tier-setter", "writer"), create)
 	must(err)
 	free(b, "a binding that the other server made admits")
@@ -98,7 +100,7 @@ func TestTwoServers(t *testing.T) {
 	stays(b, "a binding that the other server removed admits nobody")
 	stays(a, "a binding admits nobody where it was removed")
 
-	// The role of an attribute that the other server made is bound by nobody without "bind".
+	// On the other server, too, binding the role of a new attribute needs the verb bind.
 	ofNamespace := attribute("peers")
 	ofNamespace.Spec.AttributeName = "example.com/other"
 	ofNamespace.Spec.RoleRef = &v1alpha1.RoleReference{Kind: "ClusterRole", Name: "tier-setter"}
@@ -114,7 +116,8 @@ func TestTwoServers(t *testing.T) {
 		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), `needs the verb "bind"`)
 	})
 
-	// A removal counts at once where it is made, and on the other server once it is known.
+	// A deletion counts at once on the server that handles it, and on the other when its watch
+	// delivers it.
 	must(onB.AuthorityV1alpha1().ClusterProtectedAttributes().Delete(t.Context(), "peers", remove))
 	now(b, "removed here", false)
 	free(a, "an attribute that the other server removed is not enforced")
@@ -125,7 +128,7 @@ func TestTwoServers(t *testing.T) {
 	must(onB.AuthorityV1alpha1().ClusterProtectedAttributes().Delete(t.Context(), "peers", remove))
 	free(a, "an attribute that was made anew and removed is not enforced")
 
-	// A server that starts knows what was made while it was down.
+	// A server that starts knows the attributes that were made while it was down.
 	stopB()
 	_, err = onA.AuthorityV1alpha1().ClusterProtectedAttributes().Create(t.Context(), clusterAttribute("peers"), create)
 	must(err)

@@ -20,8 +20,9 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-// What is protected: env=prod in shop, everything below example.com in the whole cluster, and
-// a note on what comes out of deployments.
+// reported protects the label env=prod in the namespace shop, all labels of example.com in the
+// whole cluster, and the annotation note on deployments. It also holds objects with and without
+// these.
 const reported = `
 apiVersion: v1
 kind: Namespace
@@ -104,7 +105,7 @@ kind: Thing
 metadata: {name: one, namespace: other, labels: {example.com/tier: silver}}
 `
 
-// report runs the command and returns what it prints on each stream.
+// report runs `kube-granular protected report` and returns both output streams.
 func report(t *testing.T, c *cluster.Cluster, user string, args ...string) (out, errs string, err error) {
 	t.Helper()
 	bin, err := cluster.Bin()
@@ -118,7 +119,7 @@ func report(t *testing.T, c *cluster.Cluster, user string, args ...string) (out,
 	return o.String(), e.String(), err
 }
 
-// protect protects example.com/tier in a namespace.
+// protect protects the label example.com/tier in a namespace.
 func protect(t *testing.T, namespace string) {
 	t.Helper()
 	ours, _ := clients(t, on)
@@ -127,8 +128,8 @@ func protect(t *testing.T, namespace string) {
 	}
 }
 
-// TestReport holds that a report has each protected label and annotation that objects carry,
-// those of templates and revisions included, and nothing else.
+// TestReport checks that the report lists exactly the protected labels and annotations that
+// objects have, including those in pod templates and in controller revisions.
 func TestReport(t *testing.T) {
 	c, _ := start(t, "--feature-gates", gateOn)
 	must(t, c, reported, "create", "-f", "-")
@@ -184,7 +185,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestReportOfPages holds that a report reads all pages of a list.
+// TestReportOfPages checks that a report reads all pages of a list.
 func TestReportOfPages(t *testing.T) {
 	namespace(t, on, "pages")
 	protect(t, "pages")
@@ -200,7 +201,8 @@ func TestReportOfPages(t *testing.T) {
 	}
 }
 
-// TestReportIsNotComplete holds that what can't be read is named, and that the command fails.
+// TestReportIsNotComplete checks that the report names what it can't read, and that the command
+// fails then.
 func TestReportIsNotComplete(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -219,7 +221,7 @@ func TestReportIsNotComplete(t *testing.T) {
 	protect(t, "partly")
 	must(t, on, "", "create", "clusterrolebinding", "partly", "--clusterrole=view", "--user=partly")
 	must(t, on, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: partly, labels: {example.com/tier: gold}}}", "create", "-f", "-")
-	// Who views a cluster may list no secrets.
+	// The role view does not allow to list secrets.
 	out, errs, err := report(t, on, "admin", "configmaps", "secrets", "--as", "partly", "-n", "partly")
 	if err == nil || !strings.Contains(out, "configmaps/c") || !strings.Contains(errs, "list secrets: ") || !strings.Contains(errs, "not complete: 1 ") {
 		t.Errorf("%v: %s%s", err, out, errs)

@@ -19,8 +19,8 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// TestRoles holds that who may see a namespace sees what is protected in it, and that
-// nobody's role of a namespace, its administrator's included, changes it.
+// TestRoles checks that the roles view, edit and admin of a namespace allow to read its
+// protected attributes, and that none of them allows to change them.
 func TestRoles(t *testing.T) {
 	namespace(t, on, "roles")
 	_, theirs := clients(t, on)
@@ -58,8 +58,8 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// TestGranular holds that the kinds have permissions like all others: who holds the one of
-// labels changes labels, and not what is protected.
+// TestGranular checks granular permissions on protected attributes themselves: a caller with
+// the permission for labels can change labels and not the specification, and the reverse.
 func TestGranular(t *testing.T) {
 	namespace(t, on, "granular")
 	ours, theirs := clients(t, on)
@@ -89,7 +89,8 @@ func TestGranular(t *testing.T) {
 		}
 		return client
 	}
-	// Everybody's change is one: what stays as it is takes no permission.
+	// Each user's patches contain its name, so that each patch is a change and needs a
+	// permission.
 	patches := func(user string) map[string]string {
 		return map[string]string{
 			"labels":        fmt.Sprintf(`{"metadata":{"labels":{"a":%q}}}`, user),

@@ -17,8 +17,8 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// TestServed holds that the group is in discovery, in both versions of OpenAPI, and has an
-// APIService that is available, and that a server is ready once it knows the attributes.
+// TestServed checks that discovery and both versions of OpenAPI show the group, that its
+// APIService is available, and that /readyz has a check of the group.
 func TestServed(t *testing.T) {
 	_, theirs := clients(t, on)
 	list, err := theirs.Discovery().ServerResourcesForGroupVersion("authority.kube-granular.dev/v1alpha1")
@@ -66,7 +66,7 @@ func TestServed(t *testing.T) {
 	}
 }
 
-// TestShortNames holds that no short name of ours is another resource's.
+// TestShortNames checks that no other resource has the short names of our resources.
 func TestShortNames(t *testing.T) {
 	_, theirs := clients(t, on)
 	_, lists, err := theirs.Discovery().ServerGroupsAndResources()
@@ -82,8 +82,8 @@ func TestShortNames(t *testing.T) {
 	}
 }
 
-// TestFormats holds that bodies may be JSON, YAML and CBOR, and that protobuf is refused
-// where it is the only choice.
+// TestFormats checks that the group accepts and returns JSON, YAML and CBOR, and that it
+// refuses protobuf, unless the client accepts another format as well.
 //
 // Attack: attributes as protobuf
 // Answer: 415 and 406; JSON, YAML and CBOR are served
@@ -137,15 +137,17 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// cborServed reports whether the server has CBOR at all, which upstream decides by a gate.
+// cborServed reports whether the server serves CBOR at all, which an upstream feature gate
+// decides.
 func cborServed(t *testing.T) bool {
 	status, _, _ := do(t, on, http.MethodGet, "/api/v1/namespaces/formats/configmaps", "", "application/cbor", nil)
 	t.Logf("CBOR is served: %t", status == http.StatusOK)
 	return status == http.StatusOK
 }
 
-// TestControllersRead holds that the metadata clients of upstream's controllers, which prefer
-// protobuf, list, watch and delete: or a namespace would never go, nor an owned object.
+// TestControllersRead checks that metadata clients that prefer protobuf, as upstream's
+// controllers have, can list, watch and delete attributes. Otherwise a deleted namespace would
+// stay forever, and so would objects whose owner is gone.
 func TestControllersRead(t *testing.T) {
 	namespace(t, on, "controllers")
 	ours, _ := clients(t, on)
@@ -174,7 +176,7 @@ func TestControllersRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	if event := next(w); event.Type != "DELETED" {
-		t.Errorf("the watch tells of %v", event)
+		t.Errorf("the watch reports %v", event)
 	}
 	harness.Until(t, "nothing is left", func() bool {
 		list, err := objects.List(t.Context(), metav1.ListOptions{})
@@ -182,8 +184,8 @@ func TestControllersRead(t *testing.T) {
 	})
 }
 
-// TestCBOR holds that with upstream's gate of CBOR the kinds are read, written, applied and
-// watched in it, and stored as ever.
+// TestCBOR checks that, with upstream's gate for CBOR on, attributes can be read, written,
+// applied and listed in CBOR, and that etcd still stores them as JSON.
 func TestCBOR(t *testing.T) {
 	endpoint, client := storage(t)
 	c, _ := start(t, "--etcd-servers", endpoint, "--feature-gates", gateOn+",CBORServingAndStorage=true")

@@ -16,7 +16,8 @@ import (
 	"kube-granular.dev/api/selection/transport"
 )
 
-// resources are those of the kinds that controllers work on. The policies have their names.
+// resources maps the kinds that the two controllers work on to their resources. The policies
+// have the names of the resources.
 var resources = map[string]schema.GroupResource{
 	"Deployment": {Group: "apps", Resource: "deployments"}, "ReplicaSet": {Group: "apps", Resource: "replicasets"},
 }
@@ -28,20 +29,23 @@ func init() {
 		of := resources[kind.Kind]
 		s, err := selection.Stamped(obj.GetAnnotations(), of, of.Resource)
 		if err != nil {
-			return ctx // it acts with its own authority, which is none
+			return ctx // no valid stamp: it acts with its own rights, which allow no creation
 		}
 		return context.WithValue(ctx, actingKey{}, s)
 	})
 }
 
-// children are what controllers make for others. All else that they write is their own record.
+// children matches the paths of objects that controllers make for others. All other objects
+// that they write are their own records.
 var children = regexp.MustCompile(`/namespaces/[^/]+/(replicasets|pods)(/[^/]+)?$`)
 
-// own is the resource whose objects a controller works on, and does not make.
+// own maps a controller to the resource that it works on. The controller does not create
+// objects of that resource.
 var own = map[string]string{"deployment-controller": "deployments", "replicaset-controller": "replicasets"}
 
-// selecting returns what makes a controller select, for what it makes, the delegation of the
-// object that it works on.
+// selecting returns a wrapper for the transport of a controller. When the controller writes the
+// objects that it makes for another object, the wrapper selects the delegation that the stamp
+// of that other object names.
 func selecting(controller string) func(http.RoundTripper) http.RoundTripper {
 	return func(next http.RoundTripper) http.RoundTripper {
 		acts := transport.New(next)

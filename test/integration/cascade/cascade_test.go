@@ -27,7 +27,8 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// rights are those of alice and of carol.
+// rights is the manifest of the namespace and service accounts, and of the rights of the
+// authors alice and carol.
 const rights = `
 apiVersion: v1
 kind: Namespace
@@ -65,8 +66,8 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: author}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: carol}]
 `
 
-// policies returns those of docs/generated/controllers.md for two controllers, with what
-// becomes of a delegation when its author loses rights.
+// policies returns the policies of docs/generated/controllers.md for the two controllers. keep
+// sets what happens to a delegation when its author loses a right.
 func policies(t *testing.T, keep v1alpha1.LossPolicy) string {
 	t.Helper()
 	page, err := os.ReadFile("../../../docs/generated/controllers.md")
@@ -99,7 +100,7 @@ spec:
 `, name)
 }
 
-// stage is a server with the two controllers, which have no right to make anything.
+// stage is a server with the two controllers. The controllers have no right to create anything.
 type stage struct {
 	*cluster.Cluster
 	log      string
@@ -130,7 +131,7 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// strip takes from a bootstrap role all rights on a resource but reading.
+// strip removes all verbs but reading on a resource from a bootstrap role.
 func strip(t *testing.T, admin kubernetes.Interface, name, resource string) {
 	t.Helper()
 	role, err := admin.RbacV1().ClusterRoles().Get(t.Context(), name, metav1.GetOptions{})
@@ -171,7 +172,7 @@ func (s *stage) until(t *testing.T, what string, done func() (bool, string)) {
 	}
 }
 
-// pods waits until a deployment has as many pods.
+// pods waits until a deployment has exactly this many pods.
 func (s *stage) pods(t *testing.T, name string, want int) {
 	t.Helper()
 	s.until(t, fmt.Sprintf("%d pods of %s", want, name), func() (bool, string) {
@@ -194,14 +195,14 @@ func (s *stage) told(t *testing.T, name, reason, says string) {
 	})
 }
 
-// delegate makes writes cause delegations from now on. What becomes of them when their
-// author loses rights is up to keep.
+// delegate creates the policies, so that from now on the author of a deployment or replica set
+// delegates rights. keep sets what happens to these delegations when the author loses a right.
 func (s *stage) delegate(t *testing.T, keep v1alpha1.LossPolicy) {
 	t.Helper()
 	s.must(t, policies(t, keep), "create", "-f", "-")
 }
 
-// as waits until an author may write, and lets it do so.
+// as runs kubectl as an author, and tries again until the author has the rights for it.
 func (s *stage) as(t *testing.T, author, stdin string, args ...string) {
 	t.Helper()
 	s.until(t, "the rights of "+author, func() (bool, string) {
@@ -210,7 +211,7 @@ func (s *stage) as(t *testing.T, author, stdin string, args ...string) {
 	})
 }
 
-// delegation returns the name of what a policy made an author delegate.
+// delegation returns the name of the delegation that a policy made for an author.
 func (s *stage) delegation(t *testing.T, author, policy string) string {
 	t.Helper()
 	out := s.must(t, "", "get", "authoritydelegations", "-o", "name", "--field-selector", "status.delegator.username="+author+",status.cause.policy="+policy)
@@ -222,7 +223,7 @@ func (s *stage) delegation(t *testing.T, author, policy string) string {
 	return name
 }
 
-// chainOf returns who took part in the creation of pods, by the audit log.
+// chainOf returns, from the audit log, the users and delegations behind each created pod.
 func (s *stage) chainOf(t *testing.T) []string {
 	t.Helper()
 	bin, err := cluster.Bin()
@@ -261,11 +262,11 @@ func (s *stage) chainOf(t *testing.T) []string {
 	return chains
 }
 
-// TestCascade holds that a deployment's pods are made by the authority of whoever wrote it,
-// delegated to the deployment controller, and by this one to the replica set controller; that
-// they go on to be when the author has lost its rights, as the policy says; that nothing is
-// made once the delegation is deleted, or without one, and the events say why; and that another
-// can take the deployment over.
+// TestCascade checks that a deployment's pods are created with the authority of its author. The
+// author delegates to the deployment controller, which delegates to the replica set controller.
+// With ifLost Keep, this goes on when the author loses its rights. Without a delegation, or
+// after it was deleted, nothing is created, and an event says why. Another author can take the
+// deployment over.
 //
 // Attack: controllers are asked to create objects for which nobody delegated rights, or whose delegation is gone
 // Answer: 403, nothing is created
@@ -289,7 +290,8 @@ func TestCascade(t *testing.T) {
 	s.pods(t, "web", 2)
 
 	s.must(t, "", "delete", "authoritydelegation", first)
-	// A pod that goes is not made again: both controllers act by what is gone.
+	// Neither controller can create a new pod now, because the stamps name a deleted
+	// delegation.
 	s.must(t, "", "delete", "pod", "-n", "shop", "-l", "app=web", "--wait=false", "--grace-period=0", "--force")
 	s.told(t, "web", "FailedCreate", second)
 	s.pods(t, "web", 0)
@@ -298,19 +300,20 @@ func TestCascade(t *testing.T) {
 		return strings.Contains(out, "ReplicaFailure") && strings.Contains(out, second), out
 	})
 
-	// Carol takes over what nobody's authority runs, and what never had any.
+	// Carol takes over both deployments: the one whose delegation was deleted, and the one that
+	// never had any.
 	renew := "deployments.apps" + selection.StampSuffix + "/deployments=renew"
 	s.as(t, "carol", "", "annotate", "deployment", "none", "-n", "shop", "--overwrite", renew)
 	s.pods(t, "none", 1)
-	// The replica set that is there goes on to name what is gone, another does not. No pod here
-	// ever becomes ready, so one is all that is made.
+	// The old replica set still names the deleted delegation, so only the new one gets a pod.
+	// Pods never become ready here, so the rollout stops after the first pod.
 	s.as(t, "carol", "", "annotate", "deployment", "web", "-n", "shop", "--overwrite", renew)
 	s.as(t, "carol", "", "rollout", "restart", "deployment", "web", "-n", "shop")
 	s.pods(t, "web", 1)
 }
 
-// TestCascadeWithdrawn holds that where the policy does not say otherwise, nothing more is made
-// once the author has lost its rights, and all goes on when it has them again.
+// TestCascadeWithdrawn checks the default ifLost, Withdraw: when the author loses its rights,
+// controllers create nothing more for it. When the author has the rights again, they go on.
 func TestCascadeWithdrawn(t *testing.T) {
 	s := newStage(t)
 	s.delegate(t, v1alpha1.LossWithdraw)

@@ -1,14 +1,14 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cascade holds that upstream's own controllers can work on behalf of whoever made
-// the object that they work on: a deployment's replica sets and pods are made by authority
-// that its author delegated, and not by the rights of controllers, which have none for it.
+// Package cascade checks that upstream's own controllers can act for the author of an object.
+// The replica sets and pods of a deployment are created with authority that the deployment's
+// author delegated. The controllers have no rights of their own to create them.
 //
-// It needs the folder controllers of the series of patches, and is to be left out with it.
+// The package needs the patches of the folder controllers. Leave it out together with them.
 //
-// The model: a policy for deployments delegates authority of whoever writes one to the
-// deployment controller, a policy for replica sets what this one was delegated to the replica
-// set controller. The server stamps each object with the delegation, and the controller of its
-// kind selects what the stamp names.
+// A policy for deployments makes the author of a deployment delegate authority to the
+// deployment controller. A policy for replica sets makes this controller delegate further to
+// the replica set controller. The server stamps each object with the delegation, and the
+// controller that works on the object selects that delegation.
 package cascade

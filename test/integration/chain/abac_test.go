@@ -14,8 +14,8 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// TestDocumentedABAC holds what authorizers.md says of the policies of ABAC that it shows, of
-// AlwaysDeny, which denies nothing, and of Node.
+// TestDocumentedABAC checks what authorizers.md says about its ABAC policies, about AlwaysDeny,
+// which has no opinion and so denies nothing for other authorizers, and about Node.
 func TestDocumentedABAC(t *testing.T) {
 	root, err := cluster.Root()
 	if err != nil {

@@ -15,9 +15,10 @@ import (
 	authorizationv1beta1 "k8s.io/api/authorization/v1beta1"
 )
 
-// TestMatchConditions holds KEP-3221's order for the conditions of one webhook, where they are
-// about the question "granular": one that is false skips the webhook, whatever fails beside it; if all
-// are true it is asked; one that fails is a failure of the webhook.
+// TestMatchConditions checks the order of KEP-3221 for the match conditions of a webhook, for
+// authorization checks of the verb granular. If a condition is false, the server skips the
+// webhook, even if another condition fails. If all are true, it asks the webhook. Otherwise a
+// condition that fails counts as a failure of the webhook.
 func TestMatchConditions(t *testing.T) {
 	allow(t, "conditions", "", []string{"configmaps"}, own...)
 	path := made(t, "default")
@@ -29,9 +30,10 @@ func TestMatchConditions(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		match []string
-		// asked are the questions of the webhook, which denies.
+		// asked are the expected checks that the webhook receives. The webhook denies each of
+		// them.
 		asked []string
-		// codes are what the caller is answered under each failure policy.
+		// codes maps the failure policy to the expected status code.
 		codes map[string]int
 	}{
 		{"all are true", []string{aboutObjects, about}, []string{"conditions granular"},
@@ -58,8 +60,9 @@ func TestMatchConditions(t *testing.T) {
 	}
 }
 
-// TestOldReviews holds that a webhook of v1beta1 is asked granular questions in that version, and
-// that the match conditions before it see v1. What it allows is allowed, and nothing more.
+// TestOldReviews checks a webhook that uses SubjectAccessReview v1beta1. It receives the checks
+// of granular verbs in that version, and match conditions still see v1. What the webhook allows
+// is allowed, and nothing more.
 func TestOldReviews(t *testing.T) {
 	path := made(t, "default")
 	var mu sync.Mutex
@@ -72,7 +75,7 @@ func TestOldReviews(t *testing.T) {
 		}
 		verb := review.Spec.ResourceAttributes.Verb
 		mu.Lock()
-		// Groups are named "group" in v1beta1.
+		// In v1beta1, the field for groups is named "group".
 		got = append(got, strings.Join(append([]string{verb}, review.Spec.Groups...), " "))
 		mu.Unlock()
 		review.Status.Allowed = slices.Contains([]string{"granular", "granular:label(own.example.com)", "get"}, verb)

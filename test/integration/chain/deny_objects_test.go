@@ -21,10 +21,11 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// deniables is where custom resources of custom are.
+// deniables is the path of the objects of the custom resource that custom installs.
 const deniables = "/apis/deny.example.com/v1/namespaces/default/deniables"
 
-// custom makes a custom resource with all subresources that there are, and an object "x".
+// custom installs a custom resource with the subresources status and scale, and creates an
+// object named x.
 func custom(t *testing.T) {
 	t.Helper()
 	harness.Define(t, on, "deniables.deny.example.com", `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
@@ -40,7 +41,7 @@ func custom(t *testing.T) {
 		`{"apiVersion":"deny.example.com/v1","kind":"Deniable","metadata":{"name":"x"},"spec":{"replicas":1}}`)
 }
 
-// signingRequest makes a request for a certificate, and returns its path.
+// signingRequest creates a CertificateSigningRequest and returns its path.
 func signingRequest(t *testing.T, name string) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -65,8 +66,9 @@ func signingRequest(t *testing.T, name string) string {
 	return requests + "/" + name
 }
 
-// TestDenyIsFinalForObjects holds that a Deny is final where there is an object, and that it is
-// left as it was: the twin's request changes it.
+// TestDenyIsFinalForObjects checks that a Deny for the verb of a request is final, and that the
+// object stays unchanged. The twin, the same request by a user whom the webhook does not deny,
+// changes the object.
 //
 // Attack: single fields of an existing object, while a webhook denies create, update and patch
 // Answer: 403, the webhook's reason; the object is unchanged
@@ -163,7 +165,8 @@ func TestDenyIsFinalForObjects(t *testing.T) {
 	}
 }
 
-// stored tells states of an object apart, or those of a collection.
+// stored returns a value that changes whenever an object changes: its resourceVersion, or the
+// number of objects in a collection.
 func stored(t *testing.T, path string) any {
 	t.Helper()
 	now := must(t, http.MethodGet, strings.TrimSuffix(path, "/finalize"), "", "").Object(t)

@@ -16,11 +16,11 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// methods are those of the verbs that a granular caller may be let through for.
+// methods maps the verbs that the verb granular can replace to their HTTP methods.
 var methods = map[string]string{"create": http.MethodPost, "update": http.MethodPut, "patch": http.MethodPatch}
 
-// filters are the two ways to write a rule that denies writes: in the policy of a webhook that
-// is asked everything, and as a match condition of one that denies whatever it is asked.
+// filters are the two ways to deny write verbs: in the policy of a webhook that is asked about
+// everything, or by a match condition of a webhook that denies everything it is asked.
 var filters = []struct {
 	name   string
 	match  []string
@@ -30,19 +30,20 @@ var filters = []struct {
 	{"filtered by verb", []string{aboutObjects, writes}, `{`},
 }
 
-// denied and free hold every permission verb and no other; denied may not write at all.
+// denied and free are users that hold every granular verb and no ordinary write verb. A webhook
+// in front of RBAC denies all writes of denied.
 const (
 	denied = "denied"
 	free   = "free"
 )
 
-// everyField is the policy of a webhook at the end of the chain, which allows whatever is
-// granular.
+// everyField is the policy of a webhook at the end of the chain that allows all granular verbs.
 const everyField = `allow: [{users: [denied, free, denied-updater, free-updater], verbs: ["granular*", get, approve, sign]}, {users: [denied-updater, free-updater], verbs: [update, patch]}]`
 
-// TestDenyIsFinalEverywhere holds that who is denied the verb of a request is refused down each
-// path that the server has, whatever it holds of single fields, and that nothing else is
-// asked. Who is not denied is asked about further.
+// TestDenyIsFinalEverywhere checks every path of the server that writes. If a webhook denies
+// the verb of the request, the request is refused whatever granular verbs the user holds, and
+// the server asks nothing more. For a user that is not denied, the server goes on to ask about
+// granular.
 //
 // Attack: single fields, while a webhook denies create, update and patch
 // Answer: 403, the webhook's reason; no permission is asked
@@ -63,7 +64,7 @@ func TestDenyIsFinalEverywhere(t *testing.T) {
 						expect(t, a, 403, "no write at all")
 						equal(t, p.url, asked.verbs(denied), []string{"no " + p.verb})
 						if i > 0 || contentType != contentsOf(p.verb, false)[0] || strings.Contains(p.url, "/self") {
-							return // the twins are the same, and RBAC allows everybody to ask about oneself
+							return // one twin per path; RBAC allows everybody a review of oneself
 						}
 						a = send(t, free, methods[p.verb], p.url, contentType, `{}`)
 						if strings.Contains(a.Message(), "no write at all") || !slices.Contains(asked.verbs(free), "all granular") {
@@ -76,9 +77,9 @@ func TestDenyIsFinalEverywhere(t *testing.T) {
 	}
 }
 
-// TestDenyOfCreate holds that a Deny of create alone is final for a PUT and an apply that
-// create: of who is granular all along, and of who holds update and is granular only for the
-// create that it implies.
+// TestDenyOfCreate checks that a Deny of create is final for a PUT or an apply that would
+// create an object. This holds for a user that has only granular verbs, and for one that holds
+// update and patch and uses granular only for the implied create.
 //
 // Attack: a PUT or apply of a missing object, while a webhook denies create
 // Answer: 403, the webhook's reason; nothing is created
@@ -122,7 +123,7 @@ func TestDenyOfCreate(t *testing.T) {
 					at := slices.Index(got, "no create")
 					granular := func(verb string) bool { return strings.Contains(verb, "granular") }
 					if at < 0 || slices.Contains(got, "all create") || slices.ContainsFunc(got[max(at, 0):], granular) {
-						t.Errorf("asked %q, wanted nothing granular after no create", got)
+						t.Errorf("asked %q, wanted no granular verb after \"no create\"", got)
 					}
 					expect(t, send(t, harness.Admin, http.MethodGet, path, "", ""), 404, "")
 					asked.forget()
@@ -136,7 +137,8 @@ func TestDenyOfCreate(t *testing.T) {
 	}
 }
 
-// creatable are kinds that a PUT or an apply makes. All but leases are made by an apply alone.
+// creatable maps kinds to an object that a PUT or an apply can create. Only for leases can a
+// PUT create.
 var creatable = map[string]struct{ path, body string }{
 	"Lease": {"/apis/coordination.k8s.io/v1/namespaces/default/leases",
 		`{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"NAME"},"spec":{"holderIdentity":"a"}}`},
@@ -146,7 +148,8 @@ var creatable = map[string]struct{ path, body string }{
 		`{"apiVersion":"deny.example.com/v1","kind":"Deniable","metadata":{"name":"NAME"},"spec":{"replicas":1}}`},
 }
 
-// contentsOf are content types of a verb: one, or all there are of patches.
+// contentsOf returns the content types to send for a verb: one, or for patches all of them if
+// all is true.
 func contentsOf(verb string, all bool) []string {
 	switch {
 	case verb != "patch":
@@ -158,11 +161,11 @@ func contentsOf(verb string, all bool) []string {
 	}
 }
 
-// way is one way to write.
+// way is one way to write: a verb and a path.
 type way struct{ verb, url string }
 
-// discovered lists every way to write that the server says it has, for an object that may
-// or may not be there.
+// discovered returns every way to write that discovery lists. The paths name an object that may
+// or may not exist.
 func discovered(t *testing.T) []way {
 	t.Helper()
 	var groups metav1.APIGroupList

@@ -1,15 +1,15 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package chain tries granular requests behind structured authorization configurations
-// (KEP-3221): webhooks that deny, allow, filter and fail, in front of Node and RBAC and after
-// them.
+// Package chain sends granular requests to a server with structured authorization
+// configurations (KEP-3221): webhooks that deny, allow, filter and fail, before and after Node
+// and RBAC.
 //
-// One server runs. A test writes the configuration that it is about, waits until the server
-// says that it was loaded, and leaves Node and RBAC behind. The webhooks are those of
-// cmd/example-webhook, in this process, which tell what they were asked.
+// All tests share one server. Each test writes its own configuration, waits until the server
+// has loaded it, and restores the chain of Node and RBAC at the end. The webhooks are those of
+// cmd/example-webhook. They run in this process and record what they are asked.
 //
-// The invariant: what a webhook denies for the verb of a request is refused, whatever the
-// caller holds of single fields, and for each refusal a twin whom nothing denies is let
-// through.
+// The invariant: if a webhook denies the verb of a request, the request is refused, whatever
+// granular verbs the caller holds. For each refusal there is a twin, a caller that no webhook
+// denies and that is allowed.
 package chain

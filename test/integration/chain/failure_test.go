@@ -16,7 +16,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// down is a webhook that nobody runs.
+// down returns a webhook at an address where no server listens.
 func down(t *testing.T, name string) *hook {
 	t.Helper()
 	nobody, err := net.Listen("tcp", "127.0.0.1:0")
@@ -29,7 +29,7 @@ func down(t *testing.T, name string) *hook {
 	return hookAt(t, name, "https://"+nobody.Addr().String())
 }
 
-// hookAt is a webhook that somebody else runs, or nobody.
+// hookAt returns a webhook at a URL. It starts no server there.
 func hookAt(t *testing.T, name, url string) *hook {
 	t.Helper()
 	config := clientcmdapi.NewConfig()
@@ -44,9 +44,10 @@ func hookAt(t *testing.T, name, url string) *hook {
 	return h
 }
 
-// TestFailures holds what becomes of a granular request where a webhook in front of RBAC
-// fails on one of its questions, in every way and under both failure policies. RBAC alone
-// would allow the request; its twin is one that RBAC does not allow, which no failure helps.
+// TestFailures checks granular requests if a webhook in front of RBAC fails on one of the
+// verbs, for several kinds of failure and both failure policies. Other authorizers of the chain
+// would allow the request of one user and not that of its twin. A failure must never let the
+// twin through.
 func TestFailures(t *testing.T) {
 	ways := map[string]string{"slow": "delay: 20s", "garbage": "garbage: true", "forbids": "status: 403", "down": ""}
 	const specific = "granular:label(own.example.com)"
@@ -56,7 +57,8 @@ func TestFailures(t *testing.T) {
 			var faults []string
 			for way, fault := range ways {
 				if fault != "" {
-					// A user's name says at which verb the webhook fails about it, and how.
+					// The name of a user says on which verb, and how, the webhook fails for
+					// this user.
 					for _, verb := range []string{"patch", "granular", "granular:labels", specific} {
 						faults = append(faults, fmt.Sprintf("{users: [%q], verbs: [%q], %s}", named(way, verb, "*"), verb, fault))
 					}
@@ -64,7 +66,7 @@ func TestFailures(t *testing.T) {
 			}
 			fails := newHook(t, asked, "fails", "faults: ["+strings.Join(faults, ", ")+"]")
 			gone := down(t, "gone")
-			// What RBAC would say, known at once.
+			// This webhook allows what RBAC would allow, and needs no waiting for informers.
 			holds := newHook(t, asked, "holds", holdsPolicy(ways, specific))
 			use(t,
 				fails.in(settings{failure: policy, timeout: "500ms", match: []string{aboutObjects, "!request.user.startsWith('down-')"}}),
@@ -73,8 +75,8 @@ func TestFailures(t *testing.T) {
 			for way := range ways {
 				for _, tc := range []struct {
 					verb string
-					// holds and lacks are what is answered to who holds the permission and to
-					// who lacks it, where the failure is a Deny and where it is none.
+					// holds and lacks map the failure policy to the expected status code, for a
+					// user that holds the permission and for one that lacks it.
 					holds, lacks map[string]int
 				}{
 					{"patch", map[string]int{"Deny": 500, "NoOpinion": 500},
@@ -88,7 +90,8 @@ func TestFailures(t *testing.T) {
 				} {
 					answers := map[string]int{"holds": tc.holds[policy], "lacks": tc.lacks[policy]}
 					if tc.verb == "patch" {
-						// Who holds the verb of the request is allowed it by the next of the chain.
+						// If the failure counts as no opinion, the next authorizer of the chain
+						// allows a user that holds patch.
 						answers["patches"] = map[string]int{"Deny": 500, "NoOpinion": 200}[policy]
 					}
 					for who, want := range answers {
@@ -105,7 +108,7 @@ func TestFailures(t *testing.T) {
 								t.Errorf("the label was stored: %t, the answer was %s", stored, a)
 							}
 							if tc.verb != "patch" && strings.Contains(a.Message(), "127.0.0.1") {
-								t.Errorf("the caller is told where the webhook is: %s", a)
+								t.Errorf("the answer shows the address of the webhook: %s", a)
 							}
 						})
 					}
@@ -115,12 +118,13 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// named is a user about whom a webhook fails at a verb, in some way.
+// named returns the name of a user for whom a webhook fails on a verb, in the given way.
 func named(way, verb, who string) string {
 	return way + "-" + strings.NewReplacer(":", "-", "(", "-", ")", "-").Replace(verb) + "-at-" + who
 }
 
-// holdsPolicy gives those who hold the permission what they hold, and the others granular.
+// holdsPolicy returns the policy of the webhook that allows the users what their names say:
+// granular for all, and the specific permission or patch for some.
 func holdsPolicy(ways map[string]string, specific string) string {
 	var holding, all, patching []string
 	for way := range ways {
@@ -133,7 +137,7 @@ func holdsPolicy(ways map[string]string, specific string) string {
 	return "allow: [{users: [" + strings.Join(holding, ", ") + `], verbs: ["` + specific + `"]}, {users: [` + strings.Join(all, ", ") + `], verbs: [granular, get]}, {users: [` + strings.Join(patching, ", ") + `], verbs: [patch, get]}]`
 }
 
-// logged reports whether the log of a server says something, some of which goes over lines.
+// logged reports whether the log of a server contains a text, which may span several lines.
 func logged(t *testing.T, dir, what string) bool {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, "kube-apiserver.log"))

@@ -19,21 +19,22 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// asking is what several webhooks were asked, in order.
+// asking records the checks that several webhooks received, in order.
 type asking struct {
 	mu    sync.Mutex
 	asked []examplewebhook.Record
 	from  []string
 }
 
-// forget forgets what was asked.
+// forget drops the recorded checks.
 func (a *asking) forget() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.asked, a.from = nil, nil
 }
 
-// verbs are those asked about a user, each after the name of the webhook.
+// verbs returns the verbs that were asked about a user, each after the name of the webhook that
+// was asked.
 func (a *asking) verbs(user string) []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -46,14 +47,14 @@ func (a *asking) verbs(user string) []string {
 	return out
 }
 
-// hook is a webhook of a chain.
+// hook is a webhook in an authorization chain.
 type hook struct {
 	name, policy, kubeconfig string
-	// pause is called with each question before it is answered, if it is set.
+	// pause, if set, is called with each check before the webhook answers.
 	pause func(examplewebhook.Record)
 }
 
-// newHook starts a webhook that runs until the test ends.
+// newHook starts a webhook with a policy. It runs until the test ends.
 func newHook(t *testing.T, a *asking, name, policy string) *hook {
 	t.Helper()
 	dir := t.TempDir()
@@ -83,7 +84,7 @@ func newHook(t *testing.T, a *asking, name, policy string) *hook {
 	return h
 }
 
-// settings are those of a webhook in a chain that tests differ in.
+// settings are the fields of a webhook's configuration that differ between tests.
 type settings struct {
 	failure string // Deny if it is empty
 	timeout string // 10s if it is empty
@@ -91,7 +92,7 @@ type settings struct {
 	match   []string
 }
 
-// in is the webhook as an authorizer of a chain.
+// in returns the webhook's entry in the list of authorizers.
 func (h *hook) in(s settings) string {
 	if s.failure == "" {
 		s.failure = "Deny"
@@ -122,10 +123,10 @@ func (h *hook) in(s settings) string {
 	return out
 }
 
-// serverID is a label that differs between servers.
+// serverID matches the label that differs between servers.
 var serverID = regexp.MustCompile(`apiserver_id_hash="[^"]*",?`)
 
-// scrape reads all metrics of a server, without the labels that tell servers apart.
+// scrape returns all metrics of a server, without the label that differs between servers.
 func scrape(t *testing.T, c *cluster.Cluster) map[string]float64 {
 	t.Helper()
 	status, text, err := harness.Request(c, harness.Admin, "GET", "/metrics", "", "")
@@ -146,7 +147,7 @@ func scrape(t *testing.T, c *cluster.Cluster) map[string]float64 {
 	return out
 }
 
-// equal holds what was asked about a user.
+// equal checks the verbs that were asked.
 func equal(t *testing.T, what string, got, want []string) {
 	t.Helper()
 	if !slices.Equal(got, want) {

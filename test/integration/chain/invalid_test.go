@@ -20,22 +20,24 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-// expensive exceeds the cost limit of a match condition: each of the loops goes over the groups of
-// the caller.
+// expensive is a match condition that exceeds the cost limit: it nests four loops over the
+// groups of the caller.
 const expensive = "request.groups.exists(a, request.groups.exists(b, request.groups.exists(c, request.groups.exists(d, a + b + c + d == 'never'))))"
 
-// starts are the two programs that are a server, with what they need beside a configuration.
+// starts are the two programs that can start a server, and how each is run with an invalid
+// configuration.
 var starts = []struct {
 	name string
-	// refuses runs it with flags of kube-apiserver; it has to refuse. What it says is returned.
+	// refuses runs the program with flags of kube-apiserver and returns its output. The program
+	// must refuse to start.
 	refuses func(t *testing.T, config string, flags ...string) string
 }{
 	{"up", upRefuses},
 	{"kube-apiserver", serverRefuses},
 }
 
-// TestInvalid holds that a configuration that can't be used stops the server at its start, with
-// the file, the field and the reason, whichever program it is.
+// TestInvalid checks that an invalid authorization configuration stops either program at its
+// start, and that the message names the file, the field and the reason.
 func TestInvalid(t *testing.T) {
 	h := newHook(t, &asking{}, "hook", "")
 	good := h.in(settings{match: []string{aboutObjects}})
@@ -132,7 +134,7 @@ func TestInvalid(t *testing.T) {
 			})
 		}
 	}
-	// The server alone with its gate off says what upstream says.
+	// With the gate off, kube-apiserver prints the message of upstream.
 	t.Run("kube-apiserver with the gate off", func(t *testing.T) {
 		t.Parallel()
 		file := filepath.Join(t.TempDir(), "authorization.yaml")
@@ -144,13 +146,13 @@ func TestInvalid(t *testing.T) {
 	})
 }
 
-// inCluster makes a webhook one that is reached from inside the cluster, which upstream's
-// validation accepts, and its server panics of.
+// inCluster changes a webhook's entry to the connection type InClusterConfig. Upstream's
+// validation accepts that type, but then upstream's server panics.
 func inCluster(webhook string) string {
 	return regexp.MustCompile(`type: KubeConfigFile, kubeConfigFile: [^}]*`).ReplaceAllString(webhook, "type: InClusterConfig")
 }
 
-// upRefuses runs `kube-granular up`, which has to refuse before etcd is started.
+// upRefuses runs `kube-granular up`, which must refuse before it starts etcd.
 func upRefuses(t *testing.T, config string, flags ...string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "cluster")
@@ -165,8 +167,8 @@ func upRefuses(t *testing.T, config string, flags ...string) string {
 	return said
 }
 
-// serverRefuses runs kube-apiserver, which has to refuse before it looks for etcd: there is none.
-// The gate is on unless a flag says otherwise.
+// serverRefuses runs kube-apiserver, which must refuse before it connects to etcd, because no
+// etcd runs. The gate is on unless a flag says otherwise.
 func serverRefuses(t *testing.T, config string, flags ...string) string {
 	t.Helper()
 	_, files, err := pki.Ensure(filepath.Join(on.Dir, "pki"))
@@ -183,7 +185,8 @@ func serverRefuses(t *testing.T, config string, flags ...string) string {
 	}, flags...)...)
 }
 
-// refused runs a program of bin, or at a path, which has to end with 1, and returns what it says.
+// refused runs a program in bin, or at an absolute path, and returns its output. The program
+// must exit with code 1.
 func refused(t *testing.T, program string, args ...string) string {
 	t.Helper()
 	bin, err := cluster.Bin()
@@ -193,7 +196,7 @@ func refused(t *testing.T, program string, args ...string) string {
 	if !filepath.IsAbs(program) {
 		program = filepath.Join(bin, program)
 	}
-	// One that starts is ended, and has not refused.
+	// A program that does start is killed after a minute, and the test fails.
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, program, args...).CombinedOutput()
@@ -204,16 +207,17 @@ func refused(t *testing.T, program string, args ...string) string {
 	return string(out)
 }
 
-// TestExpensiveConditionFails holds what becomes of a granular request where a configuration was
-// loaded into the running server, which finds only with a request that a condition costs too
-// much: about the verb of the request that is a failure under both policies, as when the
-// webhook itself fails, and the metric counts it.
+// TestExpensiveConditionFails checks a configuration that was loaded into the running server
+// and has a match condition whose cost exceeds the limit only at a request. For the verb of the
+// request, this counts as a failure of the webhook and gives 500 under both failure policies. A
+// metric counts it.
 func TestExpensiveConditionFails(t *testing.T) {
 	asked := &asking{}
 	allow(t, "expensive", "", []string{"configmaps"}, own...)
 	path := made(t, "default")
 	h := newHook(t, asked, "expensive", "")
-	// A loop for each digit, and no value for which they end early; not for reads.
+	// The seven nested loops never end early. They run only for the verb patch, so reads stay
+	// cheap.
 	costly := "!request.resourceAttributes.verb.startsWith('patch') || [1,2,3,4,5,6,7,8,9].exists(a, " + strings.Repeat("[1,2,3,4,5,6,7,8,9].exists(a, ", 6) + "a > 9" + strings.Repeat(")", 7)
 	for policy, want := range map[string]int{"Deny": 500, "NoOpinion": 500} {
 		t.Run(policy, func(t *testing.T) {

@@ -17,14 +17,15 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// on is the server of all tests, and configuration the file of its chain.
+// on is the server of all tests, and configuration is the file with its authorization
+// configuration.
 var (
 	on            *cluster.Cluster
 	configuration string
 )
 
-// nodeAndRBAC is the chain between two tests. Reloading may move these two, and neither add
-// nor remove them.
+// nodeAndRBAC is the chain between two tests. A reload may move these two authorizers, but
+// can't add or remove them.
 var nodeAndRBAC = []string{node, rbac}
 
 const (
@@ -61,12 +62,12 @@ func fail(err error) int {
 	return 1
 }
 
-// chained is a configuration with these authorizers.
+// chained returns a configuration with these authorizers.
 func chained(authorizers ...string) string {
 	return "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers:\n" + strings.Join(authorizers, "")
 }
 
-// replace puts a text into a file at once, so that nobody reads half of it.
+// replace replaces a file by a rename, so that no reader sees half of it.
 func replace(t *testing.T, file, text string) {
 	t.Helper()
 	if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
@@ -77,14 +78,15 @@ func replace(t *testing.T, file, text string) {
 	}
 }
 
-// use makes the server use a chain until the test ends.
+// use loads a chain into the server until the test ends.
 func use(t *testing.T, authorizers ...string) {
 	t.Helper()
 	load(t, chained(authorizers...), "success")
 	t.Cleanup(func() { load(t, chained(nodeAndRBAC...), "success") })
 }
 
-// load gives the server a configuration, and returns when it has tried to load it.
+// load writes a configuration and waits until the server has tried to load it. It checks that
+// the result is status, success or failure.
 func load(t *testing.T, config, status string) {
 	t.Helper()
 	before := reloads(t)
@@ -99,7 +101,7 @@ func load(t *testing.T, config, status string) {
 	}
 }
 
-// reloads counts those of the server by status.
+// reloads returns the number of configuration reloads by their status.
 func reloads(t *testing.T) map[string]float64 {
 	t.Helper()
 	now, out := scrape(t, on), map[string]float64{}
@@ -109,7 +111,7 @@ func reloads(t *testing.T) map[string]float64 {
 	return out
 }
 
-// send makes one request as a user who impersonates, and returns what is answered.
+// send makes one request as an impersonated user and returns the answer.
 func send(t *testing.T, user, method, path, contentType, body string) harness.Answer {
 	t.Helper()
 	return sendTo(t, on, user, method, path, contentType, body)
@@ -124,7 +126,7 @@ func sendTo(t *testing.T, c *cluster.Cluster, user, method, path, contentType, b
 	return harness.Answer{Code: code, Body: []byte(text)}
 }
 
-// must is send by the administrator, who has to succeed.
+// must makes one request as the administrator, which must succeed.
 func must(t *testing.T, method, path, contentType, body string) harness.Answer {
 	t.Helper()
 	a := send(t, harness.Admin, method, path, contentType, body)
@@ -134,7 +136,7 @@ func must(t *testing.T, method, path, contentType, body string) harness.Answer {
 	return a
 }
 
-// expect holds what is answered.
+// expect checks the status code and a part of the message of an answer.
 func expect(t *testing.T, a harness.Answer, code int, says string) {
 	t.Helper()
 	if a.Code != code || !strings.Contains(a.Message(), says) {
@@ -142,21 +144,21 @@ func expect(t *testing.T, a harness.Answer, code int, says string) {
 	}
 }
 
-// allow gives a user verbs on resources of a group of the API, everywhere, by RBAC.
+// allow grants a user verbs on resources of an API group everywhere, by RBAC.
 func allow(t *testing.T, user, group string, resources []string, verbs ...string) {
 	t.Helper()
 	harness.Allow(t, harness.Administrator(t, on), user, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs})
 }
 
-// own are the verbs of a caller who may set one label, and read.
+// own are the verbs of a caller that may get objects and set the labels of own.example.com.
 var own = []string{"granular", "granular:label(own.example.com)", "get"}
 
-// label is a merge patch of the label that own is about.
+// label is a merge patch that sets such a label to a value.
 func label(value any) string {
 	return fmt.Sprintf(`{"metadata":{"labels":{"own.example.com/l":"%v"}}}`, value)
 }
 
-// made creates a configmap of a name of its own and returns its path.
+// made creates a ConfigMap with a unique name and returns its path.
 func made(t *testing.T, namespace string) string {
 	t.Helper()
 	name := fmt.Sprintf("c-%d", harness.Unique())
@@ -165,7 +167,7 @@ func made(t *testing.T, namespace string) string {
 	return path + "/" + name
 }
 
-// namespace makes a namespace of a name of its own.
+// namespace creates a namespace with a unique name and returns the name.
 func namespace(t *testing.T) string {
 	t.Helper()
 	name := fmt.Sprintf("n-%d", harness.Unique())

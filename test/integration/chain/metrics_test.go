@@ -21,8 +21,9 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// counted makes a granular request that all metrics of KEP-3221 count, and returns them before
-// and after. The questions are patch, granular, metadata, labels, the label, and get.
+// counted makes a granular request that affects all metrics of KEP-3221, and returns the
+// metrics before and after it. The server asks about patch, granular, granular:metadata,
+// granular:labels, granular:label(own.example.com) and get.
 func counted(t *testing.T) (before, after map[string]float64) {
 	t.Helper()
 	path := made(t, "default")
@@ -42,8 +43,8 @@ deny: [{verbs: ["granular:metadata"]}]`)
 	return before, scrape(t, on)
 }
 
-// TestMetricsOfTheChain holds that each metric of KEP-3221 counts the questions of granular
-// requests, one by one.
+// TestMetricsOfTheChain checks that the metrics of KEP-3221 count each check of a granular
+// request.
 func TestMetricsOfTheChain(t *testing.T) {
 	before, after := counted(t)
 	for name, want := range map[string]float64{
@@ -79,9 +80,9 @@ func TestMetricsOfTheChain(t *testing.T) {
 	}
 }
 
-// TestMetricsOfCancelled holds that a question is counted as cancelled whose request was given
-// up while a webhook was thinking about a permission, and not as a failure that left the
-// decision to others.
+// TestMetricsOfCancelled checks a request that its client gives up while a webhook works on a
+// permission. The metrics must count the check as canceled, and not as a failure after which
+// the other authorizers decide (fail open).
 func TestMetricsOfCancelled(t *testing.T) {
 	path := made(t, "default")
 	allow(t, "cancelled", "", []string{"configmaps"}, "granular", "get")
@@ -119,10 +120,10 @@ func TestMetricsOfCancelled(t *testing.T) {
 	}
 }
 
-// metricName is a metric of the server in the text of a dashboard or a rule.
+// metricName matches the name of a metric in a dashboard or a rule.
 var metricName = regexp.MustCompile(`apiserver_[a-z_]+`)
 
-// ofTheKEP are the metrics that KEP-3221 names.
+// ofTheKEP lists the metrics that KEP-3221 names.
 var ofTheKEP = []string{
 	"apiserver_authorization_decisions_total",
 	"apiserver_authorization_webhook_evaluations_total",
@@ -135,14 +136,15 @@ var ofTheKEP = []string{
 	"apiserver_authorization_match_condition_evaluation_seconds",
 }
 
-// TestMonitoring holds that the dashboard and the alerts name metrics that the server has, and
-// that the dashboard and the documentation name all of KEP-3221.
+// TestMonitoring checks that the dashboard and the alerts name only metrics that the server
+// has, and that the dashboard and authorizers.md name all metrics of KEP-3221.
 func TestMonitoring(t *testing.T) {
 	root, err := cluster.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Without any value, these are not served.
+	// The server serves this metric only once it has a value, so it is not among those scraped
+	// here.
 	known := []string{"apiserver_granular_authorization_protected_attribute_decisions_total"}
 	_, after := counted(t)
 	for name := range after {
@@ -177,7 +179,7 @@ func TestMonitoring(t *testing.T) {
 	}
 }
 
-// TestAlerts runs the tests of the alerts.
+// TestAlerts runs the unit tests of the alerts with promtool.
 func TestAlerts(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {

@@ -19,9 +19,10 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// TestReload holds that configurations may be loaded while granular requests are under way:
-// who is allowed by each of them is always allowed, who is denied always denied, and who a
-// later one denies is denied within the request that is under way.
+// TestReload loads configurations while granular requests are under way. A user that every
+// configuration allows is always allowed, and one that every configuration denies is always
+// denied. If a new configuration denies a permission, a request that is under way is refused as
+// well.
 func TestReload(t *testing.T) {
 	asked := &asking{}
 	for _, user := range []string{"reload", "reload-denied", "reload-late"} {
@@ -89,8 +90,8 @@ func TestReload(t *testing.T) {
 	})
 }
 
-// TestReloadBad holds that a configuration that can't be used leaves the last good one in
-// force, and that the metrics and the log say so.
+// TestReloadBad checks that the server keeps the last good configuration if a new one is
+// invalid, and that the metrics and the log report it.
 func TestReloadBad(t *testing.T) {
 	asked := &asking{}
 	for _, user := range []string{"bad", "bad-denied"} {
@@ -139,8 +140,8 @@ func TestReloadBad(t *testing.T) {
 	}
 }
 
-// TestSkew holds what two servers do whose configurations differ: each answers by its own,
-// and a metric tells them apart.
+// TestSkew checks two servers with different configurations: each decides by its own, and a
+// metric shows that they differ.
 func TestSkew(t *testing.T) {
 	etcd := "unix://" + socket(t, on.Dir)
 	asked := &asking{}
@@ -153,7 +154,8 @@ func TestSkew(t *testing.T) {
 	hashes := func() sets.Set[string] {
 		return sets.New(hash(t, on), hash(t, second))
 	}
-	// Its informers may not know the role yet; the Deny needs none.
+	// The second server's informers may not know the role yet, but the Deny does not depend on
+	// it.
 	expect(t, sendTo(t, second, "skew", http.MethodPatch, path, "merge", label(1)), 403, "denied by one")
 	expect(t, sendTo(t, on, "skew", http.MethodPatch, path, "merge", label(1)), 200, "")
 	if got := hashes(); len(got) != 2 || got.Has("") {
@@ -166,7 +168,7 @@ func TestSkew(t *testing.T) {
 	})
 }
 
-// hash is that of the configuration which a server uses, of its metric.
+// hash returns the metric that contains the hash of the server's configuration, or "".
 func hash(t *testing.T, c *cluster.Cluster) string {
 	t.Helper()
 	for name := range scrape(t, c) {
@@ -177,7 +179,7 @@ func hash(t *testing.T, c *cluster.Cluster) string {
 	return ""
 }
 
-// socket is where the etcd of a cluster listens.
+// socket returns the path of the unix socket on which the etcd of a cluster listens.
 func socket(t *testing.T, dir string) string {
 	t.Helper()
 	var found string

@@ -13,9 +13,9 @@ import (
 
 const (
 	aboutObjects = "has(request.resourceAttributes)"
-	// writes are the verbs of requests that write objects.
+	// writes is a condition that is true for the verbs of requests that write objects.
 	writes = "request.resourceAttributes.verb in ['create', 'update', 'patch', 'delete', 'deletecollection']"
-	// isGranular says that single fields are asked about.
+	// isGranular is a condition that is true for granular and for permission verbs.
 	isGranular  = "request.resourceAttributes.verb == 'granular' || request.resourceAttributes.verb.startsWith('granular:')"
 	notGranular = "!(" + isGranular + ")"
 )
@@ -23,10 +23,10 @@ const (
 const definition = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"kept.chain.example.com"},
 "spec":{"group":"chain.example.com","scope":"Namespaced","names":{"plural":"kept","kind":"Kept"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`
 
-// TestStory1 is KEP-3221's first: installed definitions are protected by a webhook that denies,
-// filtered by verbs. A granular request does not go round it: the chain is asked the verb of
-// the request first, and the Deny is final. A verb that the filter leaves out is left out for
-// everybody, who holds it and who holds single fields.
+// TestStory1 tests story 1 of KEP-3221: a webhook that is filtered by verb denies changes of
+// certain CustomResourceDefinitions. A granular request can't avoid it, because the chain is
+// asked about the verb of the request first, and a Deny is final. A verb that the filter leaves
+// out is not denied to anybody, with or without granular verbs.
 func TestStory1(t *testing.T) {
 	must(t, http.MethodPost, harness.Definitions, "json", definition)
 	path := harness.Definitions + "/kept.chain.example.com"
@@ -43,7 +43,8 @@ deny:
   names: ["kept.chain.example.com"]
   reason: the definition is protected
 `)
-	// As in the KEP, but for its namespace, which definitions have none of.
+	// The conditions are those of the KEP, without the one about the namespace, because
+	// definitions have no namespace.
 	protector := func(verbs string) string {
 		return h.in(settings{match: []string{aboutObjects, "request.user != 'superuser'", verbs}})
 	}
@@ -58,11 +59,11 @@ deny:
 			asked.forget()
 			expect(t, put(user), 403, "the definition is protected")
 			equal(t, "update by "+user, asked.verbs(user), []string{"system-crd-protector update"})
-			// The KEP's list has no patch, so nobody's is stopped.
+			// The KEP's list of verbs lacks patch, so the webhook stops nobody's patch.
 			expect(t, send(t, user, http.MethodPatch, path, "merge", label(user)), 200, "")
 		}
 		expect(t, send(t, "story1-editor", http.MethodDelete, path, "", ""), 403, "the definition is protected")
-		// Nothing of a delete is granular.
+		// A delete is never granular.
 		expect(t, send(t, "story1", http.MethodDelete, path, "", ""), 403, "the definition is protected")
 	})
 	t.Run("with all verbs that write", func(t *testing.T) {
@@ -74,15 +75,16 @@ deny:
 			expect(t, send(t, user, http.MethodPatch, path+"/status", "merge", label("2")), 403, "the definition is protected")
 			equal(t, "by "+user, asked.verbs(user), []string{"system-crd-protector update", "system-crd-protector patch", "system-crd-protector patch"})
 		}
-		// The twin whom the filter leaves out.
+		// The twin: the filter leaves superuser out.
 		expect(t, put("superuser"), 200, "")
 		expect(t, send(t, "superuser", http.MethodPatch, path, "merge", label("3")), 200, "")
 		equal(t, "about the excepted", asked.verbs("superuser"), nil)
 	})
 }
 
-// TestStory2 is KEP-3221's second: one webhook decides what it must, another after RBAC what
-// is left. Each verb of a granular request goes along the whole chain before the next is asked.
+// TestStory2 tests story 2 of KEP-3221: one webhook before RBAC denies, and another after RBAC
+// decides about the rest. The server asks the whole chain about one verb of a granular request
+// before it asks about the next verb.
 func TestStory2(t *testing.T) {
 	path := made(t, "default")
 	allow(t, "story2", "", []string{"configmaps"}, "granular")
@@ -99,17 +101,17 @@ allow:
 		"first patch", "opa patch",
 		"first granular", // RBAC allows it
 		"first granular:metadata", "opa granular:metadata",
-		"first granular:labels", // denied, which says of this permission that it covers nothing
+		"first granular:labels", // denied: this permission covers nothing, and the next is asked
 		"first granular:label(own.example.com)", "opa granular:label(own.example.com)",
 		"first get", "opa get",
 	})
-	// The twin: without what the last of the chain allows.
+	// The twin: the last webhook no longer allows the label.
 	replace(t, last.policy, `allow: [{users: [story2], verbs: ["granular:labels"]}]`)
 	expect(t, send(t, "story2", http.MethodPatch, path, "merge", label(2)), 403, "cannot change .metadata.labels[own.example.com/l]")
 }
 
-// TestStory3 is KEP-3221's third: everybody is denied something, except the group
-// system:masters, whose authorizer comes before all that is configured.
+// TestStory3 tests story 3 of KEP-3221: a webhook denies a request to everybody but the group
+// system:masters, whose authorizer comes before the configured ones.
 func TestStory3(t *testing.T) {
 	path := made(t, "default")
 	allow(t, "story3", "", []string{"configmaps"}, own...)
@@ -127,8 +129,9 @@ func TestStory3(t *testing.T) {
 	equal(t, "about a master", asked.verbs("story3-master"), nil)
 }
 
-// TestStory4 is KEP-3221's fourth: who has a privileged role is held to one namespace by a
-// webhook in front of RBAC, and so is who has single fields everywhere.
+// TestStory4 tests story 4 of KEP-3221: a webhook in front of RBAC confines a user with a
+// privileged role to one namespace. It confines a user with granular verbs everywhere in the
+// same way.
 func TestStory4(t *testing.T) {
 	inside, outside := namespace(t), namespace(t)
 	in, out := made(t, inside), made(t, outside)
@@ -149,8 +152,8 @@ func TestStory4(t *testing.T) {
 	expect(t, send(t, "story4-free", http.MethodPatch, out, "merge", label(1)), 200, "")
 }
 
-// TestStory5 is KEP-3221's fifth: the configuration is versioned, and granular requests are the
-// same in all its versions, with the defaults of each.
+// TestStory5 tests story 5 of KEP-3221: granular requests work with every version of the
+// configuration, with the defaults of that version.
 func TestStory5(t *testing.T) {
 	path := made(t, "default")
 	for _, version := range []string{"v1alpha1", "v1beta1", "v1"} {
@@ -174,7 +177,7 @@ authorizers:
 			for i := range 2 {
 				expect(t, send(t, user, http.MethodPatch, path, "merge", label(i)), 200, "")
 			}
-			// Both kinds of answers are remembered unless the configuration says otherwise.
+			// By default, the server caches both allowed and refused checks.
 			equal(t, "twice", asked.verbs(user), []string{
 				h.name + " patch", h.name + " granular", h.name + " granular:metadata", h.name + " granular:labels", h.name + " get",
 			})
@@ -182,8 +185,8 @@ authorizers:
 	}
 }
 
-// TestStory6 is KEP-3221's sixth: who is in a group is not asked about. And so can a webhook be
-// kept from seeing permission verbs, or be one that sees nothing else.
+// TestStory6 tests story 6 of KEP-3221: match conditions skip a webhook for certain users. In
+// the same way they can keep permission verbs from one webhook, and send only those to another.
 func TestStory6(t *testing.T) {
 	path := made(t, "default")
 	allow(t, "story6", "", []string{"configmaps"}, "granular", "get")

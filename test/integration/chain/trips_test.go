@@ -19,11 +19,12 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// granted allows a webhook's callers what these tests ask of it.
+// granted is the policy of a webhook that allows the users of these tests all verbs that they
+// need.
 const granted = `allow: [{users: ["trips*"], verbs: [granular, "granular:replicas", "granular:label(own.example.com)", "granular:annotation(own.example.com)", "granular:data", "granular:condition(Own)", get]}]`
 
-// TestRoundTrips holds how often the server asks a webhook for a granular request: the first
-// time, and again while the answers are remembered.
+// TestRoundTrips checks how many times the server asks a webhook for a granular request: the
+// first time, and again while the answers are cached.
 func TestRoundTrips(t *testing.T) {
 	asked := &asking{}
 	h := newHook(t, asked, "trips", granted)
@@ -38,12 +39,13 @@ func TestRoundTrips(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The condition is the only one that the status has.
+	// The merge patch for a condition replaces the whole list, so the status must have no
+	// others.
 	must(t, http.MethodPatch, web+"/status", "merge", `{"status":{"conditions":null}}`)
 	for i, tc := range []struct {
-		// row is what the documentation calls it.
+		// row is the name of the case in the table of the documentation.
 		row, name, path, contentType, body string
-		// cold is how many questions the first request takes.
+		// cold is the number of checks for the first request.
 		cold int
 	}{
 		{"one label, or several of one prefix", "one label", config, "merge",
@@ -75,12 +77,12 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// TestTogether holds that equal granular requests that come together ask each granular
-// question once, although none was answered when they came. Ordinary verbs are asked as
-// upstream asks them.
+// TestTogether checks that equal granular requests at the same time share the checks of
+// granular verbs: the webhook is asked once about each, although none is cached when the
+// requests arrive. Checks of ordinary verbs are not shared, as in upstream.
 func TestTogether(t *testing.T) {
 	asked := &asking{}
-	// All arrive while the first waits for its first answer.
+	// The delay makes all requests arrive while the first waits for its first answer.
 	h := newHook(t, asked, "together", `
 faults: [{users: [trips-together], delay: 300ms}]
 `+granted)
@@ -102,15 +104,15 @@ faults: [{users: [trips-together], delay: 300ms}]
 	})
 }
 
-// TestVaryingKeys holds that a caller who changes labels of ever new keys makes a bounded
-// number of questions with each request, and needs more than 8,192 of them to push an answer
-// out of the cache that nobody asks for meanwhile.
+// TestVaryingKeys checks a caller whose requests change labels with ever new keys. Each request
+// causes a bounded number of checks. The cache of answers has 8,192 entries, so one such caller
+// needs many requests to evict an answer that nobody uses meanwhile.
 //
 // Attack: labels with new keys in each request, to fill the cache of a webhook's answers, or to keep the webhook
 // busy
 // Answer: at most 64 permission verbs a request
 func TestVaryingKeys(t *testing.T) {
-	const entries = 8192 // of upstream's cache
+	const entries = 8192 // the size of upstream's cache of answers
 	asked := &asking{}
 	h := newHook(t, asked, "varying", `allow: [{users: [trips-varying], verbs: [granular, "granular:label(k*"]}, {users: [trips-bystander], verbs: [get]}]`)
 	use(t, h.in(settings{cached: true, match: []string{aboutObjects, "request.user.startsWith('trips-')"}}), node, rbac)
@@ -136,7 +138,7 @@ func TestVaryingKeys(t *testing.T) {
 	if bystands() != 1 || bystands() != 0 {
 		t.Error("the bystander's answer is not remembered")
 	}
-	// Each key is covered, so the bound ends a request and not a refusal.
+	// The webhook allows every key, so the limit of checks is what ends each request.
 	vary(0)
 	first := len(asked.verbs("trips-varying"))
 	const requests = 120

@@ -1,12 +1,12 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster runs the real server for tests: bin/kube-granular up, as a user
-// starts it, with etcd in the same process, on a free port of the loopback
-// interface and in a directory that is removed in the end.
+// Package cluster runs the real server for tests: `bin/kube-granular up`, as users start it,
+// with etcd in the same process. The server listens on a free port of the loopback interface,
+// and its files are in a temporary directory.
 //
-// The invariant: whatever Start started is stopped by Stop, and Stop says so if
-// the server did not end cleanly.
+// The invariant: Stop stops everything that Start started, and returns an error if the server
+// did not end cleanly.
 package cluster
 
 import (
@@ -27,12 +27,13 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// timeout bounds starting and stopping on a busy machine with two cores.
+// timeout is the limit for a start or a stop. It is long enough for a busy machine with two
+// cores.
 const timeout = 3 * time.Minute
 
-// Cluster is a running server.
+// Cluster is a running server with its etcd.
 type Cluster struct {
-	// URL is where it listens, Dir where its files are.
+	// URL is the address of the server, and Dir is the directory with its files.
 	URL, Dir string
 
 	process *exec.Cmd
@@ -41,7 +42,7 @@ type Cluster struct {
 	stop    sync.Once
 }
 
-// Root is the top directory of the project.
+// Root returns the top directory of the project.
 func Root() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -59,8 +60,8 @@ func Root() (string, error) {
 	}
 }
 
-// Bin is where `make build` leaves the binaries. It fails if they are not there:
-// a test that needs them must not pass without.
+// Bin returns the directory where `make build` leaves the binaries. It fails if one is missing,
+// because a test that needs them must not pass without them.
 func Bin() (string, error) {
 	root, err := Root()
 	if err != nil {
@@ -75,8 +76,8 @@ func Bin() (string, error) {
 	return bin, nil
 }
 
-// ServerEnv names another binary to run instead of bin/kube-granular, such as one
-// with the race detector.
+// ServerEnv is the environment variable that names another binary to run instead of
+// bin/kube-granular, such as one with the race detector.
 const ServerEnv = "KUBE_GRANULAR_SERVER"
 
 // Start runs `kube-granular up` with further flags and waits until it is ready.
@@ -147,12 +148,12 @@ func (c *Cluster) end() error {
 	return errors.Join(err, os.RemoveAll(c.Dir))
 }
 
-// Kubeconfig is the file of a user: admin, supersafe, editor or viewer.
+// Kubeconfig returns the path of the kubeconfig of a user: admin, supersafe, editor or viewer.
 func (c *Cluster) Kubeconfig(user string) string {
 	return filepath.Join(c.Dir, user+".kubeconfig")
 }
 
-// Config is the client configuration of a user, without client-side throttling.
+// Config returns the client configuration of a user, without client-side throttling.
 func (c *Cluster) Config(user string) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig(user))
 	if err != nil {
@@ -162,7 +163,7 @@ func (c *Cluster) Config(user string) (*rest.Config, error) {
 	return config, nil
 }
 
-// serverLog is the end of the server's log, for a message.
+// serverLog returns the last lines of the server's log, for an error message.
 func (c *Cluster) serverLog() string {
 	data, err := os.ReadFile(filepath.Join(c.Dir, "kube-apiserver.log"))
 	if err != nil {
@@ -172,7 +173,8 @@ func (c *Cluster) serverLog() string {
 	return strings.Join(lines[max(0, len(lines)-20):], "\n")
 }
 
-// readyWriter keeps what the process prints and finds the line that says it is ready.
+// readyWriter keeps the output of the process and finds the line that says that the server is
+// ready.
 type readyWriter struct {
 	ready chan string
 

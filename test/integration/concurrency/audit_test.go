@@ -21,7 +21,8 @@ import (
 	"kube-granular.dev/pkg/audit"
 )
 
-// replay reads the audit log and holds it against answers and grants.
+// replay compares the audit log with the answers and the grants. It returns a text for each
+// contradiction.
 func replay(t *testing.T, log string, made []attempt) []string {
 	t.Helper()
 	byURI := map[string]*attempt{}
@@ -59,7 +60,7 @@ func replay(t *testing.T, log string, made []attempt) []string {
 	return wrong
 }
 
-// recorded looks at the audit event of one request.
+// recorded checks the audit event of one request, and returns a text for each contradiction.
 func recorded(a *attempt, event *auditv1.Event) []string {
 	var wrong []string
 	say := func(format string, args ...any) {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestChecker holds that the checker finds what it is there for.
+// TestChecker checks that the checker of this package finds each kind of mistake, and reports
+// none where there is none.
 func TestChecker(t *testing.T) {
 	const object = apps + "d0"
 	state := func(label, other string, replicas float64) step {

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// attempt is one request as its client saw it.
+// attempt is one request, as its client saw it.
 type attempt struct {
 	id      int
 	user    string
@@ -20,22 +20,22 @@ type attempt struct {
 	changes []string
 	status  int
 	answer  string
-	// before and after are the state of the flipping role around the request.
+	// before and after are the values of writers.role just before and just after the request.
 	before, after int64
 }
 
-// unknown says that the request took too long for its client to learn what became of
-// it. What it stored must be covered like anything else.
+// unknown reports whether the client can't know the result, because the request timed out. If
+// its change was stored, a permission must cover it nevertheless.
 func (a *attempt) unknown() bool { return a.status == http.StatusGatewayTimeout }
 
-// step is one state of an object, as the watch told it.
+// step is one state of an object, as a watch reported it.
 type step struct {
 	object string
 	fields map[string]any
 }
 
-// flatten lists the fields of an object by path. What the server writes by itself is
-// left out; conditions go by their type.
+// flatten maps the paths of an object's fields to their values, without metadata that the
+// server itself writes. In paths, a condition is named by its type.
 func flatten(object map[string]any) map[string]any {
 	out := map[string]any{}
 	var walk func(path string, value any)
@@ -72,7 +72,7 @@ func flatten(object map[string]any) map[string]any {
 
 var number = regexp.MustCompile(`^r([0-9]+)$`)
 
-// writer finds the request that a value was written by.
+// writer returns the number of the request that wrote a value.
 func writer(value any) (id int, ok bool) {
 	switch value := value.(type) {
 	case string:
@@ -88,7 +88,8 @@ func writer(value any) (id int, ok bool) {
 	return 0, false
 }
 
-// check replays the history against answers and grants, and gives what is wrong.
+// check compares the history of the objects with the answers and the grants, and returns a text
+// for each contradiction.
 func check(attempts []attempt, history []step) []string {
 	var wrong []string
 	byID := map[int]*attempt{}
@@ -125,14 +126,14 @@ func check(attempts []attempt, history []step) []string {
 	return wrong
 }
 
-// judge looks at one step.
+// judge checks the changes from one state of an object to the next.
 func judge(object string, changed map[string]any, byID map[int]*attempt, wrote map[int]bool) []string {
 	var wrong []string
 	authors := map[int]bool{}
 	for path, value := range changed {
 		kind := stored(path)
 		if path == "/status/conditions/Own/type" || path == "/status/conditions/Own/status" {
-			continue // its value holds no number; what else the request wrote does
+			continue // has no request number; other fields of that request have
 		}
 		id, ok := writer(value)
 		a := byID[id]
@@ -160,11 +161,11 @@ func judge(object string, changed map[string]any, byID map[int]*attempt, wrote m
 	return wrong
 }
 
-// answered says whether a request got the answer that the grants demand.
+// answered checks that a request got the answer that the grants require.
 func answered(a *attempt) []string {
 	must, may := allowed(a.user, a.changes)
 	if a.user == flipping && !must && may && a.before == a.after && a.before%4 != 1 && a.before%4 != 3 {
-		must, may = a.before%4 == 2, a.before%4 == 2 // nothing changed underneath meanwhile
+		must, may = a.before%4 == 2, a.before%4 == 2 // the role did not change during the request
 	}
 	switch {
 	case a.status < 300 && !may:

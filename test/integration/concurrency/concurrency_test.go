@@ -32,10 +32,11 @@ import (
 var (
 	parallel = flag.Int("writers", 200, "how many clients write at once")
 	each     = flag.Int("requests", 15, "how many requests each of them makes")
-	seed     = flag.Uint64("seed", 1, "what the random choices of the clients begin with")
+	seed     = flag.Uint64("seed", 1, "the seed of the random choices of the clients")
 )
 
-// TestConcurrency is the whole of it; see the package.
+// TestConcurrency lets many clients write to the same objects while a role and a schema change,
+// and then checks every state of the objects. The package comment says more.
 //
 // Attack: writing while the role is removed, the schema changes and others write
 // Answer: a permission covers each step of an object's history
@@ -49,7 +50,7 @@ func TestConcurrency(t *testing.T) {
 	w := &writers{}
 	for range 8 {
 		own := rest.CopyConfig(config)
-		own.Dial = (&net.Dialer{}).DialContext // one of its own is not shared
+		own.Dial = (&net.Dialer{}).DialContext // without a shared dialer, clients share no connection
 		client, err := rest.HTTPClientFor(own)
 		if err != nil {
 			t.Fatal(err)
@@ -94,7 +95,7 @@ func TestConcurrency(t *testing.T) {
 	}
 	t.Logf("%d requests by %d clients in %s: %v by status; %d states of objects; the role changed %d times", len(made), *parallel, took, count, len(history), w.role.Load()/2)
 	if count[200] == 0 || count[403] == 0 || count[http.StatusGatewayTimeout] > len(made)/4 {
-		t.Errorf("that proves nothing: %v", count)
+		t.Errorf("the statuses are too one-sided for a test: %v", count)
 	}
 	report(t, check(made, history))
 	report(t, replay(t, log, made))
@@ -111,7 +112,7 @@ func TestConcurrency(t *testing.T) {
 	}
 }
 
-// report shows the first of what is wrong.
+// report fails the test with the first 20 contradictions.
 func report(t *testing.T, wrong []string) {
 	t.Helper()
 	for i, what := range wrong {
@@ -123,7 +124,8 @@ func report(t *testing.T, wrong []string) {
 	}
 }
 
-// flip gives a user one verb more and takes it away again until the end.
+// flip gives the user named flipping one more verb and takes it away, again and again, until
+// ctx ends.
 func flip(ctx context.Context, t *testing.T, w *writers, client kubernetes.Interface) {
 	for more := true; ctx.Err() == nil; more = !more {
 		w.role.Add(1)
@@ -141,7 +143,7 @@ func flip(ctx context.Context, t *testing.T, w *writers, client kubernetes.Inter
 			return
 		}
 		w.role.Add(1)
-		// Some requests must fall into the time in which nothing changes.
+		// Some requests must run while the role does not change.
 		next := w.count.Load() + 25
 		if wait.PollUntilContextCancel(ctx, 5*time.Millisecond, true, func(context.Context) (bool, error) { return w.count.Load() >= next, nil }) != nil {
 			return
@@ -149,7 +151,8 @@ func flip(ctx context.Context, t *testing.T, w *writers, client kubernetes.Inter
 	}
 }
 
-// definition is the custom resource, with something in its schema that changes.
+// definition returns the CustomResourceDefinition of widgets, with a description in the schema
+// that the test changes.
 func definition(description string) map[string]any {
 	return map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "widgets.concurrency.example.com"},
@@ -168,7 +171,7 @@ func definition(description string) map[string]any {
 	}
 }
 
-// reshape changes the schema of the custom resource until the end.
+// reshape changes the schema of the custom resource again and again, until ctx ends.
 func reshape(ctx context.Context, t *testing.T, w *writers) {
 	for i := 1; ctx.Err() == nil; i++ {
 		body, err := json.Marshal(definition(fmt.Sprint(i)))

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// kinds of things a request can change, and the verbs that cover each.
+// covering maps each kind of change to the verbs that cover it.
 var covering = map[string][]string{
 	"label own":     {"granular:metadata", "granular:labels", "granular:label(own.example.com)"},
 	"label other":   {"granular:metadata", "granular:labels", "granular:label(other.example.com)"},
@@ -21,8 +21,8 @@ var covering = map[string][]string{
 		"granular:podTemplateLabels", "granular:podTemplateLabel(own.example.com)"},
 }
 
-// users and what they hold on deployments, their subresources and widgets. Whoever
-// holds patch may change anything.
+// users maps each user to its verbs on deployments, their subresources and widgets. A user with
+// patch may change anything.
 var users = map[string][]string{
 	"one-label":     {"granular", "granular:label(own.example.com)"},
 	"labels":        {"granular", "granular:labels"},
@@ -38,13 +38,13 @@ var users = map[string][]string{
 	flipping:        {"granular", "granular:annotations"},
 }
 
-// flipping is the user who is given one verb more, and loses it, again and again.
+// flipping is the user that gets and loses the verb flipped again and again.
 const (
 	flipping = "flipping"
 	flipped  = "granular:replicas"
 )
 
-// mayEver says whether a user holds what a change needs, at least at times.
+// mayEver reports whether a user may make a kind of change, at least at some times.
 func mayEver(user, change string) bool {
 	held := users[user]
 	if slices.Contains(held, "patch") {
@@ -58,8 +58,9 @@ func mayEver(user, change string) bool {
 	})
 }
 
-// allowed says what must become of a request: it must pass, it must not, or, where
-// roles change underneath, either.
+// allowed returns what may happen to a request. It is (true, true) if the request must succeed
+// and (false, false) if it must not. It is (false, true) if either is right, because the user's
+// role changes meanwhile.
 func allowed(user string, changes []string) (must, may bool) {
 	must, may = true, true
 	for _, change := range changes {
@@ -73,7 +74,7 @@ func allowed(user string, changes []string) (must, may bool) {
 	return must, may
 }
 
-// stored says what kind of change a field of a stored object is, by its path.
+// stored returns the kind of change that a path of a stored object belongs to.
 func stored(path string) string {
 	switch {
 	case strings.HasPrefix(path, "/metadata/labels/own.example.com|"):

@@ -21,7 +21,7 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-// history is every state of every object since it was begun to follow.
+// history holds every state of every object from the time when follow was called.
 type history struct {
 	mu    sync.Mutex
 	steps []step
@@ -34,11 +34,11 @@ var (
 		Resource: "widgets"}
 )
 
-// last is the name of the object whose creation ends the history.
+// last is the name of an object whose creation marks the end of the history.
 const last = "last"
 
-// follow watches deployments through the API. A watch of the widgets would break off
-// with each change of their schema, so they are watched where they are stored.
+// follow records all states of the objects. It watches deployments through the API, and widgets
+// in etcd, because each change of the schema would end a watch of widgets through the API.
 func follow(t *testing.T, c *cluster.Cluster, client dynamic.Interface) *history {
 	t.Helper()
 	h := &history{}
@@ -53,7 +53,7 @@ func (h *history) note(object string, content map[string]any) {
 	h.steps = append(h.steps, step{object: object, fields: flatten(content)})
 }
 
-// end waits until everything that was written has been seen.
+// end waits until all writes were seen, and returns the history.
 func (h *history) end() []step {
 	for _, end := range h.ends {
 		end()
@@ -160,6 +160,6 @@ func await(t *testing.T, done <-chan struct{}) {
 	select {
 	case <-done:
 	case <-time.After(time.Minute):
-		t.Error("the end of what was written never came")
+		t.Error("the watch did not report the last object within a minute")
 	}
 }

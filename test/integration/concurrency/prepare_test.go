@@ -20,7 +20,8 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// prepare makes the objects with the number 0 in each field, and the users.
+// prepare creates the objects, with the request number 0 in each field, and the users with
+// their roles.
 func prepare(t *testing.T, w *writers, client kubernetes.Interface) {
 	t.Helper()
 	admin := func(method, path, contentType string, body map[string]any) {
@@ -95,7 +96,8 @@ func rules(verbs []string) []rbacv1.PolicyRule {
 	}
 }
 
-// holds waits until a user holds a verb, or does no longer.
+// holds waits until the authorizer allows a user a verb, or no longer allows it if want is
+// false.
 func holds(ctx context.Context, w *writers, user, verb string, want bool) error {
 	review, err := json.Marshal(map[string]any{"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": map[string]any{
 		"user": user, "resourceAttributes": map[string]any{"namespace": "concurrency", "verb": verb, "group": "apps", "resource": "deployments"},
@@ -109,7 +111,7 @@ func holds(ctx context.Context, w *writers, user, verb string, want bool) error 
 	})
 }
 
-// template is that of a pod, whatever it is for.
+// template returns a minimal pod template.
 func template() map[string]any {
 	return map[string]any{
 		"metadata": map[string]any{"labels": map[string]any{"app": "c"}},

@@ -17,12 +17,13 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// writers send requests to a server as the users of this test.
+// writers sends requests as the users of this test.
 type writers struct {
-	// clients are several, so that there is more than one connection.
+	// clients are several, so that requests use more than one connection.
 	clients []*harness.Client
-	// role is 0 modulo 4 while the flipping verb is surely not held and 2 while it
-	// surely is.
+	// role counts the changes of the flipping user's role, twice each: when the change begins
+	// and when it is known to the server. So the user surely lacks the verb flipped if role
+	// modulo 4 is 0, and surely holds it if it is 2.
 	role  atomic.Int64
 	count atomic.Int64
 }
@@ -32,7 +33,7 @@ const (
 	widgets = "/apis/concurrency.example.com/v1/namespaces/concurrency/widgets/"
 )
 
-// kinds of requests, and what each changes.
+// requests are the kinds of requests, with the kinds of changes that each makes.
 var requests = []struct {
 	name    string
 	widget  bool
@@ -56,7 +57,7 @@ var requests = []struct {
 	{"apply", false, []string{"annotation", "replicas"}},
 }
 
-// one makes a random request and says what became of it.
+// one makes a random request and returns it with its answer.
 func (w *writers) one(ctx context.Context, random *rand.Rand) (attempt, error) {
 	kind := requests[random.IntN(len(requests))]
 	names := slices.Sorted(maps.Keys(users))
@@ -103,7 +104,7 @@ func (w *writers) one(ctx context.Context, random *rand.Rand) (attempt, error) {
 	return a, err
 }
 
-// content is what a request with a number writes.
+// content returns the fields that the request with this number writes.
 func content(id int, changes []string) map[string]any {
 	value, out := fmt.Sprintf("r%d", id), map[string]any{}
 	for _, change := range changes {
@@ -139,7 +140,7 @@ func set(into map[string]any, value any, path ...string) {
 	into[path[len(path)-1]] = value
 }
 
-// merge is a merge patch (RFC 7386) without removals.
+// merge applies a JSON merge patch (RFC 7386) without null values.
 func merge(into, change map[string]any) map[string]any {
 	out := maps.Clone(into)
 	for key, value := range change {
@@ -152,7 +153,7 @@ func merge(into, change map[string]any) map[string]any {
 	return out
 }
 
-// send makes one request as a user; without one, as the administrator.
+// send makes one request as a user, or as the administrator if user is empty.
 func send(ctx context.Context, client *harness.Client, user, method, path, contentType string, body []byte) (int, string, error) {
 	a, err := client.Do(ctx, harness.Call{As: harness.Impersonating(user), Method: method, Path: path, ContentType: contentType, Body: body})
 	return a.Code, strings.TrimSpace(string(a.Body)), err

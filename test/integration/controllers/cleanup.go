@@ -21,11 +21,11 @@ import (
 	"k8s.io/kubernetes/pkg/controller/namespace"
 )
 
-// discoveryInterval is how often the garbage collector looks for new kinds.
+// discoveryInterval is the time between two looks of the garbage collector for new kinds.
 const discoveryInterval = time.Second
 
-// RunCleanup starts the garbage collector and the controller that empties namespaces. They
-// run until ctx ends.
+// RunCleanup starts upstream's garbage collector and its namespace controller, which empties
+// deleted namespaces. They run until ctx ends.
 func RunCleanup(ctx context.Context, config *rest.Config) error {
 	emptier, collector := As(config, "namespace-controller"), As(config, "generic-garbage-collector")
 	of := func(config *rest.Config) (*kubernetes.Clientset, metadata.Interface, error) {

@@ -23,15 +23,16 @@ import (
 	"k8s.io/kubernetes/pkg/controller/statefulset"
 )
 
-// workers is how many objects a controller works on at a time.
+// workers is the number of objects that a controller works on at a time.
 const workers = 2
 
-// runner is a controller that is ready to run.
+// runner is a controller that was made but does not run yet.
 type runner interface {
 	Run(ctx context.Context, workers int)
 }
 
-// constructors are the controllers by the names of their service accounts.
+// constructors maps the names of the controllers' service accounts to functions that make the
+// controllers.
 var constructors = map[string]func(ctx context.Context, f informers.SharedInformerFactory, client kubernetes.Interface) (runner, error){
 	"deployment-controller": func(ctx context.Context, f informers.SharedInformerFactory, client kubernetes.Interface) (runner, error) {
 		return deployment.NewDeploymentController(ctx, f.Apps().V1().Deployments(), f.Apps().V1().ReplicaSets(), f.Core().V1().Pods(), client)
@@ -59,7 +60,8 @@ var constructors = map[string]func(ctx context.Context, f informers.SharedInform
 	},
 }
 
-// Names returns the service accounts of the controllers that there are, sorted.
+// Names returns the names of all controllers of this package, sorted. They are names of service
+// accounts.
 func Names() []string {
 	var names []string
 	for name := range constructors {
@@ -69,11 +71,11 @@ func Names() []string {
 	return names
 }
 
-// Account returns the name of the user that a controller acts as.
+// Account returns the user name of a controller's service account.
 func Account(name string) string { return "system:serviceaccount:kube-system:" + name }
 
-// As returns a configuration with which a client acts as the service account of a controller.
-// Config is that of somebody who may impersonate it.
+// As returns a client configuration that impersonates the service account of a controller. The
+// user of config must be allowed to impersonate it.
 func As(config *rest.Config, name string) *rest.Config {
 	as := rest.CopyConfig(config)
 	as.Impersonate = rest.ImpersonationConfig{
@@ -83,13 +85,14 @@ func As(config *rest.Config, name string) *rest.Config {
 	return as
 }
 
-// Run starts the controllers with these names, all of them without names. They run until ctx
-// ends. Config is that of an administrator, as whom they read.
+// Run starts the controllers with the given names, or all of them without names. They run until
+// ctx ends. config is the configuration of an administrator, whose rights they use for reading.
 func Run(ctx context.Context, config *rest.Config, names ...string) error {
 	return RunAs(ctx, config, func(name string) *rest.Config { return As(config, name) }, names...)
 }
 
-// RunAs is Run of controllers that write with other configurations, by their names.
+// RunAs is like Run, but each controller writes with the configuration that writing returns for
+// its name.
 func RunAs(ctx context.Context, config *rest.Config, writing func(name string) *rest.Config, names ...string) error {
 	if len(names) == 0 {
 		names = Names()

@@ -18,8 +18,8 @@ import (
 	"kube-granular.dev/test/integration/controllers"
 )
 
-// rules are a namespace with two people who may edit it, of whom alice may set the label env,
-// which is protected in the whole cluster.
+// rules is the manifest of a namespace that alice and bob may edit. The label env is protected
+// in the whole cluster, and only alice may set it.
 const rules = `
 apiVersion: v1
 kind: Namespace
@@ -62,7 +62,8 @@ spec: {attributeKind: Label, attributeName: env, roleRef: {kind: ClusterRole, na
 const pod = `metadata: {labels: {app: NAME, env: prod}}
     spec: {restartPolicy: RESTART, containers: [{name: c, image: i}]}`
 
-// workloads are one object of each kind whose template carries the label, by resource.
+// workloads are objects of several resources. The templates in them, or the object itself, have
+// the label env.
 var workloads = []struct{ resource, manifest string }{
 	{"deployments", `
 apiVersion: apps/v1
@@ -128,8 +129,8 @@ func manifest(text, name string) string {
 	return text + fmt.Sprintf("\nmetadata: {name: %s, namespace: shop}", name)
 }
 
-// cascade are what the controllers make of the workloads, each selected by the label that they
-// copy.
+// cascade lists the objects that the controllers make from the workloads, each by a selector
+// for labels that they copy.
 var cascade = []string{
 	"replicasets -l env=prod,app=deployments", "pods -l env=prod,app=deployments",
 	"pods -l env=prod,app=statefulsets", "persistentvolumeclaims -l app=statefulsets",
@@ -138,9 +139,9 @@ var cascade = []string{
 	"pods -l env=prod,app=cronjobs", "jobs -l env=prod", "endpointslices -l env=prod",
 }
 
-// TestControllersGoOn holds that upstream's controllers copy a protected label out of the
-// templates of whoever may set it, and that nobody else has a template with it: he is
-// refused at the workload.
+// TestControllersGoOn checks that upstream's controllers copy a protected label from the
+// templates of a user that may set it. A user that may not set it is refused at the workload
+// already, so no such template exists.
 //
 // Attack: a protected label in the template of a workload, so that its controller writes it
 // Answer: 403 for the workload; a caller that may set the label gets pods with it
@@ -162,7 +163,8 @@ func TestControllersGoOn(t *testing.T) {
 	if out := must(t, c, "", "get", "all,pvc", "-n", "shop", "-o", "name"); strings.Contains(out, "of-bob") {
 		t.Errorf("bob made something:\n%s", out)
 	}
-	// Whoever may not set the label goes on with what has it, and may take the workload away.
+	// A user that may not set the label can still change other fields of a workload that has
+	// it.
 	must(t, c, "", "--as", "bob", "scale", "-n", "shop", "deployment/deployments", "--replicas=2")
 	until(t, "the second pod", func() (bool, string) {
 		out, err := kubectl(t, c, "", "get", "pods", "-n", "shop", "-l", "env=prod,app=deployments", "-o", "name")
@@ -175,11 +177,13 @@ func TestControllersGoOn(t *testing.T) {
 	})
 }
 
-// binding is what lets the controllers, and an administrator may edit.
+// binding is the ClusterRoleBinding that exempts the controllers, and that an administrator may
+// edit.
 const binding = "system:kube-granular:protected-attributes-controllers"
 
-// TestControllersByTheBinding is the twin: without its place in the binding a controller is
-// refused as everybody is, the deployment says so, and with it the deployment goes on.
+// TestControllersByTheBinding is the twin of TestControllersGoOn: a controller that is not in
+// the binding is refused like everybody, and the deployment's status says so. Back in the
+// binding, the controller goes on.
 //
 // Attack: pretending to be a controller
 // Answer: 403: only the bootstrap binding exempts, and an administrator sees and edits it
@@ -202,7 +206,7 @@ func TestControllersByTheBinding(t *testing.T) {
 	})
 }
 
-// run starts a server and the controllers, with the rules.
+// run starts a server with the objects of rules, and the controllers.
 func run(t *testing.T) *cluster.Cluster {
 	t.Helper()
 	c, err := cluster.Start("--demo=false", "--feature-gates", "ProtectedAttributes=true")
@@ -217,7 +221,7 @@ func run(t *testing.T) *cluster.Cluster {
 		}
 	})
 	must(t, c, rules, "create", "-f", "-")
-	must(t, c, "", "taint", "node", "n1", "node.kubernetes.io/not-ready:NoSchedule-") // or no daemon runs there
+	must(t, c, "", "taint", "node", "n1", "node.kubernetes.io/not-ready:NoSchedule-") // otherwise no daemon pod is made for this node
 	config, err := c.Config("admin")
 	if err != nil {
 		t.Fatal(err)
@@ -228,7 +232,7 @@ func run(t *testing.T) *cluster.Cluster {
 	return c
 }
 
-// kubectl runs kubectl as the administrator, and returns what it prints on both streams.
+// kubectl runs kubectl as the administrator and returns its output, stdout and stderr together.
 func kubectl(t *testing.T, c *cluster.Cluster, stdin string, args ...string) (string, error) {
 	t.Helper()
 	bin, err := cluster.Bin()
@@ -250,7 +254,7 @@ func must(t *testing.T, c *cluster.Cluster, stdin string, args ...string) string
 	return out
 }
 
-// until waits for a condition, and shows what was last seen if it does not come.
+// until waits for a condition, and prints the last state if it does not become true.
 func until(t *testing.T, what string, ok func() (bool, string)) {
 	t.Helper()
 	last := ""

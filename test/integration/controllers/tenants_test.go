@@ -13,7 +13,7 @@ import (
 	"kube-granular.dev/test/integration/controllers"
 )
 
-// tenants are two of them, with everything that a tenant can have.
+// tenants returns LNamespaces with the given names that use every field of a tenant.
 func tenants(names ...string) string {
 	text := ""
 	for _, name := range names {
@@ -33,9 +33,9 @@ spec:
 	return text
 }
 
-// TestTenantsAreCollected holds in a cluster with upstream's garbage collector and the
-// controller that empties namespaces, that deleting an LNamespace leaves nothing of it, touches
-// nothing else, and that the next tenant of the name begins anew.
+// TestTenantsAreCollected deletes a tenant in a cluster with upstream's garbage collector and
+// namespace controller. Nothing of the tenant may stay, nothing else may change, and a new
+// tenant of the same name must begin empty.
 func TestTenantsAreCollected(t *testing.T) {
 	c, err := cluster.Start("--demo=false", "--tenancy")
 	if err != nil {
@@ -93,7 +93,8 @@ func TestTenantsAreCollected(t *testing.T) {
 		out, err := kubectl(t, c, "", "auth", "can-i", "create", "deployments", "-n", "a", "--as", "a-user")
 		return err == nil, fmt.Sprint(out)
 	})
-	// Who leaves a list loses the right by a write of the controller, as without a collector.
+	// A user that is removed from the list of sudoers loses the right through a write of the
+	// tenancy controller, and not through the garbage collector.
 	mayBecome := func(who string) string {
 		out, _ := kubectl(t, c, "", "auth", "can-i", "impersonate", "groups/lnamespace:b-sudoers", "--as", who)
 		return strings.TrimSpace(out)
@@ -106,7 +107,7 @@ func TestTenantsAreCollected(t *testing.T) {
 	if out := mayBecome("everywhere"); !strings.HasSuffix(out, "yes") {
 		t.Errorf("who stayed: %s", out)
 	}
-	// With everything there, the collector takes nothing away.
+	// As long as the owner exists, the garbage collector deletes nothing of a tenant.
 	if after := of(owner + "b"); after != before {
 		t.Errorf("the other tenant had\n%s\nand has\n%s", before, after)
 	}

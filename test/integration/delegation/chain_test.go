@@ -19,8 +19,8 @@ import (
 	"kube-granular.dev/pkg/audit"
 )
 
-// TestChain holds that a deputy hands on what was delegated to it, never more, and that all of a
-// chain ends with any of its delegations.
+// TestChain checks that a delegate can delegate further only what was delegated to it, and that
+// the whole chain ends when any of its delegations ends.
 //
 // Attack: a delegate delegates more than it received: rules, scope, time, or without conditions
 // Answer: 403, or it allows nothing more
@@ -31,7 +31,8 @@ func TestChain(t *testing.T) {
 	n, _ := stage(t, configMaps+`,{"apiGroups":[""],"resources":["secrets"],"verbs":["list"]}`)
 	root := delegation{scope: n,
 		rules: configMaps + "," + `{"apiGroups":[""],"resources":["secrets"],"verbs":["list"]}`}
-	// To delegate further takes the right to create delegations, among what was delegated.
+	// To delegate further, a delegate needs the right to create delegations among the delegated
+	// rights. This one has no such right.
 	without := root.by(t, "alice", "")
 	to := `{"kind":"User","name":"other"}`
 	child := delegation{scope: n, rules: `{"apiGroups":[""],"resources":["configmaps"],"verbs":["list","patch"]}`,
@@ -74,13 +75,13 @@ func TestChain(t *testing.T) {
 
 	request{as: "root", method: "DELETE", path: delegations + "/" + a}.want(t, 200)
 	request{as: "other", method: "GET", path: maps(n), under: b}.want(t, 403)
-	// Another of the name is another.
+	// A new delegation with the same name is a different one, so the old chain stays ended.
 	request{as: "alice", method: "POST", path: delegations, body: first.body(a)}.want(t, 201)
 	request{as: "other", method: "GET", path: maps(n), under: b}.want(t, 403)
 	request{as: "bot", method: "GET", path: maps(n), under: a}.want(t, 200)
 }
 
-// TestDepth holds that a chain has an end.
+// TestDepth checks that a chain can't be longer than its limit.
 //
 // Attack: a chain without end
 // Answer: 403
@@ -102,7 +103,8 @@ func TestDepth(t *testing.T) {
 	request{as: last, method: "POST", path: delegations, body: link(v1alpha1.MaxChain).body("deep"), under: under}.want(t, 403, "8")
 }
 
-// TestImpersonated holds that a delegation that somebody created as another says so.
+// TestImpersonated checks that a delegation that a user created by impersonation records this
+// in its history.
 func TestImpersonated(t *testing.T) {
 	n, _ := stage(t, configMaps)
 	as := http.Header{"Impersonate-User": {"alice"}, "Impersonate-Group": {"people"}}
@@ -114,18 +116,19 @@ func TestImpersonated(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	request{as: "bot", method: "GET", path: maps(n), under: name}.want(t, 200)
-	// The rights are those of who was impersonated.
+	// The delegated rights are limited to those of the impersonated user.
 	request{as: "root", method: "POST", path: delegations,
 		body:   delegation{scope: n, rules: `{"apiGroups":[""],"resources":["secrets"],"verbs":["list"]}`}.body(name + "-2"),
 		header: as}.want(t, 403)
-	// To use it as another is to be another.
+	// A user that impersonates the delegate may use the delegation, and the audit log records
+	// this.
 	annotated(t, maps(n)+"?fieldManager=x4", request{as: "root", method: "POST", path: maps(n) + "?fieldManager=x4", under: name, header: http.Header{"Impersonate-User": {"bot"}}, body: `{"metadata":{"name":"d"}}`}, 201, map[string]string{
 		audit.ChainAnnotation: `[{"via":"Impersonation","by":"root"},{"via":"Delegation","by":"alice","name":"` + name + `","uid":"` + string(read(t, name).UID) + `"},{"via":"Impersonation","by":"root"}]`,
 	})
 	request{as: "bot", method: "GET", path: maps(n), under: name, header: http.Header{"Impersonate-User": {"alice"}}}.want(t, 403)
 }
 
-// annotated sends a request and holds what the audit log says of it.
+// annotated sends a request and checks its status and the annotations of its audit event.
 func annotated(t *testing.T, uri string, r request, status int, want map[string]string) {
 	t.Helper()
 	r.want(t, status)

@@ -18,8 +18,9 @@ const (
 	deployment  = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"one"}]}}}}`
 )
 
-// TestConditions holds that what is about to be stored must meet all conditions of a chain, on
-// all paths, and that a delegation with conditions allows nothing that can't be looked at.
+// TestConditions checks that the object that a write would store must meet all conditions of
+// the chain, on all paths. A delegation with conditions allows no request for which the server
+// can't evaluate them, such as a deletion or a read.
 //
 // Attack: another path to the same object: its scale, an apply, a PUT, in another version
 // Answer: 403
@@ -99,7 +100,8 @@ func TestConditions(t *testing.T) {
 	patch(always, `{"spec":{"replicas":6}}`).want(t, 200)
 }
 
-// TestConditionsInherited holds that what is made under a condition has it too.
+// TestConditionsInherited checks that a delegation that was created under a condition is bound
+// by that condition as well.
 //
 // Attack: a delegate with a condition delegates to another user without the condition
 // Answer: 403 when it is used
@@ -121,7 +123,8 @@ func TestConditionsInherited(t *testing.T) {
 	request{as: "other", method: "DELETE", path: path + "/web", under: b}.want(t, 403)
 }
 
-// TestFields holds that who may update may delegate single fields, with conditions or without.
+// TestFields checks that a user that may update objects can delegate permissions for single
+// fields, with or without conditions.
 //
 // Attack: a field that was not delegated
 // Answer: 403
@@ -136,7 +139,8 @@ func TestFields(t *testing.T) {
 	patch.want(t, 200)
 	patch.body = `{"spec":{"paused":true}}`
 	patch.want(t, 403, ".spec.paused")
-	// Conditions would tell of what can't be read.
+	// A delegation with conditions and permission verbs must allow get too. Otherwise its
+	// conditions would reveal fields that the delegate can't read.
 	patch.body = `{"spec":{"replicas":3}}`
 	patch.under = delegation{scope: n, rules: scale, more: `,"conditions":[{"expression":"true"}]`}.by(t, "alice", "")
 	patch.want(t, 403)
@@ -144,15 +148,16 @@ func TestFields(t *testing.T) {
 		rules: scale + `,{"apiGroups":["apps"],"resources":["deployments"],"verbs":["get"]}`,
 		more:  `,"conditions":[{"expression":"object.spec.replicas < 5"}]`}.by(t, "alice", "")
 	patch.want(t, 200)
-	// Whoever may write single fields only, and read nothing without a condition, is not told why.
+	// Here the delegate may get the object only under a condition, so the refusals do not say
+	// why.
 	patch.body = `{"spec":{"replicas":9}}`
 	patch.want(t, 403)
 	patch.body = `{"spec":{"paused":true}}`
 	patch.want(t, 403)
 }
 
-// TestObjects holds that a delegation for an object is for that one, and not for another of
-// its name.
+// TestObjects checks that a delegation with objectUIDs allows changes of exactly that object,
+// and not of another object that later has its name.
 //
 // Attack: deleting and creating the object that a delegation is for
 // Answer: 403

@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// TestConsumers holds that whoever is asked about a user who selected a delegation answers
-// about that: access reviews, reviews of oneself, escalation checks, tokens.
+// TestConsumers checks the places in the server that decide about a user with a selected
+// delegation: access reviews, reviews of oneself, escalation checks of RBAC, and token
+// requests. All must take the delegation into account.
 //
 // Attack: granting a role beyond the delegated rights, with the caller's own rights
 // Answer: 403
@@ -43,7 +44,8 @@ func TestConsumers(t *testing.T) {
 		request{as: "root", method: "POST", path: "/apis/authorization.k8s.io/v1/subjectaccessreviews",
 			body: `{"spec":{"user":"other","extra":{"authority.kube-granular.dev/selected":["` + extra + `"]},` + about + `}}`}.want(t, 201, `"allowed":false`)
 	}
-	// A question about a condition has no answer.
+	// An access review has no object, so it can't evaluate conditions and reports that the
+	// request is not allowed.
 	conditional := delegation{scope: n, rules: configMaps, more: `,"conditions":[{"expression":"true"}]`}.by(t, "alice", "")
 	request{as: "bot", method: "POST", path: "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
 		body:  fmt.Sprintf(`{"spec":{"resourceAttributes":{"namespace":%q,"verb":"create","resource":"configmaps"}}}`, n),

@@ -1,6 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package delegation attacks delegated authority on a running server: what it gives whom,
-// what ends it, and what it can't be made to give. Each refusal has its twin, which is allowed.
+// Package delegation tests delegated authority on a running server: which rights a delegation
+// gives to whom, what ends it, and what it must never give. Each refused request has a twin
+// that is allowed.
 package delegation

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// TestRevoked holds that a delegation that is deleted allows nothing from the answer on, also
-// where a finalizer keeps the object.
+// TestRevoked checks that a deleted delegation allows nothing once its deletion was answered,
+// even if a finalizer keeps the object.
 //
 // Attack: a finalizer keeps a deleted delegation
 // Answer: 403
@@ -43,11 +43,11 @@ func TestRevoked(t *testing.T) {
 		body: `{"metadata":{"name":"` + n + `"},"spec":{"finalizers":[]}}`}.want(t, 200)
 	request{as: "root", method: "GET", path: "/api/v1/namespaces/" + n}.eventually(t, 404)
 	apply(t, "/api/v1/namespaces", fmt.Sprintf(`{"metadata":{"name":%q}}`, n))
-	request{as: "alice", method: "GET", path: maps(n)}.want(t, 200) // the bindings of the old one were left
+	request{as: "alice", method: "GET", path: maps(n)}.want(t, 200) // the bindings of the old namespace still exist
 	request{as: "bot", method: "GET", path: maps(n), under: d}.eventually(t, 403)
 }
 
-// TestExpired holds that a delegation ends, and what is made under it with it.
+// TestExpired checks that a delegation allows nothing after its expirationTimestamp.
 func TestExpired(t *testing.T) {
 	n, _ := stage(t, configMaps)
 	until := time.Now().Add(3 * time.Second).UTC().Format(time.RFC3339)
@@ -57,8 +57,8 @@ func TestExpired(t *testing.T) {
 	request{as: "bot", method: "GET", path: maps(n), under: d}.want(t, 403, "expired")
 }
 
-// TestRevokedUnderLoad holds that nothing is stored under a delegation after the answer to its
-// deletion, whatever was under way: creations, updates and patches of many at once.
+// TestRevokedUnderLoad deletes a delegation while many clients create and patch objects under
+// it. After the answer to the deletion, nothing more may be stored under the delegation.
 //
 // Attack: writes that were authorized before a delegation was deleted and are stored after
 // Answer: 0 of them
@@ -121,7 +121,7 @@ func TestRevokedUnderLoad(t *testing.T) {
 	}
 }
 
-// version returns the newest versions of what is in a namespace.
+// version returns the names and resource versions of the ConfigMaps of a namespace.
 func version(t *testing.T, namespace string) string {
 	t.Helper()
 	got := request{as: "root", method: "GET", path: maps(namespace),

@@ -17,13 +17,13 @@ import (
 	"kube-granular.dev/api/selection"
 )
 
-// TestWatch holds that a watch begins under a delegation, and ends with it.
+// TestWatch checks that a watch under a delegation ends when the delegation is deleted.
 //
 // Attack: a watch that began under a delegation continues after the delegation was deleted
 // Answer: it ends within seconds
 func TestWatch(t *testing.T) {
 	n, _ := stage(t, configMaps)
-	// So that one that goes on does not hold up everything.
+	// The timeout ends the test if the watch does not end.
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	d, other := delegation{scope: n, rules: configMaps}.by(t, "alice", ""), delegation{scope: n, rules: configMaps}.by(t, "alice", "")
@@ -63,9 +63,9 @@ func TestWatch(t *testing.T) {
 	request{as: "bot", method: "GET", path: maps(n) + "?watch=1", under: d}.want(t, 403)
 }
 
-// TestAggregated holds that an aggregated server is told which delegation is selected, by name and
-// UID as it was asked for, and never by the header; and that nothing reaches it that the delegation
-// does not allow.
+// TestAggregated checks that an aggregated server receives the selected delegation, as it was
+// selected, in the extra fields of the user, and never in the header. Requests that the
+// delegation does not allow do not reach that server.
 //
 // Attack: using a delegation at an aggregated server for something that it does not allow
 // Answer: 403, the request is not sent to the other server

@@ -25,15 +25,15 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-// on is a server with the gates on.
+// on is the shared server, with all gates that delegations need.
 var on *cluster.Cluster
 
 var auditLog string
 
-// client trusts the server and has no credentials.
+// client trusts the certificate of the server and sends no credentials of its own.
 var client *http.Client
 
-// users are those that have a token, which is their name.
+// users is a token file: each user's token is its name in the first column.
 const users = `root,root,,"system:masters"
 alice,alice,a-1,"people"
 alice-again,alice,a-2,"people"
@@ -80,12 +80,13 @@ func fail(err error) int {
 	return 1
 }
 
-// request is one request.
+// request is one HTTP request to the shared server, with the token of the user as.
 type request struct {
 	as, method, path string
 	body             string
 	contentType      string
-	// under is the name of a delegation, or a whole selection.
+	// under is the name of the delegation that the request selects, or a whole selection in
+	// JSON.
 	under  string
 	header http.Header
 }
@@ -121,7 +122,7 @@ func (r request) do(ctx context.Context) (response, error) {
 	return answer(client.Do(req))
 }
 
-// answer reads what a server sends.
+// answer reads the response of a server.
 func answer(resp *http.Response, err error) (response, error) {
 	if err != nil {
 		return response{}, err
@@ -149,7 +150,7 @@ func (r request) to(t *testing.T) response {
 	return got
 }
 
-// want sends a request and holds its status, and what is said.
+// want sends a request and checks its status and parts of its body.
 func (r request) want(t *testing.T, status int, says ...string) response {
 	t.Helper()
 	got := r.to(t)
@@ -169,7 +170,8 @@ func (r request) hold(t *testing.T, got response, status int, says ...string) {
 	}
 }
 
-// eventually sends a request until it gets a status: RBAC learns of bindings by a watch.
+// eventually repeats a request until it gets the status, because RBAC learns of new bindings
+// through a watch.
 func (r request) eventually(t *testing.T, status int) response {
 	t.Helper()
 	var got response
@@ -183,7 +185,8 @@ func (r request) eventually(t *testing.T, status int) response {
 	return got
 }
 
-// apply creates objects as the administrator, each given as path and JSON.
+// apply creates objects as the administrator. The arguments are pairs of a path and an object
+// in JSON.
 func apply(t *testing.T, objects ...string) {
 	t.Helper()
 	for i := 0; i < len(objects); i += 2 {
@@ -200,8 +203,8 @@ const (
 
 var unique atomic.Int64
 
-// grant gives a user a role of a namespace with rules, or one of the cluster if that is
-// empty. It returns the path of the binding.
+// grant creates a role with rules in a namespace and binds a user to it. If namespace is empty,
+// both are cluster-wide. It returns the path of the binding.
 func grant(t *testing.T, namespace, user, rules string) string {
 	t.Helper()
 	path, kind := rbacPath, "Cluster"
@@ -216,8 +219,7 @@ func grant(t *testing.T, namespace, user, rules string) string {
 	return path + bindings + "/" + name
 }
 
-// stage makes a namespace of a test's own in which alice may do what rules say, and
-// delegate.
+// stage creates a namespace for one test, in which alice holds the rules and may delegate them.
 func stage(t *testing.T, rules string) (namespace, binding string) {
 	t.Helper()
 	namespace = fmt.Sprintf("n-%d", unique.Add(1))
@@ -229,8 +231,8 @@ func stage(t *testing.T, rules string) (namespace, binding string) {
 	return namespace, binding
 }
 
-// everywhere gives a user rules in all namespaces, until the test ends: other tests hold what
-// the user has not got.
+// everywhere grants a user rules in all namespaces until the test ends. Then it removes them,
+// because other tests rely on the user not having them.
 func everywhere(t *testing.T, user, rules string) {
 	t.Helper()
 	binding := grant(t, "", user, rules)
@@ -238,25 +240,25 @@ func everywhere(t *testing.T, user, rules string) {
 	review := request{as: "root", method: "POST", path: "/apis/authorization.k8s.io/v1/subjectaccessreviews"}
 	review.reviewed(t, user, "kube-public", verb, resource)
 	t.Cleanup(func() {
-		// The context of the test has ended.
+		// The context of the test has ended, so use another.
 		if got, err := (request{as: "root", method: "DELETE", path: binding}).do(context.Background()); err != nil || got.status != http.StatusOK {
 			t.Errorf("%s, %v", got, err)
 		}
 		if err := review.until(context.Background(), false, user, "kube-public", verb, resource); err != nil {
-			t.Errorf("%s keeps %s of %v: %v", user, verb, resource, err)
+			t.Errorf("the authorizer still allows %s the verb %s on %v: %v", user, verb, resource, err)
 		}
 	})
 }
 
-// reviewed waits until a user is allowed something.
+// reviewed waits until an access review reports that the user is allowed.
 func (r request) reviewed(t *testing.T, user, namespace, verb string, resource [2]string) {
 	t.Helper()
 	if err := r.until(t.Context(), true, user, namespace, verb, resource); err != nil {
-		t.Fatalf("%s of %v never reached %s: %v", verb, resource, user, err)
+		t.Fatalf("the authorizer did not learn the grant of %s on %v to %s: %v", verb, resource, user, err)
 	}
 }
 
-// until waits until a user is allowed something, or is not.
+// until waits until an access review reports the expected result.
 func (r request) until(ctx context.Context, allowed bool, user, namespace, verb string, resource [2]string) error {
 	r.body = fmt.Sprintf(`{"spec":{"user":%q,"resourceAttributes":{"namespace":%q,"verb":%q,"group":%q,"resource":%q}}}`, user, namespace, verb, resource[0], resource[1])
 	return wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
@@ -276,7 +278,7 @@ func firstOf(t *testing.T, rules string) (verb string, resource [2]string) {
 
 var mayDelegate atomic.Bool
 
-// delegating lets everybody of the tests create and read delegations, by their own right.
+// delegating lets all users of the tests create and read delegations with their own rights.
 func delegating(t *testing.T) {
 	t.Helper()
 	if !mayDelegate.CompareAndSwap(false, true) {
@@ -288,10 +290,10 @@ func delegating(t *testing.T) {
 	}
 }
 
-// delegation is what somebody creates.
+// delegation describes an AuthorityDelegation that a test creates.
 type delegation struct {
 	to, scope, rules string
-	// more are other fields of the specification, each with a comma before.
+	// more holds further fields of the specification in JSON, each after a comma.
 	more string
 }
 
@@ -312,7 +314,8 @@ func (d delegation) body(name string) string {
 	return fmt.Sprintf(`{"apiVersion":"authority.kube-granular.dev/v1alpha1","kind":"AuthorityDelegation","metadata":{"name":%q},"spec":{"delegates":[%s],"scope":{%s},%s%s}}`, name, d.to, scope, what, d.more)
 }
 
-// by creates a delegation under another, or none, and returns its name.
+// by creates the delegation as a user, under another delegation unless under is empty, and
+// returns its name.
 func (d delegation) by(t *testing.T, user, under string) string {
 	t.Helper()
 	name := fmt.Sprintf("d-%d", unique.Add(1))

@@ -25,10 +25,10 @@ import (
 	"kube-granular.dev/test/integration/harness/etcd"
 )
 
-// BenchmarkMany measures two servers before one storage with many delegations: 100,000, or as
-// many as the environment variable DELEGATIONS has. It reports how long a start takes and how
-// much memory is in use, with them and without, and how long after its deletion a delegation is
-// refused. It is meant to run once: -benchtime 1x.
+// BenchmarkMany measures two servers on one etcd with many delegations: 100,000, or the number
+// in the environment variable DELEGATIONS. It reports the time that a start takes without and
+// with them, the memory for each, and the time from a delegation's deletion until it is
+// refused. Run it once, with -benchtime 1x.
 func BenchmarkMany(b *testing.B) {
 	n := 100_000
 	if text := os.Getenv("DELEGATIONS"); text != "" {
@@ -124,7 +124,7 @@ func startPeer(b *testing.B, endpoint string) (peer, time.Duration) {
 	return peer{c, client}, took
 }
 
-// until sends a request until it has a status.
+// until repeats a request until it gets the status.
 func until(b *testing.B, p peer, r request, status int) {
 	b.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); ; {
@@ -138,10 +138,10 @@ func until(b *testing.B, p peer, r request, status int) {
 	}
 }
 
-// memory returns the bytes of the heap that a server has in use.
+// memory returns the bytes in use on the heap of a server.
 func memory(b *testing.B, p peer) float64 {
 	b.Helper()
-	// The profile of the heap is taken after a collection.
+	// The heap profile with gc=1 runs a garbage collection first.
 	if got, err := p.do(b.Context(), request{as: "root", method: "GET", path: "/debug/pprof/heap?gc=1"}); err != nil || got.status != http.StatusOK {
 		b.Fatalf("%v, %s", err, got)
 	}

@@ -25,7 +25,8 @@ import (
 
 const gates = "GranularAuthorization=true,SelectedAuthority=true,AuthorityDelegation=true"
 
-// peer is one of several servers before one storage. Its administrator acts as others.
+// peer is one of several servers on one etcd. Its client is the administrator, who impersonates
+// the users.
 type peer struct {
 	*cluster.Cluster
 	http *http.Client
@@ -41,7 +42,7 @@ func newPeer(t *testing.T, endpoint, gates string) peer {
 	return peer{c, client}
 }
 
-// do sends a request to one server.
+// do sends a request to this server.
 func (p peer) do(ctx context.Context, r request) (response, error) {
 	req, err := http.NewRequestWithContext(ctx, r.method, p.URL+r.path, strings.NewReader(r.body))
 	if err != nil {
@@ -77,7 +78,8 @@ func (p peer) eventually(t *testing.T, r request, done func(response) bool) {
 	})
 }
 
-// furnish makes namespaces in which alice may write configmaps and read pods, and the policy.
+// furnish creates namespaces in which alice may write ConfigMaps and read pods, and a policy
+// for ConfigMaps.
 func (p peer) furnish(t *testing.T, namespaces int) {
 	t.Helper()
 	create := func(path, body string) {
@@ -96,8 +98,9 @@ func (p peer) furnish(t *testing.T, namespaces int) {
 
 const stampOfPeers = "configmaps" + selection.StampSuffix + "/p"
 
-// TestPeers holds that what one of two servers makes is used and reused on the other, that the
-// other learns of policies and of deletions, and that both make one delegation of equal writes.
+// TestPeers checks two servers on one etcd. A delegation that a policy makes on one server can
+// be used on the other and is reused there. Both learn of policies and deletions from each
+// other. Equal writes on both make just one delegation.
 //
 // Attack: continuing through another server after a delegation was deleted
 // Answer: 403, once its watch has delivered the deletion
@@ -109,7 +112,7 @@ func TestPeers(t *testing.T) {
 		return r.status == 201 && strings.Contains(r.body, stampOfPeers)
 	})
 	under := a.want(t, request{as: "alice", method: "POST", path: maps("n1"), body: configMap("c", "x")}, 201).annotations(t)[stampOfPeers]
-	// At once: what is not known is read.
+	// This works at once: a server reads a delegation that it does not know yet from etcd.
 	b.want(t, request{as: "bot", method: "GET", path: pods("n1"), under: under}, 200)
 	if again := b.want(t, request{as: "alice", method: "POST", path: maps("n1"), body: configMap("d", "x")}, 201).annotations(t)[stampOfPeers]; again != under {
 		t.Errorf("the other server stamped %q, wanted %q", again, under)
@@ -121,7 +124,7 @@ func TestPeers(t *testing.T) {
 	b.eventually(t, request{as: "bot", method: "GET", path: pods("n1"), under: under}, func(r response) bool { return r.status == 403 })
 	t.Logf("the other server refused after %s at the latest", time.Since(start))
 
-	// Both at once.
+	// Now equal writes arrive at both servers at the same time.
 	var all sync.WaitGroup
 	stamps := make([]string, 16)
 	for i := range stamps {
@@ -142,8 +145,9 @@ func TestPeers(t *testing.T) {
 	}
 }
 
-// TestForgedBeforePolicies holds that stamps are the server's from the first delegation on, whoever
-// made it: what is forged before there is a policy would be believed after.
+// TestForgedBeforePolicies checks that, as soon as any delegation exists, only the server
+// writes stamps (annotations that name the delegation of an object's author). Otherwise a stamp
+// that was forged before the first policy would be trusted later.
 //
 // Attack: a stamp that names another's delegation, written before the first policy
 // Answer: the write is stored without it
@@ -169,8 +173,9 @@ func TestForgedBeforePolicies(t *testing.T) {
 	}
 }
 
-// TestPeerWithoutGate holds what a server without the gate does, which is why all servers have it
-// before the first policy is written: it refuses nobody, writes no stamp, and knows no selection.
+// TestPeerWithoutGate shows what a server without the gate does: it refuses no write because of
+// a policy, writes no stamp, and ignores selections. This is why all servers need the gate
+// before the first policy is created.
 func TestPeerWithoutGate(t *testing.T) {
 	endpoint := etcd.Start(t)
 	a, without := newPeer(t, endpoint, gates), newPeer(t, endpoint, "GranularAuthorization=true")
@@ -180,21 +185,22 @@ func TestPeerWithoutGate(t *testing.T) {
 		t.Errorf("stamped %q", stamp)
 	}
 	under := a.want(t, request{as: "alice", method: "POST", path: maps("n0"), body: configMap("d", "x")}, 201).annotations(t)[stampOfPeers]
-	// What it does not know it ignores, and does not repeat. bot may do nothing of its own.
+	// It ignores the header that it does not know, and does not repeat it in the response.
+	// Without the selection, bot has no rights.
 	if got := without.want(t, request{as: "bot", method: "GET", path: pods("n0"), under: under}, 403); got.header.Get(selection.Header) != "" {
 		t.Errorf("repeats %q", got.header)
 	}
 	a.want(t, request{as: "bot", method: "GET", path: pods("n0"), under: under}, 200)
 }
 
-// TestCrash holds that a server that is killed while it writes has stored no object without the
-// delegation that it names; and that another goes on with what is there.
+// TestCrash kills a server while it writes. No stored object may have a stamp whose delegation
+// is missing, and another server must go on with the data in etcd.
 func TestCrash(t *testing.T) {
 	endpoint := etcd.Start(t)
 	a := newPeer(t, endpoint, gates)
 	const namespaces = 60
 	a.furnish(t, namespaces)
-	// Each namespace has a delegation of its own, so each write makes one.
+	// Each namespace needs a delegation of its own, so each write makes one.
 	enough := make(chan struct{})
 	var all sync.WaitGroup
 	for writer := range 4 {
@@ -241,8 +247,9 @@ func TestCrash(t *testing.T) {
 	b.want(t, request{as: "alice", method: "PUT", path: maps("n0") + "/c", body: configMap("c", "y")}, 200)
 }
 
-// TestSwept holds that the server removes what no object names, and nothing else. What is swept
-// was made an hour before: the test says so in storage.
+// TestSwept checks that the server removes the delegations of policies that no object's stamp
+// names, and no others. It removes only delegations of a certain age, so the test changes their
+// creation time in etcd to an hour ago.
 func TestSwept(t *testing.T) {
 	t.Parallel()
 	endpoint := etcd.Start(t)
@@ -252,7 +259,7 @@ func TestSwept(t *testing.T) {
 		return request{as: "alice", method: "POST", path: maps(n), body: configMap("c", "x")}
 	}
 	a.want(t, create("n0"), 201)
-	// Of a write that fails something is left.
+	// The deleted ConfigMap leaves its delegation behind, as a failed write would.
 	a.want(t, create("n1"), 201)
 	a.want(t, request{as: "root", method: "DELETE", path: maps("n1") + "/c"}, 200)
 	store, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}})
@@ -284,7 +291,8 @@ func TestSwept(t *testing.T) {
 	if got := a.want(t, list, 200); !strings.Contains(got.body, `"namespace":"n0"`) {
 		t.Errorf("what is left is %s", got)
 	}
-	// The next write of the same makes it again, and one of what is old makes it young.
+	// The next equal write makes the removed delegation again. A write that reuses the old
+	// delegation renews it.
 	a.want(t, create("n1"), 201)
 	a.want(t, request{as: "alice", method: "POST", path: maps("n0"), body: configMap("d", "x")}, 201)
 	if got := a.want(t, list, 200); strings.Count(got.body, `"renewed"`) != 1 {
@@ -292,7 +300,8 @@ func TestSwept(t *testing.T) {
 	}
 }
 
-// TestIdle holds that a delegation ends that nobody uses, and does not while somebody does.
+// TestIdle checks that idleSeconds ends a delegation that nobody uses, and does not end one
+// that is used.
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	n, _ := stage(t, configMaps)

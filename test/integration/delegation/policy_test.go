@@ -18,11 +18,11 @@ import (
 
 const policies = "/apis/authority.kube-granular.dev/v1alpha1/authoritydelegationpolicies"
 
-// policy is what root writes.
+// policy describes an AuthorityDelegationPolicy that the administrator creates.
 type policy struct {
-	// resource is GROUP/RESOURCE, /configmaps if it is empty.
+	// resource has the form GROUP/RESOURCE. If it is empty, it is /configmaps.
 	resource, namespace, rules string
-	// more are other fields of the specification, each with a comma before.
+	// more holds further fields of the specification in JSON, each after a comma.
 	more string
 }
 
@@ -44,7 +44,8 @@ func (p policy) body(name string) string {
 		name, group, resource, p.namespace, toBot, what, p.more)
 }
 
-// made writes a policy until the test ends.
+// made creates a policy that exists until the test ends. It returns the name of the policy and
+// the key of its stamp, the annotation that names the delegation.
 func (p policy) made(t *testing.T) (name, stamp string) {
 	t.Helper()
 	name = fmt.Sprintf("p-%d", unique.Add(1))
@@ -58,7 +59,7 @@ func (p policy) made(t *testing.T) (name, stamp string) {
 	return name, strings.TrimSuffix(resource+"."+group, ".") + selection.StampSuffix + "/" + name
 }
 
-// annotations returns those of an object that a request answers with.
+// annotations returns the annotations of the object in a response.
 func (r response) annotations(t *testing.T) map[string]string {
 	t.Helper()
 	var obj struct {
@@ -70,13 +71,13 @@ func (r response) annotations(t *testing.T) map[string]string {
 	return obj.Metadata.Annotations
 }
 
-// stamped reads an object as the administrator.
+// stamped returns the value of the stamp on a stored object.
 func stamped(t *testing.T, path, stamp string) string {
 	t.Helper()
 	return (request{as: "root", method: "GET", path: path}).want(t, 200).annotations(t)[stamp]
 }
 
-// caused lists the delegations that a policy caused.
+// caused returns the delegations that a policy has made.
 func caused(t *testing.T, name string) []v1alpha1.AuthorityDelegation {
 	t.Helper()
 	got := request{as: "root", method: "GET",
@@ -95,7 +96,7 @@ const (
 
 func pods(namespace string) string { return "/api/v1/namespaces/" + namespace + "/pods" }
 
-// configMap is the body of one, with data and annotations.
+// configMap returns the body of a ConfigMap with data and annotations.
 func configMap(name, data string, annotations ...string) string {
 	all := map[string]string{}
 	for i := 0; i < len(annotations); i += 2 {
@@ -105,9 +106,10 @@ func configMap(name, data string, annotations ...string) string {
 	return string(text)
 }
 
-// TestPolicy holds that who writes an object delegates what a policy says, to whom it says, and
-// that whoever reads the object can select it; that nothing is stored where the author has not
-// got all of that; and that equal writes cause one delegation.
+// TestPolicy checks that the author of an object delegates the rights of the policy to its
+// delegates, and that a delegate can select the delegation that the object's stamp names. If
+// the author lacks any of these rights, nothing is stored. Equal writes make just one
+// delegation.
 //
 // Attack: an author without the rights that a policy delegates writes the object nevertheless
 // Answer: 403, nothing is stored
@@ -138,7 +140,7 @@ func TestPolicy(t *testing.T) {
 	request{as: "bot", method: "GET", path: maps(n), under: stamps[0]}.want(t, 403)
 	request{as: "other", method: "GET", path: pods(n), under: stamps[0]}.want(t, 403)
 
-	// The twin: who writes configmaps and may not list pods.
+	// The twin: a user that may write ConfigMaps but may not list pods, as the policy requires.
 	grant(t, n, "other", configMaps)
 	create := request{as: "other", method: "POST", path: maps(n), body: configMap("others", "x")}
 	request{as: "root", method: "POST", path: "/apis/authorization.k8s.io/v1/subjectaccessreviews"}.reviewed(t, "other", n, "create", [2]string{"", "configmaps"})
@@ -151,7 +153,8 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// TestPolicyDryRun holds that a dry run is refused as the write is, and makes nothing.
+// TestPolicyDryRun checks that a dry run is refused like the real write, and that it makes no
+// delegation.
 func TestPolicyDryRun(t *testing.T) {
 	n, _ := stage(t, both)
 	name, stamp := policy{namespace: n, rules: getPods}.made(t)
@@ -163,8 +166,8 @@ func TestPolicyDryRun(t *testing.T) {
 	}
 }
 
-// TestForgedStamps holds that nobody but the server writes the stamp of an object, on any path,
-// and that it means nothing on another kind.
+// TestForgedStamps checks that only the server writes the stamp of an object, on every path,
+// and that the key of a stamp has no meaning on other kinds.
 //
 // Attack: a stamp that names another's delegation, in a create, an update, each kind of patch, a
 // binding or a template
@@ -173,7 +176,7 @@ func TestForgedStamps(t *testing.T) {
 	n, _ := stage(t, both+`,{"apiGroups":[""],"resources":["pods","pods/binding","pods/status","pods/ephemeralcontainers","bindings"],"verbs":["create","update","patch"]}`)
 	secret := delegation{scope: n, rules: configMaps}.by(t, "alice", "")
 	forged := named(secret)
-	// No policy is for them, and still the key is the server's.
+	// No policy uses the key "else", but only the server may write keys with this suffix.
 	name, own := policy{namespace: n, rules: getPods}.made(t)
 	path := maps(n) + "/c"
 	request{as: "alice", method: "POST", path: maps(n),
@@ -206,7 +209,7 @@ func TestForgedStamps(t *testing.T) {
 	if got := stamped(t, path, own); got != is {
 		t.Errorf("an update stamped %q", got)
 	}
-	// A pod's, by its template, its status and its binding.
+	// The same for a pod: by its own metadata, its status, and a binding.
 	pod := "pods" + selection.StampSuffix + "/" + name
 	apply(t, "/api/v1/namespaces/"+n+"/serviceaccounts", `{"metadata":{"name":"default"}}`)
 	request{as: "alice", method: "POST", path: pods(n),
@@ -234,8 +237,9 @@ func TestForgedStamps(t *testing.T) {
 
 const editors = `{"apiGroups":["apps"],"resources":["deployments","deployments/scale"],"verbs":["create","get","update","patch"]}`
 
-// TestPolicyTriggers holds that whoever changes what an object is to be delegates its own
-// authority, or changes nothing; and that metadata, status and what is neutral causes nothing.
+// TestPolicyTriggers checks that a user that changes the specification of an object delegates
+// its own rights, or is refused. Changes of metadata, status and neutral fields, such as
+// replicas, make no delegation and leave the stamp.
 //
 // Attack: an editor changes inconspicuous fields, so that they run with the author's authority
 // Answer: 403, or the editor's authority
@@ -253,7 +257,7 @@ func TestPolicyTriggers(t *testing.T) {
 		request{as: as, method: "PATCH", path: path + "/d" + sub, contentType: "application/merge-patch+json",
 			body: body}.want(t, status)
 	}
-	// The value with which one asks to be the author.
+	// With this value of the annotation, a user asks to become the author.
 	renew := fmt.Sprintf(`{"metadata":{"annotations":{%q:"renew"}}}`, stamp)
 	for _, body := range []string{
 		`{"spec":{"paused":true}}`, `{"spec":{"minReadySeconds":3}}`, `{"spec":{"replicas":3,"paused":true}}`, renew,
@@ -275,7 +279,8 @@ func TestPolicyTriggers(t *testing.T) {
 	if others == alices || others == "" {
 		t.Errorf("stamped %q after another's change", others)
 	}
-	// Leaving the team: alice takes over without a change.
+	// When the author leaves the team, another user can take over without a change. Here alice
+	// does.
 	patch("alice", "", renew, 200)
 	if got := stamped(t, path+"/d", stamp); got != alices {
 		t.Errorf("stamped %q after alice asked, wanted %q", got, alices)
@@ -285,8 +290,8 @@ func TestPolicyTriggers(t *testing.T) {
 	}
 }
 
-// TestPolicySkip holds that with ifNotHeld: Skip a write is stored, with a warning, without any
-// delegation, and without the one that was there.
+// TestPolicySkip checks ifNotHeld Skip: if the author lacks the rights, the write is stored
+// with a warning and without a delegation. The object also loses its former stamp.
 func TestPolicySkip(t *testing.T) {
 	n, _ := stage(t, both)
 	_, stamp := policy{namespace: n, rules: getPods, more: `,"ifNotHeld":"Skip"`}.made(t)
@@ -301,18 +306,19 @@ func TestPolicySkip(t *testing.T) {
 	}
 }
 
-// TestPolicyChain holds that what is written under a delegation causes one under that, which
-// ends with it, and has no more than it.
+// TestPolicyChain checks a policy for objects that are written under a delegation. The new
+// delegation is part of the chain: it ends with the first one and allows no more than that.
 //
 // Attack: a delegate tries to get more rights by writing an object that triggers a delegation
 // Answer: 403
 func TestPolicyChain(t *testing.T) {
 	secrets := `{"apiGroups":[""],"resources":["secrets"],"verbs":["create","get","patch"]}`
 	n, _ := stage(t, both+","+secrets)
-	// To bot, who may create secrets with it, which delegates to bot once more what alice gave.
+	// The first policy delegates to bot, which may create secrets under it. The second policy
+	// acts on these secrets, and delegates the rights of alice further.
 	first, stamp := policy{namespace: n, rules: secrets + "," + getPods}.made(t)
 	second, below := policy{resource: "/secrets", namespace: n, rules: getPods}.made(t)
-	// bot must not be its own delegate.
+	// The second policy names other as the delegate, because bot can't delegate to itself.
 	toOther := strings.Replace(policy{resource: "/secrets", namespace: n, rules: getPods}.body(second), toBot, `{"kind":"User","name":"other"}`, 1)
 	request{as: "root", method: "PUT", path: policies + "/" + second, body: toOther}.want(t, 200)
 	root := request{as: "alice", method: "POST", path: maps(n), body: configMap("c", "x")}.want(t, 201).annotations(t)[stamp]
@@ -324,14 +330,14 @@ func TestPolicyChain(t *testing.T) {
 		t.Fatalf("%+v", all)
 	}
 	request{as: "other", method: "GET", path: pods(n), under: child}.want(t, 200)
-	// What is selected changes nothing of who writes stamps.
+	// Under a delegation, too, only the server writes stamps.
 	secret := "/api/v1/namespaces/" + n + "/secrets/s"
 	label := request{as: "bot", method: "PATCH", path: secret, contentType: "application/merge-patch+json",
 		body: `{"metadata":{"labels":{"a":"b"},"annotations":{"` + below + `":"x"}}}`, under: root}
 	if got := label.want(t, 200).annotations(t)[below]; got != child {
 		t.Errorf("stamped %q by an update under a delegation, wanted %q", got, child)
 	}
-	// With less, bot can't make it: the second policy delegates what the chain has not got.
+	// Under a delegation that lacks a right of the second policy, bot can't create a secret.
 	less := delegation{scope: n, rules: secrets}.by(t, "alice", "")
 	request{as: "bot", method: "POST", path: "/api/v1/namespaces/" + n + "/secrets",
 		body: `{"metadata":{"name":"less"}}`, under: less}.want(t, 403, second)
@@ -339,7 +345,7 @@ func TestPolicyChain(t *testing.T) {
 	request{as: "other", method: "GET", path: pods(n), under: child}.want(t, 403)
 	request{as: "bot", method: "POST", path: "/api/v1/namespaces/" + n + "/secrets",
 		body: `{"metadata":{"name":"after"}}`, under: root}.want(t, 403)
-	// The next write of alice makes another.
+	// The next write of alice makes a new delegation.
 	again := request{as: "alice", method: "PUT", path: maps(n) + "/c", body: configMap("c", "y")}.want(t, 200).annotations(t)[stamp]
 	if again == root || again == "" {
 		t.Errorf("stamped %q", again)
@@ -347,7 +353,7 @@ func TestPolicyChain(t *testing.T) {
 	request{as: "bot", method: "GET", path: pods(n), under: again}.want(t, 200)
 }
 
-// TestWritingPolicies holds who may write a policy, and what is refused when one is written.
+// TestWritingPolicies checks who may create a policy, and which invalid policies are refused.
 //
 // Attack: a policy by which others delegate rights that its author does not hold, or may not delegate
 // Answer: 403
@@ -398,7 +404,7 @@ func TestWritingPolicies(t *testing.T) {
 		body := strings.Replace(delegation{scope: n, rules: getPods}.body("x"), `"name":"x"`, name, 1)
 		request{as: "alice", method: "POST", path: delegations, body: body}.want(t, 422, "by-policy-")
 	}
-	// What a policy delegates is what its role was.
+	// A policy delegates the rules that its role had when the policy was created.
 	role := fmt.Sprintf("r-%d", unique.Add(1))
 	apply(t, rbacPath+"clusterroles", `{"metadata":{"name":"`+role+`"},"rules":[`+getPods+`]}`)
 	name, _ := policy{namespace: n, rules: `"roleRef":{"kind":"ClusterRole","name":"` + role + `"}`}.made(t)
@@ -416,13 +422,15 @@ func TestWritingPolicies(t *testing.T) {
 		body: `{"spec":{"resource":{"resource":"secrets"}}}`}.want(t, 422, "spec.resource")
 }
 
-// TestPolicyConditions holds that what a policy causes has its conditions.
+// TestPolicyConditions checks that the delegations of a policy have the conditions of the
+// policy.
 func TestPolicyConditions(t *testing.T) {
 	n, _ := stage(t, both)
 	_, stamp := policy{namespace: n, rules: configMaps, more: `,"conditions":[{"expression":"object.data.k == 'good'","message":"only good"}]`}.made(t)
 	under := request{as: "alice", method: "POST", path: maps(n), body: configMap("c", "x")}.want(t, 201).annotations(t)[stamp]
 	request{as: "bot", method: "PUT", path: maps(n) + "/c", body: configMap("c", "bad"), under: under}.want(t, 403, "only good")
-	// What a delegate writes by what an object names is its author's.
+	// A delegate that writes under the delegation in the object's stamp does not become the
+	// author, so the stamp stays.
 	got := request{as: "bot", method: "PUT", path: maps(n) + "/c", body: configMap("c", "good"), under: under}.want(t, 200)
 	if is := got.annotations(t)[stamp]; is != under {
 		t.Errorf("stamped %q by a delegate, wanted %q", is, under)
@@ -431,12 +439,13 @@ func TestPolicyConditions(t *testing.T) {
 	if is := got.annotations(t)[stamp]; is != under {
 		t.Errorf("stamped %q by a delegate that made it, wanted %q", is, under)
 	}
-	// By another delegation that is not so, and it can't delegate to itself.
+	// Under any other delegation, bot would become the author and delegate to itself, which is
+	// refused.
 	explicit := delegation{scope: n, rules: configMaps}.by(t, "alice", "")
 	request{as: "bot", method: "POST", path: maps(n), body: configMap("e", "good"), under: explicit}.want(t, 403, "to itself")
 }
 
-// TestTwoPolicies holds that each policy has its own delegations, however equal they are.
+// TestTwoPolicies checks that two equal policies make a delegation each.
 func TestTwoPolicies(t *testing.T) {
 	n, _ := stage(t, both)
 	p := policy{namespace: n, rules: configMaps}
@@ -446,12 +455,14 @@ func TestTwoPolicies(t *testing.T) {
 	if got[one] == got[two] || len(caused(t, first)) != 1 || len(caused(t, second)) != 1 {
 		t.Errorf("stamped %v", got)
 	}
-	// By what the first caused, a delegate has nothing for the second, and is its delegate itself.
+	// Under the delegation of the first policy, bot would have to delegate to itself for the
+	// second policy.
 	request{as: "bot", method: "PUT", path: maps(n) + "/c", body: configMap("c", "y"), under: got[one]}.want(t, 403, second, "to itself")
 }
 
-// TestLeftStamps holds that an object loses its stamp with the first change of what it is to be that
-// the policy does not judge any more, because the namespace has left it or the policy is gone.
+// TestLeftStamps checks an object that its policy no longer applies to, because the policy
+// selects other namespaces or is deleted. The first change of the specification removes the
+// stamp.
 //
 // Attack: relabelling the namespace, or waiting until the policy is gone, to change what runs with another
 // user's authority
@@ -499,7 +510,7 @@ func TestLeftStamps(t *testing.T) {
 	}
 }
 
-// TestPolicyCustom holds that objects of a custom resource cause delegations as others do.
+// TestPolicyCustom checks that policies work for custom resources as for built-in kinds.
 func TestPolicyCustom(t *testing.T) {
 	apply(t, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", `{"metadata":{"name":"things.caused.example.com"},"spec":{"group":"caused.example.com","scope":"Namespaced",
 		"names":{"plural":"things","singular":"thing","kind":"Thing","listKind":"ThingList"},"versions":[{"name":"v1","served":true,"storage":true,"subresources":{"status":{}},

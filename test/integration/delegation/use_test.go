@@ -12,8 +12,8 @@ import (
 	"kube-granular.dev/api/selection"
 )
 
-// TestUse holds what a delegation gives: its rules in its scope, to its delegates, and nothing
-// else, not even what they have themselves.
+// TestUse checks that a delegation gives its delegates exactly its rules in its scope. While a
+// delegate selects a delegation, the delegate's own rights do not count.
 //
 // Attack: somebody else selects a delegation, or its delegate asks for more than it allows
 // Answer: 403
@@ -36,17 +36,18 @@ func TestUse(t *testing.T) {
 	request{as: "bot", method: "GET", path: maps(elsewhere), under: d}.want(t, 403)
 	request{as: "bot", method: "GET", path: "/api/v1/configmaps", under: d}.want(t, 403)
 	request{as: "bot", method: "POST", path: maps(n), under: d, body: `{"metadata":{"name":"c"}}`}.want(t, 403, d)
-	// What the delegate has itself counts for nothing.
+	// The own rights of the delegate do not count while it selects a delegation.
 	request{as: "bot", method: "GET", path: delegations, under: d}.want(t, 403)
 	request{as: "bot", method: "GET", path: delegations}.want(t, 200)
-	// Nobody learns of others' delegations.
+	// A wrong name or UID is refused like any other selection, so nobody can find out which
+	// delegations exist.
 	request{as: "bot", method: "GET", path: maps(n), under: "none"}.want(t, 403)
 	request{as: "bot", method: "GET", path: maps(n),
 		under: `{"authorityReference":{"kind":"AuthorityDelegation","name":"` + d + `","uid":"x"}}`}.want(t, 403)
 }
 
-// TestLosing holds that a delegation allows what its delegator may do now, and no more, unless
-// it was made to keep it by somebody who may do that.
+// TestLosing checks that a delegation loses a right together with its delegator, unless ifLost
+// is Keep. To create a delegation with Keep, the delegator needs the verb delegate.
 //
 // Attack: a delegate continues to use a right that its delegator has lost
 // Answer: 403, as soon as RBAC knows
@@ -61,7 +62,8 @@ func TestLosing(t *testing.T) {
 	verb := grant(t, "", "alice", `{"apiGroups":["authority.kube-granular.dev"],"resources":["authoritydelegations"],"verbs":["delegate"]}`)
 	request{as: "alice", method: "POST", path: delegations + "?dryRun=All", body: keeping.body("keeping")}.eventually(t, 201)
 	kept := keeping.by(t, "alice", "")
-	// Kept authority is for others.
+	// Under a delegation with Keep, the delegator itself has no rights, even as a member of a
+	// group of delegates.
 	self := delegation{scope: n, rules: configMaps, more: `,"ifLost":"Keep"`, to: `{"kind":"Group","name":"people"}`}.by(t, "alice", "")
 	request{as: "alice", method: "GET", path: maps(n), under: self}.want(t, 403)
 	for _, name := range []string{d, kept} {
@@ -71,8 +73,8 @@ func TestLosing(t *testing.T) {
 	request{as: "bot", method: "GET", path: maps(n), under: d}.eventually(t, 403)
 	request{as: "bot", method: "GET", path: maps(n), under: d}.want(t, 403, "alice")
 	request{as: "bot", method: "GET", path: maps(n), under: kept}.want(t, 200)
-	// What is lost can't be delegated, but by who may delegate what no role gives; and then
-	// it still allows nothing.
+	// With Keep, alice can't delegate a right that she has lost. Without Keep, the verb
+	// delegate lets her create the delegation, but it allows nothing.
 	request{as: "alice", method: "POST", path: delegations, body: keeping.body("lost")}.want(t, 403)
 	void := delegation{scope: n, rules: configMaps}.by(t, "alice", "")
 	request{as: "bot", method: "GET", path: maps(n), under: void}.want(t, 403)
@@ -81,7 +83,8 @@ func TestLosing(t *testing.T) {
 	request{as: "alice", method: "POST", path: delegations + "?dryRun=All", body: lost.body("lost")}.eventually(t, 403)
 }
 
-// TestCreating holds that nobody delegates what it has not got, and for nobody else.
+// TestCreating checks that a user can delegate only rights that it holds, and only in its own
+// name.
 //
 // Attack: delegating rules that the caller does not hold, another scope, or a role that it holds only in part
 // Answer: 403
@@ -138,7 +141,7 @@ func TestCreating(t *testing.T) {
 	}
 }
 
-// TestChanging holds that a delegation is never made wider, on any path.
+// TestChanging checks that no request can widen a delegation.
 //
 // Attack: widening a delegation by an update, a patch, an apply, or through its status
 // Answer: 422, or nothing is changed
@@ -163,14 +166,15 @@ func TestChanging(t *testing.T) {
 		t.Errorf("%+v", after.Status)
 	}
 	request{as: "root", method: "PATCH", path: path + "/status", body: `{"status":{}}`, contentType: merge}.want(t, 404)
-	// It may end earlier, and does.
+	// The expiration time can be moved to an earlier time, and then applies.
 	request{as: "bot", method: "GET", path: maps(n), under: d}.want(t, 200)
 	request{as: "alice", method: "PATCH", path: path,
 		body: `{"spec":{"expirationTimestamp":"2020-01-01T00:00:00Z"}}`, contentType: merge}.want(t, 200)
 	request{as: "bot", method: "GET", path: maps(n), under: d}.want(t, 403, "expired")
 }
 
-// TestDelegates holds who is a delegate: the name, and the UID where one is asked for.
+// TestDelegates checks who counts as a delegate: the name must match, and the UID too if the
+// delegation names one.
 //
 // Attack: a user or service account with the name of a delegate and another UID
 // Answer: 403
@@ -202,7 +206,8 @@ func TestDelegates(t *testing.T) {
 	request{as: "root", method: "GET", path: maps(n), under: account, header: as}.want(t, 403)
 }
 
-// TestListing holds that delegations are found by who delegated, and by whom to.
+// TestListing checks the field selectors that find delegations by their delegator and by their
+// delegates.
 func TestListing(t *testing.T) {
 	n, _ := stage(t, configMaps)
 	a := delegation{scope: n, rules: configMaps,
@@ -235,7 +240,8 @@ func TestListing(t *testing.T) {
 	}
 }
 
-// TestSnapshot holds that a role is delegated as it was.
+// TestSnapshot checks that a delegation keeps the rules that its role had when the delegation
+// was created.
 //
 // Attack: adding rules to a role after somebody delegated it
 // Answer: 403

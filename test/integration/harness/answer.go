@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Answer is what the server said.
+// Answer is the response of a server.
 type Answer struct {
 	Code   int
 	Body   []byte
@@ -21,10 +21,10 @@ type Answer struct {
 
 func (a Answer) String() string { return fmt.Sprintf("%d %s", a.Code, a.Body) }
 
-// Warnings are those beside the body.
+// Warnings returns the values of the Warning headers.
 func (a Answer) Warnings() []string { return a.Header.Values("Warning") }
 
-// Message is that of a Status, or the whole body.
+// Message returns the message of a Status, or the whole body if the body is no Status.
 func (a Answer) Message() string {
 	var status struct{ Message string }
 	if yaml.Unmarshal(a.Body, &status) != nil || status.Message == "" {
@@ -33,7 +33,7 @@ func (a Answer) Message() string {
 	return status.Message
 }
 
-// Object is the body, decoded.
+// Object returns the decoded body.
 func (a Answer) Object(t *testing.T) map[string]any {
 	t.Helper()
 	out := map[string]any{}

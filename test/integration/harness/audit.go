@@ -13,11 +13,12 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// ReasonAnnotation is the server's own: by which binding a request may go on.
+// ReasonAnnotation is upstream's audit annotation with the reason of the authorization
+// decision, such as the binding that allowed the request.
 const ReasonAnnotation = "authorization.k8s.io/reason"
 
-// Annotations finds what we wrote into the event of a request in an audit log, and why the
-// request was let through. It returns nil if the event is not there yet.
+// Annotations returns our audit annotations of the request with this URI, and the reason
+// annotation. It returns nil if the log has no such event yet.
 func Annotations(t *testing.T, log, uri string) map[string]string {
 	t.Helper()
 	file, err := os.Open(log)

@@ -17,7 +17,9 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-// HoldBody sends a patch by a user as far as the server begins to read its body.
+// HoldBody sends the headers of a patch as a user and returns when the server begins to read
+// the body. The caller writes the body and closes it, and then receives the response from
+// answered.
 func HoldBody(ctx context.Context, t *testing.T, c *cluster.Cluster, user, path, contentType string) (body io.WriteCloser, answered <-chan string) {
 	t.Helper()
 	config, err := c.Config("admin")

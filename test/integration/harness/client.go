@@ -17,13 +17,13 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-// Client sends requests to a server with credentials of its own.
+// Client sends requests to a server with its own credentials.
 type Client struct {
 	URL  string
 	HTTP *http.Client
 }
 
-// Connect returns a client with the credentials of a user of the cluster.
+// Connect returns a client with the credentials of a user of the cluster, such as admin.
 func Connect(t *testing.T, c *cluster.Cluster, credentials string) *Client {
 	t.Helper()
 	client, err := connect(c, credentials)
@@ -47,16 +47,16 @@ func connect(c *cluster.Cluster, credentials string) (*Client, error) {
 
 // Call is one request.
 type Call struct {
-	// As is whom the client impersonates; nobody if it has no user name.
+	// As is the user that the client impersonates. Without a user name it impersonates nobody.
 	As                        rest.ImpersonationConfig
 	Method, Path, ContentType string
-	// Accept is JSON if it is empty.
+	// Accept is application/json if it is empty.
 	Accept string
 	// Body is sent as JSON if it is neither a string nor bytes.
 	Body any
 }
 
-// Do sends a request and returns what is answered, whatever it is.
+// Do sends a request and returns the response, whatever its status.
 func (c *Client) Do(ctx context.Context, call Call) (Answer, error) {
 	var data []byte
 	switch b := call.Body.(type) {

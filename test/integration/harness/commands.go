@@ -18,8 +18,9 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-// grant binds a user to a role of its own name with these verbs, and waits until
-// the authorizer knows. Without -cluster it holds in the namespace of the script.
+// grant binds a user to a role of the same name with these verbs, and waits until the
+// authorizer allows them. The role is in the namespace of the script, or with -cluster a
+// ClusterRole.
 //
 //	grant [-cluster] USER VERB[,VERB…] RESOURCE.GROUP[/SUBRESOURCE][,…]
 func grant(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) {
@@ -55,8 +56,8 @@ func grant(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) {
 	}
 }
 
-// send makes one request as an impersonated user, which kubectl can't do without
-// reading the object first. Standard output is the status code and the body.
+// send makes one request as an impersonated user. Unlike kubectl, it does not read the object
+// first. It prints the status code and the body.
 //
 //	[!] send USER METHOD PATH [json|yaml|jsonpatch|merge|strategic|apply BODY|@FILE]
 func send(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) {
@@ -85,8 +86,8 @@ func send(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) {
 	}
 }
 
-// waitfor sends a request again and again until the answer matches. It is for changes
-// that the server notices only after a moment, for example through an informer.
+// waitfor repeats a request until the response matches. It is for changes that reach the server
+// with a delay, for example through an informer.
 //
 //	waitfor USER METHOD PATH TYPE BODY REGEXP
 //

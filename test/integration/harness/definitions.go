@@ -17,7 +17,8 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-// PrepareCorpus installs the custom resources of the corpus and what pods need.
+// PrepareCorpus installs the custom resources of the corpus, and the service account that pods
+// need.
 func PrepareCorpus(t *testing.T, s *Server) {
 	t.Helper()
 	root, err := cluster.Root()
@@ -40,13 +41,14 @@ func PrepareCorpus(t *testing.T, s *Server) {
 }
 
 const (
-	// Definitions is the path of all definitions of custom resources.
+	// Definitions is the path of the CustomResourceDefinitions.
 	Definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-	// Admin impersonates nobody.
+	// Admin is the user name for requests that impersonate nobody.
 	Admin = ""
 )
 
-// Define applies a definition as the administrator and waits for it to be established.
+// Define applies a CustomResourceDefinition as the administrator and waits until it is
+// established.
 func Define(t *testing.T, c *cluster.Cluster, name, text string) {
 	t.Helper()
 	status, answer, err := Request(c, Admin, http.MethodPatch, Definitions+"/"+name+"?fieldManager=test&force=true", ContentTypes["apply"], text)
@@ -68,7 +70,7 @@ func Define(t *testing.T, c *cluster.Cluster, name, text string) {
 	})
 }
 
-// WaitServed waits until a resource is served.
+// WaitServed waits until the server serves a path.
 func WaitServed(t *testing.T, c *cluster.Cluster, path string) {
 	t.Helper()
 	Until(t, path, func() bool {

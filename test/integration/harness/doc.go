@@ -1,16 +1,16 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package harness is what tests of a running server share: callers, requests, waiting,
-// scripts, webhooks, and what is read back of metrics and audit logs.
+// Package harness holds what the tests of a running server share: callers, requests, waiting,
+// scripts, webhooks, and readers of metrics and audit logs.
 //
-// The model: package cluster runs the server. A Client sends requests to it, as a user whose
-// credentials are there or as anybody whom that user impersonates. A Stage is a server whose
-// authorization chain begins with Callers, a webhook that knows what a test says a caller
-// holds from the moment the test says so, and keeps what it was asked; Stamps change or
-// refuse what a caller writes, as admission webhooks do. Scripts are testscripts with
-// commands that send requests and hold what is stored.
+// Package cluster runs the server. A Client sends requests to the server, with the credentials
+// of a user, and may impersonate another user. A Server is a server whose authorization chain
+// begins with a GrantWebhook: the webhook knows the verbs that a test gives to each caller at
+// once, and records what the server asks. A MutatingWebhook changes or refuses what some users
+// write. Scripts are testscripts with further commands, which send requests and check what is
+// stored.
 //
-// The invariant: nothing here decides whether an answer is right. A test says what it
-// expects; what fails here is what a test needs before it can ask.
+// The invariant: this package does not decide whether an answer is right, except where a test
+// states what it expects. It fails a test only if a precondition fails.
 package harness

@@ -12,29 +12,29 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 )
 
-// GrantWebhook is an authorization webhook that knows each caller's verbs, so that a
-// grant is there the moment a test makes it up, and keeps what it was asked. About
-// everybody else it has no opinion.
+// GrantWebhook is an authorization webhook that knows the verbs of each caller of the tests. A
+// grant counts as soon as a test adds it. The webhook records what it is asked, and has no
+// opinion about other users.
 type GrantWebhook struct {
 	mu    sync.Mutex
 	known map[string]*Caller
 }
 
-// Caller is one user of one test.
+// Caller is one user of one test, as the webhook knows it.
 type Caller struct {
 	callers *GrantWebhook
 	name    string
-	// allows reports which questions are allowed.
+	// allows reports whether the caller is allowed what the webhook is asked.
 	allows func(Question) bool
 	asked  []Question
 }
 
-// Question is what the webhook is asked about a caller.
+// Question is an authorization check that the webhook receives about a caller.
 type Question struct {
 	Verb, Group, Resource, Subresource, Namespace, Name string
 }
 
-// ResourceWithSubresource is written as in a role.
+// ResourceWithSubresource returns the resource as a role names it, such as deployments/scale.
 func (q Question) ResourceWithSubresource() string {
 	if q.Subresource == "" {
 		return q.Resource
@@ -42,12 +42,13 @@ func (q Question) ResourceWithSubresource() string {
 	return q.Resource + "/" + q.Subresource
 }
 
-// AddCaller makes a caller known that holds some verbs on everything.
+// AddCaller adds a caller that holds these verbs on all resources.
 func (c *GrantWebhook) AddCaller(name string, verbs ...string) *Caller {
 	return c.AddCallerFunc(name, func(q Question) bool { return slices.Contains(verbs, q.Verb) })
 }
 
-// AddCallerFunc makes a caller known whose questions may answers.
+// AddCallerFunc adds a caller. may reports whether the caller is allowed what the webhook is
+// asked.
 func (c *GrantWebhook) AddCallerFunc(name string, may func(Question) bool) *Caller {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,15 +59,15 @@ func (c *GrantWebhook) AddCallerFunc(name string, may func(Question) bool) *Call
 	return c.known[name]
 }
 
-// Allows returns what reports which questions about a caller are allowed.
+// Allows returns the function that decides for a caller.
 func (c *GrantWebhook) Allows(name string) func(Question) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.known[name].allows
 }
 
-// Verbs are those that were asked since the last time, in order. Two equal ones
-// in a row are kept: none is to be asked twice.
+// Verbs returns the verbs that were asked about the caller since the last call, in order. It
+// keeps repetitions, because the server must not ask for a verb twice.
 func (c *Caller) Verbs() []string {
 	c.callers.mu.Lock()
 	defer c.callers.mu.Unlock()
@@ -95,7 +96,8 @@ func (c *GrantWebhook) answer(user string, q Question) bool {
 	if known == nil {
 		return false
 	}
-	// What admission asks for itself is not the caller's request.
+	// Checks for the verb bypass come from an admission plugin and not from the caller's
+	// request.
 	if !strings.HasPrefix(q.Verb, "bypass") {
 		known.asked = append(known.asked, q)
 	}

@@ -11,10 +11,10 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-// MetricsPrefix is what the names of our metrics begin with.
+// MetricsPrefix is the beginning of the names of our metrics.
 const MetricsPrefix = "apiserver_granular_authorization_"
 
-// Metrics reads our metrics as an operator does, by their names and labels.
+// Metrics returns our metrics by name and labels, without MetricsPrefix.
 func Metrics(t *testing.T, c *cluster.Cluster) map[string]float64 {
 	t.Helper()
 	out, err := Kubectl(t, c, "", "get", "--raw", "/metrics")

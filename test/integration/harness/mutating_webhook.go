@@ -26,8 +26,8 @@ type MutatingWebhook struct {
 	calls   map[string]int
 }
 
-// NewMutatingWebhook installs the webhook for users whose names begin with prefix, and
-// returns once the server calls it.
+// NewMutatingWebhook installs a webhook for users whose names begin with prefix, and returns
+// once the server calls it. It changes nothing until SetPatch or Refuse is called.
 func NewMutatingWebhook(t *testing.T, s *Server, prefix string) *MutatingWebhook {
 	t.Helper()
 	st := &MutatingWebhook{known: map[string]func(map[string]any) corpus.Object{}, refused: map[string]*metav1.Status{}, calls: map[string]int{}}
@@ -61,26 +61,27 @@ func NewMutatingWebhook(t *testing.T, s *Server, prefix string) *MutatingWebhook
 	return st
 }
 
-// SetPatch lays over what a user writes.
+// SetPatch makes the webhook merge over into each object that a user writes.
 func (st *MutatingWebhook) SetPatch(user string, over corpus.Object) {
 	st.SetPatchFunc(user, func(map[string]any) corpus.Object { return over })
 }
 
-// SetPatchFunc lays what over makes of an object over what a user writes.
+// SetPatchFunc makes the webhook call over with each object that a user writes, and merge the
+// result into the object.
 func (st *MutatingWebhook) SetPatchFunc(user string, over func(object map[string]any) corpus.Object) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.known[user] = over
 }
 
-// Refuse refuses whatever a user writes.
+// Refuse makes the webhook refuse all writes of a user with this result.
 func (st *MutatingWebhook) Refuse(user string, result *metav1.Status) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.refused[user] = result
 }
 
-// CallCount returns how often the webhook saw a request of a user.
+// CallCount returns how many requests of a user the webhook has received.
 func (st *MutatingWebhook) CallCount(user string) int {
 	st.mu.Lock()
 	defer st.mu.Unlock()

@@ -26,7 +26,7 @@ func ValueAt(object any, path ...string) any {
 	return object
 }
 
-// SetAt sets the value at a path of an object; nil takes it away.
+// SetAt sets the value at a path of an object, or deletes it if value is nil.
 func SetAt(object map[string]any, value any, path ...string) {
 	for _, name := range path[:len(path)-1] {
 		below, ok := object[name].(map[string]any)
@@ -46,7 +46,7 @@ func SetAt(object map[string]any, value any, path ...string) {
 	object[path[len(path)-1]] = value
 }
 
-// Metadata of an object.
+// Metadata returns the metadata of an object.
 func Metadata(t *testing.T, object map[string]any) map[string]any {
 	t.Helper()
 	out, ok := object["metadata"].(map[string]any)
@@ -56,7 +56,7 @@ func Metadata(t *testing.T, object map[string]any) map[string]any {
 	return out
 }
 
-// FromYAML reads an object.
+// FromYAML parses an object.
 func FromYAML(t *testing.T, manifest string) map[string]any {
 	t.Helper()
 	var object map[string]any
@@ -66,8 +66,8 @@ func FromYAML(t *testing.T, manifest string) map[string]any {
 	return object
 }
 
-// CreateObject creates an object as the administrator, with a name of its own, and returns
-// its path and what is stored.
+// CreateObject creates an object as the administrator, with a unique name. It returns the path
+// of the object and the stored object.
 func (s *Server) CreateObject(t *testing.T, manifest string) (path string, live map[string]any) {
 	t.Helper()
 	object := FromYAML(t, manifest)
@@ -81,7 +81,8 @@ func (s *Server) CreateObject(t *testing.T, manifest string) (path string, live 
 	return one, s.LiveObject(t, one)
 }
 
-// CreateIn is made where discovery need not know the kind yet. It returns the path.
+// CreateIn creates an object with a unique name in a collection and returns its path. Unlike
+// CreateObject, it works before discovery knows the kind.
 func (s *Server) CreateIn(t *testing.T, collection, manifest string) string {
 	t.Helper()
 	object := FromYAML(t, manifest)
@@ -96,7 +97,7 @@ func (s *Server) post(t *testing.T, collection string, object map[string]any) st
 	return collection + "/" + url.PathEscape(Metadata(t, object)["name"].(string))
 }
 
-// JSONPatch replaces the fields of the root that differ.
+// JSONPatch returns a JSON patch that replaces the top-level fields that differ.
 func JSONPatch(before, after corpus.Object) []any {
 	out := []any{}
 	for name := range corpus.Diff(before, after) {
@@ -109,7 +110,8 @@ func JSONPatch(before, after corpus.Object) []any {
 	return out
 }
 
-// UniqueName makes a name for an object or user of what a test says.
+// UniqueName returns a name for an object or user that is made of the parts. The parts must
+// make it unique.
 func UniqueName(parts ...any) string {
 	return strings.ToLower(strings.ReplaceAll(strings.Trim(fmt.Sprint(parts...), "-"), " ", "-"))
 }

@@ -22,7 +22,7 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-// GrantRole binds a user to a role of its own in the default namespace.
+// GrantRole binds a user to a role of the same name in the namespace default.
 func GrantRole(t *testing.T, c *cluster.Cluster, user, group, resource string, verbs ...string) {
 	t.Helper()
 	quoted, err := json.Marshal(verbs)
@@ -40,14 +40,15 @@ func GrantRole(t *testing.T, c *cluster.Cluster, user, group, resource string, v
 	}
 }
 
-// splitResource takes deployments.apps/scale apart.
+// splitResource splits a resource such as deployments.apps/scale.
 func splitResource(resource string) (name, group, subresource string) {
 	resource, subresource, _ = strings.Cut(resource, "/")
 	name, group, _ = strings.Cut(resource, ".")
 	return name, group, subresource
 }
 
-// bindRole binds a user to a role of the same name; without a namespace it holds everywhere.
+// bindRole creates a role named like the user and binds the user to it. Without a namespace,
+// both are cluster-wide.
 func bindRole(ctx context.Context, client kubernetes.Interface, namespace, user string, rules []rbacv1.PolicyRule) error {
 	meta := metav1.ObjectMeta{Name: user, Namespace: namespace}
 	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user}
@@ -68,7 +69,7 @@ func bindRole(ctx context.Context, client kubernetes.Interface, namespace, user 
 	return err
 }
 
-// waitForGrant waits until the authorizer allows a user the verb.
+// waitForGrant waits until an access review reports that the user is allowed the verb.
 func waitForGrant(ctx context.Context, client kubernetes.Interface, namespace, user, verb, resource string) error {
 	name, group, subresource := splitResource(resource)
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
@@ -86,12 +87,13 @@ func waitForGrant(ctx context.Context, client kubernetes.Interface, namespace, u
 	})
 }
 
-// Impersonating is whom a request is made as. Without a user it is made as nobody else.
+// Impersonating returns the configuration for impersonating a user. With an empty user, the
+// client impersonates nobody.
 func Impersonating(user string, groups ...string) rest.ImpersonationConfig {
 	return rest.ImpersonationConfig{UserName: user, Groups: groups}
 }
 
-// Allow gives a user rules everywhere, and waits for them.
+// Allow grants a user rules in the whole cluster, and waits until the authorizer allows them.
 func Allow(t *testing.T, client kubernetes.Interface, user string, rules ...rbacv1.PolicyRule) {
 	t.Helper()
 	if err := bindRole(t.Context(), client, "", user, rules); err != nil {
@@ -103,10 +105,10 @@ func Allow(t *testing.T, client kubernetes.Interface, user string, rules ...rbac
 		for _, verb := range rule.Verbs {
 			resource := rule.Resources[0] + "." + rule.APIGroups[0]
 			if len(rule.ResourceNames) > 0 {
-				continue // the answer depends on the name; another rule is waited for
+				continue // the result depends on the name, so wait for other rules only
 			}
 			if err := waitForGrant(ctx, client, "", user, verb, resource); err != nil {
-				t.Fatalf("%s of %s never reached %s: %v", verb, resource, user, err)
+				t.Fatalf("the authorizer did not learn the grant of %s on %s to %s: %v", verb, resource, user, err)
 			}
 		}
 	}
@@ -122,7 +124,7 @@ func Administrator(t *testing.T, c *cluster.Cluster) *kubernetes.Clientset {
 	return client
 }
 
-// Create makes an object of what is written in JSON.
+// Create creates an object from JSON.
 func Create(t *testing.T, client *kubernetes.Clientset, path, body string) {
 	t.Helper()
 	err := client.RESTClient().Post().AbsPath(path).Body([]byte(body)).SetHeader("Content-Type", ContentTypes["json"]).Do(t.Context()).Error()

@@ -9,7 +9,7 @@ import (
 	"net/http"
 )
 
-// Failure is what a webhook answers that does not judge.
+// Failure is the error of a webhook that fails instead of deciding.
 type Failure struct {
 	Code int
 	Text string
@@ -17,9 +17,9 @@ type Failure struct {
 
 func (f Failure) Error() string { return f.Text }
 
-// Review answers a request of the server to a webhook. It reads the review, has it answered
-// in place, and sends it back. An error is answered instead, as a bad request if it is no
-// Failure.
+// Review handles a request of the server to a webhook. It decodes the review, lets answer fill
+// in the result, and sends the review back. If answer returns a Failure, Review sends its code;
+// for any other error, 400.
 func Review[R any](w http.ResponseWriter, req *http.Request, answer func(review *R) error) {
 	review := new(R)
 	err := json.NewDecoder(req.Body).Decode(review)

@@ -20,8 +20,8 @@ import (
 
 var unique atomic.Int64
 
-// Unique returns a number that nothing else in this process has, for names of objects and
-// users: all tests share the servers.
+// Unique returns a number that is unique in this process. Names of objects and users need it,
+// because tests share servers.
 func Unique() int64 { return unique.Add(1) }
 
 // RunScripts runs the scripts that match a pattern against a cluster.
@@ -63,7 +63,7 @@ func RunScripts(t *testing.T, c *cluster.Cluster, pattern string) {
 	})
 }
 
-// fixtures fills the namespace of a script.
+// fixtures creates the namespace of a script, with the objects of testdata/fixtures.
 func fixtures(kubectl, kubeconfig, namespace string) error {
 	for _, args := range [][]string{
 		{"create", "namespace", namespace},
@@ -87,7 +87,7 @@ func runKubectlAs(c *cluster.Cluster) func(*testscript.TestScript, bool, []strin
 		}
 		err := ts.Exec("kubectl", append([]string{"--kubeconfig", c.Kubeconfig(args[0]), "-n", ts.Getenv("NS")}, args[1:]...)...)
 		if neg && err == nil {
-			ts.Fatalf("as %s: kubectl succeeded, it was to be refused", strings.Join(args, " "))
+			ts.Fatalf("as %s: kubectl succeeded, want it refused", strings.Join(args, " "))
 		}
 		if !neg && err != nil {
 			ts.Fatalf("as %s: %v", strings.Join(args, " "), err)
@@ -95,7 +95,7 @@ func runKubectlAs(c *cluster.Cluster) func(*testscript.TestScript, bool, []strin
 	}
 }
 
-// resourceVersion identifies what is stored of an object.
+// resourceVersion returns a text that changes whenever the stored object changes.
 func resourceVersion(c *cluster.Cluster, ts *testscript.TestScript, object string) string {
 	cmd := exec.Command("kubectl", "--kubeconfig", c.Kubeconfig("admin"), "-n", ts.Getenv("NS"),
 		"get", object, "-o", "jsonpath={.metadata.uid}/{.metadata.resourceVersion}")
@@ -111,7 +111,7 @@ func snapshotKey(object string) string {
 	return "SNAPSHOT_" + regexp.MustCompile(`\W`).ReplaceAllString(object, "_")
 }
 
-// snapshot remembers what is stored of an object.
+// snapshot remembers the stored state of an object for the command unchanged.
 //
 //	snapshot KIND/NAME
 func snapshot(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) {
@@ -123,7 +123,7 @@ func snapshot(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) {
 	}
 }
 
-// unchanged fails if anything of an object was stored since its snapshot.
+// unchanged fails if the object was written since its snapshot.
 //
 //	[!] unchanged KIND/NAME
 func unchanged(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) {
@@ -133,7 +133,7 @@ func unchanged(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) 
 		}
 		same := resourceVersion(c, ts, args[0]) == ts.Getenv(snapshotKey(args[0]))
 		if same == neg {
-			ts.Fatalf("%s: unchanged is %t", args[0], same)
+			ts.Fatalf("%s: unchanged since its snapshot: %t", args[0], same)
 		}
 	}
 }

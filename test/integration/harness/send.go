@@ -13,7 +13,7 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-// ContentTypes are short names for what scripts send.
+// ContentTypes maps short names, which scripts use, to content types.
 var ContentTypes = map[string]string{
 	"json":      "application/json",
 	"yaml":      "application/yaml",
@@ -23,14 +23,14 @@ var ContentTypes = map[string]string{
 	"apply":     "application/apply-patch+yaml",
 }
 
-// Request sends one request to the server, as the administrator who impersonates
-// user.
+// Request sends one request with the credentials of the administrator, who impersonates user
+// unless it is empty.
 func Request(c *cluster.Cluster, user, method, path, contentType, body string) (int, string, error) {
 	return RequestBy(c, "admin", Impersonating(user), method, path, contentType, body)
 }
 
-// RequestBy sends one request with the credentials of a user of the cluster, who
-// impersonates another.
+// RequestBy sends one request with the credentials of a user of the cluster, who impersonates
+// another user.
 func RequestBy(c *cluster.Cluster, credentials string, user rest.ImpersonationConfig, method, path, contentType, body string) (int, string, error) {
 	client, err := connect(c, credentials)
 	if err != nil {
@@ -40,14 +40,14 @@ func RequestBy(c *cluster.Cluster, credentials string, user rest.ImpersonationCo
 	return a.Code, string(a.Body), err
 }
 
-// Send makes one request as a user, or as the administrator if user is empty.
-// What is not a string or bytes is sent as JSON.
+// Send makes one request as a user, or as the administrator if user is empty. A body that is
+// neither a string nor bytes is sent as JSON.
 func (s *Server) Send(t *testing.T, user, method, path, contentType string, body any) Answer {
 	t.Helper()
 	return s.SendAccept(t, user, method, path, contentType, "application/json", body)
 }
 
-// SendAccept is Send of a request that asks for another form of answer than JSON.
+// SendAccept is like Send, but asks for the response in the format accept instead of JSON.
 func (s *Server) SendAccept(t *testing.T, user, method, path, contentType, accept string, body any) Answer {
 	t.Helper()
 	a, err := s.RoundTrip(user, method, path, contentType, accept, body)
@@ -57,14 +57,14 @@ func (s *Server) SendAccept(t *testing.T, user, method, path, contentType, accep
 	return a
 }
 
-// RoundTrip is SendAccept where a failure is not for the test to end with.
+// RoundTrip is like SendAccept, but returns an error instead of ending the test.
 func (s *Server) RoundTrip(user, method, path, contentType, accept string, body any) (Answer, error) {
 	return s.client.Do(context.Background(), Call{
 		As: Impersonating(user), Method: method, Path: path, ContentType: contentType, Accept: accept, Body: body,
 	})
 }
 
-// MustSend makes one request as the administrator, which has to succeed.
+// MustSend makes one request as the administrator, which must succeed.
 func (s *Server) MustSend(t *testing.T, method, path, contentType string, body any) Answer {
 	t.Helper()
 	a := s.Send(t, "", method, path, contentType, body)
@@ -74,9 +74,9 @@ func (s *Server) MustSend(t *testing.T, method, path, contentType string, body a
 	return a
 }
 
-// LiveObject returns what the server holds, once its watch cache holds it too: the storage
-// makes the first attempt of an update on what is there, and an attempt on something
-// older asks about changes that nobody has made.
+// LiveObject returns the stored object once the server's watch cache has it too. An update
+// first uses the object in the cache. With an old object there, the server would ask about
+// changes that the request does not make.
 func (s *Server) LiveObject(t *testing.T, path string) map[string]any {
 	t.Helper()
 	stored := s.MustSend(t, http.MethodGet, path, "", nil).Object(t)

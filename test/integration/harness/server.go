@@ -19,7 +19,7 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-// Server is a server whose authorization chain begins with callers.
+// Server is a server whose authorization chain begins with the webhook Callers, before RBAC.
 type Server struct {
 	*cluster.Cluster
 	Callers *GrantWebhook
@@ -31,7 +31,8 @@ type Server struct {
 	mapper meta.RESTMapper
 }
 
-// NewServer starts a server, which Stop stops. Flags are further ones of kube-apiserver.
+// NewServer starts a server; the caller must call Stop. flags are further flags of
+// kube-apiserver.
 func NewServer(flags ...string) (s *Server, err error) {
 	s = &Server{Callers: &GrantWebhook{}}
 	defer func() {
@@ -59,7 +60,7 @@ func NewServer(flags ...string) (s *Server, err error) {
 	return s, err
 }
 
-// Stop undoes what NewStage did, last first.
+// Stop undoes what NewServer did, in reverse order.
 func (s *Server) Stop() error {
 	var first error
 	for i := len(s.close) - 1; i >= 0; i-- {
@@ -70,7 +71,7 @@ func (s *Server) Stop() error {
 	return first
 }
 
-// Mapping returns where objects of a kind are served.
+// Mapping returns the resource and scope of a kind.
 func (s *Server) Mapping(t *testing.T, gvk schema.GroupVersionKind) *meta.RESTMapping {
 	t.Helper()
 	s.mu.Lock()
@@ -87,7 +88,7 @@ func (s *Server) Mapping(t *testing.T, gvk schema.GroupVersionKind) *meta.RESTMa
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A definition is served a while before discovery names it.
+	// The server serves a new definition a while before discovery lists it.
 	Until(t, gvk.String()+" is in discovery", func() bool {
 		groups, err := restmapper.GetAPIGroupResources(client)
 		if err != nil {
@@ -99,7 +100,7 @@ func (s *Server) Mapping(t *testing.T, gvk schema.GroupVersionKind) *meta.RESTMa
 	return mapping
 }
 
-// Paths returns the paths of the collection of an object and of the object.
+// Paths returns the path of an object's collection and the path of the object.
 func (s *Server) Paths(t *testing.T, object map[string]any) (collection, one string) {
 	t.Helper()
 	u := unstructured.Unstructured{Object: object}

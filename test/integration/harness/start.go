@@ -49,7 +49,7 @@ func Config(t *testing.T, c *cluster.Cluster, user string) *rest.Config {
 	return config
 }
 
-// Kubectl runs kubectl as the administrator and returns what it prints on both streams.
+// Kubectl runs kubectl as the administrator and returns its output, stdout and stderr together.
 func Kubectl(t *testing.T, c *cluster.Cluster, stdin string, args ...string) (string, error) {
 	t.Helper()
 	bin, err := cluster.Bin()

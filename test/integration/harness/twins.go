@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// Twins sends one request twice: by a caller who holds all of grants but the first,
-// which is refused, says why and changes nothing at path; and by one who holds all
-// of them, which is not. It returns the second answer.
+// Twins sends one request twice. The first caller holds all of grants but the first one: it
+// must be refused with a message that contains says, and nothing may change at path. The second
+// caller holds all grants and must succeed. Twins returns the second answer.
 func (s *Server) Twins(t *testing.T, path, says string, grants []string, do func(user string) Answer) Answer {
 	t.Helper()
 	n := Unique()
@@ -34,8 +34,8 @@ func (s *Server) Twins(t *testing.T, path, says string, grants []string, do func
 	return a
 }
 
-// stored returns what an answer says is stored. The version of a list is that of the whole
-// storage, in which the server itself writes now and then, so it is left out.
+// stored returns the object in an answer. For a list it removes the resourceVersion, which
+// changes with every write to the storage, even by the server itself.
 func stored(t *testing.T, a Answer) map[string]any {
 	t.Helper()
 	object := a.Object(t)

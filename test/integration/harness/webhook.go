@@ -22,8 +22,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// ConversionWebhook is a conversion webhook. move makes an object one of another version, whose
-// name it is given.
+// ConversionWebhook returns a conversion webhook. move changes an object to the version named
+// to.
 func ConversionWebhook(move func(object map[string]any, to string)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		Review(w, req, func(review *apiextensionsv1.ConversionReview) error {
@@ -50,13 +50,14 @@ func ConversionWebhook(move func(object map[string]any, to string)) http.Handler
 	})
 }
 
-// WriteAuthorizationConfig writes a structured authorization configuration into dir: the webhook,
-// whose failures are refusals, then RBAC.
+// WriteAuthorizationConfig writes a structured authorization configuration into dir and returns
+// its path. The chain is the webhook, whose failures deny, and then RBAC.
 func WriteAuthorizationConfig(dir string, webhook *httptest.Server) (string, error) {
 	return WriteAuthorizationConfigFailing(dir, webhook, "Deny")
 }
 
-// WriteAuthorizationConfigFailing is chain with another decision where the webhook fails.
+// WriteAuthorizationConfigFailing is like WriteAuthorizationConfig, but with the given failure
+// policy for the webhook.
 func WriteAuthorizationConfigFailing(dir string, webhook *httptest.Server, failurePolicy string) (string, error) {
 	kubeconfigFile, err := kubeconfigOf(dir, webhook)
 	if err != nil {
@@ -86,7 +87,8 @@ authorizers:
 `), 0o600)
 }
 
-// WebhookKubeconfig writes the file by which the server finds a webhook.
+// WebhookKubeconfig writes the kubeconfig by which the server calls a webhook, and returns its
+// path.
 func WebhookKubeconfig(t *testing.T, webhook *httptest.Server) string {
 	t.Helper()
 	file, err := kubeconfigOf(t.TempDir(), webhook)
@@ -109,7 +111,7 @@ func kubeconfigOf(dir string, webhook *httptest.Server) (string, error) {
 	return file, clientcmd.WriteToFile(*config, file)
 }
 
-// CABundle is what a webhook configuration needs to trust a test's server.
+// CABundle returns the certificate of a test's server in PEM, for a webhook configuration.
 func CABundle(server *httptest.Server) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 }

@@ -14,11 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// methods are the HTTP methods of the verbs that a granular caller may use.
+// methods maps the verbs that the verb granular can replace to their HTTP methods.
 var methods = map[string]string{"create": http.MethodPost, "update": http.MethodPut, "patch": http.MethodPatch}
 
-// path is one way to write. Below, if it is not empty, is what a subresource leaves
-// to another server.
+// path is one way to write: a resource, a subresource and a verb. below, if not empty, is the
+// part of a proxy's URL that the server passes on to another server.
 type path struct {
 	schema.GroupVersionResource
 	subresource, below, verb string
@@ -30,7 +30,7 @@ func (p path) String() string {
 	return strings.Join([]string{p.verb, p.Group, p.Version, p.resource()}, " ")
 }
 
-// resource is what a role calls it.
+// resource returns the resource and subresource as a role names them.
 func (p path) resource() string {
 	out := p.Resource
 	if p.subresource != "" {
@@ -39,7 +39,7 @@ func (p path) resource() string {
 	return out + p.below
 }
 
-// url is where the path is for an object.
+// url returns the URL path for an object.
 func (p path) url(namespace, name string) string {
 	out := "/apis/" + p.Group + "/" + p.Version
 	if p.Group == "" {
@@ -58,7 +58,7 @@ func (p path) url(namespace, name string) string {
 	return out + p.below
 }
 
-// discovered lists the paths that the server says it has.
+// discovered returns the paths that discovery lists.
 func (s *server) discovered(t *testing.T) []path {
 	t.Helper()
 	var groups metav1.APIGroupList
@@ -70,7 +70,7 @@ func (s *server) discovered(t *testing.T) []path {
 		}
 	}
 	var out []path
-	delete(urls, elsewhere) // nobody answers there
+	delete(urls, elsewhere) // no server runs behind this APIService
 	for gv, url := range urls {
 		var list metav1.APIResourceList
 		s.read(t, url, &list)
@@ -99,7 +99,7 @@ func (s *server) discovered(t *testing.T) []path {
 	return out
 }
 
-// published lists the paths of the OpenAPI, as path.String does.
+// published returns the paths in the OpenAPI document, in the format of path.String.
 func (s *server) published(t *testing.T) []string {
 	t.Helper()
 	var doc struct {
@@ -119,7 +119,7 @@ func (s *server) published(t *testing.T) []string {
 	return slices.Compact(out)
 }
 
-// publishedResource reads group, version and resource from a path such as
+// publishedResource returns the group, version and resource of a URL path such as
 // /apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale.
 func publishedResource(t *testing.T, url string) string {
 	t.Helper()

@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/generated/paths.md anew")
 
-// head is what stands above the table.
+// head is the beginning of docs/generated/paths.md, before the table.
 const head = `<!-- Written by hack/update-docs.sh from what the server answers. Don't edit it. -->
 
 # Every path that writes
@@ -37,7 +37,8 @@ permission. The other also holds the general permissions.
 The test fails for a path that is neither. The [threat model](../threat-model.md) says what these paths promise.
 `
 
-// document compares the verdicts with the page of paths.
+// document compares the verdicts with docs/generated/paths.md, or rewrites the page with
+// -update.
 func document(t *testing.T, verdicts map[path]string) {
 	t.Helper()
 	root, err := cluster.Root()
@@ -67,7 +68,8 @@ func document(t *testing.T, verdicts map[path]string) {
 	t.Errorf("UPDATED docs/generated/paths.md. Review it; this run does not count as passed.\n%s", cmp.Diff(string(old), now))
 }
 
-// table has one line for each resource or subresource, with the versions that agree.
+// table returns a table with one line for each resource or subresource. Versions with equal
+// verdicts share a line.
 func table(verdicts map[path]string) string {
 	type line struct{ group, resource string }
 	type cells [3]string

@@ -15,8 +15,8 @@ import (
 	"k8s.io/kubernetes/test/integration/etcd"
 )
 
-// request is what to send down a path. must says that a caller with every general
-// permission gets through.
+// request is the request to send to a path. must is true if a caller with every general
+// permission must succeed.
 type request struct {
 	url, contentType string
 	body             func() any
@@ -25,8 +25,9 @@ type request struct {
 
 func code(status int) string { return strconv.Itoa(status) }
 
-// operations are what else there is to do with an object than to write its fields.
-// They are posted, or connect to another server, and need no body to be refused.
+// operations are resources and subresources that do something else than write fields of an
+// object. They are posted, or connect to another server. The server refuses granular callers
+// before it reads a body.
 var operations = map[string]string{
 	"bindings": "", "selfsubjectreviews": "", "tokenreviews": "",
 	"localsubjectaccessreviews": "", "selfsubjectaccessreviews": "", "selfsubjectrulesreviews": "", "subjectaccessreviews": "",
@@ -34,20 +35,20 @@ var operations = map[string]string{
 	"services/proxy": "", "services/proxy/{path}": "", "nodes/proxy": "", "nodes/proxy/{path}": "", "serviceaccounts/token": "", "things": "",
 }
 
-// changes are what to merge into an object through a subresource other than its
-// status.
+// changes maps subresources other than status to the change that the test merges into the
+// object.
 var changes = map[string]string{
 	"ephemeralcontainers": `{"spec":{"ephemeralContainers":[{"name":"e","image":"i","terminationMessagePolicy":"File","imagePullPolicy":"Always"}]}}`,
 	"finalize":            `{"spec":{"finalizers":["kubernetes","example.com/f"]}}`,
 	"approval":            `{"status":{"conditions":[{"type":"Approved","status":"True","reason":"r"}]}}`,
 }
 
-// statuses stand in where upstream's data has none that says anything.
+// statuses are used for resources whose test data in upstream has no usable status.
 var statuses = map[string]string{
 	"cronjobs": `{"status":{"lastScheduleTime":"2026-01-01T00:00:00Z"}}`,
 }
 
-// request makes the object of a path if need be, and says what to send.
+// request creates the object of a path if necessary, and returns the request to send.
 func (s *server) request(t *testing.T, p path, data map[schema.GroupVersionResource]etcd.StorageData) request {
 	t.Helper()
 	stub, known := data[p.GroupVersionResource]
@@ -66,7 +67,7 @@ func (s *server) request(t *testing.T, p path, data map[schema.GroupVersionResou
 	}
 	name := object["metadata"].(map[string]any)["name"].(string)
 	if p.verb == "create" {
-		// Had it been allowed it would say 201, or 409 where the object is there.
+		// If the request were allowed, the status would be 201, or 409 if the object exists.
 		return request{url: p.url(namespace, "") + "?dryRun=All", contentType: mediaJSON,
 			body: func() any { return object }}
 	}
@@ -93,7 +94,7 @@ func (s *server) request(t *testing.T, p path, data map[schema.GroupVersionResou
 	}
 	url := p.url(namespace, name)
 	if p.subresource != "" {
-		url += "?dryRun=All" // the next path shall find the same object
+		url += "?dryRun=All" // a dry run, so that the next path finds the same object
 	}
 	if p.verb == "patch" {
 		return request{url: url, contentType: mediaMerge, must: must, body: func() any { return change }}
@@ -105,7 +106,8 @@ func (s *server) request(t *testing.T, p path, data map[schema.GroupVersionResou
 	}}
 }
 
-// readable is where the object of a path can be read: not every subresource can.
+// readable returns the URL path where the object of a path can be read. Of the subresources,
+// only scale can be read.
 func readable(p path, namespace, name string) string {
 	if p.subresource != "scale" {
 		p.subresource = ""
@@ -127,7 +129,7 @@ func contentType(p path) string {
 	return mediaJSON
 }
 
-// kind is that of the resource a subresource belongs to.
+// kind returns the kind of the resource that a subresource belongs to.
 func (s *server) kind(t *testing.T, p path) string {
 	t.Helper()
 	for _, main := range s.paths {
@@ -139,7 +141,7 @@ func (s *server) kind(t *testing.T, p path) string {
 	return ""
 }
 
-// make creates the object unless it is there.
+// make creates the object of a path unless it exists.
 func (s *server) make(t *testing.T, p path, stub etcd.StorageData, object map[string]any, name string) {
 	t.Helper()
 	main := p
@@ -163,7 +165,7 @@ func (s *server) make(t *testing.T, p path, stub etcd.StorageData, object map[st
 	}
 }
 
-// statusChange finds a status that the object does not have yet.
+// statusChange returns a status that differs from the stored one.
 func (s *server) statusChange(t *testing.T, p path, stub etcd.StorageData, name string) map[string]any {
 	t.Helper()
 	live, change := map[string]any{}, map[string]any{}
@@ -185,7 +187,7 @@ func (s *server) statusChange(t *testing.T, p path, stub etcd.StorageData, name 
 	return map[string]any{"status": change["status"]}
 }
 
-// resized gives the first container of a pod twice the resources.
+// resized returns a change of the CPU of a pod's first container.
 func (s *server) resized(t *testing.T, p path, name string) map[string]any {
 	t.Helper()
 	live := map[string]any{}
@@ -197,7 +199,7 @@ func (s *server) resized(t *testing.T, p path, name string) map[string]any {
 	return map[string]any{"spec": map[string]any{"containers": append([]any{first}, containers[1:]...)}}
 }
 
-// merge is a merge patch (RFC 7386) without removals.
+// merge applies a JSON merge patch (RFC 7386) without null values.
 func merge(into, change map[string]any) map[string]any {
 	out := maps.Clone(into)
 	for key, value := range change {

@@ -11,21 +11,22 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// server is the running server, as its administrator reaches it.
+// server is the running server, with the administrator's client.
 type server struct {
 	*harness.Client
-	// turn tells changes apart that are made to the same object.
+	// turn counts the changes, so that each change writes another value.
 	turn int
-	// paths are those that were discovered.
+	// paths are the paths that discovery lists.
 	paths []path
 }
 
-// send makes a request as a user; without one, as the administrator.
+// send makes a request as a user, or as the administrator if user is empty.
 func (s *server) send(t *testing.T, user, method, path, contentType string, body any) (int, string) {
 	t.Helper()
 	call := harness.Call{Method: method, Path: path, ContentType: contentType, Body: body}
 	if user != "" {
-		// All others may review themselves.
+		// The group system:unauthenticated avoids system:authenticated, whose members may
+		// create reviews of themselves.
 		call.As = harness.Impersonating(user, "system:unauthenticated")
 	}
 	answer, err := s.Do(t.Context(), call)
@@ -52,7 +53,7 @@ const (
 	mediaApply = "application/apply-patch+yaml"
 )
 
-// apply writes an object of the administrator's, whether it is there or not.
+// apply creates or updates an object as the administrator.
 func (s *server) apply(t *testing.T, path string, object map[string]any) {
 	t.Helper()
 	status, answer := s.send(t, "", http.MethodPatch, path+"?fieldManager=paths&force=true", mediaApply, object)
@@ -61,7 +62,7 @@ func (s *server) apply(t *testing.T, path string, object map[string]any) {
 	}
 }
 
-// grant gives a user verbs on everything.
+// grant gives a user verbs on all resources.
 func (s *server) grant(t *testing.T, user string, verbs ...string) {
 	t.Helper()
 	const rbac = "/apis/rbac.authorization.k8s.io/v1/"
@@ -70,7 +71,8 @@ func (s *server) grant(t *testing.T, user string, verbs ...string) {
 		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": meta,
 		"rules": []any{
 			map[string]any{"apiGroups": []string{"*"}, "resources": []string{"*"}, "verbs": verbs},
-			// No path of the API, but what changing the status of a claim asks for.
+			// This resource is not a path of the API. The server asks for it when the status of
+			// a resource claim is written.
 			map[string]any{"apiGroups": []string{"resource.k8s.io"},
 				"resources": []string{"resourceclaims/binding"}, "verbs": []string{"patch", "update"}},
 		},

@@ -22,24 +22,25 @@ import (
 
 const (
 	namespace = "paths"
-	// bare holds the verb granular alone, full every general permission as well;
-	// neither holds an ordinary verb.
+	// bare is a user that holds only the verb granular. full also holds every general
+	// permission. Neither holds an ordinary write verb.
 	bare = "paths-bare"
 	full = "paths-full"
 )
 
 var (
-	// verified is our refusal of a field, refused that of a whole path.
+	// verified matches a refusal because of one field, and refused a refusal of the whole
+	// operation.
 	verified = regexp.MustCompile(`^403 .*User \\"paths-bare\\" cannot change [.][^:]*: (needs |no permission covers)`)
 	refused  = regexp.MustCompile(`^403 .*the verb \\?"granular\\?" does not cover this operation`)
 )
 
-// TestEveryPath sends two granular callers down every path of the installed API
-// that writes.
+// TestEveryPath sends requests of two granular users to every path of the API that writes. Each
+// path must verify fields or refuse both users.
 func TestEveryPath(t *testing.T) {
 	c := harness.Start(t, "--feature-gates", "AllAlpha=true,AllBeta=true", "--", "--runtime-config=api/all=true")
 	s := &server{Client: harness.Connect(t, c, "admin")}
-	// What some kinds demand of their writers besides.
+	// These are verbs that some kinds require of their writers besides the ordinary verb.
 	besides := []string{"get", "delegate", "escalate", "bind", "sign", "attest", "approve"}
 	s.grant(t, bare, append(besides, "granular")...)
 	s.grant(t, full, append(besides, "granular", "granular:metadata", "granular:specification", "granular:status")...)
@@ -55,7 +56,8 @@ func TestEveryPath(t *testing.T) {
 	if diff := cmp.Diff(names, s.published(t)); diff != "" {
 		t.Errorf("discovery (-) and OpenAPI (+) don't have the same paths:\n%s", diff)
 	}
-	// What lies behind an APIService that nobody answers for is in neither.
+	// Neither discovery nor OpenAPI lists what is behind an APIService without a running
+	// server.
 	for _, verb := range slices.Sorted(maps.Keys(methods)) {
 		all = append(all, path{GroupVersionResource: elsewhere.WithResource("things"), verb: verb, kind: elsewhere.WithKind("Thing"), namespaced: true})
 	}
@@ -67,7 +69,7 @@ func TestEveryPath(t *testing.T) {
 		MutatedStatusStub: `{"status":{"replicas":2}}`,
 	}
 	data[widgetsBeta] = data[widgets]
-	// Mode Audit, because what is enforced would stand in the way of the walk.
+	// The mode is Audit, because enforced attributes would refuse some of the writes.
 	attribute := etcd.StorageData{
 		Stub:       `{"metadata":{"name":"a"},"spec":{"attributeKind":"Label","attributeName":"paths.example.com/guarded","mode":"Audit"}}`,
 		StatusStub: `{"status":{"conditions":[{"type":"Walked","status":"True","reason":"r","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`,
@@ -79,7 +81,7 @@ func TestEveryPath(t *testing.T) {
 		Stub: `{"metadata":{"name":"d"},"spec":{"delegates":[{"kind":"User","name":"paths"}],"scope":{"cluster":true},"rules":[{"apiGroups":[""],"resources":["configmaps"],"verbs":["get"]}]}}`,
 	}
 	data[v1alpha1.SchemeGroupVersion.WithResource("authoritydelegationpolicies")] = etcd.StorageData{
-		// Of a resource that no path writes.
+		// The policy is for a resource that no path of this test writes.
 		Stub: `{"metadata":{"name":"p"},"spec":{"resource":{"group":"example.com","resource":"things"},"delegates":[{"kind":"User","name":"bot"}],"rules":[{"apiGroups":[""],"resources":["configmaps"],"verbs":["get"]}]}}`,
 	}
 	verdicts := map[path]string{}
@@ -93,8 +95,8 @@ func TestEveryPath(t *testing.T) {
 	}
 }
 
-// extend adds a custom resource with two versions and all subresources, and an API
-// that another server is to answer for.
+// extend installs a custom resource with two versions and the subresources status and scale,
+// and an APIService whose server does not run.
 func (s *server) extend(t *testing.T) {
 	t.Helper()
 	version := func(name string, storage bool) map[string]any {
@@ -146,7 +148,7 @@ var (
 	elsewhere   = schema.GroupVersion{Group: "elsewhere.example.com", Version: "v1"}
 )
 
-// try sends both callers down a path and says what became of it.
+// try sends the requests of both users to a path and returns "verified" or "refused".
 func (s *server) try(t *testing.T, p path, data map[schema.GroupVersionResource]etcd.StorageData) string {
 	request := s.request(t, p, data)
 	answerOf := func(user string) string {
@@ -167,7 +169,7 @@ func (s *server) try(t *testing.T, p path, data map[schema.GroupVersionResource]
 	return ""
 }
 
-// parse reads an object of the test data.
+// parse decodes an object of the test data.
 func parse(t *testing.T, text string, p path) map[string]any {
 	t.Helper()
 	out := map[string]any{}

@@ -17,14 +17,14 @@ import (
 	"kube-granular.dev/pkg/cli/command"
 )
 
-// answersNo matches the comment above an example that ends with 1, because its answer is no or it
-// finds mistakes.
+// answersNo matches the comment above an example whose command must exit with 1, because the
+// answer is no or because it finds mistakes.
 var answersNo = regexp.MustCompile(`\(no\)|\(this one has mistakes\)`)
 
-// broken is what the plugin says of its own mistakes.
+// broken matches the plugin's output for its own errors, as opposed to an answer.
 var broken = regexp.MustCompile(`(?m)^error:`)
 
-// TestExamplesOfHelp runs every command line that --help shows, through kubectl.
+// TestExamplesOfHelp runs, through kubectl, every command line that --help shows.
 func TestExamplesOfHelp(t *testing.T) {
 	must(t, "", "apply", "--server-side", "-n", "default", "-f", filepath.Join("testdata", "fixtures"))
 	ran := 0
@@ -64,7 +64,7 @@ func TestExamplesOfHelp(t *testing.T) {
 	}
 }
 
-// commands returns a command and all below it, but those that cobra adds.
+// commands returns a command and all commands below it, without those that cobra adds.
 func commands(cmd *cobra.Command) []*cobra.Command {
 	out := []*cobra.Command{cmd}
 	for _, below := range cmd.Commands() {
@@ -75,7 +75,7 @@ func commands(cmd *cobra.Command) []*cobra.Command {
 	return out
 }
 
-// TestCommandsSayWhatTheyDo holds that each command has a line and a text about itself.
+// TestCommandsSayWhatTheyDo checks that each command has a short and a long description.
 func TestCommandsSayWhatTheyDo(t *testing.T) {
 	for _, cmd := range commands(command.New(genericiooptions.NewTestIOStreamsDiscard())) {
 		if cmd.Short == "" || cmd.Long == "" || strings.HasSuffix(cmd.Short, ".") {

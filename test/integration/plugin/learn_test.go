@@ -24,7 +24,8 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// bodies is an audit policy that logs what is written, and what comes of it.
+// bodies is an audit policy that logs the bodies of requests and responses for the core and
+// apps groups.
 const bodies = `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": [
 	{"level": "None", "users": ["system:apiserver"]},
 	{"level": "RequestResponse", "resources": [{"group": ""}, {"group": "apps"}]},
@@ -39,10 +40,10 @@ const webObject = `{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {
 	"spec": {"replicas": 1, "selector": {"matchLabels": {"app": "x"}}, "template": {"metadata": {"labels": {"app": "x"}},
 		"spec": {"containers": [{"name": "web", "image": "one"}, {"name": "side", "image": "one"}]}}}}`
 
-// step is a request that is learned from, and made again.
+// step is a request that the test learns a role from, and then repeats under that role.
 type step struct {
 	method, path, contentType, body string
-	// edit changes what is at the path, instead of a body.
+	// edit, if set, changes the stored object for a PUT and replaces body.
 	edit func(object map[string]any)
 }
 
@@ -68,7 +69,7 @@ var work = []step{
 	{method: http.MethodDelete, path: mapsPath + "/made"},
 }
 
-// do makes the requests as a user, and returns what the first that is refused is told.
+// do makes all requests of work as a user and returns the first refusal, or nil.
 func do(t *testing.T, c *cluster.Cluster, user string) error {
 	t.Helper()
 	admin(t, c, http.MethodDelete, webPath, "")
@@ -112,8 +113,8 @@ func admin(t *testing.T, c *cluster.Cluster, method, path, body string) string {
 	return text
 }
 
-// TestLearnedRoles holds that the roles which are learned from an audit log allow all of it
-// once more, and that without any one of their verbs something is refused.
+// TestLearnedRoles checks that the roles learned from an audit log allow all its requests
+// again, and that without any one of their verbs a request is refused.
 func TestLearnedRoles(t *testing.T) {
 	dir := t.TempDir()
 	policy, log := filepath.Join(dir, "policy.json"), filepath.Join(dir, "audit.log")
@@ -162,12 +163,12 @@ func TestLearnedRoles(t *testing.T) {
 		t.Errorf("%s\nwanted\n%s", strings.Join(verbs, "\n"), strings.Join(want, "\n"))
 	}
 
-	// They allow it.
+	// The learned roles allow all requests.
 	as(t, client, "replay", rules)
 	if err := do(t, c, "replay"); err != nil {
 		t.Errorf("under the learned roles: %v\n%s", err, text)
 	}
-	// None of them is too much.
+	// No verb of the learned roles is superfluous.
 	for i, r := range rules {
 		for j, verb := range r.Verbs {
 			less := slices.Clone(rules)
@@ -180,7 +181,8 @@ func TestLearnedRoles(t *testing.T) {
 		}
 	}
 
-	// A second log, of our own server at the level Metadata, by a caller with these roles.
+	// The events of the granular caller, at the level Metadata without bodies, must give the
+	// same roles, because our server logs the used permissions.
 	if got := rulesIn(t, learned("--from-audit", withoutBodies(t, log, "replay"))); len(got) != len(rules) {
 		t.Errorf("from the level Metadata %v, from RequestResponse %v", got, rules)
 	} else {
@@ -191,7 +193,8 @@ func TestLearnedRoles(t *testing.T) {
 		}
 	}
 
-	// A report names what jane holds beside it, and nothing of who holds no more than that.
+	// The report lists rights of jane that are wider than needed, and does not list the user
+	// replay, whose rights are just what it used.
 	out, errs, err := granularAt(t, c.Kubeconfig("admin"), "", "report", log)
 	if err != nil || errs != "" {
 		t.Fatal(err, errs)
@@ -211,7 +214,7 @@ func TestLearnedRoles(t *testing.T) {
 		}
 	}
 
-	// Nothing is written but with --apply, and then it holds.
+	// Roles are written only with --apply.
 	if out := get(t, c, "roles,rolebindings", "-n", "default", "-o", "name"); strings.Contains(out, "learned") {
 		t.Errorf("written without --apply: %s", out)
 	}
@@ -221,14 +224,14 @@ func TestLearnedRoles(t *testing.T) {
 	}
 }
 
-// as grants a user rules, and waits until they are known: the last one grants a mark.
+// as grants a user rules and waits for the last of them, a right on marks that no request uses.
 func as(t *testing.T, client *kubernetes.Clientset, user string, rules []rbacv1.PolicyRule) {
 	t.Helper()
 	harness.Allow(t, client, user, append(slices.Clone(rules),
 		rbacv1.PolicyRule{APIGroups: []string{"mark.example"}, Resources: []string{"marks"}, Verbs: []string{"get"}})...)
 }
 
-// get runs kubectl get as the administrator.
+// get runs kubectl get as the administrator and returns its output.
 func get(t *testing.T, c *cluster.Cluster, args ...string) string {
 	t.Helper()
 	out, err := harness.Kubectl(t, c, "", append([]string{"get"}, args...)...)
@@ -238,7 +241,7 @@ func get(t *testing.T, c *cluster.Cluster, args ...string) string {
 	return out
 }
 
-// rulesIn returns the rules of all roles in YAML, sorted as they are printed.
+// rulesIn returns the rules of all roles in a YAML text, in the order of the text.
 func rulesIn(t *testing.T, text string) []rbacv1.PolicyRule {
 	t.Helper()
 	var out []rbacv1.PolicyRule
@@ -254,8 +257,8 @@ func rulesIn(t *testing.T, text string) []rbacv1.PolicyRule {
 	}
 }
 
-// withoutBodies writes a log with the events of a user alone, as if they were jane's and the
-// level were Metadata.
+// withoutBodies writes an audit log with only the events of a user, changed as if the user were
+// jane and the audit level were Metadata. It returns the path.
 func withoutBodies(t *testing.T, log, user string) string {
 	t.Helper()
 	data, err := os.ReadFile(log)

@@ -16,7 +16,7 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// on is the cluster of all tests.
+// on is the shared server.
 var on *cluster.Cluster
 
 func TestMain(m *testing.M) {
@@ -43,7 +43,8 @@ func fail(err error) int {
 	return 1
 }
 
-// binary is the plugin. Tests must not pass without it.
+// binary returns the path of the plugin. It fails if the plugin is missing, because the tests
+// must not pass without it.
 func binary() (string, error) {
 	bin, err := cluster.Bin()
 	if err != nil {
@@ -56,7 +57,7 @@ func binary() (string, error) {
 	return file, nil
 }
 
-// granular runs the plugin and returns what it prints on both streams.
+// granular runs the plugin as the administrator and returns both output streams.
 func granular(t *testing.T, stdin string, args ...string) (out, errs string, err error) {
 	t.Helper()
 	return granularAt(t, on.Kubeconfig("admin"), stdin, args...)
@@ -76,16 +77,16 @@ func granularAt(t *testing.T, kubeconfig, stdin string, args ...string) (out, er
 	return stdout.String(), stderr.String(), err
 }
 
-// environment is that of a user who has bin on the path.
+// environment returns the environment of a user with bin/ on the path.
 func environment(kubeconfig, home string) []string {
 	bin, err := cluster.Bin()
 	if err != nil {
-		panic(err) // run has asked before
+		panic(err) // TestMain has checked this already
 	}
 	return append(os.Environ(), "KUBECONFIG="+kubeconfig, "HOME="+home, "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 
-// must runs kubectl as the administrator.
+// must runs kubectl as the administrator and fails the test if kubectl fails.
 func must(t *testing.T, stdin string, args ...string) string {
 	t.Helper()
 	out, err := harness.Kubectl(t, on, stdin, args...)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestPluginMatrix holds that cells follow the roles of the cluster: what is granted turns a
-// cell, and what is taken away turns it back.
+// TestPluginMatrix checks that the cells of the matrix follow the roles in the cluster: a new
+// binding changes a cell, and its removal changes it back.
 func TestPluginMatrix(t *testing.T) {
 	must(t, "", "create", "namespace", "matrix")
 	must(t, `{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "scaler", "namespace": "matrix"}, "rules": [
@@ -82,7 +82,7 @@ func TestPluginMatrix(t *testing.T) {
 	}
 }
 
-// matrixSteps drives the heat map as somebody with a keyboard does.
+// matrixSteps is a script that operates the heat map by keyboard in a browser, as a user would.
 const matrixSteps = `<script>
 "use strict";
 addEventListener("load", () => {
@@ -121,7 +121,7 @@ addEventListener("load", () => {
 });
 </script>`
 
-// TestMatrixInBrowser drives the heat map in a browser, and takes pictures of it.
+// TestMatrixInBrowser runs matrixSteps on the heat map in a browser, and takes screenshots.
 func TestMatrixInBrowser(t *testing.T) {
 	must(t, "", "create", "clusterrolebinding", "matrix-viewers", "--clusterrole", "view", "--group", "matrix-viewers")
 	page, errs, err := granular(t, "", "matrix", "-A", "-o", "html", "--subject", "group:system:masters", "--subject", "group:matrix-viewers", "--subject", "group:matrix-editors")

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// steps drives the page as somebody with a keyboard does, and writes what it met into the
-// title. Each line that is false is a failure.
+// steps is a script that operates the page of explain by keyboard in a browser. It writes the
+// names of all checks that failed into the title.
 const steps = `<script>
 "use strict";
 addEventListener("load", () => {
@@ -69,7 +69,7 @@ addEventListener("load", () => {
 });
 </script>`
 
-// TestPageInBrowser drives the page of all kinds in a browser, and takes pictures of it.
+// TestPageInBrowser runs steps on the page of all kinds in a browser, and takes screenshots.
 func TestPageInBrowser(t *testing.T) {
 	page, errs, err := granular(t, "", "explain", "-o", "html")
 	if err != nil {
@@ -78,8 +78,8 @@ func TestPageInBrowser(t *testing.T) {
 	drive(t, page, steps, "")
 }
 
-// drive holds that a page refers to no network, and that a script which is driven in it in a
-// browser finds nothing wrong. Pictures of the page have names with a prefix.
+// drive checks that a page loads nothing from the network, and that a script that runs in it in
+// a browser reports no failed check. The names of the screenshots begin with prefix.
 func drive(t *testing.T, page, script, prefix string) {
 	t.Helper()
 	if found := regexp.MustCompile(`(?i)(src|href)\s*=\s*["']?(https?:)?//`).FindString(page); found != "" {

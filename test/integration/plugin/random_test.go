@@ -39,15 +39,16 @@ import (
 
 var (
 	howMany = flag.Int("changes", 30, "how many random changes to try")
-	seed    = flag.Uint64("seed", 1, "where the random changes begin")
+	seed    = flag.Uint64("seed", 1, "the seed of the random changes")
 )
 
-// TestRandomChanges holds, for random changes of objects of random kinds, that the role which
-// is made for a change allows it and every role with one verb less refuses it, and that what
-// is foretold for a random set of verbs is what the server then does.
+// TestRandomChanges makes random changes of objects of random kinds. The role that the plugin
+// generates for a change must allow the change, and without any one of its verbs the server
+// must refuse it. For a random set of verbs, the plugin's prediction must match the server's
+// decision.
 //
-// Who may what is answered by a webhook that knows the rules of each caller, so that they hold
-// the moment they are made.
+// An authorization webhook that knows the rules of each caller decides, so rules take effect at
+// once.
 func TestRandomChanges(t *testing.T) {
 	stage, err := harness.NewServer()
 	if err != nil {
@@ -74,7 +75,7 @@ func TestRandomChanges(t *testing.T) {
 			less := slices.Clone(rules)
 			less[0].Verbs = slices.Delete(slices.Clone(rules[0].Verbs), at, at+1)
 			if err := r.try(t, rehearsed.Request, less); !apierrors.IsForbidden(err) {
-				t.Errorf("%d: %s without %s of %v: %v, it was to be refused", i, rehearsed.String(), verb, rules, err)
+				t.Errorf("%d: %s without %s of %v: %v, want it refused", i, rehearsed.String(), verb, rules, err)
 			}
 			subRoles++
 		}
@@ -89,11 +90,11 @@ func TestRandomChanges(t *testing.T) {
 	}
 	t.Logf("%d changes of %d kinds; %d roles with a verb less refused; %d foretold, %d of them allowed", *howMany, len(r.tried), subRoles, foretold, allowed)
 	if allowed == 0 || allowed == foretold {
-		t.Errorf("%d of %d were allowed: one half was not tried", allowed, foretold)
+		t.Errorf("%d of %d changes were allowed: the test needs both allowed and refused ones", allowed, foretold)
 	}
 }
 
-// random makes changes.
+// random makes random changes of a fixed set of objects.
 type random struct {
 	*rand.Rand
 	stage     *harness.Server
@@ -124,7 +125,7 @@ func newRandom(t *testing.T, stage *harness.Server) *random {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// There is no controller that makes it, and pods need it.
+	// Pods need this service account, and no controller runs here that would create it.
 	if _, err := r.send(t, client, changes.Request{Verb: "create", Kind: accounts, Namespace: "default"}, map[string]any{"metadata": map[string]any{"name": "default"}}); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
@@ -144,7 +145,7 @@ func newRandom(t *testing.T, stage *harness.Server) *random {
 		u := unstructured.Unstructured{Object: harness.FromYAML(t, string(text))}
 		k, err := r.rehearser.Kinds.Lookup(strings.TrimSuffix(filepath.Base(file), ".yaml"), "")
 		if err != nil {
-			continue // a custom resource, which this server does not have
+			continue // a custom resource that is not installed on this server
 		}
 		u.SetGroupVersionKind(k.Kind)
 		u.SetName(u.GetName() + "-random")
@@ -164,7 +165,7 @@ func newRandom(t *testing.T, stage *harness.Server) *random {
 	return r
 }
 
-// send really writes.
+// send sends a request that really writes and returns the answer.
 func (r *random) send(t *testing.T, client changes.Sender, request changes.Request, body any) (map[string]any, error) {
 	t.Helper()
 	var data []byte
@@ -210,7 +211,8 @@ func (r *random) send(t *testing.T, client changes.Sender, request changes.Reque
 	return harness.FromYAML(t, string(answer)), nil
 }
 
-// change makes a change that the server would take, and that changes something.
+// change returns a dry run of a random change that the server accepts and that changes at least
+// one field.
 func (r *random) change(t *testing.T) *changes.DryRun {
 	t.Helper()
 	for range 2000 {
@@ -225,7 +227,7 @@ func (r *random) change(t *testing.T) *changes.DryRun {
 		}
 		live, err := r.live(t, request)
 		if err != nil {
-			continue // bindings and the like can't be read
+			continue // some subresources, such as bindings, can't be read
 		}
 		wanted := runtime.DeepCopyJSON(live)
 		for range 1 + r.IntN(3) {
@@ -269,7 +271,7 @@ func (r *random) path(request changes.Request) string {
 	return path
 }
 
-// form puts a change into one of the forms that requests have.
+// form writes the change as a PUT, a merge patch or a JSON patch.
 func (r *random) form(t *testing.T, request *changes.Request, live, wanted map[string]any) {
 	t.Helper()
 	from, err := json.Marshal(live)
@@ -308,7 +310,7 @@ func (r *random) form(t *testing.T, request *changes.Request, live, wanted map[s
 
 var keys = []string{"a", "team", "example.com/a", "example.com/b", "other.example/x", "kubectl.kubernetes.io/y"}
 
-// mutate changes one thing.
+// mutate makes one random change to an object.
 func (r *random) mutate(object map[string]any) {
 	metadata := object["metadata"].(map[string]any)
 	switch r.IntN(4) {
@@ -338,7 +340,8 @@ func (r *random) mutate(object map[string]any) {
 	}
 }
 
-// leaves collects what can be changed at a key of an object and below.
+// leaves collects functions that change or delete the value at a key of an object, or a value
+// below it.
 func (r *random) leaves(object map[string]any, key string, out *[]func()) {
 	*out = append(*out, func() { delete(object, key) })
 	switch v := object[key].(type) {
@@ -368,11 +371,11 @@ func (r *random) leaves(object map[string]any, key string, out *[]func()) {
 	}
 }
 
-// as returns a configuration of a caller of its own who has these rules.
+// as returns a client configuration of a new caller that holds these rules.
 func (r *random) as(rules []rbacv1.PolicyRule) *rest.Config {
 	name := fmt.Sprint("random-", harness.Unique())
 	r.stage.Callers.AddCallerFunc(name, func(q harness.Question) bool {
-		// RBAC's own question, whether somebody may hand on what a role grants.
+		// RBAC itself asks whether the caller may grant what a role allows.
 		return q.Verb == "bind" || q.Verb == "escalate" || slices.ContainsFunc(rules, func(rule rbacv1.PolicyRule) bool {
 			return slices.Contains(rule.Verbs, q.Verb) && slices.Contains(rule.APIGroups, q.Group) &&
 				slices.Contains(rule.Resources, q.ResourceWithSubresource()) &&
@@ -384,7 +387,7 @@ func (r *random) as(rules []rbacv1.PolicyRule) *rest.Config {
 	return config
 }
 
-// try makes a dry run as a caller who has these rules.
+// try sends the request as a dry run by a caller that holds these rules.
 func (r *random) try(t *testing.T, request changes.Request, rules []rbacv1.PolicyRule) error {
 	t.Helper()
 	client, err := changes.NewClient(r.as(rules))
@@ -395,8 +398,8 @@ func (r *random) try(t *testing.T, request changes.Request, rules []rbacv1.Polic
 	return err
 }
 
-// foretell gives a caller some of the verbs that matter, asks whether the change is allowed,
-// and then makes it.
+// foretell gives a caller a random part of the relevant verbs. It returns the plugin's
+// prediction for the change, and whether the server then allowed the change.
 func (r *random) foretell(t *testing.T, rehearsed *changes.DryRun, rules []rbacv1.PolicyRule) (was, is bool) {
 	t.Helper()
 	var verbs []string

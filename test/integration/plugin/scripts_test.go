@@ -9,50 +9,55 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// TestPluginExplain holds what explain shows of built-in kinds and of custom resources.
+// TestPluginExplain checks the output of explain for built-in kinds and custom resources.
 func TestPluginExplain(t *testing.T) {
 	harness.RunScripts(t, on, "explain.txtar")
 }
 
-// TestPluginCanI holds what can-i says of changes in every form, and that it writes nothing.
+// TestPluginCanI checks the output of can-i for every kind of change, and that can-i writes
+// nothing.
 func TestPluginCanI(t *testing.T) {
 	harness.RunScripts(t, on, "can_i.txtar")
 }
 
-// TestPluginRole holds the roles that are made for changes: they allow them, and nothing next
-// to them.
+// TestPluginRole checks that the roles that the command role generates allow their change, and
+// no similar one.
 func TestPluginRole(t *testing.T) {
 	harness.RunScripts(t, on, "role.txtar")
 }
 
-// TestPluginWhoCan holds who is named as the holder of a verb, and who as nearly that.
+// TestPluginWhoCan checks which subjects who-can lists as holders of a verb, and which as
+// subjects that lack just one thing, such as the verb granular.
 func TestPluginWhoCan(t *testing.T) {
 	harness.RunScripts(t, on, "who_can.txtar")
 }
 
-// TestPluginVerbs holds that all verbs of a cluster are listed, those that were made at run
-// time too.
+// TestPluginVerbs checks that the command verbs lists all verbs of a cluster, including those
+// of definitions and protected attributes made at run time.
 func TestPluginVerbs(t *testing.T) {
 	harness.RunScripts(t, on, "verbs.txtar")
 }
 
-// TestPluginExplainDenial holds that what is made of a refusal lifts it, and nothing next to it.
+// TestPluginExplainDenial checks that the role that explain-denial suggests for a refusal
+// allows the refused change, and no similar one.
 func TestPluginExplainDenial(t *testing.T) {
 	harness.RunScripts(t, on, "explain_denial.txtar")
 }
 
-// TestPluginLearned holds what is learned and reported of an audit log, and the messages about
-// logs.
+// TestPluginLearned checks what role and report make of an audit log, and their messages about
+// bad logs.
 func TestPluginLearned(t *testing.T) {
 	harness.RunScripts(t, on, "learned.txtar")
 }
 
-// TestPluginMatrixScript holds the forms of the matrix, and that the server agrees with it.
+// TestPluginMatrixScript checks the output formats of matrix, and that the server agrees with
+// its cells.
 func TestPluginMatrixScript(t *testing.T) {
 	harness.RunScripts(t, on, "matrix.txtar")
 }
 
-// TestPluginLint holds that the server refuses what lint finds, and takes what it lets pass.
+// TestPluginLint checks that the server rejects the objects in which lint finds errors, and
+// accepts those in which it finds none.
 func TestPluginLint(t *testing.T) {
 	harness.RunScripts(t, on, "lint.txtar")
 }

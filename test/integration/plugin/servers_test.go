@@ -23,22 +23,22 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// TestServerWithoutPermissions holds that the plugin says so of a server that publishes no
-// permissions, and what to do.
+// TestServerWithoutPermissions checks the plugin's error for a server that publishes no
+// permissions. It must name the cause and say what to do.
 func TestServerWithoutPermissions(t *testing.T) {
 	kubeconfig := without(t, "x-kubernetes-permission-")
 	_, errs, err := granularAt(t, kubeconfig, "", "explain", "deployments")
 	if err == nil || !strings.Contains(errs, "error: deployments.apps: the server publishes no permissions (x-kubernetes-permission-verb) in its OpenAPI") || !strings.Contains(errs, "--context") {
 		t.Errorf("explain against a server without permissions: %v\n%s", err, errs)
 	}
-	// Its twin: the same way in between, with everything.
+	// The twin: through the same proxy, but with the permissions, the command works.
 	if _, errs, err := granularAt(t, without(t, "nothing at all"), "", "explain", "deployments"); err != nil {
 		t.Errorf("explain through the same proxy: %v\n%s", err, errs)
 	}
 }
 
-// without runs a server that is ours without what begins with a text in its OpenAPI. It
-// returns a kubeconfig.
+// without runs a proxy in front of our server that hides all occurrences of a text in the
+// OpenAPI documents. It returns a kubeconfig for the proxy.
 func without(t *testing.T, text string) string {
 	t.Helper()
 	config := harness.Config(t, on, "admin")

@@ -16,7 +16,8 @@ import (
 
 var defineFleets sync.Once
 
-// withFleets defines the kind of testdata/fleets.yaml and waits until it is served.
+// withFleets installs the definition in testdata/fleets.yaml and waits until its kind is
+// served.
 func withFleets(t *testing.T) {
 	t.Helper()
 	defineFleets.Do(func() {
@@ -39,7 +40,7 @@ func fleet(name, content string) string {
 	return `{"apiVersion":"example.com/v1","kind":"Fleet","metadata":{"name":"` + name + `"},` + content + `}`
 }
 
-// versionOf returns the resource version of what is stored.
+// versionOf returns the resourceVersion of a stored object.
 func versionOf(t *testing.T, path string) string {
 	t.Helper()
 	var object struct {
@@ -53,9 +54,9 @@ func versionOf(t *testing.T, path string) string {
 	return object.Metadata.ResourceVersion
 }
 
-// TestCustomResources holds that labels and annotations of custom resources are protected in
-// their own metadata, in every template that their author marks, and in the status, on every
-// way; and that a template that is not marked is not seen.
+// TestCustomResources checks which labels and annotations of custom resources are protected:
+// those in the metadata, in every template that the definition marks, and in the status.
+// Templates that are not marked are not checked.
 //
 // Attack: a protected label in a template of a custom resource, marked by its author, in a field, a list, a map, the status
 // Answer: 403; 200 for a holder of the role
@@ -140,7 +141,7 @@ func TestCustomResources(t *testing.T) {
 			granted(t, tc.send(t, "holder", ns))
 		})
 	}
-	// The server keeps no label that comes by the status of a custom resource.
+	// The server ignores metadata in a write to the status of a custom resource.
 	must(t, "POST", fleets, "", fleet("plain", `"spec":{"size":1}`))
 	for _, user := range []string{"other", "holder"} {
 		got := send(t, user, "PATCH", fleets+"/plain/status", "merge", `{"metadata":{"labels":{"env":"prod"}},"status":{"phase":"x"}}`)

@@ -22,7 +22,7 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-// server has both gates on.
+// server is the shared server, with the gates GranularAuthorization and ProtectedAttributes on.
 var server *cluster.Cluster
 
 func TestMain(m *testing.M) {
@@ -43,10 +43,10 @@ func run(m *testing.M) int {
 	return code
 }
 
-// admin is a member of system:masters.
+// admin is the user name for requests of the administrator, a member of system:masters.
 const admin = ""
 
-// answer is what the server said.
+// answer is the response of the server.
 type answer struct {
 	status   int
 	body     string
@@ -58,7 +58,7 @@ var (
 	clients   = map[string]*http.Client{}
 )
 
-// clientOf returns the client of a user, whom the administrator impersonates.
+// clientOf returns a client that impersonates a user, or the administrator's own client.
 func clientOf(t testing.TB, user string) *http.Client {
 	t.Helper()
 	clientsMu.Lock()
@@ -83,7 +83,7 @@ func clientOf(t testing.TB, user string) *http.Client {
 	return c
 }
 
-// types are the content types of patches.
+// types maps short names to content types.
 var types = map[string]string{
 	"json": "application/json-patch+json", "merge": "application/merge-patch+json",
 	"strategic": "application/strategic-merge-patch+json", "apply": "application/apply-patch+yaml",
@@ -109,7 +109,7 @@ func send(t testing.TB, user, method, path, contentType, body string) answer {
 	return answer{resp.StatusCode, string(data), resp.Header.Values("Warning")}
 }
 
-// must sends a request of the administrator, which must succeed.
+// must sends a request as the administrator, which must succeed.
 func must(t testing.TB, method, path, contentType, body string) string {
 	t.Helper()
 	got := send(t, admin, method, path, contentType, body)
@@ -119,7 +119,7 @@ func must(t testing.TB, method, path, contentType, body string) string {
 	return got.body
 }
 
-// edited returns an object of the server after an edit, for a PUT.
+// edited returns the stored object after an edit, as the body of a PUT.
 func edited(t testing.TB, path string, edit func(object map[string]any)) string {
 	t.Helper()
 	object := map[string]any{}
@@ -135,7 +135,7 @@ func edited(t testing.TB, path string, edit func(object map[string]any)) string 
 	return string(out)
 }
 
-// put returns the field of an object at a path of names, making what is missing.
+// put sets the value at a path of an object and creates missing parent fields.
 func put(object map[string]any, value any, path ...string) {
 	for _, name := range path[:len(path)-1] {
 		below, ok := object[name].(map[string]any)
@@ -148,8 +148,8 @@ func put(object map[string]any, value any, path ...string) {
 	object[path[len(path)-1]] = value
 }
 
-// namespace makes a namespace of the test's own, with the service account that no controller
-// makes here.
+// namespace creates a namespace with the service account default, because no controller runs
+// here that would create it.
 func namespace(t testing.TB, name string) string {
 	t.Helper()
 	must(t, http.MethodPost, "/api/v1/namespaces", "", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+name+`"}}`)
@@ -162,14 +162,14 @@ const (
 	authority = "/apis/authority.kube-granular.dev/v1alpha1"
 )
 
-// grant gives a user a new cluster role in the whole cluster, with rules in JSON.
+// grant creates a ClusterRole with rules in JSON, and binds users to it in the whole cluster.
 func grant(t testing.TB, role, rules string, users ...string) {
 	t.Helper()
 	must(t, http.MethodPost, rbacPath+"/clusterroles", "", `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"`+role+`"},"rules":`+rules+`}`)
 	bind(t, role, users...)
 }
 
-// bind binds users to a cluster role in the whole cluster.
+// bind binds users to a ClusterRole in the whole cluster.
 func bind(t testing.TB, role string, users ...string) {
 	t.Helper()
 	var subjects []string
@@ -179,7 +179,8 @@ func bind(t testing.TB, role string, users ...string) {
 	must(t, http.MethodPost, rbacPath+"/clusterrolebindings", "", `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRoleBinding","metadata":{"name":"`+role+"-"+strings.Join(users, "-")+`"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"`+role+`"},"subjects":[`+strings.Join(subjects, ",")+`]}`)
 }
 
-// protect makes a cluster attribute until the test ends, and returns its path.
+// protect creates a ClusterProtectedAttribute that exists until the test ends, and returns its
+// path.
 func protect(t testing.TB, name, spec string) string {
 	t.Helper()
 	must(t, http.MethodPost, authority+"/clusterprotectedattributes", "", `{"apiVersion":"authority.kube-granular.dev/v1alpha1","kind":"ClusterProtectedAttribute","metadata":{"name":"`+name+`"},"spec":`+spec+`}`)
@@ -206,7 +207,7 @@ func protect(t testing.TB, name, spec string) string {
 	return path
 }
 
-// until waits for a condition.
+// until waits for a condition and fails the test if it does not become true.
 func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) { return ok(), nil })
@@ -215,7 +216,7 @@ func until(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// allowed waits until an access review of a user answers as wanted.
+// allowed waits until an access review reports that the user is allowed.
 func allowed(t testing.TB, user, verb, group, resource string) {
 	t.Helper()
 	until(t, user+" may "+verb+" "+resource, func() bool {

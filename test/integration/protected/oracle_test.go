@@ -21,7 +21,7 @@ import (
 	"kube-granular.dev/granular/protect/protecttest"
 )
 
-// oracleObject completes an object of the oracle, so that the server takes it.
+// oracleObject adds to a random object of the oracle what the server requires of its kind.
 func oracleObject(c *protecttest.Case, content map[string]any, name, version string) map[string]any {
 	for _, text := range []string{completions[c.Resource].object, `{"metadata":{"name":"` + name + `"}}`} {
 		more := map[string]any{}
@@ -36,7 +36,7 @@ func oracleObject(c *protecttest.Case, content map[string]any, name, version str
 	return content
 }
 
-// complete adds what an object lacks.
+// complete merges the fields of more into an object.
 func complete(into, more map[string]any) {
 	for k, v := range more {
 		below, ok := into[k].(map[string]any)
@@ -50,7 +50,7 @@ func complete(into, more map[string]any) {
 
 const oraclePodSpec = `"spec":{"restartPolicy":"Never","automountServiceAccountToken":false,"containers":[{"name":"c","image":"i"}]}`
 
-// completions say where the objects of a resource are, and what they need.
+// completions maps each resource to its path and to the fields that its objects need.
 var completions = map[string]struct{ path, object string }{
 	"configmaps": {"NS/configmaps", `{"apiVersion":"v1","kind":"ConfigMap"}`},
 	"namespaces": {"", `{"apiVersion":"v1","kind":"Namespace"}`},
@@ -61,7 +61,8 @@ var completions = map[string]struct{ path, object string }{
 	"fleets.example.com": {"example.com/fleets", `{"apiVersion":"example.com/v1","kind":"Fleet"}`},
 }
 
-// attributeOf is an entry as the API has it, and where it is made.
+// attributeOf returns an entry of the oracle as an attribute of the API, and the path to create
+// it at.
 func attributeOf(t *testing.T, e library.Entry) (path, body string) {
 	t.Helper()
 	s := v1alpha1.ProtectedAttributeSpec{
@@ -88,8 +89,8 @@ func attributeOf(t *testing.T, e library.Entry) (path, body string) {
 	return path, string(out)
 }
 
-// oracleRoles makes the roles of the oracle, and binds each to a group of the name of what
-// who is in it holds.
+// oracleRoles creates the roles of the oracle. It binds each to a group, and the name of the
+// group is the oracle's name for what its members hold.
 func oracleRoles(t *testing.T) {
 	t.Helper()
 	post := func(path, kind, rest string) {
@@ -118,7 +119,7 @@ func oracleRoles(t *testing.T) {
 	}
 }
 
-// sendAs sends a request of a user in groups.
+// sendAs sends a request as a user in groups.
 func sendAs(t *testing.T, user string, groups []string, method, path, body string) answer {
 	t.Helper()
 	config, err := server.Config("admin")
@@ -148,8 +149,9 @@ func sendAs(t *testing.T, user string, groups []string, method, path, body strin
 	return answer{resp.StatusCode, string(data), resp.Header.Values("Warning")}
 }
 
-// TestOracleOnTheServer holds that the server judges random writes, of random attributes and
-// holders, as an oracle does that shares no code with it, custom resources among them.
+// TestOracleOnTheServer compares the server with an oracle, a second implementation of the
+// rules that shares no code with the server. Both judge random writes with random attributes
+// and holders, also of custom resources.
 func TestOracleOnTheServer(t *testing.T) {
 	const cases = 400
 	withPeople(t)
@@ -167,7 +169,7 @@ func TestOracleOnTheServer(t *testing.T) {
 	}
 	grant(t, "oracle", writing, "oracle")
 	allowed(t, "oracle", "update", "apps", "deployments")
-	// The last binding of each kind is known, and so are those before it.
+	// If the last binding of each kind is known to the server, so are those before it.
 	for group, where := range map[string]string{"granular:protectedAnnotation(team)": `"verb":"granular:protectedAnnotation(team)","resource":"pods"`, "Role c in default": `"namespace":"default","verb":"get","group":"example.com","resource":"oracle"`} {
 		until(t, group+" is known", func() bool {
 			body := `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":{"user":"oracle-probe","groups":["` + group + `"],"resourceAttributes":{` + where + `}}}`
@@ -193,8 +195,8 @@ func TestOracleOnTheServer(t *testing.T) {
 			version = versionOf(t, path)
 		}
 		var made []string
-		// Some entries are no attribute that the server takes, such as those of a namespace
-		// that name what has none, or those that exclude what they select.
+		// The server rejects some random entries as invalid: for example a namespaced attribute
+		// for a cluster-scoped resource, or one that selects and excludes the same resource.
 		c.Entries = slices.DeleteFunc(c.Entries, func(e library.Entry) bool {
 			at, body := attributeOf(t, e)
 			got := send(t, admin, http.MethodPost, at, "", body)
@@ -239,6 +241,6 @@ func TestOracleOnTheServer(t *testing.T) {
 	}
 	t.Logf("%d of %d cases are refused", refused, cases)
 	if refused < cases/20 || refused > cases/2 {
-		t.Errorf("%d of %d cases are refused: that tests one side alone", refused, cases)
+		t.Errorf("%d of %d cases are refused, which is too one-sided for a test", refused, cases)
 	}
 }

@@ -13,12 +13,12 @@ import (
 const (
 	envLabel = `{"attributeKind":"Label","attributeName":"env","protectedValues":["prod"],"roleRef":{"kind":"ClusterRole","name":"releaser"}}`
 	netAnno  = `{"attributeKind":"Annotation","attributeName":"example.com/net","roleRef":{"kind":"ClusterRole","name":"releaser"}}`
-	// writing is everything that anybody needs to write, and no verb of a permission.
+	// writing are rules with all ordinary verbs that writers need, and with no permission verb.
 	writing = `[{"apiGroups":["*"],"resources":["*"],"verbs":["get","list","create","update","patch","delete","deletecollection"]}]`
 )
 
-// people are "other", who may write everything, and "holder", who may as well and holds
-// the role "releaser".
+// once creates two users: "other" may write everything, and "holder" may too and also holds the
+// role "releaser".
 var once sync.Once
 
 func withPeople(t *testing.T) {
@@ -31,10 +31,10 @@ func withPeople(t *testing.T) {
 	allowed(t, "holder", "get", "example.com", "probe")
 }
 
-// request is what somebody sends. %s in path is the path of the test's namespace.
+// request is one request of a test. USER in its path and body stands for the name of the user.
 type request struct {
 	method, path, way, body string
-	// edit makes the body of what is stored.
+	// edit, if set, makes the body from the stored object.
 	edit func(map[string]any)
 }
 
@@ -57,7 +57,8 @@ const (
 	always     = `"restartPolicy":"Never",`
 )
 
-// fixtures are stored by the administrator, none with a protected attribute.
+// fixtures are objects that the administrator creates. Only the pod "labelled" has a protected
+// label.
 var fixtures = []struct{ path, body string }{
 	{"NS/pods", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},` + podSpec + `}`},
 	{"NS/pods",
@@ -80,7 +81,8 @@ var fixtures = []struct{ path, body string }{
 		`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"x"},"spec":{"suspend":true,"template":{"spec":{` + always + containers + `}}}}`},
 }
 
-// where returns the path of a collection, such as apps/deployments, in a namespace.
+// where returns the path of a collection in a namespace: NS/pods for the core group, or
+// apps/deployments.
 func where(path, ns string) string {
 	group, resource, _ := strings.Cut(path, "/")
 	if group == "NS" {
@@ -89,7 +91,8 @@ func where(path, ns string) string {
 	return "/apis/" + group + "/v1/namespaces/" + ns + "/" + resource
 }
 
-// paths are all on which labels and annotations move. "x" in a name is a fixture.
+// paths are all the ways to write labels and annotations. An object named "x" is one of the
+// fixtures.
 var paths = []struct {
 	name string
 	request
@@ -258,11 +261,11 @@ var paths = []struct {
 		`labels[env]`},
 }
 
-// dropped is what the server does on a path that keeps no labels.
+// dropped marks a path on which the server keeps no labels that a caller sends.
 const dropped = "dropped"
 
-// TestPaths sends each request as somebody who does not hold the role, and then as somebody
-// who does.
+// TestPaths sends each request first as a user that does not hold the role of the attribute,
+// and then as one that does.
 //
 // Attack: a protected label or annotation by all kinds of create, PUT, patch and apply; by dry run
 // Answer: 403, nothing is stored; 2xx for a holder of the role
@@ -298,7 +301,7 @@ func TestPaths(t *testing.T) {
 			stored := ""
 			reads := r.method != http.MethodPost && !strings.Contains(p.name, "create")
 			path, _, _ := strings.Cut(r.path, "?")
-			path = strings.TrimSuffix(path, "/finalize") // which nobody can get
+			path = strings.TrimSuffix(path, "/finalize") // finalize can't be read
 			if reads {
 				stored = must(t, http.MethodGet, path, "", "")
 			}

@@ -17,7 +17,8 @@ func podBody(name, metadata string) string {
 	return `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"` + name + `"` + metadata + `},` + podSpec + `}`
 }
 
-// refused holds that an answer is a 403 that says something and shows no value.
+// refused checks that an answer is a 403 with a certain text, and that it shows no protected
+// value.
 func refused(t *testing.T, got answer, says string) {
 	t.Helper()
 	if got.status != http.StatusForbidden || !strings.Contains(got.body, says) || strings.Contains(got.body, "prod") {
@@ -25,7 +26,7 @@ func refused(t *testing.T, got answer, says string) {
 	}
 }
 
-// granted holds that an answer is none of an error.
+// granted checks that an answer is a success.
 func granted(t *testing.T, got answer) {
 	t.Helper()
 	if got.status >= 300 {
@@ -33,8 +34,8 @@ func granted(t *testing.T, got answer) {
 	}
 }
 
-// TestBystanders holds that who changes nothing protected is never stopped, on objects in
-// violation neither, and that whoever may delete an object deletes it.
+// TestBystanders checks that a request that changes no protected attribute is never refused,
+// even if the object violates one already, and that deletions are not affected.
 func TestBystanders(t *testing.T) {
 	withPeople(t)
 	namespace(t, "bystanders")
@@ -61,8 +62,8 @@ func TestBystanders(t *testing.T) {
 	granted(t, send(t, "other", "DELETE", pods+"?gracePeriodSeconds=0", "", ""))
 }
 
-// TestWithoutLabels holds that operations other than bindings bring no label into anything
-// that is stored, and are free.
+// TestWithoutLabels checks evictions, token requests and scales. They store no labels or
+// annotations, so they need no role, even if their bodies contain protected ones.
 //
 // Attack: a protected label in an eviction, a token request, a scale
 // Answer: 2xx, it is not stored
@@ -105,8 +106,8 @@ func TestWithoutLabels(t *testing.T) {
 	}
 }
 
-// TestVerbs holds that without a role the verb of the key is asked of RBAC, on the resource
-// that is written, and that update and the permissions of fields do not include it.
+// TestVerbs checks an attribute without a role: the caller needs the verb for the key on the
+// resource that it writes. Neither update nor permissions for labels include this verb.
 //
 // Attack: a protected key with `update`, with the permissions of labels and of metadata, with its verb on another resource, with the verb of another key
 // Answer: 403; 201 with its verb
@@ -131,8 +132,8 @@ func TestVerbs(t *testing.T) {
 	refused(t, send(t, "verbs-holder", "POST", pods, "", podBody("q", `,"labels":{"verbs.example.com/b":"x"}`)), `needs the verb \"granular:protectedLabel(verbs.example.com/b)\"`)
 }
 
-// TestBypass holds that who may bypass in the whole cluster is exempt, and who may in a
-// namespace is not, whatever that one may there.
+// TestBypass checks that the verb bypass exempts a caller only if the caller holds it in the
+// whole cluster. In a namespace, even cluster-admin does not exempt.
 //
 // Attack: `bypass`, or all of `cluster-admin`, bound in a namespace
 // Answer: 403, the caller must hold it in the whole cluster
@@ -150,7 +151,7 @@ func TestBypass(t *testing.T) {
 	until(t, "the tenant may write", func() bool { return send(t, "tenant", "POST", pods+"?dryRun=All", "", podBody("dry", "")).status < 300 })
 	refused(t, send(t, "tenant", "POST", pods, "", podBody("p", `,"labels":{"env":"prod"}`)), `ClusterRole \"releaser\"`)
 	granted(t, send(t, "controller", "POST", pods, "", podBody("p", `,"labels":{"env":"prod"}`)))
-	// A binding in the namespace to the role of the cluster's attribute does not count.
+	// A RoleBinding to the role does not count for an attribute of the cluster.
 	must(t, "POST", rbacPath+"/namespaces/"+ns+"/rolebindings", "", `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding","metadata":{"name":"self"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"releaser"},"subjects":[{"kind":"User","apiGroup":"rbac.authorization.k8s.io","name":"tenant"}]}`)
 	until(t, "the binding is known", func() bool {
 		body := `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":{"user":"tenant","resourceAttributes":{"namespace":"` + ns + `","verb":"get","group":"example.com","resource":"probe"}}}`
@@ -159,8 +160,9 @@ func TestBypass(t *testing.T) {
 	refused(t, send(t, "tenant", "POST", pods, "", podBody("q", `,"labels":{"env":"prod"}`)), `ClusterRole \"releaser\"`)
 }
 
-// TestNamespaced holds that an attribute of a namespace acts in it alone, that any binding
-// there counts, and that it neither acts on the namespace nor opens what the cluster closed.
+// TestNamespaced checks an attribute of a namespace: it acts only on objects in that namespace,
+// and every binding of its role there counts. It does not act on the Namespace object, and does
+// not weaken an attribute of the cluster.
 //
 // Attack: a key that a namespace protects, on another namespace's objects and on the Namespace itself
 // Answer: 201, 200: it acts only in its namespace
@@ -185,7 +187,8 @@ func TestNamespaced(t *testing.T) {
 	}
 }
 
-// TestAuditMode holds that nothing is refused, and that the caller is warned who would be.
+// TestAuditMode checks that an attribute in mode Audit refuses nothing, and warns callers that
+// would be refused.
 func TestAuditMode(t *testing.T) {
 	withPeople(t)
 	const ns = "audit"
@@ -204,8 +207,8 @@ func TestAuditMode(t *testing.T) {
 	}
 }
 
-// TestAuditViolations holds that the status counts the writes that would have been refused,
-// and no dry run of one.
+// TestAuditViolations checks that the status counts the writes that would have been refused,
+// without dry runs.
 func TestAuditViolations(t *testing.T) {
 	withPeople(t)
 	const ns = "violations"
@@ -244,14 +247,15 @@ func TestAuditViolations(t *testing.T) {
 		}
 		return a.Status.AuditViolations
 	}
-	// What is counted gets into the status together, or in the order in which it was counted.
+	// Violations enter the status in the order in which they were counted, so an early dry run
+	// would show in the number by now.
 	until(t, "both are counted", func() bool { return counted() >= 2 })
 	if n := counted(); n != 2 {
 		t.Errorf("%d are counted, of 2 and some dry runs", n)
 	}
 }
 
-// TestMetricOfAttributes holds the name of the metric, and what each result adds to it.
+// TestMetricOfAttributes checks which result of the metric each kind of write increases.
 func TestMetricOfAttributes(t *testing.T) {
 	withPeople(t)
 	const ns = "metric"
@@ -294,7 +298,8 @@ func TestMetricOfAttributes(t *testing.T) {
 	}
 }
 
-// TestGranular holds that a granular caller needs the permission and the admission.
+// TestGranular checks that a granular caller needs both the permission for the label and the
+// role of the attribute.
 //
 // Attack: a protected label with only the permission of labels; with only the role
 // Answer: 403; 200 with both
@@ -327,8 +332,8 @@ func TestGranular(t *testing.T) {
 	}
 }
 
-// TestOneServer holds that a write that begins after an attribute was acknowledged is judged by
-// it, and one after its removal is not.
+// TestOneServer checks that every write that begins after an attribute was acknowledged is
+// judged by it, and none after its removal was.
 //
 // Attack: writing a protected label right after this server acknowledged the attribute
 // Answer: 403; 201 right after its removal

@@ -1,9 +1,9 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package recipes runs the roles of docs/recipes against the real server with real kubectl.
+// Package recipes tests the roles of docs/recipes with the real server and the real kubectl.
 //
-// For each file there is one of the same name in testdata, with commands that the role allows
-// and commands that it refuses. Then each verb of each rule is taken away once, and some
-// command that was allowed must fail: no recipe grants what it does not need.
+// For each role, a file of the same name in testdata lists commands that the role allows and
+// commands that it refuses. The test also removes each verb of each rule in turn. Then at least
+// one allowed command must fail, so that no recipe grants more than it needs.
 package recipes

@@ -25,25 +25,26 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// files is where the recipes lie.
+// files is the directory of the recipes.
 const files = "../../../docs/recipes"
 
-// recipe is a file of docs/recipes, and what is to be tried with it.
+// recipe is a role of docs/recipes, with what its test needs.
 type recipe struct {
 	role rbacv1.ClusterRole
-	// Definition is of a custom resource that the recipe is about. Setup is made anew for each
-	// try, by an administrator, and Before runs as one. $NODE is a name of the try's own.
+	// Definition is the CustomResourceDefinition that the recipe is about, if any. For each
+	// user that is tried, an administrator applies Setup and runs the commands of Before. $NODE
+	// stands for a name that is unique to that user.
 	Definition, Setup string
 	Before            []string
-	// Files lie in the directory where the commands run.
+	// Files are written into the directory where the commands run.
 	Files map[string]string
-	// Allowed are commands in the order in which they run.
+	// Allowed are the commands that the recipe must allow, in the order in which they run.
 	Allowed []string
 	Refused []struct{ Run, Says string }
 }
 
-// TestRecipes holds that each recipe allows what it is for, refuses what lies beside that, and
-// has no verb that can be taken away.
+// TestRecipes checks that each recipe allows its task, refuses similar tasks, and has no
+// superfluous verb.
 func TestRecipes(t *testing.T) {
 	c := harness.Start(t, "--demo=false")
 	found, err := filepath.Glob(filepath.Join(files, "*.yaml"))
@@ -98,7 +99,7 @@ func TestRecipes(t *testing.T) {
 	}
 }
 
-// needed fails if all commands succeed.
+// needed fails if all commands succeed, because then the removed verb was not needed.
 func needed(t *testing.T, a *attempt, commands []string) {
 	t.Helper()
 	for _, command := range commands {
@@ -109,7 +110,7 @@ func needed(t *testing.T, a *attempt, commands []string) {
 	t.Error("all that the recipe is for was allowed without it")
 }
 
-// without returns rules that lack a verb of one of them.
+// without returns the rules with one verb of one rule removed.
 func without(rules []rbacv1.PolicyRule, at int, verb string) []rbacv1.PolicyRule {
 	rules = slices.Clone(rules)
 	rules[at].Verbs = slices.DeleteFunc(slices.Clone(rules[at].Verbs), func(v string) bool { return v == verb })
@@ -119,7 +120,7 @@ func without(rules []rbacv1.PolicyRule, at int, verb string) []rbacv1.PolicyRule
 	return rules
 }
 
-// load reads a recipe, whose role is the last document, and what is to be tried.
+// load reads a recipe, whose role is the last document of its file, and its test data.
 func load(t *testing.T, file, data string) *recipe {
 	t.Helper()
 	text, err := os.ReadFile(data)
@@ -143,7 +144,7 @@ func load(t *testing.T, file, data string) *recipe {
 	return r
 }
 
-// attempt is a user with some rules in a namespace of its own.
+// attempt is a user with certain rules and a namespace of its own.
 type attempt struct {
 	dir string
 	env []string
@@ -156,7 +157,7 @@ func (a *attempt) run(command string) (string, error) {
 	return string(out), err
 }
 
-// try makes what a recipe works on, and a user who has the rules.
+// try creates the objects of a recipe in a new namespace, and a user that holds the rules.
 func try(t *testing.T, c *cluster.Cluster, r *recipe, rules []rbacv1.PolicyRule) *attempt {
 	t.Helper()
 	id := fmt.Sprintf("recipe-%d", harness.Unique())
@@ -194,7 +195,8 @@ func try(t *testing.T, c *cluster.Cluster, r *recipe, rules []rbacv1.PolicyRule)
 	return a
 }
 
-// kubeconfig writes the credentials of an administrator who speaks for a user, if one is named.
+// kubeconfig writes a kubeconfig with the administrator's credentials, which impersonates user
+// unless it is empty.
 func kubeconfig(t *testing.T, c *cluster.Cluster, dir, namespace, user string) string {
 	t.Helper()
 	config, err := clientcmd.LoadFromFile(c.Kubeconfig("admin"))
@@ -214,7 +216,7 @@ func kubeconfig(t *testing.T, c *cluster.Cluster, dir, namespace, user string) s
 	return path
 }
 
-// bind gives a user rules everywhere, and waits until the authorizer knows them.
+// bind grants a user rules in the whole cluster, and waits until the authorizer knows them.
 func bind(t *testing.T, client *kubernetes.Clientset, user string, rules []rbacv1.PolicyRule) {
 	t.Helper()
 	meta := metav1.ObjectMeta{Name: user}

@@ -15,7 +15,7 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-// printed is what of a record the test looks at.
+// printed holds the fields of a printed record that the test checks.
 type printed struct {
 	Origin   string
 	Caller   struct{ Name string }
@@ -26,7 +26,8 @@ type printed struct {
 	Code     int
 }
 
-// auditChain runs `kube-granular audit chain` on the log of the server.
+// auditChain runs `kube-granular audit chain` on the audit log of the server and returns its
+// output.
 func auditChain(t *testing.T, args ...string) string {
 	t.Helper()
 	bin, err := cluster.Bin()
@@ -40,8 +41,8 @@ func auditChain(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// TestAuditChain holds that what the server logs of selections and of impersonation is read
-// back: who did what, by which role, on whose behalf.
+// TestAuditChain checks that `kube-granular audit chain` reads from the audit log who did what,
+// with which selected role, and on whose behalf.
 func TestAuditChain(t *testing.T) {
 	policy(t, on, "logged", "jane", "edit")
 	jane := person("jane")
@@ -60,7 +61,7 @@ func TestAuditChain(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, r := range list.Items {
-			// The tries before the binding was known.
+			// Skip the refused tries that were made before the server knew the binding.
 			if r.Code == http.StatusForbidden && r.Selected == nil {
 				continue
 			}
@@ -83,7 +84,8 @@ func TestAuditChain(t *testing.T) {
 	if got := read(); !slices.Equal(got, behalf) {
 		t.Errorf("got\n%s\nwanted\n%s", strings.Join(got, "\n"), strings.Join(behalf, "\n"))
 	}
-	// The name of a created object is in the answer only, and the log has no answers.
+	// The name of the created object is only in the response, and the log has no responses. So
+	// the record of the creation may be missing here.
 	if got := read("--name", "selected"); !slices.Equal(got, behalf[1:2]) && !slices.Equal(got, behalf[:2]) {
 		t.Errorf("by name: %q", got)
 	}

@@ -17,8 +17,9 @@ import (
 	"kube-granular.dev/api/selection"
 )
 
-// TestGranular holds that permission verbs are restricted like all others: who may do
-// anything with an object may set the labels that the selected role covers, and no more.
+// TestGranular checks that a selected role also limits permission verbs. A caller that may
+// change anything of an object can, while it selects a role, set only the labels that this role
+// covers.
 //
 // Attack: a field by permission verbs that only unselected roles have
 // Answer: 403
@@ -56,8 +57,8 @@ func TestGranular(t *testing.T) {
 	patch(data, "", 200)
 }
 
-// TestPolicyExpressions holds that CEL's authorizer in admission policies answers about what
-// was selected.
+// TestPolicyExpressions checks that the CEL variable authorizer in admission policies takes the
+// selection into account.
 func TestPolicyExpressions(t *testing.T) {
 	policy(t, on, "judged", "jane", "admin")
 	apply(t, on, "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies", `{"metadata":{"name":"may-read-secrets"},"spec":{
@@ -80,7 +81,8 @@ func TestPolicyExpressions(t *testing.T) {
 	create.want(t, 201)
 }
 
-// aggregated is an API server that keeps what it is asked.
+// aggregated is an aggregated API server that records the headers of the requests that it
+// receives.
 type aggregated struct {
 	mu    sync.Mutex
 	asked []http.Header
@@ -105,8 +107,9 @@ func (a *aggregated) last() http.Header {
 	return a.asked[len(a.asked)-1]
 }
 
-// TestAggregatedServer holds that an aggregated server is told of the selection with the
-// user, gets no header, and sees no member of the privileged group.
+// TestAggregatedServer checks that an aggregated server receives the selection in the extra
+// fields of the user, without the header Authority-Selector and without the group
+// system:masters.
 func TestAggregatedServer(t *testing.T) {
 	a := &aggregated{}
 	server := httptest.NewTLSServer(a)
@@ -155,8 +158,9 @@ func TestAggregatedServer(t *testing.T) {
 	}
 }
 
-// TestPriorityAndFairness holds that a caller who selects is put in the same place, but for
-// the privileged group, whose requests go past all others.
+// TestPriorityAndFairness checks that a selection does not change the flow schema and the
+// priority level of a request. The exception is system:masters: while a member selects, its
+// requests lose the exemption of that group.
 func TestPriorityAndFairness(t *testing.T) {
 	policy(t, on, "queued", "jane", "view")
 	place := func(r request) string {
@@ -178,7 +182,7 @@ func TestPriorityAndFairness(t *testing.T) {
 	}
 }
 
-// TestRevoked holds that a selection is no more than what is bound now.
+// TestRevoked checks that a selection stops working when the binding of the role is deleted.
 func TestRevoked(t *testing.T) {
 	policy(t, on, "revoked", "nobody")
 	apply(t, on, rbacPath+"namespaces/revoked/rolebindings", `{"metadata":{"name":"b"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"view"},"subjects":[{"kind":"User","apiGroup":"rbac.authorization.k8s.io","name":"jane"}]}`)

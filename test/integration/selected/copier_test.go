@@ -24,7 +24,7 @@ import (
 
 const copierName = "system:serviceaccount:copier:copier"
 
-// runCopier runs the example controller until the test ends.
+// runCopier runs the example controller examples/copier until the test ends.
 func runCopier(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	root, err := cluster.Root()
@@ -57,12 +57,12 @@ func runCopier(t *testing.T, c *cluster.Cluster) {
 	})
 }
 
-// source is a ConfigMap that is to be copied to another namespace.
+// source returns a ConfigMap that asks the copier to copy it to another namespace.
 func source(name, to string) string {
 	return fmt.Sprintf(`{"metadata":{"name":%q,"annotations":{"copier.example.com/to":%q}},"data":{"a":"b"}}`, name, to)
 }
 
-// told waits for an event of the copier in a namespace.
+// told waits until the copier has created an event that contains a text.
 func told(t *testing.T, c *cluster.Cluster, namespace, says string) {
 	t.Helper()
 	var got response
@@ -75,9 +75,9 @@ func told(t *testing.T, c *cluster.Cluster, namespace, says string) {
 	}
 }
 
-// TestCopier holds that the example controller does for an object what the authority of its
-// namespace allows and nothing else, though it has rights of others as well, and that on a
-// server without the gate it does nothing, whatever its own rights are.
+// TestCopier checks that the example controller copies an object only if the role for the
+// object's namespace allows it, although the controller also holds the roles for other
+// namespaces. On a server without the gate it copies nothing, whatever its own rights are.
 //
 // Attack: an object that makes a controller write where the object's author may not write, but others may
 // Answer: 403, the controller selects the authority of the author's namespace
@@ -85,7 +85,7 @@ func TestCopier(t *testing.T) {
 	for _, namespace := range []string{"copied-shop", "copied-evil", "copied-web", "copied-other"} {
 		policy(t, on, namespace, "nobody")
 	}
-	// welcome makes the role by which copies from a namespace are welcome in another.
+	// welcome creates and binds the role that allows copies from one namespace into another.
 	welcome := func(to, from string) {
 		t.Helper()
 		name := "copier-from-copied-" + from
@@ -102,28 +102,28 @@ func TestCopier(t *testing.T) {
 
 	apply(t, on, at("shop"), source("prices", "copied-web"))
 	request{as: master, method: "GET", path: at("web") + "/prices"}.eventually(t, 200)
-	// The copier may write there, by what others were given.
+	// The copier itself may write there, by the role for copies from another namespace.
 	account := person(copierName)
 	request{as: account, method: "POST", path: at("web") + "?dryRun=All", body: `{"metadata":{"name":"own"}}`}.want(t, 201)
 	apply(t, on, at("evil"), source("prices-of-evil", "copied-web"))
 	told(t, on, "copied-evil", "copier-from-copied-evil")
 	request{as: master, method: "GET", path: at("web") + "/prices-of-evil"}.want(t, 404)
-	// Nor may an author overwrite what somebody else had copied.
+	// Nor can the author of an object overwrite a copy of another namespace's object.
 	apply(t, on, at("evil"), source("prices", "copied-web"))
 	told(t, on, "copied-evil", `"name":"prices"`)
 	if got := (request{as: master, method: "GET", path: at("web") + "/prices"}).want(t, 200); !strings.Contains(got.body, `"resourceVersion"`) || !strings.Contains(got.body, `"manager":"copier"`) {
 		t.Error(got)
 	}
-	// Where nobody said that copies are welcome.
+	// Nobody has allowed copies into the namespace copied-other.
 	apply(t, on, at("shop"), source("unwelcome", "copied-other"))
 	told(t, on, "copied-shop", "copier-from-copied-shop")
 	request{as: master, method: "GET", path: at("other") + "/unwelcome"}.want(t, 404)
-	// Somebody is given the right: the next change of the object is copied.
+	// Now copies are allowed: the next change of the object is copied.
 	welcome("copied-web", "evil")
 	request{as: master, method: http.MethodPatch, path: at("evil") + "/prices-of-evil", body: `{"data":{"a":"c"}}`,
 		contentType: "application/merge-patch+json"}.want(t, 200)
 	request{as: master, method: "GET", path: at("web") + "/prices-of-evil"}.eventually(t, 200)
-	// The log tells by whose authority each was made.
+	// The audit log shows which role each copy was made with.
 	chains := auditChain(t, "-n", "copied-web", "--user", copierName)
 	for _, says := range []string{"Role/copied-web/copier-from-copied-shop", "Role/copied-web/copier-from-copied-evil", "403", "201"} {
 		if !strings.Contains(chains, says) {

@@ -16,9 +16,9 @@ import (
 	"testing"
 )
 
-// TestEscalation holds that who selects grants no more than what is selected: in roles, in
-// bindings, when they are made and when they are changed. Without the selection each of it
-// is done.
+// TestEscalation checks that a caller that selects a role can't grant more than that role
+// allows, when it creates or changes roles and bindings. Without the selection, each of these
+// requests succeeds.
 //
 // Attack: creating or changing a role, a binding or an aggregation rule so that it exceeds the selected rules
 // Answer: 403
@@ -82,8 +82,8 @@ func TestEscalation(t *testing.T) {
 	}
 }
 
-// TestCredentials holds that no token and no certificate is had while something is
-// selected, whatever that is.
+// TestCredentials checks that the server issues no token and accepts no certificate request
+// while the caller selects any role.
 //
 // Attack: a token or a certificate, which would outlive the selection
 // Answer: 403, nothing is stored

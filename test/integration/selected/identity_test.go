@@ -14,8 +14,8 @@ import (
 	"kube-granular.dev/api/selection"
 )
 
-// TestImpersonation holds that an impersonated user has no selection but the header's, which
-// is about that user and not about who impersonates.
+// TestImpersonation checks that a selection can't be sent by impersonation headers, and that
+// the header Authority-Selector applies to the impersonated user and not to the impersonator.
 //
 // Attack: a selection by `Impersonate-Extra-`, in any spelling
 // Answer: 400
@@ -45,7 +45,7 @@ func TestImpersonation(t *testing.T) {
 	request{as: master, method: "GET", path: "/api/v1/namespaces/acted/pods", header: other}.want(t, 200)
 }
 
-// TestForgedByAuthenticator holds that an issuer of tokens can't select for a user.
+// TestForgedByAuthenticator checks that a token issuer can't select a role for a user.
 //
 // Attack: a selection in an issuer's claims about a user
 // Answer: 200, dropped
@@ -68,7 +68,8 @@ func TestForgedByAuthenticator(t *testing.T) {
 	}
 }
 
-// proxied returns the headers by which a front proxy names a user.
+// proxied returns the headers by which a front proxy names a user, its groups, and what it
+// selected.
 func proxied(user string, groups []string, selected ...string) http.Header {
 	h := http.Header{"X-Remote-User": {user}, "X-Remote-Group": groups}
 	if len(selected) > 0 {
@@ -77,8 +78,9 @@ func proxied(user string, groups []string, selected ...string) http.Header {
 	return h
 }
 
-// TestFrontProxy holds that a front proxy tells what was selected, that it is read as
-// strictly as a header, and that nobody else can tell.
+// TestFrontProxy checks that a front proxy can pass on a selection, that the server reads it as
+// strictly as the header Authority-Selector, and that nobody without the proxy's certificate
+// can pass one on.
 //
 // Attack: a selection by `X-Remote-Extra-` without the certificate of a front proxy
 // Answer: 200, dropped
@@ -119,14 +121,14 @@ func TestFrontProxy(t *testing.T) {
 			t.Errorf("%s: repeats %q", tc.name, got.header[selection.Header])
 		}
 	}
-	// Whom a front proxy impersonates for is restricted before, not after.
+	// The selection limits the user before impersonation, so that user may not impersonate.
 	acting := proxied("jane", []string{"system:masters"}, view)
 	acting.Set("Impersonate-User", "joe")
 	request{method: "GET", path: "/version", anonymous: true, cert: &proxy, header: acting}.want(t, 403)
 	acting = proxied("jane", []string{"system:masters"})
 	acting.Set("Impersonate-User", "joe")
 	request{method: "GET", path: "/version", anonymous: true, cert: &proxy, header: acting}.want(t, 200)
-	// Without the certificate the headers mean nothing.
+	// Without the certificate of the proxy, the server ignores these headers.
 	request{as: person("jane"), method: "GET", path: "/api/v1/namespaces/proxied/secrets",
 		header: proxied("jane", nil, view)}.want(t, 200)
 	request{as: person("stranger"), method: "GET", path: "/api/v1/namespaces/proxied/pods",

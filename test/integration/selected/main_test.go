@@ -23,13 +23,14 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-// on is a server with the gate on, and a front proxy and token webhook of the tests' own.
+// on is the shared server, with the gate on. It trusts a front proxy and a token webhook of
+// these tests.
 var on *cluster.Cluster
 
-// proxy is the certificate of the front proxy.
+// proxy is the client certificate of the front proxy.
 var proxy tls.Certificate
 
-// flags are those of every server of the tests.
+// flags are the flags of kube-apiserver that every server of these tests has.
 var flags []string
 
 func TestMain(m *testing.M) {
@@ -89,7 +90,7 @@ func fail(err error) int {
 	return 1
 }
 
-// start runs another server until the test ends.
+// start runs a further server until the test ends.
 func start(t *testing.T, args ...string) *cluster.Cluster {
 	t.Helper()
 	c, err := cluster.Start(append([]string{"--demo=false"}, args...)...)
@@ -117,7 +118,8 @@ func kubeconfigOf(dir string, server *httptest.Server) (string, error) {
 	return file, clientcmd.WriteToFile(*config, file)
 }
 
-// believe answers that a token is who it says it is.
+// believe is a token webhook: it decodes the user from the token, as function token encodes it,
+// and believes it.
 func believe(w http.ResponseWriter, req *http.Request) {
 	var review authenticationv1.TokenReview
 	if err := json.NewDecoder(req.Body).Decode(&review); err != nil {
@@ -132,7 +134,7 @@ func believe(w http.ResponseWriter, req *http.Request) {
 	json.NewEncoder(w).Encode(review)
 }
 
-// token returns what names a user.
+// token returns a token that names a user.
 func token(u authenticationv1.UserInfo) string {
 	data, err := json.Marshal(u)
 	if err != nil {
@@ -141,7 +143,7 @@ func token(u authenticationv1.UserInfo) string {
 	return base64.RawURLEncoding.EncodeToString(data)
 }
 
-// person returns a user of some groups.
+// person returns a user that is a member of some groups.
 func person(name string, groups ...string) authenticationv1.UserInfo {
 	return authenticationv1.UserInfo{Username: name, Groups: groups}
 }

@@ -19,7 +19,8 @@ import (
 	"kube-granular.dev/test/integration/harness/etcd"
 )
 
-// client returns a client behind a proxy whose requests select what their contexts say.
+// client returns a client that sends through the proxy. Each request selects what its context
+// names.
 func (b *between) client(t *testing.T) kubernetes.Interface {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", b.kubeconfig)
@@ -35,10 +36,10 @@ func (b *between) client(t *testing.T) kubernetes.Interface {
 	return client
 }
 
-// TestOneServerWithoutTheGate holds what a request that selects meets in a cluster of which
-// one server has no gate: that server does whatever the caller may do and repeats nothing, so
-// that a client which asks first sends it nothing, and behind an address that both share
-// learns of it from the answer and sends nothing more.
+// TestOneServerWithoutTheGate checks requests with a selection in a cluster in which one server
+// lacks the gate. That server ignores the header, uses all rights of the caller, and does not
+// repeat the header. Our client asks a server first, so it sends nothing to that one. If both
+// servers share an address, the client notices from the first response, and sends nothing more.
 //
 // Attack: a server of the cluster that does not know selections
 // Answer: the client sends nothing; behind a shared address, an error for the request that got through
@@ -54,7 +55,7 @@ func TestOneServerWithoutTheGate(t *testing.T) {
 	request{as: jane, method: "GET", path: maps, selects: selectsView}.eventuallyFrom(t, with, 200)
 	request{as: jane, method: "GET", path: "/api/v1/namespaces/peers/secrets"}.eventuallyFrom(t, without, 200)
 
-	// What the two do with the same header.
+	// First the plain HTTP answers of both servers to the same header.
 	create := request{as: jane, method: "POST", path: maps, body: `{"metadata":{"name":"a"}}`, selects: selectsView}
 	if got := create.to(t, with); got.status != 403 || !slices.Equal(got.header[selection.Header], selectsView) {
 		t.Errorf("with the gate: %s, repeats %q", got, got.header[selection.Header])
@@ -68,7 +69,7 @@ func TestOneServerWithoutTheGate(t *testing.T) {
 
 	view, edit := transport.With(t.Context(), selection.ClusterRole("view")), transport.With(t.Context(), selection.ClusterRole("edit"))
 	var not *transport.NotAppliedError
-	// A client of the server without the gate.
+	// A client that reaches only the server without the gate.
 	b := stand(t, without, jane)
 	if err := b.client(t).CoreV1().ConfigMaps("peers").Delete(edit, "a", metav1.DeleteOptions{}); !errors.As(err, &not) || not.Sent {
 		t.Errorf("error %v", err)
@@ -76,7 +77,7 @@ func TestOneServerWithoutTheGate(t *testing.T) {
 	if seen := b.requests(); !slices.Equal(seen, []string{"GET /version " + clusterRole("edit")}) {
 		t.Errorf("it was sent %q", seen)
 	}
-	// A client of both, behind one address.
+	// A client whose address leads to one server or the other.
 	b = stand(t, with, jane)
 	client := b.client(t).CoreV1().ConfigMaps("peers")
 	if err := client.Delete(view, "a", metav1.DeleteOptions{}); !apierrors.IsForbidden(err) {
@@ -103,7 +104,7 @@ func TestOneServerWithoutTheGate(t *testing.T) {
 	if _, err := client.Create(edit, configMap("b"), metav1.CreateOptions{}); err != nil {
 		t.Errorf("back at the server with the gate: %v", err)
 	}
-	// A watch is looked at when it begins.
+	// For a watch, the client checks the response headers when the watch begins.
 	if w, err := client.Watch(view, metav1.ListOptions{}); err != nil {
 		t.Error(err)
 	} else {
@@ -115,9 +116,9 @@ func TestOneServerWithoutTheGate(t *testing.T) {
 	}
 }
 
-// TestTwoServersWithTheGate holds that servers of one cluster answer a selection alike, also
-// by turns behind one address, and that a binding made or removed at one of them counts at
-// the other as soon as it has seen it.
+// TestTwoServersWithTheGate checks that both servers of a cluster answer a selection in the
+// same way, even if a client reaches them in turn. A binding that is created or deleted on one
+// counts on the other when its watch delivers the change.
 func TestTwoServersWithTheGate(t *testing.T) {
 	endpoint := etcd.Start(t)
 	args := append([]string{"--etcd-servers", endpoint, "--feature-gates", "SelectedAuthority=true", "--"}, flags...)

@@ -11,8 +11,9 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-// TestProtected holds that a selection leaves no more protected labels to its sender than he
-// has without it, and those of the selected role alone.
+// TestProtected checks protected labels under a selection: a caller that selects a role may set
+// a protected label only if the selected role is the role of the label, and a binding of that
+// role names the caller. Without a selection, the binding suffices.
 //
 // Attack: selecting the role that may set a protected label, while holding its rules without a binding to it
 // Answer: 403, the label is protected

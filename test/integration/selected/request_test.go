@@ -22,16 +22,16 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-// request is one request and what comes of it.
+// request is one HTTP request to a server, with a token for the user as.
 type request struct {
 	as           authenticationv1.UserInfo
 	method, path string
 	body         string
 	contentType  string
-	// selects are headers Authority-Selector.
+	// selects are the values of the header Authority-Selector.
 	selects []string
 	header  http.Header
-	// anonymous sends no token.
+	// With anonymous, the request has no token.
 	anonymous bool
 	cert      *tls.Certificate
 }
@@ -88,7 +88,7 @@ func (r request) to(t *testing.T, c *cluster.Cluster) response {
 	return response{resp.StatusCode, resp.Header, body.String()}
 }
 
-// want sends a request and holds its status.
+// want sends a request to the shared server and checks its status.
 func (r request) want(t *testing.T, status int) response {
 	t.Helper()
 	got := r.to(t, on)
@@ -98,7 +98,8 @@ func (r request) want(t *testing.T, status int) response {
 	return got
 }
 
-// eventually sends a request until it gets a status: RBAC learns of bindings by a watch.
+// eventually repeats a request until it gets the status, because RBAC learns of new bindings
+// through a watch.
 func (r request) eventually(t *testing.T, status int) response {
 	t.Helper()
 	return r.eventuallyFrom(t, on, status)
@@ -129,7 +130,8 @@ func text(s *selection.SelectedAuthority) string {
 	return text
 }
 
-// apply creates objects as a member of the privileged group, each given as path and JSON.
+// apply creates objects as a member of system:masters. The arguments are pairs of a path and an
+// object in JSON.
 func apply(t *testing.T, c *cluster.Cluster, objects ...string) {
 	t.Helper()
 	for i := 0; i < len(objects); i += 2 {
@@ -141,7 +143,7 @@ func apply(t *testing.T, c *cluster.Cluster, objects ...string) {
 
 const rbacPath = "/apis/rbac.authorization.k8s.io/v1/"
 
-// policy makes a namespace of a test's own, and in it bindings of a user to cluster roles.
+// policy creates a namespace and in it a RoleBinding of a user to each of the ClusterRoles.
 func policy(t *testing.T, c *cluster.Cluster, namespace, user string, roles ...string) {
 	t.Helper()
 	apply(t, c, "/api/v1/namespaces", fmt.Sprintf(`{"metadata":{"name":%q}}`, namespace))
@@ -150,7 +152,7 @@ func policy(t *testing.T, c *cluster.Cluster, namespace, user string, roles ...s
 	}
 }
 
-// bind binds a user to a role in a namespace, or everywhere if that is empty.
+// bind binds a user to a role in a namespace, or in the whole cluster if namespace is empty.
 func bind(t *testing.T, c *cluster.Cluster, namespace, user, kind, role string) {
 	t.Helper()
 	path, what := rbacPath+"clusterrolebindings", "ClusterRoleBinding"

@@ -17,7 +17,8 @@ import (
 
 const authorization = "/apis/authorization.k8s.io/v1/"
 
-// TestSelfReviews holds that who selects is told what is left, and may ask with any selection.
+// TestSelfReviews checks that reviews of oneself report only the rights of the selected role,
+// and that they work under every selection.
 func TestSelfReviews(t *testing.T) {
 	policy(t, on, "asked", "jane", "admin", "view")
 	jane := person("jane", "a-group")
@@ -52,7 +53,7 @@ func TestSelfReviews(t *testing.T) {
 	if !strings.Contains(got.body, selection.ExtraKey) || strings.Contains(got.body, "system:masters") {
 		t.Error(got)
 	}
-	// A review of somebody else needs a right, which the selection must have.
+	// A review of another user needs a right, and the selected role must contain it.
 	body := `{"spec":{"user":"jane","resourceAttributes":{"namespace":"asked","verb":"list","resource":"pods"}}}`
 	request{as: master, method: "POST", path: authorization + "subjectaccessreviews", body: body,
 		selects: []string{clusterRole("view")}}.want(t, 403)
@@ -60,8 +61,8 @@ func TestSelfReviews(t *testing.T) {
 		selects: []string{clusterRole("system:auth-delegator")}}.want(t, 201)
 }
 
-// TestSubjectAccessReviews holds that whoever asks about a user selects by an extra
-// attribute, as an aggregated server does with what it was told.
+// TestSubjectAccessReviews checks that an access review can name a selection in the extra
+// fields of the user. An aggregated server does this with the selection that it received.
 //
 // Attack: a selection in an access review that can't be read
 // Answer: denied
@@ -113,7 +114,7 @@ func TestSubjectAccessReviews(t *testing.T) {
 	}
 }
 
-// read sends a request and reads what was created.
+// read sends a request that must return 201, and decodes the body.
 func read(t *testing.T, r request, into any) {
 	t.Helper()
 	got := r.want(t, 201)

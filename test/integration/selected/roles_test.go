@@ -20,8 +20,8 @@ import (
 	"kube-granular.dev/pkg/audit"
 )
 
-// TestRoles holds what is left to a caller who selects, of each kind, and that the response
-// repeats the header, refusals included.
+// TestRoles checks which requests are allowed while a caller selects a role, for roles of each
+// kind. Each response must repeat the header, refusals too.
 //
 // Attack: another's role, a role of another namespace, or one that the caller has in part
 // Answer: 403, the same as for a role that does not exist
@@ -47,7 +47,7 @@ func TestRoles(t *testing.T) {
 		{clusterRole("view"), "/api/v1/namespaces/shop/secrets?watch=1", 403},
 		{clusterRole("admin"), "/api/v1/namespaces/shop/secrets", 200},
 		{clusterRole("admin"), "/api/v1/namespaces/default/pods", 403},
-		{clusterRole("edit"), "/api/v1/namespaces/shop/secrets", 200}, // covered by admin
+		{clusterRole("edit"), "/api/v1/namespaces/shop/secrets", 200}, // allowed: jane's role admin includes its rules
 		{clusterRole("edit"), "/api/v1/namespaces/default/pods", 403},
 		{clusterRole("cluster-admin"), "/api/v1/namespaces/shop/pods", 403},
 		{clusterRole("none"), "/api/v1/namespaces/shop/pods", 403},
@@ -74,7 +74,8 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// TestMaster holds that a member of the privileged group is none while it selects.
+// TestMaster checks that a member of system:masters has only the rights of the role that it
+// selects.
 //
 // Attack: selecting as a member of `system:masters`
 // Answer: 403 for everything that the role does not allow
@@ -108,7 +109,8 @@ func TestMaster(t *testing.T) {
 	}
 }
 
-// TestHeader holds that what can't be applied is refused, without being repeated.
+// TestHeader checks that the server refuses a header that it can't apply, and does not repeat
+// it.
 //
 // Attack: two headers, two values in one, unknown fields, more than 1 KiB
 // Answer: 400
@@ -135,7 +137,7 @@ func TestHeader(t *testing.T) {
 	request{method: "GET", path: "/version", anonymous: true, selects: []string{view}}.want(t, 200)
 }
 
-// TestAudit holds that the audit log says what was selected.
+// TestAudit checks that the audit event names the selected role.
 func TestAudit(t *testing.T) {
 	policy(t, on, "audited", "nobody")
 	request{as: master, method: "POST", path: "/api/v1/namespaces/audited/configmaps",
@@ -167,7 +169,7 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// TestExec holds that a connection is authorized by what was selected.
+// TestExec checks that exec, attach and portforward are authorized by the selected role.
 func TestExec(t *testing.T) {
 	policy(t, on, "exec", "jane", "edit", "view")
 	jane := person("jane")

@@ -24,7 +24,7 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-// client returns a client whose requests select what their contexts say.
+// client returns a client whose requests select what their contexts name.
 func client(t *testing.T, c *cluster.Cluster) kubernetes.Interface {
 	t.Helper()
 	config, err := c.Config("admin")
@@ -44,8 +44,8 @@ func configMap(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// TestTransport holds that client-go selects by the context, and tells refusals from servers
-// that apply nothing.
+// TestTransport checks that client-go selects the role in the context, and that a refusal is an
+// ordinary Forbidden error.
 func TestTransport(t *testing.T) {
 	policy(t, on, "client", "nobody")
 	request{as: master, method: "GET", path: "/api/v1/namespaces/client/configmaps",
@@ -76,8 +76,8 @@ func TestTransport(t *testing.T) {
 	watch.Stop()
 }
 
-// TestGateOff holds that without the gate neither the header nor the attribute means
-// anything, and that our client notices before it changes anything.
+// TestGateOff checks that, with the gate off, the server ignores the header and the extra
+// field, and that our client notices this before it changes anything.
 func TestGateOff(t *testing.T) {
 	c := start(t, append([]string{"--"}, flags...)...)
 	for _, selects := range [][]string{{clusterRole("none")}, {"nonsense", "twice"}} {
@@ -109,8 +109,8 @@ func TestGateOff(t *testing.T) {
 	kubectlWithout(t, c)
 }
 
-// TestWithoutRBAC holds that nothing can be selected where RBAC is not configured, and that
-// discovery goes on.
+// TestWithoutRBAC checks that nothing can be selected on a server without RBAC, and that
+// discovery still works.
 //
 // Attack: existing roles while RBAC is not configured
 // Answer: 403
@@ -128,7 +128,7 @@ func TestWithoutRBAC(t *testing.T) {
 	}
 }
 
-// reviewer is an authorization webhook that keeps what it is asked about jane.
+// reviewer is an authorization webhook that records what it is asked about jane.
 type reviewer struct {
 	mu    sync.Mutex
 	asked []authorizationv1.SubjectAccessReviewSpec
@@ -152,8 +152,9 @@ func (w *reviewer) ServeHTTP(out http.ResponseWriter, req *http.Request) {
 	json.NewEncoder(out).Encode(review)
 }
 
-// TestWebhook holds that an authorization webhook can refuse a caller who selects and can't
-// allow one, is told of the selection, and that no answer it gave without one is used.
+// TestWebhook checks an authorization webhook and a caller that selects a role. The webhook
+// learns of the selection. It can deny the request, but it can't allow it. Cached answers for
+// requests without a selection are not used.
 //
 // Attack: using a webhook's allow, also one from its cache, or evading its deny, by selecting a role
 // Answer: 403
@@ -171,7 +172,7 @@ func TestWebhook(t *testing.T) {
 	get := func(resource string, selects ...string) int {
 		return request{as: jane, method: "GET", path: "/api/v1/namespaces/hooked/" + resource, selects: selects}.to(t, c).status
 	}
-	// Twice each: the second answer is from the webhook's cache.
+	// Each request is sent twice: the second answer comes from the webhook's cache.
 	for range 2 {
 		if got := get("pods"); got != 200 {
 			t.Errorf("allowed by the webhook: %d", got)

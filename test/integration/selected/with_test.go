@@ -28,7 +28,8 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-// between is a proxy that keeps what each request selects.
+// between is a proxy between a client and a server that records each request with its
+// selection.
 type between struct {
 	kubeconfig, cache string
 
@@ -37,7 +38,7 @@ type between struct {
 	seen   []string
 }
 
-// to sends what comes from now on to a server.
+// to forwards all requests from now on to a server.
 func (b *between) to(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	target, err := url.Parse(c.URL)
@@ -49,7 +50,8 @@ func (b *between) to(t *testing.T, c *cluster.Cluster) {
 	b.target = target
 }
 
-// stand puts a proxy between kubectl, as a user, and a server.
+// stand starts a proxy in front of a server, and writes a kubeconfig for a user that leads to
+// the proxy.
 func stand(t *testing.T, c *cluster.Cluster, as authenticationv1.UserInfo) *between {
 	t.Helper()
 	b := &between{cache: t.TempDir()}
@@ -60,7 +62,8 @@ func stand(t *testing.T, c *cluster.Cluster, as authenticationv1.UserInfo) *betw
 			defer b.mu.Unlock()
 			r.SetURL(b.target)
 		},
-		// What the server's certificate says is no matter of the test.
+		// The test does not depend on the certificate of the server, so the proxy does not
+		// verify it.
 		Transport:     &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
 		FlushInterval: -1,
 	}
@@ -84,7 +87,7 @@ func stand(t *testing.T, c *cluster.Cluster, as authenticationv1.UserInfo) *betw
 	return b
 }
 
-// requests returns what was seen since the last time.
+// requests returns the requests that were recorded since the last call.
 func (b *between) requests() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -93,7 +96,7 @@ func (b *between) requests() []string {
 	return out
 }
 
-// with prepares kubectl with a selected role.
+// with returns a command that runs `kubectl with` for the given role or delegation.
 func (b *between) with(t *testing.T, authority string, args ...string) *exec.Cmd {
 	t.Helper()
 	bin, err := cluster.Bin()
@@ -117,8 +120,9 @@ metadata: {name: web}
 spec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: i}]}}}
 `
 
-// TestKubectlWith holds that each request of kubectl's commands selects what the plugin was
-// told, that the role decides, and that a proxy of the plugin selects for others.
+// TestKubectlWith checks that `kubectl with` sends the selection in each request of each
+// command, that the server then decides by the selected role, and that `kubectl with ROLE
+// proxy` selects for everybody who uses the proxy.
 func TestKubectlWith(t *testing.T) {
 	policy(t, on, "plugin", "root")
 	apply(t, on, "/api/v1/namespaces/plugin/serviceaccounts", `{"metadata":{"name":"default"}}`)
@@ -131,7 +135,7 @@ func TestKubectlWith(t *testing.T) {
 	if err := os.WriteFile(manifest, []byte(deployment), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// Of each command the first argument tells whether it ends well.
+	// The first word of each line says whether the command must succeed.
 	for _, line := range []string{
 		"ok apply -f FILE", "ok get deployments,pods -o wide", "ok describe deployment web", "ok label deployment web a=b",
 		"ok annotate deployment web a=b", "ok patch deployment web -p {}", "ok scale deployment web --replicas=2",
@@ -147,7 +151,7 @@ func TestKubectlWith(t *testing.T) {
 	} {
 		args := strings.Fields(strings.ReplaceAll(line, "FILE", manifest))
 		out, err := b.run(t, "clusterrole/edit", args[1:]...)
-		// A difference has the exit code 1.
+		// kubectl diff exits with 1 if there is a difference.
 		if ok := err == nil || args[1] == "diff"; ok != (args[0] == "ok") {
 			t.Errorf("%s: %v: %s", line, err, out)
 		}
@@ -176,7 +180,8 @@ func TestKubectlWith(t *testing.T) {
 	viaProxy(t, b)
 }
 
-// viaProxy holds that kubectl proxy selects for whoever uses it.
+// viaProxy checks that `kubectl with ROLE proxy` selects the role for all requests through the
+// proxy.
 func viaProxy(t *testing.T, b *between) {
 	t.Helper()
 	cmd := b.with(t, "clusterrole/view", "proxy", "--port=0")
@@ -191,7 +196,7 @@ func viaProxy(t *testing.T, b *between) {
 		if err := cmd.Process.Kill(); err != nil {
 			t.Error(err)
 		}
-		_ = cmd.Wait() // killed
+		_ = cmd.Wait() // the error says only that it was killed
 	}()
 	first, err := bufio.NewReader(stdout).ReadString('\n')
 	if err != nil {
@@ -220,8 +225,8 @@ func viaProxy(t *testing.T, b *between) {
 	}
 }
 
-// kubectlWithout holds that the plugin asks a server without the gate, and sends it nothing
-// else.
+// kubectlWithout checks that `kubectl with` sends only GET /version to a server without the
+// gate.
 func kubectlWithout(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	b := stand(t, c, master)

@@ -25,13 +25,15 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// requireEnv makes a missing binary a failure.
+// requireEnv is the environment variable that makes a missing binary an error instead of a
+// skipped test.
 const requireEnv = "KUBE_GRANULAR_REQUIRE_UNPATCHED"
 
-// patience bounds starting and stopping on a busy machine with two cores.
+// patience is long enough for starts and stops on a busy machine with two cores.
 const patience = 3 * time.Minute
 
-// binary returns the path of the server without patches.
+// binary returns the path of the server without patches. It skips the test if the binary is
+// missing.
 func binary(t *testing.T) string {
 	t.Helper()
 	root, err := cluster.Root()
@@ -49,7 +51,7 @@ func binary(t *testing.T) string {
 	return path
 }
 
-// server is one of the two, and an administrator's way to it.
+// server is one of the two servers, with an administrator's client.
 type server struct {
 	*harness.Client
 	name string
@@ -62,7 +64,7 @@ func startOurs(t *testing.T, etcd string) (*server, *cluster.Cluster) {
 	return &server{harness.Connect(t, c, "admin"), "ours"}, c
 }
 
-// startTheirs runs the server without patches, with the certificates of ours.
+// startTheirs runs the server without patches, with the certificates of our server.
 func startTheirs(t *testing.T, binary, etcd string, ours *cluster.Cluster) *server {
 	t.Helper()
 	_, files, err := pki.Ensure(filepath.Join(ours.Dir, "pki"))
@@ -127,7 +129,7 @@ func startTheirs(t *testing.T, binary, etcd string, ours *cluster.Cluster) *serv
 	return s
 }
 
-// send makes a request and returns what is answered, which must be one of 200 and 201.
+// send makes a request that must return 200 or 201, and returns the body.
 func (s *server) send(t *testing.T, method, path, contentType, accept string, body []byte) []byte {
 	t.Helper()
 	code, answer := s.try(t, method, path, contentType, accept, body)

@@ -31,7 +31,7 @@ const (
 	boxes       = "/apis/example.com/v1/namespaces/default/boxes"
 )
 
-// schema has every extension there is, and neighbours that have none.
+// schema has every permission extension, and fields without any.
 const schema = `{
   "type": "object",
   "properties": {
@@ -75,7 +75,7 @@ func marshal(t *testing.T, v any) []byte {
 	return out
 }
 
-// stripped is a definition's specification, as JSON has it, without our extensions.
+// stripped returns the specification of a definition without the permission extensions.
 func stripped(t *testing.T, text []byte) any {
 	t.Helper()
 	var u unstructured.Unstructured
@@ -104,9 +104,9 @@ func stripped(t *testing.T, text []byte) any {
 
 func count(text []byte) int { return bytes.Count(text, []byte(`"`+extension)) }
 
-// TestBothServers holds what a server without patches does with what ours has stored: it
-// reads all of it but the extensions, and leaves those alone until it is told to write the
-// definition. And that neither takes a field of the other for one of its own.
+// TestBothServers checks what a server without patches does with the objects that our server
+// has stored. It reads everything but the permission extensions. They stay in etcd until that
+// server writes the definition. Neither server takes a field of the other for one of its own.
 func TestBothServers(t *testing.T) {
 	path := binary(t)
 	endpoint := etcd.Start(t)
@@ -149,14 +149,16 @@ func TestBothServers(t *testing.T) {
 		}
 	})
 	t.Run("stored as JSON", func(t *testing.T) {
-		// So what an extension is stored by is its name, and no number.
+		// In JSON, an extension is stored under its name. In protobuf, a number would identify
+		// it.
 		value := stored(t, endpoint, "/registry/apiextensions.k8s.io/customresourcedefinitions/boxes.example.com")
 		if !bytes.HasPrefix(value, []byte(`{"`)) || count(value) != count(wanted) {
 			t.Errorf("stored is %.60q, with %d extensions", value, count(value))
 		}
 	})
 	t.Run("sent as protobuf", func(t *testing.T) {
-		// What ours sends, theirs reads without its extensions, and nothing else is lost.
+		// In protobuf, too, the other server ignores the extensions of our server, and loses
+		// nothing else.
 		sent := ours.send(t, http.MethodGet, definition, asJSON, asProtobuf, nil)
 		read := theirs.send(t, http.MethodPut, definition+"?dryRun=All", asProtobuf, asJSON, sent)
 		if n := count(read); n != 0 {
@@ -168,7 +170,7 @@ func TestBothServers(t *testing.T) {
 		if got := ours.send(t, http.MethodPut, definition+"?dryRun=All", asProtobuf, asJSON, sent); count(got) != count(wanted) {
 			t.Errorf("ours reads %d extensions, wanted %d", count(got), count(wanted))
 		}
-		// And what theirs sends is none of our fields.
+		// Our server finds none of our fields in the protobuf of the other server.
 		crd := decode(t, theirs.send(t, http.MethodGet, definition, asJSON, asProtobuf, nil))
 		if n := count(marshal(t, crd)); n != 0 {
 			t.Errorf("theirs seems to send %d extensions", n)
@@ -176,7 +178,7 @@ func TestBothServers(t *testing.T) {
 	})
 	for _, write := range []struct{ name, path, body string }{
 		{"an annotation", definition, `{"metadata":{"annotations":{"a":"b"}}}`},
-		// As the controllers of a server do to a definition that is new.
+		// The controllers of a server also write the status of a new definition.
 		{"a condition", definition + "/status", `{"status":{"conditions":[]}}`},
 	} {
 		t.Run("writing "+write.name+" drops them", func(t *testing.T) {
@@ -194,7 +196,7 @@ func TestBothServers(t *testing.T) {
 	}
 }
 
-// bringBack applies the definition again.
+// bringBack applies the definition with its extensions again.
 func bringBack(t *testing.T, ours *server, wanted []byte) {
 	t.Helper()
 	var again map[string]any
@@ -216,7 +218,7 @@ func decode(t *testing.T, text []byte) *apiextensionsv1.CustomResourceDefinition
 	return object.(*apiextensionsv1.CustomResourceDefinition)
 }
 
-// stored is the value of a key of etcd.
+// stored returns the value of a key in etcd.
 func stored(t *testing.T, endpoint, key string) []byte {
 	t.Helper()
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}})

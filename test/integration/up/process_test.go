@@ -29,7 +29,7 @@ const (
 
 var readyLine = regexp.MustCompile(`^ready: (https://127\.0\.0\.1:([0-9]+))$`)
 
-// binary returns the path of a program in bin/.
+// binary returns the path of a program in bin/, and fails the test if the program is missing.
 func binary(t *testing.T, name string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join("..", "..", "..", "bin", name))
@@ -42,7 +42,7 @@ func binary(t *testing.T, name string) string {
 	return path
 }
 
-// process is a program under test.
+// process is a running `kube-granular up`.
 type process struct {
 	t      *testing.T
 	cmd    *exec.Cmd
@@ -51,12 +51,12 @@ type process struct {
 	dir    string
 
 	stdout []string // up to and including the line "ready:"
-	rest   *output  // what follows on standard output
+	rest   *output  // standard output after that line
 	url    string
 	port   string
 }
 
-// output is a buffer that may be read while it is written.
+// output is a buffer that can be read while it is written.
 type output struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -74,8 +74,8 @@ func (o *output) String() string {
 	return o.buf.String()
 }
 
-// launch starts `kube-granular up --dir dir` with further arguments and waits for
-// its ready line.
+// launch starts `kube-granular up --dir dir` with further arguments and waits for its line
+// "ready:".
 func launch(t *testing.T, dir string, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, dir: dir, stderr: &output{}, rest: &output{}, exited: make(chan struct{})}
@@ -120,7 +120,7 @@ func launch(t *testing.T, dir string, args ...string) *process {
 	return p
 }
 
-// logs returns the end of the server's log, for a failure's report.
+// logs returns the last lines of the server's log, for an error message.
 func (p *process) logs() string {
 	data, err := os.ReadFile(filepath.Join(p.dir, "kube-apiserver.log"))
 	if err != nil {
@@ -130,7 +130,7 @@ func (p *process) logs() string {
 	return strings.Join(lines[max(0, len(lines)-20):], "")
 }
 
-// stop sends the signal and expects a clean end.
+// stop sends a signal to the process, which must then exit with 0.
 func (p *process) stop(signal syscall.Signal) {
 	p.t.Helper()
 	if err := p.cmd.Process.Signal(signal); err != nil {
@@ -149,7 +149,7 @@ func (p *process) stop(signal syscall.Signal) {
 	}
 }
 
-// config returns the client configuration of a user from the kubeconfig kept for it.
+// config returns the client configuration in the kubeconfig of a user.
 func (p *process) config(user string) *rest.Config {
 	p.t.Helper()
 	c, err := clientcmd.BuildConfigFromFlags("", filepath.Join(p.dir, user+".kubeconfig"))
@@ -171,7 +171,7 @@ func (p *process) client(user string) *kubernetes.Clientset {
 	return c
 }
 
-// refuse runs `kube-granular up` and returns what it says on its way out.
+// refuse runs `kube-granular up`, which must exit with 1, and returns what it prints on stderr.
 func refuse(t *testing.T, args ...string) string {
 	t.Helper()
 	stdout, err := exec.CommandContext(t.Context(), binary(t, "kube-granular"), append([]string{"up"}, args...)...).Output()

@@ -15,7 +15,8 @@ import (
 	"testing"
 )
 
-// TestUnreachableEtcd holds that an etcd that is not there is named, soon.
+// TestUnreachableEtcd checks that the command soon reports an etcd that it can't reach, with
+// its address.
 func TestUnreachableEtcd(t *testing.T) {
 	nobody, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -31,8 +32,8 @@ func TestUnreachableEtcd(t *testing.T) {
 	}
 }
 
-// TestDamagedData holds that data that etcd can't read ends the start without a panic, with
-// the directory and with what to do.
+// TestDamagedData checks that etcd data that can't be read ends the command without a panic,
+// with a message that names the directory and says what to do.
 func TestDamagedData(t *testing.T) {
 	intact := filepath.Join(t.TempDir(), "cluster")
 	p := launch(t, intact, "--port", "0", "--demo=false")
@@ -67,7 +68,7 @@ func TestDamagedData(t *testing.T) {
 	}
 }
 
-// over writes data over what a file has at an offset.
+// over overwrites a part of a file.
 func over(file string, at int64, data []byte) error {
 	f, err := os.OpenFile(file, os.O_WRONLY, 0)
 	if err != nil {
@@ -77,7 +78,7 @@ func over(file string, at int64, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// TestVersion holds that every command says its version, and that none starts anything then.
+// TestVersion checks that every command prints its version with --version, and starts nothing.
 func TestVersion(t *testing.T) {
 	for _, args := range [][]string{{"--version"}, {"up", "--version"}, {"protected", "report", "--version"}} {
 		out, err := exec.Command(binary(t, "kube-granular"), args...).CombinedOutput()
@@ -90,7 +91,8 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestBannerWithoutTheGate holds that what is printed to be tried is what the server does.
+// TestBannerWithoutTheGate checks that, with the gate off, the printed examples do not promise
+// granular changes.
 func TestBannerWithoutTheGate(t *testing.T) {
 	p := launch(t, filepath.Join(t.TempDir(), "cluster"), "--port", "0", "--feature-gates", "GranularAuthorization=false")
 	if said := strings.Join(p.stdout, "\n"); strings.Contains(said, "It may change") || !strings.Contains(said, "GranularAuthorization is off") {

@@ -21,8 +21,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// startEtcd runs bin/etcd, as an administrator would have one running, and
-// returns its endpoint.
+// startEtcd runs bin/etcd, as an existing etcd of an administrator, and returns its endpoint.
 func startEtcd(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -46,7 +45,7 @@ func startEtcd(t *testing.T) string {
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	// The client goes on trying until the member answers.
+	// The client retries until etcd answers.
 	if _, err := client.Get(ctx, "ready", clientv3.WithLimit(1)); err != nil {
 		t.Fatalf("etcd: %v\n%s", err, said)
 	}
@@ -87,8 +86,8 @@ func listening(t *testing.T, pid int) []string {
 	return addresses
 }
 
-// address reads an address as proc(5) writes it: words of four bytes in the
-// machine's order, here little-endian, then the port.
+// address parses an address in the format of proc(5): the IP in words of four bytes in the byte
+// order of the machine, here little-endian, and then the port.
 func address(t *testing.T, s string) string {
 	t.Helper()
 	host, port, _ := strings.Cut(s, ":")

@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// TestTenancyEndsWithTheCluster holds that the controller of tenants runs beside a cluster,
-// that it ends when the cluster is stopped, and when it is killed, and that the
-// same directory goes on with both.
+// TestTenancyEndsWithTheCluster checks that the controller of tenants runs in a process of its
+// own beside the cluster. It must end when the cluster is stopped or killed, and start again
+// with the same directory.
 func TestTenancyEndsWithTheCluster(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cluster")
 	for i, end := range []func(p *process){
@@ -67,7 +67,7 @@ func TestTenancyEndsWithTheCluster(t *testing.T) {
 	}
 }
 
-// answers reports whether somebody listens at an address.
+// answers reports whether a process listens at an address.
 func answers(address string) bool {
 	c, err := (&net.Dialer{Timeout: time.Second}).DialContext(context.Background(), "tcp", address)
 	if err != nil {

@@ -21,7 +21,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// TestLifeOfACluster starts a cluster, uses it, stops it and starts it again.
+// TestLifeOfACluster starts a cluster, uses it, stops it and starts it again with the same
+// data.
 func TestLifeOfACluster(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cluster")
 	p := launch(t, dir, "--port", "0")
@@ -143,7 +144,7 @@ func TestLifeOfACluster(t *testing.T) {
 	if _, err := p.client("editor").AppsV1().Deployments("default").Patch(t.Context(), "web", "application/merge-patch+json", patch, metav1.PatchOptions{FieldManager: "editor"}); err != nil {
 		t.Fatal(err)
 	}
-	// An open watch must not hold up the end.
+	// An open watch must not delay the stop.
 	watch, err := admin.CoreV1().ConfigMaps("default").Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -198,7 +199,7 @@ authorizers:
   name: rbac
 `
 
-// TestEveryOtherFlag starts one cluster with all of them.
+// TestEveryOtherFlag starts one cluster with all flags that the other tests do not use.
 func TestEveryOtherFlag(t *testing.T) {
 	base := t.TempDir()
 	authz, audit := filepath.Join(base, "authz.yaml"), filepath.Join(base, "audit.log")
@@ -252,7 +253,7 @@ func TestEveryOtherFlag(t *testing.T) {
 
 func TestSecondSignalForces(t *testing.T) {
 	p := launch(t, filepath.Join(t.TempDir(), "cluster"), "--port", "0", "--demo=false")
-	// Two different ones, as the kernel may deliver two of a kind as one.
+	// The signals differ, because the kernel may deliver two equal signals as one.
 	for _, signal := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		if err := p.cmd.Process.Signal(signal); err != nil {
 			t.Fatal(err)
@@ -268,8 +269,9 @@ func TestSecondSignalForces(t *testing.T) {
 	}
 }
 
-// TestMistakeStartsNothing holds that all is configured before anything starts: the server
-// directs the logging of the process, which etcd must not use yet.
+// TestMistakeStartsNothing checks that an invalid flag of the server is reported before etcd
+// starts. The server sets up the logging of the process, and etcd must not use the logging
+// before that.
 func TestMistakeStartsNothing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cluster")
 	said := refuse(t, "--dir", dir, "--port", "0", "--", "--max-requests-inflight=-1")
@@ -301,7 +303,8 @@ func TestStopWhileStarting(t *testing.T) {
 			}
 		}
 	}
-	// A script must be able to tell it from a cluster that was there.
+	// The exit code differs from that of a cluster that was ready, so that scripts can tell
+	// them apart.
 	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 130 {
 		t.Errorf("%v, want exit code 130, as for a start that a signal ended\n%s", err, strings.Join(said, "\n"))
 	}

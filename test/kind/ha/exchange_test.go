@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// unpatched returns the image of upstream's server, or skips the test.
+// unpatched returns the name of the image with upstream's server, or skips the test.
 func unpatched(t *testing.T) string {
 	t.Helper()
 	image := os.Getenv("KUBE_GRANULAR_UNPATCHED")
@@ -31,7 +31,7 @@ const (
 	aside    = "/etc/kubernetes/ours.yaml"
 )
 
-// upstreams exchanges a node's server for upstream's, and has it put back when the test ends.
+// upstreams replaces the server of a node by upstream's, until the test ends.
 func (s *set) upstreams(t *testing.T, node int, image string) {
 	t.Helper()
 	s.on(t, node, "cp "+manifest+" "+aside)
@@ -41,14 +41,14 @@ func (s *set) upstreams(t *testing.T, node int, image string) {
 	s.runs(t, node, false)
 }
 
-// ours exchanges a node's server for ours again.
+// ours puts our server back on a node.
 func (s *set) ours(t *testing.T, node int) {
 	t.Helper()
 	s.on(t, node, "mv "+aside+" "+manifest)
 	s.runs(t, node, true)
 }
 
-// runs waits until a node's server is ours, or upstream's, and ready.
+// runs waits until the server of a node is ours, or upstream's, and is ready.
 func (s *set) runs(t *testing.T, node int, ours bool) {
 	t.Helper()
 	s.until(t, fmt.Sprintf("the server of %s is ours: %t", s.nodes[node], ours), func(ctx context.Context) bool {
@@ -58,7 +58,7 @@ func (s *set) runs(t *testing.T, node int, ours bool) {
 	s.ready(t, node)
 }
 
-// define makes the definition of a kind with a permission, anew.
+// define installs a new definition of a kind with a permission.
 func (s *set) define(t *testing.T, plural string) {
 	t.Helper()
 	client, err := apiextensions.NewForConfig(s.config)
@@ -80,7 +80,8 @@ func (s *set) define(t *testing.T, plural string) {
 	})
 }
 
-// permission reports whether a node's server shows a kind's permission in its definition.
+// permission reports whether the server of a node shows the permission in the definition of a
+// kind.
 func (s *set) permission(t *testing.T, node int, plural string) bool {
 	t.Helper()
 	data, err := s.direct[node].RESTClient().Get().
@@ -91,14 +92,14 @@ func (s *set) permission(t *testing.T, node int, plural string) bool {
 	return strings.Contains(string(data), `"x-kubernetes-permission-verb":"example.com/valve"`)
 }
 
-// asUpstream reports whether an error refuses a request in upstream's words.
+// asUpstream reports whether an error is a refusal with upstream's message.
 func asUpstream(err error) bool {
 	return apierrors.IsForbidden(err) && !strings.Contains(err.Error(), "needs one of")
 }
 
-// TestUnpatchedServerBeside exchanges one of three servers for upstream's and back. It refuses
-// granular callers in upstream's words and nobody else, and leaves what our servers stored: the
-// permissions of a definition that nobody writes meanwhile.
+// TestUnpatchedServerBeside replaces one of three servers by upstream's, and puts it back.
+// Upstream's server must refuse granular callers with its own message, refuse nobody else, and
+// leave the permissions in a stored definition that nobody writes meanwhile.
 func TestUnpatchedServerBeside(t *testing.T) {
 	image, s := unpatched(t), open(t)
 	s.all(t, true)
@@ -112,7 +113,7 @@ func TestUnpatchedServerBeside(t *testing.T) {
 	if !s.permission(t, 0, "boilers") {
 		t.Error("the definition has lost its permission, and nobody wrote it")
 	}
-	// Connections stay with the servers that they have, so the one beside is asked for itself.
+	// A writer keeps its connection to one server, so the test asks each server itself.
 	for node, want := range []bool{true, false, true} {
 		err := s.as(t, node, l.writers[0])
 		if want && err != nil || !want && !asUpstream(err) {
@@ -131,10 +132,10 @@ func TestUnpatchedServerBeside(t *testing.T) {
 	l.check(t)
 }
 
-// TestDowngradeAndUpgrade exchanges all three servers for upstream's, one after the other, and
-// back. Stored definitions that nobody writes meanwhile keep their permissions, though upstream's
-// servers do not show them. One that is written through upstream's server loses them, and gets
-// them back when its author applies it again.
+// TestDowngradeAndUpgrade replaces all three servers by upstream's, one after the other, and
+// puts them back. A stored definition keeps its permissions if nobody writes it meanwhile,
+// although upstream's servers do not show them. A definition that is written through upstream's
+// server loses its permissions, until its author applies it again.
 func TestDowngradeAndUpgrade(t *testing.T) {
 	image, s := unpatched(t), open(t)
 	s.all(t, true)
@@ -175,7 +176,8 @@ func TestDowngradeAndUpgrade(t *testing.T) {
 	l.check(t)
 }
 
-// label has upstream's server write a definition.
+// label sets a label on a definition through upstream's server, so that this server stores the
+// definition.
 func (s *set) label(t *testing.T, plural string) {
 	t.Helper()
 	client, err := apiextensions.NewForConfig(s.config)
@@ -189,7 +191,8 @@ func (s *set) label(t *testing.T, plural string) {
 	}
 }
 
-// definition is that of a kind with one excluded permission.
+// definition is a definition of a kind with an excluded permission (one that `update` does not
+// include).
 const definition = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition

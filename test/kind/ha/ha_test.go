@@ -14,7 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// as has a node's own server asked by a writer for what the writer may do, beside its count.
+// as sends a write that the writer is allowed to the server of one node, on a label besides the
+// one that counts up.
 func (s *set) as(t *testing.T, node int, w *writer) error {
 	t.Helper()
 	config := rest.CopyConfig(s.config)
@@ -28,9 +29,9 @@ func (s *set) as(t *testing.T, node int, w *writer) error {
 	return err
 }
 
-// TestRollingRestarts turns the gate on, off and on again, one server after the other, under load.
-// While servers differ a granular caller may be refused, in upstream's words; an ordinary one
-// never is.
+// TestRollingRestarts turns the gate on, off and on again, one server after the other, under
+// load. While the servers differ, a granular caller may be refused with upstream's message. An
+// ordinary caller is never refused.
 func TestRollingRestarts(t *testing.T) {
 	s := open(t)
 	s.all(t, true)
@@ -51,7 +52,7 @@ func TestRollingRestarts(t *testing.T) {
 	l.check(t)
 }
 
-// all turns the gates of those servers that have them otherwise.
+// all sets the gate on every server whose manifest has another value.
 func (s *set) all(t *testing.T, on bool) {
 	t.Helper()
 	for node := range s.nodes {
@@ -62,8 +63,8 @@ func (s *set) all(t *testing.T, on bool) {
 	}
 }
 
-// TestServerKilled ends a server without notice, and holds that the others go on and that it comes
-// back.
+// TestServerKilled kills each server in turn. The other servers must go on, and the killed one
+// must come back.
 func TestServerKilled(t *testing.T) {
 	s := open(t)
 	s.all(t, true)
@@ -77,7 +78,8 @@ func TestServerKilled(t *testing.T) {
 	l.check(t)
 }
 
-// TestEtcdMemberStopped stops a member of etcd, and its server with it, which asks no other.
+// TestEtcdMemberStopped stops one etcd member. The server on its node uses no other member, so
+// it stops working too.
 func TestEtcdMemberStopped(t *testing.T) {
 	s := open(t)
 	s.all(t, true)
@@ -95,8 +97,8 @@ func TestEtcdMemberStopped(t *testing.T) {
 	l.check(t)
 }
 
-// TestEtcdMemberCutOff drops what goes between a member and the others. Its server must refuse to
-// write, not write to a past of its own.
+// TestEtcdMemberCutOff cuts one etcd member off from the others. Its server must refuse to
+// write, and must not write to an old state.
 func TestEtcdMemberCutOff(t *testing.T) {
 	s := open(t)
 	s.all(t, true)
@@ -118,8 +120,9 @@ func TestEtcdMemberCutOff(t *testing.T) {
 	l.check(t)
 }
 
-// TestEtcdDiskFull has a member on a disk of 400 MB that is then filled. The member may stop; what
-// was acknowledged may not be lost, and it comes back once there is room.
+// TestEtcdDiskFull moves an etcd member to a disk of 400 MB and fills it. The member may stop,
+// but no acknowledged write may be lost, and the member must work again when the disk has
+// space.
 func TestEtcdDiskFull(t *testing.T) {
 	s := open(t)
 	s.all(t, true)
@@ -140,7 +143,7 @@ func TestEtcdDiskFull(t *testing.T) {
 	s.ready(t, 0)
 	l.progress(t, s, "with room again", everybody)
 	l.check(t)
-	// Back to the node's own disk.
+	// Move the member back to the disk of its node.
 	s.on(t, 0, away)
 	s.until(t, "the member ends", gone)
 	s.on(t, 0, `umount /var/lib/etcd; find /var/lib/etcd -mindepth 1 -delete; cp -a /small/. /var/lib/etcd/; umount /small; `+back)

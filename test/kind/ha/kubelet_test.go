@@ -20,8 +20,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// TestOldKubelet holds that a node may have the kubelet of the minor version before: pods run on it, and
-// a granular caller changes labels of its own domain and no others while kubelet writes the node's status.
+// TestOldKubelet checks a node whose kubelet has the previous minor version. Pods run on it.
+// While the kubelet writes the node's status, a granular caller changes labels of its own
+// domain, and no others.
 func TestOldKubelet(t *testing.T) {
 	kubelet, version := os.Getenv("KUBE_GRANULAR_OLD_KUBELET"), os.Getenv("KUBE_GRANULAR_OLD_KUBELET_VERSION")
 	if kubelet == "" {
@@ -88,7 +89,7 @@ func TestOldKubelet(t *testing.T) {
 	runs(version)
 }
 
-// labeler grants a user the labels of one domain on nodes.
+// labeler lets a user set the labels of one domain on nodes.
 func (s *set) labeler(t *testing.T, client kubernetes.Interface) {
 	t.Helper()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "ha-labeler"}, Rules: []rbacv1.PolicyRule{{

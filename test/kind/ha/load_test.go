@@ -23,7 +23,7 @@ import (
 
 const namespace = "ha"
 
-// load is a number of writers, each with a config map of its own.
+// load is a number of writers, each with a ConfigMap of its own.
 type load struct {
 	admin   *kubernetes.Clientset
 	writers []*writer
@@ -31,8 +31,8 @@ type load struct {
 	stop    context.CancelFunc
 }
 
-// writer counts up a value of its config map. It is the only one that writes it, so the stored
-// value is the last one that was acknowledged or one that was sent after it.
+// writer counts up a label on its ConfigMap. No other client writes this label, so the stored
+// number is the last acknowledged one, or one that was sent later.
 type writer struct {
 	name     string
 	granular bool
@@ -40,15 +40,16 @@ type writer struct {
 
 	mu           sync.Mutex
 	sent, acked  int
-	taken        int // Writes that were acknowledged.
+	taken        int // acknowledged writes
 	unanswered   int
-	skew         int      // Refusals as of a server with the gate off.
-	unexplained  []string // Refusals that nothing explains.
+	skew         int      // refusals with upstream's message, as by a server with the gate off
+	unexplained  []string // refusals without an explanation
 	wronglyTaken []string
-	skewAllowed  bool // Some server may have the gate off.
+	skewAllowed  bool // true while some server may have the gate off
 }
 
-// start makes the objects and lets the writers begin. The granular ones may write one label.
+// start creates the objects and starts the writers. Each granular writer may set the labels of
+// one domain.
 func start(t *testing.T, s *set, granular, ordinary int) *load {
 	t.Helper()
 	admin, err := kubernetes.NewForConfig(s.config)
@@ -85,7 +86,7 @@ func start(t *testing.T, s *set, granular, ordinary int) *load {
 		}
 		config := rest.CopyConfig(s.config)
 		config.Impersonate.UserName = w.name
-		// A connection of its own, as another program would have.
+		// Each writer has a connection of its own, like a separate program.
 		config.Dial = (&net.Dialer{Timeout: 5 * time.Second}).DialContext
 		if w.client, err = kubernetes.NewForConfig(config); err != nil {
 			t.Fatal(err)
@@ -96,7 +97,7 @@ func start(t *testing.T, s *set, granular, ordinary int) *load {
 	l.stop = cancel
 	t.Cleanup(func() { cancel(); l.all.Wait() })
 	for _, w := range l.writers {
-		// Until every server knows the roles.
+		// Several writes in a row succeed once every server knows the roles.
 		s.until(t, w.name+" may write", func(ctx context.Context) bool {
 			return w.write(ctx, 0) == nil && w.write(ctx, 0) == nil && w.write(ctx, 0) == nil
 		})
@@ -111,8 +112,8 @@ func (w *writer) write(ctx context.Context, n int) error {
 	return err
 }
 
-// run writes until it is stopped. Every fifth write of a granular caller is one that is never
-// allowed, on no server.
+// run writes until it is stopped. Every fifth write of a granular writer changes a field that
+// no server may let it change.
 func (w *writer) run(ctx context.Context) {
 	for n := 1; ; n++ {
 		select {
@@ -145,13 +146,13 @@ func (w *writer) run(ctx context.Context) {
 		case apierrors.IsForbidden(err):
 			w.unexplained = append(w.unexplained, err.Error())
 		default:
-			w.unanswered++ // Connection lost, timeout, no leader: it may be stored or not.
+			w.unanswered++ // lost connection, timeout or no leader: the write may be stored or not
 		}
 		w.mu.Unlock()
 	}
 }
 
-// skewed sets whether a server with the gate off may answer, and so refuse a granular writer.
+// skewed sets whether some server may have the gate off, and so may refuse granular writers.
 func (l *load) skewed(may bool) {
 	for _, w := range l.writers {
 		w.mu.Lock()
@@ -160,7 +161,7 @@ func (l *load) skewed(may bool) {
 	}
 }
 
-// progress waits until each writer has had a write acknowledged that was sent from now on.
+// progress waits until each of the chosen writers has had a new write acknowledged.
 func (l *load) progress(t *testing.T, s *set, when string, which func(*writer) bool) {
 	t.Helper()
 	for _, w := range l.writers {
@@ -181,7 +182,7 @@ func (l *load) progress(t *testing.T, s *set, when string, which func(*writer) b
 func everybody(*writer) bool  { return true }
 func ordinary(w *writer) bool { return !w.granular }
 
-// check compares what was acknowledged with what is stored.
+// check stops the writers and compares what was acknowledged with what is stored.
 func (l *load) check(t *testing.T) {
 	t.Helper()
 	l.stop()
@@ -210,7 +211,7 @@ func (l *load) check(t *testing.T) {
 	t.Logf("%d writers: %d writes acknowledged, %d refused by a server with the gate off, %d without an answer", len(l.writers), taken, skew, unanswered)
 }
 
-// through writes by one server, as an administrator, with little patience.
+// through creates an object through one server, as the administrator, with a short timeout.
 func (l *load) through(t *testing.T, client *kubernetes.Clientset) error {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()

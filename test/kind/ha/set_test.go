@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// patience is how long the test waits for a server to come back.
+// patience is the longest time that the test waits for a server to come back.
 const patience = 4 * time.Minute
 
 // set is the cluster: three nodes, each with a server and an etcd member.
@@ -29,7 +29,7 @@ type set struct {
 	direct []*kubernetes.Clientset // of each node's server, in the order of nodes
 }
 
-// open connects to the cluster, or skips the test.
+// open connects to the cluster, or skips the test if there is none.
 func open(t *testing.T) *set {
 	t.Helper()
 	name := os.Getenv("KUBE_GRANULAR_KIND_HA")
@@ -58,7 +58,7 @@ func open(t *testing.T) *set {
 
 func docker(t *testing.T, args ...string) string {
 	t.Helper()
-	// What puts the cluster back runs when the test's context has ended.
+	// The commands that restore the cluster run after the test's context has ended.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, "docker", args...).CombinedOutput()
@@ -68,7 +68,7 @@ func docker(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// on runs a script of bash on a node.
+// on runs a bash script on a node.
 func (s *set) on(t *testing.T, node int, script string) string {
 	t.Helper()
 	return docker(t, "exec", s.nodes[node], "bash", "-ec", script)
@@ -76,15 +76,16 @@ func (s *set) on(t *testing.T, node int, script string) string {
 
 const manifests = "/etc/kubernetes/manifests/"
 
-// edit changes the manifest of a node's server or etcd in one step, as kubelet reads it again
-// at once. A manifest that would not change is an error.
+// edit replaces the manifest of a node's server or etcd in one step, because kubelet reads it
+// at once. It fails if the manifest would not change.
 func (s *set) edit(t *testing.T, node int, manifest, sed string) {
 	t.Helper()
 	s.on(t, node, fmt.Sprintf(`sed %q %s%s >/etc/kubernetes/next; ! cmp -s /etc/kubernetes/next %s%s; mv /etc/kubernetes/next %s%s`,
 		sed, manifests, manifest, manifests, manifest, manifests, manifest))
 }
 
-// gate turns the gate of a node's server on or off, and waits until the server that runs has it so.
+// gate turns the gate of a node's server on or off, and waits until the running server reports
+// that value.
 func (s *set) gate(t *testing.T, node int, on bool) {
 	t.Helper()
 	s.edit(t, node, "kube-apiserver.yaml", fmt.Sprintf("s/GranularAuthorization=[a-z]*/GranularAuthorization=%t/", on))
@@ -96,8 +97,8 @@ func (s *set) gate(t *testing.T, node int, on bool) {
 	s.ready(t, node)
 }
 
-// ready waits until a node's server is ready twice, with time between: kubelet restarts it once
-// more if it ends at its start.
+// ready waits until a node's server was ready five times in a row, because kubelet may restart
+// it once more right after its start.
 func (s *set) ready(t *testing.T, node int) {
 	t.Helper()
 	times := 0

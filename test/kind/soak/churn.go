@@ -17,7 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// repeat calls a function in turn until the time is over, and counts the calls that succeed.
+// repeat calls a function at an interval until ctx ends. It counts the calls that succeed, and
+// records the others as faults.
 func (r *run) repeat(ctx context.Context, every time.Duration, what string, do func(i int) error) {
 	for i := 0; ; i++ {
 		select {
@@ -36,8 +37,8 @@ func (r *run) repeat(ctx context.Context, every time.Duration, what string, do f
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// churnDefinitions makes definitions with permissions, an object and a change of it, and deletes
-// them again.
+// churnDefinitions creates definitions with permissions, creates and changes an object of each,
+// and deletes the definitions again.
 func (r *run) churnDefinitions(ctx context.Context) {
 	crds := r.dynamic.Resource(definitions)
 	r.repeat(ctx, 5*time.Second, "churn of definitions", func(i int) error {
@@ -68,7 +69,7 @@ func (r *run) churnDefinitions(ctx context.Context) {
 			"metadata": map[string]any{"name": "one"}, "spec": map[string]any{"valve": "open"},
 		}}
 		var err error
-		for range 100 { // Until the definition is served.
+		for range 100 { // until the definition is served
 			if _, err = things.Create(ctx, thing, metav1.CreateOptions{}); !apierrors.IsNotFound(err) {
 				break
 			}
@@ -81,7 +82,7 @@ func (r *run) churnDefinitions(ctx context.Context) {
 		if err != nil {
 			return err
 		}
-		// The fields of a definition are compiled when somebody with granular verbs writes.
+		// The server compiles the permissions of a definition when a granular caller writes.
 		valves := r.valve.Resource(schema.GroupVersionResource{Group: "soak.example.com", Version: "v1", Resource: plural}).Namespace(namespace)
 		_, err = valves.Patch(ctx, "one", types.MergePatchType, []byte(`{"spec":{"valve":"shut"}}`), metav1.PatchOptions{})
 		r.wanted(ctx, "valves shuts a valve", err)
@@ -91,7 +92,7 @@ func (r *run) churnDefinitions(ctx context.Context) {
 	})
 }
 
-// churnRoles makes, changes and deletes roles and bindings.
+// churnRoles creates, changes and deletes roles and bindings.
 func (r *run) churnRoles(ctx context.Context) {
 	r.repeat(ctx, 2*time.Second, "churn of roles", func(i int) error {
 		name := fmt.Sprintf("churn-%d", i)
@@ -121,8 +122,8 @@ func (r *run) churnRoles(ctx context.Context) {
 	})
 }
 
-// churnNamespaces makes namespaces with something in them and deletes them; the controllers empty
-// them meanwhile.
+// churnNamespaces creates namespaces with an object in them and deletes them. The cluster's
+// controllers then empty them.
 func (r *run) churnNamespaces(ctx context.Context) {
 	r.repeat(ctx, 10*time.Second, "churn of namespaces", func(i int) error {
 		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("soak-%d", i)}}
@@ -137,10 +138,11 @@ func (r *run) churnNamespaces(ctx context.Context) {
 	})
 }
 
-// compare writes the same through both servers, in turn, as an ordinary caller.
+// compare sends the same write through both servers, one after the other, as an ordinary
+// caller.
 func (r *run) compare(ctx context.Context) {
 	r.repeat(ctx, 200*time.Millisecond, "an ordinary write", func(i int) error {
-		// Which goes first changes, so that neither is always the one that waits.
+		// The server that goes first alternates, so that neither is always the slower one.
 		first, second := r.write(ctx, true, i), r.write(ctx, false, i)
 		if i%2 == 1 {
 			first, second = second, first

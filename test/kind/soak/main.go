@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// namespace is what everything but churn happens in.
+// namespace is the namespace of all objects but those of the churn.
 const namespace = "soak"
 
 type options struct {
@@ -29,13 +29,13 @@ type options struct {
 	operators                        int
 }
 
-// run is what the parts of a soak share.
+// run is the state that all parts of a soak share.
 type run struct {
 	options
-	admin    *kubernetes.Clientset // of the server, gate on
-	other    *kubernetes.Clientset // of the server, gate off
+	admin    *kubernetes.Clientset // for the server with the gate on
+	other    *kubernetes.Clientset // for the server with the gate off
 	dynamic  dynamic.Interface
-	valve    dynamic.Interface // of the operator of custom resources
+	valve    dynamic.Interface // for the operator that writes custom resources
 	config   *rest.Config
 	allowed  atomic.Int64
 	refused  atomic.Int64
@@ -50,14 +50,14 @@ type run struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "of an administrator")
+	flag.StringVar(&o.kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "the kubeconfig of an administrator")
 	flag.StringVar(&o.server, "server", "", "the URL of the server with the gate on, instead of the kubeconfig's")
 	flag.StringVar(&o.control, "control", "", "the URL of the server with the gate off, on the same etcd")
 	flag.StringVar(&o.out, "out", "soak", "the folder for samples.csv, soak.svg and summary.txt")
-	flag.DurationVar(&o.duration, "duration", time.Hour, "how long")
+	flag.DurationVar(&o.duration, "duration", time.Hour, "how long the soak runs")
 	flag.DurationVar(&o.every, "every", 15*time.Second, "the time between two samples")
 	flag.DurationVar(&o.pause, "pause", time.Second, "the time between two writes of an operator")
-	flag.IntVar(&o.operators, "operators", 20, "how many operators")
+	flag.IntVar(&o.operators, "operators", 20, "how many operators write")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -111,7 +111,7 @@ func (r *run) connect() error {
 	return err
 }
 
-// fault keeps what should not have happened. The first hundred are enough.
+// fault records an unexpected result, up to a hundred of them.
 func (r *run) fault(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -120,7 +120,7 @@ func (r *run) fault(format string, args ...any) {
 	}
 }
 
-// report writes the files, and returns an error if anything was wrong.
+// report writes the files, and returns an error if there was any fault.
 func (r *run) report() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -143,7 +143,7 @@ func (r *run) report() error {
 		}
 	}
 	if len(r.wrong) > 0 {
-		return fmt.Errorf("%d answers were not as foretold, the first: %s", len(r.wrong), r.wrong[0])
+		return fmt.Errorf("%d unexpected results, the first: %s", len(r.wrong), r.wrong[0])
 	}
 	return nil
 }

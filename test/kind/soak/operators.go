@@ -21,7 +21,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// prepare makes a deployment for every operator and the operator's role, and returns the operators.
+// prepare creates the objects, and a deployment and a role for every operator. It returns the
+// functions that run the operators.
 func (r *run) prepare(ctx context.Context) ([]func(context.Context), error) {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
 	if _, err := r.admin.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{}); err != nil {
@@ -50,7 +51,8 @@ func (r *run) prepare(ctx context.Context) ([]func(context.Context), error) {
 	return operators, nil
 }
 
-// operator makes a deployment, a service account and its role, and returns the account's client.
+// operator creates a deployment, a service account and its role, and returns a client of the
+// account.
 func (r *run) operator(ctx context.Context, name string) (*kubernetes.Clientset, error) {
 	labels := map[string]string{"app": name}
 	deployment := &appsv1.Deployment{
@@ -92,7 +94,8 @@ func (r *run) operator(ctx context.Context, name string) (*kubernetes.Clientset,
 	return kubernetes.NewForConfig(config)
 }
 
-// valves makes the operator that may set one field of the custom resources that come and go.
+// valves creates the operator that may set one field of the churned custom resources, and
+// returns its client.
 func (r *run) valves(ctx context.Context) (dynamic.Interface, error) {
 	const name = "valves"
 	if err := r.account(ctx, name); err != nil {
@@ -120,7 +123,8 @@ func (r *run) account(ctx context.Context, name string) error {
 	return err
 }
 
-// bound binds the account to the role of its name, and returns the configuration of its client.
+// bound binds the service account to the role of the same name, and returns its client
+// configuration.
 func (r *run) bound(ctx context.Context, name string) (*rest.Config, error) {
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -141,7 +145,7 @@ func (r *run) bound(ctx context.Context, name string) (*rest.Config, error) {
 	return config, nil
 }
 
-// operate writes what the operator may write, and tries what it may not, until the time is over.
+// operate sends writes that the operator is allowed and writes that it is not, until ctx ends.
 func (r *run) operate(ctx context.Context, name string, client *kubernetes.Clientset) {
 	deployments := client.AppsV1().Deployments(namespace)
 	patch := func(kind types.PatchType, body string, subresources ...string) error {
@@ -171,7 +175,8 @@ func (r *run) operate(ctx context.Context, name string, client *kubernetes.Clien
 	}
 }
 
-// wanted holds that a write succeeds. A conflict is tried again by whoever wrote, as ever.
+// wanted records a fault unless a write succeeded. A conflict is no fault, because callers
+// retry conflicts anyway.
 func (r *run) wanted(ctx context.Context, what string, err error) {
 	switch {
 	case err == nil:
@@ -184,7 +189,7 @@ func (r *run) wanted(ctx context.Context, what string, err error) {
 	}
 }
 
-// unwanted holds that a write is forbidden.
+// unwanted records a fault unless a write was forbidden.
 func (r *run) unwanted(ctx context.Context, what string, err error) {
 	switch {
 	case ctx.Err() != nil:

@@ -14,7 +14,7 @@ const (
 	left, top             = 70, 30
 )
 
-// writePlot draws a metric below the other, both servers in each, as SVG.
+// writePlot draws the first four metrics of both servers, one chart below the other, as SVG.
 func (r *run) writePlot(path string) error {
 	shown := measured[:4]
 	var out strings.Builder

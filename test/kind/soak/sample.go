@@ -18,13 +18,13 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// sample is what a server says of itself, at a time after the start.
+// sample holds the metrics of a server at a time after the start.
 type sample struct {
 	at     time.Duration
 	values [len(measured)]float64
 }
 
-// measured are the metrics of a sample. Those with labels are summed.
+// measured are the metrics of a sample. Series of the same metric are added up.
 var measured = [...]struct{ title, metric, label string }{
 	{"resident memory, MB", "process_resident_memory_bytes", ""},
 	{"live heap, MB", "go_gc_heap_live_bytes", ""}, // What the last garbage collection found to be in use.
@@ -33,7 +33,7 @@ var measured = [...]struct{ title, metric, label string }{
 	{"answers of 500 and above", "apiserver_request_total", `code="5`},
 }
 
-// sample reads both servers' metrics again and again.
+// sample reads the metrics of both servers at an interval, until ctx ends.
 func (r *run) sample(ctx context.Context) {
 	started := time.Now()
 	ticker := time.NewTicker(r.every)
@@ -73,7 +73,7 @@ func take(ctx context.Context, client *kubernetes.Clientset) (sample, error) {
 	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {
 		name, value, ok := strings.Cut(lines.Text(), " ")
 		if strings.Contains(name, "{") {
-			// A label may hold spaces, the value does not.
+			// Labels may contain spaces, but the value does not.
 			if i := strings.LastIndex(lines.Text(), " "); i > 0 {
 				name, value = lines.Text()[:i], lines.Text()[i+1:]
 			}
@@ -113,8 +113,8 @@ func (r *run) writeCSV(path string) error {
 	return os.WriteFile(path, []byte(out.String()), 0o644)
 }
 
-// quarter returns the mean of a metric in the second or the last quarter of the run. The first is
-// not looked at: caches fill.
+// quarter returns the mean of a metric over the given quarter of the run. The summary leaves
+// the first quarter out, because caches fill then.
 func quarter(samples []sample, metric, which int) float64 {
 	n := len(samples) / 4
 	part := samples[(which-1)*n : which*n]

@@ -1,7 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package etcd runs an etcd that outlives the servers of a test.
+// Package etcd runs an etcd for tests that start several servers on it.
 package etcd
 
 import (
