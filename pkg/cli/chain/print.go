@@ -78,7 +78,7 @@ func (l *listPrinter) Close() error {
 	return err
 }
 
-// maxRows is how many rows of a table are buffered to align their columns.
+// maxRows is the maximum number of rows of a table that are buffered to align their columns.
 const maxRows = 200
 
 // tablePrinter prints one line per record.
@@ -133,7 +133,8 @@ func (t *tablePrinter) name(text string) string {
 	return escape(text)
 }
 
-// behalf returns the users of the chain, the origin first, without the caller.
+// behalf returns the users of the chain without the caller. The first one is the user whose
+// authority was handed over.
 func (t *tablePrinter) behalf(r *Record) string {
 	var names []string
 	for i, e := range r.Chain {

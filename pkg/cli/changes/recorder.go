@@ -67,7 +67,7 @@ func (r *DryRunner) Record(ctx context.Context, config *rest.Config, c Command) 
 	}
 	forward := httputil.NewSingleHostReverseProxy(target)
 	forward.Transport = transport
-	forward.FlushInterval = -1 // watches
+	forward.FlushInterval = -1 // forward events of watches at once
 	rec := &recorder{runner: r, token: rand.Text(), forward: forward, host: target.Host, recording: &Recording{}}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -130,10 +130,12 @@ type recorder struct {
 	refused   []error
 }
 
-// reviewGroups are API groups whose objects are not stored.
+// reviewGroups are the API groups of reviews, whose objects the server does not store. So the
+// recorder may forward a create of them.
 var reviewGroups = []string{"authorization.k8s.io", "authentication.k8s.io"}
 
-// ServeHTTP implements http.Handler.
+// ServeHTTP forwards a read or a review, records a write and sends it as a dry run, and refuses any
+// other request.
 func (rec *recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	token, path, _ := strings.Cut(strings.TrimPrefix(req.URL.Path, "/"), "/")
 	if subtle.ConstantTimeCompare([]byte(token), []byte(rec.token)) != 1 {
