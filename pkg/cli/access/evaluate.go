@@ -46,8 +46,8 @@ type ServerAnswer struct {
 // Field is one field that a request changes.
 type Field struct {
 	Path string `json:"path"`
-	// Verbs are the verbs that cover the field, most general first. If a field needs one verb for each
-	// of several values, "and" joins them.
+	// Verbs are the verbs that cover the field, most general first. If a field needs one verb for
+	// each of several values, "and" joins them.
 	Verbs    []string `json:"verbs"`
 	Excluded bool     `json:"excluded"`
 	Allowed  bool     `json:"allowed"`

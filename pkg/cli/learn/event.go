@@ -97,8 +97,8 @@ func (e *event) query() url.Values {
 	return values
 }
 
-// verbs returns the permission verbs that covered the change, from the server's audit annotation. It
-// returns false if the server truncated the list.
+// verbs returns the permission verbs that covered the change, from the server's audit annotation.
+// It returns false if the server truncated the list.
 func (e *event) verbs() ([]string, bool) {
 	out := strings.Fields(e.Annotations[permissionsAnnotation])
 	return out, len(out) == 0 || !strings.HasPrefix(out[len(out)-1], "...")

@@ -252,8 +252,8 @@ func setAt(at any, path []string, removed bool) {
 	}
 }
 
-// setElement returns a list that differs from list in the element that the last step of a JSON patch
-// path names: an index or "-". It adds an element if the patch removed one.
+// setElement returns a list that differs from list in the element that the last step of a JSON
+// patch path names: an index or "-". It adds an element if the patch removed one.
 func setElement(list []any, step string, removed bool) []any {
 	n, err := strconv.Atoi(step)
 	switch {

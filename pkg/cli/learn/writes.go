@@ -33,8 +33,8 @@ func (w *Write) Resource() (of schema.GroupVersionResource, subresource string) 
 	return schema.GroupVersionResource{Group: w.Key.Group, Version: w.Version, Resource: name}, subresource
 }
 
-// Writes returns the updates and patches of the subject, sorted by resource. It leaves out resources
-// for which the log shows no changed fields.
+// Writes returns the updates and patches of the subject, sorted by resource. It leaves out
+// resources for which the log shows no changed fields.
 func (s *Subject) Writes(ctx context.Context) ([]Write, error) {
 	var out []Write
 	for _, p := range slices.SortedFunc(maps.Keys(s.usages), ResourceKey.compare) {
