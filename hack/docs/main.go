@@ -53,7 +53,8 @@ func run(root string, verify bool) error {
 	return nil
 }
 
-// write writes a page, or in check mode fails if the page would change.
+// write writes a page. If verify is true, it writes nothing, and returns an error if the page on
+// disk differs.
 func write(root, name string, page []byte, verify bool) error {
 	file := filepath.Join(root, filepath.FromSlash(name))
 	have, err := os.ReadFile(file)
