@@ -1,9 +1,9 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The command docs writes the pages of docs/generated that need no running server. With a flag it
-// only checks that they are up to date. It also fails if a document names something that does not
-// exist.
+// The command docs writes the pages of docs/generated that need no running server. With -verify it
+// only checks that the pages are up to date, and it also fails if a document names a test, a
+// script, a file or a heading that does not exist.
 package main
 
 import (
