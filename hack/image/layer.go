@@ -126,7 +126,7 @@ func (l *layerWriter) root(dir string) error {
 			if err != nil {
 				return err
 			}
-			l.folders[name] = true // A link to a folder replaces the folder.
+			l.folders[name] = true // parents must not write a folder of this name.
 			return l.put(tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: target, Mode: 0o777})
 		case 0:
 			return l.file(tar.Header{Name: name, Mode: int64(info.Mode().Perm())}, p)

@@ -42,7 +42,7 @@ func waitReady(ctx context.Context, cfg *rest.Config, waiting func(last error)) 
 		response, err := client.Do(request)
 		if err != nil {
 			if ctx.Err() == nil {
-				last = err // otherwise err only reports the timeout
+				last = err // after the end of ctx, err would only be the error of ctx
 			}
 			return false, nil
 		}

@@ -130,7 +130,8 @@ func readScript(root, file string) (source, error) {
 	return h, end()
 }
 
-// firstParagraph returns the first paragraph of a comment, unless it is an attack.
+// firstParagraph returns the first paragraph of a comment, up to a line that begins an attack. It
+// returns "" if the comment begins with an attack.
 func firstParagraph(comment []string) string {
 	var words []string
 	for _, line := range comment {

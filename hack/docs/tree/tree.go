@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// Scripts is the folder of the scripts.
+// Scripts is the folder of the test scripts, which are txtar archives.
 const Scripts = "test/integration/testdata/script"
 
 // Test is a Go test, benchmark or fuzz test. File is the path of its file from the root.
@@ -52,7 +52,7 @@ var generatedFolders = []string{"upstream", "bin"}
 
 var testName = regexp.MustCompile(`^(Test|Benchmark|Fuzz)[A-Z]\w*$`)
 
-// Read reads the tree below a root.
+// Read reads the tests, scripts and documents of the repository at root.
 func Read(root string) (*Tree, error) {
 	t := &Tree{}
 	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {

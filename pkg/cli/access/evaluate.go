@@ -103,7 +103,8 @@ func (r *Reviews) Evaluate(ctx context.Context, of *changes.DryRun) (*Evaluation
 		out.Fields = append(out.Fields, *f)
 	}
 	if out.Allowed {
-		// Evaluate the whole request too, because the number of verbs per request is limited.
+		// Evaluate the whole request too. Although each field is allowed, the request may be
+		// refused, because the number of verbs that the server checks for a request is limited.
 		refusal, err := decide.New(authorizer{r, target}, 0).Decide(ctx, of.Changes, !out.Ordinary)
 		if err != nil {
 			return nil, err

@@ -83,8 +83,9 @@ func resourceName(k *kinds.Kind, sub string) string {
 	return k.String() + "/" + sub
 }
 
-// writableThrough reports whether a field can be written through a subresource. A status is
-// written through the subresource of that name, if there is one; metadata through any.
+// writableThrough reports whether List shows a field for a subresource, or for the object itself if
+// sub is "". For the subresource status it leaves out the fields of spec, which a write there can't
+// change.
 func writableThrough(place schema.NodePath, sub string) bool {
 	pattern := place.Pattern()
 	if sub == "status" {

@@ -75,7 +75,8 @@ type authorizer struct {
 
 var _ decide.Authorizer = authorizer{}
 
-// FirstAllowed implements decide.Authorizer.
+// FirstAllowed returns the index of the first of the verbs that the caller holds, or -1. It
+// implements decide.Authorizer.
 func (a authorizer) FirstAllowed(ctx context.Context, verbs []string) (int, error) {
 	var failed error
 	for i, verb := range verbs {

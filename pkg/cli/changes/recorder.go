@@ -34,7 +34,7 @@ type Read struct {
 	Group, Resource, Namespace, Name, Below string
 }
 
-// Recording has the requests of a command.
+// Recording has the requests that a recorded command sent.
 type Recording struct {
 	Requests []Request
 	// Reads are the distinct read requests, in order.
@@ -118,7 +118,8 @@ func writeKubeconfig(file, server, namespace string) error {
 	return clientcmd.WriteToFile(*c, file)
 }
 
-// recorder is the proxy. It forwards reads and sends dry runs for writes.
+// recorder is the proxy against which a recorded command runs. It forwards reads, and sends a dry
+// run in place of each write.
 type recorder struct {
 	runner  *DryRunner
 	token   string

@@ -114,10 +114,10 @@ type serverComputed struct{}
 // ErrComputed means that only the server can compute the parameter of a verb.
 var ErrComputed = errors.New("the parameter is computed by the server, so its value is not known here")
 
-// Compile implements granular.Expressions.
+// Compile accepts any expression without compiling it. It implements granular.Expressions.
 func (serverComputed) Compile(string) (granular.Expression, error) { return serverComputed{}, nil }
 
-// Parameter implements granular.Expression.
+// Parameter returns ErrComputed. It implements granular.Expression.
 func (serverComputed) Parameter(context.Context, string) (string, int64, error) {
 	return "", 1, ErrComputed
 }

@@ -168,7 +168,8 @@ func parseServiceAccount(user string) (namespace, name string, ok bool) {
 	return strings.Cut(rest, ":")
 }
 
-// request records the permissions that an authorized request needed.
+// request counts the verbs and the changed fields of an authorized request, which determine the
+// permissions that the subject needed.
 func (l *Learner) request(ctx context.Context, s *Subject, e *event) {
 	of := e.ObjectRef
 	p := ResourceKey{of.Namespace, of.APIGroup, of.Resource}

@@ -96,7 +96,7 @@ func countUse(of map[string]*Use, key string, e *event) {
 	of[key].add(e)
 }
 
-// add counts the changes of a request.
+// add adds the changes of a request to n.sets, and counts the request.
 func (n *needs) add(ctx context.Context, set change.Set, e *event) {
 	set, key := distinct(ctx, set)
 	n.join(ctx, key, &changes{set: set}).add(e)

@@ -94,7 +94,8 @@ func (s *Subject) addIdentity(u user) {
 	}
 }
 
-// needsFor returns the needs for a resource and an object name.
+// needsFor returns the needs of the subject for an object name of a resource, and creates them if
+// there are none. If a limit is exceeded, it first merges the needs of all names or namespaces.
 func (s *Subject) needsFor(ctx context.Context, p ResourceKey, name string) *needs {
 	if p.Namespace != "" && !s.Everywhere {
 		if s.namespaces[p.Namespace] = true; len(s.namespaces) > MaxNamespaces {

@@ -151,12 +151,12 @@ func (in *objectLinter) checkNames(node *yaml.Node, group string) {
 // compiles them when the definition is written.
 type uncompiledExpressions struct{}
 
-// Compile implements schema.Expressions.
+// Compile accepts any expression. It implements schema.Expressions.
 func (uncompiledExpressions) Compile(string) (schema.Expression, error) {
 	return uncompiledExpressions{}, nil
 }
 
-// Parameter implements schema.Expression.
+// Parameter implements schema.Expression. It is not called, because lint evaluates no expression.
 func (uncompiledExpressions) Parameter(context.Context, string) (string, int64, error) {
 	return "", 1, nil
 }

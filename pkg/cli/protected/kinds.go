@@ -124,10 +124,10 @@ type unevaluated struct{}
 
 var errUnevaluated = errors.New("parameter expressions are not evaluated here")
 
-// Compile implements schema.Expressions.
+// Compile accepts any expression. It implements schema.Expressions.
 func (unevaluated) Compile(string) (granular.Expression, error) { return unevaluated{}, nil }
 
-// Parameter implements schema.Expression.
+// Parameter returns errUnevaluated. It implements schema.Expression.
 func (unevaluated) Parameter(context.Context, string) (string, int64, error) {
 	return "", 1, errUnevaluated
 }

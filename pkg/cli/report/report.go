@@ -58,7 +58,7 @@ type Unused struct {
 
 // Report has the findings.
 type Report struct {
-	// Requests is the number of requests in the logs.
+	// Requests is the number of requests in the logs that are attributed to a subject.
 	Requests int      `json:"requests"`
 	Coarse   []Coarse `json:"coarse"`
 	Unused   []Unused `json:"unused"`
@@ -160,7 +160,8 @@ func countCovered(tree *granular.Tree, verbs []string) (covered, all int) {
 	return covered, all
 }
 
-// unused returns the parts of a rule that none of the subjects of its binding used.
+// unused returns the parts of a granted rule that no subject of its binding used: the resources for
+// which no verb was used, and the verbs that were used for none of the other resources.
 func unused(ctx context.Context, g access.GrantedRule, subjects []*learn.Subject) []Unused {
 	var users []*learn.Subject
 	out := Unused{Binding: g.Binding, Role: g.Role, Groups: g.Rule.APIGroups, Subjects: []string{}}

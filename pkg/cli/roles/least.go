@@ -12,10 +12,11 @@ import (
 	"kube-granular.dev/granular/decide"
 )
 
-// heldVerbs are the verbs that a caller holds. It implements decide.Authorizer.
+// heldVerbs is a decide.Authorizer for a caller that holds exactly these verbs.
 type heldVerbs []string
 
-// FirstAllowed implements decide.Authorizer.
+// FirstAllowed returns the index of the first of the verbs that is held, or -1. It implements
+// decide.Authorizer.
 func (h heldVerbs) FirstAllowed(_ context.Context, verbs []string) (int, error) {
 	return slices.IndexFunc(verbs, func(v string) bool { return slices.Contains(h, v) }), nil
 }

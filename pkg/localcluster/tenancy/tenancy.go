@@ -102,7 +102,7 @@ func Start(ctx context.Context, program string, c Config) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close() // the process has its own descriptor
+	defer log.Close() // the started process has a descriptor of its own
 	cmd := exec.Command(program, "run", "--kubeconfig", c.Kubeconfig, fields,
 		"--webhook-address", addresses[0], "--health-address", addresses[1], "--metrics-address", addresses[2],
 		"--leader-elect=false", "--billing-source", c.Bill(), "--until-stdin-ends")

@@ -38,13 +38,13 @@ func (m *Mutant) Where() string { return fmt.Sprintf("%s:%d", m.File, m.Line) }
 
 // The kinds of mutations, as values of Mutant.Op.
 const (
-	OpNegated = "negated"      // a condition
-	OpAnd     = "&& to ||"     // and the other way round
+	OpNegated = "negated"      // negates a condition
+	OpAnd     = "&& to ||"     // this and the next three exchange an operator
 	OpOr      = "|| to &&"     //
 	OpEqual   = "== to !="     //
 	OpUnequal = "!= to =="     //
-	OpFlipped = "flipped"      // a bool that is returned
-	OpDropped = "error to nil" // an error that is returned
-	OpMade    = "nil to error" //
-	OpRemoved = "removed"      // a statement
+	OpFlipped = "flipped"      // inverts a returned bool
+	OpDropped = "error to nil" // returns nil in place of an error
+	OpMade    = "nil to error" // returns an error in place of nil
+	OpRemoved = "removed"      // removes a statement
 )
