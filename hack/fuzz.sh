@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs every fuzzer of the project for FUZZTIME each (a number of inputs, default
-# 20000x, or a time such as 1h), and fails if one finds something or matched nothing.
-# The default is a number because go test can call the end of a time itself a failure
-# ("context deadline exceeded"): it happens when the time is up while a worker answers.
+# Run every fuzz test of the project, each for FUZZTIME: a number of inputs (the default is
+# 20000x) or a time such as 1h. Fail if a fuzz test finds a failing input, or if go test does not
+# run it. The default is a number of inputs because with a time go test may fail only because the
+# time is over ("context deadline exceeded").
 set -euo pipefail
 cd "$(dirname "$0")/.."
 fuzztime=${FUZZTIME:-20000x}
@@ -14,7 +14,8 @@ while IFS=: read -r file name; do
 		echo "$out"
 		exit 1
 	}
-	# Without this line go test matched nothing and called it a success.
+	# If the output has no such line, go test found no fuzz test of this name, which is no error for
+	# go test.
 	grep -q '^fuzz: elapsed' <<<"$out" || {
 		echo "$out"
 		echo "$name matched no fuzzer" >&2

@@ -2,9 +2,10 @@
 # Copyright The kube-granular Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Make container images of kube-apiserver, as `make image` does: for each architecture a static
-# binary without symbols, an archive for `docker load` and an SBOM; for all of them one OCI image
-# layout; and checksums. It needs no daemon and no root, and the same tree makes the same bytes.
+# Make container images of kube-apiserver; `make image` runs this script. It writes for each
+# architecture a static binary without symbols, an archive for `docker load` and an SBOM, for all
+# architectures together one OCI image layout, and checksums. It needs no daemon and no root. Builds
+# are reproducible: the same tree gives the same bytes.
 #
 #   hack/image.sh VERSION LDFLAGS OUT ARCHITECTURE...
 set -o errexit -o nounset -o pipefail
@@ -13,7 +14,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 : "${GO:=go}"
 version=$1 ldflags=$2 out=$3
 shift 3
-# As kubeadm asks for it: a tag has no plus sign, and all architectures have one name.
+# The image has the name that kubeadm expects: _ replaces the + of the version, because a tag can't
+# have one, and the name is the same for all architectures.
 tag=${IMAGE_REPOSITORY:-registry.k8s.io}/kube-apiserver:${version//+/_}
 revision=$(git ls-files -z patches | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum | cut -c 1-12)
 

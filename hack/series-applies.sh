@@ -2,9 +2,9 @@
 # Copyright The kube-granular Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Hold that `git am` applies a series of patches to upstream's sources of the version in go.mod: to
-# those files that the patches change, as the modules have them. Without a folder of patches the
-# series is exported first.
+# Check that `git am` applies a series of patches to upstream's sources, in the version that go.mod
+# pins. The sources are the files that the patches change, copied from upstream's Go modules. If no
+# folder of patches is given, the script exports the series first.
 #
 #   hack/series-applies.sh [FOLDER]
 set -o errexit -o nounset -o pipefail
@@ -34,7 +34,7 @@ while read -r path; do
 		module=k8s.io/$(cut -d / -f 2 <<<"$rest")
 		inside=${rest#"$module"/}
 	fi
-	# Only by an earlier patch of the series, if the module has it not.
+	# If the module does not have the file, an earlier patch of the series adds it.
 	[ -e "$(from "$module")/$inside" ] || continue
 	mkdir -p "$tree/$(dirname "$path")"
 	cp "$(from "$module")/$inside" "$tree/$path"

@@ -2,8 +2,8 @@
 # Copyright The kube-granular Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Run the tests of all modules, as `make test` does, and say at the end what ran and how long it
-# took. A module whose tests fail does not keep the next one from being tested.
+# Run the tests of all modules, and print a summary at the end; `make test` runs this script. If the
+# tests of a module fail, those of the next module still run.
 #
 #   hack/test.sh PACKAGE...   the packages of the workspace
 set -o errexit -o nounset -o pipefail
@@ -14,12 +14,12 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 rows=() failed=0 tested=0 total=0
 
-# run NAME COMMAND... runs the tests of one module, and keeps what came of it.
+# run NAME COMMAND... runs the tests of one module, and adds a row with the results to the summary.
 run() {
 	local name=$1 started=$SECONDS result=passed ok bad none
 	shift
 	"$@" 2>&1 | tee "$log" || { result=FAILED failed=1; }
-	# go test says a line for each package: ok, FAIL, or that there are no tests.
+	# go test prints a line for each package: ok, FAIL, or that there are no test files.
 	ok=$(grep -c '^ok  	' "$log" || true)
 	bad=$(grep -c '^FAIL	' "$log" || true)
 	none=$(grep -c 'no test files' "$log" || true)

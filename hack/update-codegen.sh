@@ -2,9 +2,8 @@
 # Copyright The kube-granular Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Write the generated code of api/: deep copies, defaults, OpenAPI, clients, listers,
-# informers, apply configurations. The generators are those of the patched tree: run
-# `make upstream` first.
+# Generate the code in api/: deep copies, defaults, OpenAPI, clients, listers, informers and apply
+# configurations. The generators are built from the patched tree, so run `make upstream` first.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
@@ -19,10 +18,10 @@ mkdir -p "$bin"
 for name in deepcopy-gen defaulter-gen applyconfiguration-gen client-gen lister-gen informer-gen; do
 	go build -o "$bin/$name" "k8s.io/code-generator/cmd/$name"
 done
-# The one that knows permission markers.
+# openapi-gen is built from the patched kube-openapi, which knows permission markers.
 (cd upstream/generators/kube-openapi && GOWORK=$root/upstream/generators/go.work go build -o "$bin/openapi-gen" ./cmd/openapi-gen)
 
-# What is left of a type that is gone would never be removed otherwise.
+# Remove all generated code first, because the generators do not remove code of deleted types.
 find api -name 'zz_generated.*.go' -delete
 rm -rf api/client api/openapi
 
@@ -32,8 +31,9 @@ cd api
 "$bin/openapi-gen" --go-header-file "$header" --report-filename /dev/null \
 	--output-file zz_generated.openapi.go --output-model-name-file zz_generated.model_name.go \
 	--output-dir openapi --output-pkg $module/openapi "$types"
-# Without the package among its inputs the generator does not see that these models have
-# names of their own; with it, it would write all of them once more.
+# Models of meta/v1 and rbac/v1 have names that differ from their Go packages. The generator would
+# know these names only if the packages were among its inputs, but then it would also generate their
+# models again. So the names are replaced here.
 sed -i 's|"k8s.io/apimachinery/pkg/apis/meta/v1\.|"io.k8s.apimachinery.pkg.apis.meta.v1.|; s|"k8s.io/api/rbac/v1\.|"io.k8s.api.rbac.v1.|' openapi/zz_generated.openapi.go
 "$bin/applyconfiguration-gen" --go-header-file "$header" \
 	--output-dir client/applyconfiguration --output-pkg $module/client/applyconfiguration "$types"

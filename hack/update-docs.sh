@@ -2,15 +2,16 @@
 # Copyright The kube-granular Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Write docs/generated: the attacks from the comments of the tests, what controllers may do
-# from upstream's bootstrap roles, and the paths from
-# what the running server answers. The server is bin/kube-granular: run `make build` first.
-# `hack/update-docs.sh attacks` writes the first two alone, which need no server.
+# Generate pages in docs/generated: attacks.md from the comments of the tests, controllers.md from
+# upstream's bootstrap roles, the diagram request.svg, and paths.md from the answers of a running
+# server. The server is bin/kube-granular, so run `make build` first. `hack/update-docs.sh attacks`
+# does not generate paths.md, and needs no server.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 go run ./hack/docs
 if [[ ${1:-} != attacks ]]; then
-	# A run that writes fails, so that nobody takes it for a test: the next one has to pass.
+	# The test fails if -update has changed the page. Then it must pass in a second run without
+	# -update.
 	go test -count=1 ./test/integration/paths -update || go test -count=1 ./test/integration/paths
 fi

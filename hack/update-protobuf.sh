@@ -2,18 +2,18 @@
 # Copyright The kube-granular Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Regenerates the protobuf code of the API types that a patch adds fields to, in
-# upstream/kubernetes, with the generator of that very tree. Custom resource
-# definitions travel through it: unregenerated code drops new fields in silence.
+# Regenerate the protobuf code of the API types to which a patch adds fields, in upstream/kubernetes,
+# with the generator of that tree. The server encodes custom resource definitions with this code. If
+# the code is not regenerated, it drops new fields without an error.
 #
-# Everything but protoc comes from the tree's own module requirements. Upstream
-# generates with protoc 23.4; the release does not show in the output, which the
-# second of these proves for the one that is installed:
+# All programs except protoc are built from the modules that the tree requires. Upstream generates
+# with protoc 23.4. Other versions of protoc write the same output; --verify shows whether that is
+# true of the installed one:
 #
 #   hack/update-protobuf.sh            write the code into the tree
 #   hack/update-protobuf.sh --verify   fail if that would change anything
 #
-# Then take the edits into their patch:
+# Then add the changes to their patch:
 #
 #   hack/upstream/run refresh --into crd/0002-protobuf
 

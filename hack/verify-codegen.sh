@@ -2,7 +2,7 @@
 # Copyright The kube-granular Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Fail if the generated code of api/ is stale. What is there stays as it is.
+# Fail if the generated code in api/ is stale. The folder api/ is restored at the end.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -2,11 +2,12 @@
 # Copyright The kube-granular Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Fail if a go.mod does not name what its module imports, or names more.
+# Fail if a go.mod lacks a module that its packages import, or requires one that they do not import.
 #
-# The modules that build alone are what `go mod tidy` makes of them. The others need the
-# patched tree, which go mod tidy knows nothing of: of them the direct requirements are held,
-# with the tree in place of what go.mod pins. The pins themselves are hack/upstream's.
+# A module that builds without the workspace must be as `go mod tidy` writes it. The others need the
+# patched tree, which go mod tidy does not know. For them, the script compares only the direct
+# requirements, after replacing the pinned Kubernetes modules by the tree. It does not check the
+# pinned versions, which hack/upstream sets.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
@@ -18,7 +19,7 @@ for module in api examples/copier hack/image hack/kind/stand-ins hack/upstream s
 	GOWORK=off go -C "$module" mod tidy -diff || { echo "$module/go.mod is not tidy: run GOWORK=off go -C $module mod tidy" >&2; exit 1; }
 done
 
-# What stands in the workspace instead of what go.mod pins.
+# pinned are the Kubernetes modules that go.mod pins and the workspace replaces by the patched tree.
 pinned=(k8s.io/kubernetes)
 edits=("-replace=k8s.io/kubernetes=$root/$tree")
 for folder in "$tree"/staging/src/k8s.io/*/; do
@@ -29,7 +30,7 @@ done
 printf '%s\n' "${pinned[@]}" >"$work/pinned"
 edits+=("-replace=kube-granular.dev/api=$root/api" "-replace=kube-granular.dev/granular=$root/staging/src/kube-granular.dev/granular")
 
-# direct prints the direct requirements of a go.mod, but for the pins.
+# direct FILE prints the direct requirements of a go.mod, except the pinned modules.
 direct() {
 	awk 'FNR == NR { pin[$1]; next }
 		/^require \($/ { block = 1; next }

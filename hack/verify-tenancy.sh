@@ -2,7 +2,8 @@
 # Copyright The kube-granular Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Fails if what is generated from the types of LNamespace is not up to date.
+# Fail if the code or the CRD that is generated from the Go types of LNamespace was stale. The script
+# leaves the generated files up to date.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

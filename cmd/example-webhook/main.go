@@ -86,7 +86,8 @@ use it in production.`,
 	return cmd
 }
 
-// printer returns a function that prints one line for each review.
+// printer returns a function that prints a review and its answer on one line of w, in a format:
+// text or json.
 func printer(format string, w io.Writer) (func(examplewebhook.Record), error) {
 	var mu sync.Mutex
 	switch format {

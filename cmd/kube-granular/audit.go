@@ -33,8 +33,8 @@ func newChainCommand() *cobra.Command {
 		Use:   "chain FILE...",
 		Short: "Print who did what on whose behalf, from an audit log",
 		Long: `Print who did what on whose behalf, from the audit logs of kube-apiserver: who
-sent a request, which role or delegation it selected, whose authority that is, and
-through whom it came.
+sent a request, which role or delegation it selected, whose authority it used, and
+which users handed that authority over.
 
 Without --all, only requests are printed that select an authority, impersonate
 somebody, or create a delegation. Refused requests
@@ -42,8 +42,9 @@ are printed like any other, with the status of the response and, for delegations
 with the reason.
 
 Logs are read one line at a time, so they may be of any size. "-" is standard input.
-Logs that were rotated and compressed are read as they are. If a line can't be read,
-a message says which, and the command fails in the end.`,
+Logs that were rotated and compressed by gzip need no unpacking. If a line can't be
+read, a warning names its number, the other lines are still printed, and the command
+fails in the end.`,
 		Example: `  # All requests on somebody's behalf
   kube-granular audit chain /var/log/kubernetes/audit.log
 

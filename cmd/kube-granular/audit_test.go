@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// TestAuditChainCommand holds what the command prints where, and when it fails.
+// TestAuditChainCommand holds what the command prints on standard output and on standard error,
+// and with which logs and flags it fails.
 func TestAuditChainCommand(t *testing.T) {
 	const good = `{"kind":"Event","apiVersion":"audit.k8s.io/v1","stage":"ResponseComplete","user":{"username":"root"},"impersonatedUser":{"username":"jane"},"requestReceivedTimestamp":"2026-11-23T08:00:00Z","verb":"get","requestURI":"/healthz","responseStatus":{"code":200}}` + "\n"
 	dir := t.TempDir()

@@ -29,9 +29,9 @@ func main() {
 	os.Exit(exitCode(err))
 }
 
-// exitCode returns the exit code of the process. If a signal interrupted the start, it is the
-// code that shells use, so that a script can distinguish it from a cluster that was stopped
-// later.
+// exitCode returns the exit code of the process. If a signal interrupted the start of the cluster,
+// it is 130, as in shells, so that a script does not take this for a cluster that started and was
+// stopped later.
 func exitCode(err error) int {
 	switch {
 	case err == nil:
@@ -43,8 +43,8 @@ func exitCode(err error) int {
 }
 
 // untilSignal returns a context that ends with the first SIGINT or SIGTERM. The second signal
-// exits the process at once. The data of etcd is safe, because it is written before a request is
-// answered.
+// exits the process at once. No data is lost then, because etcd writes data to disk before it
+// answers a request.
 func untilSignal() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -72,9 +72,9 @@ func newCommand() *cobra.Command {
 	return cmd
 }
 
-// versioned adds the flag --version to a command and its subcommands. The packages of
-// kube-apiserver register such a flag of another type for the whole process, which cobra would
-// add to every command without one.
+// versioned adds the flag --version to a command and its subcommands. Packages of kube-apiserver
+// register a global flag --version of another type, which cobra would add to every command that
+// has no flag of that name.
 func versioned(cmd *cobra.Command) {
 	cmd.Version = version.Get().GitVersion
 	cmd.Flags().Bool("version", false, "print the version and exit")

@@ -54,7 +54,7 @@ enforcing them would affect.`,
 			if err != nil {
 				return err
 			}
-			// The pages of a large cluster are requested quickly.
+			// Raise client-go's default limits, so that a large cluster is read quickly.
 			config.QPS, config.Burst = 50, 100
 			// Warnings about deprecated versions are not useful here.
 			config.WarningHandler = rest.NoWarnings{}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestContract holds the flags that others script against.
+// TestContract holds the names and defaults of the flags, because scripts of users depend on them.
 func TestContract(t *testing.T) {
 	fs := newUpCommand().Flags()
 	for name, def := range map[string]string{
@@ -33,7 +33,7 @@ func TestContract(t *testing.T) {
 func TestArguments(t *testing.T) {
 	for _, tc := range []struct {
 		args []string
-		want string // in the error; the port is wrong, so nothing is ever started
+		want string // part of the error; an invalid port keeps each case from starting a cluster
 	}{
 		{[]string{"up", "--port=-1"}, "--port -1"},
 		{[]string{"up", "--port=-1", "--", "--v=4"}, "--port -1"},

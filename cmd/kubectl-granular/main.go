@@ -16,7 +16,7 @@ import (
 	"syscall"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	_ "k8s.io/client-go/plugin/pkg/client/auth" // ways to log in that a kubeconfig may name
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // authentication plugins that a kubeconfig may name
 
 	"kube-granular.dev/pkg/cli/command"
 )

@@ -11,7 +11,7 @@ import (
 	"os"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	_ "k8s.io/client-go/plugin/pkg/client/auth" // kubeconfigs may name them
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // authentication plugins that a kubeconfig may name
 	"k8s.io/component-base/cli"
 	"k8s.io/component-base/logs"
 	"k8s.io/kubectl/pkg/cmd"

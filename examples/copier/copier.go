@@ -20,34 +20,39 @@ import (
 	"kube-granular.dev/api/selection/transport"
 )
 
-// toAnnotation names the namespace that a ConfigMap is to be copied into.
+// toAnnotation is the annotation of a ConfigMap whose value is the namespace to copy it into.
 const toAnnotation = "copier.example.com/to"
 
-// later is when a copy is tried again that was refused: somebody may be given the right
-// without touching the ConfigMap.
+// later is the delay before a refused copy is tried again. A retry is needed because an
+// administrator may grant the permission without any change of the ConfigMap.
 const later = time.Minute
 
 // copier copies ConfigMaps.
 type copier struct {
 	client client.Client
 	events events.EventRecorder
-	// authority returns what the copy of an object into a namespace is made by.
+	// authority returns the role or delegation that the copier selects to copy an object into a
+	// namespace.
 	authority func(source *corev1.ConfigMap, to string) *selection.SelectedAuthority
 }
 
-// fromNamespace returns the role by which whoever administers a namespace says that copies
-// from another one are welcome: there is a role of that name, or there is not.
+// fromNamespace returns the Role copier-from-NAMESPACE in the target namespace, where NAMESPACE is
+// the namespace of the source. The administrator of the target namespace allows copies from a
+// namespace by creating that Role and binding it to the copier.
 //
-// Nothing of it may come from the author of the object alone, such as a name in an annotation:
-// he would name what somebody else was given. The namespace of the object is what
-// authorization has looked at when he wrote it. And it is a Role of the namespace that is
-// written to, not one ClusterRole for each namespace of authors: roles with the same rules
-// are the same to whoever has these rules, and the copier has what all authors were given.
+// No part of the selection may come only from the author of the object, such as a role name in an
+// annotation: the author could name a role that was granted for somebody else. The namespace of
+// the object is safe, because the author was authorized to write there.
+//
+// It must be a Role in the target namespace, not a ClusterRole for each source namespace. A caller
+// may select a role without a binding if it holds the same rules by other roles, so several such
+// ClusterRoles with the same rules would be equal for the copier. A Role in the target namespace
+// exists only if somebody with permissions there created it.
 func fromNamespace(source *corev1.ConfigMap, to string) *selection.SelectedAuthority {
 	return selection.Role(to, "copier-from-"+source.Namespace)
 }
 
-// Reconcile makes the copy.
+// Reconcile copies the ConfigMap of a request into the namespace that its annotation names.
 func (c *copier) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	source := &corev1.ConfigMap{}
 	if err := c.client.Get(ctx, req.NamespacedName, source); err != nil {
@@ -64,15 +69,15 @@ func (c *copier) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 	case err == nil:
 		return ctrl.Result{}, nil
 	case apierrors.IsForbidden(err), apierrors.IsConflict(err), errors.As(err, &not):
-		// Told where its author looks, by the controller's own authority: it must be possible
-		// when nothing else is.
+		// The author of the ConfigMap sees an event there. The controller writes it with its own
+		// authority, because the selected role may not exist or may not allow events.
 		c.events.Eventf(source, nil, corev1.EventTypeWarning, "NotCopied", "Copy", "%s", message(to, err))
 		return ctrl.Result{RequeueAfter: later}, nil
 	}
 	return ctrl.Result{}, err
 }
 
-// message returns why there is no copy, as long as an event may be.
+// message returns why there is no copy, truncated to the length limit of events.
 func message(to string, err error) string {
 	text := fmt.Sprintf("not copied to %s: %v", to, err)
 	const longest = 1000

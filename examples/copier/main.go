@@ -1,13 +1,13 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command copier is an example of a controller that acts for others: it copies ConfigMaps
-// into the namespaces that their annotations name, and does so by the authority of those who
-// write the ConfigMaps, not by all that it has.
+// Command copier is an example of a controller that acts for its users. It copies ConfigMaps into
+// the namespaces that their annotations name. For each copy it selects one role, which depends on
+// the namespace of the ConfigMap, so that the server ignores all other permissions of the copier.
 //
-// It is on controller-runtime, and needs three things for that: a transport around its
-// configuration, a rule that says whose authority an object stands for, and a context that
-// selects it for each write.
+// It uses controller-runtime, and needs three additions to select a role: a transport in its
+// client configuration, a function that returns the role for an object, and for each write a
+// context with that role.
 package main
 
 import (
@@ -44,8 +44,8 @@ func run() error {
 	return mgr.Start(ctrl.SetupSignalHandler())
 }
 
-// newManager returns a manager with the copier in it. What the context of a request selects is
-// sent with it, by all clients of the manager; reads of the cache are the controller's own.
+// newManager returns a manager with the copier. Each client of the manager sends the selection of
+// a request's context to the server. Reads of the cache use the controller's own permissions.
 func newManager(config *rest.Config) (manager.Manager, error) {
 	config = rest.CopyConfig(config)
 	config.Wrap(transport.New)

@@ -11,12 +11,12 @@ import (
 	"strconv"
 )
 
-// The size of a cell of the grid.
+// column and row are the width and the height, in pixels, of a cell of the dashboard's grid.
 const column, row = 40, 30
 
 var colours = []string{"#1f78c1", "#e24d42", "#508642", "#c15c17", "#6d1f62", "#0a437c", "#967302", "#58140c"}
 
-// draw draws a panel with its series for a time range.
+// draw writes the SVG of a panel: its title, its axes and a line for each series in a time range.
 func (p panel) draw(w io.Writer, all []series, from, until float64) {
 	x, y := 10+p.GridPos.X*column, 40+p.GridPos.Y*row
 	width, height := p.GridPos.W*column-8, p.GridPos.H*row-8
@@ -64,7 +64,7 @@ func (p panel) draw(w io.Writer, all []series, from, until float64) {
 	}
 }
 
-// format formats a value with the unit of the panel.
+// format returns a value as text, with the unit of the panel.
 func (p panel) format(value float64) string {
 	switch p.FieldConfig.Defaults.Unit {
 	case "s":

@@ -1,9 +1,9 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The command docs writes the pages of docs/generated that need no running server. With a flag it
-// only checks that they are up to date. It also fails if a document names something that does not
-// exist.
+// The command docs writes the pages of docs/generated that need no running server. With -verify it
+// only checks that the pages are up to date, and it also fails if a document names a test, a
+// script, a file or a heading that does not exist.
 package main
 
 import (
@@ -53,7 +53,8 @@ func run(root string, verify bool) error {
 	return nil
 }
 
-// write writes a page, or in check mode fails if the page would change.
+// write writes a page. If verify is true, it writes nothing, and returns an error if the page on
+// disk differs.
 func write(root, name string, page []byte, verify bool) error {
 	file := filepath.Join(root, filepath.FromSlash(name))
 	have, err := os.ReadFile(file)

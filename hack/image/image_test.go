@@ -26,8 +26,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-// server is the image that the tests pack: a file that stands for the server, with the time that
-// the test has, in a folder that the test has.
+// server returns the specification of an image with a small file in place of kube-apiserver. The
+// file is in a new folder and has a modification time of its own, neither of which may affect the
+// image.
 func server(t *testing.T, architecture string) spec {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "binary")
@@ -90,7 +91,7 @@ func TestDockerArchive(t *testing.T) {
 		checkServer(t, image, "amd64")
 	}
 
-	// What kind reads: the first file of the archive names all images.
+	// kind reads only the first file of the archive, so that file must name all images.
 	in := tar.NewReader(bytes.NewReader(archive))
 	header, err := in.Next()
 	if err != nil || header.Name != "repositories" {
@@ -205,7 +206,7 @@ func TestOCILayout(t *testing.T) {
 	checkServer(t, images[1], "arm64")
 }
 
-// TestBind holds that a file has the capability, and only the one that asks for it.
+// TestBind holds that exactly the files in spec.Bind have the capability to listen on low ports.
 func TestBind(t *testing.T) {
 	s := server(t, "amd64")
 	s.Files["/usr/local/bin/other"] = s.Files["/usr/local/bin/kube-apiserver"]
@@ -291,8 +292,8 @@ func TestBadLists(t *testing.T) {
 	}
 }
 
-// TestSBOM reads the SBOM of a binary that go builds of this module: it names the modules that
-// go.mod requires, in their versions.
+// TestSBOM holds that the SBOM of a binary of this module has the modules that go.mod requires,
+// with their versions.
 func TestSBOM(t *testing.T) {
 	dir := t.TempDir()
 	binary, out := filepath.Join(dir, "image"), filepath.Join(dir, "image.spdx.json")

@@ -23,8 +23,8 @@ import (
 // vfs_cap_data, little endian (linux/capability.h). The capability is number 10.
 const netBindService = "\x01\x00\x00\x02" + "\x00\x04\x00\x00" + "\x00\x00\x00\x00" + "\x00\x00\x00\x00" + "\x00\x00\x00\x00"
 
-// layer writes the only layer of an image. Folders come before their contents, and files are
-// sorted by name; times are zero and the owner is root.
+// layer writes the only layer of an image, as a tar. Folders come before their contents, files are
+// sorted by name, times are zero and the owner is root, so that the layer is reproducible.
 func layer(out io.Writer, s spec) error {
 	l := layerWriter{Writer: tar.NewWriter(out), folders: map[string]bool{}}
 	if err := l.folder("tmp", 0o1777); err != nil {
@@ -61,7 +61,7 @@ func (l *layerWriter) put(header tar.Header) error {
 	return l.WriteHeader(&header)
 }
 
-// folder writes a folder unless it was written before.
+// folder writes an entry for a folder, unless there is one already.
 func (l *layerWriter) folder(name string, mode int64) error {
 	if l.folders[name] {
 		return nil
@@ -103,7 +103,8 @@ func (l *layerWriter) file(header tar.Header, from string) error {
 	return err
 }
 
-// root writes the contents of a folder: folders, regular files and symbolic links.
+// root writes the contents of the folder dir at the root of the image: folders, regular files and
+// symbolic links.
 func (l *layerWriter) root(dir string) error {
 	return filepath.WalkDir(dir, func(p string, entry fs.DirEntry, err error) error {
 		if err != nil || p == dir {
@@ -125,7 +126,7 @@ func (l *layerWriter) root(dir string) error {
 			if err != nil {
 				return err
 			}
-			l.folders[name] = true // A link to a folder replaces the folder.
+			l.folders[name] = true // parents must not write a folder of this name.
 			return l.put(tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: target, Mode: 0o777})
 		case 0:
 			return l.file(tar.Header{Name: name, Mode: int64(info.Mode().Perm())}, p)

@@ -86,8 +86,8 @@ func sbomCommand() *cobra.Command {
 	return cmd
 }
 
-// create writes a temporary file and renames it, so that an incomplete archive never has the
-// final name.
+// create calls write with a temporary file and renames the file to path, so that an incomplete file
+// never has the final name.
 func create(path string, write func(io.Writer) error) error {
 	part := path + ".part"
 	f, err := os.Create(part)

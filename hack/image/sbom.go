@@ -20,11 +20,11 @@ import (
 // unknown is the SPDX value for unknown information.
 const unknown = "NOASSERTION"
 
-// sbom returns the SBOM of a Go binary: the binary and its modules (from debug/buildinfo). Module
-// checksums are those of go.sum, which are not plain file hashes, so they are in a comment.
-// Licences of modules are not asserted.
+// sbom returns the SBOM of a Go binary. It lists the binary and its modules (from debug/buildinfo).
+// The checksums of modules are those of go.sum. They are not hashes of a file, so they are in
+// comments. The SBOM does not state the licences of modules.
 //
-// SPDX requires a creation time; it is the Unix epoch, so that builds are reproducible. The
+// SPDX requires a creation time. It is the Unix epoch, so that builds are reproducible. The
 // namespace must be unique for each document, so it contains the SHA-256 of the binary.
 func sbom(name, version, binary string) (*spdx.Document, error) {
 	info, err := buildinfo.ReadFile(binary)

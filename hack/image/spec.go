@@ -14,19 +14,20 @@ import (
 
 // spec is an entry of the list: an image for one platform.
 type spec struct {
-	// Tags are the names of the image, each with a tag. At least one is required.
+	// Tags are the names of the image, each with a tag, such as registry.k8s.io/pause:3.10. At
+	// least one is required.
 	Tags []string `json:"tags"`
 	// Architecture is a GOARCH value, such as arm64. The OS is always linux.
 	Architecture string            `json:"architecture"`
 	Entrypoint   []string          `json:"entrypoint,omitempty"`
 	User         string            `json:"user,omitempty"`
 	Labels       map[string]string `json:"labels,omitempty"`
-	// Files maps a path in the image to a file, which is added as an executable.
+	// Files maps a path in the image to the path of a local file, which is added as an executable.
 	Files map[string]string `json:"files"`
-	// Root is a folder whose contents are added to the image below /, before Files.
+	// Root is a local folder whose contents are added to the image below /, before Files.
 	Root string `json:"root,omitempty"`
-	// Bind names the paths in Files that may listen on ports below 1024 without being root,
-	// as upstream's kube-apiserver may (its build/server-image).
+	// Bind lists the paths in Files whose programs may listen on ports below 1024 without being
+	// root, as in upstream's image of kube-apiserver (build/server-image).
 	Bind []string `json:"bind,omitempty"`
 }
 

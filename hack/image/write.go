@@ -22,7 +22,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// built is an image with its names.
+// built is an image that was built from a spec, with its names.
 type built struct {
 	image v1.Image
 	tags  []name.Tag
@@ -40,8 +40,8 @@ func buildAll(specs []spec) ([]built, error) {
 	return images, nil
 }
 
-// build builds an image with one layer. The layer is generated each time that it is read, so that
-// it is not kept in memory. The digest detects a difference between two reads.
+// build builds an image with one layer. The layer is not kept in memory, but generated each time
+// that it is read. The digest of the layer would reveal a difference between two reads.
 func build(s spec) (built, error) {
 	only, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
 		out, in := io.Pipe()
@@ -95,7 +95,8 @@ func writeDocker(out io.Writer, images []built) error {
 		}
 		for _, tag := range b.tags {
 			byTag[tag] = b.image
-			// The name from the list: the library replaces docker.io by index.docker.io.
+			// Use the name as in the spec, because the name that the library returns has
+			// index.docker.io in place of docker.io.
 			repository := strings.TrimSuffix(tag.String(), ":"+tag.TagStr())
 			if repositories[repository] == nil {
 				repositories[repository] = map[string]string{}
@@ -121,7 +122,8 @@ func writeDocker(out io.Writer, images []built) error {
 	return tarball.MultiWrite(byTag, out)
 }
 
-// writeOCI writes an OCI image layout. Images of the same name are the platforms of one index.
+// writeOCI writes an OCI image layout as a tar. Images with the same name become the platforms of
+// one index.
 func writeOCI(out io.Writer, images []built) error {
 	dir, err := os.MkdirTemp("", "kube-granular-image-")
 	if err != nil {
@@ -163,7 +165,7 @@ func writeOCI(out io.Writer, images []built) error {
 	return tarFolder(out, dir)
 }
 
-// tarFolder writes the files of a folder, sorted by name, without times.
+// tarFolder writes the files of a folder as a tar, sorted by name and without times.
 func tarFolder(out io.Writer, dir string) error {
 	l := layerWriter{Writer: tar.NewWriter(out), folders: map[string]bool{}}
 	// The file that identifies the layout is first, for readers that check only the first file.

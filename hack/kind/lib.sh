@@ -2,14 +2,16 @@
 # Copyright The kube-granular Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# What the scripts of this folder share: where things lie, and how a step shows its progress.
+# Variables and functions that the scripts of this folder share: the paths of files, and the display
+# of progress.
 
 set -o errexit -o nounset -o pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 here=$root/hack/kind
 : "${GO:=go}"
 
-# All that a cluster needs lies below one folder: what is built, which is kept, and what runs.
+# KIND_DIR is the folder with all files of kind clusters: built binaries and images, which are kept,
+# and the state of running clusters.
 KIND_DIR=${KIND_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/kube-granular/kind}
 KIND_NODES=${KIND_NODES:-1}
 KIND_OFFLINE=${KIND_OFFLINE:-}
@@ -32,8 +34,8 @@ gateway=172.30.255.1
 registries=172.30.255.2
 authority=$KIND_DIR/registries.pem
 
-# step WHAT COMMAND... runs a command, with its output in a log, and says every ten seconds how
-# long it has been at it. If it fails, the end of the log is shown.
+# step WHAT COMMAND... runs a command with its output in a log file. Every ten seconds it prints how
+# long the command has run. If the command fails, it prints the end of the log and exits.
 step() {
 	local what=$1 started=$SECONDS log beat
 	log=$KIND_DIR/logs/${what//[^a-zA-Z0-9]/-}.log
@@ -42,7 +44,8 @@ step() {
 	echo "==> $what" >&2
 	(while sleep 10; do echo "    $what: $((SECONDS - started)) s so far" >&2; done) &
 	beat=$!
-	# In a process of its own, where a failing command ends it: in a condition it would not.
+	# Run the command in a process of its own, in which a failing line ends it. In a condition of this
+	# shell, bash would ignore errexit.
 	( set -o errexit; "$@" ) >"$log" 2>&1 </dev/null &
 	local code=0
 	wait $! || code=$?
@@ -56,9 +59,10 @@ step() {
 	echo "    $what: $((SECONDS - started)) s" >&2
 }
 
-# cached STAMP KEY reports whether what STAMP names was made from KEY.
+# cached STAMP KEY succeeds if the artifact STAMP was last made from inputs with the key KEY;
+# made STAMP KEY records this.
 cached() { [ "$(cat "$KIND_DIR/$1.made-from" 2>/dev/null)" = "$2" ]; }
 made() { echo "$2" >"$KIND_DIR/$1.made-from"; }
 
-# digest FILE... prints one digest of all files, by their contents.
+# digest FILE... prints one digest of the contents of all files.
 digest() { cat "$@" | sha256sum | cut -c 1-16; }

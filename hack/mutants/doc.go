@@ -24,19 +24,19 @@
 //	  pkg/gate/patch.go:38
 //	    pkg/gate/patch.go: (*write).Patch: removed: w.verdict.Store(&verdict{...
 //
-// A mutant may cause an endless loop. It counts as noticed if the tests use ten seconds of CPU
-// time, and five times as much as without it. CPU time does not depend on other processes of the
-// machine.
+// A mutant may cause an endless loop. It counts as noticed if tests use more CPU time than five
+// times the CPU time without the mutant, plus ten seconds. CPU time does not depend on other
+// processes of the machine.
 //
 // While it runs it prints each new survivor. With -again and a file of these lines it tries only
 // these mutants again, which is quick.
 //
-// A survivor means that a test or a line of code is missing, or that the mutant has no observable
-// effect. Only equivalent mutants of the last kind belong in the list survivors.txt, with a
-// reason. The list identifies a mutant by its file, its function and its text, so that it stays
-// valid when other lines change. The command fails if a survivor is not in the list, or if the
-// tests notice fewer than 95 % of the mutants of a package. docs/measurements/mutants.md has the
-// figures. A sample contains no mutants of the list.
+// A survivor means that a test is missing, that the code is superfluous, or that the mutant has no
+// observable effect. Only mutants without an observable effect belong in the list survivors.txt,
+// with a reason. The list identifies a mutant by its file, its function and its text, so that it
+// stays valid when other lines change. The command fails if a survivor is not in the list, or if
+// the tests notice fewer than 95 % of the mutants of a package. docs/measurements/mutants.md has
+// the results. A random sample contains no mutants of the list.
 //
 // Nothing is written into the tree: the compiler reads the changed sources through -overlay. All
 // mutants are compiled into the test binaries together, each behind a switch; see package mutate.

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// small is a module with a package whose tests notice some mutants, and one above it whose
-// tests notice some of the others.
+// small is a module, by file, with two packages: low, whose tests notice some of its mutants, and
+// high, which uses low and whose tests notice some of the others.
 var small = map[string]string{
 	"go.mod": "module example.com/small\n\ngo 1.26\n",
 	"low/low.go": `package low
@@ -97,7 +97,8 @@ low/low.go: Both: flipped: return a || b
 
 var smallTargets = []target{{"low", []string{"high"}}}
 
-// TestSmall goes through a whole run. A mutant of < is come by where both sides are equal.
+// TestSmall runs the command for the module small and holds its results. A mutant of < counts as
+// reached only if a test compares equal values.
 func TestSmall(t *testing.T) {
 	t.Setenv("GOWORK", "off")
 	root := t.TempDir()
@@ -131,7 +132,7 @@ func TestSmall(t *testing.T) {
 			t.Errorf("lacks %q:\n%s", line, out)
 		}
 	}
-	if !strings.Contains(errs, "left out, fails with no mutant on: low TestBroken\n") || !strings.Contains(errs, "not noticed, line 26 of low/low.go: Forgotten: flipped: return true\n") || !strings.Contains(errs, "15 of 15 mutants are done\n") {
+	if !strings.Contains(errs, "left out, because it fails without any mutant: low TestBroken\n") || !strings.Contains(errs, "not noticed, line 26 of low/low.go: Forgotten: flipped: return true\n") || !strings.Contains(errs, "15 of 15 mutants are done\n") {
 		t.Errorf("progress is\n%s", errs)
 	}
 
@@ -167,7 +168,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// TestTargets holds that what is tried, and what tries it, is there.
+// TestTargets holds that each target, and each package whose tests run for the target, has tests.
 func TestTargets(t *testing.T) {
 	for _, target := range targets {
 		for _, folder := range append(target.above, target.folder) {

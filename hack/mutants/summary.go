@@ -14,7 +14,7 @@ import (
 	"kube-granular.dev/hack/mutants/internal/survivors"
 )
 
-// summary has the results of a run.
+// summary has the results of a run and their difference from the list of survivors.
 type summary struct {
 	survivors.Difference
 	results []measure.Result
@@ -25,13 +25,13 @@ func summarize(results []measure.Result, found survivors.Difference) *summary {
 	return &summary{Difference: found, results: results}
 }
 
-// count has the numbers of one package, or of all.
+// count has the numbers of mutants of one package, or of all packages.
 type count struct {
 	Package string `json:"package"`
 	Mutants int    `json:"mutants"`
 	Reached int    `json:"reached"`
 	Noticed int    `json:"noticed"`
-	// TimedOut is the number of noticed mutants with which tests took too long.
+	// TimedOut is the number of mutants that were noticed because the tests took too long.
 	TimedOut int `json:"timedOut"`
 	Listed   int `json:"listed"`
 }
@@ -56,7 +56,7 @@ func (c *count) percent() float64 {
 	return 100 * float64(c.Noticed) / float64(c.Mutants)
 }
 
-// counts returns the numbers of each package, and of all.
+// counts returns the numbers of mutants of each package, and of all packages together.
 func (s *summary) counts() (each []count, all count) {
 	all.Package = "all"
 	for _, r := range s.results {

@@ -13,12 +13,12 @@ const library = "staging/src/kube-granular.dev/granular/"
 // target is a package whose mutants are tried.
 type target struct {
 	folder string
-	// above are packages that use the package, whose tests may notice mutants that its own tests
-	// do not. Quick and direct users are first.
+	// above are packages that use the target. Their tests run for the mutants that the target's own
+	// tests do not notice. Packages with quick tests, and direct users, are first.
 	above []string
 }
 
-// targets are the packages that decide what a caller may change.
+// targets are the packages with the code that decides what a caller may change.
 var targets = []target{
 	{"pkg/gate", nil},
 	{"pkg/gate/convert", []string{"pkg/gate"}},
@@ -33,7 +33,7 @@ var targets = []target{
 	{library + "schema/internal/intern", []string{library + "schema"}},
 }
 
-// choose returns the targets in some folders, or all.
+// choose returns the targets in the given folders, or all targets if there are no folders.
 func choose(targets []target, folders []string) ([]target, error) {
 	if len(folders) == 0 {
 		return targets, nil
@@ -49,7 +49,8 @@ func choose(targets []target, folders []string) ([]target, error) {
 	return out, nil
 }
 
-// withoutAbove returns the targets with no packages above them.
+// withoutAbove returns the targets without their lists above, so that only the tests of the target
+// itself run.
 func withoutAbove(targets []target) []target {
 	out := slices.Clone(targets)
 	for i := range out {

@@ -18,7 +18,7 @@ import (
 	"kube-granular.dev/hack/mutants/internal/survivors"
 )
 
-// try makes the mutants of the targets and runs the tests with each selected one.
+// try adds the mutants to the sources of the targets, and runs the tests with each selected mutant.
 func try(ctx context.Context, o *options, targets []target, list survivors.List, log io.Writer) ([]measure.Result, error) {
 	started := time.Now()
 	say := func(format string, args ...any) {
@@ -51,8 +51,8 @@ func try(ctx context.Context, o *options, targets []target, list survivors.List,
 
 	var results []measure.Result
 	reached, said := map[int]bool{}, time.Now()
-	// Most mutants are noticed by the tests of their own package. The packages above take long to
-	// build, so their tests run only for the remaining mutants.
+	// The tests of a package notice most of its mutants. The packages that use it take long to
+	// build, so in later rounds their tests run only for the remaining mutants.
 	for round, left := 0, chosen; len(left) > 0; round++ {
 		binaries := map[string]*measure.Binary{}
 		for _, folder := range packagesInRound(round, targets, left) {
@@ -69,7 +69,7 @@ func try(ctx context.Context, o *options, targets []target, list survivors.List,
 				return nil, err
 			}
 			for _, name := range broken {
-				say("left out, fails with no mutant on: %s", name)
+				say("left out, because it fails without any mutant: %s", name)
 			}
 			say("ran each test of %s alone", folder)
 			binaries[folder] = b
@@ -103,8 +103,8 @@ func try(ctx context.Context, o *options, targets []target, list survivors.List,
 	return results, nil
 }
 
-// pick returns the selected mutants of a package. A sample has no mutants of the list, because
-// their result is known.
+// pick returns those mutants of a package that the options select. A random sample contains no
+// mutants of the list of survivors, because their result is known.
 func (o *options) pick(mutants []mutate.Mutant, list survivors.List) []mutate.Mutant {
 	out := slices.DeleteFunc(slices.Clone(mutants), func(m mutate.Mutant) bool {
 		_, listed := list[m.Key()]
@@ -119,8 +119,8 @@ func (o *options) pick(mutants []mutate.Mutant, list survivors.List) []mutate.Mu
 	return out[:o.sample]
 }
 
-// packageInRound returns the package whose tests run in a round for mutants of a target: the
-// target itself in the first round, and "" if there are no more.
+// packageInRound returns the package whose tests run in a round for the mutants of a target: the
+// target itself in the first round, then each package in its list above, and then "".
 func packageInRound(round int, targets []target, folder string) string {
 	if round == 0 {
 		return folder

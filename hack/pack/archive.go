@@ -25,7 +25,8 @@ type file struct {
 // modificationTime is the modification time of all files. Zip has no time before 1980.
 var modificationTime = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// writeArchive writes an archive, with the files sorted by name.
+// writeArchive writes an archive to the file to. pack writes the archive's content; it gets the
+// files sorted by name.
 func writeArchive(to string, files []file, pack func(io.Writer, []file) error) error {
 	files = slices.SortedFunc(slices.Values(files), func(a, b file) int { return strings.Compare(a.name, b.name) })
 	out, err := os.Create(to)

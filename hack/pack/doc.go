@@ -8,8 +8,8 @@
 //	LICENSE, completion  ─────────────────────────────────┘
 //
 // Krew is the package manager for kubectl plugins; its manifest has the URL and the checksum of
-// the archive for each platform. The manifest is checked by the documented rules of krew, because
-// only users would notice a wrong one.
+// the archive for each platform. The command checks the manifest by the documented rules of krew,
+// because otherwise only users would notice a mistake in it.
 //
 // The invariant: builds are reproducible with the same Go version. An archive does not depend on
 // time, user, path or the order of a directory.

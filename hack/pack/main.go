@@ -127,7 +127,7 @@ func archive(ctx context.Context, o options, work, man, platform string) (string
 	return name + ".tar.gz", writeArchive(filepath.Join(o.out, name+".tar.gz"), files, writeTarGz)
 }
 
-// executable returns the name of the plugin's binary.
+// executable returns the name of the plugin's binary on an operating system.
 func executable(system string) string {
 	if system == "windows" {
 		return "kubectl-granular.exe"

@@ -19,8 +19,8 @@ import (
 	"testing"
 )
 
-// TestPack makes the archive of this platform twice, and holds that both are the same and that
-// the plugin in it runs.
+// TestPack makes the archive of this platform twice. It holds that both archives are equal, and
+// that the plugin in the archive runs.
 func TestPack(t *testing.T) {
 	t.Chdir("../..")
 	platform := runtime.GOOS + "/" + runtime.GOARCH
@@ -91,7 +91,8 @@ func untarred(t *testing.T, data []byte) map[string][]byte {
 	return out
 }
 
-// TestZip holds that a zip archive has the files, which may be run, and is the same each time.
+// TestZip holds that a zip archive has the files with the mode of executables, and that two
+// archives of the same files are equal.
 func TestZip(t *testing.T) {
 	dir := t.TempDir()
 	from := filepath.Join(dir, "from")
@@ -120,7 +121,8 @@ func TestZip(t *testing.T) {
 	}
 }
 
-// TestLint holds a manifest to krew's rules, and that each rule refuses what breaks it.
+// TestLint holds that checkManifest accepts a valid manifest, and refuses each manifest that breaks
+// one of krew's rules.
 func TestLint(t *testing.T) {
 	made := newManifest("v0.1.0")
 	for _, p := range platforms {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The command permissions generates docs/permissions.md and the registry of permissions from the
-// schema of a server that it starts. With a flag it only checks that they are up to date.
+// schema of a server that it starts. With --verify it only checks that both are up to date.
 package main
 
 import (
@@ -74,7 +74,8 @@ func run(ctx context.Context, verify bool) error {
 	return nil
 }
 
-// generate starts a server with all kinds enabled, and reads its schema.
+// generate starts a server with all kinds enabled, and returns the files that are generated from
+// its schema.
 func generate(ctx context.Context) (_ []reference.File, err error) {
 	c, err := cluster.Start(served.Flags...)
 	if err != nil {

@@ -1,8 +1,8 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The command reference generates docs/generated/kubectl-granular.md from the commands of the
-// kubectl plugin. With a flag it only checks that the file is up to date. With --man it writes
+// The command reference generates docs/generated/kubectl-granular.md from the help texts of the
+// kubectl plugin. With --verify it only checks that the file is up to date. With --man it writes
 // man pages instead.
 package main
 
@@ -50,7 +50,8 @@ func newCommand() *cobra.Command {
 	return cmd
 }
 
-// plugin returns the commands, without defaults that depend on the machine.
+// plugin returns the commands of the kubectl plugin. It replaces the default of --cache-dir, which
+// depends on the machine.
 func plugin() *cobra.Command {
 	cmd := command.New(genericiooptions.NewTestIOStreamsDiscard())
 	cmd.DisableAutoGenTag = true

@@ -19,7 +19,7 @@ import (
 	"kube-granular.dev/pkg/examplewebhook/policy"
 )
 
-// Record is a review with its answer.
+// Record is a SubjectAccessReview with the answer of the policy.
 type Record struct {
 	Review authorizationv1.SubjectAccessReviewSpec `json:"asked"`
 	Answer policy.Answer                           `json:"answer"`
@@ -37,7 +37,8 @@ func (a Record) String() string {
 	return fmt.Sprintf("%s %s: %s", a.Review.User, describeRequest(a.Review), said)
 }
 
-// describeRequest returns the verb, and the object or the path, of a review.
+// describeRequest returns the verb and the object of a review, or the verb and the path for a
+// non-resource request.
 func describeRequest(asked authorizationv1.SubjectAccessReviewSpec) string {
 	if path := asked.NonResourceAttributes; path != nil {
 		return path.Verb + " " + path.Path
@@ -60,7 +61,7 @@ func describeRequest(asked authorizationv1.SubjectAccessReviewSpec) string {
 	return strings.TrimSpace(a.Verb + " " + resource + " " + object)
 }
 
-// maxReview is the maximum size of a request body.
+// maxReview is the maximum size in bytes of a request body.
 const maxReview = 1 << 20
 
 type handler struct {
@@ -103,7 +104,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	_ = json.NewEncoder(w).Encode(review)
 }
 
-// waitFor waits, and reports false if the client disconnected meanwhile.
+// waitFor waits for a time, and returns false if the client disconnects before it is over.
 func waitFor(req *http.Request, delay time.Duration) bool {
 	if delay == 0 {
 		return true
@@ -118,7 +119,7 @@ func waitFor(req *http.Request, delay time.Duration) bool {
 	}
 }
 
-// policyFile is the policy in a file.
+// policyFile is a policy that is read again when its file changes.
 type policyFile struct {
 	file    string
 	onError func(error)
@@ -141,7 +142,8 @@ func openPolicyFile(file string, failed func(error)) (*policyFile, error) {
 	return r, nil
 }
 
-// current returns the policy of the file, or the last one that could be read.
+// current returns the policy in the file. If the file can't be read or is not valid, it returns the
+// last valid policy.
 func (r *policyFile) current() *policy.Policy {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -21,13 +21,14 @@ import (
 
 // Options configure a webhook.
 type Options struct {
-	// Policy is the file with the policy.
+	// Policy is the path of the policy file.
 	Policy string
 	// Listen is a loopback address; port 0 picks a free port.
 	Listen string
-	// Kubeconfig is the file to write for kube-apiserver. Empty means none.
+	// Kubeconfig is the path of the kubeconfig to write, with which kube-apiserver connects to the
+	// webhook. If it is empty, none is written.
 	Kubeconfig string
-	// OnReview is called with each answered review. It may be nil.
+	// OnReview is called with each review and its answer. It may be nil.
 	OnReview func(Record)
 	// OnError is called with errors that can't be returned to a client. It may be nil.
 	OnError func(error)
@@ -35,14 +36,14 @@ type Options struct {
 
 // Server is a running webhook.
 type Server struct {
-	// URL is the URL of the webhook.
+	// URL is the URL to which reviews are sent.
 	URL string
 
 	http  *http.Server
 	ended chan error
 }
 
-// Start starts a webhook. Stop stops it.
+// Start starts a webhook, which runs until Server.Stop.
 func Start(o Options) (*Server, error) {
 	host, _, err := net.SplitHostPort(o.Listen)
 	if err != nil {
@@ -94,7 +95,7 @@ func (s *Server) Stop() error {
 	return errors.Join(s.http.Close(), <-s.ended)
 }
 
-// Wait returns when the server ends. It stops the server when ctx ends.
+// Wait waits until the server ends, and stops the server when ctx ends.
 func (s *Server) Wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -116,7 +117,7 @@ func (s *Server) writeKubeconfig(file string, ca []byte) error {
 	return os.Chmod(file, 0o600)
 }
 
-// errorLogger is a writer for the errors that net/http logs.
+// errorLogger is a writer that calls the function with each error that net/http logs.
 type errorLogger func(error)
 
 func (f errorLogger) Write(line []byte) (int, error) {

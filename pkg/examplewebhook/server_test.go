@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// running is a webhook, and a client that knows of it what its kubeconfig says.
+// running is a running webhook with a client that connects to it by the kubeconfig that it wrote.
 type running struct {
 	*Server
 	policy string
@@ -71,7 +71,8 @@ func (r *running) write(t *testing.T, policy string) {
 	}
 }
 
-// ask sends a review of a user's patch, in a version, and returns what is answered.
+// ask sends a SubjectAccessReview of a version for a patch by a user. It returns the status code
+// and the body of the response.
 func (r *running) ask(t *testing.T, version, user string) (int, string, error) {
 	t.Helper()
 	body, err := json.Marshal(authorizationv1.SubjectAccessReview{
@@ -126,8 +127,8 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// TestPolicyChanges holds that a policy is read again, and that one that can't be read
-// changes nothing and is complained about.
+// TestPolicyChanges holds that a changed policy file is read again, and that a file that is not
+// valid causes an error and does not replace the policy.
 func TestPolicyChanges(t *testing.T) {
 	r := run(t, "allow: [{users: [ann]}]")
 	expect := func(user, says string) {

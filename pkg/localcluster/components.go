@@ -21,8 +21,8 @@ import (
 	"kube-granular.dev/pkg/localcluster/pki"
 )
 
-// newEtcd returns the etcd member to start, nil if an external etcd is configured, and the URLs
-// of etcd.
+// newEtcd returns the etcd member to start and the URLs of etcd. The member is nil if an external
+// etcd is configured.
 func (c *cluster) newEtcd() (*etcd.Member, []string, error) {
 	if len(c.EtcdServers) > 0 {
 		return nil, c.EtcdServers, nil
@@ -47,7 +47,7 @@ func (c *cluster) newEtcd() (*etcd.Member, []string, error) {
 // etcdStartTimeout is the time limit for etcd to read the data of a small cluster.
 const etcdStartTimeout = time.Minute
 
-// damagedDataHint returns what to do if etcd can't read its data.
+// damagedDataHint returns a text on what the user can do if etcd can't read its data.
 func (c *cluster) damagedDataHint() string {
 	return fmt.Sprintf("if its data is damaged: keep a copy of %s, then remove that directory for an empty cluster, or choose another with --dir", relativePath(filepath.Join(c.Dir, "etcd")))
 }
@@ -76,7 +76,8 @@ func (c *cluster) logEvery(interval time.Duration, what string) (stop func()) {
 
 func (c *cluster) etcdLog() string { return filepath.Join(c.Dir, "etcd.log") }
 
-// startEtcd starts the member, if there is one.
+// startEtcd starts the embedded etcd member. It does nothing if member is nil, because the etcd is
+// external.
 func (c *cluster) startEtcd(ctx context.Context, member *etcd.Member) error {
 	if member == nil {
 		return nil
@@ -107,15 +108,15 @@ func (c *cluster) startEtcd(ctx context.Context, member *etcd.Member) error {
 type server struct {
 	*apiserver.Server
 	log string
-	// ctx ends when cancel is called. abandoned is closed if the server is stopped while it
-	// starts.
+	// ctx is the context of the server, which cancel ends. abandoned is closed if the server was
+	// stopped before its start was complete, and so will not return from Run.
 	ctx       context.Context
 	cancel    func()
 	abandoned chan struct{}
 }
 
-// newServer configures kube-apiserver. It redirects the logs of the process, so nothing that logs
-// may run yet.
+// newServer configures kube-apiserver and does not start it. It redirects the logs of the process,
+// so it must be called before anything that writes logs is started.
 func (c *cluster) newServer(ctx context.Context, l net.Listener, endpoints []string, files pki.Files) (*server, error) {
 	path := filepath.Join(c.Dir, "kube-apiserver.log")
 	log, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -128,7 +129,8 @@ func (c *cluster) newServer(ctx context.Context, l net.Listener, endpoints []str
 			return nil, err
 		}
 	}
-	// The server must outlive ctx until everything that uses it has stopped.
+	// The server has a context of its own, because it must run until everything that uses it has
+	// stopped, which is after the end of ctx.
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	gaveUp := make(chan struct{})
 	configured, err := apiserver.New(serving, apiserver.Config{
@@ -146,8 +148,9 @@ func (c *cluster) newServer(ctx context.Context, l net.Listener, endpoints []str
 				c.logf("kube-apiserver cannot continue (log: %s)", relativePath(path))
 				return
 			}
-			// If kube-apiserver is stopped while it starts, it exits the process with an error.
-			// This is not an error here, and etcd must be stopped first.
+			// If kube-apiserver is stopped while it starts, it wants to exit the process with an
+			// error. This goroutine blocks forever to prevent that: a stop is not an error, and
+			// etcd must be stopped before the process ends.
 			close(gaveUp)
 			select {}
 		},

@@ -15,12 +15,12 @@ import (
 	"kube-granular.dev/pkg/localcluster/demo"
 )
 
-// grantsTimeout is the time limit for RBAC to learn the demo's grants. That takes a moment in a
-// new cluster. If an administrator has changed the roles it may never happen, which does not fail
-// the start.
+// grantsTimeout is the time limit for RBAC to know the demo's grants. In a new cluster this takes a
+// moment. If an administrator has changed the roles, it may never happen; then the start continues
+// with a message.
 const grantsTimeout = 15 * time.Second
 
-// granular reports whether GranularAuthorization is on.
+// granular reports whether the feature gate GranularAuthorization is on.
 func (c *cluster) granular() bool {
 	on, said := c.FeatureGates[string(features.GranularAuthorization)]
 	return on || !said
@@ -60,7 +60,7 @@ func (c *cluster) startDemo(ctx context.Context, access kubeconfigs, client *res
 	return err
 }
 
-// printNextSteps prints commands to try.
+// printNextSteps prints commands that the user can try in the new cluster.
 func (c *cluster) printNextSteps(access kubeconfigs) {
 	say := func(format string, args ...any) { _, _ = fmt.Fprintf(c.Out, format+"\n", args...) }
 	kubectl := func(user string) string {
@@ -76,20 +76,20 @@ func (c *cluster) printNextSteps(access kubeconfigs) {
 	}
 	k := kubectl(demo.Supersafe)
 	if !c.granular() {
-		say("GranularAuthorization is off, so the service account supersafe may look and change nothing:")
+		say("GranularAuthorization is off, so the service account supersafe may read and may change nothing:")
 		say("")
 		say("  %s label deployment web super.safe.com/level=high --overwrite", k)
 		say("")
 		c.printOtherUsers(kubectl)
 		return
 	}
-	say("The service account supersafe has no \"update\" and no \"patch\". It may change what carries its name:")
+	say("The service account supersafe has no \"update\" and no \"patch\". It may change only labels, annotations and finalizers of super.safe.com and the condition SuperSafe:")
 	say("")
 	say("  %s label deployment web super.safe.com/level=high --overwrite", k)
 	say("  %s annotate deployment web super.safe.com/checked=yes --overwrite", k)
 	say(`  %s patch deployment web --subresource status --patch '{"status":{"conditions":[{"type":"SuperSafe","status":"True"}]}}'`, k)
 	say("")
-	say("and is refused anything else:")
+	say("The server refuses any other change:")
 	say("")
 	say("  %s label deployment web team=red --overwrite", k)
 	say(`  %s patch deployment web --patch '{"spec":{"replicas":5}}'`, k)
@@ -97,7 +97,7 @@ func (c *cluster) printNextSteps(access kubeconfigs) {
 	c.printOtherUsers(kubectl)
 }
 
-// printOtherUsers prints commands for the other users.
+// printOtherUsers prints commands for the users other than supersafe.
 func (c *cluster) printOtherUsers(kubectl func(user string) string) {
 	say := func(format string, args ...any) { _, _ = fmt.Fprintf(c.Out, format+"\n", args...) }
 	say("Others in this cluster: %s (everything), %s (the built-in role edit), %s (the built-in role view):",

@@ -5,14 +5,14 @@
 // etcd and the patched kube-apiserver in one process, on loopback.
 //
 // Model: a directory has all persistent state (data, certificates, kubeconfigs, logs). Up opens
-// the port and locks the directory, starts etcd and then the server, creates the objects of the
-// demo, and prints that it is ready. When its context ends it stops both in reverse order. Each
-// of these steps has a package below this one.
+// the port and locks the directory, starts etcd and then the API server, creates the objects of the
+// demo, and prints that the cluster is ready. When the context of Up ends, Up stops the API server
+// and then etcd. The parts of the cluster have a package each below this one.
 //
-// Invariants: only the API server listens, and the tenancy controller if it is enabled, which is
-// a separate process; both listen on 127.0.0.1. A cluster that is stopped and started with the
-// same directory has the same state.
+// Invariants: only the API server listens on a TCP port, and the tenancy controller if it is
+// enabled, which is a separate process. Both listen on 127.0.0.1. A cluster that is stopped and
+// started with the same directory has the same state.
 //
-// It is only for local use: there are no controllers, except the one that fills the built-in
-// roles, no nodes, and a single etcd member.
+// The cluster is only for local use. It has no nodes, a single etcd member, and no controllers
+// except the one that fills the built-in roles.
 package localcluster

@@ -18,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Down stops the cluster of a directory, if it runs, and returns when its process has released
-// the directory. With remove it then deletes the directory. It returns an error if the directory
+// Down stops the cluster of a directory, if it runs, and waits until its process has released the
+// directory. If remove is true, it then deletes the directory. It returns an error if the directory
 // never had a cluster.
 func Down(ctx context.Context, dir string, remove bool, out io.Writer) error {
 	path := filepath.Join(dir, "lock")
@@ -36,8 +36,8 @@ func Down(ctx context.Context, dir string, remove bool, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("lock the cluster's directory %s: %w", relativePath(dir), err)
 	}
-	// The lock is held until the end, so that no cluster starts in a directory that is being
-	// deleted.
+	// Hold the lock until Down returns, so that no cluster starts in the directory while it is
+	// being deleted.
 	defer lock.Close()
 	if !remove {
 		fmt.Fprintf(out, "stopped; the data stays in %s\n", relativePath(dir))
@@ -50,8 +50,9 @@ func Down(ctx context.Context, dir string, remove bool, out io.Writer) error {
 	return nil
 }
 
-// interrupt asks the process that holds a lock to stop, as Ctrl-C does, and returns the lock once
-// it is free. The holder of a lock is alive, so its process ID belongs to no other process.
+// interrupt sends the process that holds the lock the signal of Ctrl-C, waits until the lock is
+// free, and returns it. The process ID in the lock file is that of the right process, because a
+// process that holds a lock is alive.
 func interrupt(ctx context.Context, path, dir string, out io.Writer) (*fileutil.LockedFile, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

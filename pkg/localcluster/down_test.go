@@ -16,8 +16,8 @@ import (
 	"testing"
 )
 
-// claimUntilInterrupted is the name of a variable with which this test binary claims the
-// directory that it names, until it is interrupted, as a running cluster does.
+// claimUntilInterrupted is the name of an environment variable with a directory. If it is set, this
+// test binary locks the directory as a running cluster does, until it is interrupted.
 const claimUntilInterrupted = "KUBE_GRANULAR_TEST_CLAIM"
 
 func TestMain(m *testing.M) {
@@ -37,8 +37,8 @@ func TestMain(m *testing.M) {
 	release()
 }
 
-// TestDown holds that a cluster that runs is stopped, that one that does not is left as it
-// is, and that only a directory of a cluster is ever deleted.
+// TestDown holds that Down stops a running cluster, that it succeeds for a cluster that does not
+// run, and that it deletes only a directory that had a cluster.
 func TestDown(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cluster")
 	var out bytes.Buffer
@@ -87,7 +87,8 @@ func TestDown(t *testing.T) {
 	}
 }
 
-// TestDownTimesOut holds that a process that does not stop is named, and nothing deleted.
+// TestDownTimesOut holds that, if the process of the cluster does not stop in time, the error names
+// the process and nothing is deleted.
 func TestDownTimesOut(t *testing.T) {
 	dir := t.TempDir()
 	release, err := lockDir(dir)

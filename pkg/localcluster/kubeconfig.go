@@ -32,12 +32,12 @@ func (a kubeconfigs) path(user string) string {
 	return filepath.Join(a.dir, user+".kubeconfig")
 }
 
-// byCertificate writes the kubeconfig of a user with a client certificate.
+// byCertificate writes and returns the kubeconfig of a user with a client certificate.
 func (a kubeconfigs) byCertificate(user string, groups ...string) (*clientcmdapi.Config, error) {
 	return a.byCertificateAs(user, user, groups...)
 }
 
-// byCertificateAs writes the kubeconfig of a user into a file with another name.
+// byCertificateAs is like byCertificate, but the file has another name than the user.
 func (a kubeconfigs) byCertificateAs(name, user string, groups ...string) (*clientcmdapi.Config, error) {
 	cert, key, err := a.authority.Client(user, groups...)
 	if err != nil {
@@ -54,8 +54,8 @@ func (a kubeconfigs) byToken(user, token string) error {
 
 func (a kubeconfigs) write(user string, config *clientcmdapi.Config) (*clientcmdapi.Config, error) {
 	path := a.path(user)
-	// The file is replaced by a rename: a reader finds the complete old or new file, and the new
-	// one never has the wider mode of an old file.
+	// The file is replaced by a rename. So a reader finds either the complete old file or the
+	// complete new one, and the new file does not inherit a wider mode of the old one.
 	temporary := path + ".new"
 	if err := os.Remove(temporary); err != nil && !os.IsNotExist(err) {
 		return nil, fmt.Errorf("kubeconfig of %q: %w", user, err)
@@ -69,8 +69,8 @@ func (a kubeconfigs) write(user string, config *clientcmdapi.Config) (*clientcmd
 	return config, nil
 }
 
-// restConfig returns a client configuration without client-side throttling, because requests are
-// repeated until they succeed during the start.
+// restConfig returns a client configuration without client-side throttling, because during the
+// start requests are repeated quickly until they succeed.
 func restConfig(config *clientcmdapi.Config) (*rest.Config, error) {
 	c, err := clientcmd.NewDefaultClientConfig(*config, nil).ClientConfig()
 	if err != nil {

@@ -21,7 +21,8 @@ func TestKubeconfigs(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := kubeconfigs{dir: dir, url: "https://127.0.0.1:1234", authority: authority}
-	// An older file that anybody can read must not keep that mode.
+	// If the file already exists with a mode that lets anybody read it, the new file must not have
+	// that mode.
 	if err := os.WriteFile(a.path("robot"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}

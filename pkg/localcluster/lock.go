@@ -16,8 +16,8 @@ import (
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 )
 
-// listenOn listens on a port of 127.0.0.1. The server uses this very listener, so that no other
-// process can take the port meanwhile.
+// listenOn listens on a port of 127.0.0.1. The server later uses the returned listener, so that no
+// other process can take the port before the server starts.
 func listenOn(port int) (net.Listener, error) {
 	l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -32,7 +32,7 @@ func listenOn(port int) (net.Listener, error) {
 // lockDir creates the directory if needed and locks it until release is called or the process
 // ends.
 func lockDir(dir string) (release func(), err error) {
-	// The directory has the credentials of an administrator.
+	// Others can't access the directory, because it contains the credentials of an administrator.
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create the cluster's directory: %w", err)
 	}
@@ -55,7 +55,7 @@ func lockDir(dir string) (release func(), err error) {
 		_ = lock.Close()
 		return nil, fmt.Errorf("write the lock of the cluster's directory: %w", err)
 	}
-	// The file is not removed: otherwise a third process could lock a new file of that name while
-	// a second one still waits for this one.
+	// The lock file is not removed. Otherwise one process could lock a new file of the same name,
+	// while another one locks the removed file.
 	return func() { _ = lock.Close() }, nil
 }

@@ -41,8 +41,8 @@ type Options struct {
 	// ExtraArgs are further flags of kube-apiserver, which override all others.
 	ExtraArgs []string
 
-	// Out gets the output for scripts: what to try next, and as the last line "ready: URL".
-	// Progress gets all other messages.
+	// Out receives the output for users and scripts: commands to try, and as the last line
+	// "ready: URL". Progress receives all other messages.
 	Out, Progress io.Writer
 }
 
@@ -77,7 +77,8 @@ func (o Options) complete() (Options, error) {
 	return o, nil
 }
 
-// relativePath returns the path relative to the current directory if it is below that.
+// relativePath returns a path below the current directory as a relative path, and any other path
+// unchanged.
 func relativePath(path string) string {
 	cwd, err := os.Getwd()
 	if err != nil {

@@ -18,11 +18,11 @@ import (
 
 const pollInterval = 50 * time.Millisecond
 
-// progressInterval is how often the user is told what the start waits for.
+// progressInterval is the time between two messages about what the start waits for.
 const progressInterval = 5 * time.Second
 
-// waitReady waits until the server's /readyz passes. It calls waiting periodically with the last
-// error. Its own error includes the last error.
+// waitReady waits until the server's /readyz succeeds. It calls waiting periodically with the error
+// of the last attempt. Its own error includes the error of the last attempt.
 func waitReady(ctx context.Context, cfg *rest.Config, waiting func(last error)) error {
 	transport, err := rest.TransportFor(cfg)
 	if err != nil {
@@ -42,7 +42,7 @@ func waitReady(ctx context.Context, cfg *rest.Config, waiting func(last error)) 
 		response, err := client.Do(request)
 		if err != nil {
 			if ctx.Err() == nil {
-				last = err // otherwise err only reports the timeout
+				last = err // after the end of ctx, err would only be the error of ctx
 			}
 			return false, nil
 		}
@@ -52,7 +52,7 @@ func waitReady(ctx context.Context, cfg *rest.Config, waiting func(last error)) 
 		return response.StatusCode == http.StatusOK, nil
 	})
 	if err != nil {
-		return fmt.Errorf("kube-apiserver did not become ready: %w; last: %w", err, last)
+		return fmt.Errorf("kube-apiserver did not become ready: %w; the last attempt: %w", err, last)
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func TestWaitReadySaysWhy(t *testing.T) {
 	var asked atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if asked.Add(1) == 2 {
-			cancel() // the first has been answered by now
+			cancel() // the first request has been answered already
 		}
 		w.WriteHeader(http.StatusNotFound)
 	}))

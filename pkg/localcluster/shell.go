@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// kubectlPath returns the path of the kubectl next to this program, as a user would type it, or
-// else "kubectl".
+// kubectlPath returns the path of the kubectl in the directory of this program, as a user would
+// type it, or "kubectl" if there is none.
 func kubectlPath() string {
 	self, err := os.Executable()
 	if err != nil {

@@ -33,7 +33,7 @@ func (c *cluster) startTenancy(ctx context.Context, access kubeconfigs, program 
 			select {
 			case <-stopping:
 			case err := <-k.Ended:
-				k.Ended <- err // for Stop
+				k.Ended <- err // Stop receives it
 				c.failed <- fmt.Errorf("tenancy-controller: %w (its log is %s)", err, relativePath(config.Log()))
 			}
 		}()
@@ -46,8 +46,8 @@ func (c *cluster) startTenancy(ctx context.Context, access kubeconfigs, program 
 	})
 }
 
-// findTenancy returns the path of the tenancy controller if it is enabled. It is called before
-// anything is started.
+// findTenancy returns the path of the tenancy controller, or "" if the controller is not enabled.
+// It is called before anything is started, so that a missing program stops nothing.
 func (c *cluster) findTenancy() (string, error) {
 	if !c.Tenancy {
 		return "", nil

@@ -13,8 +13,8 @@ import (
 	"kube-granular.dev/pkg/localcluster/pki"
 )
 
-// startTimeout is the time limit for the server to become ready. A start takes seconds, on a busy
-// machine minutes.
+// startTimeout is the time limit for each step of the start that waits for the server. A step takes
+// seconds, or minutes on a busy machine.
 const startTimeout = 5 * time.Minute
 
 // ErrStopped is the error of a cluster that was stopped before it was ready.
@@ -29,10 +29,10 @@ type cluster struct {
 	failed chan error
 }
 
-// Up starts a cluster, prints when it is ready, and runs it until ctx ends; then it stops the
-// cluster and returns nil. It returns ErrStopped if ctx ends before the cluster is ready. It
-// returns an error if the options are not valid, the port or the directory is in use, or a
-// component fails. It must be called at most once in a process, because kube-apiserver keeps
+// Up starts a cluster, prints a line when the cluster is ready, and runs it until ctx ends. Then
+// it stops the cluster and returns nil. It returns ErrStopped if ctx ends before the cluster is
+// ready. It returns an error if the options are not valid, the port or the directory is in use, or
+// a component fails. It must be called at most once in a process, because kube-apiserver keeps
 // state in package variables.
 func Up(ctx context.Context, o Options) error {
 	o, err := o.complete()
@@ -86,8 +86,8 @@ func (c *cluster) start(ctx context.Context) error {
 		return err
 	}
 
-	// Everything is configured before anything is started, so that an invalid flag starts
-	// nothing.
+	// Everything is configured before anything is started, so that nothing has to be stopped if a
+	// flag is invalid.
 	member, endpoints, err := c.newEtcd()
 	if err != nil {
 		return err
@@ -125,8 +125,8 @@ func (c *cluster) start(ctx context.Context) error {
 	return err
 }
 
-// withFailures calls f, and cancels it when a component of the cluster fails or after
-// startTimeout.
+// withFailures calls f. It cancels the context of f when a component of the cluster fails, and
+// after startTimeout.
 func (c *cluster) withFailures(ctx context.Context, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// attack is one attempted attack.
+// attack is the description of one attempted attack, with the fields that the package comment
+// lists.
 type attack struct {
 	attempt, answer, was string
 	heldBy               []string
@@ -21,7 +22,8 @@ var (
 	fieldLine  = regexp.MustCompile(`^([A-Z][a-z]*(?: [a-z]+)?):(?: (.*))?$`)
 )
 
-// parse finds the attacks in a comment. The lines have no comment markers.
+// parse returns the attacks that a comment describes. The lines of the comment have no comment
+// markers.
 func parse(comment []string) ([]attack, error) {
 	var out []attack
 	var fields map[string]string
@@ -64,7 +66,8 @@ func parse(comment []string) ([]attack, error) {
 	return out, end()
 }
 
-// newAttack returns an attack with the given fields.
+// newAttack returns an attack with the given fields, by name. It returns an error if a field is
+// empty or the answer is missing.
 func newAttack(fields map[string]string) (attack, error) {
 	for name, text := range fields {
 		if text == "" {

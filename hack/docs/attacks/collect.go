@@ -17,7 +17,8 @@ import (
 	"kube-granular.dev/hack/docs/tree"
 )
 
-// source is a script or test with its attacks. Intro is the first paragraph of a script.
+// source is a script or a Go test with the attacks that its comments describe. intro is the first
+// paragraph of a script.
 type source struct {
 	name, file, intro string
 	attacks           []attack
@@ -26,7 +27,8 @@ type source struct {
 // attackTestName matches the names of tests that must describe an attack.
 var attackTestName = regexp.MustCompile(`^TestAttack[A-Z]`)
 
-// collectSources finds the scripts and the tests with attacks. The error lists all faults.
+// collectSources returns the scripts and the tests that describe attacks. Its error lists all
+// mistakes in the descriptions.
 func collectSources(root string, t *tree.Tree) (scripts, tests []source, err error) {
 	var wrong []error
 	for _, file := range t.Scripts {
@@ -66,7 +68,8 @@ func collectSources(root string, t *tree.Tree) (scripts, tests []source, err err
 	return scripts, tests, errors.Join(wrong...)
 }
 
-// checkNames reports duplicate attacks, and names of tests that do not exist.
+// checkNames returns an error for each attack that is described twice, and for each name in "Held
+// by" that is no test or script.
 func checkNames(t *tree.Tree, holders ...[]source) []error {
 	var wrong []error
 	seen := map[string]string{}
@@ -86,7 +89,7 @@ func checkNames(t *tree.Tree, holders ...[]source) []error {
 	return wrong
 }
 
-// resolve returns the file of a test or script.
+// resolve returns the file of the test or script with a name.
 func resolve(t *tree.Tree, name string) (string, error) {
 	if strings.Contains(name, "Test") {
 		test, err := t.Find(name)
@@ -95,7 +98,8 @@ func resolve(t *tree.Tree, name string) (string, error) {
 	return t.Script(name)
 }
 
-// readScript reads the comments of a script, without the files in the archive.
+// readScript reads a script and parses its comments. It ignores the comments in the files that the
+// script contains.
 func readScript(root, file string) (source, error) {
 	h := source{name: strings.TrimSuffix(path.Base(file), ".txtar"), file: file}
 	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
@@ -126,7 +130,8 @@ func readScript(root, file string) (source, error) {
 	return h, end()
 }
 
-// firstParagraph returns the first paragraph of a comment, unless it is an attack.
+// firstParagraph returns the first paragraph of a comment, up to a line that begins an attack. It
+// returns "" if the comment begins with an attack.
 func firstParagraph(comment []string) string {
 	var words []string
 	for _, line := range comment {

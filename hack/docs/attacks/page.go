@@ -63,7 +63,7 @@ func Page(root string) ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// inPackage returns the leading tests that are in the same package.
+// inPackage returns the first tests of the list that are in the same package as the first one.
 func inPackage(tests []source) []source {
 	n := 1
 	for n < len(tests) && path.Dir(tests[n].file) == path.Dir(tests[0].file) {
@@ -82,7 +82,7 @@ func table(b *strings.Builder, t *tree.Tree, holders ...source) {
 			}
 			by := []string{link(h.name, h.file)}
 			for _, name := range a.heldBy {
-				file, _ := resolve(t, name) // collectSources has checked it
+				file, _ := resolve(t, name) // collectSources has checked that the name exists
 				by = append(by, link(name, file))
 			}
 			fmt.Fprintf(b, "| %s | %s | %s |\n", cell(a.attempt), cell(answer), strings.Join(by, ", "))
@@ -92,5 +92,5 @@ func table(b *strings.Builder, t *tree.Tree, holders ...source) {
 
 func link(name, file string) string { return "[" + name + "](../../" + file + ")" }
 
-// cell escapes the separator of table cells.
+// cell returns a text for a cell of a Markdown table, with | escaped.
 func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }

@@ -12,7 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// repository is the smallest tree that has a page.
+// repository is a small repository with attacks in a script and in a Go test, as a txtar archive.
 const repository = `
 -- test/integration/testdata/script/attack_a.txtar --
 # Lists: their order,
@@ -53,7 +53,8 @@ package upstream
 func TestAttackUpstream(t *testing.T) {}
 `
 
-// lay writes a tree, with changes made to it, and returns its root.
+// lay writes the files of repository to a folder and returns the folder. changes are pairs of an
+// old and a new text, as for strings.NewReplacer.
 func lay(t *testing.T, changes ...string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -63,7 +64,8 @@ func lay(t *testing.T, changes ...string) string {
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		// A file within a file would end it.
+		// The script contains a file of its own. Its marker line would end the script in the outer
+		// archive, so the archive has "(files)" in its place.
 		data := strings.Replace(string(file.Data), "(files)", "-- a.yaml --", 1)
 		if err := os.WriteFile(name, []byte(data), 0o644); err != nil {
 			t.Fatal(err)
@@ -98,7 +100,7 @@ Lists: their order, and their keys.
 	}
 }
 
-// TestPageFails holds that what is missing or wrong makes no page.
+// TestPageFails holds that a missing or wrong description of an attack is an error.
 func TestPageFails(t *testing.T) {
 	for name, tc := range map[string]struct {
 		changes []string

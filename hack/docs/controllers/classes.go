@@ -11,7 +11,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// class tells why a controller has a permission.
+// class is the reason why a controller has a permission. The texts are in classReasons.
 type class string
 
 const (
@@ -36,8 +36,8 @@ var classReasons = []struct {
 	{housekeeping, "stays", "nobody asks for it", "A node fails, a time passes, or an owner is gone. There is no request whose author could delegate, or the author has already left the cluster."},
 }
 
-// classification classifies some permissions of a role: verbs on a resource in the format of
-// right.resourceName.
+// classification is the class of some permissions of a role: of verbs, separated by spaces, on a
+// resource in the format of right.resourceName.
 type classification struct {
 	resource, verbs string
 	class           class
@@ -45,7 +45,8 @@ type classification struct {
 	trigger string
 }
 
-// classifications are the permissions that no general rule classifies.
+// classifications are the classes of permissions that classByRule does not classify, by the name of
+// the controller.
 var classifications = map[string][]classification{
 	"attachdetach-controller": {
 		{"nodes/status", "patch update", housekeeping, ""},
@@ -218,8 +219,9 @@ func (l classification) matches(r right) bool {
 	return of == name && slices.Contains(strings.Fields(l.verbs), r.verb)
 }
 
-// classify returns the permissions of a role with their classes. The list takes precedence over
-// the general rules. used records the entries of the list that match.
+// classify returns the permissions of a role with their classes. The list classifications takes
+// precedence over the general rules of classByRule. classify adds each entry of the list that
+// matches to used.
 func classify(role *rbacv1.ClusterRole, used map[string]bool) ([]classifiedRight, error) {
 	name := strings.TrimPrefix(role.Name, prefix)
 	var out []classifiedRight
@@ -251,8 +253,9 @@ func classify(role *rbacv1.ClusterRole, used map[string]bool) ([]classifiedRight
 	return out, nil
 }
 
-// classByRule classifies the permissions that need no decision for each controller: reads, events,
-// finalizers, and the statuses of all resources but pods and nodes. It reports false for any other.
+// classByRule classifies the permissions whose class is the same for each controller: reads,
+// events, finalizers, and the statuses of all resources except pods and nodes. It returns false
+// for any other permission.
 func classByRule(r right, role *rbacv1.ClusterRole) (class, bool) {
 	switch r.verb {
 	case "get", "list", "watch":
@@ -270,7 +273,7 @@ func classByRule(r right, role *rbacv1.ClusterRole) (class, bool) {
 	return "", false
 }
 
-// checkUnused returns an error if an entry of the list matches no permission.
+// checkUnused returns an error if an entry of the list classifications matches no permission.
 func checkUnused(used map[string]bool) error {
 	for name, lines := range classifications {
 		for _, l := range lines {

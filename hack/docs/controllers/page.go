@@ -87,7 +87,7 @@ func Page() ([]byte, error) {
 	return []byte(b.String() + body.String()), nil
 }
 
-// row is a row of a table: the verbs of one class on one resource.
+// row is a row of a table: a role's verbs of one class on one resource.
 type row struct {
 	of, trigger string
 	verbs       []string
@@ -109,8 +109,8 @@ func rows(rights []classifiedRight, of class) []row {
 	return out
 }
 
-// smallestRoles returns the smallest user-facing roles that have the permissions: one if it is
-// the same for all.
+// smallestRoles returns the smallest of the roles view, edit and admin that has the permissions. If
+// it is not the same for all permissions, it returns a role for each.
 func smallestRoles(people map[string][]rbacv1.PolicyRule, rights []right) string {
 	var each []string
 	for _, r := range rights {

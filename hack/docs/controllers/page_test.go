@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestControllerClasses compares what the list says with upstream's roles for people: what
-// could be granted per object somebody has who may write the object, and what is gatekeeping
-// nobody has, or it would be no gate.
+// TestControllerClasses compares the classes with upstream's roles view, edit and admin. A
+// permission that could be granted per object must be in one of these roles, so that its holder
+// can delegate it. A permission of the class gatekeeping must be in none of them.
 func TestControllerClasses(t *testing.T) {
 	all, err := roles()
 	if err != nil {
@@ -41,7 +41,7 @@ func TestControllerClasses(t *testing.T) {
 			}
 		}
 	}
-	// Whoever asks for it may write what asks.
+	// Holders of the role edit may create the object that makes the controller act.
 	for trigger, name := range writers {
 		resource, group, _ := strings.Cut(trigger, ".")
 		if by := smallestRole(people, right{group: group, resource: resource, verb: "create"}); by != "edit" {
@@ -50,8 +50,8 @@ func TestControllerClasses(t *testing.T) {
 	}
 }
 
-// TestControllerRightsAreThoughtAbout holds that a right which upstream adds is an error, and
-// that a line about nothing is one.
+// TestControllerRightsAreThoughtAbout holds that a permission without a class, such as one that
+// upstream adds, is an error, and that an entry of the list that matches no permission is an error.
 func TestControllerRightsAreThoughtAbout(t *testing.T) {
 	role := func(name, group, resource string, verbs ...string) *rbacv1.ClusterRole {
 		return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: prefix + name},

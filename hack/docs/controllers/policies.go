@@ -17,7 +17,7 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 )
 
-// workloads are the resources that users write to get pods.
+// workloads are the resources whose controllers create pods for users.
 var workloads = []string{"cronjobs.batch", "daemonsets.apps", "deployments.apps", "jobs.batch", "replicasets.apps", "replicationcontrollers", "statefulsets.apps"}
 
 const policiesHead = `
@@ -30,7 +30,8 @@ delegates the rights of the controllers that work on the resulting objects.
 
 `
 
-// policies returns the policies for the workload controllers, as YAML.
+// policies returns the section of the page with an AuthorityDelegationPolicy for each workload
+// resource, as YAML.
 func policies(all []rbacv1.ClusterRole) (string, error) {
 	rights, delegates := map[string][]right{}, map[string]string{}
 	for i := range all {
@@ -66,7 +67,9 @@ func policies(all []rbacv1.ClusterRole) (string, error) {
 	return out.String(), nil
 }
 
-// needed returns the permissions to work on a resource and on the objects that are made for it.
+// needed returns the permissions that controllers need to act for an object of the resource
+// trigger, including those for the objects that they create for it, such as the pods of a
+// ReplicaSet.
 func needed(trigger string, rights map[string][]right) []right {
 	out := slices.Clone(rights[trigger])
 	for _, r := range rights[trigger] {

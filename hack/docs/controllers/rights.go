@@ -13,10 +13,10 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
 )
 
-// prefix of the names of the roles.
+// prefix begins the names of the bootstrap roles of controllers.
 const prefix = "system:controller:"
 
-// right is a permission: one verb on one resource.
+// right is one permission of a role: a verb on a resource, or on one object if name is not "".
 type right struct {
 	group, resource, verb, name string
 }
@@ -57,7 +57,8 @@ func rightsOf(rules []rbacv1.PolicyRule) []right {
 			for _, resource := range rule.Resources {
 				for _, name := range names {
 					for _, verb := range rule.Verbs {
-						// Upstream's role still has a group that no server serves.
+						// A role of upstream still has the group extensions, which no server
+						// serves any more.
 						if group != "extensions" {
 							out = append(out, right{group, resource, verb, name})
 						}
@@ -72,7 +73,8 @@ func rightsOf(rules []rbacv1.PolicyRule) []right {
 	return slices.Compact(out)
 }
 
-// roles returns upstream's controller roles, including those behind feature gates, sorted.
+// roles returns upstream's bootstrap roles of controllers, sorted by name. It enables all feature
+// gates, so that roles behind gates are included.
 func roles() ([]rbacv1.ClusterRole, error) {
 	if err := utilfeature.DefaultMutableFeatureGate.Set("AllAlpha=true,AllBeta=true"); err != nil {
 		return nil, err
@@ -85,7 +87,8 @@ func roles() ([]rbacv1.ClusterRole, error) {
 // peopleRoles are the user-facing roles, the smallest first.
 var peopleRoles = []string{"view", "edit", "admin"}
 
-// peopleRules returns the rules of these roles, including aggregated rules.
+// peopleRules returns the rules of each of the peopleRoles, including the rules that aggregation
+// adds.
 func peopleRules() map[string][]rbacv1.PolicyRule {
 	all := bootstrappolicy.ClusterRoles()
 	of := func(to string) (rules []rbacv1.PolicyRule) {

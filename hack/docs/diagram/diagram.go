@@ -16,10 +16,10 @@ const File = "docs/generated/request.svg"
 type step struct {
 	title string
 	lines []string
-	// marked is true if kube-granular adds the step.
+	// marked is true if kube-granular adds the step to upstream's handling of a request.
 	marked bool
-	// ends is the response if the step ends the request, and because is the condition. Both are
-	// empty if the step never ends a request.
+	// ends is the response with which the step may end the request, and because is the condition
+	// for that. Both are empty if the step never ends a request.
 	because, ends string
 }
 

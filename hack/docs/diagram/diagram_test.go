@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestPicture holds that the picture is well-formed, that no box leaves it, and that each
-// line of text fits into its box at eight units a character.
+// TestPicture holds that the SVG is well-formed, that each box is inside the picture, and that each
+// line of text fits into its box if a character is eight units wide.
 func TestPicture(t *testing.T) {
 	decoder := xml.NewDecoder(strings.NewReader(string(Draw())))
 	var height int

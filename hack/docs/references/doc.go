@@ -4,6 +4,6 @@
 // Package references finds broken references in the documents: links to files and headings, and
 // names of tests, attack scripts, files of the repository and patches in the text.
 //
-// A decision record describes the state of its time, so its text may name things that no longer
-// exist. Its links must still be valid.
+// A decision record describes the state of its time, so its text may name tests, files and patches
+// that no longer exist. Its links must still be valid.
 package references

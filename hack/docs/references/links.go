@@ -14,7 +14,7 @@ import (
 
 var externalLink = regexp.MustCompile(`^[a-z]+:`)
 
-// links reports the broken links of a line.
+// links returns an error for each broken link in a line of a document.
 func (c *checker) links(document, line string) []error {
 	var wrong []error
 	for _, m := range linkTarget.FindAllStringSubmatch(codeSpan.ReplaceAllString(line, ""), -1) {
@@ -66,7 +66,8 @@ func (c *checker) headings(document string) (map[string]bool, error) {
 	return out, nil
 }
 
-// anchor returns GitHub's anchor for a heading. A duplicate anchor gets a number as suffix.
+// anchor returns the anchor that GitHub creates for a heading. If taken has the anchor already, it
+// gets a number as suffix.
 func anchor(heading string, taken map[string]bool) string {
 	heading = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`).ReplaceAllString(heading, "$1")
 	var b strings.Builder

@@ -21,7 +21,7 @@ var (
 	scriptName = regexp.MustCompile(`\battack_\w+`)
 	patchName  = regexp.MustCompile(`\b(?:core|markers|crd|authority|speed|controllers)/\d{4}(?:-[a-z-]+)?`)
 	codeSpan   = regexp.MustCompile("`([^`\n]+)`")
-	// repositoryPath matches paths below the committed folders of the root.
+	// repositoryPath matches a text that is a path below one of the repository's top-level folders.
 	repositoryPath = regexp.MustCompile(`^(?:api|cmd|docs|hack|patches|pkg|speed|staging|test)/[\w./{},*-]+$`)
 	linkTarget     = regexp.MustCompile(`\]\(([^()\s]+)\)`)
 )
@@ -44,11 +44,12 @@ func Check(root string) error {
 	return errors.Join(c.wrong...)
 }
 
-// templates are documents from which another one is generated. The generated document is checked
-// instead.
+// templates are documents that are not checked, because other documents are generated from them.
+// The generated documents are checked.
 var templates = []string{"hack/permissions/reference/permissions.md"}
 
-// exceptions are names in documents that are examples, or are not of this repository.
+// exceptions maps names that do not exist in this repository to the document that may contain them,
+// as an example or as a name of another repository.
 var exceptions = map[string]string{
 	"crd/0005-name":         "patches/README.md",
 	"hack/update-vendor.sh": "patches/README.md",
@@ -87,7 +88,8 @@ func (c *checker) document(name string) error {
 	return nil
 }
 
-// names checks the names in the text of a line.
+// names returns an error for each name of a test, script, file or patch in a line that does not
+// exist.
 func (c *checker) names(document, line string) []error {
 	var wrong []error
 	for _, name := range testName.FindAllString(line, -1) {
@@ -101,7 +103,7 @@ func (c *checker) names(document, line string) []error {
 		}
 	}
 	for _, name := range patchName.FindAllString(line, -1) {
-		// Markers are data: a file of them is YAML.
+		// The patch may also be a YAML file with permission markers instead of a *.patch file.
 		patches, _ := filepath.Glob(c.file("patches/" + name + "*.patch"))
 		markers, _ := filepath.Glob(c.file("patches/" + name + "*.yaml"))
 		if len(patches)+len(markers) == 0 && exceptions[name] != document {
@@ -109,7 +111,7 @@ func (c *checker) names(document, line string) []error {
 		}
 	}
 	for _, m := range codeSpan.FindAllStringSubmatch(line, -1) {
-		// A command may have arguments after the file.
+		// The quoted text may be a command: a file followed by arguments.
 		name, _, _ := strings.Cut(m[1], " ")
 		name = strings.TrimSuffix(strings.TrimPrefix(name, "./"), "/...")
 		if !repositoryPath.MatchString(name) {
@@ -124,14 +126,14 @@ func (c *checker) names(document, line string) []error {
 	return wrong
 }
 
-// exists reports whether a folder has a Go file whose name begins with a name: tests may be named
-// like scripts.
+// exists reports whether a folder has a Go file whose name begins with name. Then the name in a
+// document, which looks like that of a script, is that of a Go test.
 func (c *checker) exists(name, folder string) bool {
 	found, _ := filepath.Glob(c.file(path.Join(folder, name+"*.go")))
 	return len(found) > 0
 }
 
-// expandBraces expands all lists in braces.
+// expandBraces expands the lists in braces in a name, as a shell does: a{b,c} is ab and ac.
 func expandBraces(name string) []string {
 	before, rest, ok := strings.Cut(name, "{")
 	list, after, ok2 := strings.Cut(rest, "}")

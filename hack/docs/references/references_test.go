@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// repository is a tree in which all that a document names exists.
+// repository is a small repository, by path, whose document has no broken references.
 var repository = map[string]string{
 	"test/integration/testdata/script/attack_a.txtar": "# Attack: a\n",
 	"test/integration/attack_test.go":                 "package integration\n\nfunc TestAttacks(t *testing.T) {}\n\nfunc FuzzIt(f *testing.F) {}\n",
@@ -59,7 +59,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestRecords holds that the links of a decision record are read, and its text is not.
+// TestRecords holds that the links of a decision record are checked, and the names in its text are
+// not.
 func TestRecords(t *testing.T) {
 	files := maps.Clone(repository)
 	files["docs/adr/0001-one.md"] += "[gone](0002-gone.md)\n"
@@ -69,7 +70,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// TestRepository holds that the documents of this repository name what exists.
+// TestRepository holds that the documents of this repository have no broken references.
 func TestRepository(t *testing.T) {
 	if err := Check(filepath.Join("..", "..", "..")); err != nil {
 		t.Error(err)

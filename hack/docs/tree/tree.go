@@ -16,18 +16,18 @@ import (
 	"strings"
 )
 
-// Scripts is the folder of the scripts.
+// Scripts is the folder of the test scripts, which are txtar archives.
 const Scripts = "test/integration/testdata/script"
 
-// Test is a Go test, benchmark or fuzzer. File is its path from the root.
+// Test is a Go test, benchmark or fuzz test. File is the path of its file from the root.
 type Test struct {
 	Name, File string
 	Line       int
-	// Doc are the lines of its doc comment, without comment markers.
+	// Doc are the lines of the test's doc comment, without comment markers.
 	Doc []string
 }
 
-// Package returns the folder of a test.
+// Package returns the folder of the test's package, from the root.
 func (t Test) Package() string { return path.Dir(t.File) }
 
 // Comment is a comment of a test file that is not the doc comment of a test.
@@ -46,12 +46,13 @@ type Tree struct {
 	Documents []string
 }
 
-// generatedFolders are the folders of the root that are never committed.
+// generatedFolders are the top-level folders that contain only generated files, which are never
+// committed.
 var generatedFolders = []string{"upstream", "bin"}
 
 var testName = regexp.MustCompile(`^(Test|Benchmark|Fuzz)[A-Z]\w*$`)
 
-// Read reads the tree below a root.
+// Read reads the tests, scripts and documents of the repository at root.
 func Read(root string) (*Tree, error) {
 	t := &Tree{}
 	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
@@ -117,8 +118,8 @@ func lines(group *ast.CommentGroup) []string {
 	return strings.Split(strings.TrimRight(group.Text(), "\n"), "\n")
 }
 
-// Find returns the test with a name. If several packages have a test with that name, the name
-// must be qualified with the last element of the package path and a dot.
+// Find returns the test with a name. If several packages have a test with that name, the name must
+// begin with the last element of the package path and a dot, as in gate.TestX.
 func (t *Tree) Find(name string) (Test, error) {
 	pkg, bare, qualified := strings.Cut(name, ".")
 	if !qualified {

@@ -13,17 +13,19 @@ import (
 	"kube-granular.dev/hack/permissions/vocabulary"
 )
 
-// row is one field of a kind.
+// row is one row of a table: a field of a kind with the verbs that cover the field.
 type row struct {
 	path  string
 	verbs []string
-	// versions are the versions with the field; within is the embedded object, if any.
+	// versions are the versions of the kind that have the field. within is the description of the
+	// embedded object that the field contains, such as "the pod template", or "".
 	versions []string
 	within   string
 }
 
-// fieldsByKind returns a table of fields for each kind. The fields of all kinds have one table at
-// the beginning. An embedded object is one row that links to its own table.
+// fieldsByKind returns a table of fields for each kind. The first table has the fields that every
+// kind has. An embedded object, such as a pod template, has only one row, with a link to the table
+// of its fields.
 func fieldsByKind(r *registry.Registry, v *vocabulary.Vocabulary) string {
 	verbs := map[string]string{}
 	for _, p := range r.Permissions {
@@ -86,7 +88,8 @@ func rowsOf(b *strings.Builder, rows []row, versions []string) {
 	}
 }
 
-// splitKindID splits the ID of a kind into its name with the group, and its version.
+// splitKindID splits the ID of a kind, such as apps/v1 Deployment, into its name with the group,
+// Deployment.apps, and its version, v1.
 func splitKindID(id string) (name, version string) {
 	name, version, _ = strings.Cut(kindsText([]string{id}), " ")
 	return name, version

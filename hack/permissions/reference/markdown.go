@@ -16,7 +16,7 @@ import (
 //go:embed permissions.md
 var pageTemplate string
 
-// Markdown formats the registry with the template permissions.md.
+// Markdown formats the registry as the page docs/permissions.md, with the template permissions.md.
 func Markdown(r *registry.Registry, v *vocabulary.Vocabulary) ([]byte, error) {
 	var tables, places strings.Builder
 	table(&tables, r, "")
@@ -75,7 +75,7 @@ func table(b *strings.Builder, r *registry.Registry, scope string) {
 	}
 }
 
-// verb returns the verb of a permission as in a role.
+// verb returns the verb of a permission. In place of a parameter it has a description.
 func verb(p registry.Permission) string {
 	if p.Parameter == nil {
 		return "granular:" + p.Name
@@ -83,10 +83,10 @@ func verb(p registry.Permission) string {
 	return "granular:" + p.Name + "(" + parameter(p.Parameter) + ")"
 }
 
-// maxColumns is the maximum length of a line of a list.
+// maxColumns is the maximum length of a line in a list of the page.
 const maxColumns = 100
 
-// wrap breaks an item of a list into lines, after commas.
+// wrap writes an item of a list, broken after commas into lines of at most maxColumns.
 func wrap(b *strings.Builder, item string) {
 	line := 0
 	for i, part := range strings.SplitAfter(item, ", ") {
@@ -106,7 +106,7 @@ func wrap(b *strings.Builder, item string) {
 	b.WriteString("\n")
 }
 
-// parameter describes the text in the parentheses.
+// parameter returns a description of the text in the parentheses of a verb.
 func parameter(p *registry.Parameter) string {
 	name := strings.ReplaceAll(p.Source, "-", " ")
 	switch field, ofValue := strings.CutPrefix(p.Source, "self."); {
@@ -122,7 +122,8 @@ func parameter(p *registry.Parameter) string {
 	return name
 }
 
-// kindsText lists kinds, with the versions of each kind grouped.
+// kindsText returns a list of kinds for a sentence, with the versions of each kind: Deployment.apps
+// v1, Pod v1.
 func kindsText(ids []string) string {
 	if len(ids) == 1 && ids[0] == registry.All {
 		return "every kind"
@@ -169,7 +170,8 @@ func uncoveredTable(v *vocabulary.Vocabulary) string {
 	return strings.TrimSpace(b.String())
 }
 
-// resourcesTable returns the table of the resources that a role must name.
+// resourcesTable returns the table of the resources that a role must name to grant permissions of a
+// kind.
 func resourcesTable(r *registry.Registry) string {
 	resources := map[string][]string{}
 	var names []string

@@ -65,7 +65,8 @@ func describe(info schema.Info, v *vocabulary.Vocabulary) (*registry.Permission,
 	return p, nil
 }
 
-// addPlace adds a kind to the place with a path and the permissions above it.
+// addPlace adds a kind to the place of the permission that info describes. A place is a path of a
+// field together with the permissions above it. addPlace adds the place if the permission lacks it.
 func addPlace(p *registry.Permission, info schema.Info, kind string) {
 	for i := range p.Places {
 		if p.Places[i].Path == info.Pattern && slices.Equal(p.Places[i].Above, info.Above) {

@@ -18,7 +18,8 @@ import (
 	"kube-granular.dev/hack/permissions/vocabulary"
 )
 
-// kind compiles one whose root has a field with these markers.
+// kind returns a kind whose objects have one field with the given markers. In markers, + stands for
+// x-kubernetes-permission-.
 func kind(t *testing.T, name, field, markers string) served.Kind {
 	t.Helper()
 	model := &spec.Schema{}
@@ -88,7 +89,8 @@ func TestWhere(t *testing.T) {
 	}
 }
 
-// A row of a kind says which versions have the field, if not all do.
+// TestByKind holds the tables of fields, in which a row names the versions of the kind that have
+// the field, if not all have it.
 func TestByKind(t *testing.T) {
 	r := &registry.Registry{
 		Kinds: []registry.Kind{{Kind: "g/v1 Pear"}, {Kind: "g/v2 Pear"}, {Kind: "v1 Leaf"}},
@@ -112,7 +114,7 @@ func TestByKind(t *testing.T) {
 	}
 }
 
-// A list breaks after commas, and loses nothing.
+// TestWrap holds that wrap breaks a list into short lines without losing text.
 func TestWrap(t *testing.T) {
 	var b strings.Builder
 	item := "- `.a`: " + strings.Repeat("Kind.group v1, ", 30) + "Last v1"

@@ -30,19 +30,19 @@ var Flags = []string{
 // Kind is one kind in one version.
 type Kind struct {
 	gvk.GroupVersionKind
-	// Resources are the resources with the kind, in any version, formatted as in a role:
-	// deployments.apps, deployments.apps/scale. They are sorted.
+	// Resources are the resources and subresources that accept objects of the kind, sorted and
+	// formatted as deployments.apps, deployments.apps/scale.
 	Resources []string
-	// Tree is compiled from the published schema.
+	// Tree is the permission tree, compiled from the published schema.
 	Tree *schema.Tree
-	// Model is the published definition.
+	// Model is the published schema.
 	Model *spec.Schema
 }
 
-// ID returns the kind in the format of documents: apps/v1 Deployment, v1 Pod.
+// ID returns the kind in the format of the registry: apps/v1 Deployment, v1 Pod.
 func (k Kind) ID() string { return k.GroupVersion().String() + " " + k.Kind }
 
-// Fields returns the fields of the root, except apiVersion and kind.
+// Fields returns the names of the top-level fields of the kind, except apiVersion and kind, sorted.
 func (k Kind) Fields() []string {
 	var out []string
 	for name := range k.Model.Properties {
@@ -54,8 +54,8 @@ func (k Kind) Fields() []string {
 	return out
 }
 
-// Read reads all documents below /openapi/v3 of a server. The kinds are sorted by group, kind and
-// version.
+// Read returns all kinds that can be written, from the documents below /openapi/v3 of a server. The
+// kinds are sorted by group, kind and version.
 func Read(ctx context.Context, config *rest.Config) ([]Kind, error) {
 	client, err := rest.UnversionedRESTClientFor(unversioned(config))
 	if err != nil {
@@ -110,8 +110,8 @@ func unversioned(config *rest.Config) *rest.Config {
 	return c
 }
 
-// writes are the operations whose body is an object. The bodies of connections and deletions are
-// options.
+// writes are the values of x-kubernetes-action of operations whose body is an object. The bodies of
+// connections and deletions are options.
 var writes = map[string]bool{"post": true, "put": true, "patch": true}
 
 func add(all map[gvk.GroupVersionKind]*Kind, prefix string, document *spec3.OpenAPI) error {
@@ -156,8 +156,8 @@ func kindOf(op *spec3.Operation) (gvk.GroupVersionKind, error) {
 	return out, nil
 }
 
-// resource returns the resource of a path in the format of a role:
-// /apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale is deployments.apps/scale.
+// resource returns the resource that an OpenAPI path is about:
+// /apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale is about deployments.apps/scale.
 func resource(prefix, path string) string {
 	rest := strings.Split(strings.Trim(strings.TrimPrefix(path, prefix), "/"), "/")
 	if len(rest) > 2 && rest[0] == "namespaces" && rest[1] == "{namespace}" {

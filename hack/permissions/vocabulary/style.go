@@ -12,9 +12,9 @@ import (
 )
 
 // CheckStyle returns an error if the name of a permission violates the style guide. kind is the
-// kind of the field with the permission, and ancestors are the fields above it. Only ancestors
-// inside the permission's scope count, and the field itself does not: replicas may be named
-// replicas.
+// kind whose field has the permission. ancestors are the names of the fields above that field,
+// inside the permission's scope. They do not include the field itself, because its permission may
+// have the same name: replicas for .spec.replicas.
 func (v *Vocabulary) CheckStyle(name, kind string, ancestors []string) error {
 	if err := permission.Validate(name); err != nil {
 		return err
@@ -35,8 +35,8 @@ func (v *Vocabulary) CheckStyle(name, kind string, ancestors []string) error {
 			return fmt.Errorf("%q contains the name of its parent field %q", base, ancestor)
 		}
 	}
-	// The name of a kind may be the noun itself, as in Endpoints, but not the prefix of another
-	// noun.
+	// The permission may have the name of its kind, as in Endpoints, but not begin with the name of
+	// its kind.
 	if of := Words(lowerFirst(kind)); len(words) > len(of) && slices.Equal(words[:len(of)], of) {
 		return fmt.Errorf("%q contains the name of its kind %s", base, kind)
 	}

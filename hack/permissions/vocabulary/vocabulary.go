@@ -12,23 +12,23 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Vocabulary is the data file.
+// Vocabulary is the content of the data file vocabulary.yaml.
 type Vocabulary struct {
 	// Permissions maps a permission, without scope, to its meaning in one line.
 	Permissions map[string]string `json:"permissions"`
-	// Scopes maps a scope to a description of the embedded object.
+	// Scopes maps a scope, such as podTemplate, to a description of the embedded object.
 	Scopes map[string]string `json:"scopes"`
 	// Nouns are the allowed last words of permissions and scopes.
 	Nouns []string `json:"nouns"`
 	// Uncovered are the fields that intentionally have no permission.
 	Uncovered []Uncovered `json:"uncovered"`
-	// Differences are the fields that only some versions of a kind have.
+	// Differences are the accepted differences between versions of a kind.
 	Differences []Difference `json:"differences"`
-	// Twins are kinds whose objects are also served in another group.
+	// Twins are sets of kinds in different groups that serve the same objects.
 	Twins [][]string `json:"twins"`
 }
 
-// Uncovered is a field of a root, in all versions of a kind.
+// Uncovered describes top-level fields that have no permission, in all versions of some kinds.
 type Uncovered struct {
 	Group  string   `json:"group"`
 	Kinds  []string `json:"kinds"`
@@ -36,17 +36,17 @@ type Uncovered struct {
 	Reason string   `json:"reason"`
 }
 
-// Difference allows a permission at a path in one version that other versions do not have at that
-// path, because their schemas differ.
+// Difference is an accepted difference between versions of a kind: one version has a permission at
+// a path where other versions do not have it, because their schemas differ.
 type Difference struct {
 	// Kind is Kind.group, or Kind in the core group.
 	Kind string `json:"kind"`
 	// Version is the version with the path.
 	Version string `json:"version"`
-	// Path is a pattern for the path.
+	// Path is a pattern that matches the path.
 	Path string `json:"path"`
-	// Absent is true if other versions have no such field. If false, the field has another path
-	// there, with the same permission.
+	// Absent is true if the other versions do not have the field. It is false if the field has
+	// another path in the other versions, with the same permission.
 	Absent bool   `json:"absent,omitempty"`
 	Reason string `json:"reason"`
 }
@@ -54,7 +54,7 @@ type Difference struct {
 //go:embed vocabulary.yaml
 var data []byte
 
-// Load reads the data file.
+// Load returns the vocabulary of the data file.
 func Load() (*Vocabulary, error) {
 	v := &Vocabulary{}
 	if err := yaml.UnmarshalStrict(data, v); err != nil {
@@ -63,8 +63,9 @@ func Load() (*Vocabulary, error) {
 	return v, nil
 }
 
-// Split splits a permission into scope and base: podTemplateImage is image in podTemplate. The
-// base of a scope's own permission is empty. A name without a known scope is its own base.
+// Split splits the name of a permission into the scope and the rest: podTemplateImage into
+// podTemplate and image. For the name of a scope the rest is empty. A name that begins with no
+// known scope is returned as the rest, with an empty scope.
 func (v *Vocabulary) Split(name string) (scope, base string) {
 	for s := range v.Scopes {
 		rest, ok := strings.CutPrefix(name, s)
@@ -99,7 +100,8 @@ func (v *Vocabulary) Meaning(name string) (string, error) {
 	return fmt.Sprintf("In %s: %s", v.Scopes[scope], lowerFirst(meaning)), nil
 }
 
-// lowerFirst converts the first letter to lower case, except for words such as UID.
+// lowerFirst converts the first letter to lower case, unless the second letter is upper case too,
+// as in UID.
 func lowerFirst(s string) string {
 	if len(s) > 1 && unicode.IsUpper(rune(s[0])) && unicode.IsUpper(rune(s[1])) {
 		return s

@@ -43,7 +43,7 @@ func TestStyle(t *testing.T) {
 		{name: "nodeAssignment", kind: "Pod", ancestors: "spec"},
 		{name: "podTemplateImage", kind: "Deployment", ancestors: "containers"},
 		{name: "labels", kind: "Labels", ancestors: "metadata"},
-		{name: "podNodeAssignment", kind: "Pod"}, // the scope pod takes the word away
+		{name: "podNodeAssignment", kind: "Pod"}, // pod is a scope, so only nodeAssignment is checked
 		{name: "deploymentImage", kind: "Deployment", wants: "contains the name of its kind"},
 		{name: "specImage", kind: "Deployment", ancestors: "spec", wants: "contains the name of its parent field"},
 		{name: "nodeAssignment", kind: "Pod", ancestors: "node", wants: "contains the name of its parent field"},

@@ -13,24 +13,27 @@ import (
 	"kube-granular.dev/pkg/cli/changes"
 )
 
-// Evaluation tells which parts of one request are allowed.
+// Evaluation describes which parts of one request are allowed.
 type Evaluation struct {
 	Object string `json:"object"`
 	// Verb is the ordinary verb of the request.
 	Verb string `json:"verb"`
-	// Ordinary is true if the ordinary verb is held, so that only excluded fields need a
-	// permission.
+	// Ordinary is true if the caller holds Verb. Then only excluded fields, which the ordinary
+	// verbs do not include, need a permission.
 	Ordinary bool `json:"ordinary"`
-	// By is the reason of the authorizer for allowing the request, or empty.
+	// By is the authorizer's reason for allowing the ordinary verb or the verb granular. It is
+	// empty if the caller holds neither.
 	By string `json:"by,omitempty"`
-	// Missing is the verb without which no field is authorized.
+	// Missing is the verb that the caller lacks and without which no field is authorized: the verb
+	// granular, or Verb if an authorizer denied it. It is empty if no such verb is missing.
 	Missing string  `json:"missing,omitempty"`
 	Fields  []Field `json:"fields"`
 	// Allowed is true if access reviews allow the whole request.
 	Allowed bool `json:"allowed"`
 	// Server is the server's answer to a dry run as the subject.
 	Server *ServerAnswer `json:"server,omitempty"`
-	// Sure is false if no dry run was possible, so that only the request itself was evaluated.
+	// Sure is false if no dry run was possible. Then Fields are computed from the request alone,
+	// without the changes by defaulting and admission.
 	Sure bool `json:"sure"`
 }
 
@@ -43,19 +46,19 @@ type ServerAnswer struct {
 // Field is one field that a request changes.
 type Field struct {
 	Path string `json:"path"`
-	// Verbs are the verbs that cover the field, most general first. If a field needs one verb for each
-	// of several values, "and" joins them.
+	// Verbs are the verbs that cover the field, most general first. If a field needs one verb for
+	// each of several values, "and" joins them.
 	Verbs    []string `json:"verbs"`
 	Excluded bool     `json:"excluded"`
 	Allowed  bool     `json:"allowed"`
-	// Verb is the verb that allows it, By the reason of the authorizer.
+	// Verb is the verb that allows the change, and By is the authorizer's reason for allowing it.
 	Verb string `json:"verb,omitempty"`
 	By   string `json:"by,omitempty"`
-	// Why is why no verb allows the change, if so.
+	// Why is the reason if no verb can allow the change. It is empty otherwise.
 	Why string `json:"why,omitempty"`
 }
 
-// TargetOf returns the target of the authorization of a request.
+// TargetOf returns the resource or object for which the server authorizes a request.
 func TargetOf(r *changes.Request) Target {
 	out := Target{
 		Group: r.Kind.Resource.Group, Version: r.Kind.Resource.Version, Resource: r.Kind.Resource.Resource,
@@ -100,7 +103,8 @@ func (r *Reviews) Evaluate(ctx context.Context, of *changes.DryRun) (*Evaluation
 		out.Fields = append(out.Fields, *f)
 	}
 	if out.Allowed {
-		// Evaluate the whole request too, because the number of verbs per request is limited.
+		// Evaluate the whole request too. Although each field is allowed, the request may be
+		// refused, because the number of verbs that the server checks for a request is limited.
 		refusal, err := decide.New(authorizer{r, target}, 0).Decide(ctx, of.Changes, !out.Ordinary)
 		if err != nil {
 			return nil, err
@@ -113,7 +117,8 @@ func (r *Reviews) Evaluate(ctx context.Context, of *changes.DryRun) (*Evaluation
 	return out, nil
 }
 
-// ordinary asks for the ordinary verb, and for create if an update or a patch creates the object.
+// ordinary returns the answer for the verb of the request, and also for create if an update or a
+// patch creates the object. denied is true if an authorizer denied one of these verbs.
 func (r *Reviews) ordinary(ctx context.Context, of *changes.DryRun, target Target) (answer Answer, denied bool, err error) {
 	verbs := []string{of.Verb}
 	if of.Creates && of.Verb != "create" {

@@ -11,7 +11,7 @@ import (
 
 // HeldRule is a rule that a subject holds.
 type HeldRule struct {
-	// Binding and Role grant it.
+	// Binding and Role are the names of the binding and the role that grant the rule.
 	Binding string `json:"binding"`
 	Role    string `json:"role"`
 	// Namespace is the namespace of the binding, "" for the whole cluster.
@@ -21,7 +21,8 @@ type HeldRule struct {
 	By string `json:"by"`
 }
 
-// HeldBy returns the rules that a user in groups holds, in the order of the bindings.
+// HeldBy returns the rules that a user holds by its name or by one of the groups, in the order of
+// the bindings.
 func (r *RBAC) HeldBy(name string, groups []string) []HeldRule {
 	var out []HeldRule
 	for _, b := range r.bindings {
@@ -62,8 +63,8 @@ func Grants(rule rbacv1.PolicyRule, verb string, of Target) bool {
 	return grantedVerb(rule, []string{verb}, of) != ""
 }
 
-// IsSubject reports whether a user in groups is a subject of a binding. namespace is the
-// namespace of the binding, which is the default for service accounts.
+// IsSubject reports whether s, a subject of a binding, includes the user with a name and groups.
+// namespace is the namespace of the binding. It is the default namespace of a service account.
 func IsSubject(s rbacv1.Subject, namespace, name string, groups []string) bool {
 	switch s.Kind {
 	case rbacv1.UserKind:

@@ -83,33 +83,35 @@ func ReadRBAC(ctx context.Context, client rbacclient.RbacV1Interface, namespace 
 	return out, nil
 }
 
-// Holder is a subject that may do something, or almost.
+// Holder is a subject that has the permission of a Query, or lacks only a part of it.
 type Holder struct {
 	Subject string `json:"subject"`
-	// Can is true if the subject may do it.
+	// Can is true if the subject has the permission, and false if it lacks a part.
 	Can bool `json:"can"`
 	// Verb is the verb that the subject holds.
 	Verb string `json:"verb"`
-	// Binding grants the verb, by Role.
+	// Binding and Role grant the verb.
 	Binding string `json:"binding"`
 	Role    string `json:"role"`
-	// But is what is missing, or why the permission is not needed.
+	// But describes what the subject lacks, or the ordinary verb that makes the permission
+	// unnecessary. It is empty if the subject holds the permission itself.
 	But string `json:"but,omitempty"`
 }
 
-// Query is what WhoCan searches for.
+// Query describes the permission whose holders WhoCan finds.
 type Query struct {
 	Target
-	// Verbs are alternative verbs, the requested verb last.
+	// Verbs are the verbs of which one is sufficient. The last one is the verb that the user asked
+	// for; the others are more general.
 	Verbs []string
-	// Granular is true if the verb granular is needed too.
+	// Granular is true if a subject also needs the verb granular.
 	Granular bool
 	// Included is true if update and patch include the permission.
 	Included bool
 }
 
-// WhoCan returns the subjects that hold one of the verbs: first those that may do it, then those
-// that almost may.
+// WhoCan returns the subjects that have the permission of a query, followed by the subjects that
+// lack only a part of it, such as the verb granular or the right namespace.
 func (r *RBAC) WhoCan(w Query) []Holder {
 	type held struct{ verbs, general, ordinary, elsewhere []Holder }
 	subjects := map[string]*held{}
@@ -163,8 +165,8 @@ func (r *RBAC) WhoCan(w Query) []Holder {
 	return slices.Compact(out)
 }
 
-// rank sorts subjects with the permission first, then those with an ordinary verb, then those
-// that lack something.
+// rank is the sort key of WhoCan: 0 for a holder of the permission, 1 for a holder of an ordinary
+// verb that includes the permission, and 2 for a subject that lacks a part.
 func rank(h Holder) int {
 	switch {
 	case h.Can && h.But == "":
@@ -199,7 +201,7 @@ func (k roleKey) String() string {
 	return k.kind + " " + k.name
 }
 
-// grantedVerb returns the first verb that a rule grants on a target, or "".
+// grantedVerb returns the first of the verbs that a rule grants on a target, or "".
 func grantedVerb(rule rbacv1.PolicyRule, verbs []string, of Target) string {
 	if !matchesResource(rule, of) || len(rule.ResourceNames) > 0 && !slices.Contains(rule.ResourceNames, of.Name) {
 		return ""
@@ -225,8 +227,9 @@ func matchesResource(rule rbacv1.PolicyRule, of Target) bool {
 		(containsOrAll(rule.Resources, resource) || of.Subresource != "" && slices.Contains(rule.Resources, "*/"+of.Subresource))
 }
 
-// whyNotGranted returns why a rule with one of the verbs does not grant it on the target. It
-// returns "" if the rule is for something else.
+// whyNotGranted returns why a rule that has one of the query's verbs does not grant this verb on
+// the target, such as "only in namespace shop". It returns "" if the rule lists none of the verbs,
+// has the verb *, or is for another resource.
 func whyNotGranted(rule rbacv1.PolicyRule, w Query, namespace string, where bool) string {
 	if firstVerb(rule, w.Verbs) == "" || slices.Contains(rule.Verbs, "*") {
 		return ""

@@ -22,7 +22,8 @@ import (
 // FieldList lists what a caller may change of one object.
 type FieldList struct {
 	Items []Item `json:"items"`
-	// Incomplete is why not all parameters are known, if so.
+	// Incomplete is the reason if an authorizer could not list the caller's rules, so that verbs
+	// with parameters may be missing in the list. It is empty otherwise.
 	Incomplete string `json:"incomplete,omitempty"`
 }
 
@@ -32,16 +33,18 @@ type Item struct {
 	Resource string `json:"resource"`
 	Field    string `json:"field"`
 	Verb     string `json:"verb"`
-	// Allowed is yes, no, or some if the caller holds the verb with certain parameters.
+	// Allowed is "yes", "no" or "some". "some" means that the caller holds the verb with certain
+	// parameters only.
 	Allowed string `json:"allowed"`
-	// By is the held verb, or the held verbs with parameters.
+	// By is the verb that allows the change, or for "some" the verbs with parameters that the
+	// caller holds.
 	By string `json:"by,omitempty"`
-	// Reason is the reason of the authorizer.
+	// Reason is the authorizer's reason for allowing the verb of By.
 	Reason string `json:"reason,omitempty"`
 }
 
-// List returns all fields of an object that have a verb, with those of its subresources, and
-// whether the caller may change them.
+// List returns the fields of an object and of its subresources that have a permission verb, and
+// for each field whether the caller may change it.
 func List(ctx context.Context, client authorizationclient.AuthorizationV1Interface, k *kinds.Kind, namespace, name string) (*FieldList, error) {
 	reviews, out := NewReviews(client), &FieldList{Items: []Item{}}
 	rules, err := client.SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}, metav1.CreateOptions{})
@@ -80,8 +83,9 @@ func resourceName(k *kinds.Kind, sub string) string {
 	return k.String() + "/" + sub
 }
 
-// writableThrough reports whether a field can be written through a subresource. A status is
-// written through the subresource of that name, if there is one; metadata through any.
+// writableThrough reports whether List shows a field for a subresource, or for the object itself if
+// sub is "". For the subresource status it leaves out the fields of spec, which a write there can't
+// change.
 func writableThrough(place schema.NodePath, sub string) bool {
 	pattern := place.Pattern()
 	if sub == "status" {
@@ -95,7 +99,7 @@ type lister struct {
 	reviews    *Reviews
 	target     Target
 	parameters []permission.Verb
-	// ordinary is the answer for update or patch, general the answer for granular.
+	// ordinary is the answer for the verb update or patch, and general that for the verb granular.
 	ordinary, general Answer
 	verb              string
 }

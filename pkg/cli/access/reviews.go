@@ -14,7 +14,7 @@ import (
 	"kube-granular.dev/granular/decide"
 )
 
-// Target is the resource or object of an authorization.
+// Target is the resource or object that an access review is about.
 type Target struct {
 	Group, Version, Resource, Subresource, Namespace, Name string
 }
@@ -22,7 +22,7 @@ type Target struct {
 // Answer is the answer of an access review.
 type Answer struct {
 	Allowed, Denied bool
-	// Reason is the reason of the authorizer, such as a binding.
+	// Reason is the authorizer's reason, such as the binding that allows the request.
 	Reason string
 }
 
@@ -67,7 +67,7 @@ func (r *Reviews) Ask(ctx context.Context, verb string, of Target) (Answer, erro
 	return out, nil
 }
 
-// authorizer implements decide.Authorizer for one request by access reviews.
+// authorizer implements decide.Authorizer for one target by access reviews.
 type authorizer struct {
 	reviews *Reviews
 	target  Target
@@ -75,7 +75,8 @@ type authorizer struct {
 
 var _ decide.Authorizer = authorizer{}
 
-// FirstAllowed implements decide.Authorizer.
+// FirstAllowed returns the index of the first of the verbs that the caller holds, or -1. It
+// implements decide.Authorizer.
 func (a authorizer) FirstAllowed(ctx context.Context, verbs []string) (int, error) {
 	var failed error
 	for i, verb := range verbs {

@@ -13,7 +13,7 @@ import (
 )
 
 // MaxLine is the maximum length of a line in bytes. The API server accepts objects of at most 3
-// MiB, and an event has at most two.
+// MiB, and an event contains at most two objects: that of the request and that of the response.
 const MaxLine = 16 << 20
 
 // ErrNotAnEvent is returned by Reader.Use, possibly wrapped, for a line that is not an event.
@@ -21,12 +21,14 @@ var ErrNotAnEvent = errors.New("the line is not an event of audit.k8s.io/v1")
 
 // Reader reads audit logs.
 type Reader struct {
-	// Use is called with each non-empty line, without the newline. The line is valid until Use
-	// returns. ErrNotAnEvent is a warning; any other error ends reading.
+	// Use is called with each non-empty line, without the newline. The bytes of the line must not
+	// be used after Use returns. If Use returns ErrNotAnEvent, reading continues after a call of
+	// Warn; any other error ends reading.
 	Use func(line []byte) error
-	// Idle is called, unless nil, when no further line is available yet.
+	// Idle, unless nil, is called after a line when no further input is buffered, so that a caller
+	// who follows a log can flush its output.
 	Idle func() error
-	// Warn is called with the lines that can't be read.
+	// Warn is called with an error for each line that can't be read.
 	Warn func(error)
 }
 
@@ -79,7 +81,8 @@ func (r *Reader) Read(name string, log io.Reader) (unread int, err error) {
 
 var errTooLong = fmt.Errorf("the line is longer than %d MiB", MaxLine>>20)
 
-// readLine reads a line into a buffer. It skips a line that is too long.
+// readLine reads a line into a buffer. It skips a line that is longer than MaxLine, and returns
+// errTooLong.
 func readLine(in *bufio.Reader, line []byte) ([]byte, error) {
 	long := false
 	for {

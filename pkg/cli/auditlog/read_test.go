@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// TestRead holds which lines are used, which are warned of, and what ends reading.
+// TestRead holds which lines Use receives, which lines cause a warning, and which errors end
+// reading.
 func TestRead(t *testing.T) {
 	stop := errors.New("stop")
 	for name, tc := range map[string]struct {
@@ -54,7 +55,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestMoment holds which texts are times.
+// TestMoment holds which texts ParseTime accepts as times.
 func TestMoment(t *testing.T) {
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	for text, want := range map[string]time.Time{

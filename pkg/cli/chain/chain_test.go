@@ -52,7 +52,7 @@ func logFile(t *testing.T) []byte {
 	return data
 }
 
-// TestChainFormats holds what is printed of a log, in all formats.
+// TestChainFormats holds the output for a log in each format, by comparison with golden files.
 func TestChainFormats(t *testing.T) {
 	for name, tc := range map[string]struct {
 		format string
@@ -89,7 +89,8 @@ func TestChainFormats(t *testing.T) {
 	}
 }
 
-// TestChainDocuments holds that JSON and YAML are one document each, of the same records.
+// TestChainDocuments holds that the JSON output and the YAML output are a single document each,
+// with the same records.
 func TestChainDocuments(t *testing.T) {
 	for _, f := range []Filter{{}, {User: "nobody"}} {
 		var asJSON, asYAML struct{ Items []Record }
@@ -107,7 +108,8 @@ func TestChainDocuments(t *testing.T) {
 	}
 }
 
-// TestChainFilter holds which records each filter leaves, by the ids of their events.
+// TestChainFilter holds which records each filter selects. Records are named by the audit IDs of
+// their events.
 func TestChainFilter(t *testing.T) {
 	at := func(text string) time.Time {
 		out, err := time.Parse(time.RFC3339, text)
@@ -169,8 +171,9 @@ func TestChainFilter(t *testing.T) {
 	}
 }
 
-// TestChainOfTheRequest holds that the token and the impersonation of a request count once,
-// and that those by which a delegation of the chain was created are not taken for them.
+// TestChainOfTheRequest holds that the token of the request appears once in the chain, whether or
+// not the server wrote it there, and that the same token before a delegation, by which the
+// delegation was created, is another entry.
 func TestChainOfTheRequest(t *testing.T) {
 	const (
 		token     = `{\"via\":\"Token\",\"by\":\"system:serviceaccount:n:a\"}`
@@ -196,14 +199,15 @@ func TestChainOfTheRequest(t *testing.T) {
 		if got := strings.Join(via, " "); got != want {
 			t.Errorf("[%s]: %s, wanted %s", chain, got, want)
 		}
-		// What is about no resource has a path.
+		// The objectRef of the event has no resource, so the record has the path instead.
 		if r.Object != nil || r.URI != "/x?y" {
 			t.Errorf("object %+v, path %q", r.Object, r.URI)
 		}
 	}
 }
 
-// TestChainCompressed holds that a rotated log reads like the one it was.
+// TestChainCompressed holds that a log that was compressed by gzip gives the same output as the
+// log before compression, and that a truncated gzip file is an error.
 func TestChainCompressed(t *testing.T) {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
@@ -226,8 +230,8 @@ func TestChainCompressed(t *testing.T) {
 	}
 }
 
-// TestChainUnreadable holds that what can't be read is told with its line, without what it
-// says, and keeps nothing else from being read.
+// TestChainUnreadable holds that a line that can't be read causes one warning with the number of
+// the line, that the warning contains no data of the line, and that all other lines are read.
 func TestChainUnreadable(t *testing.T) {
 	const event = `{"kind":"Event","apiVersion":"audit.k8s.io/v1","auditID":"a","stage":"ResponseComplete","user":{"username":"u"},"annotations":{%s}}`
 	good := fmt.Sprintf(event, `"authority.kube-granular.dev/selected":"{\"authorityReference\":{\"kind\":\"ClusterRole\",\"name\":\"view\"}}"`)
@@ -255,18 +259,18 @@ func TestChainUnreadable(t *testing.T) {
 			}
 		})
 	}
-	// What a server is still writing is no fault of the log.
+	// An incomplete last line, which a server may still be writing, is not counted as unreadable.
 	_, n, warnings := print(t, strings.NewReader(good+"\n"+good[:len(good)/2]), Filter{}, "table")
 	if n != (Counts{Events: 1, Printed: 1}) || len(warnings) != 1 || !strings.Contains(warnings[0], "incomplete") {
 		t.Errorf("%+v, warnings %q", n, warnings)
 	}
-	// A last line that is whole counts, also without its end.
+	// A complete last line counts even if it does not end in a newline.
 	if _, n, warnings := print(t, strings.NewReader(good+"\n"+good), Filter{}, "table"); n.Printed != 2 || len(warnings) > 0 {
 		t.Errorf("%+v, warnings %q", n, warnings)
 	}
 }
 
-// TestChainAsItComes holds that a record is printed before the next line is there.
+// TestChainAsItComes holds that the record of a line is printed before the log has the next line.
 func TestChainAsItComes(t *testing.T) {
 	in, log := io.Pipe()
 	read, out := io.Pipe()
@@ -297,7 +301,7 @@ func TestChainAsItComes(t *testing.T) {
 	}
 }
 
-// repeated is a log of many equal lines that is nowhere whole.
+// repeated is a reader for a log of many equal lines, which is never complete in memory.
 type repeated struct {
 	line []byte
 	left int
@@ -316,7 +320,8 @@ func (r *repeated) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// BenchmarkChain reads a log; the bytes it allocates for each line tell that nothing is kept.
+// BenchmarkChain measures reading a log. The allocated bytes for each line show that memory does
+// not grow with the log.
 func BenchmarkChain(b *testing.B) {
 	data, err := os.ReadFile(filepath.Join("testdata", "audit.log"))
 	if err != nil {

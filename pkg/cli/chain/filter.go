@@ -10,20 +10,20 @@ import (
 
 // Filter selects records. Empty fields match every record.
 type Filter struct {
-	// User matches the caller and every user of the chain.
+	// User selects records with this user as the caller or as a user of the chain.
 	User string
-	// Resource has the form pods, deployments.apps or pods/exec. Namespace and Name are those of
-	// the object.
+	// Resource has the form pods, deployments.apps or pods/exec. Namespace and Name are the
+	// namespace and the name of the request's object.
 	Resource, Namespace, Name string
-	// Delegation is the name or the UID of a delegation that is selected, part of the chain, or
-	// created.
+	// Delegation is the name or the UID of a delegation that the request selected or created, or
+	// that is part of the chain.
 	Delegation string
 	// Since and Until limit the time at which a request was received.
 	Since, Until time.Time
-	// All includes requests with the caller's own authority only.
+	// All also includes requests for which the caller used only its own authority.
 	All bool
-	// Running includes requests whose response has begun. They may appear again when they have
-	// ended.
+	// Running also includes requests whose response has begun and not ended, such as watches. Such
+	// a request may have a second record, from the event of its end.
 	Running bool
 }
 

@@ -29,7 +29,7 @@ type Printer interface {
 	Close() error
 }
 
-// NewPrinter returns a printer of a format.
+// NewPrinter returns a printer that writes records to out in one of Formats.
 func NewPrinter(format string, out io.Writer) (Printer, error) {
 	switch format {
 	case "", "table", "wide":
@@ -78,7 +78,7 @@ func (l *listPrinter) Close() error {
 	return err
 }
 
-// maxRows is how many rows of a table are buffered to align their columns.
+// maxRows is the maximum number of rows of a table that are buffered to align their columns.
 const maxRows = 200
 
 // tablePrinter prints one line per record.
@@ -133,7 +133,8 @@ func (t *tablePrinter) name(text string) string {
 	return escape(text)
 }
 
-// behalf returns the users of the chain, the origin first, without the caller.
+// behalf returns the users of the chain without the caller. The first one is the user whose
+// authority was handed over.
 func (t *tablePrinter) behalf(r *Record) string {
 	var names []string
 	for i, e := range r.Chain {
@@ -141,7 +142,7 @@ func (t *tablePrinter) behalf(r *Record) string {
 		if i+1 < len(r.Chain) {
 			to = r.Chain[i+1].By
 		}
-		// A token hands over no authority to another user.
+		// Leave out a token of the same user, because it hands no authority to another user.
 		if e.Via == Token && e.By == to {
 			continue
 		}
@@ -205,7 +206,8 @@ func result(r *Record) string {
 	return escape(text)
 }
 
-// handoversText returns the handovers of the chain in order.
+// handoversText returns how authority was handed over, for each entry of the chain in order: the
+// kind of handover, the name of the delegation, Pod or Node, and the expiry.
 func handoversText(r *Record) string {
 	var out []string
 	for _, e := range r.Chain {

@@ -14,14 +14,15 @@ type Counts struct {
 	Events, Printed, Unread int
 }
 
-// Read prints the selected records of a log, in order. Lines that can't be read are reported to
-// warn. An error is one of the log itself or of the printer. auditlog.Reader documents the
-// supported formats.
+// Read prints the selected records of a log, in order. It reports lines that can't be read to
+// warn, and returns an error if the log itself or the printer fails. auditlog.Reader documents
+// the supported formats.
 func Read(name string, log io.Reader, f *Filter, p Printer, warn func(error)) (Counts, error) {
 	var n Counts
 	in := auditlog.Reader{
 		Warn: warn,
-		// A user who follows a log sees each record at once.
+		// Flush when no further line is available yet, so that a user who follows a log sees each
+		// record at once.
 		Idle: p.Flush,
 		Use: func(line []byte) error {
 			r, err := decode(line)

@@ -16,7 +16,7 @@ import (
 	"kube-granular.dev/pkg/cli/auditlog"
 )
 
-// The annotations that are read.
+// The audit annotations, written by the server, from which a record is made.
 const (
 	selectedAnnotation   = selection.ExtraKey
 	chainAnnotation      = "authority.kube-granular.dev/chain"
@@ -24,14 +24,15 @@ const (
 	delegationAnnotation = "authority.kube-granular.dev/delegation"
 )
 
-// The kinds of handovers.
+// The ways to hand authority to another user; see Entry.Via.
 const (
 	Delegation    = "Delegation"
 	Impersonation = "Impersonation"
 	Token         = "Token"
 )
 
-// Entry is one handover of authority, as the server writes it.
+// Entry is one handover of authority: the user By handed it to the next user of the chain. The
+// JSON is that of the server's audit annotation.
 type Entry struct {
 	// Via is Delegation, Impersonation or Token.
 	Via   string `json:"via"`
@@ -42,7 +43,7 @@ type Entry struct {
 	UID  string `json:"uid,omitempty"`
 	// Until is when a delegation expires.
 	Until string `json:"until,omitempty"`
-	// Credential is the ID of a token.
+	// Credential is the ID of the token, if Via is Token.
 	Credential string `json:"credential,omitempty"`
 }
 
@@ -58,19 +59,20 @@ type User struct {
 	UID  string `json:"uid,omitempty"`
 }
 
-// Record is one request with its chain.
+// Record is one request with the chain of users who handed over authority for it.
 type Record struct {
 	Time    time.Time `json:"time"`
 	AuditID string    `json:"auditID"`
 	// Origin is the first user of the chain, or the caller.
 	Origin string `json:"origin"`
-	// Chain has the handovers from the origin to the caller.
+	// Chain has the handovers of authority from Origin to Caller, in order.
 	Chain  []Entry `json:"chain,omitempty"`
 	Caller User    `json:"caller"`
 	// Selected is the authority that the caller selected.
 	Selected *selection.AuthorityReference `json:"selected,omitempty"`
 	Verb     string                        `json:"verb"`
-	// Object is the object of the request, URI the path of a non-resource request.
+	// Object is the object of the request. If the request is not for a resource, Object is nil and
+	// URI is the request URI.
 	Object *auditv1.ObjectReference `json:"object,omitempty"`
 	URI    string                   `json:"uri,omitempty"`
 	// Code is the status code of the response, 0 if there was none.
@@ -79,7 +81,8 @@ type Record struct {
 	Running bool `json:"running,omitempty"`
 	// Refused is why the selected delegation did not allow the request.
 	Refused string `json:"refused,omitempty"`
-	// Delegation is a delegation that the request created, by itself or through a policy.
+	// Delegation is the delegation that the request created: as its object, or because the server
+	// made one by a policy for the created object.
 	Delegation *CreatedDelegation `json:"delegation,omitempty"`
 }
 
@@ -97,7 +100,7 @@ func (r *Record) OnBehalf() bool {
 	return false
 }
 
-// event has the fields of an audit event that are read.
+// event has those fields of an audit event that this package uses.
 type event struct {
 	APIVersion               string                   `json:"apiVersion"`
 	Kind                     string                   `json:"kind"`
@@ -119,11 +122,11 @@ type eventUser struct {
 	Extra    map[string][]string `json:"extra"`
 }
 
-// decode decodes an event. It returns nil for stages without a result.
+// decode decodes an event. It returns nil for the stage RequestReceived, which has no result yet.
 func decode(line []byte) (*Record, error) {
 	var e event
 	if err := json.Unmarshal(line, &e); err != nil {
-		// The decoder's message may contain logged data.
+		// The decoder's message is not used, because it may contain data of the log.
 		var typed *json.UnmarshalTypeError
 		if errors.As(err, &typed) {
 			return nil, fmt.Errorf("%w: field %q", auditlog.ErrNotAnEvent, typed.Field)
@@ -187,8 +190,8 @@ const (
 	nodeUIDExtra    = "authentication.kubernetes.io/node-uid"
 )
 
-// addTokenAndImpersonation adds the token and the impersonation of the request, unless the server
-// wrote them into the chain, which it does if a delegation is selected.
+// addTokenAndImpersonation adds the token and the impersonation of the request to the chain, unless
+// the server has already written them there, as for a request that selects a delegation.
 func (r *Record) addTokenAndImpersonation(e *event) {
 	if t, ok := e.User.token(); ok && !r.has(t) {
 		r.Chain = append(r.Chain, t)
@@ -202,7 +205,8 @@ func (r *Record) addTokenAndImpersonation(e *event) {
 	}
 }
 
-// has reports whether the chain already has the handover e after its last delegation.
+// has reports whether the chain has the handover e after its last delegation. Earlier entries
+// belong to the request that created that delegation.
 func (r *Record) has(e Entry) bool {
 	for i := len(r.Chain) - 1; i >= 0 && r.Chain[i].Via != Delegation; i-- {
 		if r.Chain[i].Via == e.Via && isUser(r.Chain[i].By, e.By) {
@@ -212,7 +216,8 @@ func (r *Record) has(e Entry) bool {
 	return false
 }
 
-// token returns the bound token of a service account.
+// token returns the handover by the token of a service account, and false if the user is not a
+// service account or the event does not identify its token.
 func (u *eventUser) token() (Entry, bool) {
 	first := func(key string) string {
 		if values := u.Extra[key]; len(values) > 0 {

@@ -9,9 +9,9 @@
 // A kubectl command is run against a recorder: a proxy on loopback that forwards reads, turns
 // every write into a dry run, and refuses other requests.
 //
-// Fields that webhooks or the server add are not changes of the caller. So if the requested
-// object can be computed here, only fields that are changed in both are returned, as on the
-// server.
+// Fields that webhooks or the server add are not changes of the caller. So if this package can
+// compute the object that the request asks for, it returns only the fields that differ both in
+// that object and in the result of the dry run. The server does the same.
 //
 // The invariant: this package sends only reads and dry runs, except in Write, which implements
 // --apply.

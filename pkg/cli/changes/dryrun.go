@@ -28,8 +28,8 @@ type DryRun struct {
 	Creates bool
 	// Changes are the fields that the caller changes.
 	Changes change.Set
-	// Sure is true if the changes are known from a dry run. Otherwise they are the changes of the
-	// request itself, before the server completes and admits it.
+	// Sure is true if the changes are known from a dry run. If the dry run was forbidden, Sure is
+	// false, and the changes are those of the request before defaulting and admission.
 	Sure bool
 
 	tree     *granular.Tree
@@ -37,7 +37,7 @@ type DryRun struct {
 	old, new map[string]any
 }
 
-// Field returns the path of a change for messages.
+// Field returns the path of the field that a change is about, for messages.
 func (r *DryRun) Field(c change.Change) string {
 	if r.Creates && len(c.Path()) == 0 {
 		return c.String()
@@ -51,7 +51,7 @@ func (r *DryRun) Field(c change.Change) string {
 // Sender sends requests.
 type Sender = rest.Interface
 
-// DryRunner makes dry runs as one caller.
+// DryRunner sends dry runs with the credentials of one caller.
 type DryRunner struct {
 	Kinds *kinds.Cluster
 	// Client has the credentials of the user of the plugin.
@@ -103,8 +103,9 @@ func (r *DryRunner) Run(ctx context.Context, request Request) (*DryRun, error) {
 		return nil, err
 	}
 	out.Changes = final
-	// Fields that an apply removes, because the manager applied them before, are the caller's
-	// changes too. Only the server knows them.
+	// A server-side apply also removes fields that the manager applied earlier and now omits. These
+	// are the caller's changes too, and only the dry run shows them. So for an apply the changes of
+	// the dry run are not filtered.
 	if out.Sure && ownErr == nil && !out.Creates && request.PatchType != types.ApplyPatchType {
 		observed, err := out.compare(own)
 		if err != nil {
@@ -141,7 +142,8 @@ func (r *DryRunner) object(ctx context.Context, call *rest.Request) (map[string]
 	return decodeResult(call.SetHeader("Accept", "application/json").Do(ctx))
 }
 
-// decodeResult returns the object of a response, with numbers in the types that the library uses.
+// decodeResult returns the object of a response. Numbers have the types that the permission library
+// expects: int64 or float64.
 func decodeResult(result rest.Result) (map[string]any, error) {
 	data, err := result.Raw()
 	if err != nil {

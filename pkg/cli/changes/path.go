@@ -15,8 +15,8 @@ type resourcePath struct {
 	Namespace, Name, Subresource string
 }
 
-// parsePath parses a path of the API. It returns false if the path is not that of a resource, as
-// in discovery.
+// parsePath parses the path of a request. It returns false if the path does not name a resource, as
+// in discovery requests.
 func parsePath(path string) (resourcePath, bool) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	var a resourcePath

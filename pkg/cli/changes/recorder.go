@@ -34,7 +34,7 @@ type Read struct {
 	Group, Resource, Namespace, Name, Below string
 }
 
-// Recording has the requests of a command.
+// Recording has the requests that a recorded command sent.
 type Recording struct {
 	Requests []Request
 	// Reads are the distinct read requests, in order.
@@ -67,7 +67,7 @@ func (r *DryRunner) Record(ctx context.Context, config *rest.Config, c Command) 
 	}
 	forward := httputil.NewSingleHostReverseProxy(target)
 	forward.Transport = transport
-	forward.FlushInterval = -1 // watches
+	forward.FlushInterval = -1 // forward events of watches at once
 	rec := &recorder{runner: r, token: rand.Text(), forward: forward, host: target.Host, recording: &Recording{}}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -118,7 +118,8 @@ func writeKubeconfig(file, server, namespace string) error {
 	return clientcmd.WriteToFile(*c, file)
 }
 
-// recorder is the proxy. It forwards reads and sends dry runs for writes.
+// recorder is the proxy against which a recorded command runs. It forwards reads, and sends a dry
+// run in place of each write.
 type recorder struct {
 	runner  *DryRunner
 	token   string
@@ -130,10 +131,12 @@ type recorder struct {
 	refused   []error
 }
 
-// reviewGroups are API groups whose objects are not stored.
+// reviewGroups are the API groups of reviews, whose objects the server does not store. So the
+// recorder may forward a create of them.
 var reviewGroups = []string{"authorization.k8s.io", "authentication.k8s.io"}
 
-// ServeHTTP implements http.Handler.
+// ServeHTTP forwards a read or a review, records a write and sends it as a dry run, and refuses any
+// other request.
 func (rec *recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	token, path, _ := strings.Cut(strings.TrimPrefix(req.URL.Path, "/"), "/")
 	if subtle.ConstantTimeCompare([]byte(token), []byte(rec.token)) != 1 {

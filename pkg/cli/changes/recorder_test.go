@@ -18,8 +18,8 @@ import (
 	"kube-granular.dev/pkg/cli/kinds"
 )
 
-// TestRecorderForwardsReadsAlone holds what goes on to the server as it came: reads and reviews
-// of the recorded command. Writes never do; see TestSendIsDry.
+// TestRecorderForwardsReadsAlone holds which requests the recorder forwards unchanged: only reads
+// and reviews of the recorded command. TestSendIsDry holds that writes become dry runs.
 func TestRecorderForwardsReadsAlone(t *testing.T) {
 	const token = "secret"
 	for _, test := range []struct {
@@ -36,7 +36,8 @@ func TestRecorderForwardsReadsAlone(t *testing.T) {
 		{method: "GET", path: "/api/v1/pods", code: http.StatusForbidden},
 		{method: "GET", path: "/secre/api/v1/pods", code: http.StatusForbidden},
 		{method: "GET", path: "/", code: http.StatusForbidden},
-		// Attack: a connection does what no dry run shows. Held by: none is opened.
+		// Attack: a connection such as exec has effects that no dry run shows. Held by: the
+		// recorder refuses connections.
 		{method: "GET", path: "/secret/api/v1/namespaces/a/pods/b/exec", code: http.StatusForbidden},
 		{method: "GET", path: "/secret/api/v1/namespaces/a/pods/b/portforward", code: http.StatusForbidden},
 		{method: "GET", path: "/secret/api/v1/nodes/b/proxy/run", code: http.StatusForbidden},
@@ -68,7 +69,8 @@ func TestRecorderForwardsReadsAlone(t *testing.T) {
 	}
 }
 
-// TestSendIsDry holds that whatever a request says of dry runs, what is sent is one.
+// TestSendIsDry holds that Send always sends dryRun=All, whatever the query of the request has for
+// dryRun.
 func TestSendIsDry(t *testing.T) {
 	var got []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {

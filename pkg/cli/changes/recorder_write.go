@@ -29,7 +29,8 @@ func (rec *recorder) recordWrite(w http.ResponseWriter, req *http.Request, at re
 	rec.mu.Unlock()
 	object, err := Send(req.Context(), rec.runner.Client, *request)
 	if apierrors.IsForbidden(err) {
-		// The command must continue, whether or not the caller may write.
+		// The command must continue even if the caller may not write, so that its later requests
+		// are recorded too.
 		object, err = rec.runner.expectedObject(req, *request, err)
 	}
 	if err != nil {
@@ -39,7 +40,8 @@ func (rec *recorder) recordWrite(w http.ResponseWriter, req *http.Request, at re
 	writeResponse(w, object)
 }
 
-// request converts the HTTP request. It returns an error if the request does not write fields.
+// request converts an HTTP request to a Request. It returns an error if the request does not write
+// fields of an object.
 func (rec *recorder) request(req *http.Request, at resourcePath) (*Request, error) {
 	k, err := rec.runner.Kinds.ForResource(at.Resource)
 	if err != nil {
@@ -91,7 +93,8 @@ func asJSON(body []byte) ([]byte, error) {
 	return json.Marshal(object)
 }
 
-// expectedObject returns the requested object, for a request whose dry run is forbidden.
+// expectedObject computes the object that a request asks for, in place of the result of its dry
+// run, which the server forbade.
 func (r *DryRunner) expectedObject(req *http.Request, request Request, forbidden error) (map[string]any, error) {
 	rehearsed, err := r.Run(req.Context(), request)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 
 // Request is a write of one object.
 type Request struct {
-	// Verb is create, update or patch: the verb that is authorized first.
+	// Verb is create, update or patch, the verb that the server checks first.
 	Verb string
 	Kind *kinds.Kind
 	// Subresource is empty for the object itself.
@@ -32,7 +32,8 @@ type Request struct {
 	Query url.Values
 }
 
-// String returns the object as messages name it: deployments.apps "web" in namespace "shop".
+// String returns the object of the request for messages, such as
+// deployments.apps "web" in namespace "shop".
 func (r *Request) String() string {
 	out := r.Kind.String()
 	if r.Subresource != "" {
@@ -47,7 +48,7 @@ func (r *Request) String() string {
 	return out
 }
 
-// path returns the path of the object, or without named, of the collection.
+// path returns the path of the object if named is true, and the path of the collection otherwise.
 func (r *Request) path(named bool) string {
 	of := r.Kind.Resource
 	parts := []string{"", "apis", of.Group, of.Version}
@@ -77,8 +78,8 @@ func (r *Request) dryRunQuery() url.Values {
 	return out
 }
 
-// Apply returns a request of server-side apply. It forces conflicts with other managers, which do
-// not depend on permissions.
+// Apply returns a request of server-side apply. The request forces conflicts with other field
+// managers, because a conflict says nothing about permissions.
 func Apply(k *kinds.Kind, namespace, name, manager string, body []byte) Request {
 	return Request{
 		Verb: "patch", Kind: k, Namespace: namespace, Name: name, PatchType: types.ApplyPatchType, Body: body,

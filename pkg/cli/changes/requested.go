@@ -18,10 +18,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// errNotComputable means that the requested object can't be computed here.
+// errNotComputable means that this package can't compute the object that a request asks for.
 var errNotComputable = errors.New("only the server can compute the requested object")
 
-// requestedObject returns the object that a request asks for, before the server completes it.
+// requestedObject returns the object that a request asks for, without the changes by defaulting and
+// admission.
 func (r *DryRunner) requestedObject(of *DryRun) (map[string]any, error) {
 	if of.Verb != "patch" {
 		return asMap(of.Body)
@@ -54,8 +55,9 @@ func (r *DryRunner) requestedObject(of *DryRun) (map[string]any, error) {
 	return nil, errNotComputable
 }
 
-// mergeApplied merges an applied configuration into the object. Fields that the manager applied
-// earlier and omits now are unknown here; the server removes them.
+// mergeApplied merges an applied configuration into the current object. The result keeps fields
+// that the manager applied earlier and now omits. The server would remove them, but this package
+// does not know them.
 func (r *DryRunner) mergeApplied(of *DryRun) (map[string]any, error) {
 	body, err := asMap(of.Body)
 	if err != nil {
@@ -95,7 +97,8 @@ func decodePatched(data []byte, err error) (map[string]any, error) {
 	return asMap(data)
 }
 
-// asMap decodes JSON or YAML, with numbers in the types that the library uses.
+// asMap decodes JSON or YAML. Numbers have the types that the permission library expects: int64 or
+// float64.
 func asMap(data []byte) (map[string]any, error) {
 	text, err := yaml.YAMLToJSON(data)
 	if err != nil {

@@ -25,7 +25,7 @@ func newCanI(s *options) *cobra.Command {
 	var list, quiet bool
 	cmd := &cobra.Command{
 		Use:   "can-i (-f FILE | RESOURCE/NAME --patch PATCH | -- kubectl ARGS... | RESOURCE/NAME --list)",
-		Short: "Say whether a change is allowed, field by field",
+		Short: "Show whether a change is allowed, field by field",
 		Long: `Show for each field of a change whether it is allowed.
 
 The command tries the change as a dry run, so it writes nothing. For each changed field, it
@@ -85,7 +85,7 @@ The exit code is 0 only if the whole change is allowed.`,
 	return cmd
 }
 
-// evaluate evaluates the changes of the flags and arguments.
+// evaluate evaluates each request that the flags and arguments describe.
 func (s *options) evaluate(cmd *cobra.Command, from *changeFlags, args []string) ([]*access.Evaluation, error) {
 	changed, err := from.requests(cmd, s, args)
 	if err != nil {
@@ -123,7 +123,8 @@ func (s *options) evaluate(cmd *cobra.Command, from *changeFlags, args []string)
 	return out, nil
 }
 
-// askServer returns the server's answer to a dry run as the subject.
+// askServer sends a request as a dry run with the credentials of client, and returns whether the
+// server allows it. Errors other than Forbidden are returned as errors.
 func askServer(ctx context.Context, client changes.Sender, request changes.Request) (*access.ServerAnswer, error) {
 	_, err := changes.Send(ctx, client, request)
 	switch {
@@ -135,8 +136,9 @@ func askServer(ctx context.Context, client changes.Sender, request changes.Reque
 	return nil, err
 }
 
-// applyServerAnswer lets the server's answer take precedence. Changes of webhooks can't always be
-// recognized here, and parameters that the server computes are unknown.
+// applyServerAnswer lets the server's answer take precedence over an evaluation. The evaluation may
+// be wrong, because the plugin can't always distinguish the changes of webhooks from those of the
+// caller, and does not know the parameters that the server computes.
 func applyServerAnswer(j *access.Evaluation) {
 	if j.Server.Allowed == j.Allowed {
 		return
@@ -218,7 +220,7 @@ func orNone(s string) string {
 	return s
 }
 
-// canIList lists what the caller may change of an object.
+// canIList prints which fields of an object the caller may change.
 func (s *options) canIList(ctx context.Context, args []string, format *output.Flag, quiet bool) error {
 	c, err := s.cluster()
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"kube-granular.dev/pkg/cli/kinds"
 )
 
-// completeFlags adds completion for the kubeconfig flags.
+// completeFlags adds shell completion for the kubeconfig flags, such as --context.
 func (s *options) completeFlags(cmd *cobra.Command) {
 	for flag, names := range map[string]func(*cobra.Command) []string{
 		"namespace": s.namespaces,
@@ -56,7 +56,7 @@ func (s *options) namespaces(cmd *cobra.Command) []string {
 	return out
 }
 
-// resources returns completions for the names of resources.
+// resources returns the names of resources that begin with the typed text.
 func (s *options) resources(begun string) []string {
 	c, err := s.cluster()
 	if err != nil {
@@ -65,7 +65,7 @@ func (s *options) resources(begun string) []string {
 	return withPrefix(c.Names(), begun)
 }
 
-// fields returns completions for the path of a field of a resource.
+// fields returns completions for the path of a field of a resource, from the typed part.
 func (s *options) fields(resource, begun string) []string {
 	c, err := s.cluster()
 	if err != nil {
@@ -97,7 +97,7 @@ func (s *options) fields(resource, begun string) []string {
 	return withPrefix(out, begun)
 }
 
-// objects returns completions for RESOURCE/NAME.
+// objects returns completions for an argument of the form RESOURCE/NAME, from the typed part.
 func (s *options) objects(cmd *cobra.Command, begun string) []string {
 	resource, name, found := strings.Cut(begun, "/")
 	if !found {

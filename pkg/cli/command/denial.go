@@ -20,22 +20,23 @@ import (
 	"kube-granular.dev/pkg/cli/roles"
 )
 
-// remedy is what to do about a refusal.
+// remedy describes how an administrator can allow a refused request.
 type remedy struct {
 	Denial *denial.Denial `json:"denial"`
 	// Verb is the narrowest verb that would allow the request.
 	Verb string `json:"verb,omitempty"`
-	// Objects are the role and the binding that grant it.
+	// Objects are the role and the binding that grant Verb.
 	Objects []any `json:"objects,omitempty"`
-	// Commands create the same role and binding.
+	// Commands are kubectl commands that create the same role and binding as Objects.
 	Commands []string `json:"commands,omitempty"`
-	// Fields are all fields that the verb covers.
+	// Fields are the paths of all fields that Verb covers.
 	Fields []string `json:"fields,omitempty"`
-	// Advice is what to do if no single verb would allow the request.
+	// Advice is a text on what to do instead, if the refusal names no verb. Then the other fields
+	// except Denial are empty.
 	Advice string `json:"advice,omitempty"`
 }
 
-// maxDenialText is the maximum length of the text of a refusal.
+// maxDenialText is the maximum length in bytes of the text that is searched for a refusal.
 const maxDenialText = 1 << 20
 
 func newExplainDenial(s *options) *cobra.Command {
@@ -105,7 +106,8 @@ func (s *options) denial(args []string, id string) (*denial.Denial, error) {
 	return denial.Parse(string(text))
 }
 
-// remedy finds what helps.
+// remedy returns how to allow a refused request: the smallest role, or advice if the refusal names
+// no verb.
 func (s *options) remedy(refused *denial.Denial) (*remedy, error) {
 	out := &remedy{Denial: refused}
 	if len(refused.Verbs) == 0 {
@@ -166,7 +168,7 @@ func advice(d *denial.Denial) string {
 	if d.Ordinary != "" {
 		return fmt.Sprintf("%s holds neither %s nor granular on the resource, so no field was authorized. The needed verbs depend on the change:\nkubectl granular role --subject %s -- kubectl ...", d.User, d.Ordinary, shellQuoted("user:"+d.User))
 	}
-	return d.Why + ". No permission allows that; it needs update or patch."
+	return d.Why + ". No permission verb allows this change; it needs the verb update or patch."
 }
 
 // commandsOf returns commands that create the role and the binding.

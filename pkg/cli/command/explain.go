@@ -83,7 +83,7 @@ for it. If it is not, every caller needs one of its verbs.`,
 	return cmd
 }
 
-// page writes the HTML page of all kinds, or of one.
+// page writes the HTML page with the permissions of all kinds, or of the kind in args.
 func (s *options) page(cmd *cobra.Command, c *kinds.Cluster, args []string, version string) error {
 	config, err := s.flags.ToRESTConfig()
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *options) page(cmd *cobra.Command, c *kinds.Cluster, args []string, vers
 	return explain.Page(s.streams.Out, config.Host, all)
 }
 
-// warn prints errors that do not end the command.
+// warn prints an error that does not end the command. It prints nothing for nil.
 func warn(cmd *cobra.Command, err error) {
 	if err == nil {
 		return
@@ -114,8 +114,8 @@ func warn(cmd *cobra.Command, err error) {
 	}
 }
 
-// findField returns the resource and the path of a field. Both may be in one argument, as in
-// kubectl explain: deployments.spec.replicas.
+// findField returns the kind and the field path that the arguments name. Both may be in one
+// argument, as in kubectl explain: deployments.spec.replicas.
 func findField(c *kinds.Cluster, args []string, version string) (*kinds.Kind, string, error) {
 	if len(args) == 2 {
 		k, err := c.Lookup(args[0], version)

@@ -36,7 +36,7 @@ func (l *auditLogs) addSince(cmd *cobra.Command, what string) {
 	cmd.Flags().StringVar(&l.since, "since", "", what+"only requests received at or after this time, such as 2026-11-23T08:00:00Z, or this long ago, such as 24h")
 }
 
-// learn reads the logs.
+// learn reads the logs, and returns a learner with the permissions that each subject used.
 func (l *auditLogs) learn(cmd *cobra.Command, s *options) (*learn.Learner, error) {
 	var options learn.Options
 	var err error
@@ -73,7 +73,7 @@ func (l *auditLogs) learn(cmd *cobra.Command, s *options) (*learn.Learner, error
 	return learner, nil
 }
 
-// maxWarnings is the maximum number of reported lines that can't be read.
+// maxWarnings is the maximum number of unreadable lines for which a warning is printed.
 const maxWarnings = 10
 
 func (l *auditLogs) read(ctx context.Context, s *options, learner *learn.Learner, progress *output.Progress) (int, error) {
@@ -106,7 +106,7 @@ func (l *auditLogs) read(ctx context.Context, s *options, learner *learn.Learner
 	return total, nil
 }
 
-// size returns the total size of the logs in bytes, 0 if it is unknown.
+// size returns the total size of the logs in bytes, or 0 if a log is not a regular file.
 func (l *auditLogs) size() int64 {
 	var total int64
 	for _, name := range l.files {
@@ -119,7 +119,8 @@ func (l *auditLogs) size() int64 {
 	return total
 }
 
-// subjectFilter returns a function that finds the first of some subjects that includes a user.
+// subjectFilter returns a function that maps a user name and groups to the first of the given
+// subjects that includes this user.
 func subjectFilter(texts []string) (func(string, []string) (rbacv1.Subject, bool), error) {
 	var subjects []rbacv1.Subject
 	for _, text := range texts {
@@ -138,7 +139,7 @@ func subjectFilter(texts []string) (func(string, []string) (rbacv1.Subject, bool
 	}, nil
 }
 
-// rbac reads roles and bindings.
+// rbac reads the roles and bindings of the cluster.
 func (s *options) rbac(ctx context.Context) (*access.RBAC, error) {
 	config, err := s.flags.ToRESTConfig()
 	if err != nil {
@@ -151,5 +152,5 @@ func (s *options) rbac(ctx context.Context) (*access.RBAC, error) {
 	return access.ReadRBAC(ctx, client, "")
 }
 
-// errNoLog is the error of a command without a log.
+// errNoLog is the error of a command that needs an audit log and got none.
 var errNoLog = errors.New("the audit logs are missing; name the files, or - for standard input")

@@ -124,8 +124,8 @@ func (s *options) kindsOf(cmd *cobra.Command, c *kinds.Cluster, resources []stri
 	return out, nil
 }
 
-// columnsOf returns the named subjects, or all subjects with a binding that applies to the
-// namespace.
+// columnsOf returns the columns of the matrix: the named subjects, or without names all subjects
+// with a binding that applies to the namespace.
 func columnsOf(rbac *access.RBAC, texts []string, namespace string, all bool) ([]matrix.Subject, error) {
 	var wanted []rbacv1.Subject
 	for _, text := range texts {
@@ -161,8 +161,8 @@ func columnsOf(rbac *access.RBAC, texts []string, namespace string, all bool) ([
 	return out, nil
 }
 
-// column returns the rules that a subject holds, including those of the groups that it always
-// belongs to.
+// column returns the column of a subject: the rules that it holds, including those of the groups
+// that every such subject belongs to, such as system:authenticated.
 func column(rbac *access.RBAC, subject rbacv1.Subject) matrix.Subject {
 	switch subject.Kind {
 	case rbacv1.GroupKind:

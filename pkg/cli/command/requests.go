@@ -27,7 +27,7 @@ var patchTypes = map[string]types.PatchType{
 	"strategic": types.StrategicMergePatchType, "merge": types.MergePatchType, "json": types.JSONPatchType,
 }
 
-// changeFlags are the flags that define a change.
+// changeFlags are the flags that describe a change, for can-i and role.
 type changeFlags struct {
 	files            resource.FilenameOptions
 	replace          bool
@@ -48,17 +48,18 @@ func (o *changeFlags) addTo(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("subresource", cobra.FixedCompletions([]string{"status", "scale"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// errNoChange is the error if the change is missing or ambiguous.
-var errNoChange = errors.New("the change is missing: use -f FILE, or RESOURCE/NAME --patch PATCH, or -- kubectl ARGS")
+// errNoChange is the error if no change is given, or more than one.
+var errNoChange = errors.New("give exactly one change: -f FILE, or RESOURCE/NAME --patch PATCH, or -- kubectl ARGS")
 
-// changeRequests are the requests of a change.
+// changeRequests are the requests that make up a change.
 type changeRequests struct {
 	rehearser *changes.DryRunner
 	requests  []changes.Request
 	reads     []changes.Read
 }
 
-// requests returns the requests for the flags and arguments.
+// requests returns the requests that the flags and arguments describe. For a kubectl command, it
+// runs the command to record them.
 func (o *changeFlags) requests(cmd *cobra.Command, s *options, args []string) (*changeRequests, error) {
 	var before, command []string
 	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
@@ -117,7 +118,7 @@ func (o *changeFlags) requests(cmd *cobra.Command, s *options, args []string) (*
 	return out, err
 }
 
-// ownConfig returns the client configuration without impersonation.
+// ownConfig returns the client configuration of the caller, without the impersonation of --as.
 func (s *options) ownConfig() (*rest.Config, error) {
 	config, err := s.flags.ToRESTConfig()
 	if err != nil {

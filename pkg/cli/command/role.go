@@ -35,7 +35,7 @@ func newRole(s *options) *cobra.Command {
 	var audited auditLogs
 	cmd := &cobra.Command{
 		Use:   "role (-f FILE | RESOURCE/NAME --patch PATCH | -- kubectl ARGS... | --from-audit FILE...)",
-		Short: "Make the least role that allows a change, or what audit logs show",
+		Short: "Make the smallest role that allows a change, or the requests in audit logs",
 		Long: `Make the smallest role that allows a change, and its binding.
 
 The command tries the change as a dry run, with your own rights. The role has the narrowest
@@ -137,7 +137,8 @@ out.`,
 	return cmd
 }
 
-// grants returns the rules that a change needs, and a name for the role.
+// grants returns the rules that the change of the flags and arguments needs, and a suggested name
+// for the role.
 func (s *options) grants(cmd *cobra.Command, from *changeFlags, options roles.Options, args []string) ([]roles.Grant, string, error) {
 	changed, err := from.requests(cmd, s, args)
 	if err != nil {
@@ -208,7 +209,7 @@ func printYAML(out io.Writer, objects []any) error {
 
 func qualifiedAll(r rbacv1.PolicyRule) string { return qualified(r.Resources, r.APIGroups) }
 
-// qualified returns resources with their group: deployments.apps/status.
+// qualified returns a text with the resources and their groups, such as deployments.apps/status.
 func qualified(resources, groups []string) string {
 	var out []string
 	for _, resource := range resources {
@@ -224,7 +225,7 @@ func qualified(resources, groups []string) string {
 	return strings.Join(out, ",")
 }
 
-// toUnstructured converts an object and omits empty fields.
+// toUnstructured converts an object to a map, without empty fields.
 func toUnstructured(o runtime.Object) (map[string]any, error) {
 	data, err := json.Marshal(o)
 	if err != nil {
@@ -238,7 +239,7 @@ func toUnstructured(o runtime.Object) (map[string]any, error) {
 	return out, nil
 }
 
-// apply writes roles and bindings to the cluster.
+// apply writes the roles and bindings of grants to the cluster.
 func (s *options) apply(ctx context.Context, grants []roles.Grant, name string, subjects []rbacv1.Subject) error {
 	for i := range grants {
 		if err := s.write(ctx, grants[i].Objects(name, subjects)); err != nil {
@@ -248,7 +249,8 @@ func (s *options) apply(ctx context.Context, grants []roles.Grant, name string, 
 	return nil
 }
 
-// write writes roles and bindings to the cluster. No other function of the package writes.
+// write writes roles and bindings to the cluster. It is the only function of the package that
+// changes the cluster.
 func (s *options) write(ctx context.Context, objects []runtime.Object) error {
 	own, err := s.ownConfig()
 	if err != nil {

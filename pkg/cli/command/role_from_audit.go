@@ -20,7 +20,7 @@ import (
 	"kube-granular.dev/pkg/cli/roles"
 )
 
-// learnedRoles are the roles for the requests of one subject.
+// learnedRoles are the roles that allow one subject the requests that audit logs show.
 type learnedRoles struct {
 	subject *learn.Subject
 	name    string
@@ -28,7 +28,8 @@ type learnedRoles struct {
 	unused  []string
 }
 
-// fromAudit prints the roles for the requests in audit logs, and writes them with apply.
+// fromAudit prints roles that allow the requests in audit logs. If apply is true, it also writes
+// them to the cluster.
 func (s *options) fromAudit(cmd *cobra.Command, l *auditLogs, format *output.Flag, options roles.Options, name string, apply bool) error {
 	learner, err := l.learn(cmd, s)
 	if err != nil {
@@ -97,10 +98,12 @@ func unusedOf(ctx context.Context, subject *learn.Subject, rbac *access.RBAC) []
 	return out
 }
 
-// generalGroups are groups whose permissions are not counted as those of a subject.
+// generalGroups are groups with so many members that their permissions are not reported as unused
+// permissions of one subject.
 var generalGroups = map[string]bool{"system:authenticated": true, "system:unauthenticated": true, "system:serviceaccounts": true}
 
-// rulesHeldBy returns the rules that a subject holds by itself and by its groups.
+// rulesHeldBy returns the rules that a subject holds by its name and by its groups, except
+// generalGroups.
 func rulesHeldBy(subject *learn.Subject, rbac *access.RBAC) []access.HeldRule {
 	if subject.Kind == rbacv1.GroupKind {
 		return rbac.HeldBy("", []string{subject.Name})
@@ -190,7 +193,7 @@ func (of *learnedRoles) printYAML(out io.Writer, first bool) error {
 	return nil
 }
 
-// printRules prints rules, each after its notes.
+// printRules prints rules as YAML. The notes of each rule come before the rule, as comments.
 func printRules(out io.Writer, rules []learn.Rule) error {
 	fmt.Fprintln(out, "rules:")
 	for _, r := range rules {
@@ -208,7 +211,7 @@ func printRules(out io.Writer, rules []learn.Rule) error {
 	return nil
 }
 
-// printable returns a text on one line: a log may contain any name.
+// printable returns a text on one line, because a name in a log may contain any characters.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 {

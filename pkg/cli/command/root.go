@@ -15,8 +15,8 @@ import (
 	"kube-granular.dev/pkg/cli/kinds"
 )
 
-// ErrNo is returned by a command whose answer is no, after it has printed it. The process then
-// exits with 1, as kubectl auth can-i does.
+// ErrNo is returned by a command whose answer is no. The command has then printed its result
+// already, so the process exits with 1 and without a message, as kubectl auth can-i does.
 var ErrNo = errors.New("no")
 
 // options are the flags and streams of the plugin.
@@ -28,7 +28,8 @@ type options struct {
 // New returns the command kubectl-granular.
 func New(streams genericiooptions.IOStreams) *cobra.Command {
 	s := &options{flags: genericclioptions.NewConfigFlags(true), streams: streams}
-	// Many schemas and access reviews are requested in sequence.
+	// The limits are higher than client-go's defaults, because a command reads many schemas and
+	// sends many access reviews.
 	s.flags = s.flags.WithDiscoveryBurst(300).WithDiscoveryQPS(50).WithWrapConfigFn(func(c *rest.Config) *rest.Config {
 		c.QPS, c.Burst = 100, 200
 		return c

@@ -12,7 +12,8 @@ import (
 	"kube-granular.dev/pkg/suggest"
 )
 
-// nearestVerb returns the verb of a tree with the most similar name, "" if none is similar.
+// nearestVerb returns the verb of a permission tree that is most similar to a mistyped verb, or ""
+// if none is similar.
 func nearestVerb(text string, tree *schema.Tree) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(text, permission.General+":"), "(")
 	verbs := map[string]string{}

@@ -28,13 +28,13 @@ import (
 type verbEntry struct {
 	Verb     string `json:"verb"`
 	Excluded bool   `json:"excluded"`
-	// Meaning is known only for built-in permissions.
+	// Meaning is a description of the verb. It is known only for built-in permissions.
 	Meaning string `json:"meaning,omitempty"`
-	// Resources are the resources that have it.
+	// Resources are the resources that have fields with the verb.
 	Resources []string `json:"resources"`
-	// Fields are the fields that it covers, each once.
+	// Fields are the paths of the fields that the verb covers, without duplicates.
 	Fields []string `json:"fields,omitempty"`
-	// Protects is the protected attribute that requires it.
+	// Protects is the protected label or annotation that requires the verb.
 	Protects string `json:"protects,omitempty"`
 }
 
@@ -109,7 +109,7 @@ excluded verbs as well.`,
 	return cmd
 }
 
-// verbsOf returns the verbs of kinds and of their subresources.
+// verbsOf returns the permission verbs of kinds and of their subresources.
 func verbsOf(c *kinds.Cluster, all []*kinds.Kind) ([]verbEntry, error) {
 	entries := map[string]*verbEntry{}
 	for _, k := range all {
@@ -172,7 +172,7 @@ func addVerbs(entries map[string]*verbEntry, resource string, tree *schema.Tree)
 	return nil
 }
 
-// shownResources is how many resources a line of a table names.
+// shownResources is the maximum number of resources that a line of the table names.
 const shownResources = 3
 
 func verbsTable(out io.Writer, entries []verbEntry, wide bool) error {
@@ -200,7 +200,7 @@ func verbsTable(out io.Writer, entries []verbEntry, wide bool) error {
 }
 
 // protectedVerbs returns the verbs that protected labels and annotations require. It returns none
-// if the server does not serve them.
+// if the server does not serve the API of protected attributes.
 func (s *options) protectedVerbs(ctx context.Context) ([]verbEntry, error) {
 	config, err := s.flags.ToRESTConfig()
 	if err != nil {
@@ -232,7 +232,8 @@ func (s *options) protectedVerbs(ctx context.Context) ([]verbEntry, error) {
 	return out, nil
 }
 
-// protectedVerb returns the verb that an attribute requires, none if it requires a role.
+// protectedVerb returns the verb that a protected attribute requires. It returns none if the
+// attribute requires a role instead of a verb.
 func protectedVerb(name string, spec *v1alpha1.ProtectedAttributeSpec) []verbEntry {
 	if spec.RoleRef != nil {
 		return nil
@@ -259,7 +260,7 @@ func protectedVerb(name string, spec *v1alpha1.ProtectedAttributeSpec) []verbEnt
 	return []verbEntry{e}
 }
 
-// verbs returns completions for verbs.
+// verbs returns completions for a verb, from the typed part.
 func (s *options) verbs(begun string) []string {
 	c, err := s.cluster()
 	if err != nil {

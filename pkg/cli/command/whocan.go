@@ -25,8 +25,9 @@ func newWhoCan(s *options) *cobra.Command {
 	var subresource string
 	cmd := &cobra.Command{
 		Use:   "who-can VERB RESOURCE[/NAME]",
-		Short: "List who holds a verb, and who nearly does",
-		Long: `List the subjects that hold a verb, or nearly hold it, by RBAC's roles and bindings.
+		Short: "List who holds a verb, and who lacks only a part",
+		Long: `List the subjects that hold a verb, and those that lack only a part of the permission, by RBAC's roles
+and bindings.
 
 A subject needs the verb granular on the same resource besides a permission verb. The list
 begins with subjects that hold both, or a more general permission. If the fields are part of
@@ -104,7 +105,7 @@ The command asks only RBAC, because other authorizers can't list whom they allow
 	return cmd
 }
 
-// queryFor returns the query for the holders of a verb.
+// queryFor returns the query that finds the subjects that hold a verb for a kind.
 func queryFor(text string, k *kinds.Kind, tree *schema.Tree) (*access.Query, error) {
 	if text != permission.General && !strings.HasPrefix(text, permission.General+":") {
 		return &access.Query{Verbs: []string{text}}, nil

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// event has the fields of an audit event that are read.
+// event has those fields of an audit event that this package uses.
 type event struct {
 	AuditID string `json:"auditID"`
 	Stage   string `json:"stage"`
@@ -34,11 +34,11 @@ type event struct {
 	Annotations map[string]string `json:"annotations"`
 }
 
-// missingAnnotation has the verbs that a request lacked.
+// missingAnnotation is the audit annotation with the verbs that the caller lacked.
 const missingAnnotation = "granular.authorization.kube-granular.dev/missing"
 
-// FromAudit finds the event of a request in an audit log with one event per line, and returns why
-// it was refused.
+// FromAudit finds the event of the request with an audit ID in an audit log with one event per
+// line, and returns why the request was refused.
 func FromAudit(log io.Reader, id string) (*Denial, error) {
 	lines := bufio.NewReaderSize(log, 1<<16)
 	for {

@@ -14,22 +14,26 @@ import (
 type Denial struct {
 	// Resource has the form deployments.apps.
 	Resource string `json:"resource"`
-	// Subresource is known from an audit log or an ordinary 403.
+	// Subresource is set if the refusal was read from an audit log or is an ordinary 403. The text
+	// of a refusal of a field does not contain it.
 	Subresource string `json:"subresource,omitempty"`
 	Name        string `json:"name,omitempty"`
 	Namespace   string `json:"namespace,omitempty"`
 	User        string `json:"user"`
-	// Field is the field that the caller may not change. It is empty if no field was authorized.
+	// Field is the path of the field that the caller may not change. It is empty for an ordinary
+	// 403, for which the server did not authorize single fields.
 	Field string `json:"field,omitempty"`
-	// Verbs are the narrowest and the most general verb that would allow the request.
+	// Verbs are the verbs that the refusal names, the narrowest one first. Each of them would allow
+	// the change of Field.
 	Verbs []string `json:"verbs,omitempty"`
-	// Ordinary is the verb of an ordinary 403.
+	// Ordinary is the verb create, update or patch in an ordinary 403. It is empty for a refusal of
+	// a field.
 	Ordinary string `json:"ordinary,omitempty"`
-	// Why is the server's reason if it names no verbs.
+	// Why is the server's reason for refusing Field, if that reason names no verbs.
 	Why string `json:"why,omitempty"`
 }
 
-// ErrNotADenial means that a text is not a known refusal.
+// ErrNotADenial means that a text contains no refusal in a known form.
 var ErrNotADenial = errors.New(`the text is not a known refusal; a refusal has the form: deployments.apps "web" is forbidden: User "jane" cannot change .spec.replicas in namespace "shop": needs the verb "granular:replicas"`)
 
 var (
@@ -39,7 +43,7 @@ var (
 	verbPattern      = regexp.MustCompile(`"(granular:(?:[^"\\]|\\.)*)"`)
 )
 
-// Parse parses the first refusal in a text.
+// Parse parses the first refusal in a text, such as the output of kubectl.
 func Parse(text string) (*Denial, error) {
 	m := forbiddenPattern.FindStringSubmatch(strings.Join(strings.Fields(text), " "))
 	if m == nil {

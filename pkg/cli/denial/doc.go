@@ -6,7 +6,7 @@
 //
 //	text, or a log and an audit ID ──► who, which object, which field, which verbs
 //
-// The invariant: nothing is guessed. What a text does not contain is left empty.
+// The invariant: nothing is guessed. A field of Denial stays empty if the text does not contain it.
 //
 // The package uses no schema and sends no requests.
 package denial

@@ -5,8 +5,8 @@
 // the tree of one kind in a terminal, as data for a program, and as one page of HTML with all
 // kinds of a cluster.
 //
-// A verb is written as in a role, with its scope and the prefix granular:. A field also lists the
-// verbs of the fields above it. So a reader can copy each verb as it is shown.
+// Each verb is shown as a role grants it, with its scope and the prefix granular:, so that a reader
+// can copy the verb. A field also lists the verbs of the fields above it, which cover it too.
 //
 // The invariant: everything shown comes from a kinds.Field. No permission is hard-coded in this
 // package.

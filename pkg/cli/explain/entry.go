@@ -31,14 +31,16 @@ type Entry struct {
 	// CoveredBy are all verbs that allow a change of the field, most general first. One of them
 	// is enough. If there is none, no granular request can change the field.
 	CoveredBy []string `json:"coveredBy,omitempty"`
-	// Excluded is true if create, update and patch do not include the field.
+	// Excluded is true if the verbs create, update and patch do not include the field, so that
+	// every caller needs one of the verbs of CoveredBy.
 	Excluded bool `json:"excluded"`
-	// Scope is the prefix of the names of all permissions below the field.
+	// Scope is the prefix of the names of all permissions below the field, such as podTemplate. It
+	// is empty if no scope begins at the field.
 	Scope string `json:"scope,omitempty"`
 	// System is true if only the server writes the field.
 	System bool    `json:"system,omitempty"`
 	Fields []Entry `json:"fields,omitempty"`
-	// Folded is the number of fields below that are not shown.
+	// Folded is the number of fields below this one that have verbs and are not shown.
 	Folded int `json:"folded,omitempty"`
 
 	name string
@@ -60,8 +62,9 @@ type Parameter struct {
 	Computed bool `json:"computed,omitempty"`
 }
 
-// New describes the field at a path of a kind; the path "" is the whole object. It shows the
-// fields with verbs of their own, and folds embedded objects. With recursive it shows all fields.
+// New describes the field at a path of a kind, and the fields below it that have verbs of their
+// own. The path "" is the whole object. Of an embedded object, such as a pod template, New only
+// counts these fields, unless recursive is true; then it describes all fields.
 func New(k *kinds.Kind, path string, recursive bool) (*Explanation, error) {
 	at, err := k.Find(path)
 	if err != nil {
@@ -115,7 +118,7 @@ func verb(p *granular.Permission) Verb {
 	return out
 }
 
-// add adds the fields below f.
+// add adds entries for the fields below f.
 func (e *Entry) add(f *kinds.Field, recursive bool) {
 	for _, below := range f.Fields() {
 		if !recursive && !below.HasPermissions() && f.Path != "" {

@@ -18,13 +18,13 @@ import (
 //go:embed page.html
 var page string
 
-// The placeholders of the page.
+// The placeholders in page.html that Page replaces.
 const (
 	dataPlaceholder  = "/*DATA*/null"
 	titlePlaceholder = "{{title}}"
 )
 
-// Page writes one HTML page with all fields of all kinds that have verbs. The page is
+// Page writes one HTML page with all fields that have verbs, of all kinds. The page is
 // self-contained and needs no network. The title names the cluster.
 func Page(out io.Writer, title string, all []*kinds.Kind) error {
 	entries := make([]pageKind, 0, len(all))
@@ -49,8 +49,8 @@ func Page(out io.Writer, title string, all []*kinds.Kind) error {
 	return err
 }
 
-// The JSON names of pageKind and pageField are short, because a page has tens of thousands of
-// them.
+// The JSON names of pageKind and pageField are short, because the data of a page repeats them tens
+// of thousands of times.
 type pageKind struct {
 	Group     string      `json:"g"`
 	Version   string      `json:"v"`

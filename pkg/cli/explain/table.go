@@ -11,19 +11,19 @@ import (
 	"kube-granular.dev/pkg/cli/output"
 )
 
-// The texts of a table in place of a verb.
+// The texts that the table shows for a field without a verb.
 const (
 	none   = "<none: no granular request can change it>"
 	system = "<none: the server alone writes it>"
 )
 
-// TableOf returns a function that writes the table.
+// TableOf returns a function that calls Table, for output.Flag.Print.
 func (e *Explanation) TableOf(wide bool) func(io.Writer) error {
 	return func(out io.Writer) error { return e.Table(out, wide) }
 }
 
-// Table writes the field, and the fields below it as a tree. With wide, it adds the columns of
-// types, scopes and all verbs that cover a field.
+// Table writes the field, and the fields below it as a tree. If wide is true, the table has
+// further columns: the type, the scope, and all verbs that cover a field.
 func (e *Explanation) Table(out io.Writer, wide bool) error {
 	if e.Group != "" {
 		fmt.Fprintf(out, "GROUP:      %s\n", e.Group)
@@ -133,7 +133,7 @@ func partOfUpdate(f *Entry) string {
 	return "yes"
 }
 
-// wrapText breaks a text into lines.
+// wrapText breaks a text into indented lines of at most width characters.
 func wrapText(text, indent string, width int) string {
 	var b strings.Builder
 	for _, paragraph := range strings.Split(text, "\n") {

@@ -43,7 +43,7 @@ type compiledTree struct {
 	err  error
 }
 
-// New returns the kinds of a server.
+// New returns a Cluster that reads the kinds of a server on demand.
 func New(client discovery.DiscoveryInterface, mapper meta.RESTMapper) *Cluster {
 	return &Cluster{
 		discovery: client, mapper: mapper, root: openapi3.NewRoot(client.OpenAPIV3()),
@@ -58,15 +58,16 @@ type Kind struct {
 	Namespaced bool
 	// ShortNames are the short names of the resource, such as deploy.
 	ShortNames []string
-	// Subresources are the subresources with updates and patches, sorted.
+	// Subresources are the subresources that can be updated or patched, sorted by name. Those that
+	// open connections, such as exec, are left out.
 	Subresources []Subresource
-	// Tree is the permission tree of the kind.
+	// Tree is the permission tree of the kind: its fields with the permissions that cover them.
 	Tree *granular.Tree
 
 	definitions map[string]*spec.Schema
 }
 
-// Subresource is a part of a resource that is written by itself.
+// Subresource is a subresource that can be updated or patched.
 type Subresource struct {
 	// Name is status or scale, for example.
 	Name string
@@ -77,8 +78,8 @@ type Subresource struct {
 // String returns the resource as in a role, such as deployments.apps.
 func (k *Kind) String() string { return k.Resource.GroupResource().String() }
 
-// Grantable returns the resources for which a role may have verbs of the kind: deployments,
-// deployments/status. The scale subresource has a kind of its own.
+// Grantable returns the resources that a role can name to grant verbs of the kind, such as
+// deployments and deployments/status. Subresources with another kind, such as scale, are left out.
 func (k *Kind) Grantable() []string {
 	out := []string{k.Resource.Resource}
 	for _, s := range k.Subresources {
@@ -100,8 +101,8 @@ func (k *Kind) Subresource(name string) (Subresource, bool) {
 }
 
 // Lookup finds a resource by a name as users type it: deployments, deployments.apps, deploy,
-// Deployment, deployments.v1.apps. A version, such as apps/v1, replaces the preferred version of
-// the server.
+// Deployment, deployments.v1.apps. version, such as apps/v1, selects the version of the resource;
+// if it is empty, the server's preferred version is used.
 func (c *Cluster) Lookup(name, version string) (*Kind, error) {
 	resource, err := c.resource(name)
 	if err != nil {
@@ -138,7 +139,7 @@ func (c *Cluster) resource(name string) (schema.GroupVersionResource, error) {
 func (c *Cluster) ForResource(resource schema.GroupVersionResource) (*Kind, error) {
 	k, err := c.discover(resource)
 	if k == nil && c.invalidateCache() {
-		// The definition may be newer than the cached discovery documents.
+		// The resource may be newer than the cached discovery documents, so they are read again.
 		k, err = c.discover(resource)
 	}
 	if err != nil {
@@ -171,8 +172,8 @@ func (c *Cluster) invalidateCache() bool {
 	return ok
 }
 
-// All returns all resources that can be written, in the preferred version of the server, sorted
-// by name. If some can't be read, it returns the others together with an error.
+// All returns all resources that can be updated or patched, in the preferred version of the server,
+// sorted by name. If it can't read some resources, it returns the others together with an error.
 func (c *Cluster) All() ([]*Kind, error) {
 	c.invalidateCache()
 	lists, err := discovery.ServerPreferredResources(c.discovery)
@@ -183,7 +184,7 @@ func (c *Cluster) All() ([]*Kind, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Preferred resources come without their subresources.
+		// The list of preferred resources does not contain subresources.
 		list, err := c.discovery.ServerResourcesForGroupVersion(preferred.GroupVersion)
 		if err != nil {
 			failed = append(failed, err)
@@ -205,7 +206,8 @@ func (c *Cluster) All() ([]*Kind, error) {
 	return out, errors.Join(failed...)
 }
 
-// Names returns the names that users may type for a resource, sorted, for shell completion.
+// Names returns the names of all resources that can be updated or patched, such as
+// deployments.apps, sorted, for shell completion.
 func (c *Cluster) Names() []string {
 	lists, _ := discovery.ServerPreferredResources(c.discovery)
 	names := map[string]bool{}
@@ -250,15 +252,15 @@ func find(list *metav1.APIResourceList, resource schema.GroupVersionResource) *K
 	return out
 }
 
-// connectionSubresources are the subresources that open connections. Discovery lists all verbs
-// for them.
+// connectionSubresources are the subresources that open connections. They write no fields, although
+// discovery may list the verbs update and patch for them.
 var connectionSubresources = map[string]bool{"attach": true, "exec": true, "portforward": true, "proxy": true}
 
-// Definitions returns the published schemas that include the schema of the kind. They must not be
-// modified.
+// Definitions returns all schemas that the server publishes for the group and version of the kind,
+// by name. They must not be modified.
 func (k *Kind) Definitions() map[string]*spec.Schema { return k.definitions }
 
-// ForKind returns the resource of a kind.
+// ForKind returns the resource whose objects have a kind.
 func (c *Cluster) ForKind(kind schema.GroupVersionKind) (*Kind, error) {
 	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if meta.IsNoMatchError(err) {

@@ -25,7 +25,8 @@ func (c *Cluster) compile(k *Kind) error {
 	return nil
 }
 
-// TreeOf returns the permission tree of the objects of a subresource.
+// TreeOf returns the permission tree for the objects of a subresource, or of the kind itself if
+// subresource is "".
 func (c *Cluster) TreeOf(k *Kind, subresource string) (*granular.Tree, error) {
 	if subresource == "" {
 		return k.Tree, nil
@@ -41,8 +42,8 @@ func (c *Cluster) TreeOf(k *Kind, subresource string) (*granular.Tree, error) {
 	return tree, nil
 }
 
-// Tree returns the permission tree of a resource, or of a subresource if one is named. It returns
-// nil if there are no fields to authorize, as for pods/eviction.
+// Tree returns the permission tree of a resource, or of a subresource if subresource is not "". It
+// returns nil if the subresource can't be updated or patched, as for pods/eviction.
 func (c *Cluster) Tree(of schema.GroupVersionResource, subresource string) (*granular.Tree, error) {
 	k, err := c.ForResource(of)
 	if err != nil {
@@ -54,8 +55,9 @@ func (c *Cluster) Tree(of schema.GroupVersionResource, subresource string) (*gra
 	return c.TreeOf(k, subresource)
 }
 
-// tree compiles a kind from the document of a group and version. A kind may be in several
-// documents, as Scale is.
+// tree returns the permission tree of a kind, compiled from the OpenAPI document of a group and
+// version. That document may belong to another group than the kind: those of apps and core both
+// contain autoscaling/v1 Scale.
 func (c *Cluster) tree(of schema.GroupVersion, kind schema.GroupVersionKind) (*granular.Tree, *document, error) {
 	doc, err := c.document(of)
 	if err != nil {
@@ -90,8 +92,9 @@ func (c *Cluster) document(of schema.GroupVersion) (*document, error) {
 	return doc, nil
 }
 
-// publishesPermissions reports whether definitions have permissions. If a server knows
-// permissions, all its kinds have the permissions of metadata.
+// publishesPermissions reports whether published schemas have permissions. It looks only at
+// metadata.labels, because a server that authorizes single fields publishes a permission for it in
+// each kind.
 func publishesPermissions(definitions map[string]*spec.Schema) bool {
 	for name, s := range definitions {
 		if !strings.HasSuffix(name, ".ObjectMeta") {
@@ -104,17 +107,17 @@ func publishesPermissions(definitions map[string]*spec.Schema) bool {
 	return false
 }
 
-// serverComputed stands for parameter expressions. Only the server can evaluate them, because
-// clients do not have its function library.
+// serverComputed replaces the expressions of a definition that compute parameters of verbs. Only
+// the server can evaluate such an expression, because clients do not have its function library.
 type serverComputed struct{}
 
 // ErrComputed means that only the server can compute the parameter of a verb.
 var ErrComputed = errors.New("the parameter is computed by the server, so its value is not known here")
 
-// Compile implements granular.Expressions.
+// Compile accepts any expression without compiling it. It implements granular.Expressions.
 func (serverComputed) Compile(string) (granular.Expression, error) { return serverComputed{}, nil }
 
-// Parameter implements granular.Expression.
+// Parameter returns ErrComputed. It implements granular.Expression.
 func (serverComputed) Parameter(context.Context, string) (string, int64, error) {
 	return "", 1, ErrComputed
 }

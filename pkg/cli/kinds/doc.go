@@ -6,8 +6,8 @@
 //	discovery    ──► the resources, and their writable subresources
 //	OpenAPI v3   ──► a permission tree for each kind, and the fields with their descriptions
 //
-// Everything is read from the server on demand, so custom resources work like built-in kinds. The
-// data is kept in kubectl's own cache.
+// The package reads all data from the server on demand, so custom resources work like built-in
+// kinds. Discovery data is kept in kubectl's own cache.
 //
 // The invariant: the permissions of a Field are those that the library compiled from the
 // published schema, with the same code that the server uses.

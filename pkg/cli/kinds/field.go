@@ -20,30 +20,34 @@ type Field struct {
 	Path string
 	// Name is the name of the field, or [*] for the elements of a map or a list.
 	Name string
-	// Type is the type as in kubectl explain: string, []Container.
+	// Type is the type in the format of kubectl explain, such as string or []Container.
 	Type        string
 	Description string
 	// Own are the permissions that are declared at the field, from general to specific.
 	Own []*granular.Permission
-	// Cover are the permissions that cover a change of the field, from general to specific. If
-	// one of them is excluded, the permissions above it that are not excluded are not in the
-	// list.
+	// Cover are the permissions of which one is sufficient to change the field, from general to
+	// specific. If one of them is excluded (update does not include it), the list has no
+	// permissions of fields above that are not excluded.
 	Cover []*granular.Permission
-	// Excluded is true if the verb update is not sufficient to change the field.
+	// Excluded is true if the verbs update and patch do not include the field, so that every caller
+	// needs a permission of Cover.
 	Excluded bool
-	// Scope is the name of the scope that begins at the field, or empty.
+	// Scope is the name of the scope that begins at the field, or "". All permissions below the
+	// field have it as a prefix, as in podTemplateImage.
 	Scope string
 	// System is true if only the server writes the field.
 	System bool
 
-	// node is the nearest permission node at or above the field. at is true if it is at the
-	// field.
+	// node is the node of the permission tree for the field, or for the nearest field above that
+	// has a node. at is true if the node is that of the field itself.
 	node *granular.Node
 	at   bool
-	// layers are the schemas of the field with references resolved, the nearest first.
+	// layers are the schemas that together describe the field: its own schema first, then those
+	// that it refers to by $ref or allOf.
 	layers []*spec.Schema
 	kind   *Kind
-	// above are the definitions that contain the field.
+	// above are the names of the published definitions on the path to the field, to detect
+	// recursion.
 	above []string
 }
 
@@ -55,8 +59,8 @@ func (k *Kind) Root() *Field {
 	return f
 }
 
-// Fields returns the direct children of a field, sorted by name; for a map or a list, its
-// element. A recursive definition ends at its second occurrence.
+// Fields returns the direct children of a field, sorted by name. The child of a map or a list is
+// its element [*]. If a definition contains itself, the inner occurrence is left out.
 func (f *Field) Fields() []*Field {
 	properties := map[string]*spec.Schema{}
 	var elem *spec.Schema
@@ -77,7 +81,7 @@ func (f *Field) Fields() []*Field {
 	var out []*Field
 	for name, s := range properties {
 		if f.Path == "" && (name == "apiVersion" || name == "kind") {
-			continue // they identify the kind and can't be changed
+			continue // apiVersion and kind identify the kind and can't be changed
 		}
 		if below := f.below(name, f.Path+"."+name, s); below != nil {
 			out = append(out, below)
@@ -92,7 +96,7 @@ func (f *Field) Fields() []*Field {
 	return out
 }
 
-// below returns a child of the field, or nil if its definition is one of those above.
+// below returns a child of the field, or nil if a definition would contain itself.
 func (f *Field) below(name, path string, s *spec.Schema) *Field {
 	out := &Field{Name: name, Path: path, System: f.System, kind: f.kind, above: slices.Clone(f.above), node: f.node}
 	if f.at {
@@ -113,7 +117,8 @@ func (f *Field) below(name, path string, s *spec.Schema) *Field {
 	return out
 }
 
-// describe reads a schema. It returns false if the schema is a definition among those above.
+// describe sets the properties of the field from its schema. It returns false if the schema refers
+// to a definition in f.above, so that a definition would contain itself.
 func (f *Field) describe(s *spec.Schema) bool {
 	for queue := []*spec.Schema{s}; len(queue) > 0; queue = queue[1:] {
 		layer := queue[0]
@@ -218,7 +223,7 @@ func (f *Field) field(name string) *Field {
 	return nil
 }
 
-// element returns the element of a list or a map, and other fields unchanged.
+// element returns the innermost element of a list or a map, and any other field itself.
 func (f *Field) element() *Field {
 	for at := f; ; {
 		below := at.Fields()
@@ -229,5 +234,5 @@ func (f *Field) element() *Field {
 	}
 }
 
-// HasPermissions reports whether the field or a field below it has a permission of its own.
+// HasPermissions reports whether a permission is declared at the field or at a field below it.
 func (f *Field) HasPermissions() bool { return f.at }

@@ -8,7 +8,7 @@ import (
 	granular "kube-granular.dev/granular/schema"
 )
 
-// VerbOf returns the verb of a permission. A parameter is shown as its description in angle
+// VerbOf returns the verb of a permission. In place of a parameter it has a description in angle
 // brackets, which no real verb has: granular:label(<label-key prefix>).
 func VerbOf(p *granular.Permission) string {
 	verb := permission.Verb{Permission: p.Name}.String()

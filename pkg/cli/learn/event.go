@@ -14,13 +14,13 @@ import (
 	"kube-granular.dev/pkg/cli/auditlog"
 )
 
-// The annotations that are read from audit events.
+// The audit annotations, written by a kube-granular server, that this package uses.
 const (
 	permissionsAnnotation = "granular.authorization.kube-granular.dev/permissions"
 	markedAnnotation      = "granular.authorization.kube-granular.dev/marked"
 )
 
-// event has the fields that are read from an audit event.
+// event has those fields of an audit event that this package uses.
 type event struct {
 	APIVersion       string             `json:"apiVersion"`
 	Kind             string             `json:"kind"`
@@ -32,7 +32,7 @@ type event struct {
 	ImpersonatedUser *user              `json:"impersonatedUser"`
 	ObjectRef        *objectRef         `json:"objectRef"`
 	ResponseStatus   struct{ Code int } `json:"responseStatus"`
-	// The objects are not decoded, because most are never needed.
+	// RequestObject and ResponseObject are kept as JSON, because most of them are never used.
 	RequestObject  json.RawMessage   `json:"requestObject"`
 	ResponseObject json.RawMessage   `json:"responseObject"`
 	Received       time.Time         `json:"requestReceivedTimestamp"`
@@ -58,7 +58,7 @@ type objectRef struct {
 func decode(line []byte) (*event, error) {
 	e := &event{}
 	if err := json.Unmarshal(line, e); err != nil {
-		// The decoder's message may quote logged data, which may be secret.
+		// The decoder's message is not used, because it may quote secret data of the log.
 		var typed *json.UnmarshalTypeError
 		if errors.As(err, &typed) {
 			return nil, fmt.Errorf("%w: field %q", auditlog.ErrNotAnEvent, typed.Field)
@@ -87,7 +87,7 @@ func (e *event) authorized() bool {
 	return e.ResponseStatus.Code != 401 && e.ResponseStatus.Code != 403
 }
 
-// query returns the options of the request.
+// query returns the query parameters of the request.
 func (e *event) query() url.Values {
 	_, text, _ := strings.Cut(e.RequestURI, "?")
 	values, err := url.ParseQuery(text)
@@ -97,19 +97,19 @@ func (e *event) query() url.Values {
 	return values
 }
 
-// verbs returns the permission verbs that covered the change, as the server wrote them down. It
-// returns false if the list is missing or was cut.
+// verbs returns the permission verbs that covered the change, from the server's audit annotation.
+// It returns false if the server truncated the list.
 func (e *event) verbs() ([]string, bool) {
 	out := strings.Fields(e.Annotations[permissionsAnnotation])
 	return out, len(out) == 0 || !strings.HasPrefix(out[len(out)-1], "...")
 }
 
-// granular reports whether the request was authorized by the verb granular.
+// granular reports whether the verb granular, and not the ordinary verb, authorized the request.
 func (e *event) granular() bool { return e.Annotations[markedAnnotation] == "true" }
 
-// showsObject reports whether the response has the whole object. A caller without the verb get
-// who was authorized by permissions of fields gets only the identity of the object, without the
-// creation timestamp that each stored object has.
+// showsObject reports whether the response contains the whole object. If permissions of fields
+// authorized a caller without the verb get, the server returns only the identity of the object.
+// That response lacks the creation timestamp, which each stored object has.
 func (e *event) showsObject() bool {
 	if len(e.ResponseObject) == 0 {
 		return false

@@ -16,21 +16,23 @@ import (
 
 // Trees provides the permission trees of resources.
 type Trees interface {
-	// Tree returns the permission tree of a resource or subresource. It returns nil if its fields
-	// are not authorized, as for pods/eviction, and an error if the tree can't be read.
+	// Tree returns the permission tree of a resource or subresource. It returns nil if the server
+	// does not authorize single fields of it, as for pods/eviction, and an error if the schema
+	// can't be read.
 	Tree(of schema.GroupVersionResource, subresource string) (*granular.Tree, error)
 }
 
-// errFieldsUnknown means that a log does not tell which fields a request changed.
+// errFieldsUnknown means that a log does not show which fields a request changed.
 var errFieldsUnknown = errors.New("the log does not show the fields that the request changed")
 
-// created returns the excluded fields of an object that a caller with the verb create created.
+// created returns the excluded fields that a create request set. The verb create does not include
+// them, so the caller needed permissions for them.
 func created(w *change.Walker, e *event) (change.Set, error) {
 	return changesOfObject(w, e, change.ExcludedOnly, nil)
 }
 
-// changed returns the fields that an update or a patch changed and that the caller is accountable
-// for. old is the version before, or nil if it is not known.
+// changed returns the fields that an update or a patch changed, without changes that only admission
+// or defaulting made. old is the object before the request, or nil if it is not known.
 func changed(w *change.Walker, e *event, old []byte) (change.Set, error) {
 	if len(e.ResponseObject) > 0 && !e.showsObject() {
 		return nil, errFieldsUnknown
@@ -78,7 +80,8 @@ func changed(w *change.Walker, e *event, old []byte) (change.Set, error) {
 	if !isApply(e) {
 		return set, nil
 	}
-	// Fields that the manager gave up are missing in the applied object, and were removed.
+	// A server-side apply also removes fields that its manager applied earlier and now omits. They
+	// are not in the applied object, so they are found as fields that the stored object lacks.
 	gone, err := w.Compare(change.All, was, intersect(was, after, w.Tree().Root))
 	if err != nil {
 		return nil, errFieldsUnknown
@@ -86,7 +89,7 @@ func changed(w *change.Walker, e *event, old []byte) (change.Set, error) {
 	return append(set, gone...), nil
 }
 
-// namedByPatch returns the fields that a patch names, for the case that the object before it is
+// namedByPatch returns the fields that a patch names. It is used if the object before the patch is
 // not known.
 func namedByPatch(w *change.Walker, e *event, after map[string]any) (change.Set, error) {
 	from, err := reconstructOld(e.RequestObject, after, w.Tree().Root)
@@ -100,8 +103,8 @@ func namedByPatch(w *change.Walker, e *event, after map[string]any) (change.Set,
 	return set, nil
 }
 
-// changesOfObject returns the changes of a caller who sent a whole object, as far as the server
-// stored them.
+// changesOfObject returns the changes by a request that contains a whole object. was is the object
+// before the request, or nil. Changes that the server did not store are left out.
 func changesOfObject(w *change.Walker, e *event, mode change.Mode, was map[string]any) (change.Set, error) {
 	var old any
 	if was != nil {
@@ -131,8 +134,8 @@ func changesOfObject(w *change.Walker, e *event, mode change.Mode, was map[strin
 	return change.Answerable(sets[0], sets[1]), nil
 }
 
-// isBasedOn reports whether an object is based on a version: its resourceVersion is that version,
-// or empty.
+// isBasedOn reports whether the object of an update may be based on the version old: it has the
+// resourceVersion of old, or none.
 func isBasedOn(old, object []byte) bool {
 	var was, is identity
 	if utiljson.Unmarshal(old, &was) != nil || utiljson.Unmarshal(object, &is) != nil {
@@ -149,7 +152,8 @@ func isApply(e *event) bool {
 		utiljson.Unmarshal(e.RequestObject, &id) == nil && id.APIVersion != "" && id.Kind != ""
 }
 
-// asMap decodes an object, with numbers of the types that the library uses.
+// asMap decodes an object. Numbers have the types that the permission library expects: int64 or
+// float64.
 func asMap(data []byte) (map[string]any, error) {
 	out := map[string]any{}
 	return out, utiljson.Unmarshal(data, &out)

@@ -20,10 +20,11 @@ import (
 
 // Options limit the events that are used.
 type Options struct {
-	// SubjectOf returns the subject that the requests of a user count for, and false to ignore
-	// the user. If it is nil, each user except the API server counts as itself.
+	// SubjectOf returns the subject to which the requests of a user are attributed, and false to
+	// ignore the user. If SubjectOf is nil, SubjectOfUser is used.
 	SubjectOf func(name string, groups []string) (rbacv1.Subject, bool)
-	// Since ignores requests before it. Their objects are still used for comparison.
+	// Since is the time before which requests are ignored. The objects in their events are still
+	// used to find the changes of later requests.
 	Since time.Time
 	// Memory is the size of the object cache in bytes; 0 means 64 MiB.
 	Memory int
@@ -31,8 +32,8 @@ type Options struct {
 
 // Learner collects the usage of subjects from events.
 type Learner struct {
-	// Events is the number of completed requests, Learned the number of those that count for a
-	// selected subject.
+	// Events is the number of events of completed requests and of begun watches. Learned is the
+	// number of those that are attributed to a subject.
 	Events, Learned int
 
 	trees    Trees
@@ -58,7 +59,7 @@ func New(trees Trees, options Options) *Learner {
 	}
 }
 
-// Subjects returns the subjects that made requests, sorted by name.
+// Subjects returns the subjects to which requests are attributed, sorted by name.
 func (l *Learner) Subjects() []*Subject {
 	return slices.SortedFunc(maps.Values(l.subjects), func(a, b *Subject) int { return strings.Compare(a.String(), b.String()) })
 }
@@ -66,7 +67,8 @@ func (l *Learner) Subjects() []*Subject {
 // apiServerUser is the user name of the API server itself, which is always authorized.
 const apiServerUser = "system:apiserver"
 
-// Use reads a line of a log. An error is auditlog.ErrNotAnEvent or that of ctx.
+// Use learns from one line of a log. It returns auditlog.ErrNotAnEvent, possibly wrapped, if the
+// line is not an audit event, or the error of ctx.
 func (l *Learner) Use(ctx context.Context, line []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -75,7 +77,8 @@ func (l *Learner) Use(ctx context.Context, line []byte) error {
 	if err != nil {
 		return err
 	}
-	// A watch or a connection that has not ended was authorized.
+	// A watch that has not ended has only an event of the stage ResponseStarted. It was authorized,
+	// so its verb was used.
 	if e.Stage != "ResponseComplete" && (e.Stage != "ResponseStarted" || e.Verb != "watch") {
 		return nil
 	}
@@ -111,7 +114,7 @@ func (l *Learner) learn(ctx context.Context, e *event) {
 	}
 }
 
-// subject returns the subject that the requests of a user count for, or nil if the user is
+// subject returns the subject to which the requests of a user are attributed, or nil if the user is
 // ignored.
 func (l *Learner) subject(u user) *Subject {
 	as := l.options.SubjectOf
@@ -130,13 +133,13 @@ func (l *Learner) subject(u user) *Subject {
 	return s
 }
 
-// SubjectOfUser returns the subject for a user, and false for the API server.
+// SubjectOfUser returns the user or service account with a user name, and false for the API server.
 func SubjectOfUser(name string, _ []string) (rbacv1.Subject, bool) {
 	who, err := roles.ParseSubject("user:" + name)
 	return who, err == nil && name != apiServerUser
 }
 
-// impersonated records that a subject impersonated a user.
+// impersonated counts the verb impersonate for a subject that impersonated a user.
 func (l *Learner) impersonated(ctx context.Context, s *Subject, e *event) {
 	as := e.ImpersonatedUser
 	at := func(p ResourceKey, name string) {
@@ -146,7 +149,7 @@ func (l *Learner) impersonated(ctx context.Context, s *Subject, e *event) {
 	}
 	if namespace, name, ok := parseServiceAccount(as.Username); ok {
 		at(ResourceKey{Namespace: namespace, Resource: "serviceaccounts"}, name)
-		return // its groups are derived from its name
+		return // the groups of a service account need no permission: they follow from its name
 	}
 	at(ResourceKey{Resource: "users"}, as.Username)
 	for _, g := range as.Groups {
@@ -165,7 +168,8 @@ func parseServiceAccount(user string) (namespace, name string, ok bool) {
 	return strings.Cut(rest, ":")
 }
 
-// request records the permissions that an authorized request needed.
+// request counts the verbs and the changed fields of an authorized request, which determine the
+// permissions that the subject needed.
 func (l *Learner) request(ctx context.Context, s *Subject, e *event) {
 	of := e.ObjectRef
 	p := ResourceKey{of.Namespace, of.APIGroup, of.Resource}
@@ -174,7 +178,7 @@ func (l *Learner) request(ctx context.Context, s *Subject, e *event) {
 	}
 	name := of.Name
 	if e.Verb == "create" && of.Subresource == "" || e.Verb == "list" || e.Verb == "watch" || e.Verb == "deletecollection" {
-		name = "" // authorization attributes have no name
+		name = "" // the authorization attributes of these requests have no name
 	}
 	write := e.Verb == "create" || e.Verb == "update" || e.Verb == "patch"
 	if write && e.Verb != "create" && e.ResponseStatus.Code == 201 {
@@ -192,7 +196,7 @@ func (l *Learner) request(ctx context.Context, s *Subject, e *event) {
 		countUse(n.ordinary, e.Verb, e)
 	}
 	if w == nil || !e.succeeded() {
-		return // nothing was created, so the fields are not known
+		return // the resource has no permission tree, or the request failed and changed no fields
 	}
 	verbs, whole := e.verbs()
 	if e.Verb == "create" {
@@ -202,7 +206,7 @@ func (l *Learner) request(ctx context.Context, s *Subject, e *event) {
 		switch set, err := created(w, e); {
 		case err == nil && len(set) > 0:
 			n.add(ctx, set, e)
-		case err == nil || e.granular(): // the verb create is narrower than the verbs that covered it
+		case err == nil || e.granular(): // only create is counted: permission verbs for the whole object allow more
 		case whole:
 			n.countVerbs(verbs, e)
 		}
@@ -228,8 +232,8 @@ func (l *Learner) request(ctx context.Context, s *Subject, e *event) {
 	}
 }
 
-// countVerbs counts permission verbs that a server wrote down. If a permission has too many
-// parameters, it counts the permission without a parameter.
+// countVerbs counts the permission verbs that the server wrote into the event. If too many
+// different verbs were counted already, it counts a new one without its parameter.
 func (n *needs) countVerbs(verbs []string, e *event) {
 	for _, verb := range verbs {
 		if n.named[verb] == nil && len(n.named) >= maxNamed {
@@ -239,7 +243,8 @@ func (n *needs) countVerbs(verbs []string, e *event) {
 	}
 }
 
-// walker returns the walker that finds changes, or nil if fields have no permissions.
+// walker returns the walker that finds changed fields of a resource, or nil if the resource has no
+// permission tree.
 func (l *Learner) walker(of *objectRef) *change.Walker {
 	key := walkerKey{schema.GroupVersionResource{Group: of.APIGroup, Version: of.APIVersion, Resource: of.Resource}, of.Subresource}
 	w, known := l.walkers[key]

@@ -32,7 +32,7 @@ const example = `{"type":"object","properties":{
 		"guard":{"type":"object","x-kubernetes-permission-verb":"guard","x-kubernetes-permission-excluded":true,"properties":{
 			"mode":{"type":"string"}}}}}}}`
 
-// things is a server with one resource that has permissions.
+// things implements Trees for a server with a single resource, things.
 type things struct{ tree *granular.Tree }
 
 func (s things) Tree(of schema.GroupVersionResource, subresource string) (*granular.Tree, error) {
@@ -58,7 +58,7 @@ func newThings(t testing.TB) things {
 	return things{tree}
 }
 
-// request is an event, written shortly.
+// request is the short form of an audit event in these tests.
 type request struct {
 	verb, name, request, response string
 	more                          string // further fields of the event
@@ -90,7 +90,7 @@ func (r request) line(id int) []byte {
 	return []byte(strings.Join(strings.Fields(out+r.more+"}"), " "))
 }
 
-// thing is an object of a version.
+// thing returns an object with a resource version, labels and a spec.
 func thing(version int, labels, spec string) string {
 	return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"a","namespace":"shop","resourceVersion":"%d","labels":{%s}},"spec":{%s}}`, version, labels, spec)
 }
@@ -106,7 +106,7 @@ func learnAll(t testing.TB, options Options, log ...request) *Learner {
 	return l
 }
 
-// rulesOf writes rules shortly: where resource names: verbs.
+// rulesOf formats the rules of a subject in lines of the form "NAMESPACES RESOURCE NAMES: VERBS".
 func rulesOf(t testing.TB, s *Subject, options roles.Options) string {
 	t.Helper()
 	grants, err := s.Grants(t.Context(), options)
@@ -122,7 +122,7 @@ func rulesOf(t testing.TB, s *Subject, options roles.Options) string {
 	return strings.Join(out, "\n")
 }
 
-// TestLearn holds which rules are learned of which requests.
+// TestLearn holds which rules are learned from which requests.
 func TestLearn(t *testing.T) {
 	get := request{verb: "get", name: "a",
 		response: thing(1, `"x":"y"`, `"replicas":1,"other":"o","parts":[{"name":"p","image":"i"},{"name":"q","image":"i"}]`)}
@@ -227,7 +227,7 @@ func TestLearn(t *testing.T) {
 	}
 }
 
-// scale is a patch of a subresource that is a kind of its own.
+// scale returns a patch of the subresource scale, whose objects have a kind of their own.
 func scale(replicas int) request {
 	return request{verb: "patch", name: "a", resource: "things/scale", request: fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas),
 		response: fmt.Sprintf(`{"kind":"Scale","metadata":{"name":"a"},"spec":{"replicas":%d}}`, replicas)}
@@ -237,7 +237,8 @@ func annotated(verbs string) string {
 	return `,"annotations":{"granular.authorization.kube-granular.dev/marked":"true","granular.authorization.kube-granular.dev/permissions":"` + verbs + `"}`
 }
 
-// TestLearnSubjects holds whose requests are learned from, and who impersonates.
+// TestLearnSubjects holds to which subjects requests are attributed: with impersonation, the
+// request to the impersonated user, and the verb impersonate to the caller.
 func TestLearnSubjects(t *testing.T) {
 	as := `,"impersonatedUser":{"username":%q,"groups":["ops","system:authenticated"]}`
 	log := []request{
@@ -270,7 +271,7 @@ func TestLearnSubjects(t *testing.T) {
 	}
 }
 
-// TestLearnBounds holds that what does not fit is widened, and is there all the same.
+// TestLearnBounds holds that rules that exceed a limit are widened and not dropped.
 func TestLearnBounds(t *testing.T) {
 	var names, namespaces, labels, named, mixed []request
 	for i := range 500 {
@@ -300,7 +301,8 @@ func TestLearnBounds(t *testing.T) {
 	}
 }
 
-// TestStore holds that the store forgets what was used least recently, and nothing else.
+// TestStore holds that the object cache evicts the least recently used objects, and does not store
+// an object that is too large.
 func TestStore(t *testing.T) {
 	s := newObjectCache(32)
 	at := func(name string) object { return object{name: name} }
@@ -320,7 +322,7 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// TestUnused holds which verbs and resources of a rule are told to be unused.
+// TestUnused holds which verbs and resources of a rule are reported as unused.
 func TestUnused(t *testing.T) {
 	s := learnAll(t, Options{},
 		request{verb: "get", name: "a"},
@@ -354,7 +356,7 @@ func TestUnused(t *testing.T) {
 	}
 }
 
-// TestUnreadable holds that what is no event is told so, without what it holds.
+// TestUnreadable holds that a line that is not an event causes an error without data of the line.
 func TestUnreadable(t *testing.T) {
 	l := New(newThings(t), Options{})
 	for _, line := range []string{"secret", `{"kind":"Pod","apiVersion":"v1"}`, `{"kind":"Event","apiVersion":"audit.k8s.io/v1","user":{"username":{"secret":1}}}`} {
@@ -378,7 +380,7 @@ func FuzzUse(f *testing.F) {
 	trees := newThings(f)
 	f.Fuzz(func(t *testing.T, line []byte) {
 		l := New(trees, Options{})
-		// Twice: the second finds what the first left in the store.
+		// The second use of the line finds the object of the first in the cache.
 		for range 2 {
 			if l.Use(t.Context(), line) != nil {
 				return

@@ -17,8 +17,8 @@ import (
 
 var logBytes = flag.Int64("log-bytes", 64<<20, "how long the log of TestLongLog is")
 
-// longLog is a log that is nowhere whole. Each object in it is another one, in one of 301
-// namespaces, read and patched by one of 50 users.
+// longLog is a reader that generates a log, which is never complete in memory. Each request pair
+// reads and patches a new object, in one of 301 namespaces, by one of 50 users.
 type longLog struct {
 	left    int64
 	id      int
@@ -50,8 +50,8 @@ func (l *longLog) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestLongLog holds that memory does not grow with a log: at its end there is hardly more than
-// at its half. docs/measurements/learning.md has the figure of 10 GB.
+// TestLongLog holds that memory does not grow with the log: at the end of the log it is hardly more
+// than in the middle. docs/measurements/learning.md has the result for a log of 10 GB.
 func TestLongLog(t *testing.T) {
 	l := New(newThings(t), Options{Memory: 4 << 20})
 	log := &longLog{left: *logBytes, padding: strings.Repeat("v", 2000)}

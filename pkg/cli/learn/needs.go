@@ -13,16 +13,16 @@ import (
 	"kube-granular.dev/granular/change"
 )
 
-// Use counts how often something was used, and names some of the requests.
+// Use counts the requests that needed a verb, and names some of them.
 type Use struct {
 	Requests int       `json:"requests"`
 	First    time.Time `json:"first"`
 	Last     time.Time `json:"last"`
-	// AuditIDs are the audit IDs of the first requests.
+	// AuditIDs are the audit IDs of the first few requests.
 	AuditIDs []string `json:"auditIDs"`
 }
 
-// maxAuditIDs limits the requests that a Use names.
+// maxAuditIDs is the maximum number of requests that a Use names.
 const maxAuditIDs = 3
 
 func (u *Use) add(e *event) {
@@ -49,22 +49,23 @@ func (u *Use) join(v *Use) {
 	u.AuditIDs = u.AuditIDs[:min(len(u.AuditIDs), maxAuditIDs)]
 }
 
-// needs are the permissions that requests for one object needed, or requests for all objects of a
-// resource.
+// needs are the permissions that a subject's requests needed for one object of a resource, or for
+// all objects of a resource together.
 type needs struct {
-	// ordinary are ordinary verbs that were needed.
+	// ordinary maps the ordinary verbs that were needed, such as get, to their use.
 	ordinary map[string]*Use
-	// asked are the request verbs, which the authorizer checks first.
+	// asked are the verbs of the requests. The server checks these verbs first, so a rule with one
+	// of them counts as used.
 	asked map[string]bool
-	// named are permission verbs that a server wrote into events.
+	// named maps the permission verbs that the server wrote into events to their use.
 	named map[string]*Use
-	// sets are the changes of requests, grouped by the verbs that they need.
+	// sets are the changes of requests, grouped by the verbs that cover the changes.
 	sets map[string]*changes
-	// unknown are updates and patches whose changes the log does not show, by verb.
+	// unknown maps update and patch to the requests whose changed fields the log does not show.
 	unknown map[string]*Use
-	// fields is true if the changed fields of an update or a patch are known.
+	// fields is true if the changed fields of at least one update or patch are known.
 	fields bool
-	// unchanged is the number of those requests that changed nothing.
+	// unchanged is the number of updates and patches that changed nothing.
 	unchanged int
 }
 
@@ -80,9 +81,9 @@ func newNeeds() *needs {
 	}
 }
 
-// maxSets and maxNamed limit the different sets of changes, and verbs, of one object or resource.
-// Past the limit they are merged: LeastVerbs then widens label(a), label(b), … to labels, as for
-// one request with that many changes.
+// maxSets and maxNamed are the maximum numbers of entries in needs.sets and needs.named. If there
+// are more sets of changes, they are merged into one. roles.LeastVerbs then replaces label(a),
+// label(b), … by labels, as for a single request with too many changes.
 const (
 	maxSets  = 200
 	maxNamed = 60
@@ -95,13 +96,14 @@ func countUse(of map[string]*Use, key string, e *event) {
 	of[key].add(e)
 }
 
-// add counts the changes of a request.
+// add adds the changes of a request to n.sets, and counts the request.
 func (n *needs) add(ctx context.Context, set change.Set, e *event) {
 	set, key := distinct(ctx, set)
 	n.join(ctx, key, &changes{set: set}).add(e)
 }
 
-// join returns the changes with a key. If there are none, it stores c under the key.
+// join returns the changes that are stored under a key, after storing c if there were none. If
+// there would be more than maxSets keys, it merges all changes into one set and returns that.
 func (n *needs) join(ctx context.Context, key string, c *changes) *changes {
 	if n.sets[key] != nil {
 		return n.sets[key]
@@ -122,7 +124,8 @@ func (n *needs) join(ctx context.Context, key string, c *changes) *changes {
 	return c
 }
 
-// distinct returns one change for each chain of verbs, and a key that identifies the set.
+// distinct drops each change that the same verbs cover as an earlier change of the set. The
+// returned key is equal for two sets that need the same verbs.
 func distinct(ctx context.Context, set change.Set) (change.Set, string) {
 	var out change.Set
 	keys := map[string]bool{}
@@ -148,7 +151,7 @@ func distinct(ctx context.Context, set change.Set) (change.Set, string) {
 	return out, strings.Join(slices.Sorted(maps.Keys(keys)), "\n")
 }
 
-// merge adds the needs of other requests.
+// merge adds the needs m to n.
 func (n *needs) merge(ctx context.Context, m *needs) {
 	for _, both := range []struct{ into, from map[string]*Use }{{n.ordinary, m.ordinary}, {n.named, m.named}, {n.unknown, m.unknown}} {
 		for verb, use := range both.from {

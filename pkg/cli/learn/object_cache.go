@@ -15,8 +15,8 @@ type version struct {
 	data []byte
 }
 
-// object names one object in one version of the API. Part is the subresource whose objects
-// are of a kind of their own, such as scale.
+// object identifies one object in one API version. part is the subresource if its objects have a
+// kind of their own, such as scale, and "" otherwise.
 type object struct {
 	group, version, resource, part, namespace, name string
 }
@@ -36,7 +36,7 @@ func newObjectCache(limit int) *objectCache {
 func (s *objectCache) put(of object, data []byte) {
 	s.remove(of)
 	if len(data) > s.limit/16 {
-		return // one object must not evict all others
+		return // a large object is not stored, because it would evict too many others
 	}
 	s.entries[of] = s.order.PushFront(&version{of, bytes.Clone(data)})
 	for s.size += len(data); s.size > s.limit; {
@@ -44,7 +44,7 @@ func (s *objectCache) put(of object, data []byte) {
 	}
 }
 
-// get returns the last version, or nil if it is not known.
+// get returns the last known version of an object, or nil.
 func (s *objectCache) get(of object) []byte {
 	e := s.entries[of]
 	if e == nil {
@@ -54,7 +54,7 @@ func (s *objectCache) get(of object) []byte {
 	return e.Value.(*version).data
 }
 
-// remove removes an object.
+// remove removes an object from the cache.
 func (s *objectCache) remove(of object) {
 	if e := s.entries[of]; e != nil {
 		s.size -= len(s.order.Remove(e).(*version).data)
@@ -73,14 +73,15 @@ type identity struct {
 	} `json:"metadata"`
 }
 
-// record stores the objects of a response.
+// record stores the objects in the response of a request, and removes objects that the request may
+// have changed or deleted.
 func (s *objectCache) record(e *event) {
 	if !e.succeeded() || len(e.query()["dryRun"]) > 0 {
 		return
 	}
 	of := e.object()
 	if e.Verb != "get" && e.Verb != "list" {
-		s.removeAll(of) // the object was replaced by a new one
+		s.removeAll(of) // the request may have changed or deleted the object
 	}
 	if len(e.ResponseObject) == 0 {
 		return
@@ -110,7 +111,7 @@ func (s *objectCache) record(e *event) {
 	}
 }
 
-// removeAll removes an object and its parts.
+// removeAll removes an object, its scale, and the part that of names.
 func (s *objectCache) removeAll(of object) {
 	for _, part := range []string{"", "scale", of.part} {
 		of.part = part
@@ -118,8 +119,8 @@ func (s *objectCache) removeAll(of object) {
 	}
 }
 
-// object returns the object of the request. The response of each subresource but scale is the
-// object itself.
+// object identifies the object in the request and the response. For subresources such as status
+// this is the object itself; others, such as scale, have objects of another kind.
 func (e *event) object() object {
 	of := e.ObjectRef
 	out := object{of.APIGroup, of.APIVersion, of.Resource, "", of.Namespace, of.Name}

@@ -23,8 +23,8 @@ func (s *Subject) RoleName() string {
 	return strings.NewReplacer(":", "-", "/", "-", "%", "-").Replace(strings.Join(parts, "-"))
 }
 
-// Objects returns a role with the rules and its bindings. If the rules are the same in several
-// namespaces, it is one cluster role that is bound in each of them.
+// Objects returns a role with the rules of the grant, and its bindings. If the grant has several
+// namespaces, the role is one ClusterRole with a RoleBinding in each namespace.
 func (g *Grant) Objects(name string, subject rbacv1.Subject) []runtime.Object {
 	of := roles.Grant{}
 	for _, r := range g.Rules {

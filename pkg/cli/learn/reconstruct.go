@@ -18,8 +18,8 @@ import (
 )
 
 // reconstructOld returns an object that differs from after exactly in the fields that a patch
-// names. It is used in place of the old version if that is not known. The patch may be a merge,
-// strategic or JSON patch, or an applied object: the log does not show the type.
+// names. It replaces the object before the patch if that is not known. The patch may be a merge
+// patch, a strategic merge patch, a JSON patch or an applied object. The log does not show which.
 func reconstructOld(patch []byte, after map[string]any, root *granular.Node) (map[string]any, error) {
 	var ops []operation
 	if utiljson.Unmarshal(patch, &ops) == nil {
@@ -44,19 +44,19 @@ func reconstructOld(patch []byte, after map[string]any, root *granular.Node) (ma
 	return undoMap(fields, after, root), nil
 }
 
-// undoMap returns after without the fields that a patch of a map names.
+// undoMap returns a map that differs from after in the fields that a patch of the map names.
 func undoMap(patch, after map[string]any, n *granular.Node) map[string]any {
 	out := maps.Clone(after)
 	for key, value := range patch {
 		if directive, field, _ := strings.Cut(key, "/"); strings.HasPrefix(key, "$") {
 			switch directive {
-			case "$setElementOrder": // an order, which changes no field
+			case "$setElementOrder": // orders a list and changes no field
 			case "$deleteFromPrimitiveList":
 				if gone, ok := value.([]any); ok {
 					list, _ := after[field].([]any)
 					out[field] = append(slices.Clone(list), gone...)
 				}
-			default: // $patch and $retainKeys: it may have removed any entry of the map
+			default: // $patch or $retainKeys, which may have removed any entry of the map
 				return differentMap(after)
 			}
 			continue
@@ -91,7 +91,7 @@ func differentMap(after map[string]any) map[string]any {
 	return out
 }
 
-// undoList returns after without the elements that a patch of a list names.
+// undoList returns a list that differs from after in the elements that a patch of the list names.
 func undoList(patch, after []any, n *granular.Node) []any {
 	if n == nil || n.Kind != granular.ListMap || n.Elem() == nil {
 		return withoutElements(after, patch)
@@ -109,7 +109,7 @@ func undoList(patch, after []any, n *granular.Node) []any {
 		of := maps.Clone(named)
 		if at < 0 {
 			delete(of, "$patch")
-			out = append(out, of) // it is gone
+			out = append(out, of) // the patch deleted this element
 			continue
 		}
 		for _, k := range n.Keys() {
@@ -120,7 +120,8 @@ func undoList(patch, after []any, n *granular.Node) []any {
 	return out
 }
 
-// findElement returns the element of a list with the same keys.
+// findElement returns the element of a list that has the given values of the list's map keys, or
+// nil.
 func findElement(list []any, n *granular.Node, keys map[string]any) any {
 	for _, e := range list {
 		if sameKeys(n, keys, e) {
@@ -137,7 +138,8 @@ func sameKeys(n *granular.Node, a map[string]any, e any) bool {
 	}
 	for _, k := range n.Keys() {
 		x, given := a[k.Name]
-		// A missing key has its default, which the response shows.
+		// A key that the patch omits has its default value. Only the response contains that value,
+		// so it is not compared.
 		if given && !reflect.DeepEqual(x, b[k.Name]) {
 			return false
 		}
@@ -203,7 +205,7 @@ type operation struct {
 	From string `json:"from"`
 }
 
-// undo changes the value that the operation writes.
+// undo changes the values that the operation wrote, so that the object differs there.
 func (op operation) undo(object map[string]any) {
 	switch op.Op {
 	case "test":
@@ -222,7 +224,8 @@ func pointerTokens(path string) []string {
 	return parts
 }
 
-// setAt changes the value at a path. If the patch removed the value, it adds one.
+// setAt changes the value at a path, or adds a value if there is none. removed is true if the patch
+// removed the value.
 func setAt(at any, path []string, removed bool) {
 	for i, step := range path {
 		last := i == len(path)-1
@@ -249,7 +252,8 @@ func setAt(at any, path []string, removed bool) {
 	}
 }
 
-// setElement returns a list that differs in one element.
+// setElement returns a list that differs from list in the element that the last step of a JSON
+// patch path names: an index or "-". It adds an element if the patch removed one.
 func setElement(list []any, step string, removed bool) []any {
 	n, err := strconv.Atoi(step)
 	switch {

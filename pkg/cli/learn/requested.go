@@ -17,10 +17,10 @@ import (
 	granular "kube-granular.dev/granular/schema"
 )
 
-// requestedObject returns the object that a patch requests, before defaulting and admission. A
-// log does not distinguish a merge patch from a strategic one: of the two results, the one with
-// fewer differences from the stored object is used. An applied object is merged as a strategic
-// patch, and in custom resources as a merge patch.
+// requestedObject returns the object that a patch requests, before defaulting and admission. A log
+// does not distinguish a merge patch from a strategic merge patch. So requestedObject tries both
+// and returns the result with fewer differences from the stored object. An applied object is
+// treated as a strategic merge patch, or as a merge patch if it is a custom resource.
 func requestedObject(w *change.Walker, e *event, old []byte, after map[string]any) (map[string]any, bool) {
 	typed := builtIn(old)
 	if operations, err := jsonpatch.DecodePatch(e.RequestObject); err == nil {
@@ -43,7 +43,7 @@ func requestedObject(w *change.Walker, e *event, old []byte, after map[string]an
 	return merged, true
 }
 
-// builtIn returns an empty object of the Go type of an object, or nil if it has none.
+// builtIn returns an empty value of the Go type for an object, or nil for a custom resource.
 func builtIn(object []byte) runtime.Object {
 	var id identity
 	if json.Unmarshal(object, &id) != nil {
@@ -60,8 +60,8 @@ func builtIn(object []byte) runtime.Object {
 	return typed
 }
 
-// decoded decodes an object as the server does: if it has a Go type, fields that the type does
-// not have are dropped.
+// decoded decodes an object. Like the server, it drops fields that the Go type does not have.
+// typed is nil for a custom resource. It returns false if err is not nil or decoding fails.
 func decoded(data []byte, err error, typed runtime.Object) (map[string]any, bool) {
 	if err != nil {
 		return nil, false
@@ -88,8 +88,9 @@ func distance(w *change.Walker, a, b map[string]any) int {
 	return len(set)
 }
 
-// intersect returns an object without the fields that another object does not have. Elements of
-// lists are matched by their keys; a list without keys is kept if the other object has it.
+// intersect returns old without the fields that after does not have. Elements of a list are matched
+// by the list's map keys. An element of a list without map keys is kept if after has the list; in a
+// set, only if after has the element.
 func intersect(old, after map[string]any, n *granular.Node) map[string]any {
 	out := maps.Clone(old)
 	for key, was := range old {

@@ -19,22 +19,22 @@ import (
 	"kube-granular.dev/pkg/cli/roles"
 )
 
-// Rule is a rule of a role with the reasons for it.
+// Rule is a rule of a role, with notes on the requests that need it.
 type Rule struct {
 	rbacv1.PolicyRule `json:",inline"`
-	// Notes name the requests that need each verb.
+	// Notes describe for each verb which requests need it.
 	Notes []string `json:"notes"`
 }
 
-// Grant has the permissions that a subject used, equal in all its namespaces. Without namespaces
-// it applies to resources without one, or to all namespaces if there were too many.
+// Grant has rules that a subject needs in each of the namespaces. If Namespaces is empty, the rules
+// are for cluster-scoped resources, or for all namespaces if the subject used too many.
 type Grant struct {
 	Namespaces []string `json:"namespaces,omitempty"`
 	Rules      []Rule   `json:"rules"`
 }
 
 // Grants returns the minimal rules that allow the requests of the subject. The verbs are the
-// narrowest ones, or with options.Wider the most general ones.
+// narrowest ones, or the most general ones if options.Wider is true.
 func (s *Subject) Grants(ctx context.Context, options roles.Options) ([]Grant, error) {
 	of := map[string][]Rule{}
 	for _, p := range slices.SortedFunc(maps.Keys(s.usages), ResourceKey.compare) {
@@ -70,7 +70,7 @@ func sameRule(a, b Rule) bool {
 		slices.Equal(a.ResourceNames, b.ResourceNames) && slices.Equal(a.Verbs, b.Verbs)
 }
 
-// rules returns the rules for a resource. Names with the same verbs share one rule.
+// rules returns the rules for a resource. Object names that need the same verbs share one rule.
 func (u *usage) rules(ctx context.Context, p ResourceKey, options roles.Options) ([]Rule, error) {
 	if options.AnyName && !u.anyName {
 		u.mergeNames(ctx)
@@ -81,7 +81,7 @@ func (u *usage) rules(ctx context.Context, p ResourceKey, options roles.Options)
 		if err != nil || len(verbs) == 0 {
 			return err
 		}
-		// Verbs that are granted for all names need no rule for one name.
+		// If a rule for all names already grants the verbs, no rule for this name is needed.
 		for i, r := range out {
 			if r.ResourceNames == nil && !slices.ContainsFunc(verbs, func(v string) bool { return !slices.Contains(r.Verbs, v) }) {
 				out[i].Notes = append(out[i].Notes, notes...)
@@ -111,7 +111,8 @@ func (u *usage) rules(ctx context.Context, p ResourceKey, options roles.Options)
 	return out, nil
 }
 
-// describe names an object, or all objects of a resource, in notes.
+// describe returns a text for notes that names an object, or all objects of a resource if name is
+// "".
 func (p ResourceKey) describe(name string) string {
 	resource, sub := p.split()
 	if p.Group != "" {
@@ -129,7 +130,8 @@ func (p ResourceKey) describe(name string) string {
 	return resource
 }
 
-// least returns the minimal verbs that allow the requests, and a note for each.
+// least returns the minimal verbs that allow the requests, and notes on which requests need which
+// verb.
 func (n *needs) least(ctx context.Context, what string, wider bool) (verbs, notes []string, err error) {
 	uses := map[string]*Use{}
 	fields := map[string][]string{}
@@ -145,7 +147,7 @@ func (n *needs) least(ctx context.Context, what string, wider bool) (verbs, note
 	}
 	permissions, err := roles.LeastVerbs(ctx, sets, wider)
 	if err != nil {
-		// No permission covers the change, so the ordinary verb is needed.
+		// No permission covers one of the changes, so the ordinary verbs are needed.
 		permissions = nil
 		for _, verb := range []string{"update", "patch"} {
 			if n.asked[verb] {
@@ -197,7 +199,8 @@ func (n *needs) least(ctx context.Context, what string, wider bool) (verbs, note
 	return append(slices.Compact(verbs), slices.Compact(permissions)...), notes, nil
 }
 
-// countCovered counts the requests of a set of changes for the verbs that cover them.
+// countCovered calls use for each of the permission verbs that covers a change of the set, and adds
+// the paths of the changes to fields.
 func (c *changes) countCovered(ctx context.Context, permissions []string, use func(string, *Use), fields map[string][]string) {
 	counted := map[string]bool{}
 	for i := range c.set {
@@ -226,7 +229,7 @@ func (c *changes) countCovered(ctx context.Context, permissions []string, use fu
 	}
 }
 
-// String describes how often something was used, and by which requests.
+// String returns the number of requests, their times and some audit IDs, for notes.
 func (u *Use) String() string {
 	text := fmt.Sprintf("%d requests, %s to %s", u.Requests, u.First.UTC().Format(time.RFC3339), u.Last.UTC().Format(time.RFC3339))
 	if u.Requests == 1 {

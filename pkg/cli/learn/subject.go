@@ -11,8 +11,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// ResourceKey is a resource or subresource in a namespace. Namespace is empty for cluster-scoped
-// resources, and for all namespaces together if there are too many.
+// ResourceKey is a resource or subresource in a namespace. Namespace is empty for a cluster-scoped
+// resource, or for all namespaces together if the subject used too many.
 type ResourceKey struct {
 	Namespace string `json:"namespace,omitempty"`
 	Group     string `json:"group,omitempty"`
@@ -32,36 +32,37 @@ func (p ResourceKey) compare(q ResourceKey) int {
 
 // The limits for one subject.
 const (
-	// MaxNames limits the names of one resource in one namespace. Past it the rule is for all
-	// names.
+	// MaxNames is the maximum number of object names of one resource in one namespace. If there are
+	// more, the rule is for all names.
 	MaxNames = 10
-	// MaxNamespaces limits the namespaces. Past it the rules are for all namespaces.
+	// MaxNamespaces is the maximum number of namespaces. If there are more, the rules are for all
+	// namespaces.
 	MaxNamespaces = 20
-	// maxGroups limits the users and groups of a subject.
+	// maxGroups is the maximum number of users, and of groups, that are kept of a subject.
 	maxGroups = 200
 )
 
 // Subject is a user, a service account or a group, with the permissions that its requests needed.
 type Subject struct {
 	rbacv1.Subject
-	// Users are the first users whose requests count for the subject, and Groups are their
-	// groups.
+	// Users are the users whose requests are attributed to the subject, and Groups are their
+	// groups. Both have at most maxGroups entries.
 	Users, Groups []string
 	// Everywhere is true if the subject was active in more than MaxNamespaces namespaces.
 	Everywhere bool
-	// Refused is the number of forbidden requests.
+	// Refused is the number of requests with the status 401 or 403.
 	Refused int
 
 	usages     map[ResourceKey]*usage
 	namespaces map[string]bool
 }
 
-// usage is what was needed for the objects of a resource, by their names, and for those of no
-// known name.
+// usage has the permissions that a subject needed for a resource: by object name, and those of
+// requests without a name.
 type usage struct {
 	names   map[string]*needs
 	unnamed *needs
-	// anyName is true past MaxNames.
+	// anyName is true if all names were merged into unnamed, because there were more than MaxNames.
 	anyName bool
 	// version is the API version of the last write.
 	version string
@@ -79,7 +80,7 @@ func (s *Subject) String() string {
 	return strings.ToLower(s.Kind) + ":" + s.Name
 }
 
-// addIdentity adds the user and the groups that authorizers see.
+// addIdentity adds a user and its groups to the identities of the subject.
 func (s *Subject) addIdentity(u user) {
 	keep := func(all []string, one string) []string {
 		if len(all) >= maxGroups || slices.Contains(all, one) {
@@ -93,7 +94,8 @@ func (s *Subject) addIdentity(u user) {
 	}
 }
 
-// needsFor returns the needs for a resource and an object name.
+// needsFor returns the needs of the subject for an object name of a resource, and creates them if
+// there are none. If a limit is exceeded, it first merges the needs of all names or namespaces.
 func (s *Subject) needsFor(ctx context.Context, p ResourceKey, name string) *needs {
 	if p.Namespace != "" && !s.Everywhere {
 		if s.namespaces[p.Namespace] = true; len(s.namespaces) > MaxNamespaces {
@@ -131,7 +133,7 @@ func (u *usage) needsFor(ctx context.Context, name string) *needs {
 	return u.names[name]
 }
 
-// mergeNames merges the needs of all names.
+// mergeNames merges the needs of all object names into unnamed.
 func (u *usage) mergeNames(ctx context.Context) {
 	for _, n := range u.names {
 		u.unnamed.merge(ctx, n)
@@ -139,14 +141,15 @@ func (u *usage) mergeNames(ctx context.Context) {
 	u.names, u.anyName = nil, true
 }
 
-// mergeNamespaces merges the usage of all namespaces.
+// mergeNamespaces merges the usage of each resource in all namespaces.
 func (s *Subject) mergeNamespaces(ctx context.Context) {
 	s.Everywhere = true
 	old := s.usages
 	s.usages, s.namespaces = map[ResourceKey]*usage{}, nil
 	for p, u := range old {
 		if p.Namespace != "" {
-			// The same name in two namespaces means two objects.
+			// A name is dropped together with its namespace, because the same name in two
+			// namespaces means two objects.
 			u.mergeNames(ctx)
 		}
 		p.Namespace = ""

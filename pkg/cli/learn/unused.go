@@ -13,8 +13,8 @@ import (
 	"kube-granular.dev/granular/permission"
 )
 
-// Used reports whether a verb of a rule was ever used for a resource of the rule in a namespace,
-// or in any namespace if that is "". If resource is not empty, only that resource counts.
+// Used reports whether the subject ever used a verb of a rule for a resource of the rule, in the
+// namespace, or in any namespace if that is "". If resource is not "", only that resource counts.
 func (s *Subject) Used(ctx context.Context, rule rbacv1.PolicyRule, namespace, verb, resource string) bool {
 	for p, u := range s.usages {
 		if namespace != "" && p.Namespace != namespace && !s.Everywhere ||
@@ -49,7 +49,7 @@ func has(values []string, value string) bool {
 	return slices.Contains(values, value) || slices.Contains(values, "*")
 }
 
-// used reports whether a verb was needed.
+// used reports whether a request had the verb, or a change that the verb covers.
 func (n *needs) used(ctx context.Context, verb string) bool {
 	switch {
 	case verb == "*":
@@ -72,7 +72,7 @@ func (n *needs) used(ctx context.Context, verb string) bool {
 	return false
 }
 
-// Unused returns the verbs and the resources of a rule that were never used.
+// Unused returns the verbs and the resources of a rule that the subject never used.
 func (s *Subject) Unused(ctx context.Context, rule rbacv1.PolicyRule, namespace string) (verbs, resources []string) {
 	for _, v := range rule.Verbs {
 		if !s.Used(ctx, rule, namespace, v, "") {

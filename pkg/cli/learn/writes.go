@@ -13,16 +13,17 @@ import (
 	"kube-granular.dev/granular/permission"
 )
 
-// Write has the changes of a subject to a resource by update and patch.
+// Write describes the updates and patches of a subject for a resource in a namespace.
 type Write struct {
 	Key ResourceKey
 	// Version is the API version of the last write.
 	Version string
-	// Verbs are the minimal verbs that allow the changes, without granular.
+	// Verbs are the minimal permission verbs that allow the changes, without the verb granular.
 	Verbs []string
 	// Asked are the ordinary verbs of the requests: update, patch or both.
 	Asked []string
-	// Known is false if the log does not show the fields of some requests.
+	// Known is false if the log does not show the changed fields of some requests, or if no
+	// permission covers some changes.
 	Known bool
 }
 
@@ -32,7 +33,8 @@ func (w *Write) Resource() (of schema.GroupVersionResource, subresource string) 
 	return schema.GroupVersionResource{Group: w.Key.Group, Version: w.Version, Resource: name}, subresource
 }
 
-// Writes returns the updates and patches of the subject, by resource.
+// Writes returns the updates and patches of the subject, sorted by resource. It leaves out
+// resources for which the log shows no changed fields.
 func (s *Subject) Writes(ctx context.Context) ([]Write, error) {
 	var out []Write
 	for _, p := range slices.SortedFunc(maps.Keys(s.usages), ResourceKey.compare) {

@@ -31,13 +31,13 @@ func (in *objectLinter) attribute(node *yaml.Node, scope validation.Scope) error
 	v1alpha1.SetObjectDefaults_ProtectedAttribute(&a)
 	in.reportErrors(node, validation.Attribute(in.defaultNamespace(&a.ObjectMeta, scope == validation.Namespaced), &a.Spec, scope))
 	if len(a.Spec.Resources) == 0 {
-		in.report(node, Warning, "without spec.resources it protects objects of all resources, including custom resources")
+		in.report(node, Warning, "without spec.resources, the attribute protects objects of all resources, including custom resources")
 	}
 	return nil
 }
 
-// delegation checks an AuthorityDelegation as the server does when it is created, its rules like
-// the rules of a role, and the syntax of its conditions.
+// delegation checks an AuthorityDelegation as the server does when it is created. It also checks
+// the rules of the delegation like those of a role, and the syntax of its conditions.
 func (in *objectLinter) delegation(node *yaml.Node) error {
 	var d v1alpha1.AuthorityDelegation
 	if ok, err := in.read(node, &d); !ok {
@@ -64,8 +64,8 @@ func (in *objectLinter) delegation(node *yaml.Node) error {
 	return nil
 }
 
-// syntaxError returns the first syntax error of an expression, or "". Only the server knows the
-// functions and variables.
+// syntaxError returns the first syntax error of a CEL expression, or "". It does not check the
+// types, because only the server knows the functions and variables.
 func syntaxError(expression string) string {
 	env, err := cel.NewEnv()
 	if err != nil {
@@ -79,7 +79,7 @@ func syntaxError(expression string) string {
 	return fmt.Sprintf("column %d: %s", first.Location.Column()+1, strings.TrimSpace(first.Message))
 }
 
-// defaultNamespace sets the default namespace, as kubectl does.
+// defaultNamespace sets an empty namespace of a namespaced object to "default", as kubectl does.
 func (in *objectLinter) defaultNamespace(defaultNamespace *metav1.ObjectMeta, namespaced bool) *metav1.ObjectMeta {
 	if namespaced && defaultNamespace.Namespace == "" {
 		defaultNamespace.Namespace = metav1.NamespaceDefault
@@ -87,11 +87,12 @@ func (in *objectLinter) defaultNamespace(defaultNamespace *metav1.ObjectMeta, na
 	return defaultNamespace
 }
 
-// strictFieldError matches the errors of the strict decoder for a field that the type does not
-// have, and for a field that an object has twice.
+// strictFieldError matches the errors of the strict decoder for an unknown field, and for a field
+// that an object has twice.
 var strictFieldError = regexp.MustCompile(`^(unknown|duplicate) field "(.*)"$`)
 
-// read decodes an object. It reports a finding and returns false if that failed.
+// read decodes an object into a Go type. If the object does not have this type, read reports a
+// finding and returns false. Unknown and duplicate fields are findings too.
 func (in *objectLinter) read(node *yaml.Node, into any) (bool, error) {
 	var decoded any
 	if err := node.Decode(&decoded); err != nil {
@@ -121,15 +122,15 @@ func (in *objectLinter) read(node *yaml.Node, into any) (bool, error) {
 	return true, nil
 }
 
-// reportErrors reports the errors of validation at the nodes of their fields.
+// reportErrors reports validation errors as findings, each at the YAML node of its field.
 func (in *objectLinter) reportErrors(node *yaml.Node, errs field.ErrorList) {
 	for _, err := range errs {
 		in.report(nodeAtPath(node, err.Field), Error, "%s: %s", err.Field, err.ErrorBody())
 	}
 }
 
-// nodeAtPath returns the node at a path such as spec.rules[0].verbs, or its nearest ancestor that
-// exists.
+// nodeAtPath returns the YAML node at a path such as spec.rules[0].verbs. If there is none, it
+// returns the nearest ancestor that exists.
 func nodeAtPath(node *yaml.Node, path string) *yaml.Node {
 	for _, step := range strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
 		next := value(node, step)

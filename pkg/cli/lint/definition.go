@@ -17,10 +17,11 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// maxOnPath is the longest chain of permissions that the server accepts in a definition.
+// maxOnPath is the maximum number of permissions on the path from the root of a schema to a field
+// that the server accepts in a definition of a custom resource. It equals crd.MaxPermissionsOnPath.
 const maxOnPath = 8
 
-// definition checks the schemas of a custom resource.
+// definition checks the permissions in the schemas of a CustomResourceDefinition.
 func (in *objectLinter) definition(node *yaml.Node) error {
 	group := text(at(node, "spec", "group"))
 	excluded := map[string]bool{}
@@ -51,19 +52,20 @@ func (in *objectLinter) definition(node *yaml.Node) error {
 		}
 		for name := range excluded {
 			if !own[name] {
-				in.report(written, Error, "version %s does not exclude the permission %s, but the first version does", text(at(version, "name")), name)
+				in.report(written, Error, "version %s does not exclude permission %s, but the first version does", text(at(version, "name")), name)
 			}
 		}
 		for name := range own {
 			if !excluded[name] {
-				in.report(written, Error, "version %s excludes the permission %s, but the first version does not", text(at(version, "name")), name)
+				in.report(written, Error, "version %s excludes permission %s, but the first version does not", text(at(version, "name")), name)
 			}
 		}
 	}
 	return nil
 }
 
-// compile compiles a schema as the server does, and reports permissions that can't be enforced.
+// compile compiles the permissions in a schema as the server does. It reports those that the server
+// could not enforce, and then returns nil.
 func (in *objectLinter) compile(written *yaml.Node) (*schema.Tree, error) {
 	var decoded any
 	if err := written.Decode(&decoded); err != nil {
@@ -93,14 +95,15 @@ func (in *objectLinter) compile(written *yaml.Node) (*schema.Tree, error) {
 			what = p.Extension + ": " + what
 		}
 		if p.Extension == schema.ExtVerb && strings.HasPrefix(place.Value, permission.General+":") {
-			what = fmt.Sprintf("%s: remove %q: the value is the name of the permission, from which the verb is derived", p.Extension, permission.General+":")
+			what = fmt.Sprintf("%s: permission: the name is written without %q, which only verbs begin with", p.Extension, permission.General+":")
 		}
 		in.report(place, Error, "%s", what)
 	}
 	return nil, nil
 }
 
-// nodeAtSchemaPath returns the node at a path in a schema, or its nearest ancestor that exists.
+// nodeAtSchemaPath returns the YAML node of the schema at a path of fields and elements. If there
+// is none, it returns the nearest ancestor that exists.
 func nodeAtSchemaPath(node *yaml.Node, place []schema.Step) *yaml.Node {
 	for _, step := range place {
 		next := at(node, "properties", step.Field)
@@ -117,7 +120,8 @@ func nodeAtSchemaPath(node *yaml.Node, place []schema.Step) *yaml.Node {
 	return node
 }
 
-// checkNames warns of permission names without a domain that are not well-known.
+// checkNames warns of permission names that have no domain and are not names of built-in
+// permissions.
 func (in *objectLinter) checkNames(node *yaml.Node, group string) {
 	if node == nil {
 		return
@@ -143,16 +147,16 @@ func (in *objectLinter) checkNames(node *yaml.Node, group string) {
 	}
 }
 
-// uncompiledExpressions accepts all expressions. The server compiles them when the definition is
-// written.
+// uncompiledExpressions accepts all parameter expressions without compiling them. The server
+// compiles them when the definition is written.
 type uncompiledExpressions struct{}
 
-// Compile implements schema.Expressions.
+// Compile accepts any expression. It implements schema.Expressions.
 func (uncompiledExpressions) Compile(string) (schema.Expression, error) {
 	return uncompiledExpressions{}, nil
 }
 
-// Parameter implements schema.Expression.
+// Parameter implements schema.Expression. It is not called, because lint evaluates no expression.
 func (uncompiledExpressions) Parameter(context.Context, string) (string, int64, error) {
 	return "", 1, nil
 }

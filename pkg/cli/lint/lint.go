@@ -24,7 +24,7 @@ const (
 	Warning = "warning"
 )
 
-// Finding is one mistake.
+// Finding is one mistake in an object of a file.
 type Finding struct {
 	File   string `json:"file"`
 	Line   int    `json:"line"`
@@ -40,8 +40,9 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s: %s: %s", f.File, f.Line, f.Column, f.Level, f.Object, f.Message)
 }
 
-// File checks all documents of a file. Objects of other kinds are ignored. looked is the number
-// of checked objects.
+// File checks all YAML documents of a file: roles, definitions of custom resources, protected
+// attributes and delegations. It ignores objects of other kinds. looked is the number of checked
+// objects.
 func File(name string, data []byte) (findings []Finding, looked int, err error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	for {
@@ -120,7 +121,7 @@ func (in *objectLinter) report(node *yaml.Node, level, format string, args ...an
 	in.findings = append(in.findings, Finding{in.file, node.Line, node.Column, level, in.object, fmt.Sprintf(format, args...)})
 }
 
-// at returns the value at a path of mappings, or nil.
+// at returns the YAML node at a path of keys, or nil.
 func at(node *yaml.Node, path ...string) *yaml.Node {
 	for _, key := range path {
 		if node = value(node, key); node == nil {

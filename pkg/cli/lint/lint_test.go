@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestLintFiles holds what is found in each file of testdata: the comments "# want: TEXT" stand
-// in the line that a finding is about.
+// TestLintFiles holds the findings in each file of testdata. A comment "# want: TEXT" in a line is
+// the text of the finding for this line.
 func TestLintFiles(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*.yaml"))
 	if err != nil || len(files) == 0 {

@@ -14,7 +14,7 @@ import (
 	"kube-granular.dev/pkg/rolecheck"
 )
 
-// role checks a Role or a ClusterRole.
+// role checks the rules of a Role, a ClusterRole or a delegation.
 func (in *objectLinter) role(node *yaml.Node) []Finding {
 	var rules []rule
 	var plain []rbacv1.PolicyRule
@@ -35,7 +35,7 @@ func (in *objectLinter) role(node *yaml.Node) []Finding {
 	return in.findings
 }
 
-// rule is one rule of a role, with the nodes of its verbs.
+// rule is one rule of a role, with its YAML node and those of its verbs.
 type rule struct {
 	rbacv1.PolicyRule
 	node  *yaml.Node
@@ -54,7 +54,7 @@ func readRule(node *yaml.Node) rule {
 	return out
 }
 
-// at returns the node of a verb, or the node of the rule.
+// at returns the YAML node of the verb at an index, or the node of the rule for a negative index.
 func (r *rule) at(verb int) *yaml.Node {
 	if verb < 0 {
 		return r.node
@@ -86,12 +86,13 @@ func (r *rule) permissions() []*yaml.Node {
 	return out
 }
 
-// checkUsefulness warns of valid rules that have no effect or lack a related verb.
+// checkUsefulness warns if a valid rule has no effect, or needs another verb that no rule grants,
+// such as get.
 func (in *objectLinter) checkUsefulness(r *rule, all []rule) {
 	permissions := r.permissions()
 	if len(permissions) == 0 {
 		if r.has(permission.General) && !r.has(rbacv1.VerbAll) && !morePermissions(all, r) {
-			in.report(r.node, Warning, "granular without a permission allows no change")
+			in.report(r.node, Warning, "the verb granular without a permission verb allows no change")
 		}
 		return
 	}
@@ -105,12 +106,12 @@ func (in *objectLinter) checkUsefulness(r *rule, all []rule) {
 	}
 	for _, resource := range r.resources {
 		if plain, _, _ := strings.Cut(resource, "/"); !isGranted(all, "get", plain) {
-			in.report(r.node, Warning, "no get on %s: kubectl reads an object before it changes it, and without get the response to a change is empty", plain)
+			in.report(r.node, Warning, "the verb get is missing on %s: kubectl reads an object before it changes it, and without get the response to a change is empty", plain)
 		}
 	}
 }
 
-// morePermissions reports whether another rule has permissions for a resource of a rule.
+// morePermissions reports whether one of all rules has permission verbs for a resource of r.
 func morePermissions(all []rule, r *rule) bool {
 	return slices.ContainsFunc(all, func(other rule) bool {
 		return len(other.permissions()) > 0 &&
@@ -118,8 +119,8 @@ func morePermissions(all []rule, r *rule) bool {
 	})
 }
 
-// checkSubresources warns of fields that are also written through a subresource for which no rule
-// grants the verb.
+// checkSubresources warns if clients write the fields of a permission through a subresource (status
+// or scale), and no rule grants the verb for that subresource.
 func (in *objectLinter) checkSubresources(node *yaml.Node, name string, r *rule, all []rule) {
 	for _, resource := range r.resources {
 		if strings.Contains(resource, "/") {

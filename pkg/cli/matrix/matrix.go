@@ -16,7 +16,7 @@ import (
 	"kube-granular.dev/pkg/cli/kinds"
 )
 
-// Level tells whether a subject has a permission fully, in part or not at all.
+// Level is the extent to which a subject has a permission: fully, in part or not at all.
 type Level int
 
 // The levels, from lowest to highest.
@@ -37,10 +37,10 @@ func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 // Cell is the access of one subject to one permission.
 type Cell struct {
 	Level Level `json:"level"`
-	// Verb is the verb that allows the change: update, patch, the verb of the permission, or the
-	// verb of a more general permission.
+	// Verb is the held verb that allows the change: update, patch, the verb of the permission, or
+	// the verb of a more general permission. It is empty if Level is No.
 	Verb string `json:"verb,omitempty"`
-	// Binding grants the verb.
+	// Binding is the binding that grants Verb.
 	Binding string `json:"binding,omitempty"`
 }
 
@@ -60,20 +60,20 @@ type Row struct {
 
 // Matrix shows for each permission which subjects have it.
 type Matrix struct {
-	// Namespace is the namespace, or "" for all namespaces.
+	// Namespace is the namespace that the matrix is for, or "" for all namespaces.
 	Namespace string   `json:"namespace,omitempty"`
 	Subjects  []string `json:"subjects"`
 	Rows      []Row    `json:"rows"`
 }
 
-// Subject is a column.
+// Subject is a column of the matrix: a user, group or service account with the rules that it holds.
 type Subject struct {
 	Name string
 	Held []access.HeldRule
 }
 
-// New computes the matrix of subjects and kinds in a namespace, or in all namespaces if that is
-// "".
+// New computes the matrix for the permissions of kinds and for subjects in a namespace, or in all
+// namespaces if namespace is "".
 func New(all []*kinds.Kind, subjects []Subject, namespace string) *Matrix {
 	out := &Matrix{Namespace: namespace, Subjects: []string{}, Rows: []Row{}}
 	for _, s := range subjects {
@@ -120,14 +120,14 @@ func rowsOf(k *kinds.Kind, subjects []Subject, namespace string) []Row {
 	return out
 }
 
-// permissionsUpTo returns the permissions that cover own: those before it in the chain, and own
-// as the last.
+// permissionsUpTo returns the permissions that include own, which are the ones before it in
+// candidates, from general to specific, followed by own itself.
 func permissionsUpTo(candidates []*schema.Permission, own *schema.Permission) []*schema.Permission {
 	return candidates[:slices.Index(candidates, own)+1]
 }
 
-// merge adds another field with the same permission. Cells that differ between the fields become
-// some.
+// merge adds to r the row s for another field with the same permission. A cell that differs between
+// the two rows becomes Some.
 func (r *Row) merge(s Row) {
 	if !slices.Contains(r.Fields, s.Fields[0]) {
 		r.Fields = append(r.Fields, s.Fields[0])
@@ -142,9 +142,10 @@ func (r *Row) merge(s Row) {
 	}
 }
 
-// cell decides as the server does. If update or patch is held, all fields that are not excluded
-// may be changed. If not, the verb granular and one of the permissions are needed. An excluded
-// field needs one of its permissions in any case.
+// cell returns whether a subject with the rules held may change a field, decided as in the server.
+// A holder of update or patch may change a field that is not excluded. Any other caller needs the
+// verb granular and one of the permissions in candidates. For an excluded field, a holder of update
+// or patch needs one of these permissions too.
 func cell(held []access.HeldRule, of access.Target, candidates []*schema.Permission, excluded, everywhere bool) Cell {
 	ordinary := maxCell(verb(held, "update", of, everywhere), verb(held, "patch", of, everywhere))
 	marked := verb(held, permission.General, of, everywhere)
@@ -179,7 +180,7 @@ func maxCell(a, b Cell) Cell {
 	return a
 }
 
-// verb returns the level at which a verb is held for a target.
+// verb returns the level to which the rules in held grant a verb for a target.
 func verb(held []access.HeldRule, verb string, of access.Target, everywhere bool) Cell {
 	var out Cell
 	for _, h := range held {
@@ -188,8 +189,8 @@ func verb(held []access.HeldRule, verb string, of access.Target, everywhere bool
 	return out
 }
 
-// parameterized returns the level at which a verb is held with a parameter. It is never Yes,
-// except for *.
+// parameterized returns the level to which the rules in held grant a verb with any parameter. It is
+// at most Some, because each verb has only one parameter; only the verb * can give Yes.
 func parameterized(held []access.HeldRule, prefix string, of access.Target, everywhere bool) Cell {
 	var out Cell
 	for _, h := range held {
@@ -205,7 +206,7 @@ func parameterized(held []access.HeldRule, prefix string, of access.Target, ever
 	return out
 }
 
-// level returns the level at which a rule grants a verb.
+// level returns the level to which one rule grants a verb for a target.
 func level(h access.HeldRule, verb string, of access.Target, everywhere bool) Level {
 	if h.Namespace != "" && h.Namespace != of.Namespace && !(everywhere && of.Namespace == "") {
 		return No
@@ -221,8 +222,8 @@ func level(h access.HeldRule, verb string, of access.Target, everywhere bool) Le
 	return Yes
 }
 
-// Counts returns for each subject the number of permissions of a resource with Yes and with Some,
-// and the total number of permissions.
+// Counts returns, for each subject, the number of permissions of a resource whose cell is Yes and
+// of those whose cell is Some. all is the number of permissions of the resource.
 func (m *Matrix) Counts(resource string) (yes, some []int, all int) {
 	yes, some = make([]int, len(m.Subjects)), make([]int, len(m.Subjects))
 	for _, r := range m.Rows {
@@ -242,7 +243,7 @@ func (m *Matrix) Counts(resource string) (yes, some []int, all int) {
 	return yes, some, all
 }
 
-// Resources returns the resources of the rows, in order.
+// Resources returns the resources of the rows without duplicates, in the order of the rows.
 func (m *Matrix) Resources() []string {
 	var out []string
 	for _, r := range m.Rows {

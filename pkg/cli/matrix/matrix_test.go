@@ -45,7 +45,7 @@ func thing(t *testing.T) *kinds.Kind {
 	}
 }
 
-// holds writes rules shortly: verbs on resource [names] [@namespace].
+// holds parses held rules from the form "VERBS on RESOURCE [NAME] [@NAMESPACE]".
 func holds(rules ...string) []access.HeldRule {
 	var out []access.HeldRule
 	for i, text := range rules {
@@ -63,9 +63,11 @@ func holds(rules ...string) []access.HeldRule {
 	return out
 }
 
-// TestCells holds what each cell is for what a subject holds, as the server would judge.
+// TestCells holds the level of each cell for a subject that holds certain rules. The levels are
+// those by which the server would decide.
 func TestCells(t *testing.T) {
-	// The letters are for metadata, labels, label, specification, guard, replicas and status.
+	// Each letter of want is the level (y, s or -) of one permission, in the order metadata,
+	// labels, label, specification, guard, replicas, status.
 	for _, tc := range []struct {
 		name, namespace string
 		held            []access.HeldRule
@@ -110,7 +112,7 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// TestPrinted holds the forms in which a matrix is printed.
+// TestPrinted holds the output of a matrix as a table, a short table, CSV and HTML.
 func TestPrinted(t *testing.T) {
 	m := New([]*kinds.Kind{thing(t)}, []Subject{{Name: "=cmd", Held: holds("update on things")}, {Name: "user:b", Held: holds("granular granular:label(a.example) on things")}}, "shop")
 	var table, short, sheet, page bytes.Buffer

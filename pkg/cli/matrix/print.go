@@ -16,8 +16,8 @@ import (
 	"kube-granular.dev/pkg/cli/output"
 )
 
-// Table writes a row for each permission. In short form it writes a row for each resource, with
-// the number of its permissions that each subject has.
+// Table writes a table with a row for each permission. If short is true, it has a row for each
+// resource instead, with the number of the resource's permissions that each subject has.
 func (m *Matrix) Table(out io.Writer, short, wide bool) error {
 	if short {
 		return m.shortTable(out)
@@ -75,7 +75,7 @@ func (m *Matrix) CSV(out io.Writer) error {
 	}
 	for _, row := range rows {
 		for i, text := range row {
-			// A spreadsheet would interpret it as a formula.
+			// A spreadsheet would interpret such a text as a formula, so it is quoted.
 			if strings.HasPrefix(text, "=") || strings.HasPrefix(text, "+") || strings.HasPrefix(text, "-") || strings.HasPrefix(text, "@") {
 				row[i] = "'" + text
 			}
@@ -90,7 +90,7 @@ func (m *Matrix) CSV(out io.Writer) error {
 //go:embed page.html
 var page string
 
-// The placeholders of the page.
+// The placeholders in page.html that Page replaces.
 const (
 	dataPlaceholder  = "/*DATA*/null"
 	titlePlaceholder = "{{title}}"

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Formats are the formats of all commands.
+// Formats are the output formats that each command supports.
 var Formats = []string{"table", "wide", "json", "yaml"}
 
 // Flag is the --output flag of a command.
@@ -24,7 +24,7 @@ type Flag struct {
 	formats []string
 }
 
-// AddTo adds the flag to a command, with additional formats.
+// AddTo adds the flag to a command. The command supports Formats and the formats in more.
 func (f *Flag) AddTo(cmd *cobra.Command, more ...string) {
 	f.formats = append(slices.Clone(Formats), more...)
 	cmd.Flags().StringVarP(&f.format, "output", "o", "table", "output format: "+strings.Join(f.formats, ", "))
@@ -40,13 +40,14 @@ func (f *Flag) Validate() error {
 	return nil
 }
 
-// Is reports whether a format is selected.
+// Is reports whether the user selected a format.
 func (f *Flag) Is(format string) bool { return f.format == format }
 
-// Wide reports whether the table has all columns.
+// Wide reports whether the user selected the format wide, a table with all columns.
 func (f *Flag) Wide() bool { return f.format == "wide" }
 
-// Print writes a value as JSON or YAML, or calls table.
+// Print writes a value in the selected format. For a format other than JSON and YAML it calls
+// table.
 func (f *Flag) Print(out io.Writer, value any, table func(io.Writer) error) error {
 	switch f.format {
 	case "json":

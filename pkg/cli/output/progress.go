@@ -18,8 +18,8 @@ type Progress struct {
 	drawn int64
 }
 
-// NewProgress returns a bar for total bytes. It returns nil if total is 0 or out is nil, as
-// without a terminal.
+// NewProgress returns a progress bar for total bytes. It returns nil if total is 0 or out is nil;
+// callers pass nil for out if there is no terminal.
 func NewProgress(out io.Writer, what string, total int64) *Progress {
 	if out == nil || total <= 0 {
 		return nil
@@ -27,7 +27,7 @@ func NewProgress(out io.Writer, what string, total int64) *Progress {
 	return &Progress{out: out, what: what, total: total, drawn: -1}
 }
 
-// Reader returns a reader that advances the bar.
+// Reader returns a reader that reads from in and advances the bar.
 func (p *Progress) Reader(in io.Reader) io.Reader {
 	if p == nil {
 		return in
@@ -35,7 +35,7 @@ func (p *Progress) Reader(in io.Reader) io.Reader {
 	return &progressReader{in, p}
 }
 
-// Clear clears the line before other output.
+// Clear removes the bar from the terminal, so that other output can follow.
 func (p *Progress) Clear() {
 	if p != nil && p.drawn >= 0 {
 		fmt.Fprint(p.out, "\r\x1b[K")
@@ -47,7 +47,7 @@ const barWidth = 30
 
 func (p *Progress) add(n int) {
 	p.done = min(p.done+int64(n), p.total)
-	// The bar is drawn again for each thousandth.
+	// Draw the bar again only when it has advanced by a thousandth of the total.
 	if at := p.done * 1000 / p.total; at != p.drawn {
 		p.drawn = at
 		full := int(at) * barWidth / 1000

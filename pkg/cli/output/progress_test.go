@@ -11,8 +11,8 @@ import (
 	"testing/iotest"
 )
 
-// TestProgress holds that the bar goes from nothing to all, is drawn a thousand times at most,
-// and leaves its line empty.
+// TestProgress holds that the bar advances from 0 % to 100 %, is drawn at most once for each
+// thousandth, and is removed by Clear.
 func TestProgress(t *testing.T) {
 	var drawn bytes.Buffer
 	p := NewProgress(&drawn, "read", 20_000)

@@ -22,8 +22,8 @@ import (
 
 var errNotServed = errors.New("the server does not serve protected attributes; its feature gate ProtectedAttributes may be off")
 
-// attributes returns the entries of all protected attributes in force. With a namespace, these
-// are the attributes of the cluster and of that namespace.
+// attributes returns the entries of all protected attributes in force: those of the cluster and
+// those of the namespace, or of all namespaces if namespace is "".
 func attributes(ctx context.Context, client authorityclient.Interface, core kubernetes.Interface, namespace string) ([]protect.Entry, error) {
 	var entries []protect.Entry
 	cluster := client.AuthorityV1alpha1().ClusterProtectedAttributes()
@@ -47,7 +47,8 @@ func attributes(ctx context.Context, client authorityclient.Interface, core kube
 		if err != nil {
 			return err
 		}
-		// An attribute of a deleted namespace with the same name has no effect.
+		// An attribute has no effect if it was created in an earlier namespace of the same name,
+		// which has another UID.
 		if of := a.Status.NamespaceUID; of == live || of == "" || live == "" {
 			entries = append(entries, entry("protectedattribute/"+a.Name, a.Namespace, &a.Spec))
 		}
@@ -91,8 +92,8 @@ func entry(name, namespace string, spec *v1alpha1.ProtectedAttributeSpec) protec
 	return e
 }
 
-// namespaceUIDs caches the UIDs of namespaces. The UID of a namespace that is deleted or can't be
-// read is "".
+// namespaceUIDs caches the UIDs of namespaces. It returns "" for a namespace that does not exist or
+// that the caller may not read.
 type namespaceUIDs struct {
 	core  kubernetes.Interface
 	cache map[string]types.UID

@@ -13,8 +13,8 @@
 // Labels and annotations of embedded templates count as in the server: both use the same library,
 // and the tree is compiled from the schemas that the server publishes.
 //
-// The invariant: a report without an error covers all objects of all requested resources. If
-// something could not be read, the report returns an error.
+// The invariant: a report without an error covers all objects of all requested resources. If a
+// resource could not be read, the report returns an error.
 //
 // The package writes nothing to a cluster, and has at most one page of objects in memory.
 package protected

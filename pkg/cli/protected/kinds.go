@@ -20,7 +20,8 @@ import (
 	granular "kube-granular.dev/granular/schema"
 )
 
-// kind is a resource that can be listed, with the walker for its objects.
+// kind is a resource that can be listed, with the walker that finds the labels and annotations of
+// its objects.
 type kind struct {
 	resource   schema.GroupVersionResource
 	namespaced bool
@@ -38,8 +39,8 @@ type listable struct {
 }
 
 // resources returns the resources that can be listed, in the preferred version of the server,
-// sorted by name. names, such as pods or deployments.apps, select some of them; none selects all.
-// If a part of discovery failed, it returns the other resources together with an error.
+// sorted by name. names, such as pods or deployments.apps, select some of them; without names all
+// are selected. If a part of discovery fails, resources returns the others together with an error.
 func resources(client discovery.DiscoveryInterface, names []string) ([]listable, error) {
 	lists, err := discovery.ServerPreferredResources(client)
 	found := map[string]bool{}
@@ -81,15 +82,15 @@ func matchesName(names []string, found map[string]bool, r metav1.APIResource, at
 	return false
 }
 
-// trees compiles the permission trees of kinds. It has the schemas of only one group and version
-// in memory at a time.
+// trees compiles the permission tree of a kind, which contains the places of labels and annotations
+// in its objects. It keeps the schemas of only one group and version in memory at a time.
 type trees struct {
 	root    openapi3.Root
 	version schema.GroupVersion
 	models  *granular.Models
 }
 
-// kindOf returns the kind with the walker for its objects.
+// kindOf returns the kind for a resource. It reads and compiles the schema.
 func (t *trees) kindOf(ctx context.Context, l listable) (*kind, error) {
 	version := l.resource.GroupVersion()
 	if t.models == nil || t.version != version {
@@ -117,16 +118,16 @@ func (t *trees) kindOf(ctx context.Context, l listable) (*kind, error) {
 	return k, nil
 }
 
-// unevaluated stands for parameter expressions. Their parameters are not needed for labels and
-// annotations.
+// unevaluated replaces the expressions of a definition that compute parameters of verbs. This
+// package looks only for labels and annotations, for which no expression is evaluated.
 type unevaluated struct{}
 
 var errUnevaluated = errors.New("parameter expressions are not evaluated here")
 
-// Compile implements schema.Expressions.
+// Compile accepts any expression. It implements schema.Expressions.
 func (unevaluated) Compile(string) (granular.Expression, error) { return unevaluated{}, nil }
 
-// Parameter implements schema.Expression.
+// Parameter returns errUnevaluated. It implements schema.Expression.
 func (unevaluated) Parameter(context.Context, string) (string, int64, error) {
 	return "", 1, errUnevaluated
 }

@@ -32,13 +32,13 @@ func NewPrinter(format string, out, errs, progress io.Writer) (Printer, error) {
 	case "json":
 		return &document{sideOutput: side, out: out}, nil
 	}
-	return nil, fmt.Errorf("--output %q is none of %s", format, strings.Join(Formats, ", "))
+	return nil, fmt.Errorf("--output: %q is not supported, use one of %s", format, strings.Join(Formats, ", "))
 }
 
 // sideOutput writes errors and progress.
 type sideOutput struct {
 	errs, progress io.Writer
-	// shown is true while the terminal shows a progress line.
+	// shown is true while the progress line is on the terminal.
 	shown bool
 }
 
@@ -65,7 +65,7 @@ func (s *sideOutput) clear() {
 	}
 }
 
-// table prints one line for each row, page by page.
+// table prints the rows of a report as a table. Columns are aligned within each page of objects.
 type table struct {
 	sideOutput
 	out     printersWriter
@@ -74,7 +74,7 @@ type table struct {
 	rows    int
 }
 
-// printersWriter has the methods of a tab writer that are used.
+// printersWriter has those methods of a tab writer that table uses.
 type printersWriter interface {
 	io.Writer
 	Flush() error
@@ -129,11 +129,11 @@ func orNone(s string) string {
 	return s
 }
 
-// maxShown is the maximum length of a value in a table.
+// maxShown is the maximum length in bytes of a value in a table.
 const maxShown = 60
 
-// oneLine formats a value for a line of a table. A value that is long or has characters other
-// than letters is quoted.
+// oneLine formats a value for a line of a table. A longer value is truncated. A value that is empty
+// or has characters that Go would escape, such as a tab or a quote, is quoted.
 func oneLine(value string) string {
 	if len(value) > maxShown {
 		value = strings.ToValidUTF8(value[:maxShown], "") + "…"
@@ -145,7 +145,7 @@ func oneLine(value string) string {
 	return quoted
 }
 
-// document prints one JSON document with one row on each line.
+// document prints the rows of a report as one JSON document, with one row on each line.
 type document struct {
 	sideOutput
 	out  io.Writer

@@ -84,7 +84,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestProgress holds that a line of progress is gone when something else is written.
+// TestProgress holds that the progress line is cleared before other output.
 func TestProgress(t *testing.T) {
 	var out, errs strings.Builder
 	p, err := NewPrinter("table", &out, &errs, &errs)
@@ -111,7 +111,8 @@ func TestOneLine(t *testing.T) {
 	}
 }
 
-// TestContinuation holds that a list goes on only where the server says where.
+// TestContinuation holds that an expired list continues only with a token from the server's error,
+// and that other errors contain no such token.
 func TestContinuation(t *testing.T) {
 	expired := apierrors.NewResourceExpired("old")
 	if got := continuation(expired); got != "" {

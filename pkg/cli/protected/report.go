@@ -40,7 +40,8 @@ type Row struct {
 	Field string `json:"field"`
 	Key   string `json:"key"`
 	Value string `json:"value"`
-	// By names the protected attributes that protect the value, in kubectl's format.
+	// By has the protected attributes that protect the value, in kubectl's format, such as
+	// protectedattribute/NAME.
 	By []string `json:"protectedBy"`
 }
 
@@ -51,7 +52,8 @@ type Sink interface {
 	// Page is called after each page, with the number of objects of a resource that were read so
 	// far.
 	Page(resource string, objects int) error
-	// Unread is called for each read error. The report continues.
+	// Unread is called with the error for each resource that can't be read. The report continues
+	// with the next resource.
 	Unread(err error)
 }
 
@@ -115,7 +117,8 @@ func (r Report) Run(ctx context.Context, to Sink) error {
 		case errors.As(err, new(sinkError)):
 			return err
 		case apierrors.IsMethodNotSupported(err):
-			// Discovery lists the verb list, but the server does not support it.
+			// The resource is skipped: discovery reports the verb list for it, but the server does
+			// not support that verb.
 		case err != nil:
 			skip(err)
 		}
@@ -126,12 +129,12 @@ func (r Report) Run(ctx context.Context, to Sink) error {
 	return nil
 }
 
-// sinkError is an error of the sink. It ends the report.
+// sinkError is an error that the sink returned. It ends the report.
 type sinkError struct{ error }
 
 func (e sinkError) Unwrap() error { return e.error }
 
-// run is one run of a report.
+// run is the state of Report.Run.
 type run struct {
 	Report
 	set     *protect.Set
@@ -149,8 +152,8 @@ func (r *run) kind(ctx context.Context, k *kind) error {
 	for seen := 0; ; {
 		list, err := client.List(ctx, options)
 		if next := continuation(err); next != "" {
-			// The continue token has expired. The list continues at the same key in the current
-			// state.
+			// The continue token has expired. With the new token, the list continues at the same
+			// key, with the current objects.
 			options.Continue = next
 			continue
 		}
@@ -172,8 +175,7 @@ func (r *run) kind(ctx context.Context, k *kind) error {
 	}
 }
 
-// mayBeProtected reports whether an entry may protect labels or annotations of objects of the
-// kind.
+// mayBeProtected reports whether a protected attribute may apply to objects of the kind.
 func (r *run) mayBeProtected(k *kind) bool {
 	if !k.namespaced {
 		return r.set.Active("", k.target) != 0
@@ -181,7 +183,7 @@ func (r *run) mayBeProtected(k *kind) bool {
 	if r.Namespace != "" {
 		return r.set.Active(r.Namespace, k.target) != 0
 	}
-	return true // a namespace may have an entry
+	return true // any namespace may have a protected attribute
 }
 
 func (r *run) object(k *kind, obj *unstructured.Unstructured) error {
@@ -189,7 +191,7 @@ func (r *run) object(k *kind, obj *unstructured.Unstructured) error {
 	if r.set.Active(namespace, k.target) == 0 {
 		return nil
 	}
-	// A comparison with no object returns all labels and annotations, as for a create.
+	// A comparison with nil, as for a create, returns all labels and annotations of the object.
 	decider := protect.NewDecider(r.set, namespace, k.target, nil, 0)
 	carried, err := k.walker.Attributes(both, decider, nil, obj.Object)
 	if err != nil {
@@ -215,8 +217,8 @@ func (r *run) object(k *kind, obj *unstructured.Unstructured) error {
 	return nil
 }
 
-// continuation returns the new continue token from the error for an expired one, and "" for other
-// errors.
+// continuation returns the new continue token that the server's error for an expired token
+// contains. It returns "" for other errors.
 func continuation(err error) string {
 	status, ok := err.(apierrors.APIStatus)
 	if !ok || !apierrors.IsResourceExpired(err) {

@@ -6,12 +6,12 @@
 //	audit logs ──► learn ──► usage of each subject ──┐
 //	RBAC       ──► access ──► rules of each subject ──┴──► coarse and unused permissions
 //
-// A permission is coarse if a subject holds update or patch on a resource, and verbs of single
+// A permission is coarse if a subject holds update or patch on a resource, although verbs of single
 // fields would have allowed all its requests. The report counts how many permissions of the
-// resource the subject would lose with these verbs.
+// resource the subject would lose if it held only these verbs.
 //
 // The invariant: a permission is reported as unused only if no request in the logs could have
-// used it. Short logs may lack requests that are rare.
+// used it. A permission that is used rarely may be reported if the logs cover only a short time.
 //
 // The package sends no requests and reads no files.
 package report

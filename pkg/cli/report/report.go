@@ -17,8 +17,8 @@ import (
 	"kube-granular.dev/pkg/cli/learn"
 )
 
-// Coarse is a subject's permission to update or patch a resource that verbs of fields could
-// replace.
+// Coarse is a subject's permission to update or patch a resource, which verbs of single fields
+// could replace.
 type Coarse struct {
 	Subject   string `json:"subject"`
 	Namespace string `json:"namespace,omitempty"`
@@ -28,26 +28,28 @@ type Coarse struct {
 	Holds   []string `json:"holds"`
 	Binding string   `json:"binding"`
 	Role    string   `json:"role"`
-	// Needs are the verbs that are sufficient, together with granular.
+	// Needs are the verbs of single fields that, together with the verb granular, would have
+	// allowed all requests.
 	Needs []string `json:"needs"`
-	// Used is the number of permissions of the resource that Needs covers, and Permissions the
-	// number of all.
+	// Used is the number of permissions of the resource that the verbs in Needs cover, and
+	// Permissions is the number of all permissions of the resource.
 	Used        int `json:"used"`
 	Permissions int `json:"permissions"`
-	// Sure is false if the log does not show the fields of some requests.
+	// Sure is false if Needs may be incomplete, because the log does not show the changed fields of
+	// some requests, or no permission covers them.
 	Sure bool `json:"sure"`
 }
 
-// Takes returns how many permissions a role with the needed verbs would remove.
+// Takes returns how many permissions the subject would lose if it held only the verbs in Needs.
 func (c *Coarse) Takes() int { return c.Permissions - c.Used }
 
-// Unused is a part of a granted rule that was not used.
+// Unused is a granted rule, or a part of it, that no subject of its binding used.
 type Unused struct {
 	Binding  string   `json:"binding"`
 	Role     string   `json:"role"`
 	Subjects []string `json:"subjects"`
 	Groups   []string `json:"apiGroups,omitempty"`
-	// Resources are the resources for which the verbs were not used.
+	// Resources are the resources of the rule for which nobody used Verbs.
 	Resources []string `json:"resources"`
 	Verbs     []string `json:"verbs"`
 	// Whole is true if no part of the rule was used.
@@ -56,7 +58,7 @@ type Unused struct {
 
 // Report has the findings.
 type Report struct {
-	// Requests is the number of requests in the logs.
+	// Requests is the number of requests in the logs that are attributed to a subject.
 	Requests int      `json:"requests"`
 	Coarse   []Coarse `json:"coarse"`
 	Unused   []Unused `json:"unused"`
@@ -86,7 +88,7 @@ func New(ctx context.Context, l *learn.Learner, rbac *access.RBAC, trees learn.T
 		}
 		out.Unused = append(out.Unused, unused(ctx, g, l.Subjects())...)
 	}
-	// Whole rules first, then those with the most verbs.
+	// Completely unused rules come first, then those with the most unused verbs and resources.
 	slices.SortStableFunc(out.Unused, func(a, b Unused) int {
 		return cmp.Or(-compareBool(a.Whole, b.Whole), cmp.Compare(len(b.Verbs)*len(b.Resources), len(a.Verbs)*len(a.Resources)))
 	})
@@ -103,7 +105,8 @@ func compareBool(a, b bool) int {
 	return -1
 }
 
-// coarse returns a permission to update or patch that is wider than its use, or nil.
+// coarse returns the subject's permission to update or patch the resource of w if it is wider than
+// its use, or else nil.
 func coarse(s *learn.Subject, w learn.Write, held []access.HeldRule, trees learn.Trees) *Coarse {
 	of, sub := w.Resource()
 	tree, err := trees.Tree(of, sub)
@@ -135,8 +138,8 @@ func coarse(s *learn.Subject, w learn.Write, held []access.HeldRule, trees learn
 	return c
 }
 
-// countCovered returns the number of permissions of a tree that verbs cover, fully or in part,
-// and the number of all. Excluded permissions are not counted, because update does not include
+// countCovered returns how many permissions of a permission tree the verbs cover, fully or in part,
+// and how many there are. Excluded permissions are not counted, because update does not include
 // them.
 func countCovered(tree *granular.Tree, verbs []string) (covered, all int) {
 	named := map[string]bool{}
@@ -157,7 +160,8 @@ func countCovered(tree *granular.Tree, verbs []string) (covered, all int) {
 	return covered, all
 }
 
-// unused returns the parts of a rule that none of the subjects of its binding used.
+// unused returns the parts of a granted rule that no subject of its binding used: the resources for
+// which no verb was used, and the verbs that were used for none of the other resources.
 func unused(ctx context.Context, g access.GrantedRule, subjects []*learn.Subject) []Unused {
 	var users []*learn.Subject
 	out := Unused{Binding: g.Binding, Role: g.Role, Groups: g.Rule.APIGroups, Subjects: []string{}}

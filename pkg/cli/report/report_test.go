@@ -50,7 +50,7 @@ func newThings(t *testing.T) things {
 	return things{tree}
 }
 
-// scales is an event of a user who changed the replicas of something.
+// scales returns an audit event of a user who changed the replicas of an object.
 func scales(user, group, resource string) string {
 	return fmt.Sprintf(`{"kind":"Event","apiVersion":"audit.k8s.io/v1","auditID":"a","stage":"ResponseComplete","requestURI":"/x","verb":"patch","user":{"username":%q,"groups":[%q]},`+
 		`"objectRef":{"resource":%q,"namespace":"shop","name":"a","apiGroup":"example.com","apiVersion":"v1"},"responseStatus":{"code":200},"requestReceivedTimestamp":"2026-11-23T08:00:00Z",`+
@@ -66,7 +66,7 @@ func rbacOf(t *testing.T, objects ...runtime.Object) *access.RBAC {
 	return out
 }
 
-// bound is a cluster role and its binding.
+// bound returns a ClusterRole and a binding of that role.
 func bound(name string, subject rbacv1.Subject, verbs, resources string) []runtime.Object {
 	return []runtime.Object{
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{
@@ -78,7 +78,8 @@ func bound(name string, subject rbacv1.Subject, verbs, resources string) []runti
 	}
 }
 
-// TestReport holds what is called coarse and what unused, and in which order.
+// TestReport holds which permissions are reported as coarse and which as unused, and in which
+// order.
 func TestReport(t *testing.T) {
 	user := func(name string) rbacv1.Subject { return rbacv1.Subject{Kind: rbacv1.UserKind, Name: name} }
 	var objects []runtime.Object

@@ -5,8 +5,9 @@
 //
 //	changes of requests ──► verbs, each needed ──► rules ──► a Role and a RoleBinding
 //
-// The verbs are found with the library that the server uses: a verb is added for each change that
-// would be refused, and then each verb is removed again if nothing would be refused without it.
+// The verbs are found with the library that the server uses. A verb is added for each change that
+// the server would refuse. Then each verb is removed again if the server would allow all changes
+// without it.
 //
 // The invariant: the verbs of LeastVerbs allow all the changes, and none of the verbs can be left
 // out.

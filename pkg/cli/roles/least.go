@@ -12,17 +12,18 @@ import (
 	"kube-granular.dev/granular/decide"
 )
 
-// heldVerbs are the verbs that a caller holds. It implements decide.Authorizer.
+// heldVerbs is a decide.Authorizer for a caller that holds exactly these verbs.
 type heldVerbs []string
 
-// FirstAllowed implements decide.Authorizer.
+// FirstAllowed returns the index of the first of the verbs that is held, or -1. It implements
+// decide.Authorizer.
 func (h heldVerbs) FirstAllowed(_ context.Context, verbs []string) (int, error) {
 	return slices.IndexFunc(verbs, func(v string) bool { return slices.Contains(h, v) }), nil
 }
 
-// LeastVerbs returns the verbs that a caller needs in addition to granular to make changes, each
-// set in a request of its own. The verbs are the narrowest ones, or with wider the most general
-// ones. It returns an error if no verb covers a change.
+// LeastVerbs returns the smallest set of verbs that a caller needs, in addition to the verb
+// granular, to make each set of changes in a request of its own. The verbs are the narrowest ones,
+// or the most general ones if wider is true. It returns an error if no verb covers a change.
 func LeastVerbs(ctx context.Context, sets []change.Set, wider bool) ([]string, error) {
 	var verbs heldVerbs
 	for _, set := range sets {

@@ -55,7 +55,8 @@ func set(t *testing.T, w *change.Walker, text string) change.Set {
 	return out
 }
 
-// with returns an object with these parts changed.
+// with returns an object with additional labels and fields of spec, given as JSON that begins with
+// a comma.
 func with(labels, spec string) string {
 	return fmt.Sprintf(`{"metadata":{"labels":{"x":"y"%s}},"spec":{"guard":{}%s}}`, labels, spec)
 }

@@ -38,7 +38,8 @@ func ParseSubject(text string) (rbacv1.Subject, error) {
 	return rbacv1.Subject{}, fmt.Errorf("subject %q: write user:NAME, group:NAME or serviceaccount:NAMESPACE/NAME", text)
 }
 
-// user returns the subject for a user name, which may be the name of a service account.
+// user returns the subject for a user name: a ServiceAccount if the name is that of a service
+// account, and a User otherwise.
 func user(name string) (rbacv1.Subject, error) {
 	if rest, ok := strings.CutPrefix(name, "system:serviceaccount:"); ok {
 		if namespace, account, ok := strings.Cut(rest, ":"); ok && namespace != "" && account != "" {
@@ -51,7 +52,7 @@ func user(name string) (rbacv1.Subject, error) {
 	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}, nil
 }
 
-// Objects returns the role of a grant, and its binding if there are subjects.
+// Objects returns the Role or ClusterRole of a grant, and its binding if there are subjects.
 func (g *Grant) Objects(name string, subjects []rbacv1.Subject) []runtime.Object {
 	meta := metav1.ObjectMeta{Name: name, Namespace: g.Namespace}
 	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name}

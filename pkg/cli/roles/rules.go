@@ -18,11 +18,11 @@ import (
 	"kube-granular.dev/pkg/cli/changes"
 )
 
-// Options tell how wide the roles are.
+// Options select how much the roles allow.
 type Options struct {
-	// Wider grants the most general verbs.
+	// Wider selects the most general verbs that cover a change, not the narrowest ones.
 	Wider bool
-	// AnyName omits the names of objects.
+	// AnyName grants the verbs for all objects of a resource, without resourceNames.
 	AnyName bool
 }
 
@@ -30,11 +30,11 @@ type Options struct {
 type Grant struct {
 	Namespace string
 	Rules     []rbacv1.PolicyRule
-	// Notes tell which fields need each verb.
+	// Notes are lines of text that describe which fields need which verb.
 	Notes []string
 }
 
-// key identifies one rule.
+// key identifies the object or resource that one rule is about.
 type key struct {
 	namespace, group, resource, name string
 }
@@ -43,7 +43,8 @@ func (k key) compare(l key) int {
 	return slices.Compare([]string{k.namespace, k.group, k.resource, k.name}, []string{l.namespace, l.group, l.resource, l.name})
 }
 
-// GrantsFor returns the grants for dry runs, and for the reads that they need.
+// GrantsFor returns the grants that allow the requests of the dry runs, and the reads of the
+// recorded command.
 func GrantsFor(ctx context.Context, rehearsed []*changes.DryRun, reads []changes.Read, options Options) ([]Grant, error) {
 	of := map[key][]*changes.DryRun{}
 	for _, r := range rehearsed {
@@ -84,7 +85,7 @@ func GrantsFor(ctx context.Context, rehearsed []*changes.DryRun, reads []changes
 			k.name = ""
 		}
 		if r.Group == "apiextensions.k8s.io" || r.Resource == "" {
-			continue // everybody may read discovery documents
+			continue // reads of discovery documents and of definitions need no rule
 		}
 		if !slices.Contains(verbs[k], r.Verb) {
 			verbs[k] = append([]string{r.Verb}, verbs[k]...)
@@ -93,7 +94,8 @@ func GrantsFor(ctx context.Context, rehearsed []*changes.DryRun, reads []changes
 	return grants(verbs, notes), nil
 }
 
-// escalationVerbs are the resources that need a further RBAC verb to be written.
+// escalationVerbs maps a resource of RBAC to the verb that RBAC itself requires, in addition, of a
+// caller that writes the resource and does not hold all permissions that it grants.
 var escalationVerbs = map[schema.GroupResource]string{
 	{Group: rbacv1.GroupName, Resource: "roles"}:               "escalate",
 	{Group: rbacv1.GroupName, Resource: "clusterroles"}:        "escalate",
@@ -101,7 +103,7 @@ var escalationVerbs = map[schema.GroupResource]string{
 	{Group: rbacv1.GroupName, Resource: "clusterrolebindings"}: "bind",
 }
 
-// note returns the fields for each verb.
+// note returns lines that describe which of the changed fields each verb allows.
 func note(ctx context.Context, all []*changes.DryRun, verbs []string) []string {
 	var out []string
 	for _, r := range all {
@@ -158,7 +160,7 @@ func grants(verbs map[key][]string, notes map[string][]string) []Grant {
 	return out
 }
 
-// Name returns a name for the role of a dry run.
+// Name returns a name for the role that allows the request of a dry run.
 func Name(r *changes.DryRun) string {
 	if r.Creates {
 		return NameOf(r.Kind.Resource.Resource, "")
@@ -166,7 +168,7 @@ func Name(r *changes.DryRun) string {
 	return NameOf(r.Kind.Resource.Resource, r.Name)
 }
 
-// NameOf returns a name for a role for an object, or for all objects of a resource.
+// NameOf returns a name for a role for one object, or for all objects of a resource if name is "".
 func NameOf(resource, name string) string {
 	parts := []string{"granular", resource}
 	if name != "" {

@@ -12,14 +12,14 @@ import (
 	"kube-granular.dev/api/selection"
 )
 
-// forms describes the formats of an authority.
+// forms is the part of error messages that lists how to name a role or a delegation.
 const forms = "clusterrole/NAME, role/NAMESPACE/NAME, delegation/NAME, delegation/uid:UID, or the JSON of the header " + selection.Header
 
-// uidPrefix marks a UID of a delegation. It can't begin a name, because names of objects have no
-// colon.
+// uidPrefix begins the UID of a delegation, in place of its name. No name of a delegation begins
+// with it, because such names have no colon.
 const uidPrefix = "uid:"
 
-// Authority parses the authority to select.
+// Authority parses the role or delegation to select; see forms.
 func Authority(text string) (*selection.SelectedAuthority, error) {
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
 		s, err := selection.Parse(text)
@@ -47,7 +47,7 @@ func Authority(text string) (*selection.SelectedAuthority, error) {
 	default:
 		return nil, fmt.Errorf("%q is not an authority; use one of %s", text, forms)
 	}
-	// Validation is the same as in the server.
+	// Text validates the selection as the server does.
 	if _, err := s.Text(); err != nil {
 		return nil, fmt.Errorf("%q: %w; use one of %s", text, err, forms)
 	}

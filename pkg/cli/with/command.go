@@ -107,8 +107,9 @@ func Parse(args []string) (*Invocation, error) {
 	return out, nil
 }
 
-// Kubectl returns the kubectl command with a client that selects an authority in each request.
-// The command reads os.Args, because kubectl's preference file (kuberc) changes them.
+// Kubectl returns the kubectl command with a client that selects a role or delegation in each
+// request. The arguments of the command are os.Args, because the code for kubectl's preference file
+// (kuberc) reads and changes them there.
 func Kubectl(s *selection.SelectedAuthority, reason string, streams genericiooptions.IOStreams) *cobra.Command {
 	wrap := transport.Because(reason, s)
 	flags := genericclioptions.NewConfigFlags(true).WithDeprecatedPasswordFlag().

@@ -99,8 +99,8 @@ func TestWithArguments(t *testing.T) {
 	}
 }
 
-// TestNoPlugins holds that no command is a plugin of kubectl, which would send requests that
-// select nothing.
+// TestNoPlugins holds that no command starts a plugin of kubectl, because the requests of a plugin
+// would not have the selection.
 func TestNoPlugins(t *testing.T) {
 	s, err := Authority("clusterrole/view")
 	if err != nil {

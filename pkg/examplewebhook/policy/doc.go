@@ -1,13 +1,13 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy answers SubjectAccessReviews by the rules of one YAML file.
+// Package policy answers SubjectAccessReviews according to the rules of one YAML file.
 //
-// Model: a fault is what the webhook does instead of, or before, an answer. The rules of deny
-// come first, then the rules of allow; the first rule that matches decides. Without a match the
-// answer is no opinion.
+// Model: the rules of deny come first, then the rules of allow. The first rule that matches a
+// review decides. If no rule matches, the answer is no opinion. A fault makes the webhook answer
+// late, or send an error or nothing in place of the answer.
 //
-// Invariant: an answer depends on the policy and the review alone.
+// Invariant: an answer depends only on the policy and the review.
 //
 // The package uses no network, file, clock or log. It is an example and not meant for production.
 package policy

@@ -14,10 +14,11 @@ import (
 // Match selects reviews. An empty list matches every value. A value that ends in "*" matches all
 // values with that prefix.
 type Match struct {
-	// Users and Groups match a caller who is one of the users or a member of one of the groups.
+	// Users and Groups match a caller that is one of the users or a member of one of the groups. If
+	// both are empty, they match every caller.
 	Users  []string `json:"users,omitempty"`
 	Groups []string `json:"groups,omitempty"`
-	// ExceptUsers and ExceptGroups match callers who are excluded.
+	// ExceptUsers and ExceptGroups exclude callers that Users and Groups would match.
 	ExceptUsers  []string `json:"exceptUsers,omitempty"`
 	ExceptGroups []string `json:"exceptGroups,omitempty"`
 
@@ -25,9 +26,9 @@ type Match struct {
 	// "granular:label(example.com)".
 	Verbs []string `json:"verbs,omitempty"`
 
-	// The following fields match objects. Resources are written as in a role,
-	// "deployments/scale"; "deployments/*" matches all subresources. The name of a review without
-	// an object name is "".
+	// APIGroups, Resources, Namespaces and Names match requests for objects. Resources are written
+	// as in a role, such as "deployments/scale"; "deployments/*" matches all subresources. If a
+	// review has no object name, Names is compared with "".
 	APIGroups  []string `json:"apiGroups,omitempty"`
 	Resources  []string `json:"resources,omitempty"`
 	Namespaces []string `json:"namespaces,omitempty"`

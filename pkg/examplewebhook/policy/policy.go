@@ -14,31 +14,32 @@ import (
 
 // Policy is the content of a policy file.
 type Policy struct {
-	// Faults are evaluated first.
+	// Faults are the faults of the webhook. The first fault that matches a review is in the answer,
+	// in addition to the decision by Deny and Allow.
 	Faults []Fault `json:"faults,omitempty"`
-	// Deny has the rules that answer Deny, which later authorizers of the chain can't override.
+	// Deny has the rules whose decision is Deny. Later authorizers of the server can't override it.
 	Deny []Rule `json:"deny,omitempty"`
-	// Allow has the rules that answer Allow.
+	// Allow has the rules whose decision is Allow.
 	Allow []Rule `json:"allow,omitempty"`
 }
 
-// Rule matches reviews.
+// Rule matches reviews and has a reason for its decision.
 type Rule struct {
 	Match `json:",inline"`
 	// Reason is sent to the server, which shows it to a caller who is denied.
 	Reason string `json:"reason,omitempty"`
 }
 
-// Fault is how the webhook fails for the reviews that it matches.
+// Fault describes how the webhook fails for the reviews that the fault matches.
 type Fault struct {
 	Match `json:",inline"`
-	// Delay is how long the webhook waits first.
+	// Delay is how long the webhook waits before it answers or fails.
 	Delay metav1.Duration `json:"delay,omitempty"`
-	// Status is an HTTP status to answer instead of a review.
+	// Status is the HTTP status of an error response in place of the review, or 0.
 	Status int `json:"status,omitempty"`
-	// Garbage makes the answer an invalid review.
+	// Garbage makes the webhook answer with an invalid review.
 	Garbage bool `json:"garbage,omitempty"`
-	// Hangup closes the connection without an answer.
+	// Hangup makes the webhook close the connection without an answer.
 	Hangup bool `json:"hangup,omitempty"`
 }
 
@@ -56,7 +57,7 @@ const (
 type Answer struct {
 	Decision Decision `json:"decision"`
 	Reason   string   `json:"reason,omitempty"`
-	// Fault is nil if the webhook is to answer normally.
+	// Fault is the fault for the review, or nil if the webhook must answer normally.
 	Fault *Fault `json:"fault,omitempty"`
 }
 
@@ -118,7 +119,7 @@ func (p *Policy) Decide(asked *authorizationv1.SubjectAccessReviewSpec) Answer {
 	return answer
 }
 
-// Status returns the answer in the form of a review.
+// Status returns the decision as the status of a SubjectAccessReview.
 func (a Answer) Status() authorizationv1.SubjectAccessReviewStatus {
 	return authorizationv1.SubjectAccessReviewStatus{Allowed: a.Decision == Allow, Denied: a.Decision == Deny, Reason: a.Reason}
 }

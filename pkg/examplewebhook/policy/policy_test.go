@@ -46,7 +46,7 @@ func parsed(t *testing.T, text string) *Policy {
 	return p
 }
 
-// asking is a question about a configmap; change makes it another one.
+// asking returns a review for a ConfigMap. change, unless nil, modifies the review.
 func asking(user, verb string, change func(*authorizationv1.SubjectAccessReviewSpec)) *authorizationv1.SubjectAccessReviewSpec {
 	spec := &authorizationv1.SubjectAccessReviewSpec{
 		User: user, Groups: []string{"system:authenticated"},
@@ -156,7 +156,7 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestEmptyHasNoOpinion holds that a file without rules leaves everything to others.
+// TestEmptyHasNoOpinion holds that a policy without rules answers no opinion to every review.
 func TestEmptyHasNoOpinion(t *testing.T) {
 	if got := parsed(t, "").Decide(asking("ann", "patch", nil)); got.Decision != NoOpinion || got.Fault != nil {
 		t.Errorf("got %+v", got)

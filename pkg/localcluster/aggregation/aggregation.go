@@ -8,7 +8,7 @@
 // cluster the controller manager fills them in. A local cluster has no controller manager, so
 // this package runs upstream's controller.
 //
-// Invariant: it does what kube-controller-manager does and nothing else.
+// Invariant: the controller does the same as in kube-controller-manager, and nothing else.
 package aggregation
 
 import (
@@ -20,7 +20,7 @@ import (
 	"k8s.io/kubernetes/pkg/controller/clusterroleaggregation"
 )
 
-// workers is kube-controller-manager's default for this controller.
+// workers is the number of workers, the default of kube-controller-manager for this controller.
 const workers = 5
 
 // Start runs the controller with a client configuration until ctx ends. The returned function

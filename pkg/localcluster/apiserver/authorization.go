@@ -17,11 +17,12 @@ import (
 	"kube-granular.dev/pkg/authorizationconfig"
 )
 
-// checkAuthorization returns the errors of the authorization configuration. The server checks the
-// same, but without GranularAuthorization its errors do not name the file.
+// checkAuthorization returns the errors of the authorization configuration file. The server would
+// find the same errors later, but if GranularAuthorization is off, its messages do not name the
+// file.
 func checkAuthorization(o *kubeoptions.BuiltInAuthorizationOptions) error {
 	if o.AuthorizationConfigurationFile == "" || o.AreLegacyFlagsSet != nil && o.AreLegacyFlagsSet() {
-		return nil // upstream reports conflicting flags
+		return nil // without a file there are no errors, and upstream reports conflicting flags
 	}
 	_, err := loadAuthorization(o.AuthorizationConfigurationFile)
 	return err

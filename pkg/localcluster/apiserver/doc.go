@@ -3,8 +3,8 @@
 
 // Package apiserver runs the patched kube-apiserver inside this process.
 //
-// Model: a Config is converted to kube-apiserver's flags. The user's further flags override them.
-// Upstream's code runs the server until its context ends.
+// Model: a Config is converted to kube-apiserver's flags. Flags that the user gives after -- take
+// precedence. Upstream's code runs the server until its context ends.
 //
 // Invariant: the server listens only on the listener that it is given.
 //

@@ -16,8 +16,8 @@ import (
 	"kube-granular.dev/pkg/features"
 )
 
-// reservedFlags are kube-apiserver flags that kube-granular sets itself, with a hint what to use
-// instead.
+// reservedFlags maps the kube-apiserver flags that users can't set, because kube-granular sets
+// them, to the reason or to the flag to use instead.
 var reservedFlags = map[string]string{
 	"bind-address":         "a local cluster listens on loopback only",
 	"secure-port":          "use --port in front of --",
@@ -28,7 +28,7 @@ var reservedFlags = map[string]string{
 
 type setting struct{ name, value string }
 
-// settings returns the flags of a Config, except feature gates.
+// settings returns the kube-apiserver flags for a Config, except --feature-gates.
 func (c Config) settings() []setting {
 	s := []setting{
 		{"etcd-servers", strings.Join(c.EtcdServers, ",")},
@@ -42,9 +42,10 @@ func (c Config) settings() []setting {
 		{"bind-address", "127.0.0.1"},
 		{"secure-port", strconv.Itoa(c.port())},
 		{"advertise-address", "127.0.0.1"},
-		// Endpoints can't have loopback addresses, so there is nothing to reconcile.
+		// The endpoints of the service kubernetes can't have loopback addresses, so there is
+		// nothing to reconcile.
 		{"endpoint-reconciler-type", "none"},
-		// Without it a single open watch delays the shutdown by a minute.
+		// With the default, a single open watch delays the shutdown by a minute.
 		{"shutdown-watch-termination-grace-period", "2s"},
 	}
 	if c.AuthorizationConfig != "" {
@@ -56,12 +57,13 @@ func (c Config) settings() []setting {
 	return s
 }
 
-// parse returns the options from the Config and the user's further flags.
+// parse returns kube-apiserver's options for the Config and the user's flags in ExtraArgs.
 func (c Config) parse() (*options.ServerRunOptions, error) {
 	s := options.NewServerRunOptions()
 	fs := flagSet(s)
 
-	// This flag adds to earlier values, so the user's flags must come second.
+	// --feature-gates adds to earlier values and overrides them, so it must be set before the user's
+	// flags are parsed.
 	if err := fs.Set("feature-gates", featureGates(c.FeatureGates)); err != nil {
 		return nil, fmt.Errorf("--feature-gates: %w", err)
 	}
@@ -106,7 +108,7 @@ func featureGates(user map[string]bool) string {
 	}
 	ours := string(features.GranularAuthorization)
 	_, plain := gates[ours]
-	// A gate may be named with the component it belongs to.
+	// The user may name a gate with its component: kube:GranularAuthorization.
 	_, prefixed := gates[basecompatibility.DefaultKubeComponent+":"+ours]
 	if !plain && !prefixed {
 		gates[ours] = true

@@ -25,7 +25,7 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 
-	// What kube-apiserver's own main package registers.
+	// Packages that kube-apiserver's main package imports too, because they register themselves.
 	_ "time/tzdata"
 
 	_ "k8s.io/component-base/logs/json/register"
@@ -41,7 +41,7 @@ type Config struct {
 	Listener net.Listener
 	// EtcdServers are etcd's URLs.
 	EtcdServers []string
-	// Files are the certificates and keys.
+	// Files are the paths of the certificates and keys.
 	Files pki.Files
 	// FeatureGates are the user's gates. GranularAuthorization is on unless they turn it off.
 	FeatureGates map[string]bool
@@ -49,7 +49,7 @@ type Config struct {
 	AuthorizationConfig string
 	// AuditLog and AuditPolicy are the audit log and its policy file. Empty means no audit log.
 	AuditLog, AuditPolicy string
-	// ExtraArgs are further flags of kube-apiserver. They override all others.
+	// ExtraArgs are further flags of kube-apiserver. They override the flags from other fields.
 	ExtraArgs []string
 	// Log receives the server's log.
 	Log io.Writer
@@ -82,7 +82,8 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err := registry.Set(); err != nil {
 		return nil, fmt.Errorf("kube-apiserver's feature gates: %w", err)
 	}
-	// As upstream does: the server's own log does not get warnings for clients.
+	// As in upstream's kube-apiserver, warnings that the server's own clients receive are not
+	// logged.
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 	gate := registry.FeatureGateFor(basecompatibility.DefaultKubeComponent)
 	logging := &logsapi.LoggingOptions{ErrorStream: c.Log, InfoStream: c.Log}
@@ -116,7 +117,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	return &Server{options: completed, rbac: rbac}, nil
 }
 
-// RBAC reports whether RBAC is among the configured authorizers.
+// RBAC reports whether RBAC is one of the server's authorizers.
 func (s *Server) RBAC() bool { return s.rbac }
 
 // Run serves until ctx ends and the requests in flight are answered.

@@ -34,7 +34,8 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// TestSupersafeHoldsNoGeneralVerb is the point of the story.
+// TestSupersafeHoldsNoGeneralVerb holds the point of story 1 of KEP-3617: the role of supersafe has
+// only verbs for reading, the verb granular and permission verbs, and no update or patch.
 func TestSupersafeHoldsNoGeneralVerb(t *testing.T) {
 	objects, err := Objects()
 	if err != nil {

@@ -7,8 +7,8 @@
 // Model: an administrator applies the files of the folder manifests by server-side apply, with a
 // field manager of its own.
 //
-// Invariant: applying is idempotent and never overwrites changes of others: an object with a
-// conflict is kept and reported.
+// Invariant: applying is idempotent and never overwrites changes by other field managers. If there
+// is a conflict, the object stays as it is and is reported.
 //
 // The package grants nothing beyond the manifests.
 package demo

@@ -19,11 +19,12 @@ import (
 // Supersafe is the demo's service account, in Namespace.
 const Supersafe = "supersafe"
 
-// Users are the demo's ordinary users. They have client certificates, and the built-in role of a
-// similar name.
+// Users are the demo's ordinary users. They have client certificates. editor has the built-in role
+// edit, and viewer has view.
 var Users = []string{"editor", "viewer"}
 
-// tokenLifetime is long because only the next start renews the token.
+// tokenLifetime is the lifetime of the token of Supersafe. It is long, because only a start of the
+// cluster renews the token.
 const tokenLifetime = 365 * 24 * time.Hour
 
 // Token requests a token of the service account Supersafe.
@@ -41,7 +42,7 @@ func Token(ctx context.Context, cfg *rest.Config) (string, error) {
 	return response.Status.Token, nil
 }
 
-// grant is a verb that a user of the demo holds on the deployment.
+// grant is a verb that a user of the demo holds on the deployment "web".
 type grant struct{ user, verb string }
 
 func grants() []grant {
@@ -52,10 +53,10 @@ func grants() []grant {
 	}
 }
 
-// WaitForGrants waits until RBAC knows the grants of the manifests. Its caches, and the
-// controller that fills the built-in roles, lag behind the objects. It must be called only if
-// RBAC is among the authorizers. Another authorizer may still deny, so ctx should have a
-// deadline.
+// WaitForGrants waits until the server allows what the roles of the manifests grant. The caches of
+// RBAC, and the controller that fills the built-in roles, lag behind the objects. WaitForGrants
+// must be called only if RBAC is one of the authorizers. Even then another authorizer may deny the
+// requests forever, so ctx should have a deadline.
 func WaitForGrants(ctx context.Context, cfg *rest.Config) error {
 	client, err := kubernetes.NewForConfig(cfg)
 	if err != nil {

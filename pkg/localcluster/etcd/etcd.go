@@ -3,7 +3,8 @@
 
 // Package etcd runs one etcd member inside this process.
 //
-// Model: a single member with its data in a directory. Clients connect by a Unix socket.
+// Model: the member is the only one, and has its data in a directory. Clients connect by a Unix
+// socket.
 //
 // Invariant: a client of etcd bypasses every authorizer, so only this operating system user can
 // connect. The socket is in a directory that only this user can access, and there is no TCP
@@ -95,8 +96,8 @@ func (m *Member) Start(ctx context.Context) error {
 	return fmt.Errorf("etcd with data in %s did not become ready: %w (its log is %s)", m.config.DataDir, err, m.config.LogFile)
 }
 
-// startEmbedded is embed.StartEtcd, with panics converted to errors. embed.StartEtcd panics if it
-// can't read its data.
+// startEmbedded calls embed.StartEtcd, and converts a panic to an error. embed.StartEtcd panics if
+// etcd can't read its data.
 func startEmbedded(c *embed.Config) (server *embed.Etcd, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -109,7 +110,7 @@ func startEmbedded(c *embed.Config) (server *embed.Etcd, err error) {
 // Endpoint returns the URL for clients, in the form of kube-apiserver's --etcd-servers.
 func (m *Member) Endpoint() string { return "unix://" + m.socket }
 
-// Err returns a channel with the error of a listener that failed. Stop closes it.
+// Err returns a channel that receives the error of a listener that fails. Stop closes the channel.
 func (m *Member) Err() <-chan error { return m.etcd.Err() }
 
 // Stop stops the member, if it was started, and waits until its data is on disk.
@@ -130,15 +131,15 @@ func embedConfig(cfg Config, socket string, logger *zap.Logger) *embed.Config {
 	c.ListenClientUrls = []url.URL{client}
 	c.AdvertiseClientUrls = []url.URL{client}
 
-	// A member needs a peer address in its configuration. There are no peers, so it does not
-	// listen there.
+	// The configuration of a member must have a peer address. There are no peers, so the member
+	// does not listen on it.
 	c.ListenPeerUrls = nil
 	c.InitialCluster = c.InitialClusterFromName(memberName)
 	return c
 }
 
-// socketPath returns the path for the socket. If the path below dir would be too long, the socket
-// gets a temporary directory.
+// socketPath returns a path for the socket in dir. If that path would be too long, it returns one
+// in a new temporary directory, which cleanup removes.
 func socketPath(dir string) (path string, cleanup func(), err error) {
 	path = filepath.Join(dir, "etcd.sock")
 	if len(path) <= maxSocketPath {
@@ -146,7 +147,7 @@ func socketPath(dir string) (path string, cleanup func(), err error) {
 			return "", nil, fmt.Errorf("create the directory for etcd's socket: %w", err)
 		}
 		if err := os.Chmod(dir, 0o700); err != nil {
-			return "", nil, fmt.Errorf("close the directory of etcd's socket to others: %w", err)
+			return "", nil, fmt.Errorf("restrict the directory of etcd's socket to its owner: %w", err)
 		}
 		return path, func() {}, nil
 	}
@@ -157,8 +158,8 @@ func socketPath(dir string) (path string, cleanup func(), err error) {
 	return filepath.Join(dir, "etcd.sock"), func() { _ = os.RemoveAll(dir) }, nil
 }
 
-// newLogger returns a logger that writes to etcd's log file. etcd would build its own, but this
-// one also reports a fatal error to the terminal.
+// newLogger returns a logger that writes to etcd's log file. Unlike the logger that etcd would
+// create, it also calls cfg.Fatal with a fatal error.
 func newLogger(cfg Config) (*zap.Logger, func(), error) {
 	file, err := os.OpenFile(cfg.LogFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -169,8 +170,8 @@ func newLogger(cfg Config) (*zap.Logger, func(), error) {
 	return logger, func() { _ = file.Close() }, nil
 }
 
-// fatalHook exits the process with a message instead of a panic. etcd panics on its own
-// goroutines if it can't read its data.
+// fatalHook is called with a message, and then exits the process. It replaces a panic of the logger
+// with which etcd, on its own goroutines, would end the process if it can't read its data.
 type fatalHook func(message string)
 
 func (h fatalHook) OnWrite(entry *zapcore.CheckedEntry, _ []zapcore.Field) {

@@ -83,7 +83,8 @@ func TestDataSurvivesARestart(t *testing.T) {
 	}
 }
 
-// TestNothingListensOnTCP holds the package's invariant: etcd knows no users.
+// TestNothingListensOnTCP holds the package's invariant that etcd listens only on a Unix socket,
+// because etcd authenticates nobody.
 func TestNothingListensOnTCP(t *testing.T) {
 	m, client := start(t, config(t, t.TempDir()))
 	defer m.Stop()
@@ -119,7 +120,7 @@ func TestStartFails(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		cfg := config(t, t.TempDir())
-		// The member may win the race and be ready; it must never hang.
+		// Start may succeed before it sees that the context has ended. It must not hang.
 		m, err := New(cfg)
 		if err != nil {
 			t.Fatal(err)

@@ -4,11 +4,11 @@
 // Package pki manages the certificates of a local cluster in one directory.
 //
 // Model: one certificate authority signs the API server's serving certificate and the client
-// certificates of users. One key pair signs service account tokens. Valid certificates are used
-// again; missing ones, and those about to expire, are issued.
+// certificates of users. One key pair signs service account tokens. A certificate that is missing,
+// or about to expire, is issued anew; any other one is used again.
 //
-// Invariant: only the owner can read a private key file and access its directory, from the moment
-// it exists.
+// Invariant: from the moment that a private key file exists, only its owner can read it and access
+// its directory.
 //
 // The package uses kubeadm's and client-go's certificate code and has no cryptography of its own.
 // It does not depend on kubeconfigs or servers.

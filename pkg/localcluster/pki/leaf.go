@@ -17,8 +17,8 @@ import (
 	"k8s.io/kubernetes/cmd/kubeadm/app/util/pkiutil"
 )
 
-// leaf returns the named certificate and key. It issues and stores new ones if those on disk do
-// not match cfg or are about to expire.
+// leaf returns the certificate and the key with a name. It issues and stores new ones if there are
+// none on disk, or if the certificate on disk does not match cfg or is about to expire.
 func (a *Authority) leaf(name string, cfg certutil.Config) (*x509.Certificate, crypto.Signer, error) {
 	if pkiutil.CertOrKeyExist(a.dir, name) {
 		cert, key, err := a.load(name)

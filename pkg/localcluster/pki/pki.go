@@ -26,8 +26,9 @@ const (
 	caLifetime   = 10 * 365 * 24 * time.Hour
 	leafLifetime = 365 * 24 * time.Hour
 
-	// renewBefore is the minimum remaining lifetime of a certificate to be used again. A cluster
-	// is usually started more often than once a month.
+	// renewBefore is the minimum remaining lifetime of a certificate that is used again. Only a
+	// start of the cluster renews certificates, and most clusters are started at least once a
+	// month.
 	renewBefore = 30 * 24 * time.Hour
 )
 
@@ -47,10 +48,11 @@ type Authority struct {
 	key  crypto.Signer
 }
 
-// Ensure opens the certificates in dir and issues what is missing: the authority, a serving
-// certificate for the loopback names and for the names that clients in a cluster use, and the
-// service account key pair. An authority that is about to expire is replaced, with all its
-// certificates. A file that can't be read is an error and is never overwritten.
+// Ensure reads the certificates in dir and issues those that are missing: the certificate of the
+// authority, a serving certificate for the loopback names and for the names that clients in a
+// cluster use, and the service account key pair. If the authority is about to expire, Ensure
+// replaces it and all its certificates. It returns an error if it can't read a file, and does not
+// overwrite that file.
 func Ensure(dir string) (*Authority, Files, error) {
 	return ensure(dir, time.Now)
 }
@@ -59,9 +61,9 @@ func ensure(dir string, now func() time.Time) (*Authority, Files, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, Files{}, fmt.Errorf("create the directory for certificates: %w", err)
 	}
-	// The directory may have been created with a wider mode.
+	// MkdirAll does not change the mode of a directory that already exists.
 	if err := os.Chmod(dir, 0o700); err != nil {
-		return nil, Files{}, fmt.Errorf("close the directory for certificates to others: %w", err)
+		return nil, Files{}, fmt.Errorf("restrict the directory for certificates to its owner: %w", err)
 	}
 	a := &Authority{dir: dir, now: now}
 	if err := a.ensureCA(); err != nil {
@@ -87,8 +89,8 @@ func (a *Authority) CertificatePEM() []byte {
 	return pkiutil.EncodeCertPEM(a.cert)
 }
 
-// Client returns a client certificate and its key, as PEM, for a user in groups. Both are stored
-// under the user's name.
+// Client returns a client certificate and its key, as PEM, for a user with groups. Both are stored
+// in files with the user's name.
 func (a *Authority) Client(user string, groups ...string) (certPEM, keyPEM []byte, err error) {
 	cert, key, err := a.leaf("client-"+user, certutil.Config{
 		CommonName:   user,
@@ -105,8 +107,8 @@ func (a *Authority) Client(user string, groups ...string) (certPEM, keyPEM []byt
 	return pkiutil.EncodeCertPEM(cert), keyPEM, nil
 }
 
-// servingConfig returns the names of the server for clients on this machine and in a cluster.
-// 10.0.0.1 is the first address of kube-apiserver's default service range.
+// servingConfig returns the configuration of the serving certificate, with the names of the server
+// for clients on this machine and in a cluster. 10.0.0.1 is the address of the service kubernetes.
 func servingConfig() certutil.Config {
 	return certutil.Config{
 		CommonName: servingName,
@@ -143,8 +145,8 @@ func (a *Authority) ensureCA() error {
 	return nil
 }
 
-// ensureServiceAccountKey never replaces the key: a new key would invalidate all tokens, and keys
-// do not expire.
+// ensureServiceAccountKey creates the key pair for service account tokens, if there is none. It
+// never replaces a key pair, because keys do not expire and a new key would invalidate all tokens.
 func (a *Authority) ensureServiceAccountKey() error {
 	path := filepath.Join(a.dir, serviceAccountName+".key")
 	if _, err := os.Stat(path); err == nil {

@@ -27,7 +27,7 @@ func mustEnsure(t *testing.T, dir string, now time.Time) (*Authority, Files) {
 }
 
 func TestPermissions(t *testing.T) {
-	// A directory that was open must be closed before a key is put there.
+	// Ensure must restrict the mode of an existing directory before it writes a key there.
 	dir := filepath.Join(t.TempDir(), "pki")
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)

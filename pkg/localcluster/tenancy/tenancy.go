@@ -3,9 +3,10 @@
 
 // Package tenancy runs the tenancy controller for a local cluster.
 //
-// Model: the controller is a separate program, which the API server never links. It is found next
-// to this program. It installs its manifests first, and then runs as its service account. Its
-// webhooks, health endpoint and metrics listen on free loopback ports. Its bill is a file.
+// Model: the controller is a separate program, so that the API server does not link its code. It is
+// in the directory of this program or on the PATH. The program first installs the manifests of the
+// controller as an administrator, and then runs as the controller's service account. Its webhooks,
+// health endpoint and metrics listen on free loopback ports. Its bill is a file.
 //
 // Invariant: the controller ends with the cluster, even if the cluster is killed: it exits when
 // its standard input, a pipe, is closed.
@@ -34,7 +35,7 @@ const User = "system:serviceaccount:tenancy-system:tenancy-controller"
 // Groups are the groups of the service account.
 var Groups = []string{"system:serviceaccounts", "system:serviceaccounts:tenancy-system", "system:authenticated"}
 
-// ErrMissing means that the program was not built.
+// ErrMissing means that the program of the controller was not found.
 var ErrMissing = errors.New("tenancy-controller is neither next to this program nor on the PATH: run `make tenancy`")
 
 // endTimeout is the time limit for the controller to stop.
@@ -58,7 +59,7 @@ func (c Config) Bill() string { return filepath.Join(c.Dir, "bill.db") }
 
 // Controller is a running controller.
 type Controller struct {
-	// Ended receives an error when the controller ends.
+	// Ended receives an error when the process of the controller ends, for whatever reason.
 	Ended chan error
 
 	health string
@@ -66,7 +67,7 @@ type Controller struct {
 	cmd    *exec.Cmd
 }
 
-// Find returns the path of the program.
+// Find returns the path of the controller's program, or ErrMissing.
 func Find() (string, error) {
 	if self, err := os.Executable(); err == nil {
 		path := filepath.Join(filepath.Dir(self), "tenancy-controller")
@@ -101,12 +102,13 @@ func Start(ctx context.Context, program string, c Config) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close() // the process has its own descriptor
+	defer log.Close() // the started process has a descriptor of its own
 	cmd := exec.Command(program, "run", "--kubeconfig", c.Kubeconfig, fields,
 		"--webhook-address", addresses[0], "--health-address", addresses[1], "--metrics-address", addresses[2],
 		"--leader-elect=false", "--billing-source", c.Bill(), "--until-stdin-ends")
 	cmd.Stdout, cmd.Stderr = log, log
-	// Ctrl-C must reach only the cluster, which stops the controller first.
+	// The controller gets its own process group, so that Ctrl-C in the terminal reaches only this
+	// process, which stops the controller before the API server.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -146,7 +148,8 @@ func (k *Controller) WaitReady(ctx context.Context) error {
 	return nil
 }
 
-// Stop stops the controller and waits until it has ended.
+// Stop stops the controller and waits until its process has ended. It kills the process after
+// endTimeout.
 func (k *Controller) Stop() {
 	_ = k.stdin.Close()
 	select {

@@ -16,7 +16,7 @@ import (
 
 // Binary is the test binary of a package.
 type Binary struct {
-	// Package is the folder of the package in the project.
+	// Package is the folder of the package, relative to the root of the project.
 	Package string
 
 	path, dir string
@@ -24,8 +24,8 @@ type Binary struct {
 	tests     []test
 }
 
-// Overlay writes changed sources and an overlay file for the compiler, and returns the path of
-// the overlay file.
+// Overlay writes the changed sources, by their original path, to the folder work. It returns the
+// path of a file for the flag -overlay of go build, which makes the compiler read them.
 func Overlay(work string, sources map[string][]byte) (string, error) {
 	replace := map[string]string{}
 	for name, source := range sources {

@@ -1,7 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package measure finds the mutants that the tests notice.
+// Package measure finds which mutants (small faults in the code) the tests notice.
 //
 // Each test binary is compiled once, with all mutants of all packages. Each test runs once alone
 // without a mutant, to measure its CPU time and the mutants that it reaches. Then, for each

@@ -39,8 +39,8 @@ func parallel(ctx context.Context, workers, n int, f func(i int) error) error {
 	return context.Cause(ctx)
 }
 
-// RunAll runs the tests for many mutants. It calls done for each result, one at a time. binary
-// returns the binary whose tests may notice a mutant, or nil.
+// RunAll runs tests for many mutants. It calls done with each result, never concurrently. binary
+// returns the test binary for a mutant, or nil if no tests can run.
 func RunAll(ctx context.Context, workers int, grace time.Duration, mutants []mutate.Mutant, binary func(*mutate.Mutant) *Binary, done func(Result)) error {
 	var one sync.Mutex
 	return parallel(ctx, workers, len(mutants), func(i int) error {

@@ -17,19 +17,21 @@ import (
 	"kube-granular.dev/hack/mutants/internal/mutate"
 )
 
-// test has the measurements of one test without a mutant.
+// test has the measurements of one test that ran without a mutant.
 type test struct {
 	name string
-	// took is its CPU time, without the start-up.
+	// took is the CPU time of the test, without the start-up of the binary. reaches has the IDs of
+	// the mutants that the test reaches.
 	took    time.Duration
 	reaches map[int]bool
 }
 
-// MaxTestTime is the maximum CPU time of one test without a mutant.
+// MaxTestTime is the maximum CPU time of one test that runs without a mutant.
 const MaxTestTime = 5 * time.Minute
 
-// Profile runs each test of a binary alone. It returns the names of the tests that fail, which
-// can't be used for mutants. Tests that need more CPU time than longest are left out.
+// Profile runs each test of a binary alone, without a mutant, and stores its measurements in b. It
+// returns the names of the tests that fail, which can't be used for mutants. Tests that need more
+// CPU time than longest are left out too.
 func (b *Binary) Profile(ctx context.Context, workers int, longest time.Duration) (broken []string, err error) {
 	list, took, err := b.command(ctx, MaxTestTime, nil, "-test.list", "^(Test|Fuzz|Example)")
 	if err != nil {

@@ -23,16 +23,17 @@ import (
 // without end can't exhaust the machine.
 const memory = 8 << 20
 
-// timedOut is the error of a process that was ended because of its limit.
+// timedOut is the error of a test process that was killed because it exceeded its limit of CPU time
+// or wall-clock time.
 var timedOut = errors.New("takes too long")
 
-// wallClockFactor is the ratio of the limits of wall-clock time and CPU time. It is large because
-// other processes may use the machine.
+// wallClockFactor is the limit of wall-clock time divided by the limit of CPU time. It is large
+// because other processes may use the CPUs at the same time.
 const wallClockFactor = 10
 
-// run runs tests of a binary with a limit of CPU time; without names, it only runs the start-up
-// code. It returns the CPU time. An error of type exec.ExitError, or timedOut, is a failure of
-// the tests.
+// run runs the tests of a binary with the given names, with a limit of CPU time. It returns the CPU
+// time. Without names, only the start-up code runs. The error is timedOut or of the type
+// *exec.ExitError if a test failed.
 func (b *Binary) run(ctx context.Context, limit time.Duration, names []string, env ...string) (time.Duration, error) {
 	quoted := make([]string, len(names))
 	for i, name := range names {
@@ -55,7 +56,8 @@ func (b *Binary) command(ctx context.Context, limit time.Duration, env []string,
 	c.Dir = b.dir
 	c.Env = append(os.Environ(), "TMPDIR="+temporary)
 	c.Env = append(c.Env, env...)
-	// Processes that the tests started end with them.
+	// The tests get a process group of their own, so that Cancel also kills the processes that they
+	// started.
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
 	c.WaitDelay = time.Second
@@ -68,7 +70,7 @@ func (b *Binary) command(ctx context.Context, limit time.Duration, env []string,
 	var took time.Duration
 	if c.ProcessState != nil {
 		took = c.ProcessState.UserTime() + c.ProcessState.SystemTime()
-		// The kernel sends this signal to a process that exceeds its limit of CPU time.
+		// The kernel sends SIGKILL to a process that exceeds its limit of CPU time.
 		if status, ok := c.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() && status.Signal() == syscall.SIGKILL {
 			err = timedOut
 		}

@@ -26,8 +26,9 @@ type Result struct {
 	TimedOut bool `json:"timedOut,omitempty"`
 }
 
-// Tests that take no longer than brisk run together first, then those that are quick. Slow tests
-// run alone. Most mutants are noticed by very fast tests.
+// Tests that take at most fastLimit run first, together in one process. Tests that take at most
+// slowLimit run next, also together. Each slower test runs in a process of its own. The order saves
+// time, because very fast tests notice most mutants.
 const (
 	fastLimit = 30 * time.Millisecond
 	slowLimit = 500 * time.Millisecond
@@ -40,9 +41,9 @@ type group struct {
 	took  time.Duration
 }
 
-// Run runs the tests that reach a mutant with the mutant enabled: the brisk tests of a binary
-// together, the quick ones, and then each slow one. Tests that need five times their normal time,
-// plus a grace period, count as failed.
+// Run runs the tests of a binary that reach a mutant, with the mutant enabled, until a test fails.
+// The order is that of groups. Tests that need more CPU time than five times their normal time
+// plus grace count as failed.
 func Run(ctx context.Context, grace time.Duration, m mutate.Mutant, b *Binary) (Result, error) {
 	r := Result{Mutant: m}
 	for _, g := range groups(m.ID, b) {
@@ -60,7 +61,8 @@ func Run(ctx context.Context, grace time.Duration, m mutate.Mutant, b *Binary) (
 	return r, nil
 }
 
-// groups returns the tests that reach a mutant, in the order in which they run.
+// groups returns the tests that reach a mutant, in the order in which they run: the fast ones
+// together, those up to slowLimit together, and each slower one alone.
 func groups(id int, b *Binary) []group {
 	if b == nil {
 		return nil

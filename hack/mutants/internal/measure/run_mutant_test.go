@@ -12,7 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What takes least runs first and together, and what does not come by the mutant not at all.
+// TestGroups holds that the fastest tests run first and together, and that tests that do not reach
+// the mutant do not run.
 func TestGroups(t *testing.T) {
 	here, elsewhere := map[int]bool{7: true, 8: true}, map[int]bool{8: true}
 	b := &Binary{Package: "own", tests: []test{

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package mutate adds small faults (mutants) to the sources of a package, all at once, each
-// behind a switch. So a test binary is compiled once and can run with any of them:
+// behind a switch. So a test binary is compiled once and can run with any one of the mutants:
 //
 //	if err != nil {             if (err != nil) != mutantIs(7) {
 //	w.missing = nil             if !mutantIs(8) { w.missing = nil }

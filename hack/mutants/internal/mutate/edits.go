@@ -9,16 +9,18 @@ import (
 	"slices"
 )
 
-// edit replaces some bytes at an offset of a source by a text.
+// edit replaces drop bytes at the offset at of a source by a text.
 type edit struct {
 	at, drop int
 	text     string
-	// closes is true for a closing bracket. nesting is greater for inner brackets.
+	// closes is true if the text closes what another edit opened. nesting is greater for edits that
+	// are inside others. Both determine the order of edits at the same offset.
 	closes  bool
 	nesting int
 }
 
-// edits are the edits of one source. If two wrap the same code, the first one is outside.
+// edits are the edits of one source. If two edits wrap the same code, the one that was added first
+// is outside.
 type edits struct {
 	list []edit
 }

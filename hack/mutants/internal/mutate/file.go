@@ -17,11 +17,11 @@ type file struct {
 
 	last    int
 	mutants []Mutant
-	// functionName is the current function, and results are the result types of the innermost
-	// function, as in the source.
+	// functionName is the name of the current function. results are the result types, as in the
+	// source, of the innermost function literal or function.
 	functionName string
 	results      []string
-	// negated are conditions that already have a mutant for the whole condition.
+	// negated has the conditions that already have a mutant that negates the whole condition.
 	negated map[ast.Expr]bool
 }
 
@@ -70,7 +70,7 @@ func functionName(d *ast.FuncDecl) string {
 	return name + "." + d.Name.Name
 }
 
-// function visits the body of a function with a signature.
+// function adds the mutants in the body of a function with a signature.
 func (f *file) function(signature *ast.FuncType, body *ast.BlockStmt) {
 	outer := f.results
 	f.results = nil
@@ -85,7 +85,7 @@ func (f *file) function(signature *ast.FuncType, body *ast.BlockStmt) {
 	f.results = outer
 }
 
-// walk makes the mutants of a node and its descendants, from outside in.
+// walk adds the mutants of a node and of its descendants, the outer nodes first.
 func (f *file) walk(root ast.Node) {
 	ast.Inspect(root, func(n ast.Node) bool {
 		switch n := n.(type) {

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// mutated rewrites one source of a package p, and returns what became of it.
+// mutated rewrites a package p with one source, and returns its mutants and the rewritten source.
 func mutated(t *testing.T, body string) (*Mutated, string) {
 	t.Helper()
 	root := t.TempDir()
@@ -37,7 +37,7 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-// Every operator does what it says, and no more.
+// TestOperators holds the rewritten source for each kind of mutation.
 func TestOperators(t *testing.T) {
 	for _, test := range []struct {
 		name, source, want string
@@ -98,7 +98,8 @@ func TestOperators(t *testing.T) {
 	}
 }
 
-// IDs go on where those of the package before end, and lines are those of the source.
+// TestPlaces holds that the IDs of a package follow those of the previous package, and that the
+// lines of mutants are lines of the original source.
 func TestPlaces(t *testing.T) {
 	root := t.TempDir()
 	write(t, filepath.Join(root, "p", "a.go"), "package p\n\nfunc a() bool {\n\treturn true\n}\n")

@@ -17,7 +17,7 @@ func (f *file) negate(condition ast.Expr) {
 	f.flip(condition, OpNegated)
 }
 
-// negateCases does the same for the cases of a switch without a value.
+// negateCases adds mutants that negate the conditions of the cases of a switch without a value.
 func (f *file) negateCases(body *ast.BlockStmt) {
 	for _, clause := range body.List {
 		for _, condition := range clause.(*ast.CaseClause).List {
@@ -26,14 +26,15 @@ func (f *file) negateCases(body *ast.BlockStmt) {
 	}
 }
 
-// flip adds a mutant that inverts a boolean expression. If it is a single comparison, the
-// comparison is not mutated again.
+// flip adds a mutant that inverts a boolean expression. It marks the expression, so that a
+// comparison does not get a second mutant with the same effect.
 func (f *file) flip(n ast.Expr, op string) {
 	f.negated[ast.Unparen(n)] = true
 	f.wrap(n, "(", fmt.Sprintf(") != mutantIs(%d)", f.add(n, op)))
 }
 
-// ordered maps comparison operators to those that differ only for equal values.
+// ordered maps a comparison operator to the mutation that exchanges it for the operator that
+// differs only for equal values, and to the function that implements this mutation.
 var ordered = map[token.Token]struct{ op, function string }{
 	token.LSS: {"< to <=", "mutantLess"},
 	token.LEQ: {"<= to <", "mutantLessOrEqual"},
@@ -59,8 +60,8 @@ func (f *file) binary(n *ast.BinaryExpr) {
 	}
 }
 
-// junction adds a mutant that swaps && and ||, by De Morgan's laws: each side is still evaluated
-// at most once.
+// junction adds a mutant that exchanges && and ||. It uses De Morgan's laws, so that each side
+// occurs, and is evaluated, at most once.
 func (f *file) junction(n *ast.BinaryExpr, op string) {
 	on := fmt.Sprintf(") != mutantIs(%d)", f.add(n, op))
 	f.wrap(n, "((", on+")")
@@ -87,7 +88,7 @@ func (f *file) returnStatement(n *ast.ReturnStmt) {
 	for i, result := range n.Results {
 		switch f.results[i] {
 		case "bool":
-			// The position is that of the statement.
+			// The mutant has the position of the return statement, not that of the result.
 			f.negated[ast.Unparen(result)] = true
 			f.wrap(result, "(", fmt.Sprintf(") != mutantIs(%d)", f.add(n, OpFlipped)))
 		case "error":
@@ -100,7 +101,7 @@ func (f *file) returnStatement(n *ast.ReturnStmt) {
 	}
 }
 
-// returnedCall handles a return of both results of another function.
+// returnedCall adds a mutant for a return statement that returns both results of one call.
 func (f *file) returnedCall(n *ast.ReturnStmt) {
 	op, function := "", ""
 	switch f.results[1] {
@@ -125,7 +126,7 @@ func (f *file) remove(list []ast.Stmt) {
 		case *ast.ExprStmt:
 			if call, ok := s.X.(*ast.CallExpr); ok {
 				if name, ok := call.Fun.(*ast.Ident); ok && name.Name == "panic" {
-					continue // the function may need it as its terminating statement
+					continue // the function may need the panic as its terminating statement
 				}
 			}
 		case *ast.IncDecStmt, *ast.DeferStmt, *ast.GoStmt, *ast.SendStmt:

@@ -15,12 +15,11 @@ import (
 // Mutated is a package with all its mutants.
 type Mutated struct {
 	Mutants []Mutant
-	// Sources are the rewritten sources by file name.
+	// Sources are the rewritten sources, by the path of the original file.
 	Sources map[string][]byte
 }
 
-// Package rewrites the package in a folder below root. The first of its mutants has
-// the ID after last.
+// Package rewrites the package in a folder below root. The IDs of its mutants begin with last+1.
 func Package(root, folder string, last int) (*Mutated, error) {
 	dir := filepath.Join(root, folder)
 	entries, err := os.ReadDir(dir)

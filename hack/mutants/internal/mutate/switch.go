@@ -8,16 +8,17 @@ import "fmt"
 const (
 	// EnvOn is the name of the environment variable with the ID of the enabled mutant.
 	EnvOn = "MUTANT_ON"
-	// EnvReached is the name of the environment variable with the file to which the IDs of
-	// reached mutants are appended, one on each line.
+	// EnvReached is the name of the environment variable with the path of a file. A test process
+	// appends the ID of each mutant that it reaches to this file, one on each line.
 	EnvReached = "MUTANT_REACHED"
 )
 
-// switchFile is the name of the source that is added to a package.
+// switchFile is the name of the source that Package adds to a package, with the functions of the
+// switches.
 const switchFile = "zz_mutant_switch.go"
 
-// switchSource returns the functions that the rewritten sources of a package call. last is the
-// greatest ID.
+// switchSource returns the source with the functions that the rewritten sources of a package call.
+// name is the name of the package, and last is the greatest ID of a mutant.
 func switchSource(name string, last int) []byte {
 	return fmt.Appendf(nil, `package %s
 

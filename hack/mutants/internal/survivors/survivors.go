@@ -1,7 +1,8 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package survivors reads the list of mutants that tests need not notice.
+// Package survivors reads the list of mutants (small faults in the code) that tests need not
+// notice.
 //
 // A paragraph of the list has a reason, in lines that begin with #, followed by the keys of the
 // mutants with that reason, one on each line.
@@ -14,7 +15,7 @@ import (
 	"kube-granular.dev/hack/mutants/internal/measure"
 )
 
-// List maps the key of each listed mutant to its reason.
+// List maps the key of each listed mutant to the reason why tests need not notice it.
 type List map[string]string
 
 // Parse parses a list. Each mutant must have a reason, and must not be duplicate.
@@ -45,14 +46,17 @@ func Parse(text string) (List, error) {
 
 // Difference is the difference between a list and the results of a run.
 type Difference struct {
-	// New are survivors that are not in the list. Listed are survivors in the list.
+	// New are the survivors (mutants that no test notices) that are not in the list. Listed are the
+	// survivors that are in the list.
 	New, Listed []measure.Result
-	// Noticed are in the list but a test notices them. Gone are keys without a mutant.
+	// Noticed are mutants that are in the list although a test notices them. Missing are keys in
+	// the list for which there is no mutant.
 	Noticed []measure.Result
 	Missing []string
 }
 
-// Compare compares the results with the list. all is true if all mutants were tried.
+// Compare compares the results of a run with the list. all is true if the run tried all mutants;
+// only then Missing is set.
 func (l List) Compare(results []measure.Result, all bool) Difference {
 	var found Difference
 	seen := map[string]bool{}

@@ -25,7 +25,8 @@ const (
 	serversFile   = "/home/envoy/cds.yaml"
 )
 
-// endpoint matches an address and a port in the Envoy configuration that kind writes.
+// endpoint matches the address and the port of a server or listener in the Envoy configuration that
+// kind writes.
 var endpoint = regexp.MustCompile(`address:\s*"?([^\s"]+)"?\s*\n\s*port_value:\s*(\d+)`)
 
 func endpoints(path string) ([]string, error) {
@@ -44,7 +45,7 @@ func endpoints(path string) ([]string, error) {
 }
 
 func main() {
-	// kind writes the files after the container has started.
+	// kind writes the configuration files after the container has started, so wait for them.
 	addresses, err := endpoints(listenersFile)
 	for err != nil {
 		time.Sleep(200 * time.Millisecond)
@@ -73,7 +74,7 @@ type balancer struct {
 	open  map[string]map[net.Conn]bool // By server.
 }
 
-// watch checks the readiness of each server twice a second.
+// watch checks twice a second which servers are ready.
 func (b *balancer) watch() {
 	// The certificates of the servers are not verified, because no secret is sent to them.
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
@@ -109,7 +110,7 @@ func (b *balancer) watch() {
 	}
 }
 
-// set sets the ready servers, and closes the connections to others.
+// set stores the servers that are ready, and closes the connections to all others.
 func (b *balancer) set(ready []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -127,7 +128,8 @@ func (b *balancer) set(ready []string) {
 	}
 }
 
-// next returns the servers to try, in round-robin order.
+// next returns the ready servers in the order in which a new connection should try them. Each call
+// begins with the next server.
 func (b *balancer) next() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -80,8 +80,8 @@ func route(ctx context.Context, pods, node string) error {
 	return nil
 }
 
-// writeConfiguration writes the configuration if it does not exist. The runtime uses the first
-// file, so the name sorts before others.
+// writeConfiguration writes the CNI configuration if it does not exist. The container runtime uses
+// the first file of the folder, so the name of this file sorts before others.
 func writeConfiguration(pods string) error {
 	want := fmt.Sprintf(`{"cniVersion": "0.3.1", "name": "kindnet", "plugins": [
   {"type": "ptp", "ipMasq": false, "mtu": 1500, "ipam": {
