@@ -61,8 +61,9 @@ func List(ctx context.Context, client authorizationclient.AuthorizationV1Interfa
 		if err := l.askGeneral(ctx); err != nil {
 			return nil, err
 		}
+		_, hasStatus := k.Subresource("status")
 		for place := range k.Tree.NodePaths() {
-			if n := place.Node(); len(n.Own()) == 0 || !writableThrough(place, sub) {
+			if n := place.Node(); len(n.Own()) == 0 || !writableThrough(place, sub, hasStatus) {
 				continue
 			}
 			item, err := l.askField(ctx, place)
@@ -84,12 +85,16 @@ func resourceName(k *kinds.Kind, sub string) string {
 }
 
 // writableThrough reports whether List shows a field for a subresource, or for the object itself if
-// sub is "". For the subresource status it leaves out the fields of spec, which a write there can't
-// change.
-func writableThrough(place schema.NodePath, sub string) bool {
-	pattern := place.Pattern()
-	if sub == "status" {
-		return !strings.HasPrefix(pattern, ".spec")
+// sub is "". It leaves out what the server ignores: spec in writes of the subresource status, and
+// status in writes of the object if the kind has this subresource.
+func writableThrough(place schema.NodePath, sub string, hasStatus bool) bool {
+	field, _, _ := strings.Cut(strings.TrimPrefix(place.Pattern(), "."), ".")
+	field, _, _ = strings.Cut(field, "[")
+	switch {
+	case sub == "status":
+		return field != "spec"
+	case sub == "":
+		return field != "status" || !hasStatus
 	}
 	return true
 }

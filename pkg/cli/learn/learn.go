@@ -41,6 +41,8 @@ type Learner struct {
 	cache    *objectCache
 	subjects map[rbacv1.Subject]*Subject
 	walkers  map[walkerKey]*change.Walker
+	// watches are the audit IDs of the watches that have begun and not ended.
+	watches map[string]struct{}
 }
 
 type walkerKey struct {
@@ -55,7 +57,7 @@ func New(trees Trees, options Options) *Learner {
 	}
 	return &Learner{
 		trees: trees, options: options, cache: newObjectCache(options.Memory),
-		subjects: map[rbacv1.Subject]*Subject{}, walkers: map[walkerKey]*change.Walker{},
+		subjects: map[rbacv1.Subject]*Subject{}, walkers: map[walkerKey]*change.Walker{}, watches: map[string]struct{}{},
 	}
 }
 
@@ -79,8 +81,17 @@ func (l *Learner) Use(ctx context.Context, line []byte) error {
 	}
 	// A watch that has not ended has only an event of the stage ResponseStarted. It was authorized,
 	// so its verb was used.
-	if e.Stage != "ResponseComplete" && (e.Stage != "ResponseStarted" || e.Verb != "watch") {
+	switch {
+	case e.Verb == "watch" && e.Stage == "ResponseStarted":
+		l.watches[e.AuditID] = struct{}{}
+	case e.Stage != "ResponseComplete":
 		return nil
+	case e.Verb == "watch":
+		// A log may leave out the stage ResponseStarted. Otherwise the watch was counted there.
+		if _, counted := l.watches[e.AuditID]; counted {
+			delete(l.watches, e.AuditID)
+			return nil
+		}
 	}
 	l.Events++
 	if e.ObjectRef != nil && e.ObjectRef.Resource != "" {

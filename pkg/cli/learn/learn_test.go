@@ -4,6 +4,7 @@
 package learn
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -392,4 +393,27 @@ func FuzzUse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestWatchesCountOnce checks that a watch counts as one request, whether the log has the event of
+// its start, that of its end, or both.
+func TestWatchesCountOnce(t *testing.T) {
+	l := New(newThings(t), Options{})
+	use := func(id int, stage string) {
+		t.Helper()
+		line := bytes.Replace(request{verb: "watch"}.line(id), []byte("ResponseComplete"), []byte(stage), 1)
+		if err := l.Use(t.Context(), line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	use(1, "ResponseStarted")
+	use(2, "ResponseComplete")
+	use(3, "ResponseStarted")
+	use(3, "ResponseComplete")
+	if l.Events != 3 || l.Learned != 3 {
+		t.Errorf("%d events and %d learned, want 3", l.Events, l.Learned)
+	}
+	if len(l.watches) != 1 {
+		t.Errorf("%d watches count as open, want 1", len(l.watches))
+	}
 }
