@@ -22,8 +22,8 @@ import (
 // Finalizer blocks the deletion of an LNamespace until the table has its last period.
 const Finalizer = "tenancy.kube-granular.dev/billing"
 
-// maxPending is the size limit of the outbox. While it is full, a change of the account is not
-// recorded, and the former account is charged.
+// maxPending is the maximum number of pending periods in the outbox. While the outbox is full, a
+// change of the account is not recorded, and the former account is charged.
 const maxPending = 256
 
 // Table is the table for periods.
@@ -89,7 +89,8 @@ func (r *Reconciler) updateOutbox(ctx context.Context, t *v1alpha1.LNamespace) e
 	return r.write(ctx, t, next)
 }
 
-// Next returns the new outbox according to the specification, or nil if it is unchanged.
+// Next returns the new outbox of a tenant after a change of its account, its labels or its
+// deletion, or nil if the outbox stays as it is.
 func Next(t *v1alpha1.LNamespace, now time.Time) *v1alpha1.BillingStatus {
 	b := v1alpha1.BillingStatus{}
 	if t.Status.Billing != nil {
@@ -100,13 +101,13 @@ func Next(t *v1alpha1.LNamespace, now time.Time) *v1alpha1.BillingStatus {
 		b.OpenStored = false
 	}
 	switch {
-	case b.Open == nil && t.Status.Billing == nil: // the first: the tenant is billed from when it was made
+	case b.Open == nil && t.Status.Billing == nil: // the first period begins at the creation of the tenant
 		begin(1, t.CreationTimestamp)
 		if t.DeletionTimestamp == nil {
 			return &b
 		}
 	case b.Open == nil:
-		return nil // it ended
+		return nil // the last period has ended
 	case t.DeletionTimestamp == nil && b.Open.Account == t.Spec.Billing.Account && maps.Equal(b.Open.Labels, t.Spec.Billing.Labels),
 		len(b.Pending) >= maxPending:
 		return nil

@@ -30,7 +30,7 @@ var (
 
 const lifetime = 90 * 24 * time.Hour
 
-// step does one step, and fails the test if it changes something or not as it should.
+// step calls Step once, and fails the test unless the result changed exactly if changes is true.
 func step(t *testing.T, s certs.State, now time.Time, changes bool) certs.State {
 	t.Helper()
 	next, changed, err := certs.Step(s, hosts, now, lifetime)
@@ -43,7 +43,7 @@ func step(t *testing.T, s certs.State, now time.Time, changes bool) certs.State 
 	return next
 }
 
-// trusted reports whether who trusts a bundle trusts the certificate of a pair.
+// trusted reports whether a client that trusts the CAs of a bundle trusts the certificate of p.
 func trusted(t *testing.T, bundle []byte, p certs.Pair, now time.Time) bool {
 	t.Helper()
 	pair, err := tls.X509KeyPair(p.Cert, p.Key)
@@ -60,8 +60,9 @@ func trusted(t *testing.T, bundle []byte, p certs.Pair, now time.Time) bool {
 	return true
 }
 
-// TestRotation lives through three certificates: whoever trusts what was announced at any
-// time before trusts what is served, and the one before stays trusted until the next.
+// TestRotation rotates the certificate three times. It checks that a client with any earlier
+// caBundle since the announcement trusts the served certificate, and that the previous certificate
+// stays trusted until the next rotation.
 func TestRotation(t *testing.T) {
 	now := noon
 	s := step(t, certs.State{}, now, true)
@@ -99,7 +100,7 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// TestNoUse holds that what can't be served is replaced at once.
+// TestNoUse checks that a certificate that can't be served is replaced at once.
 func TestNoUse(t *testing.T) {
 	good := step(t, certs.State{}, noon, true)
 	other, _, err := certs.Step(certs.State{}, []string{"elsewhere"}, noon, lifetime)
@@ -121,14 +122,15 @@ func TestNoUse(t *testing.T) {
 	if next := step(t, good, late, true); !trusted(t, next.Bundle(), next.Current, late) {
 		t.Error("expired: it is not trusted")
 	}
-	// The next one is taken if it serves.
+	// If the announced certificate can be served, it replaces the unusable one.
 	half := step(t, good, noon.Add(lifetime*3/4), true)
 	if next := step(t, half, late, true); !bytes.Equal(next.Current.Cert, half.Next.Cert) {
 		t.Error("the announced one is not taken")
 	}
 }
 
-// TestReplicas holds that two replicas serve one certificate, and tell the API server.
+// TestReplicas checks that two replicas serve the same certificate, and that they write its CA to
+// the webhook configurations.
 func TestReplicas(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
@@ -181,7 +183,7 @@ func TestReplicas(t *testing.T) {
 	if len(others.Webhooks[0].ClientConfig.CABundle) != 0 {
 		t.Error("the configuration of others was written")
 	}
-	// By hand: put right, and the Secret as well.
+	// Somebody removes a caBundle and deletes the Secret: the replica restores both.
 	hooks.Webhooks[0].ClientConfig.CABundle = nil
 	if err := api.Update(t.Context(), hooks); err != nil {
 		t.Fatal(err)

@@ -56,8 +56,9 @@ type object struct {
 	Spec map[string]any `json:"spec"`
 }
 
-// errReview means that an access review failed.
-var errReview = errors.New("ask whether it is allowed")
+// errReview means that it is unknown whether the caller may make the change: an access review
+// failed, or the mapping of accounts can't be read.
+var errReview = errors.New("check whether the change is allowed")
 
 // Handle refuses changes that the caller may not make.
 func (l *Lists) Handle(ctx context.Context, req admission.Request) admission.Response {
@@ -96,7 +97,7 @@ func (l *Lists) Handle(ctx context.Context, req admission.Request) admission.Res
 // created validates a new LNamespace. Its creator may set all lists.
 func (l *Lists) created(_ context.Context, _ admission.Request, t *v1alpha1.LNamespace) error {
 	if names.Reserved(t.Name, l.Reserved...) {
-		return fmt.Errorf("the namespace %q can be no tenant's", t.Name)
+		return fmt.Errorf("the name %q is reserved: a namespace with this name can't belong to a tenant", t.Name)
 	}
 	return nil
 }
@@ -136,7 +137,7 @@ func (l *Lists) changed(ctx context.Context, req admission.Request, before, now 
 			return err
 		}
 		if !may {
-			refused = append(refused, fmt.Errorf("the finalizer %s is removed by the controller", f))
+			refused = append(refused, fmt.Errorf("only the controller may remove the finalizer %s", f))
 		}
 	}
 	return errors.Join(refused...)
@@ -166,7 +167,8 @@ func (l *Lists) account(ctx context.Context, req admission.Request, before objec
 	return refused
 }
 
-// may returns the result of an access review for a verb on an LNamespace, or on all.
+// may returns the result of an access review for a verb on the LNamespace that what names, or on
+// all LNamespaces if what has no name.
 func (l *Lists) may(ctx context.Context, who authenticationv1.UserInfo, what authorizationv1.ResourceAttributes) (bool, error) {
 	what.Group, what.Version, what.Resource = v1alpha1.GroupVersion.Group, v1alpha1.GroupVersion.Version, "lnamespaces"
 	extra := map[string]authorizationv1.ExtraValue{}
@@ -215,7 +217,7 @@ func (l *Lists) warnings(ctx context.Context, req admission.Request, t *v1alpha1
 		ns := &metav1.PartialObjectMetadata{}
 		ns.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 		if l.Client.Get(ctx, client.ObjectKey{Name: t.Name}, ns) == nil {
-			warnings = append(warnings, fmt.Sprintf("the namespace %q is there already: nobody gets rights in it until an administrator hands it over", t.Name))
+			warnings = append(warnings, fmt.Sprintf("the namespace %q already exists: nobody gets permissions in it until an administrator hands it over", t.Name))
 		}
 	}
 	return warnings
