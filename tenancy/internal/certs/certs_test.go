@@ -60,9 +60,9 @@ func trusted(t *testing.T, bundle []byte, p certs.Pair, now time.Time) bool {
 	return true
 }
 
-// TestRotation rotates the certificate three times. It checks that a client with any earlier
-// caBundle since the announcement trusts the served certificate, and that the previous certificate
-// stays trusted until the next rotation.
+// TestRotation rotates the certificate three times. It checks that a client with the announced
+// caBundle trusts the certificate that is served next, and that the previous certificate stays
+// trusted until the next rotation.
 func TestRotation(t *testing.T) {
 	now := noon
 	s := step(t, certs.State{}, now, true)

@@ -20,8 +20,8 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// TestUnseen holds that a delegation is known from when it is made until the cache has it or it
-// is deleted, to its tenant alone.
+// TestUnseen checks that a created delegation is returned for its tenant until the informer cache
+// has it or it is deleted, and that it is never returned for another tenant.
 func TestUnseen(t *testing.T) {
 	one := func(name string) authority.AuthorityDelegation {
 		return authority.AuthorityDelegation{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
@@ -35,7 +35,7 @@ func TestUnseen(t *testing.T) {
 		u.Add("team", &d)
 	}
 	again := one("d")
-	again.Name = "a" // made again, and the cache has the one before
+	again.Name = "a" // created again; the cache still has the earlier delegation with this name
 	u.Add("team", &again)
 	if left := u.But("other", nil); len(left) != 0 {
 		t.Errorf("of another: %v", left)
@@ -53,8 +53,8 @@ func TestUnseen(t *testing.T) {
 	}
 }
 
-// TestRevokeUnseen holds that a delegation goes which the cache does not have yet, and that of
-// somebody who stays does not.
+// TestRevokeUnseen checks that Revoke deletes a delegation that the cache does not have yet, and
+// keeps the delegation of a subject that stays.
 func TestRevokeUnseen(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := authority.AddToScheme(scheme); err != nil {
@@ -72,7 +72,7 @@ func TestRevokeUnseen(t *testing.T) {
 		d.Made("team", made)
 	}
 	stays := []v1alpha1.Subject{{Kind: v1alpha1.UserKind, Name: "stays"}}
-	for _, want := range []int{1, 0} { // once gone, it is not known any more
+	for _, want := range []int{1, 0} { // the second time, the deleted delegation is forgotten
 		gone, err := d.Revoke(t.Context(), "team", stays)
 		if err != nil || len(gone) != want || want == 1 && gone[0].Name != "goes" {
 			t.Errorf("gone: %v, %v", gone, err)

@@ -113,8 +113,8 @@ func TestDelegations(t *testing.T) {
 	}
 }
 
-// TestNobodyImpersonates checks that in the mode Delegation no object allows impersonation, and
-// that the objects of the mode Impersonation are among the unwanted objects.
+// TestNobodyImpersonates checks that in the mode Delegation no wanted object allows impersonation,
+// and that the objects that allow it in the mode Impersonation are unwanted.
 func TestNobodyImpersonates(t *testing.T) {
 	people := []v1alpha1.Subject{{Kind: v1alpha1.UserKind, Name: "ada"}}
 	lns := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "team"},

@@ -46,8 +46,8 @@ func TestGains(t *testing.T) {
 	}
 }
 
-// TestListMovesWithKubernetes holds that the list of docs/vetted is of the version of
-// Kubernetes that the project is made for.
+// TestListMovesWithKubernetes checks that the list in docs/vetted is for the version of Kubernetes
+// in go.mod.
 func TestListMovesWithKubernetes(t *testing.T) {
 	mod, err := os.ReadFile("../../../go.mod")
 	if err != nil {
