@@ -20,7 +20,7 @@ import (
 )
 
 // TestManifests checks that config.Objects returns the same objects as kustomize for each folder,
-// and that a server accepts the manifests of config/manager, which include all others.
+// and that a server accepts the manifests of config/manager: the controller and its webhooks.
 func TestManifests(t *testing.T) {
 	texts := func(objects []*unstructured.Unstructured) []string {
 		var list []string

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestShares holds that every turn is recorded and charged. Where perf may not look, there is
-// nothing to hold.
+// TestShares checks that the command shares records every turn and reports its figures. It is
+// skipped if perf may not record.
 func TestShares(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts servers")
@@ -27,7 +27,7 @@ func TestShares(t *testing.T) {
 				t.Errorf("%s, %s: %+v", resource, line.Side, line.Figures)
 			}
 			for _, f := range line.Figures {
-				// Whoever needs a permission is known to run some of our code, a policy some of its own.
+				// A request that needs a permission must spend time in our code, and a policy in its plugin.
 				if (f.Name == "our code µs" || f.Name == "a policy µs") && f.Value <= 0 {
 					t.Errorf("%s, %s: %s is %v", resource, line.Side, f.Name, f.Value)
 				}
