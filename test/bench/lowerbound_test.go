@@ -65,8 +65,8 @@ func full(v reflect.Value, texts *int) {
 	}
 }
 
-// edits calls do after each possible single change of a value: of its content, or of whether it is
-// set. After the call, it undoes the change.
+// edits makes many single changes of a value, one after the other: of each part of its content, and
+// of whether the part is set. It calls do after each change, and then undoes the change.
 func edits(v reflect.Value, path string, do func(path string)) {
 	try := func(what string, values ...any) {
 		was := reflect.New(v.Type()).Elem()

@@ -288,8 +288,8 @@ func BenchmarkWalk(b *testing.B) {
 	}
 }
 
-// inTurns runs all sides in each turn of a benchmark. It reports the mean CPU time of each side for
-// one comparison, and returns the sums over all turns.
+// inTurns runs all sides in each turn of a benchmark. It reports the CPU time of one comparison by
+// each side, as the mean over all turns, and returns the sums over all turns.
 func inTurns(b *testing.B, sides []side) []time.Duration {
 	goruntime.LockOSThread()
 	defer goruntime.UnlockOSThread()

@@ -26,7 +26,7 @@ const Finalizer = "tenancy.kube-granular.dev/billing"
 // change of the account is not recorded, and the former account is charged.
 const maxPending = 256
 
-// Table is the table for periods.
+// Table is the database table for billing periods.
 type Table interface {
 	Prepare(context.Context) error
 	Put(context.Context, store.Period) error
@@ -80,7 +80,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{}, nil
 }
 
-// updateOutbox updates the outbox in one write.
+// updateOutbox writes the new outbox to the status, unless it stays as it is.
 func (r *Reconciler) updateOutbox(ctx context.Context, t *v1alpha1.LNamespace) error {
 	next := Next(t, r.Now())
 	if next == nil {
@@ -156,7 +156,7 @@ func (r *Reconciler) flush(ctx context.Context, t *v1alpha1.LNamespace) error {
 	return r.write(ctx, t, next)
 }
 
-// write writes the outbox, unless the object was changed since it was read.
+// write writes the outbox to the status. It fails if the object was changed since it was read.
 func (r *Reconciler) write(ctx context.Context, t *v1alpha1.LNamespace, next *v1alpha1.BillingStatus) error {
 	before := t.DeepCopy()
 	t.Status.Billing = next

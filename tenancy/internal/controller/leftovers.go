@@ -22,8 +22,7 @@ import (
 // maxLeftovers is the maximum length of the list in the status.
 const maxLeftovers = 64
 
-// leftoverKinds are the kinds of objects that can preserve the permissions of sudo after it is
-// revoked.
+// leftoverKinds are the kinds of objects by which a former sudoer can keep permissions of sudo.
 var leftoverKinds = []schema.GroupVersionKind{
 	rbacv1.SchemeGroupVersion.WithKind("RoleBinding"),
 	corev1.SchemeGroupVersion.WithKind("Secret"),

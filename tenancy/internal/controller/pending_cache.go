@@ -39,8 +39,8 @@ func (u *pendingCache) forget(tenant, name string) {
 	u.remove(tenant, func(d authority.AuthorityDelegation) bool { return d.Name == name })
 }
 
-// remove removes the delegations of a tenant for which which returns true, and returns the
-// remaining ones.
+// remove removes the delegations of a tenant for which the function which returns true. It returns
+// the remaining delegations.
 func (u *pendingCache) remove(tenant string, which func(authority.AuthorityDelegation) bool) []authority.AuthorityDelegation {
 	u.mu.Lock()
 	defer u.mu.Unlock()

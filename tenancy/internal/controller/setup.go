@@ -56,7 +56,8 @@ func Cache(o Options) cache.Options {
 		},
 	}
 	if o.Sudo == grants.Delegation {
-		// Delegations are selected by creator, and not by label.
+		// All delegations are cached, because the controller finds its own ones by their delegator
+		// and not by a label.
 		options.ByObject[&authority.AuthorityDelegation{}] = cache.ByObject{Transform: stripDelegation}
 	}
 	return options
@@ -176,7 +177,7 @@ func request(name string) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: name}}}
 }
 
-// oldAndNew enqueues the names that of returns for an object before and after a change.
+// oldAndNew enqueues the names that the function of returns for an object before and after a change.
 func oldAndNew(of func(client.Object) []string) handler.EventHandler {
 	add := func(q workqueue.TypedRateLimitingInterface[reconcile.Request], objects ...client.Object) {
 		for _, object := range objects {

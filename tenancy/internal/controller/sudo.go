@@ -25,7 +25,8 @@ import (
 // adminRole is the ClusterRole of administrators of a namespace.
 const adminRole = "admin"
 
-// Sudo keeps the rules of sudo up to date with discovery.
+// Sudo keeps the rules of sudo, which all sudoers have in the namespace of their tenant, up to date
+// with discovery.
 type Sudo struct {
 	writer
 	// Discovery reads the API resources of the cluster.

@@ -80,7 +80,7 @@ func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 		}
 	}
 	delegated, err := r.grant(ctx, t)
-	if errors.Is(err, errNoRules) { // only just after the start; all tenants are reconciled again afterwards
+	if errors.Is(err, errNoRules) { // just after the start of the controller, before the first discovery
 		return reconcile.Result{RequeueAfter: time.Second}, nil
 	}
 	if err != nil {

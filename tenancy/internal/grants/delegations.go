@@ -29,10 +29,10 @@ func Delegable(rules []rbacv1.PolicyRule) ([]rbacv1.PolicyRule, error) {
 // Delegations returns the delegations of a tenant, one for each sudoer. rules are the rules of
 // sudo in a namespace, from Delegable.
 //
-// The rules of a delegation are an upper bound. The group of the tenant creates it, and it allows
-// only what that group may do at present: in the namespace by RoleBindings, and on the LNamespace
-// by a ClusterRole. So if the tenant no longer allows something to sudo, it is revoked before the
-// delegation is replaced.
+// The rules of a delegation are an upper bound. The controller creates the delegation as a member of
+// the tenant's sudoer group, so the delegation allows only what this group may do at present: in the
+// namespace by RoleBindings, and on the LNamespace by a ClusterRole. So if the tenant no longer
+// allows sudo to make a change, sudo loses the permission before the delegation is replaced.
 func Delegations(t *v1alpha1.LNamespace, rules []rbacv1.PolicyRule, o Options) ([]*authority.AuthorityDelegation, error) {
 	all := slices.Clone(rules)
 	if slices.Contains(t.Spec.Sudo.Allow, v1alpha1.AllowQuotas) {

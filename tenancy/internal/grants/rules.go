@@ -12,12 +12,12 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// managerRules lets managers edit their own LNamespace, without adding sudoers or extending sudo.
+// managerRules lets managers change their own LNamespace, except spec.sudoers and spec.sudo.
 func managerRules(t *v1alpha1.LNamespace, o Options) []rbacv1.PolicyRule {
 	return ownObjectRules(t, o, nil, names.Users, names.Managers, names.Billing)
 }
 
-// editRules are the rules of sudo for its own LNamespace.
+// editRules returns the rules of sudo for the LNamespace of the tenant.
 func editRules(t *v1alpha1.LNamespace, o Options) []rbacv1.PolicyRule {
 	permissions := []string{names.Billing}
 	if slices.Contains(t.Spec.Sudo.Allow, v1alpha1.AllowLists) {

@@ -1,7 +1,8 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sudorules computes the rules of sudo in a namespace.
+// Package sudorules computes the rules of sudo: the permissions that sudoers of a tenant have in its
+// namespace when they use kubectl sudo.
 //
 // RBAC has no deny rules, and "*" would include future resources, the Namespace object and all
 // verbs of single fields. So the rules list the resources from discovery. Resources that limit a

@@ -9,5 +9,5 @@
 // certificate signing requests: certificates must not have names that are reserved for
 // impersonation.
 //
-// Invariant: if an object can't be decoded or a review fails, the request is refused.
+// Invariant: if an object can't be decoded or an access review fails, the request is refused.
 package webhook

@@ -28,7 +28,7 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// permissions are the permissions that are needed to change the fields of a specification.
+// permissions maps each field of the spec to the permission that is needed to change the field.
 var permissions = map[string]string{
 	"users": names.Users, "managers": names.Managers, "sudoers": names.Sudoers, "sudo": names.Sudo, "billing": names.Billing,
 }
@@ -46,8 +46,8 @@ type Lists struct {
 	Reserved []string
 }
 
-// object is a partly decoded LNamespace. The fields of the specification stay encoded, so that
-// fields of later versions are validated too.
+// object is an LNamespace whose spec is decoded into a map and not into the Go type, so that fields
+// of later API versions are validated too.
 type object struct {
 	Metadata struct {
 		Name       string   `json:"name"`
@@ -102,7 +102,7 @@ func (l *Lists) created(_ context.Context, _ admission.Request, t *v1alpha1.LNam
 	return nil
 }
 
-// changed validates the differences between two specifications.
+// changed validates the differences between the old and the new spec and finalizers.
 func (l *Lists) changed(ctx context.Context, req admission.Request, before, now object) error {
 	fields := slices.Sorted(maps.Keys(now.Spec))
 	for field := range before.Spec {
@@ -143,8 +143,8 @@ func (l *Lists) changed(ctx context.Context, req admission.Request, before, now 
 	return errors.Join(refused...)
 }
 
-// account validates the account if it was changed. A user who may change the account of all
-// LNamespaces may name any account.
+// account validates spec.billing.account if it is new or was changed. A user who may change the
+// account of all LNamespaces may name any account.
 func (l *Lists) account(ctx context.Context, req admission.Request, before object, t *v1alpha1.LNamespace) error {
 	if was, _ := before.Spec["billing"].(map[string]any); req.Operation == admissionv1.Update && (was["account"] == t.Spec.Billing.Account || was["account"] == nil && t.Spec.Billing.Account == "") {
 		return nil

@@ -112,7 +112,7 @@ func root() (string, error) {
 	}
 }
 
-// startCluster starts bin/kube-granular up and applies a folder of manifests.
+// startCluster starts a cluster by bin/kube-granular up, and applies the manifests of a folder.
 func startCluster(config string, args ...string) (*cluster, error) {
 	top, err := root()
 	if err != nil {
@@ -277,7 +277,7 @@ func (k *controller) kill() error {
 	return nil
 }
 
-// get reads a page of the health server.
+// get requests a path of the health server, and returns the status of the answer.
 func (k *controller) get(path string) (int, error) {
 	answer, err := http.Get(k.health + path)
 	if err != nil {

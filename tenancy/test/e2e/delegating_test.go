@@ -39,7 +39,7 @@ func delegatingLog() string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("tenancy-audit-%d.log", os.Getpid()))
 }
 
-// byDelegation returns the cluster in which sudo is delegation. It starts with the first test.
+// byDelegation returns the cluster in which sudo is delegation. The first call starts the cluster.
 func byDelegation(t *testing.T) *cluster {
 	t.Helper()
 	d := &delegating

@@ -28,14 +28,14 @@ const (
 	whole
 	// plugin means that the admission plugin for policies runs, including its authorization checks.
 	plugin
-	// gate means that package gate runs, including its authorization checks. handingOn means that
-	// it only passes on an authorization check of the filter. fine means that it authorizes single
-	// fields; then handingOn does not count.
+	// gate means that package gate, which authorizes single fields, runs or makes authorization
+	// checks. handingOn means that package gate only passes on an authorization check of the filter.
+	// fine means that it authorizes single fields; then handingOn does not count.
 	gate
 	handingOn
 	fine
-	// filter means that the HTTP filter that authorizes requests runs, and asking that an authorizer
-	// runs.
+	// filter means that the HTTP filter that authorizes requests runs. asking means that an
+	// authorizer runs.
 	filter
 	asking
 )

@@ -102,8 +102,8 @@ func load(name string) ([]Run, error) {
 	}
 }
 
-// names returns the different results of of for all samples, such as the names of the cases, in the
-// order of their first samples. It leaves out empty results.
+// names returns the different results of the function of for all samples, such as the names of the
+// cases, in the order of their first samples. It leaves out empty results.
 func names(runs []Run, of func(Sample) string) []string {
 	var out []string
 	seen := map[string]bool{"": true}
@@ -183,7 +183,7 @@ func latencies(runs []Run, c, side string) []float64 {
 	return out
 }
 
-// counts returns the values of one counted figure over all runs.
+// counts returns the values of one counted figure of a side of a case, over all runs.
 func counts(runs []Run, c, side, what string) []float64 {
 	var out []float64
 	for _, r := range runs {

@@ -80,8 +80,8 @@ func TestAllTogether(t *testing.T) {
 	}
 }
 
-// TestReports checks the reported figures of a side that costs a tenth more than the baseline, which
-// is half of the cost that a policy adds.
+// TestReports checks the reported figures of a side that costs a tenth more than the baseline, while
+// a policy costs a fifth more.
 func TestReports(t *testing.T) {
 	var r Run
 	for round := range 10 {

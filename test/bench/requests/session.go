@@ -21,7 +21,7 @@ type session struct {
 	*options
 	stage *process.Stage
 	log   io.Writer
-	// silent makes the definitions of the command definitions have no permissions.
+	// silent is true if the CustomResourceDefinitions of the command definitions have no permissions.
 	silent bool
 }
 

@@ -27,7 +27,8 @@ func TestShares(t *testing.T) {
 				t.Errorf("%s, %s: %+v", resource, line.Side, line.Figures)
 			}
 			for _, f := range line.Figures {
-				// A request that needs a permission must spend time in our code, and a policy in its plugin.
+				// A request that needs a permission spends time in our code, and one with a policy spends
+				// time in the plugin for policies.
 				if (f.Name == "our code µs" || f.Name == "a policy µs") && f.Value <= 0 {
 					t.Errorf("%s, %s: %s is %v", resource, line.Side, f.Name, f.Value)
 				}

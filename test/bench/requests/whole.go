@@ -14,7 +14,8 @@ import (
 	"kube-granular.dev/test/bench/requests/internal/stats"
 )
 
-// The sides of the command whole. Each is a server. control runs the same binary as unpatched.
+// The sides of the command whole: servers with different binaries and feature gates. control runs
+// the same binary as unpatched.
 const (
 	unpatched = "unpatched"
 	control   = "unpatched-again"

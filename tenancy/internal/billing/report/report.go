@@ -16,11 +16,11 @@ import (
 	"kube-granular.dev/tenancy/internal/billing/store"
 )
 
-// Line is the usage of one tenant that one account pays for.
+// Line has the total time for which one account pays for one tenant.
 type Line struct {
 	Account, Tenant, TenantUID string
 	Time                       time.Duration
-	// Open is true if the usage continues.
+	// Open is true if the last period has not ended.
 	Open bool
 }
 

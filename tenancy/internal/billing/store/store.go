@@ -20,7 +20,7 @@ import (
 	_ "modernc.org/sqlite"             // the driver sqlite
 )
 
-// Period is a row of the table.
+// Period is a row of the table: a period in which one account pays for a tenant.
 type Period struct {
 	// TenantUID and Sequence identify a period. A new tenant with the same name has another UID.
 	TenantUID string
@@ -33,7 +33,7 @@ type Period struct {
 	End time.Time
 }
 
-// Table stores periods.
+// Table stores billing periods.
 type Table interface {
 	// Prepare creates the table if it does not exist.
 	Prepare(context.Context) error

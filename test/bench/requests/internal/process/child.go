@@ -33,7 +33,7 @@ func Start(cmd *exec.Cmd, log string) (*Child, error) {
 	c := &Child{cmd: cmd, log: log, done: make(chan struct{})}
 	go func() {
 		defer close(c.done)
-		_ = cmd.Wait() // not needed: callers use Stop, or read the log
+		_ = cmd.Wait() // the error is not needed, because the log explains it
 	}()
 	return c, nil
 }

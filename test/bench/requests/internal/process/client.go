@@ -103,9 +103,9 @@ func (c *Client) Put(ctx context.Context, path string, object any) (status int, 
 	return status, answer, err
 }
 
-// Ensure creates an object unless it exists, and returns the existing object. collection is the path
-// for the POST request, and name is the name of the object. Ensure retries an answer 404, because a
-// server serves a new kind only after a while.
+// Ensure creates an object unless it exists, and returns the object from the server. collection is
+// the path for the POST request, and name is the name of the object. If the answer is 404, Ensure
+// retries, because a server serves a new kind only after a while.
 func (c *Client) Ensure(ctx context.Context, collection, name string, object any) (map[string]any, error) {
 	body, err := json.Marshal(object)
 	if err != nil {

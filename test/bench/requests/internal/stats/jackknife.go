@@ -6,8 +6,8 @@ package stats
 import "math"
 
 // student has quantiles of Student's t-distribution: a 95% interval extends by student[n-1] standard
-// errors to each side, where n is the number of rows. For more rows, the last value is used, which
-// makes the interval a little too wide.
+// errors to each side, where n is the number of rows. If there are more rows than values, the last
+// value is used, which makes the interval a little too wide.
 var student = [...]float64{
 	math.Inf(1), 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
 	2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
