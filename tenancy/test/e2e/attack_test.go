@@ -24,7 +24,7 @@ import (
 // TestSudoEscalation checks that a sudoer can't get, or grant, more permissions than sudo has: not
 // by bindings, by tokens, by service accounts of others, or by impersonating groups of others.
 //
-// Attack: with sudo, a caller binds somebody to `cluster-admin`, to its own role with a star or permission
+// Attack: with sudo, a caller binds somebody to `cluster-admin`, to its own role with a wildcard or permission
 // verbs, or in another namespace
 // Answer: 403; binding and granting the tenant's own rights succeeds
 //

@@ -28,9 +28,9 @@ import (
 // selects the delegation only by UID
 // Answer: the object records who did it; it is in `status.leftovers`, or removed
 //
-// Attack: an object that somebody creates by another delegation is made to look like an object of sudo, so that
-// it is removed
-// Answer: the object carries no label of sudo, although that delegation has every verb
+// Attack: a user creates an object by a delegation that allows every verb and is not one of sudo, so that the
+// object is taken for one of sudo and removed
+// Answer: the object does not get the label of objects that were created with sudo
 func TestDelegatedLeftovers(t *testing.T) {
 	c := byDelegation(t)
 	lns := tenant("dl")

@@ -107,8 +107,8 @@ func TestSudoByDelegation(t *testing.T) {
 // TestSudoDelegationEscalation checks that, where sudo is delegation, a sudoer can't get or grant
 // more permissions than sudo has. Each attack has a twin that is allowed.
 //
-// Attack: by a delegation of sudo, a caller binds somebody to `cluster-admin`, to a star, to permission verbs or
-// quotas, or in another namespace
+// Attack: by a delegation of sudo, a caller binds somebody to `cluster-admin`, to a role with wildcards,
+// permission verbs or quotas, or in another namespace
 // Answer: 403; binding and granting the tenant's own rights succeeds
 //
 // Attack: by a delegation of sudo, a caller asks for a token or a certificate
