@@ -91,9 +91,9 @@ func TestLoadAccounts(t *testing.T) {
 		}
 	}
 	if _, err := accounts.Load(path + "-not-there"); err == nil {
-		t.Error("a file that is not there")
+		t.Error("no error for a file that does not exist")
 	}
 	if m, err := accounts.Load(""); err != nil || m.OnlyOwn {
-		t.Errorf("no file: %+v, %v", m, err)
+		t.Errorf("without a file: %+v, %v", m, err)
 	}
 }

@@ -76,7 +76,7 @@ func (w *world) Prepare(ctx context.Context) error {
 func (w *world) Put(ctx context.Context, p store.Period) error {
 	return w.step(func() error {
 		if w.away {
-			return errors.New("the table is away")
+			return errors.New("the table is unavailable")
 		}
 		return w.table.Put(ctx, p)
 	})
@@ -104,7 +104,7 @@ func (w *world) reconcile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	t.Fatal("it never ends")
+	t.Fatal("the controller does not finish after 20 reconciliations")
 }
 
 func (w *world) change(t *testing.T, account string) {
@@ -201,7 +201,7 @@ func TestAway(t *testing.T) {
 	}
 	w.reconcile(t)
 	if got := w.bill(t); got != "[]" {
-		t.Errorf("while it is away: %s", got)
+		t.Errorf("while the table is unavailable: %s", got)
 	}
 	lns := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}
 	if err := w.api.Delete(t.Context(), lns); err != nil {
@@ -209,7 +209,7 @@ func TestAway(t *testing.T) {
 	}
 	w.reconcile(t)
 	if err := w.api.Get(t.Context(), client.ObjectKey{Name: "team"}, lns); err != nil {
-		t.Fatalf("the tenant is gone before its bill: %v", err)
+		t.Fatalf("the tenant was deleted before its last period was stored: %v", err)
 	}
 	w.away = false
 	w.reconcile(t)
@@ -226,7 +226,7 @@ func TestAway(t *testing.T) {
 		}
 	}
 	if err := w.api.Get(t.Context(), client.ObjectKey{Name: "team"}, lns); client.IgnoreNotFound(err) != nil || err == nil {
-		t.Errorf("the tenant stays: %v", err)
+		t.Errorf("the tenant was not deleted after its last period was stored: %v", err)
 	}
 }
 

@@ -73,27 +73,27 @@ func TestRotation(t *testing.T) {
 		now = now.Add(2 * time.Hour)
 		announced := step(t, s, now, true)
 		if !bytes.Equal(announced.Current.Cert, s.Current.Cert) {
-			t.Error("it is served before it was announced")
+			t.Error("the new certificate is served before its CA was announced")
 		}
 		if !trusted(t, announced.Bundle(), announced.Next, now) || trusted(t, s.Bundle(), announced.Next, now) {
-			t.Error("who trusts it")
+			t.Error("the bundle after the announcement must trust the next certificate, and the bundle before must not")
 		}
 		if n := bytes.Count(announced.Bundle(), []byte("BEGIN CERTIFICATE")); n != min(i, 1)+2 {
-			t.Errorf("%d authorities are trusted while one is announced", n)
+			t.Errorf("the bundle has %d CAs while one is announced", n)
 		}
 		step(t, announced, now.Add(time.Minute), false)
 		now = now.Add(10 * time.Minute)
 		served := step(t, announced, now, true)
 		if !bytes.Equal(served.Current.Cert, announced.Next.Cert) || !trusted(t, served.Bundle(), s.Current, now) || !trusted(t, announced.Bundle(), served.Current, now) {
-			t.Error("what is served is not what was announced, or what was served is trusted no longer")
+			t.Error("the served certificate is not the announced one, or the bundle does not trust the previous one any more")
 		}
 		if len(served.Next.Cert) != 0 {
-			t.Error("there is a next one already")
+			t.Error("the state already has a next certificate")
 		}
 		s = served
 	}
 	if n := bytes.Count(s.Bundle(), []byte("BEGIN CERTIFICATE")); n != 2 {
-		t.Errorf("%d authorities are trusted", n)
+		t.Errorf("the bundle has %d CAs, want 2", n)
 	}
 	if bytes.Contains(s.Bundle(), []byte("PRIVATE")) {
 		t.Error("the bundle has a key")
@@ -115,17 +115,17 @@ func TestNoUse(t *testing.T) {
 	}
 	for name, s := range bad {
 		if next := step(t, s, noon, true); !trusted(t, next.Bundle(), next.Current, noon) {
-			t.Errorf("%s: it is not trusted", name)
+			t.Errorf("%s: the bundle does not trust the new certificate", name)
 		}
 	}
 	late := noon.Add(lifetime + time.Hour)
 	if next := step(t, good, late, true); !trusted(t, next.Bundle(), next.Current, late) {
-		t.Error("expired: it is not trusted")
+		t.Error("expired: the bundle does not trust the new certificate")
 	}
 	// If the announced certificate can be served, it replaces the unusable one.
 	half := step(t, good, noon.Add(lifetime*3/4), true)
 	if next := step(t, half, late, true); !bytes.Equal(next.Current.Cert, half.Next.Cert) {
-		t.Error("the announced one is not taken")
+		t.Error("the announced certificate does not replace the expired one")
 	}
 }
 
@@ -150,7 +150,7 @@ func TestReplicas(t *testing.T) {
 	}
 	a, b := replica(), replica()
 	if err := a.Ready(nil); err == nil {
-		t.Error("it is ready without a certificate")
+		t.Error("the replica is ready without a certificate")
 	}
 	for _, k := range []*certs.Keeper{a, b, a} {
 		if err := k.Sync(t.Context()); err != nil {
@@ -163,7 +163,7 @@ func TestReplicas(t *testing.T) {
 	}
 	two, err := b.GetCertificate(nil)
 	if err != nil || !one.Leaf.Equal(two.Leaf) {
-		t.Errorf("two certificates: %v", err)
+		t.Errorf("the replicas serve different certificates: %v", err)
 	}
 	if err := b.Ready(nil); err != nil {
 		t.Error(err)
@@ -181,7 +181,7 @@ func TestReplicas(t *testing.T) {
 		t.Error(err)
 	}
 	if len(others.Webhooks[0].ClientConfig.CABundle) != 0 {
-		t.Error("the configuration of others was written")
+		t.Error("the replica changed a webhook configuration with another name")
 	}
 	// Somebody removes a caBundle and deletes the Secret: the replica restores both.
 	hooks.Webhooks[0].ClientConfig.CABundle = nil
@@ -195,21 +195,21 @@ func TestReplicas(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := api.Get(t.Context(), client.ObjectKey{Name: "hooks"}, hooks); err != nil || len(hooks.Webhooks[0].ClientConfig.CABundle) == 0 {
-		t.Errorf("it is not put right: %v", err)
+		t.Errorf("the removed caBundle was not restored: %v", err)
 	}
 	if two, err = a.GetCertificate(nil); err != nil || two.Leaf.Equal(one.Leaf) {
-		t.Errorf("the certificate without a Secret is the old one: %v", err)
+		t.Errorf("the certificate did not change after its Secret was deleted: %v", err)
 	}
 	for _, hook := range hooks.Webhooks {
 		roots := x509.NewCertPool()
 		roots.AppendCertsFromPEM(hook.ClientConfig.CABundle)
 		if _, err := two.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: hosts[0]}); err != nil {
-			t.Errorf("%s is not told of the new one: %v", hook.Name, err)
+			t.Errorf("the caBundle of %s does not trust the new certificate: %v", hook.Name, err)
 		}
 	}
 	short := replica()
 	short.Lifetime = time.Second
 	if err := short.Sync(t.Context()); err == nil {
-		t.Error("a lifetime of a second")
+		t.Error("no error for a lifetime of a second")
 	}
 }

@@ -28,7 +28,7 @@ func TestUnseen(t *testing.T) {
 	}
 	u := controller.Unseen{}
 	if left := u.But("team", nil); len(left) != 0 {
-		t.Errorf("of nothing: %v", left)
+		t.Errorf("before anything was added: %v", left)
 	}
 	for _, name := range []string{"a", "b", "c"} {
 		d := one(name)
@@ -38,7 +38,7 @@ func TestUnseen(t *testing.T) {
 	again.Name = "a" // created again; the cache still has the earlier delegation with this name
 	u.Add("team", &again)
 	if left := u.But("other", nil); len(left) != 0 {
-		t.Errorf("of another: %v", left)
+		t.Errorf("of another tenant: %v", left)
 	}
 	if left := u.But("team", []authority.AuthorityDelegation{one("a")}); len(left) != 3 || left[2].UID != "d" {
 		t.Errorf("the cache has a: %v", left)
@@ -49,7 +49,7 @@ func TestUnseen(t *testing.T) {
 	}
 	u.Forget("team", "a")
 	if left := u.But("team", []authority.AuthorityDelegation{one("c")}); len(left) != 0 || !u.Empty() {
-		t.Errorf("nothing is left: %v", left)
+		t.Errorf("not empty at the end: %v", left)
 	}
 }
 
@@ -75,7 +75,7 @@ func TestRevokeUnseen(t *testing.T) {
 	for _, want := range []int{1, 0} { // the second time, the deleted delegation is forgotten
 		gone, err := d.Revoke(t.Context(), "team", stays)
 		if err != nil || len(gone) != want || want == 1 && gone[0].Name != "goes" {
-			t.Errorf("gone: %v, %v", gone, err)
+			t.Errorf("deleted delegations: %v, %v", gone, err)
 		}
 	}
 }

@@ -76,7 +76,7 @@ func TestFit(t *testing.T) {
 			}
 		}
 		if !found {
-			t.Errorf("rule %d is lost", i)
+			t.Errorf("the result does not include rule %d", i)
 		}
 	}
 }

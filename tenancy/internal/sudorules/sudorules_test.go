@@ -94,6 +94,6 @@ func TestKept(t *testing.T) {
 		t.Error(got)
 	}
 	if got := text(old); got != "a/x get\na,b/y get" {
-		t.Errorf("what was there changed: %s", got)
+		t.Errorf("the given rules were changed: %s", got)
 	}
 }

@@ -101,7 +101,7 @@ func TestDefaultPatches(t *testing.T) {
 	}
 	d := webhook.Default{Accounts: func() (accounts.Mapping, error) { return accounts.Mapping{}, errors.New("gone") }}
 	if r := d.Handle(t.Context(), asked(admissionv1.Create, "ada", nil, "", "{}")); r.Allowed {
-		t.Error("without a mapping that can be read")
+		t.Error("allowed, although the mapping can't be read")
 	}
 }
 
@@ -118,14 +118,14 @@ func api(t *testing.T, verbs ...string) client.Client {
 		WithInterceptorFuncs(interceptor.Funcs{Create: func(_ context.Context, _ client.WithWatch, o client.Object, _ ...client.CreateOption) error {
 			r, ok := o.(*authorizationv1.SubjectAccessReview)
 			if !ok {
-				return errors.New("no review")
+				return errors.New("the created object is not an access review")
 			}
 			a := r.Spec.ResourceAttributes
 			if a.Group != "tenancy.kube-granular.dev" || a.Resource != "lnamespaces" || r.Spec.User != "mia" || len(r.Spec.Groups) != 1 || len(r.Spec.Extra["k"]) != 1 {
-				return fmt.Errorf("another question: %+v", r.Spec)
+				return fmt.Errorf("unexpected access review: %+v", r.Spec)
 			}
 			if slices.Contains(verbs, "error") {
-				return errors.New("the authorizer is away")
+				return errors.New("the authorizer is unavailable")
 			}
 			r.Status.Allowed = slices.Contains(verbs, strings.TrimPrefix(a.Verb, "granular:tenancy.kube-granular.dev/")+"@"+a.Name+a.Subresource)
 			r.Status.Denied = slices.Contains(verbs, "deny")
@@ -170,7 +170,7 @@ func TestListsTakeVerbs(t *testing.T) {
 			if r.Allowed != question.allowed {
 				t.Errorf("%s, with %v: allowed %t: %+v", name, question.verbs, r.Allowed, r.Result)
 			}
-			if !r.Allowed && !strings.Contains(r.Result.Message, tc.message) && !strings.Contains(r.Result.Message, "away") {
+			if !r.Allowed && !strings.Contains(r.Result.Message, tc.message) && !strings.Contains(r.Result.Message, "unavailable") {
 				t.Errorf("%s: %s", name, r.Result.Message)
 			}
 			if len(r.Patches) != 0 {
@@ -240,7 +240,7 @@ func TestListsWithoutVerbs(t *testing.T) {
 		t.Error("without a mapping that can be read")
 	}
 	if r := l.Handle(t.Context(), asked(admissionv1.Update, "mia", nil, "", full)); r.Allowed {
-		t.Error("without an old object")
+		t.Error("allowed, although the update has no old object")
 	}
 }
 
@@ -282,6 +282,6 @@ func TestRequestsForReservedNames(t *testing.T) {
 		}
 	}
 	if r := (webhook.Requests{}).Handle(t.Context(), asked(admissionv1.Create, "mia", nil, "", "[")); r.Allowed {
-		t.Error("no object")
+		t.Error("allowed, although the request has no object")
 	}
 }

@@ -191,7 +191,7 @@ func TestLeftovers(t *testing.T) {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: lns.Name, Name: "key", Annotations: map[string]string{names.Maker: "somebody-else"}}}
 	}
 	// The server enforces the policy only a moment after the policy was created.
-	wait(t, "what sudo makes says so", func() error {
+	wait(t, "objects created with sudo get the label", func() error {
 		object := door()
 		if err := sudo.Create(t.Context(), object); err != nil {
 			return err
@@ -199,7 +199,7 @@ func TestLeftovers(t *testing.T) {
 		if object.GetLabels()[names.MadeWithSudo] == "true" && object.GetAnnotations()[names.Maker] == "leftovers-sudoer" {
 			return nil
 		}
-		return errors.Join(errors.New("it has no label"), shared.client.Delete(t.Context(), object))
+		return errors.Join(errors.New("the object has no label"), shared.client.Delete(t.Context(), object))
 	})
 	secret := key()
 	if err := sudo.Create(t.Context(), secret); err != nil || secret.GetAnnotations()[names.Maker] != "leftovers-sudoer" {
@@ -213,7 +213,7 @@ func TestLeftovers(t *testing.T) {
 		hidden := secret.DeepCopyObject().(client.Object)
 		hidden.SetLabels(nil)
 		if err := c.Patch(t.Context(), hidden, client.MergeFrom(secret)); !apierrors.IsForbidden(err) {
-			t.Errorf("%s the label is taken away: %v", who, err)
+			t.Errorf("%s the label was removed: %v", who, err)
 		}
 	}
 	shared.change(t, lns, func(s *v1alpha1.LNamespaceSpec) { s.Sudoers = []v1alpha1.Subject{user("leftovers-next")} })
@@ -274,7 +274,7 @@ func TestChangedWithSudo(t *testing.T) {
 		return c.Patch(t.Context(), role, client.MergeFrom(before))
 	}
 	// The server enforces the policy only a moment after the policy was created.
-	wait(t, "a changed role says so", func() error {
+	wait(t, "a role changed with sudo gets the label", func() error {
 		if err := widen(sudo); err != nil {
 			return err
 		}
@@ -297,7 +297,7 @@ func TestChangedWithSudo(t *testing.T) {
 	labelled := untouched.DeepCopy()
 	untouched.Labels = map[string]string{"mine": "yes"}
 	if err := sudo.Patch(t.Context(), untouched, client.MergeFrom(labelled)); err != nil || untouched.Labels[names.ChangedWithSudo] != "" {
-		t.Errorf("a label changes no rights: %v, %v", untouched.Labels, err)
+		t.Errorf("a change that grants nothing got the label of sudo: %v, %v", untouched.Labels, err)
 	}
 	for name, hide := range map[string]func(o *rbacv1.Role){
 		"the label":      func(o *rbacv1.Role) { delete(o.Labels, names.ChangedWithSudo) },
@@ -315,7 +315,7 @@ func TestChangedWithSudo(t *testing.T) {
 			continue
 		}
 		if !apierrors.IsForbidden(err) {
-			t.Errorf("%s is taken away: %v", name, err)
+			t.Errorf("%s was removed: %v", name, err)
 		}
 	}
 	shared.change(t, lns, func(s *v1alpha1.LNamespaceSpec) { s.Sudoers = s.Sudoers[1:] })
@@ -364,7 +364,7 @@ func TestNewKind(t *testing.T) {
 		for _, list := range [][]string{rule.APIGroups, rule.Resources, rule.Verbs} {
 			for _, word := range list {
 				if word == "*" {
-					t.Errorf("a star: %v", rule)
+					t.Errorf("the rule has a wildcard: %v", rule)
 				}
 			}
 		}

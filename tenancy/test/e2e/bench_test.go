@@ -32,7 +32,7 @@ import (
 var (
 	tenants     = flag.Int("tenants", 5000, "tenants that BenchmarkTenants makes")
 	revocations = flag.Int("revocations", 200, "removals of a sudoer that it measures")
-	mode        = flag.String("sudo", "Impersonation", "how people use sudo where it measures; Delegation takes a server that serves delegations")
+	mode        = flag.String("sudo", "Impersonation", "how sudoers use sudo in the measured cluster; Delegation takes a server that serves delegations")
 )
 
 // measured starts the cluster for a benchmark. It also returns the flags for the controller.

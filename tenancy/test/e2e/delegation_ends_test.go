@@ -39,7 +39,7 @@ func works(t *testing.T, sudo client.Client, namespace string) {
 func ended(t *testing.T, sudo client.Client, namespace string) {
 	t.Helper()
 	if err := sudo.List(t.Context(), &corev1.SecretList{}, client.InNamespace(namespace)); !apierrors.IsForbidden(err) {
-		t.Errorf("sudo goes on in %s: %v", namespace, err)
+		t.Errorf("sudo still works in %s: %v", namespace, err)
 	}
 }
 
@@ -212,7 +212,7 @@ func TestSudoDelegationEnds(t *testing.T) {
 					return err
 				}
 				if delegationOf(t, lns, me).UID != now.UID {
-					return errors.New("the status has yet to name it")
+					return errors.New("the status does not name the delegation yet")
 				}
 				return nil
 			})

@@ -59,7 +59,7 @@ func TestDelegatedLeftovers(t *testing.T) {
 		} {
 			sudo := c.under(t, ref, tc.name, tc.groups...)
 			// The server enforces the policies only a moment after they were created.
-			wait(t, "what sudo makes says so", func() error {
+			wait(t, "objects created with sudo get the label", func() error {
 				made := secret(lns.Name, fmt.Sprintf("by-%s-%d", how, i))
 				made.Annotations = map[string]string{names.Maker: "somebody-else"}
 				if err := sudo.Create(t.Context(), made); err != nil {
@@ -71,7 +71,7 @@ func TestDelegatedLeftovers(t *testing.T) {
 				hidden := made.DeepCopy()
 				hidden.Labels = nil
 				if err := sudo.Patch(t.Context(), hidden, client.MergeFrom(made)); !apierrors.IsForbidden(err) {
-					t.Errorf("the label is taken away: %v", err)
+					t.Errorf("the label was removed: %v", err)
 				}
 				return nil
 			})

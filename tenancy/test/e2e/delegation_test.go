@@ -101,7 +101,7 @@ func TestSudoByDelegation(t *testing.T) {
 			return
 		}
 	}
-	t.Error("the audit log does not hold who used sudo, on whose behalf, and why")
+	t.Error("the audit log does not have the user, the delegator and the reason")
 }
 
 // TestSudoDelegationEscalation checks that, where sudo is delegation, a sudoer can't get or grant
@@ -205,13 +205,13 @@ func TestSudoDelegationEscalation(t *testing.T) {
 		Rules: []rbacv1.PolicyRule{rule("", "secrets", "get")}, IfLost: authority.LossWithdraw,
 	}}
 	if err := c.as(t, "dx-x", group).Create(t.Context(), lent.DeepCopy()); !apierrors.IsForbidden(err) {
-		t.Errorf("who is of the group delegates: %v", err)
+		t.Errorf("a member of the group may delegate: %v", err)
 	}
 	if err := c.as(t, names.SudoUser(lns.Name), group).Create(t.Context(), lent.DeepCopy()); !apierrors.IsForbidden(err) {
-		t.Errorf("who has the name of its user as well delegates: %v", err)
+		t.Errorf("a member of the group with the name of SudoUser may delegate: %v", err)
 	}
 	if err := c.as(t, names.SudoUser(lns.Name), group, names.Delegators).Create(t.Context(), lent.DeepCopy(), client.DryRunAll); err != nil {
-		t.Errorf("as the controller does: %v", err)
+		t.Errorf("a member of both groups may not delegate: %v", err)
 	}
 	// Changes of the Namespace and of the LNamespace, in the own tenant and in another one.
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: lns.Name}}
@@ -221,10 +221,10 @@ func TestSudoDelegationEscalation(t *testing.T) {
 	}
 	bill := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"billing":{"account":"dx"}}}`))
 	if err := sudo.Patch(t.Context(), lns.DeepCopy(), bill); err != nil {
-		t.Errorf("its bill: %v", err)
+		t.Errorf("spec.billing of the own tenant: %v", err)
 	}
 	if err := sudo.Patch(t.Context(), other.DeepCopy(), bill); !apierrors.IsForbidden(err) {
-		t.Errorf("the bill of another: %v", err)
+		t.Errorf("spec.billing of another tenant: %v", err)
 	}
 	for _, object := range []client.Object{lns.DeepCopy(), ns} {
 		if err := sudo.Delete(t.Context(), object); !apierrors.IsForbidden(err) {

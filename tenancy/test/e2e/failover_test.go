@@ -102,10 +102,10 @@ func TestFailover(t *testing.T) {
 	select {
 	case err := <-second.ended:
 		if err == nil {
-			t.Error("who lost the lease ended as if nothing was")
+			t.Error("the controller that lost its lease ended without an error")
 		}
 	case <-time.After(patience):
-		t.Errorf("who lost the lease goes on\n%s", second.output)
+		t.Errorf("the controller that lost its lease did not end\n%s", second.output)
 		if err := second.kill(); err != nil {
 			t.Error(err)
 		}
@@ -143,13 +143,13 @@ func TestFailover(t *testing.T) {
 		byTenant[p.TenantUID] = append(byTenant[p.TenantUID], p)
 	}
 	if len(byTenant) != count {
-		t.Errorf("%d tenants have a bill", len(byTenant))
+		t.Errorf("the billing table has %d tenants", len(byTenant))
 	}
 	for i, lns := range all {
 		rows := map[int64]store.Period{}
 		for _, p := range byTenant[string(lns.UID)] {
 			if _, twice := rows[p.Sequence]; twice {
-				t.Errorf("%s: period %d is there twice", lns.Name, p.Sequence)
+				t.Errorf("%s: the table has period %d twice", lns.Name, p.Sequence)
 			}
 			rows[p.Sequence] = p
 		}
@@ -158,11 +158,11 @@ func TestFailover(t *testing.T) {
 			p, ok := rows[n]
 			switch {
 			case !ok:
-				t.Errorf("%s: period %d of %d is lost", lns.Name, n, last)
+				t.Errorf("%s: the table does not have period %d of %d", lns.Name, n, last)
 			case n == 1 && !p.Start.Equal(lns.CreationTimestamp.Time):
-				t.Errorf("%s: the first begins at %s, the tenant at %s", lns.Name, p.Start, lns.CreationTimestamp)
+				t.Errorf("%s: the first period begins at %s, but the tenant was created at %s", lns.Name, p.Start, lns.CreationTimestamp)
 			case n > 1 && !p.Start.Equal(rows[n-1].End):
-				t.Errorf("%s: period %d begins at %s, the one before ends at %s", lns.Name, n, p.Start, rows[n-1].End)
+				t.Errorf("%s: period %d begins at %s, but the previous one ends at %s", lns.Name, n, p.Start, rows[n-1].End)
 			case p.End.IsZero() != (n == last && i > 0):
 				t.Errorf("%s: period %d of %d ends at %s", lns.Name, n, last, p.End)
 			}

@@ -214,7 +214,7 @@ func TestNobodyCarriesTheGroupIn(t *testing.T) {
 		configure("oidc:", "")
 		forbids("the prefix", bearer(group))
 		if err := attempt(bearer(group)); err == nil || !strings.Contains(err.Error(), "mallory") {
-			t.Errorf("it is not mallory who is refused: %v", err)
+			t.Errorf("the refused user is not mallory: %v", err)
 		}
 	})
 	// certificate requests a client certificate and approves it as an administrator. It returns a

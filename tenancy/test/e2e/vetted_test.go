@@ -29,7 +29,7 @@ func TestVetted(t *testing.T) {
 	// The server aggregates the roles a moment after its start: first edit, then admin.
 	wait(t, "the roles are filled", func() error {
 		if out, err = c.command("admin", nil, "tenancy-controller", "vetted", "show"); err == nil && strings.Count(out, "- apps/deployments create\n") != 2 {
-			err = errors.New("they are not")
+			err = errors.New("the roles are not complete yet")
 		}
 		return err
 	})
