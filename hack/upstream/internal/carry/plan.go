@@ -29,8 +29,8 @@ type plan struct {
 	want map[string]string
 	// data is the content of wanted files that differ from upstream's files.
 	data map[string]series.Content
-	// digests are the digests of the generators that have patched input, by name. due are
-	// the generators that must run.
+	// digests are the digests of the generators whose input or code the patches change, by name. due
+	// are the generators that must run.
 	digests map[string]string
 	due     []generate.Generator
 	// held maps the generated files in the tree to their generators. Their content is nowhere else.

@@ -27,7 +27,7 @@ type inProgress struct {
 	Conflicts []place `json:"conflicts,omitempty"`
 }
 
-// place is a file of the series after one of its patches.
+// place identifies a conflict: a patch, and the file in which the patch has the conflict.
 type place struct {
 	Patch string `json:"patch"`
 	File  string `json:"file"`

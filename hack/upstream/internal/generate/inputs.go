@@ -19,7 +19,7 @@ import (
 // Inputs is the data that decides whether generators must run. Paths are relative to
 // Kubernetes' root.
 type Inputs struct {
-	// Modules identify the pristine sources and the generators in them.
+	// Modules are the upstream modules, which identify the unpatched sources and generators.
 	Modules []string
 	// Patches identifies the patches of the generators' own code. It is empty if there are none.
 	Patches string

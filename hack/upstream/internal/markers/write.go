@@ -151,7 +151,8 @@ func sameMarker(comment, marker string) bool {
 	return name == strings.TrimPrefix(marker, "// ")
 }
 
-// retype returns the edit that replaces the type of a field, or that restores it if back is true.
+// retype returns the edit that replaces the type of a field, or that restores the type if back is
+// true.
 func (s *source) retype(f *ast.Field, r Retype, back bool) (edit, error) {
 	from, to := s.fset.Position(f.Type.Pos()).Offset, s.fset.Position(f.Type.End()).Offset
 	have := string(s.text[from:to])

@@ -108,7 +108,8 @@ func (s *Series) apply(src Sources) (states []State, problems []error, err error
 	return states, problems, nil
 }
 
-// Learn adds files, which were read while a file of markers was applied, to all states.
+// Learn adds the files in found, which were read only when a file of markers was applied, to all
+// states.
 func Learn(states []State, found State) {
 	for _, st := range states {
 		maps.Copy(st, found)

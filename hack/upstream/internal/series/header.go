@@ -23,7 +23,7 @@ const (
 // Trailers are the trailers that a patch must have, in their order.
 var Trailers = []string{"Carry", "Upstream", "Forwarded", "Seam", "Drop-When", "Tested-By"}
 
-// carries are the values of Carry.
+// carries are the allowed values of the trailer Carry.
 var carries = []string{"until-upstream", "permanent", "drop"}
 
 // Trailer is one "Key: value" line of a header, together with its continuation lines.
