@@ -1,11 +1,11 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command upstream maintains the patch series. It makes the patched Kubernetes tree from
-// the pinned sources, and writes edits of the tree back into patches.
+// Command upstream maintains the patch series over Kubernetes. It makes the patched Kubernetes tree
+// from the upstream modules that go.mod pins, and writes edits of the tree back into the patches.
 //
-// It is a separate module and uses no other module of the project, so it works before a
-// workspace exists. Call it from any folder with
+// It is a separate module that uses no other module of the project, so it works before the
+// project's workspace exists. Call it from any folder of the project with
 //
 //	hack/upstream/run apply
 package main

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// proxy is a module proxy of files, made of the archives in testdata/mod.
+// proxy is a module proxy in a folder, with the modules of the archives in testdata/mod.
 type proxy struct {
 	dir      string
 	archives map[module.Version]*txtar.Archive
@@ -43,7 +43,7 @@ func newProxy(t *testing.T) *proxy {
 		p.archives[module.Version{Path: strings.ReplaceAll(path, "_", "/"), Version: version}] = archive
 	}
 	mods := p.modules()
-	// Generators first: Kubernetes' go.sum holds their sums.
+	// The generators come first, because the go.sum of Kubernetes has their sums.
 	sort.SliceStable(mods, func(i, j int) bool { return mods[j].Path == "k8s.io/kubernetes" && mods[i].Path != "k8s.io/kubernetes" })
 	for _, m := range mods {
 		if err := p.write(m, p.files(m)); err != nil {
@@ -62,7 +62,7 @@ func (p *proxy) modules() []module.Version {
 	return mods
 }
 
-// files are the files of a module, those it lies over first.
+// files returns the files of a module, including the files of the module that it is based on.
 func (p *proxy) files(m module.Version) map[string][]byte {
 	files := map[string][]byte{}
 	archive := p.archives[m]
@@ -79,7 +79,7 @@ func (p *proxy) files(m module.Version) map[string][]byte {
 	return files
 }
 
-// gosum is a go.sum for all versions of some modules.
+// gosum returns a go.sum with the sums of all versions of some modules.
 func (p *proxy) gosum(paths ...string) string {
 	var lines []string
 	for m, sum := range p.sums {

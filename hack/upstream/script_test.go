@@ -43,8 +43,8 @@ replace (
 )
 `
 
-// TestScripts runs the scripts in testdata/script, each in a project of its own
-// with an empty module cache and a proxy of tiny upstream modules.
+// TestScripts runs the scripts in testdata/script. Each script runs in its own project, with an empty
+// module cache and a proxy that serves tiny upstream modules.
 func TestScripts(t *testing.T) {
 	modules := newProxy(t)
 	cache, err := exec.Command("go", "env", "GOCACHE").Output()
@@ -66,7 +66,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("GOSUMDB", "off")
 			env.Setenv("GOTOOLCHAIN", "local")
 			env.Setenv("GOWORK", "off")
-			// For scripts that empty PATH.
+			// Scripts that empty PATH call the go command by this variable.
 			env.Setenv("GOEXE", gocmd)
 			if upstream, err := exec.LookPath("upstream"); err != nil {
 				return err
@@ -82,7 +82,7 @@ func TestScripts(t *testing.T) {
 			sums := modules.gosum("k8s.io/api", "k8s.io/apiextensions-apiserver", "k8s.io/client-go", "k8s.io/code-generator", "k8s.io/kube-aggregator", "k8s.io/kubernetes")
 			for name, data := range map[string]string{
 				"p/go.mod": gomod, "p/go.sum": sums, "p/patches/series": "",
-				// What a developer's git is set to must not show in patches.
+				// These git settings of a developer must have no influence on patches.
 				"gitconfig": "[user]\n\tname = D\n\temail = d@example.com\n[diff]\n\tmnemonicPrefix = true\n\tcontext = 9\n\talgorithm = minimal\n[core]\n\tautocrlf = true\n[commit]\n\tgpgSign = true\n",
 			} {
 				name = filepath.Join(env.WorkDir, name)
@@ -90,7 +90,7 @@ func TestScripts(t *testing.T) {
 					return err
 				}
 				if _, err := os.Stat(name); err == nil {
-					continue // the script brings its own
+					continue // the script has its own file with this name
 				}
 				if err := os.WriteFile(name, []byte(data), 0o644); err != nil {
 					return err
@@ -104,7 +104,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// snap remembers the time and size of every file.
+// snap stores the time and size of every file, for touched.
 func snap(ts *testscript.TestScript, _ bool, _ []string) {
 	last := ts.Value("snap").(map[string]string)
 	clear(last)
@@ -113,8 +113,8 @@ func snap(ts *testscript.TestScript, _ bool, _ []string) {
 	}
 }
 
-// touched takes the files, in order, that were written or removed since snap,
-// and fails if others were, or not all of them.
+// touched fails unless exactly the files in its arguments, in order, were written or removed since
+// the last snap.
 func touched(ts *testscript.TestScript, neg bool, args []string) {
 	last := ts.Value("snap").(map[string]string)
 	var changed []string
@@ -162,7 +162,8 @@ func stats(ts *testscript.TestScript) map[string]string {
 	return found
 }
 
-// edit replaces a text in a file: edit FILE OLD NEW, with \n for line ends.
+// edit implements the script command edit FILE OLD NEW, which replaces a text in a file. In the texts,
+// \n is a line end.
 func edit(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) != 3 {
 		ts.Fatalf("usage: edit FILE OLD NEW")

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command tenancy-controller is the tenancy controller with BigQuery as an additional database
-// for bills.
+// for the billing table.
 package main
 
 import (

@@ -23,17 +23,18 @@ var files embed.FS
 
 // Options select the manifests.
 type Options struct {
-	// FieldPermissions is for a server that authorizes single fields, like the folder granular.
+	// FieldPermissions changes the manifests for a server that authorizes single fields. The
+	// kustomization in the folder granular makes the same changes.
 	FieldPermissions bool
-	// SudoByDelegation is for a server that serves AuthorityDelegations, like the folder
-	// delegation.
+	// SudoByDelegation adds the manifests of the folder delegation, for a server that serves
+	// AuthorityDelegations.
 	SudoByDelegation bool
 	// WebhookURL is the URL of the webhooks of a controller outside the cluster. Empty means no
 	// webhooks.
 	WebhookURL string
 }
 
-// fields are the fields of a specification with a permission of their own.
+// fields are the fields of the spec of an LNamespace that have a permission of their own.
 var fields = []string{"users", "managers", "sudoers", "sudo", "billing"}
 
 // Objects returns the objects of default/kustomization.yaml, and those that the options add.

@@ -1,10 +1,10 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bench measures kube-granular against what one would use without it, both
-// sides in turns in one process, and reports ratios. Figures and method are in
-// docs/performance.md; `make bench` runs it.
+// Package bench compares code of kube-granular with the code that one would use without it. Both
+// run in turns in one process, and the benchmarks report ratios. docs/performance.md has the
+// figures and the method; `make bench` runs the benchmarks.
 //
-// Times are CPU times of the measuring thread, so that a busy machine adds noise
-// to both sides but no bias to one.
+// Times are CPU times of the measuring thread. So a busy machine adds noise to both sides of a
+// comparison, but does not favor one side.
 package bench

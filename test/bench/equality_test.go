@@ -16,8 +16,8 @@ import (
 	"kube-granular.dev/speed/equality"
 )
 
-// BenchmarkEquality compares what strategies and validation ask of equality.Semantic,
-// answered by upstream's code and by compiled comparisons, in turns.
+// BenchmarkEquality measures comparisons that strategies and validation make by
+// equality.Semantic: with upstream's code, and with compiled comparisons, in turns.
 func BenchmarkEquality(b *testing.B) {
 	compiled := equality.New(func() bool { return true })
 	compare := func(name string, x, y any, want bool) {
@@ -44,7 +44,7 @@ func BenchmarkEquality(b *testing.B) {
 		gvk := gvkschema.GroupVersionKind{Group: k.group, Version: "v1", Kind: k.kind()}
 		old, same, deep := received(b, k.make(), gvk), received(b, k.make(), gvk), received(b, k.make(), gvk)
 		if _, ok := old.(*unstructured.Unstructured); ok {
-			continue // upstream answers
+			continue // upstream's code compares custom resources
 		}
 		k.deep(deep)
 		compare(k.name+"/equal", old, same, true)
@@ -58,7 +58,7 @@ func BenchmarkEquality(b *testing.B) {
 	compare("not understood", &appsv1.ControllerRevision{}, &appsv1.ControllerRevision{}, true)
 }
 
-// specOf gives the specification as strategies have it, by value.
+// specOf returns the spec of an object by value, as strategies compare it.
 func specOf(o runtime.Object) any {
 	switch o := o.(type) {
 	case *corev1.Pod:

@@ -18,8 +18,8 @@ import (
 	"kube-granular.dev/test/bench/lowerbound"
 )
 
-// full puts something into every field, another text into each, so that no key of a list
-// is there twice.
+// full sets every field of a value to a non-zero value. Each string is different, so that no list
+// has two elements with the same key.
 func full(v reflect.Value, texts *int) {
 	switch v.Interface().(type) {
 	case resource.Quantity:
@@ -65,8 +65,8 @@ func full(v reflect.Value, texts *int) {
 	}
 }
 
-// edits calls do with each change that can be made to a value: of what it holds, and of
-// whether it is there; each is taken back.
+// edits makes many single changes of a value, one after the other: of each part of its content, and
+// of whether the part is set. It calls do after each change, and then undoes the change.
 func edits(v reflect.Value, path string, do func(path string)) {
 	try := func(what string, values ...any) {
 		was := reflect.New(v.Type()).Elem()
@@ -125,13 +125,13 @@ func edits(v reflect.Value, path string, do func(path string)) {
 	}
 }
 
-// TestLowerBoundAgrees holds generated code to the walk: what it says of an object is
-// measured, so it has to look at the same. Each field is changed by itself.
+// TestLowerBoundAgrees checks that the generated code reports two objects as equal exactly if the
+// change walk finds no change. It changes each field of an object, one at a time.
 func TestLowerBoundAgrees(t *testing.T) {
 	all := models()
 	for _, k := range kinds() {
 		same := lowerbound.Same[k.kind()]
-		if same == nil || k.name == "ConfigMap1MB" || k.name == "Pod200Labels" { // of which the types were had
+		if same == nil || k.name == "ConfigMap1MB" || k.name == "Pod200Labels" { // other cases have the same types
 			continue
 		}
 		tree, err := schema.Compile(all, k.model)

@@ -15,7 +15,7 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// builtin names the definitions of all built-in kinds among models.
+// builtin returns the names of the models that belong to built-in kinds.
 func builtin(all map[string]*spec.Schema) []string {
 	var roots []string
 	for name, m := range all {
@@ -27,9 +27,9 @@ func builtin(all map[string]*spec.Schema) []string {
 	return roots
 }
 
-// BenchmarkTrees compiles the trees of all built-in kinds: as one set of models, and
-// each as models of its own, as a server does that compiles a kind when it is first
-// written to.
+// BenchmarkTrees compiles the permission trees (the trees of a kind's fields, with the permission
+// that each needs) of all built-in kinds: all from one Models, and each from its own Models, like a
+// server that compiles a kind at the first write to it.
 func BenchmarkTrees(b *testing.B) {
 	all := models()
 	roots := builtin(all)
@@ -80,7 +80,7 @@ func BenchmarkTrees(b *testing.B) {
 	}
 }
 
-// processCPU is the CPU time of all threads, those of the garbage collector too.
+// processCPU returns the CPU time of all threads of the process, including the garbage collector.
 func processCPU(t testing.TB) time.Duration {
 	usage := unix.Rusage{}
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
@@ -89,7 +89,8 @@ func processCPU(t testing.TB) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// refersTo says that a property is of a model, by itself or beside a default.
+// refersTo reports whether the schema of a property refers to a model, either directly or in allOf,
+// which is used for properties with a default.
 func refersTo(s spec.Schema, model string) bool {
 	for _, one := range append(s.AllOf, s) {
 		if strings.HasSuffix(one.Ref.String(), "."+model) {
@@ -99,8 +100,8 @@ func refersTo(s spec.Schema, model string) bool {
 	return false
 }
 
-// retained gives the bytes of heap that what is made keeps. What the garbage collector
-// takes on its second round, as from a pool, is not kept.
+// retained returns by how many bytes the live heap grows by the result of make. It collects garbage
+// several times, so that objects in a sync.Pool do not count.
 func retained(make func() any) int64 {
 	before, after := goruntime.MemStats{}, goruntime.MemStats{}
 	collect := func(into *goruntime.MemStats) {

@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupVersion is the group and version of these types.
+// GroupVersion is the group and version of the types in this package.
 var GroupVersion = schema.GroupVersion{Group: "tenancy.kube-granular.dev", Version: "v1alpha1"}
 
-// AddToScheme adds the types to a scheme.
+// AddToScheme adds the types of this package to a scheme.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion, &LNamespace{}, &LNamespaceList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)

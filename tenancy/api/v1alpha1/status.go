@@ -8,37 +8,40 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// LNamespaceStatus says what the controller made of a tenant.
+// LNamespaceStatus reports what the controller did for a tenant.
 type LNamespaceStatus struct {
-	// observedGeneration is the generation that this status speaks of.
+	// observedGeneration is the metadata.generation that the controller last reconciled.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// namespaceUID is the UID of the namespace that the controller created or that an
-	// administrator had adopted. Rights are granted in no other.
+	// namespaceUID is the UID of the namespace that the controller created, or that an
+	// administrator handed over by an annotation. Permissions are granted only in this namespace.
 	// +optional
 	NamespaceUID types.UID `json:"namespaceUID,omitempty"`
-	// adopted tells that the namespace was there before; it is not deleted with the tenant.
+	// adopted is true if an administrator handed over an existing namespace. The controller does
+	// not delete such a namespace when the LNamespace is deleted.
 	// +optional
 	Adopted bool `json:"adopted,omitempty"`
-	// sudoGroup is the group whose rights sudo is: sudoers impersonate it, or have its rights
-	// delegated.
+	// sudoGroup is the group with the permissions of sudo. Sudoers impersonate the group, or its
+	// permissions are delegated to them.
 	// +optional
 	SudoGroup string `json:"sudoGroup,omitempty"`
-	// granted are the people who hold rights now.
+	// granted lists the members that have permissions now.
 	// +optional
 	Granted Granted `json:"granted,omitempty"`
-	// delegations are those of sudo, one for each sudoer, where sudo is not impersonation.
+	// delegations lists the AuthorityDelegations of sudo, one for each sudoer. The list is empty if
+	// sudoers use sudo by impersonation.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	Delegations []SudoDelegation `json:"delegations,omitempty"`
-	// leftovers are what was made with sudo, and the roles and bindings of others that were changed with
-	// it, by people who are sudoers no longer.
+	// leftovers lists objects that former sudoers created with sudo, and Roles and RoleBindings of
+	// others that former sudoers changed with sudo.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Leftovers []Leftover `json:"leftovers,omitempty"`
-	// billing is what has yet to be billed.
+	// billing holds the current billing period, and periods that have ended and that the billing
+	// table may not have yet.
 	// +optional
 	Billing *BillingStatus `json:"billing,omitempty"`
 	// conditions are Ready, NamespaceReady and Clean.
@@ -48,7 +51,7 @@ type LNamespaceStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// Granted are the people who hold rights.
+// Granted lists the members that have permissions now.
 type Granted struct {
 	// +optional
 	// +listType=atomic
@@ -64,65 +67,66 @@ type Granted struct {
 	Sudoers []Subject `json:"sudoers,omitempty"`
 }
 
-// SudoDelegation is an AuthorityDelegation of sudo.
+// SudoDelegation identifies the AuthorityDelegation by which one sudoer uses sudo.
 type SudoDelegation struct {
 	// subject is the sudoer.
 	Subject Subject `json:"subject"`
 	// delegation is the name of the AuthorityDelegation.
 	Delegation string `json:"delegation"`
-	// uid is its UID.
+	// uid is the UID of the AuthorityDelegation.
 	UID types.UID `json:"uid"`
 }
 
-// Leftover is an object that was made with sudo and outlived the rights of its maker.
+// Leftover is an object that a former sudoer created or changed with sudo.
 type Leftover struct {
-	// kind is that of the object.
+	// kind is the kind of the object.
 	Kind string `json:"kind"`
-	// name is that of the object, in the namespace of the tenant.
+	// name is the name of the object, which is in the namespace of the tenant.
 	Name string `json:"name"`
-	// maker is the user who made or changed it.
+	// maker is the user who created or changed the object with sudo.
 	Maker string `json:"maker"`
 }
 
-// BillingStatus is the outbox of the bill: what it holds is written to the table again until
-// the table has it, and only then leaves.
+// BillingStatus is an outbox for the billing table. The controller writes the periods of the
+// outbox to the table, and removes an ended period only after the table has it.
 type BillingStatus struct {
-	// open is the period that goes on.
+	// open is the current period.
 	// +optional
 	Open *BillingPeriod `json:"open,omitempty"`
-	// openStored tells that the table has the beginning of the open period.
+	// openStored is true if the billing table has the beginning of the current period.
 	// +optional
 	OpenStored bool `json:"openStored,omitempty"`
-	// pending are periods that ended and that the table may not have, in their order.
+	// pending lists the periods that have ended and that the billing table may not have yet, in
+	// the order of their sequence numbers.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	Pending []BillingPeriod `json:"pending,omitempty"`
 }
 
-// BillingPeriod is a time for which one account pays.
+// BillingPeriod is a period of time in which one account pays.
 type BillingPeriod struct {
-	// sequence counts the periods of the tenant from one.
+	// sequence is the number of the period. The first period of a tenant has the number 1.
 	Sequence int64 `json:"sequence"`
-	// account and labels are those of the specification at the time.
+	// account and labels have the values of spec.billing at the beginning of the period.
 	// +optional
 	Account string `json:"account,omitempty"`
 	// +optional
 	Labels map[string]string `json:"labels,omitempty"`
-	// start is when the period began: when the one before ended, or the tenant was made.
+	// start is the end of the previous period. For the first period, it is the creation of the
+	// LNamespace.
 	Start metav1.Time `json:"start"`
-	// end is when it ended; it is not before the start, whatever the clock does.
+	// end is the end of the period. It is never before start, even if the clock was set back.
 	// +optional
 	End *metav1.Time `json:"end,omitempty"`
 }
 
-// The types of conditions.
+// The types of conditions in status.conditions.
 const (
-	// ConditionReady tells that everybody has the rights that the lists give, and nobody else.
+	// ConditionReady is true if the members have exactly the permissions that the lists grant.
 	ConditionReady = "Ready"
-	// ConditionNamespaceReady tells that the namespace is there and is the tenant's.
+	// ConditionNamespaceReady is true if the namespace exists and belongs to the tenant.
 	ConditionNamespaceReady = "NamespaceReady"
-	// ConditionClean tells that nothing is left that was made with sudo by people who are
-	// sudoers no longer.
+	// ConditionClean is true if status.leftovers is empty.
 	ConditionClean = "Clean"
 )

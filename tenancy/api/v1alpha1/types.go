@@ -5,7 +5,8 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// LNamespace is a tenant: a namespace of the same name, its people, and who pays.
+// LNamespace is a tenant of the cluster: a namespace with the same name, the members of the
+// tenant, and the account that pays.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,shortName=lns,categories=tenancy
@@ -21,10 +22,10 @@ type LNamespace struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says who the people of the tenant are and who pays.
+	// spec lists the members of the tenant and names the account that pays.
 	// +optional
 	Spec LNamespaceSpec `json:"spec,omitempty"`
-	// status says what was made of it. The controller writes it.
+	// status reports what the controller did for the tenant.
 	// +optional
 	Status LNamespaceStatus `json:"status,omitempty"`
 }
@@ -38,34 +39,36 @@ type LNamespaceList struct {
 	Items           []LNamespace `json:"items"`
 }
 
-// LNamespaceSpec says who the people of a tenant are and who pays.
+// LNamespaceSpec lists the members of a tenant and names the account that pays.
 type LNamespaceSpec struct {
-	// users edit the ordinary resources in the namespace.
+	// users have the permissions of the ClusterRole edit in the namespace, or those of the
+	// ClusterRole that the controller's flag --user-role names.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	Users []Subject `json:"users,omitempty"`
-	// managers edit this object, except the lists of sudoers and what sudo is allowed, and
-	// nothing else.
+	// managers may change this LNamespace, except spec.sudoers and spec.sudo. They may not delete
+	// it, and have no permissions in the namespace.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	Managers []Subject `json:"managers,omitempty"`
-	// sudoers may impersonate the group that has all rights in the namespace.
+	// sudoers may act with the permissions of the group status.sudoGroup. The group may read and
+	// change the resources in the namespace, except those that limit the tenant, such as quotas.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	Sudoers []Subject `json:"sudoers,omitempty"`
-	// sudo says what sudo reaches beyond what lies in the namespace, and what becomes of what
-	// was made with it.
+	// sudo sets which additional changes sudoers may make with sudo, and what happens to the objects
+	// that a former sudoer created with sudo.
 	// +optional
 	Sudo Sudo `json:"sudo,omitempty"`
-	// billing says who pays.
+	// billing names the account that pays for the tenant.
 	// +optional
 	Billing Billing `json:"billing,omitempty"`
 }
 
-// SubjectKind is a kind of people.
+// SubjectKind is the kind of a subject, which is a member of a tenant.
 //
 // +kubebuilder:validation:Enum=User;Group;ServiceAccount
 type SubjectKind string
@@ -93,7 +96,7 @@ type Subject struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Name string `json:"name"`
-	// namespace is that of the service account.
+	// namespace is the namespace of the service account.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -101,56 +104,58 @@ type Subject struct {
 	Namespace string `json:"namespace,omitempty"`
 }
 
-// SudoAllowance is something that sudo does not reach unless the tenant allows it.
+// SudoAllowance is a change that sudoers may make with sudo only if spec.sudo.allow lists it.
 //
 // +kubebuilder:validation:Enum=Lists;Quotas;Namespace;Delete
 type SudoAllowance string
 
-// What a tenant may allow.
+// The values of spec.sudo.allow.
 const (
-	// AllowLists lets sudo change the lists of people and what sudo is allowed.
+	// AllowLists lets sudo change the lists of members, and spec.sudo itself.
 	AllowLists SudoAllowance = "Lists"
 	// AllowQuotas lets sudo change ResourceQuotas and LimitRanges.
 	AllowQuotas SudoAllowance = "Quotas"
-	// AllowNamespace lets sudo change the Namespace object, with the labels that pod security
-	// and network policies go by.
+	// AllowNamespace lets sudo change the Namespace object, including the labels that pod security
+	// and network policies use.
 	AllowNamespace SudoAllowance = "Namespace"
-	// AllowDelete lets sudo delete the LNamespace, and with it the namespace.
+	// AllowDelete lets sudo delete the LNamespace. The controller then deletes the namespace that
+	// it created for the LNamespace.
 	AllowDelete SudoAllowance = "Delete"
 )
 
-// AtRevocation says what becomes of what somebody made with sudo who is a sudoer no longer.
+// AtRevocation is what the controller does with the objects that a former sudoer created with
+// sudo.
 //
 // +kubebuilder:validation:Enum=Report;Remove
 type AtRevocation string
 
-// What becomes of what was made with sudo.
+// The values of spec.sudo.atRevocation: list the objects in status.leftovers, or delete them.
 const (
 	ReportLeftovers AtRevocation = "Report"
 	RemoveLeftovers AtRevocation = "Remove"
 )
 
-// Sudo says what sudo reaches.
+// Sudo configures sudo for a tenant.
 type Sudo struct {
-	// allow lists what sudo reaches beyond what lies in the namespace.
+	// allow lists the changes that sudoers may make with sudo only if the tenant allows them.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=4
 	Allow []SudoAllowance `json:"allow,omitempty"`
-	// atRevocation says whether bindings, token secrets and service accounts that somebody made
-	// with sudo are removed, or reported only, when that one is a sudoer no longer.
+	// atRevocation sets what happens to the RoleBindings, Secrets and ServiceAccounts that a former
+	// sudoer created with sudo: Report lists them in status.leftovers, and Remove deletes them.
 	// +optional
 	// +kubebuilder:default=Report
 	AtRevocation AtRevocation `json:"atRevocation,omitempty"`
 }
 
-// Billing says who pays for a tenant.
+// Billing names the account that pays for a tenant.
 type Billing struct {
-	// account is who pays, in the words of the accounts department.
+	// account is the name of the account that pays.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Account string `json:"account,omitempty"`
-	// labels are what else the bill shows.
+	// labels are stored in the billing table together with the account.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=16
 	Labels map[string]string `json:"labels,omitempty"`

@@ -17,26 +17,27 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// service answers as BigQuery's REST API does, as far as it is documented. What is inserted goes into
-// SQLite, which also answers the queries: their text is SQL that both understand.
+// service is a fake of BigQuery's REST API, as far as that is documented. It stores inserted rows
+// in SQLite, which also runs the queries, because their SQL is valid in both databases.
 //
-// It never drops a row for its insert id, which BigQuery does as well as it can and
-// promises nobody.
+// Unlike BigQuery, it never drops a row with a known insert ID: BigQuery does so without a
+// guarantee.
 type service struct {
 	*httptest.Server
 	db *sql.DB
 
 	mu sync.Mutex
-	// faults are what the next insertions meet, one each.
+	// faults are the faults of the next insertions, one for each insertion.
 	faults []fault
-	// ids are the insert ids that came, and made how often the table was made.
+	// ids are the received insert IDs. made is how often the table was created.
 	ids  []string
 	made int
 }
 
 // fault is how an insertion fails.
 type fault struct {
-	// code and reason are the answer; the rows are stored all the same if stored is set.
+	// code and reason are the error in the answer. If stored is true, the rows are stored despite
+	// the error.
 	code   int
 	reason string
 	stored bool
@@ -151,9 +152,10 @@ func (s *service) serve(r *http.Request) (answer any, code int, reason string) {
 	return nil, http.StatusNotImplemented, r.Method + " " + r.URL.Path
 }
 
-// query answers as jobs.query does: a schema, and all values as text.
+// query returns an answer like that of BigQuery's method jobs.query: a schema, and rows with all
+// values as strings.
 func (s *service) query(text string, arguments []any) (answer any, code int, reason string) {
-	// A parameter is a number in BigQuery, and compared as one.
+	// The parameters are numbers in the query, but strings in the request.
 	for _, name := range []string{"@until", "@since"} {
 		text = strings.ReplaceAll(text, name, "CAST("+name+" AS INTEGER)")
 	}

@@ -20,8 +20,8 @@ import (
 	"kube-granular.dev/tenancy/internal/billing/store"
 )
 
-// patience is the timeout of one write. The client retries until then; afterwards the controller
-// does.
+// patience is the timeout of one write to BigQuery. The client library retries until the timeout;
+// after it, the controller retries.
 const patience = 30 * time.Second
 
 // Table is a table of BigQuery.
@@ -37,15 +37,15 @@ var (
 	identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 )
 
-// Open returns the table of a configuration: Source is the project. By default, Google's
-// libraries find the credentials.
+// Open returns the table that c describes, where c.Source is the project. Google's libraries find
+// the credentials unless options set them.
 func Open(c store.Config, options ...option.ClientOption) (*Table, error) {
 	if !project.MatchString(c.Source) {
-		return nil, fmt.Errorf("billing: %q is no name of a project", c.Source)
+		return nil, fmt.Errorf("billing: %q is not a valid name of a project", c.Source)
 	}
 	for what, name := range map[string]string{"dataset": c.Dataset, "table": c.Table} {
 		if !identifier.MatchString(name) {
-			return nil, fmt.Errorf("billing: %q is no name of a %s", name, what)
+			return nil, fmt.Errorf("billing: %q is not a valid name of a %s", name, what)
 		}
 	}
 	client, err := bigquery.NewClient(context.Background(), c.Source, options...)

@@ -34,8 +34,8 @@ func open(t *testing.T, s *service) *table.Table {
 	return b
 }
 
-// TestBigQuery holds what any table must do, against a service that never drops a row for its
-// insert id.
+// TestBigQuery runs the conformance test of tables against a service that never drops a row with a
+// known insert ID.
 func TestBigQuery(t *testing.T) {
 	s := newService(t)
 	storetest.Exercise(t, open(t, s))
@@ -52,8 +52,9 @@ func TestBigQuery(t *testing.T) {
 	}
 }
 
-// TestBigQueryRetries holds that what the service calls passing is tried again with the insert id it had, and counts
-// once whether it was stored the first time or not; and that what is final comes back.
+// TestBigQueryRetries checks that an insertion with a temporary error is retried with the same
+// insert ID, and that its row counts once, whether the first attempt stored it or not. A permanent
+// error is returned.
 func TestBigQueryRetries(t *testing.T) {
 	for name, tc := range map[string]struct {
 		faults  []fault
@@ -84,7 +85,7 @@ func TestBigQueryRetries(t *testing.T) {
 			if tc.refused == "" && len(s.ids) != len(tc.faults)+1 || len(slices.Compact(slices.Clone(s.ids))) != 1 {
 				t.Errorf("insert ids: %q", s.ids)
 			}
-			if err != nil { // the controller's next try
+			if err != nil { // the next attempt of the controller
 				if err := b.Put(t.Context(), p); err != nil {
 					t.Fatal(err)
 				}
@@ -97,8 +98,8 @@ func TestBigQueryRetries(t *testing.T) {
 	}
 }
 
-// TestBigQueryNames holds that a project, a dataset and a table are names and nothing else: they
-// stand in the text of a query.
+// TestBigQueryNames checks that Open refuses names of projects, datasets and tables that could
+// change the query in whose text they stand.
 func TestBigQueryNames(t *testing.T) {
 	for _, c := range []store.Config{
 		{}, {Source: "acme", Dataset: "bills"}, {Source: "acme", Table: "periods"},
@@ -112,7 +113,7 @@ func TestBigQueryNames(t *testing.T) {
 	}
 }
 
-// TestBigQueryReport holds that the command reports from it as from any table.
+// TestBigQueryReport checks that the command billing report works with a table of BigQuery.
 func TestBigQueryReport(t *testing.T) {
 	s := newService(t)
 	b := open(t, s)

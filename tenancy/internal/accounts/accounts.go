@@ -19,10 +19,10 @@ import (
 
 // Mapping maps users and groups to accounts.
 type Mapping struct {
-	// Users has the account of a user, by name. It takes precedence over those of the user's
-	// groups.
+	// Users maps the name of a user to its account, which takes precedence over the accounts of
+	// the user's groups.
 	Users map[string]string `json:"users,omitempty"`
-	// Groups has the account of a group, by name.
+	// Groups maps the name of a group to its account.
 	Groups map[string]string `json:"groups,omitempty"`
 	// OnlyOwn is true if users may only name accounts that the mapping gives them. Users who may
 	// change the account of all LNamespaces are exempt.
@@ -54,8 +54,9 @@ func Load(path string) (Mapping, error) {
 	return m, nil
 }
 
-// Default returns the account for a tenant that names none: that of the user, or that of the
-// user's groups if it is the only one. A user with several accounts must choose.
+// Default returns the account for a new LNamespace without an account: the account of the user
+// who creates it, or the account of the user's groups if they have only one. If the groups have
+// several accounts, the user must choose, and Default returns an error.
 func (m Mapping) Default(user string, groups []string) (string, error) {
 	if account := m.Users[user]; account != "" {
 		return account, nil
@@ -69,7 +70,7 @@ func (m Mapping) Default(user string, groups []string) (string, error) {
 	case 1:
 		return slices.Collect(maps.Keys(own))[0], nil
 	default:
-		return "", fmt.Errorf("spec.billing.account is missing, and %q has several to choose from: %s", user, list(own))
+		return "", fmt.Errorf("spec.billing.account is missing, and %q has several accounts to choose from: %s", user, list(own))
 	}
 }
 

@@ -17,7 +17,7 @@ var mapping = accounts.Mapping{
 	Groups: map[string]string{"research": "r", "ops": "o", "on-call": "o"},
 }
 
-// TestDefault holds who pays for a tenant whose maker does not say.
+// TestDefaultAccount checks which account a tenant gets whose creator names none.
 func TestDefaultAccount(t *testing.T) {
 	for name, tc := range map[string]struct {
 		user, groups  string
@@ -44,7 +44,7 @@ func TestDefaultAccount(t *testing.T) {
 	}
 }
 
-// TestOnlyOwn holds that an account of somebody else is refused where the mapping says so.
+// TestOnlyOwn checks that an account of somebody else is refused if the mapping has onlyOwn set.
 func TestOnlyOwn(t *testing.T) {
 	strict := mapping
 	strict.OnlyOwn = true
@@ -91,9 +91,9 @@ func TestLoadAccounts(t *testing.T) {
 		}
 	}
 	if _, err := accounts.Load(path + "-not-there"); err == nil {
-		t.Error("a file that is not there")
+		t.Error("no error for a file that does not exist")
 	}
 	if m, err := accounts.Load(""); err != nil || m.OnlyOwn {
-		t.Errorf("no file: %+v, %v", m, err)
+		t.Errorf("without a file: %+v, %v", m, err)
 	}
 }

@@ -22,11 +22,11 @@ import (
 // Finalizer blocks the deletion of an LNamespace until the table has its last period.
 const Finalizer = "tenancy.kube-granular.dev/billing"
 
-// maxPending is the size limit of the outbox. While it is full, a change of the account is not
-// recorded, and the former account is charged.
+// maxPending is the maximum number of pending periods in the outbox. While the outbox is full, a
+// change of the account is not recorded, and the former account is charged.
 const maxPending = 256
 
-// Table is the table for periods.
+// Table is the database table for billing periods.
 type Table interface {
 	Prepare(context.Context) error
 	Put(context.Context, store.Period) error
@@ -80,7 +80,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{}, nil
 }
 
-// updateOutbox updates the outbox in one write.
+// updateOutbox writes the new outbox to the status, unless it stays as it is.
 func (r *Reconciler) updateOutbox(ctx context.Context, t *v1alpha1.LNamespace) error {
 	next := Next(t, r.Now())
 	if next == nil {
@@ -89,7 +89,8 @@ func (r *Reconciler) updateOutbox(ctx context.Context, t *v1alpha1.LNamespace) e
 	return r.write(ctx, t, next)
 }
 
-// Next returns the new outbox according to the specification, or nil if it is unchanged.
+// Next returns the new outbox of a tenant after a change of its account, its labels or its
+// deletion, or nil if the outbox stays as it is.
 func Next(t *v1alpha1.LNamespace, now time.Time) *v1alpha1.BillingStatus {
 	b := v1alpha1.BillingStatus{}
 	if t.Status.Billing != nil {
@@ -100,13 +101,13 @@ func Next(t *v1alpha1.LNamespace, now time.Time) *v1alpha1.BillingStatus {
 		b.OpenStored = false
 	}
 	switch {
-	case b.Open == nil && t.Status.Billing == nil: // the first: the tenant is billed from when it was made
+	case b.Open == nil && t.Status.Billing == nil: // the first period begins at the creation of the tenant
 		begin(1, t.CreationTimestamp)
 		if t.DeletionTimestamp == nil {
 			return &b
 		}
 	case b.Open == nil:
-		return nil // it ended
+		return nil // the last period has ended
 	case t.DeletionTimestamp == nil && b.Open.Account == t.Spec.Billing.Account && maps.Equal(b.Open.Labels, t.Spec.Billing.Labels),
 		len(b.Pending) >= maxPending:
 		return nil
@@ -155,7 +156,7 @@ func (r *Reconciler) flush(ctx context.Context, t *v1alpha1.LNamespace) error {
 	return r.write(ctx, t, next)
 }
 
-// write writes the outbox, unless the object was changed since it was read.
+// write writes the outbox to the status. It fails if the object was changed since it was read.
 func (r *Reconciler) write(ctx context.Context, t *v1alpha1.LNamespace, next *v1alpha1.BillingStatus) error {
 	before := t.DeepCopy()
 	t.Status.Billing = next

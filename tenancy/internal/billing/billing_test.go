@@ -23,16 +23,17 @@ import (
 	"kube-granular.dev/tenancy/internal/billing/store"
 )
 
-// errKilled stands for the end of the process.
+// errKilled is the error of the step at which the test simulates a kill of the controller.
 var errKilled = errors.New("killed")
 
-// world is an API server, a table and a clock, and a controller that can be killed at any
-// of its steps: before the step is done, or right after.
+// world has a fake API server, a table, a clock, and a controller that can be killed at any of
+// its steps: just before the step, or right after it.
 type world struct {
 	api   client.WithWatch
 	table store.Table
 	now   time.Time
-	// steps counts what the controller did to others; at dies is where it is killed.
+	// steps counts the controller's writes to the API server and calls of the table. The controller
+	// is killed at the step with the number dies.
 	steps, dies int
 	after, away bool
 }
@@ -53,7 +54,7 @@ func newWorld(t *testing.T) *world {
 	}
 }
 
-// step does one thing of the controller, unless it is killed.
+// step calls do, which is one step of the controller, unless the controller is killed before it.
 func (w *world) step(do func() error) error {
 	w.steps++
 	if w.steps == w.dies && !w.after {
@@ -75,13 +76,14 @@ func (w *world) Prepare(ctx context.Context) error {
 func (w *world) Put(ctx context.Context, p store.Period) error {
 	return w.step(func() error {
 		if w.away {
-			return errors.New("the table is away")
+			return errors.New("the table is unavailable")
 		}
 		return w.table.Put(ctx, p)
 	})
 }
 
-// reconcile lets the controller work until it is done; a killed one is started again.
+// reconcile runs the controller until it has nothing left to do, or the table is unavailable. It
+// restarts a killed controller.
 func (w *world) reconcile(t *testing.T) {
 	t.Helper()
 	watched := interceptor.NewClient(w.api, interceptor.Funcs{
@@ -102,7 +104,7 @@ func (w *world) reconcile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	t.Fatal("it never ends")
+	t.Fatal("the controller does not finish after 20 reconciliations")
 }
 
 func (w *world) change(t *testing.T, account string) {
@@ -127,7 +129,8 @@ func (w *world) create(t *testing.T) {
 	}
 }
 
-// bill returns the table as text: account and hours since the tenant was made.
+// bill returns the content of the table as text: the account of each period, and its start and
+// end in hours since the creation of the tenant.
 func (w *world) bill(t *testing.T) string {
 	t.Helper()
 	if err := w.table.Prepare(t.Context()); err != nil {
@@ -149,8 +152,8 @@ func (w *world) bill(t *testing.T) string {
 	return fmt.Sprint(rows)
 }
 
-// TestKilled lives the life of a tenant, killed once, at each step of the controller in turn;
-// the bill is always the same.
+// TestKilled checks that the bill of a tenant is the same at whichever step the controller is
+// killed. It repeats the life of the tenant for each step, and kills the controller once.
 func TestKilled(t *testing.T) {
 	live := func(t *testing.T, dies int, after bool) (string, int) {
 		w := newWorld(t)
@@ -164,7 +167,7 @@ func TestKilled(t *testing.T) {
 		w.change(t, "c")
 		w.reconcile(t)
 		w.now = w.now.Add(time.Hour)
-		// The fake server has a clock of its own; the end is written as it has it.
+		// The fake API server sets the deletion timestamp by its own clock.
 		lns := &v1alpha1.LNamespace{}
 		if err := w.api.Get(t.Context(), client.ObjectKey{Name: "team"}, lns); err != nil {
 			t.Fatal(err)
@@ -185,8 +188,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestAway holds that changes made while the table is away are billed when it is back, and
-// that a tenant that is deleted meanwhile stays until then.
+// TestAway checks that changes made while the table is unavailable are billed once it is
+// available again, and that a tenant that is deleted in the meantime stays until then.
 func TestAway(t *testing.T) {
 	w := newWorld(t)
 	w.create(t)
@@ -198,7 +201,7 @@ func TestAway(t *testing.T) {
 	}
 	w.reconcile(t)
 	if got := w.bill(t); got != "[]" {
-		t.Errorf("while it is away: %s", got)
+		t.Errorf("while the table is unavailable: %s", got)
 	}
 	lns := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}
 	if err := w.api.Delete(t.Context(), lns); err != nil {
@@ -206,7 +209,7 @@ func TestAway(t *testing.T) {
 	}
 	w.reconcile(t)
 	if err := w.api.Get(t.Context(), client.ObjectKey{Name: "team"}, lns); err != nil {
-		t.Fatalf("the tenant is gone before its bill: %v", err)
+		t.Fatalf("the tenant was deleted before its last period was stored: %v", err)
 	}
 	w.away = false
 	w.reconcile(t)
@@ -223,12 +226,12 @@ func TestAway(t *testing.T) {
 		}
 	}
 	if err := w.api.Get(t.Context(), client.ObjectKey{Name: "team"}, lns); client.IgnoreNotFound(err) != nil || err == nil {
-		t.Errorf("the tenant stays: %v", err)
+		t.Errorf("the tenant was not deleted after its last period was stored: %v", err)
 	}
 }
 
-// TestClockJumps holds that periods follow each other without gap or overlap when the clock
-// goes back, and forth.
+// TestClockJumps checks that periods have neither gaps nor overlaps if the clock is set back or
+// forward.
 func TestClockJumps(t *testing.T) {
 	w := newWorld(t)
 	w.create(t)
@@ -243,8 +246,8 @@ func TestClockJumps(t *testing.T) {
 	}
 }
 
-// TestFull holds that a full outbox loses no period: it takes no further one until the table
-// is back, and nobody pays twice.
+// TestFull checks that a full outbox loses no period: no period is added until the table is
+// available again, and no time is billed twice.
 func TestFull(t *testing.T) {
 	w := newWorld(t)
 	w.create(t)

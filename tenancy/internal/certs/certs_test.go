@@ -30,7 +30,7 @@ var (
 
 const lifetime = 90 * 24 * time.Hour
 
-// step does one step, and fails the test if it changes something or not as it should.
+// step calls Step once, and fails the test unless the result changed exactly if changes is true.
 func step(t *testing.T, s certs.State, now time.Time, changes bool) certs.State {
 	t.Helper()
 	next, changed, err := certs.Step(s, hosts, now, lifetime)
@@ -43,7 +43,7 @@ func step(t *testing.T, s certs.State, now time.Time, changes bool) certs.State 
 	return next
 }
 
-// trusted reports whether who trusts a bundle trusts the certificate of a pair.
+// trusted reports whether a client that trusts the CAs of a bundle trusts the certificate of p.
 func trusted(t *testing.T, bundle []byte, p certs.Pair, now time.Time) bool {
 	t.Helper()
 	pair, err := tls.X509KeyPair(p.Cert, p.Key)
@@ -60,8 +60,9 @@ func trusted(t *testing.T, bundle []byte, p certs.Pair, now time.Time) bool {
 	return true
 }
 
-// TestRotation lives through three certificates: whoever trusts what was announced at any
-// time before trusts what is served, and the one before stays trusted until the next.
+// TestRotation rotates the certificate three times. It checks that a client with the announced
+// caBundle trusts the certificate that is served next, and that the previous certificate stays
+// trusted until the next rotation.
 func TestRotation(t *testing.T) {
 	now := noon
 	s := step(t, certs.State{}, now, true)
@@ -72,34 +73,34 @@ func TestRotation(t *testing.T) {
 		now = now.Add(2 * time.Hour)
 		announced := step(t, s, now, true)
 		if !bytes.Equal(announced.Current.Cert, s.Current.Cert) {
-			t.Error("it is served before it was announced")
+			t.Error("the new certificate is served before its CA was announced")
 		}
 		if !trusted(t, announced.Bundle(), announced.Next, now) || trusted(t, s.Bundle(), announced.Next, now) {
-			t.Error("who trusts it")
+			t.Error("the bundle after the announcement must trust the next certificate, and the bundle before must not")
 		}
 		if n := bytes.Count(announced.Bundle(), []byte("BEGIN CERTIFICATE")); n != min(i, 1)+2 {
-			t.Errorf("%d authorities are trusted while one is announced", n)
+			t.Errorf("the bundle has %d CAs while one is announced", n)
 		}
 		step(t, announced, now.Add(time.Minute), false)
 		now = now.Add(10 * time.Minute)
 		served := step(t, announced, now, true)
 		if !bytes.Equal(served.Current.Cert, announced.Next.Cert) || !trusted(t, served.Bundle(), s.Current, now) || !trusted(t, announced.Bundle(), served.Current, now) {
-			t.Error("what is served is not what was announced, or what was served is trusted no longer")
+			t.Error("the served certificate is not the announced one, or the bundle does not trust the previous one any more")
 		}
 		if len(served.Next.Cert) != 0 {
-			t.Error("there is a next one already")
+			t.Error("the state already has a next certificate")
 		}
 		s = served
 	}
 	if n := bytes.Count(s.Bundle(), []byte("BEGIN CERTIFICATE")); n != 2 {
-		t.Errorf("%d authorities are trusted", n)
+		t.Errorf("the bundle has %d CAs, want 2", n)
 	}
 	if bytes.Contains(s.Bundle(), []byte("PRIVATE")) {
 		t.Error("the bundle has a key")
 	}
 }
 
-// TestNoUse holds that what can't be served is replaced at once.
+// TestNoUse checks that a certificate that can't be served is replaced at once.
 func TestNoUse(t *testing.T) {
 	good := step(t, certs.State{}, noon, true)
 	other, _, err := certs.Step(certs.State{}, []string{"elsewhere"}, noon, lifetime)
@@ -114,21 +115,22 @@ func TestNoUse(t *testing.T) {
 	}
 	for name, s := range bad {
 		if next := step(t, s, noon, true); !trusted(t, next.Bundle(), next.Current, noon) {
-			t.Errorf("%s: it is not trusted", name)
+			t.Errorf("%s: the bundle does not trust the new certificate", name)
 		}
 	}
 	late := noon.Add(lifetime + time.Hour)
 	if next := step(t, good, late, true); !trusted(t, next.Bundle(), next.Current, late) {
-		t.Error("expired: it is not trusted")
+		t.Error("expired: the bundle does not trust the new certificate")
 	}
-	// The next one is taken if it serves.
+	// If the announced certificate can be served, it replaces the unusable one.
 	half := step(t, good, noon.Add(lifetime*3/4), true)
 	if next := step(t, half, late, true); !bytes.Equal(next.Current.Cert, half.Next.Cert) {
-		t.Error("the announced one is not taken")
+		t.Error("the announced certificate does not replace the expired one")
 	}
 }
 
-// TestReplicas holds that two replicas serve one certificate, and tell the API server.
+// TestReplicas checks that two replicas serve the same certificate, and that they write its CA to
+// the webhook configurations.
 func TestReplicas(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
@@ -148,7 +150,7 @@ func TestReplicas(t *testing.T) {
 	}
 	a, b := replica(), replica()
 	if err := a.Ready(nil); err == nil {
-		t.Error("it is ready without a certificate")
+		t.Error("the replica is ready without a certificate")
 	}
 	for _, k := range []*certs.Keeper{a, b, a} {
 		if err := k.Sync(t.Context()); err != nil {
@@ -161,7 +163,7 @@ func TestReplicas(t *testing.T) {
 	}
 	two, err := b.GetCertificate(nil)
 	if err != nil || !one.Leaf.Equal(two.Leaf) {
-		t.Errorf("two certificates: %v", err)
+		t.Errorf("the replicas serve different certificates: %v", err)
 	}
 	if err := b.Ready(nil); err != nil {
 		t.Error(err)
@@ -179,9 +181,9 @@ func TestReplicas(t *testing.T) {
 		t.Error(err)
 	}
 	if len(others.Webhooks[0].ClientConfig.CABundle) != 0 {
-		t.Error("the configuration of others was written")
+		t.Error("the replica changed a webhook configuration with another name")
 	}
-	// By hand: put right, and the Secret as well.
+	// Somebody removes a caBundle and deletes the Secret: the replica restores both.
 	hooks.Webhooks[0].ClientConfig.CABundle = nil
 	if err := api.Update(t.Context(), hooks); err != nil {
 		t.Fatal(err)
@@ -193,21 +195,21 @@ func TestReplicas(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := api.Get(t.Context(), client.ObjectKey{Name: "hooks"}, hooks); err != nil || len(hooks.Webhooks[0].ClientConfig.CABundle) == 0 {
-		t.Errorf("it is not put right: %v", err)
+		t.Errorf("the removed caBundle was not restored: %v", err)
 	}
 	if two, err = a.GetCertificate(nil); err != nil || two.Leaf.Equal(one.Leaf) {
-		t.Errorf("the certificate without a Secret is the old one: %v", err)
+		t.Errorf("the certificate did not change after its Secret was deleted: %v", err)
 	}
 	for _, hook := range hooks.Webhooks {
 		roots := x509.NewCertPool()
 		roots.AppendCertsFromPEM(hook.ClientConfig.CABundle)
 		if _, err := two.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: hosts[0]}); err != nil {
-			t.Errorf("%s is not told of the new one: %v", hook.Name, err)
+			t.Errorf("the caBundle of %s does not trust the new certificate: %v", hook.Name, err)
 		}
 	}
 	short := replica()
 	short.Lifetime = time.Second
 	if err := short.Sync(t.Context()); err == nil {
-		t.Error("a lifetime of a second")
+		t.Error("no error for a lifetime of a second")
 	}
 }

@@ -31,7 +31,7 @@ const MinLifetime = 10 * time.Second
 // expiry is the metric for the expiration of the served certificate.
 var expiry = prometheus.NewGauge(prometheus.GaugeOpts{
 	Name: "tenancy_webhook_certificate_expiry_timestamp_seconds",
-	Help: "When the certificate that the webhooks serve ends, in seconds since 1970. It is renewed when a third of its lifetime is left.",
+	Help: "Unix time at which the certificate that the webhooks serve expires. It is renewed when a third of its lifetime is left.",
 })
 
 func init() { metrics.Registry.MustRegister(expiry) }
@@ -39,7 +39,7 @@ func init() { metrics.Registry.MustRegister(expiry) }
 // Keeper rotates the certificate of the webhooks. It runs in all replicas, not only in the
 // leader.
 type Keeper struct {
-	// Client reads and writes without a cache.
+	// Client reads from and writes to the API server, without a cache.
 	Client client.Client
 	// Secret is the Secret with the certificate.
 	Secret client.ObjectKey
@@ -63,7 +63,7 @@ func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 	if c := k.serving.Load(); c != nil {
 		return c, nil
 	}
-	return nil, errors.New("there is no certificate yet")
+	return nil, errors.New("the webhooks have no certificate yet")
 }
 
 // Ready returns an error while there is no valid certificate.
@@ -88,17 +88,17 @@ func (k *Keeper) Start(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 			if err := k.Sync(ctx); err != nil && ctx.Err() == nil {
-				k.Log.Error(err, "keep the certificate of the webhooks")
+				k.Log.Error(err, "update the certificate of the webhooks; retrying")
 			}
 		}
 	}
 }
 
-// Sync updates the Secret, the webhook configurations and the served certificate. The first of
-// several replicas writes; the others read.
+// Sync updates the Secret, the webhook configurations and the served certificate. If several
+// replicas do so at the same time, the first one writes the Secret, and the others read it.
 func (k *Keeper) Sync(ctx context.Context) error {
 	if k.Lifetime < MinLifetime {
-		return fmt.Errorf("a certificate that lives for %s: want %s at least", k.Lifetime, MinLifetime)
+		return fmt.Errorf("lifetime %s of the certificate is too short: want at least %s", k.Lifetime, MinLifetime)
 	}
 	state, err := k.step(ctx)
 	for apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
@@ -119,7 +119,7 @@ func (k *Keeper) Sync(ctx context.Context) error {
 	return nil
 }
 
-// step reads the state, and writes the next state if it differs.
+// step reads the state from the Secret, and writes the next state if it differs.
 func (k *Keeper) step(ctx context.Context) (State, error) {
 	secret := &corev1.Secret{}
 	err := k.Client.Get(ctx, k.Secret, secret)
@@ -139,8 +139,8 @@ func (k *Keeper) step(ctx context.Context) (State, error) {
 	return state, k.Client.Create(ctx, secret)
 }
 
-// trust writes the CAs to the webhook configurations. If a configuration does not exist, or there
-// is a conflict, it is retried the next time.
+// trust writes the CAs to the webhook configurations. If a configuration does not exist or the
+// write conflicts, trust returns no error; the next Sync tries again.
 func (k *Keeper) trust(ctx context.Context, bundle []byte) error {
 	key := client.ObjectKey{Name: k.Configurations}
 	mutating := &admissionv1.MutatingWebhookConfiguration{}

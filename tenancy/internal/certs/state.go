@@ -17,7 +17,8 @@ import (
 	"time"
 )
 
-// clockSkew is how long before its creation a certificate is valid, because clocks differ.
+// clockSkew is how long before its creation a certificate is already valid, because the clocks of
+// machines differ.
 const clockSkew = time.Hour
 
 // Pair is a certificate with its key, and the CA that signed it.
@@ -27,7 +28,7 @@ type Pair struct {
 
 // State is the content of the Secret.
 type State struct {
-	// Current is served. Next is already trusted and will be served.
+	// Current is the served pair. Next is the pair that will be served; its CA is already trusted.
 	Current, Next Pair
 	// Previous is the CA of the pair that was served before.
 	Previous []byte
@@ -61,9 +62,9 @@ func (s State) Bundle() []byte {
 	return bytes.Join([][]byte{s.Previous, s.Current.CA, s.Next.CA}, nil)
 }
 
-// Step returns the next state at a time, and whether it differs. A certificate is renewed when a
-// third of its lifetime is left: the next CA becomes trusted, and its certificate is served
-// later. An unusable certificate is replaced at once.
+// Step returns the state that follows s at the time now, and whether it differs from s. A
+// certificate is renewed when a third of its lifetime is left: first the next CA becomes trusted,
+// and announcePeriod later its certificate is served. An unusable certificate is replaced at once.
 func Step(s State, hosts []string, now time.Time, lifetime time.Duration) (State, bool, error) {
 	current, ok := s.Current.leaf(hosts, now)
 	if !ok {
@@ -84,8 +85,8 @@ func Step(s State, hosts []string, now time.Time, lifetime time.Duration) (State
 	return s, false, nil
 }
 
-// announcePeriod is how long a CA is trusted before its certificate is served. every is the
-// shorter interval at which a replica syncs.
+// announcePeriod returns how long a CA is trusted before its certificate is served. It is longer
+// than the interval at which a replica calls Sync, which checkInterval returns.
 func announcePeriod(lifetime time.Duration) time.Duration {
 	return min(max(lifetime/10, time.Second), 10*time.Minute)
 }
@@ -94,8 +95,8 @@ func checkInterval(lifetime time.Duration) time.Duration {
 	return min(announcePeriod(lifetime)/5, 30*time.Second)
 }
 
-// authority returns the CA of a pair if it is valid: the API server rejects a bundle with
-// anything else.
+// authority returns the CA of a pair, or nil if it is not valid, because the API server rejects a
+// caBundle with anything but certificates.
 func (p Pair) authority() []byte {
 	if !x509.NewCertPool().AppendCertsFromPEM(p.CA) {
 		return nil
@@ -103,8 +104,8 @@ func (p Pair) authority() []byte {
 	return p.CA
 }
 
-// leaf returns the certificate if it can be served: it matches its key, is valid at the time, and
-// has all hosts.
+// leaf returns the certificate of a pair, and whether it can be served: it matches its key, is
+// valid at the time now, and has the names of all hosts.
 func (p Pair) leaf(hosts []string, now time.Time) (*x509.Certificate, bool) {
 	pair, err := tls.X509KeyPair(p.Cert, p.Key)
 	if err != nil {
@@ -122,7 +123,7 @@ func (p Pair) leaf(hosts []string, now time.Time) (*x509.Certificate, bool) {
 	return pair.Leaf, true
 }
 
-// newPair makes a certificate and a CA only for it.
+// newPair makes a certificate, and a CA that signs only this certificate.
 func newPair(hosts []string, now time.Time, lifetime time.Duration) (Pair, error) {
 	from, to := now.Add(-clockSkew), now.Add(lifetime)
 	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -170,6 +171,6 @@ func newPair(hosts []string, now time.Time, lifetime time.Duration) (Pair, error
 // serial returns a random serial number.
 func serial() *big.Int {
 	bits := make([]byte, 16)
-	_, _ = rand.Read(bits) // it never fails
+	_, _ = rand.Read(bits) // rand.Read never returns an error
 	return new(big.Int).SetBytes(bits)
 }

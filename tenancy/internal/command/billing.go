@@ -18,16 +18,16 @@ import (
 	"kube-granular.dev/tenancy/internal/billing/store"
 )
 
-// addBillingFlags adds the flags for the billing table.
+// addBillingFlags adds the flags that select the billing table.
 func addBillingFlags(fs *pflag.FlagSet, c *store.Config) {
-	fs.StringVar(&c.Driver, "billing-driver", "sqlite", "database of the bills: "+strings.Join(store.Drivers(), ", "))
-	fs.StringVar(&c.Source, "billing-source", "", "what the driver connects to: a file, a connection string, or a project; empty means no bills")
-	fs.StringVar(&c.Dataset, "billing-dataset", "", "schema, or dataset, of the table")
-	fs.StringVar(&c.Table, "billing-table", "lnamespace_periods", "name of the table")
+	fs.StringVar(&c.Driver, "billing-driver", "sqlite", "database with the billing table: "+strings.Join(store.Drivers(), ", "))
+	fs.StringVar(&c.Source, "billing-source", "", "what the driver connects to: a file, a connection string, or a project; empty disables billing")
+	fs.StringVar(&c.Dataset, "billing-dataset", "", "schema or dataset of the billing table")
+	fs.StringVar(&c.Table, "billing-table", "lnamespace_periods", "name of the billing table")
 }
 
 func newBillingCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "billing", Short: "Look at bills"}
+	cmd := &cobra.Command{Use: "billing", Short: "Report what each account has to pay for"}
 	c := store.Config{}
 	var month, format, kubeconfig string
 	var reconcile bool
@@ -81,7 +81,7 @@ func newBillingCommand() *cobra.Command {
 				fmt.Fprintln(cmd.ErrOrStderr(), w)
 			}
 			if len(wrong) > 0 {
-				return fmt.Errorf("table and cluster differ in %d tenants", len(wrong))
+				return fmt.Errorf("the billing table and the cluster differ in %d tenants", len(wrong))
 			}
 			return nil
 		},
@@ -90,7 +90,7 @@ func newBillingCommand() *cobra.Command {
 	addBillingFlags(fs, &c)
 	fs.StringVar(&month, "month", time.Now().UTC().Format("2006-01"), "month, such as 2026-11")
 	fs.StringVarP(&format, "output", "o", "table", "table, csv or chart")
-	fs.BoolVar(&reconcile, "reconcile", false, "compare with the LNamespaces of the cluster as well, and fail if they differ")
+	fs.BoolVar(&reconcile, "reconcile", false, "also compare the billing table with the LNamespaces of the cluster, and fail if they differ")
 	fs.StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig for --reconcile")
 	cmd.AddCommand(show)
 	return cmd

@@ -4,7 +4,7 @@
 // Package command is the command line of the controller: flags and start-up. Other packages
 // implement the commands.
 //
-// It is not a main package, so that a program with another database can use it.
+// It is not a main package, so that another program can add a database driver and then call Main.
 package command
 
 import (
@@ -24,7 +24,7 @@ func Main() {
 	os.Exit(0)
 }
 
-// New returns the command.
+// New returns the command tenancy-controller with its subcommands.
 func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "tenancy-controller",

@@ -26,7 +26,7 @@ func newManifestsCommands() []*cobra.Command {
 	sudo := string(grants.Impersonation)
 	show := &cobra.Command{
 		Use:   "manifests",
-		Short: "Print what a cluster needs before the controller can run",
+		Short: "Print the manifests that a cluster needs before the controller can run",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.SudoByDelegation = sudo == string(grants.Delegation)
@@ -35,7 +35,7 @@ func newManifestsCommands() []*cobra.Command {
 	}
 	install := &cobra.Command{
 		Use:   "install",
-		Short: "Apply what a cluster needs before the controller can run, and wait until LNamespaces are served",
+		Short: "Apply the manifests that a cluster needs before the controller can run, and wait until the API server serves LNamespaces",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.SudoByDelegation = sudo == string(grants.Delegation)
@@ -44,8 +44,8 @@ func newManifestsCommands() []*cobra.Command {
 	}
 	for _, c := range []*cobra.Command{show, install} {
 		c.Flags().BoolVar(&o.FieldPermissions, "field-permissions", false, "the API server authorizes single fields")
-		c.Flags().StringVar(&sudo, "sudo", sudo, "how people use sudo, as run has it: Impersonation or Delegation")
-		c.Flags().StringVar(&o.WebhookURL, "webhook-url", "", "where the API server calls the webhooks of a controller outside the cluster, such as https://127.0.0.1:9443; empty means none")
+		c.Flags().StringVar(&sudo, "sudo", sudo, "how sudoers use sudo: Impersonation or Delegation; the command run needs the same value")
+		c.Flags().StringVar(&o.WebhookURL, "webhook-url", "", "URL at which the API server calls the webhooks of a controller outside the cluster, such as https://127.0.0.1:9443; empty installs no webhooks")
 	}
 	install.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig to use")
 	return []*cobra.Command{show, install}

@@ -31,7 +31,7 @@ import (
 	"kube-granular.dev/tenancy/internal/grants"
 )
 
-// runOptions are the flags of run.
+// runOptions are the flags of the command run.
 type runOptions struct {
 	controller.Options
 	billing                         store.Config
@@ -51,21 +51,21 @@ func newRunCommand() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return run(cmd, o) },
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig to use; in a pod its service account")
-	fs.StringVar(&o.namespace, "namespace", "tenancy-system", "namespace of the controller, which can be no tenant's")
-	fs.StringVar(&o.UserRole, "user-role", "edit", "ClusterRole that the users of a tenant are bound to")
-	fs.BoolVar(&o.FieldPermissions, "field-permissions", false, "the API server authorizes single fields: managers and sudo hold neither update nor patch on an LNamespace")
-	fs.StringVar((*string)(&o.Sudo), "sudo", string(grants.Impersonation), "how people use sudo: Impersonation, on any cluster, or Delegation, on a server that serves AuthorityDelegations")
-	fs.StringSliceVar(&o.Reserved, "reserved", nil, "further names that no tenant may have, besides default and kube-*")
-	fs.DurationVar(&o.DiscoveryEvery, "discovery-every", time.Minute, "how often discovery is asked what sudo may do, besides when a definition changes")
-	fs.IntVar(&o.Workers, "workers", 8, "tenants that are worked on at a time")
-	fs.StringVar(&o.metricsAddress, "metrics-address", "127.0.0.1:8080", "address of the metrics; 0 serves none")
-	fs.StringVar(&o.healthAddress, "health-address", "127.0.0.1:8081", "address of /healthz and /readyz; 0 serves none")
-	fs.BoolVar(&o.leaderElect, "leader-elect", true, "work only while holding the lease")
-	fs.DurationVar(&o.leaseDuration, "lease-duration", 15*time.Second, "how long others wait for a leader that is not heard of")
+	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig to use; empty means the service account of the pod, or else the default kubeconfig")
+	fs.StringVar(&o.namespace, "namespace", "tenancy-system", "namespace of the controller; no tenant may have this name")
+	fs.StringVar(&o.UserRole, "user-role", "edit", "ClusterRole that the users of a tenant are bound to in its namespace")
+	fs.BoolVar(&o.FieldPermissions, "field-permissions", false, "the API server authorizes single fields: grant managers and sudo the verb granular on LNamespaces instead of update and patch")
+	fs.StringVar((*string)(&o.Sudo), "sudo", string(grants.Impersonation), "how sudoers use sudo: Impersonation, which works on any cluster, or Delegation, which needs a server that serves AuthorityDelegations")
+	fs.StringSliceVar(&o.Reserved, "reserved", nil, "names that no tenant may have, in addition to default and kube-*")
+	fs.DurationVar(&o.DiscoveryEvery, "discovery-every", time.Minute, "interval at which the permissions of sudo are updated from discovery, in addition to changes of CustomResourceDefinitions and APIServices")
+	fs.IntVar(&o.Workers, "workers", 8, "number of tenants that are reconciled at the same time")
+	fs.StringVar(&o.metricsAddress, "metrics-address", "127.0.0.1:8080", "address that serves metrics; 0 disables them")
+	fs.StringVar(&o.healthAddress, "health-address", "127.0.0.1:8081", "address that serves /healthz and /readyz; 0 disables them")
+	fs.BoolVar(&o.leaderElect, "leader-elect", true, "reconcile only while holding the lease, so that only one replica works")
+	fs.DurationVar(&o.leaseDuration, "lease-duration", 15*time.Second, "how long other replicas wait after the last renewal of the lease before they take it over")
 	fs.DurationVar(&o.renew, "lease-renew-deadline", 10*time.Second, "how long a leader tries to renew its lease before it gives up")
-	fs.DurationVar(&o.retryWait, "lease-retry-period", 2*time.Second, "how often the lease is tried for")
-	fs.BoolVar(&o.untilStdin, "until-stdin-ends", false, "end when standard input does, as with the process at its other end")
+	fs.DurationVar(&o.retryWait, "lease-retry-period", 2*time.Second, "interval between attempts to get or renew the lease")
+	fs.BoolVar(&o.untilStdin, "until-stdin-ends", false, "exit when standard input is closed, for example because the parent process has ended")
 	addWebhookFlags(fs, &o.webhook)
 	addBillingFlags(fs, &o.billing)
 	return cmd
@@ -147,8 +147,9 @@ func run(cmd *cobra.Command, o runOptions) error {
 	return mgr.Start(ctx)
 }
 
-// restConfig returns the client configuration of the file, or of the pod. The server's priority
-// and fairness limits requests, and not the client.
+// restConfig returns the client configuration of the file kubeconfig. If kubeconfig is empty, it
+// returns that of the pod's service account or, outside a pod, of the default kubeconfig. The
+// client does not limit its requests, because API Priority and Fairness of the server does.
 func restConfig(kubeconfig string) (*rest.Config, error) {
 	config, err := rest.InClusterConfig()
 	if kubeconfig != "" || err != nil {

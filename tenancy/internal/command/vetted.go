@@ -17,7 +17,7 @@ import (
 )
 
 func newVettedCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "vetted", Short: "What users of tenants may do, and whether somebody has looked at it"}
+	cmd := &cobra.Command{Use: "vetted", Short: "Show what users of tenants may do, or compare it with a list that somebody has reviewed"}
 	var kubeconfig string
 	show := &cobra.Command{
 		Use:   "show",
@@ -38,7 +38,7 @@ func newVettedCommand() *cobra.Command {
 	}
 	compare := &cobra.Command{
 		Use:   "compare FILE",
-		Short: "List what users would gain in the cluster over what was vetted, and fail if it is anything",
+		Short: "List what users may do in the cluster in addition to the vetted list in FILE, and fail if there is anything",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, err := os.ReadFile(args[0])
@@ -58,7 +58,7 @@ func newVettedCommand() *cobra.Command {
 				fmt.Fprintln(cmd.OutOrStdout(), gain)
 			}
 			if len(gains) > 0 {
-				return fmt.Errorf("%d things were not vetted", len(gains))
+				return fmt.Errorf("%d differences from the vetted list", len(gains))
 			}
 			return nil
 		},

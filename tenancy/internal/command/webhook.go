@@ -30,14 +30,14 @@ type webhookOptions struct {
 }
 
 func addWebhookFlags(fs *pflag.FlagSet, o *webhookOptions) {
-	fs.StringVar(&o.address, "webhook-address", "", "address of the webhooks; empty serves none")
-	fs.StringSliceVar(&o.hosts, "webhook-hosts", nil, "names and addresses that the API server calls the webhooks by; of the Service and the loopback unless given")
-	fs.DurationVar(&o.lifetime, "webhook-certificate-lifetime", 90*24*time.Hour, "how long a certificate of the webhooks is valid; it is renewed when a third of that is left")
-	fs.StringVar(&o.accounts, "accounts", "", "file with the accounts of users and groups, of which one pays for an LNamespace that names none")
+	fs.StringVar(&o.address, "webhook-address", "", "address that serves the webhooks; empty disables them")
+	fs.StringSliceVar(&o.hosts, "webhook-hosts", nil, "names and addresses for the certificate of the webhooks, by which the API server calls them; the default is the Service tenancy-webhook and the loopback address")
+	fs.DurationVar(&o.lifetime, "webhook-certificate-lifetime", 90*24*time.Hour, "how long a certificate of the webhooks is valid; it is renewed when a third of this time is left")
+	fs.StringVar(&o.accounts, "accounts", "", "YAML file that maps users and groups to accounts; a new LNamespace without an account gets the account of its creator")
 }
 
-// webhooks are the webhook server and the Keeper of its certificate. Both are nil if there is no
-// address.
+// webhooks are the webhook server and the Keeper of its certificate. Both are nil if the flag
+// --webhook-address is empty.
 type webhooks struct {
 	server runtimewebhook.Server
 	keeper *certs.Keeper
@@ -49,7 +49,7 @@ func newWebhooks(ctx context.Context, config *rest.Config, scheme *runtime.Schem
 	}
 	if o.webhook.address == "" {
 		if o.webhook.accounts != "" {
-			return webhooks{}, fmt.Errorf("--accounts needs --webhook-address: a webhook says who pays")
+			return webhooks{}, fmt.Errorf("--accounts needs --webhook-address, because a webhook sets the account of an LNamespace")
 		}
 		return webhooks{}, nil
 	}
@@ -81,12 +81,12 @@ func newWebhooks(ctx context.Context, config *rest.Config, scheme *runtime.Schem
 	})}, nil
 }
 
-// add adds them to a manager, and adds their readiness checks.
+// add adds the webhook server and the Keeper to a manager, with their readiness checks.
 func (w webhooks) add(mgr ctrl.Manager) error {
 	if w.keeper == nil {
 		return nil
 	}
-	mgr.GetWebhookServer() // this makes the manager start the server
+	mgr.GetWebhookServer() // this call makes the manager start the server
 	if err := mgr.Add(w.keeper); err != nil {
 		return err
 	}

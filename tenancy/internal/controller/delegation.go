@@ -23,8 +23,8 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// delegatorIndex is the index of delegations by the user who created them, which the server sets.
-// It is also the name of the field selector.
+// delegatorIndex is the name of the cache index of delegations by their delegator, the user who
+// created them. The server supports a field selector with the same name.
 const delegatorIndex = "status.delegator.username"
 
 // delegations manages the delegations for the sudoers of tenants. It is nil if sudo is
@@ -37,12 +37,12 @@ type delegations struct {
 	rules atomic.Pointer[[]rbacv1.PolicyRule]
 	// changed gets an event when the rules have changed.
 	changed chan event.GenericEvent
-	// unseen are those that were made, by tenant and name, and that the cache may have yet to see.
+	// unseen has the delegations that were created and that the informer cache may not have yet.
 	unseen pendingCache
 }
 
-// errNoRules means that the rules are not known yet.
-var errNoRules = errors.New("what sudo may do is not known yet")
+// errNoRules means that the rules of sudo have not been read from discovery yet.
+var errNoRules = errors.New("the rules of sudo are not known yet")
 
 // setRules sets the rules, and sends an event if they have changed.
 func (d *delegations) setRules(rules []rbacv1.PolicyRule) error {
@@ -51,7 +51,7 @@ func (d *delegations) setRules(rules []rbacv1.PolicyRule) error {
 	}
 	rules, err := grants.Delegable(rules)
 	if err != nil {
-		return fmt.Errorf("what sudo may do can't be delegated: %w", err)
+		return fmt.Errorf("the rules of sudo can't be delegated: %w", err)
 	}
 	if old := d.rules.Load(); old != nil && equality.Semantic.DeepEqual(*old, rules) {
 		return nil
@@ -64,8 +64,8 @@ func (d *delegations) setRules(rules []rbacv1.PolicyRule) error {
 	return nil
 }
 
-// list returns the delegations of a tenant. If sure is true, it reads from the server, because
-// the cache may be stale.
+// list returns the delegations of a tenant. If sure is true, it reads them from the server and not
+// from the cache, which may be stale.
 func (d *delegations) list(ctx context.Context, tenant string, sure bool) ([]authority.AuthorityDelegation, error) {
 	list := &authority.AuthorityDelegationList{}
 	reader := client.Reader(d.Client)
@@ -78,8 +78,8 @@ func (d *delegations) list(ctx context.Context, tenant string, sure bool) ([]aut
 	return list.Items, nil
 }
 
-// revoke deletes the delegations of a tenant except those for subjects in keep, and returns the
-// deleted ones.
+// revoke deletes the delegations of a tenant, except the delegations for subjects in keep, and
+// returns the deleted delegations. sure has the same meaning as for list.
 func (d *delegations) revoke(ctx context.Context, tenant string, keep []v1alpha1.Subject, sure bool) ([]authority.AuthorityDelegation, error) {
 	if d == nil {
 		return nil, nil
@@ -172,8 +172,8 @@ func (d *delegations) grant(ctx context.Context, t *v1alpha1.LNamespace, o grant
 	return out, nil
 }
 
-// isUnchanged reports whether a delegation is unchanged since its creation. Only its expiration
-// can be changed.
+// isUnchanged reports whether a delegation is unchanged since its creation, and is not being
+// deleted. The expiration is the only field of its spec that can be changed.
 func isUnchanged(d *authority.AuthorityDelegation) bool {
 	return d.DeletionTimestamp == nil && d.Spec.ExpirationTimestamp == nil
 }
@@ -207,7 +207,8 @@ func (d *delegations) create(ctx context.Context, tenant string, want *authority
 	return nil
 }
 
-// deleteAllDelegations deletes the delegations of a former controller in the other mode.
+// deleteAllDelegations deletes all delegations of sudo. A controller in the mode Impersonation
+// calls it, because a former controller may have run in the mode Delegation.
 func deleteAllDelegations(ctx context.Context, w writer) error {
 	list := &authority.AuthorityDelegationList{}
 	if err := w.live.List(ctx, list, client.MatchingLabels{names.ManagedBy: names.Manager}); err != nil {

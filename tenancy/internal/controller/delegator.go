@@ -43,15 +43,16 @@ func (d delegator) RoundTrip(req *http.Request) (*http.Response, error) {
 	return d.next.RoundTrip(req)
 }
 
-// newDelegator returns a client that acts as the user of a tenant.
+// newDelegator returns a client that impersonates the delegator of the tenant in the context of a
+// request.
 func newDelegator(mgr ctrl.Manager) (client.Client, error) {
 	config := rest.CopyConfig(mgr.GetConfig())
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return delegator{next} })
 	return client.New(config, client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 }
 
-// stripDelegation removes the fields of a delegation that are not needed from the cache. The name
-// has a hash of them.
+// stripDelegation removes fields that the controller does not read from a delegation in the cache.
+// To compare the spec, the name of the delegation is enough: it has a hash of the spec.
 func stripDelegation(object any) (any, error) {
 	if d, ok := object.(*authority.AuthorityDelegation); ok {
 		d.ManagedFields = nil

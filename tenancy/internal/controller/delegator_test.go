@@ -20,8 +20,8 @@ func (r *recorded) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 }
 
-// TestDelegator holds that what is delegated is a tenant's, and never what the controller itself
-// may do.
+// TestDelegator checks that requests are sent as the delegator of a tenant, and never as the
+// controller itself, whose permissions must not be delegated.
 func TestDelegator(t *testing.T) {
 	r := &recorded{}
 	send := func(ctx context.Context) error {

@@ -16,55 +16,55 @@ import (
 	"kube-granular.dev/tenancy/api/v1alpha1"
 )
 
-// What tests of this package look at from outside.
+// Constants that are exported for the tests in package controller_test.
 const (
 	DelegatorIndex    = delegatorIndex
 	ReasonNotOurs     = reasonNotOurs
 	ReasonTerminating = reasonTerminating
 )
 
-// AsDelegator marks requests that are a tenant's.
+// AsDelegator returns a context whose requests are sent as the delegator of a tenant.
 var AsDelegator = asDelegator
 
-// Delegator returns the transport of such requests.
+// Delegator returns the transport that impersonates the delegator of the tenant in the context.
 func Delegator(next http.RoundTripper) http.RoundTripper { return delegator{next} }
 
-// Unseen is what was made and the cache has yet to see.
+// Unseen has the created delegations that the informer cache does not have yet.
 type Unseen = pendingCache
 
-// Add, But, Forget and Empty are the methods of the same names.
+// Add adds a created delegation of a tenant.
 func (u *pendingCache) Add(tenant string, d *authority.AuthorityDelegation) { u.add(tenant, d) }
 
-// But returns what is unseen beside what the cache has.
+// But returns the delegations of a tenant that are not in seen, and forgets the others.
 func (u *pendingCache) But(tenant string, seen []authority.AuthorityDelegation) []authority.AuthorityDelegation {
 	return u.notIn(tenant, seen)
 }
 
-// Forget drops what was deleted.
+// Forget removes a deleted delegation of a tenant.
 func (u *pendingCache) Forget(tenant, name string) { u.forget(tenant, name) }
 
-// Empty reports whether nothing is kept.
+// Empty reports whether there is no delegation of any tenant.
 func (u *pendingCache) Empty() bool { return len(u.created) == 0 }
 
-// Delegations makes and revokes delegations.
+// Delegations creates and revokes delegations.
 type Delegations = delegations
 
-// NewDelegations returns them on a client.
+// NewDelegations returns Delegations that read and write by the client.
 func NewDelegations(c client.Client) *Delegations {
 	return &delegations{writer: writer{Client: c, live: c}}
 }
 
-// Made keeps a delegation as unseen.
+// Made records a delegation as created and not yet in the cache.
 func (d *delegations) Made(tenant string, made *authority.AuthorityDelegation) {
 	d.unseen.add(tenant, made)
 }
 
-// Revoke deletes what is left to nobody who stays.
+// Revoke deletes the delegations of a tenant except those for subjects in stay.
 func (d *delegations) Revoke(ctx context.Context, tenant string, stay []v1alpha1.Subject) ([]authority.AuthorityDelegation, error) {
 	return d.revoke(ctx, tenant, stay, false)
 }
 
-// Belongs returns whether a namespace is a tenant's.
+// Belongs returns the ownership of a namespace. It belongs to the tenant if reason is empty.
 func Belongs(lns *v1alpha1.LNamespace, ns *metav1.PartialObjectMetadata) (reason string, adopted bool, uid types.UID) {
 	h := ownership(lns, ns)
 	return h.reason, h.adopted, h.uid

@@ -22,17 +22,17 @@ import (
 // maxLeftovers is the maximum length of the list in the status.
 const maxLeftovers = 64
 
-// leftoverKinds are the kinds of objects that can preserve the permissions of sudo after it is
-// revoked.
+// leftoverKinds are the kinds of objects by which a former sudoer can keep permissions of sudo.
 var leftoverKinds = []schema.GroupVersionKind{
 	rbacv1.SchemeGroupVersion.WithKind("RoleBinding"),
 	corev1.SchemeGroupVersion.WithKind("Secret"),
 	corev1.SchemeGroupVersion.WithKind("ServiceAccount"),
 }
 
-// leftovers returns the objects that former sudoers created with sudo. If the tenant requests it,
-// they are removed first. It lists objects when a sudoer was removed, and as long as the last
-// result was not empty. An admission policy labels the objects that sudo creates.
+// leftovers returns the objects that former sudoers created or changed with sudo; admission
+// policies label these objects. If spec.sudo.atRevocation is Remove, it deletes the created objects
+// instead. To save requests, it lists objects only if a sudoer was removed or the status still has
+// leftovers.
 func (r *Tenants) leftovers(ctx context.Context, t *v1alpha1.LNamespace) ([]v1alpha1.Leftover, error) {
 	now := unique(t.Spec.Sudoers)
 	left := slices.ContainsFunc(t.Status.Granted.Sudoers, func(s v1alpha1.Subject) bool { return !slices.Contains(now, s) })
@@ -44,7 +44,7 @@ func (r *Tenants) leftovers(ctx context.Context, t *v1alpha1.LNamespace) ([]v1al
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
 		if err := r.live.List(ctx, list, client.InNamespace(t.Name), client.MatchingLabels{names.MadeWithSudo: "true"}); err != nil {
-			return nil, fmt.Errorf("list what was made with sudo: %w", err)
+			return nil, fmt.Errorf("list objects that were created with sudo: %w", err)
 		}
 		for i := range list.Items {
 			object := &list.Items[i]
@@ -55,9 +55,9 @@ func (r *Tenants) leftovers(ctx context.Context, t *v1alpha1.LNamespace) ([]v1al
 			if t.Spec.Sudo.AtRevocation == v1alpha1.RemoveLeftovers {
 				object.SetGroupVersionKind(gvk)
 				if err := r.Delete(ctx, object, client.Preconditions{UID: &object.UID}); client.IgnoreNotFound(err) != nil {
-					return nil, fmt.Errorf("remove %s %s, made with sudo: %w", gvk.Kind, object.Name, err)
+					return nil, fmt.Errorf("delete the %s %s, which was created with sudo: %w", gvk.Kind, object.Name, err)
 				}
-				r.event(t, corev1.EventTypeNormal, "RemovedLeftover", "Revoke", "removed the %s %s, which %q made with sudo", gvk.Kind, object.Name, maker)
+				r.event(t, corev1.EventTypeNormal, "RemovedLeftover", "Revoke", "deleted the %s %s, which %q created with sudo", gvk.Kind, object.Name, maker)
 				continue
 			}
 			found = append(found, v1alpha1.Leftover{Kind: gvk.Kind, Name: object.Name, Maker: maker})
@@ -74,15 +74,15 @@ func (r *Tenants) leftovers(ctx context.Context, t *v1alpha1.LNamespace) ([]v1al
 	return found[:min(len(found), maxLeftovers)], nil
 }
 
-// changedWithSudo returns roles and bindings of others that former sudoers changed with sudo.
-// They are never removed.
+// changedWithSudo returns the Roles and RoleBindings of others that former sudoers changed with
+// sudo. The controller never deletes these objects.
 func (r *Tenants) changedWithSudo(ctx context.Context, t *v1alpha1.LNamespace, now []v1alpha1.Subject) ([]v1alpha1.Leftover, error) {
 	var found []v1alpha1.Leftover
 	for _, kind := range []string{"Role", "RoleBinding"} {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind(kind + "List"))
 		if err := r.live.List(ctx, list, client.InNamespace(t.Name), client.MatchingLabels{names.ChangedWithSudo: "true"}); err != nil {
-			return nil, fmt.Errorf("list what was changed with sudo: %w", err)
+			return nil, fmt.Errorf("list objects that were changed with sudo: %w", err)
 		}
 		for _, object := range list.Items {
 			for maker := range strings.SplitSeq(object.Annotations[names.Changers], "\n") {
@@ -95,8 +95,9 @@ func (r *Tenants) changedWithSudo(ctx context.Context, t *v1alpha1.LNamespace, n
 	return found, nil
 }
 
-// sudoer reports whether the maker of an object still may use sudo. All members of groups act as
-// one user, and so do service accounts that impersonate.
+// sudoer reports whether the user maker, who created or changed an object with sudo, still may use
+// sudo. SudoUser counts as long as a group or a service account is among the sudoers, because their
+// requests can have this user name.
 func sudoer(tenant string, now []v1alpha1.Subject, maker string) bool {
 	return slices.ContainsFunc(now, func(s v1alpha1.Subject) bool {
 		if s.Kind == v1alpha1.UserKind {

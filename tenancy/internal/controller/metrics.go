@@ -14,7 +14,7 @@ import (
 // repairs counts objects that were changed by others and repaired by the controller.
 var repairs = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Name: "tenancy_repairs_total",
-	Help: "Objects that differed from what the lists of a tenant give, and were put right, by kind.",
+	Help: "Objects of tenants that differed from what the lists grant and that the controller repaired, by kind.",
 }, []string{"kind"})
 
 func init() { metrics.Registry.MustRegister(repairs) }

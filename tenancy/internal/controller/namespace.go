@@ -33,14 +33,15 @@ const (
 type tenantNamespace struct {
 	uid     types.UID
 	adopted bool
-	// reason and message tell why no permissions may be granted; empty if they may.
+	// reason and message explain why no permissions may be granted in the namespace. reason is
+	// empty if permissions may be granted.
 	reason, message string
 }
 
 // namespace returns the namespace of the tenant. It creates the namespace if it does not exist.
 func (r *Tenants) namespace(ctx context.Context, t *v1alpha1.LNamespace) (tenantNamespace, error) {
 	if names.Reserved(t.Name, r.Reserved...) {
-		return tenantNamespace{reason: reasonReserved, message: fmt.Sprintf("the namespace %q can be no tenant's", t.Name)}, nil
+		return tenantNamespace{reason: reasonReserved, message: fmt.Sprintf("the name %q is reserved: a namespace with this name can't belong to a tenant", t.Name)}, nil
 	}
 	ns := &metav1.PartialObjectMetadata{}
 	ns.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
@@ -56,7 +57,7 @@ func (r *Tenants) namespace(ctx context.Context, t *v1alpha1.LNamespace) (tenant
 		}}
 		err = r.Create(ctx, made)
 		if err == nil {
-			r.event(t, corev1.EventTypeNormal, "NamespaceCreated", "CreateNamespace", "made the namespace %s", t.Name)
+			r.event(t, corev1.EventTypeNormal, "NamespaceCreated", "CreateNamespace", "created the namespace %s", t.Name)
 			return tenantNamespace{uid: made.UID}, nil
 		}
 		if apierrors.IsAlreadyExists(err) { // the cache is stale
@@ -77,11 +78,14 @@ func (r *Tenants) namespace(ctx context.Context, t *v1alpha1.LNamespace) (tenant
 	return h, nil
 }
 
-// ownership decides whether an existing namespace belongs to the tenant. It does if its UID was
-// recorded before. There are two more cases: an annotation says that it was created for this
-// LNamespace, and it is not older, which happens when the controller stopped before it recorded
-// the UID; or an administrator adopted it for this LNamespace. A user who can write these
-// annotations already controls the namespace.
+// ownership returns whether an existing namespace belongs to the tenant. It does in three cases:
+//
+//   - The status of the LNamespace has the UID of the namespace.
+//   - An annotation names this LNamespace as the one that the namespace was created for, and the
+//     namespace is not older. This happens if the controller stopped before it recorded the UID.
+//   - An annotation by an administrator hands over the namespace to this LNamespace.
+//
+// A user who can write these annotations already controls the namespace.
 func ownership(t *v1alpha1.LNamespace, ns *metav1.PartialObjectMetadata) tenantNamespace {
 	h := tenantNamespace{uid: ns.UID}
 	recorded := t.Status.NamespaceUID == ns.UID && ns.UID != ""
@@ -97,12 +101,12 @@ func ownership(t *v1alpha1.LNamespace, ns *metav1.PartialObjectMetadata) tenantN
 		h.adopted = true
 	default:
 		h.reason = reasonNotOurs
-		h.message = fmt.Sprintf("the namespace %q was not made for this LNamespace; an administrator can annotate it with %s=%s", ns.Name, names.AdoptedBy, t.UID)
+		h.message = fmt.Sprintf("the namespace %q was not created for this LNamespace; an administrator can hand it over by the annotation %s=%s", ns.Name, names.AdoptedBy, t.UID)
 	}
 	return h
 }
 
-// existing returns the namespace with the name of the tenant from the server, and its ownership.
+// existing reads the namespace of the tenant from the server, and returns it with its ownership.
 func (r *Tenants) existing(ctx context.Context, t *v1alpha1.LNamespace) (*metav1.PartialObjectMetadata, tenantNamespace, error) {
 	ns := &metav1.PartialObjectMetadata{}
 	ns.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))

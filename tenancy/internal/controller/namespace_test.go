@@ -15,8 +15,8 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// TestBelongs holds which namespaces are a tenant's; each is one thing away from one that
-// is not.
+// TestBelongs checks which namespaces belong to a tenant. Each case that belongs differs in one
+// respect from a case that does not.
 func TestBelongs(t *testing.T) {
 	now := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 	for name, tc := range map[string]struct {

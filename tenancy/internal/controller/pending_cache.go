@@ -11,7 +11,8 @@ import (
 )
 
 // pendingCache has the created delegations that the informer cache does not have yet, so that
-// they can be revoked too. After a start, all delegations are read from the server first.
+// they can be revoked too. It is empty after a start of the controller, when the informer cache
+// first reads all delegations from the server.
 type pendingCache struct {
 	mu      sync.Mutex
 	created map[string][]authority.AuthorityDelegation
@@ -38,7 +39,8 @@ func (u *pendingCache) forget(tenant, name string) {
 	u.remove(tenant, func(d authority.AuthorityDelegation) bool { return d.Name == name })
 }
 
-// remove returns the remaining delegations.
+// remove removes the delegations of a tenant for which the function which returns true. It returns
+// the remaining delegations.
 func (u *pendingCache) remove(tenant string, which func(authority.AuthorityDelegation) bool) []authority.AuthorityDelegation {
 	u.mu.Lock()
 	defer u.mu.Unlock()

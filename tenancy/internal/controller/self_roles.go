@@ -19,20 +19,20 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// selfIndex is the index of LNamespaces by the names of the roles by which their sudoers
-// impersonate themselves.
+// selfIndex is the name of the cache index of LNamespaces by their self roles: the roles that let
+// their sudoers impersonate themselves.
 const selfIndex = "self-impersonator"
 
-// SelfRoles reconciles the roles by which users impersonate themselves. Tenants share these
-// roles. A request is the name of a role. Requests with the same name do not run concurrently, so
-// two tenants can't overwrite each other's changes.
+// SelfRoles reconciles the self roles: the roles that let sudoers impersonate themselves. Tenants
+// with the same sudoer share a role. A request is the name of a role. Requests with the same name
+// do not run concurrently, so two tenants can't overwrite each other's changes.
 type SelfRoles struct {
 	writer
 	// Recorder records events.
 	Recorder events.EventRecorder
 }
 
-// noSelfNames replaces selfNames if nobody impersonates.
+// noSelfNames replaces selfNames if sudo is delegation, because then no sudoer impersonates.
 func noSelfNames(client.Object) []string { return nil }
 
 // selfNames returns the names of the self roles that an LNamespace needs.
@@ -78,7 +78,7 @@ func (r *SelfRoles) Reconcile(ctx context.Context, req reconcile.Request) (recon
 			}
 			if done == repaired {
 				repairs.WithLabelValues(kindOf(object)).Inc()
-				r.Recorder.Eventf(t, object, corev1.EventTypeWarning, "Repaired", "Repair", "put %s right, which differed from what the lists give", describe(object))
+				r.Recorder.Eventf(t, object, corev1.EventTypeWarning, "Repaired", "Repair", "repaired %s, which differed from what the lists grant", describe(object))
 			}
 		}
 		return reconcile.Result{}, nil

@@ -35,14 +35,16 @@ type Options struct {
 	grants.Options
 	// Reserved are names that tenants must not have, in addition to default and kube-*.
 	Reserved []string
-	// DiscoveryEvery is the interval at which the rules of sudo are updated from discovery.
+	// DiscoveryEvery is the interval at which the rules of sudo are updated from discovery, in
+	// addition to updates after changes of CustomResourceDefinitions and APIServices.
 	DiscoveryEvery time.Duration
 	// Workers is the number of tenants that are reconciled concurrently.
 	Workers int
 }
 
-// Cache returns the cache options of the manager: RBAC objects are cached only with the
-// controller's label. If sudo is delegation, the server must serve AuthorityDelegations.
+// Cache returns the cache options of the manager. Only RBAC objects with the controller's label are
+// cached. If sudo is delegation, AuthorityDelegations are cached too, and the server must serve
+// them.
 func Cache(o Options) cache.Options {
 	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{names.ManagedBy: names.Manager})}
 	options := cache.Options{
@@ -54,7 +56,8 @@ func Cache(o Options) cache.Options {
 		},
 	}
 	if o.Sudo == grants.Delegation {
-		// Delegations are selected by creator, and not by label.
+		// All delegations are cached, because the controller finds its own ones by their delegator
+		// and not by a label.
 		options.ByObject[&authority.AuthorityDelegation{}] = cache.ByObject{Transform: stripDelegation}
 	}
 	return options
@@ -157,7 +160,7 @@ func (d *delegations) watch(b *builder.Builder) *builder.Builder {
 	})).WatchesRawSource(source.Channel(d.changed, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []reconcile.Request {
 		list := &v1alpha1.LNamespaceList{}
 		if err := d.List(ctx, list); err != nil {
-			return nil // the cache is in memory
+			return nil // does not happen: the list is read from the cache in memory
 		}
 		var all []reconcile.Request
 		for _, t := range list.Items {
@@ -174,7 +177,7 @@ func request(name string) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: name}}}
 }
 
-// oldAndNew enqueues the names of the object before and after a change.
+// oldAndNew enqueues the names that the function of returns for an object before and after a change.
 func oldAndNew(of func(client.Object) []string) handler.EventHandler {
 	add := func(q workqueue.TypedRateLimitingInterface[reconcile.Request], objects ...client.Object) {
 		for _, object := range objects {

@@ -25,19 +25,21 @@ import (
 // adminRole is the ClusterRole of administrators of a namespace.
 const adminRole = "admin"
 
-// Sudo keeps the rules of sudo up to date with discovery.
+// Sudo keeps the rules of sudo, which all sudoers have in the namespace of their tenant, up to date
+// with discovery.
 type Sudo struct {
 	writer
 	// Discovery reads the API resources of the cluster.
 	Discovery discovery.DiscoveryInterface
-	// Every is the interval, in addition to changes of definitions. A changed definition is
-	// served only a moment later.
+	// Every is the interval at which discovery is read, in addition to reads after changes of
+	// CustomResourceDefinitions and APIServices. A read just after such a change may miss it,
+	// because the server serves the change only a moment later.
 	Every time.Duration
 	// delegations receive the rules of sudo. They are nil if sudo is impersonation.
 	delegations *delegations
 }
 
-// Reconcile generates the roles of sudo. There is one request for all of them.
+// Reconcile generates all roles of sudo from discovery. The request is always the same.
 func (r *Sudo) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	_, lists, err := r.Discovery.ServerGroupsAndResources()
 	failed := map[string]bool{}

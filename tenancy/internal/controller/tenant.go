@@ -36,7 +36,7 @@ type Tenants struct {
 	Reserved []string
 	// Recorder records events.
 	Recorder events.EventRecorder
-	// delegations are nil if sudo is impersonation.
+	// delegations manages the delegations of sudo. It is nil if sudo is impersonation.
 	delegations *delegations
 }
 
@@ -45,7 +45,7 @@ func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	t := &v1alpha1.LNamespace{}
 	err := r.Get(ctx, req.NamespacedName, t)
 	if apierrors.IsNotFound(err) {
-		// The finalizer was removed by others, or the cache is stale.
+		// Somebody else removed the finalizer, or the cache is stale.
 		return reconcile.Result{}, r.revoke(ctx, req.Name, false, false)
 	}
 	if err != nil {
@@ -80,7 +80,7 @@ func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 		}
 	}
 	delegated, err := r.grant(ctx, t)
-	if errors.Is(err, errNoRules) { // only just after the start; all tenants are reconciled again afterwards
+	if errors.Is(err, errNoRules) { // just after the start of the controller, before the first discovery
 		return reconcile.Result{RequeueAfter: time.Second}, nil
 	}
 	if err != nil {
@@ -107,7 +107,7 @@ func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 			condition(t, s, v1alpha1.ConditionReady, metav1.ConditionTrue, reasonGranted, "")
 		}
 		if len(left) > 0 {
-			condition(t, s, v1alpha1.ConditionClean, metav1.ConditionFalse, reasonLeftovers, "status.leftovers lists what was made with sudo by people who are sudoers no longer")
+			condition(t, s, v1alpha1.ConditionClean, metav1.ConditionFalse, reasonLeftovers, "status.leftovers lists objects that former sudoers created or changed with sudo")
 		} else {
 			condition(t, s, v1alpha1.ConditionClean, metav1.ConditionTrue, reasonClean, "")
 		}
@@ -132,7 +132,7 @@ func (r *Tenants) grant(ctx context.Context, t *v1alpha1.LNamespace) (*delegated
 	}
 	for i := range gone {
 		if settled {
-			r.repaired(t, &gone[i], "removed %s, which the lists do not give", describe(&gone[i]))
+			r.repaired(t, &gone[i], "deleted %s, which the lists do not grant", describe(&gone[i]))
 		}
 	}
 	for _, object := range unwanted {
@@ -141,7 +141,7 @@ func (r *Tenants) grant(ctx context.Context, t *v1alpha1.LNamespace) (*delegated
 			return nil, err
 		}
 		if gone && settled {
-			r.repaired(t, object, "removed %s, which the lists do not give", describe(object))
+			r.repaired(t, object, "deleted %s, which the lists do not grant", describe(object))
 		}
 	}
 	for _, object := range wanted {
@@ -150,7 +150,7 @@ func (r *Tenants) grant(ctx context.Context, t *v1alpha1.LNamespace) (*delegated
 			return nil, err
 		}
 		if done != unchanged && settled {
-			r.repaired(t, object, "put %s right, which differed from what the lists give", describe(object))
+			r.repaired(t, object, "repaired %s, which differed from what the lists grant", describe(object))
 		}
 	}
 	made, err := r.delegations.grant(ctx, t, r.Options)
@@ -159,16 +159,16 @@ func (r *Tenants) grant(ctx context.Context, t *v1alpha1.LNamespace) (*delegated
 	}
 	for _, object := range made.restored {
 		if settled {
-			r.repaired(t, object, "put %s right, which differed from what the lists give", describe(object))
+			r.repaired(t, object, "repaired %s, which differed from what the lists grant", describe(object))
 		}
 	}
 	return made, nil
 }
 
 // revoke deletes all objects that grant permissions to members of the tenant. If sure is true, it
-// also reads from the server the objects that are not in the cache. In a namespace that does not
-// belong to the tenant, a binding with one of the names may belong to others, so bindings there
-// are read only if sureInside is true.
+// also finds cluster-scoped objects that are not in the cache, by reading from the server. For the
+// bindings in the namespace, it does so only if sureInside is true as well: if the namespace does
+// not belong to the tenant, a binding with the same name may belong to somebody else.
 func (r *Tenants) revoke(ctx context.Context, tenant string, sure, sureInside bool) error {
 	if _, err := r.delegations.revoke(ctx, tenant, nil, sure); err != nil {
 		return err
@@ -200,8 +200,8 @@ func (r *Tenants) finish(ctx context.Context, t *v1alpha1.LNamespace) error {
 	return client.IgnoreNotFound(r.finalizer(ctx, t, controllerutil.RemoveFinalizer))
 }
 
-// finalizer adds or removes the finalizer by a patch of that field only: an update could write
-// defaulted fields of the specification, which needs the verbs for lists.
+// finalizer adds or removes the finalizer by a patch of only metadata.finalizers. An update could
+// write defaulted fields of the spec, which needs the verbs of the lists.
 func (r *Tenants) finalizer(ctx context.Context, t *v1alpha1.LNamespace, change func(client.Object, string) bool) error {
 	before := t.DeepCopy()
 	if !change(t, names.Finalizer) {
@@ -242,7 +242,7 @@ func unique(list []v1alpha1.Subject) []v1alpha1.Subject {
 
 func (r *Tenants) repaired(t *v1alpha1.LNamespace, object client.Object, format string, args ...any) {
 	repairs.WithLabelValues(kindOf(object)).Inc()
-	// Events of one tenant are merged unless they are about different objects.
+	// The event names the object, because events of a tenant about the same object are merged.
 	r.Recorder.Eventf(t, object, corev1.EventTypeWarning, "Repaired", "Repair", format, args...)
 }
 

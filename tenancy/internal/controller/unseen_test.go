@@ -20,25 +20,25 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// TestUnseen holds that a delegation is known from when it is made until the cache has it or it
-// is deleted, to its tenant alone.
+// TestUnseen checks that a created delegation is returned for its tenant until the informer cache
+// has it or it is deleted, and that it is never returned for another tenant.
 func TestUnseen(t *testing.T) {
 	one := func(name string) authority.AuthorityDelegation {
 		return authority.AuthorityDelegation{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
 	}
 	u := controller.Unseen{}
 	if left := u.But("team", nil); len(left) != 0 {
-		t.Errorf("of nothing: %v", left)
+		t.Errorf("before anything was added: %v", left)
 	}
 	for _, name := range []string{"a", "b", "c"} {
 		d := one(name)
 		u.Add("team", &d)
 	}
 	again := one("d")
-	again.Name = "a" // made again, and the cache has the one before
+	again.Name = "a" // created again; the cache still has the earlier delegation with this name
 	u.Add("team", &again)
 	if left := u.But("other", nil); len(left) != 0 {
-		t.Errorf("of another: %v", left)
+		t.Errorf("of another tenant: %v", left)
 	}
 	if left := u.But("team", []authority.AuthorityDelegation{one("a")}); len(left) != 3 || left[2].UID != "d" {
 		t.Errorf("the cache has a: %v", left)
@@ -49,12 +49,12 @@ func TestUnseen(t *testing.T) {
 	}
 	u.Forget("team", "a")
 	if left := u.But("team", []authority.AuthorityDelegation{one("c")}); len(left) != 0 || !u.Empty() {
-		t.Errorf("nothing is left: %v", left)
+		t.Errorf("not empty at the end: %v", left)
 	}
 }
 
-// TestRevokeUnseen holds that a delegation goes which the cache does not have yet, and that of
-// somebody who stays does not.
+// TestRevokeUnseen checks that Revoke deletes a delegation that the cache does not have yet, and
+// keeps the delegation of a subject that stays.
 func TestRevokeUnseen(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := authority.AddToScheme(scheme); err != nil {
@@ -72,10 +72,10 @@ func TestRevokeUnseen(t *testing.T) {
 		d.Made("team", made)
 	}
 	stays := []v1alpha1.Subject{{Kind: v1alpha1.UserKind, Name: "stays"}}
-	for _, want := range []int{1, 0} { // once gone, it is not known any more
+	for _, want := range []int{1, 0} { // the second time, the deleted delegation is forgotten
 		gone, err := d.Revoke(t.Context(), "team", stays)
 		if err != nil || len(gone) != want || want == 1 && gone[0].Name != "goes" {
-			t.Errorf("gone: %v, %v", gone, err)
+			t.Errorf("deleted delegations: %v, %v", gone, err)
 		}
 	}
 }

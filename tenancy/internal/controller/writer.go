@@ -19,11 +19,11 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// writer creates, updates and deletes objects. It reads from the cache, which has the objects
-// with the controller's label, and if needed from the server.
+// writer creates, updates and deletes objects. It reads from the cache, which has only objects with
+// the controller's label, and if needed from the server.
 type writer struct {
 	client.Client
-	// live reads from the server.
+	// live reads from the server, and not from the cache.
 	live client.Reader
 }
 
@@ -49,7 +49,7 @@ func (w *writer) ensure(ctx context.Context, want client.Object) (outcome, error
 		if !apierrors.IsAlreadyExists(err) {
 			return unchanged, fmt.Errorf("create %s: %w", describe(want), err)
 		}
-		// The label was removed by others, or the cache is stale.
+		// Somebody else removed the label, or the cache is stale.
 		err = w.live.Get(ctx, key, have)
 	}
 	if err != nil {
@@ -79,8 +79,9 @@ func (w *writer) ensure(ctx context.Context, want client.Object) (outcome, error
 	return repaired, nil
 }
 
-// remove deletes the object if it exists and belongs to the controller. If sure is true, it also
-// reads from the server, because others may have removed the label.
+// remove deletes an object, and reports whether it existed. If the cache does not have the object
+// and sure is true, it reads the object from the server, because somebody else may have removed the
+// controller's label.
 func (w *writer) remove(ctx context.Context, object client.Object, sure bool) (bool, error) {
 	key := client.ObjectKeyFromObject(object)
 	have := newLike(object)
@@ -181,7 +182,8 @@ func describe(object client.Object) string {
 	return fmt.Sprintf("%s %s", kind, object.GetName())
 }
 
-// tenantOf returns the tenant that an object of the controller belongs to.
+// tenantOf returns the name of the tenant that an object belongs to, or an empty string if the
+// object does not have the controller's label.
 func tenantOf(object client.Object) string {
 	if object.GetLabels()[names.ManagedBy] != names.Manager {
 		return ""

@@ -20,11 +20,12 @@ import (
 	"kube-granular.dev/tenancy/internal/kubectl"
 )
 
-// connection are the connection flags that are passed to kubectl.
+// connection are the flags for the connection to the cluster, which are passed to kubectl.
 var connection = []string{"kubeconfig", "context", "cluster", "user-name", "server", "token", "as"}
 
-// NewCommand returns the command. Its flag --user adds a member, so kubectl's flag --user, which
-// names an entry of a kubeconfig, is --user-name.
+// NewCommand returns the command kubectl create lns, which runs the kubectl at path. Its flag
+// --user adds a member of the tenant. So kubectl's own flag --user, which names an entry of a
+// kubeconfig, is called --user-name here.
 func NewCommand(path string) *cobra.Command {
 	var users, managers, sudoers, allow []string
 	var billing, output string
@@ -32,7 +33,7 @@ func NewCommand(path string) *cobra.Command {
 	global := map[string]*string{}
 	cmd := &cobra.Command{
 		Use:   "kubectl create lns NAME",
-		Short: "Create a tenant: a namespace, its people, and who pays",
+		Short: "Create an LNamespace, which is a tenant with a namespace, members and an account that pays",
 		Example: `  # A tenant with a user, a group of managers and a service account that may use sudo
   kubectl create lns team --user ada --manager group:leads --sudoer serviceaccount:ci:deployer --billing 4711`,
 		SilenceUsage: true, SilenceErrors: true,
@@ -80,20 +81,21 @@ func NewCommand(path string) *cobra.Command {
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringArrayVar(&users, "user", nil, "somebody who edits in the namespace: NAME, group:NAME or serviceaccount:NAMESPACE:NAME; may be given again")
-	fs.StringArrayVar(&managers, "manager", nil, "somebody who edits the LNamespace; may be given again")
-	fs.StringArrayVar(&sudoers, "sudoer", nil, "somebody who may use sudo; may be given again")
-	fs.StringSliceVar(&allow, "allow", nil, "what sudo reaches beyond the namespace's content: Lists, Quotas, Namespace, Delete")
+	fs.StringArrayVar(&users, "user", nil, "member who may edit resources in the namespace: NAME, group:NAME or serviceaccount:NAMESPACE:NAME; can be repeated")
+	fs.StringArrayVar(&managers, "manager", nil, "member who may change the LNamespace, in the same format as --user; can be repeated")
+	fs.StringArrayVar(&sudoers, "sudoer", nil, "member who may use sudo, in the same format as --user; can be repeated")
+	fs.StringSliceVar(&allow, "allow", nil, "changes that sudoers may make with sudo only if they are listed here: Lists, Quotas, Namespace, Delete")
 	fs.StringVar(&billing, "billing", "", "account that pays")
-	fs.StringVarP(&output, "output", "o", "", "format of what is printed, as of kubectl create")
+	fs.StringVarP(&output, "output", "o", "", "output format, as for kubectl create")
 	fs.BoolVar(&dry, "dry-run", false, "print the LNamespace and create nothing")
 	for _, name := range connection {
-		global[name] = fs.String(name, "", "as of kubectl")
+		global[name] = fs.String(name, "", "same as the flag of kubectl")
 	}
 	return cmd
 }
 
-// Subject parses a name with its kind.
+// Subject parses a member of a tenant, such as ada, user:ada, group:NAME or
+// serviceaccount:NAMESPACE:NAME.
 func Subject(text string) (v1alpha1.Subject, error) {
 	kind, rest, ok := strings.Cut(text, ":")
 	switch {
@@ -111,7 +113,7 @@ func Subject(text string) (v1alpha1.Subject, error) {
 	return v1alpha1.Subject{Kind: v1alpha1.UserKind, Name: text}, nil
 }
 
-// manifest returns the object without the fields that the server writes.
+// manifest returns the LNamespace as YAML, without its status, which the controller writes.
 func manifest(lns v1alpha1.LNamespace) ([]byte, error) {
 	text, err := yaml.Marshal(lns)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"kube-granular.dev/tenancy/internal/create"
 )
 
-// TestCreateFlags holds what the flags make, and which are refused before the server is asked.
+// TestCreateFlags checks which LNamespace the flags result in, and which flags are refused before
+// a request is sent.
 func TestCreateFlags(t *testing.T) {
 	for typed, want := range map[string]string{
 		"team": "apiVersion: tenancy.kube-granular.dev/v1alpha1 kind: LNamespace metadata: name: team spec: billing: {} sudo: {}",

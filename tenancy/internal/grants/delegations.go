@@ -17,10 +17,11 @@ import (
 	"kube-granular.dev/tenancy/internal/sudorules"
 )
 
-// ownRules is the number of rules of a delegation that depend on the tenant.
+// ownRules is the maximum number of rules that Delegations adds to the rules from Delegable.
 const ownRules = 4
 
-// Delegable returns the rules of sudo within the limits of a delegation. They are an upper bound.
+// Delegable merges the rules of sudo until they fit into a delegation. The result includes the
+// rules, and may allow more.
 func Delegable(rules []rbacv1.PolicyRule) ([]rbacv1.PolicyRule, error) {
 	return sudorules.Fit(rules, authority.MaxRules-ownRules, authority.MaxRuleLength)
 }
@@ -28,10 +29,10 @@ func Delegable(rules []rbacv1.PolicyRule) ([]rbacv1.PolicyRule, error) {
 // Delegations returns the delegations of a tenant, one for each sudoer. rules are the rules of
 // sudo in a namespace, from Delegable.
 //
-// The rules of a delegation are an upper bound. The group of the tenant creates it, and it allows
-// only what that group may do at present: in the namespace by RoleBindings, and on the LNamespace
-// by a ClusterRole. So if the tenant no longer allows something to sudo, it is revoked before the
-// delegation is replaced.
+// The rules of a delegation are an upper bound. The controller creates the delegation as a member of
+// the tenant's sudoer group, so the delegation allows only what this group may do at present: in the
+// namespace by RoleBindings, and on the LNamespace by a ClusterRole. So if the tenant no longer
+// allows sudo to make a change, sudo loses the permission before the delegation is replaced.
 func Delegations(t *v1alpha1.LNamespace, rules []rbacv1.PolicyRule, o Options) ([]*authority.AuthorityDelegation, error) {
 	all := slices.Clone(rules)
 	if slices.Contains(t.Spec.Sudo.Allow, v1alpha1.AllowQuotas) {
@@ -92,8 +93,8 @@ func delegate(s v1alpha1.Subject) authority.Delegate {
 	return authority.Delegate{Kind: authority.DelegateKind(s.Kind), Namespace: s.Namespace, Name: s.Name}
 }
 
-// delegatedRule returns the rule of a delegate for the LNamespace. One of its verbs marks the
-// kind of the delegate.
+// delegatedRule returns the rule of a delegation for the LNamespace. By the verb SudoVerb or
+// SudoGroupVerb, admission policies recognize whether the delegate is a group.
 func delegatedRule(t *v1alpha1.LNamespace, to authority.Delegate, o Options) rbacv1.PolicyRule {
 	rule := editRules(t, o)[0]
 	other := names.SudoGroupVerb
@@ -104,8 +105,8 @@ func delegatedRule(t *v1alpha1.LNamespace, to authority.Delegate, o Options) rba
 	return rule
 }
 
-// Ours reports whether the controller created a delegation for a tenant. Nobody else can act as
-// the delegator.
+// Ours reports whether the controller created a delegation for a tenant: only the controller can
+// impersonate the delegator of a tenant.
 func Ours(d *authority.AuthorityDelegation, tenant string) bool {
 	return d.Status.Delegator.Username == names.SudoUser(tenant)
 }

@@ -31,8 +31,8 @@ func delegated(t *testing.T, lns *v1alpha1.LNamespace, rules []rbacv1.PolicyRule
 	return all
 }
 
-// TestDelegations holds what is delegated to whom: to each sudoer once, what the tenant allows, and
-// neither a star nor what would let him delegate further.
+// TestDelegations checks that each sudoer has one delegation, which includes what the tenant allows
+// sudo to do. It has no wildcards, and no verbs that would let the sudoer delegate further.
 func TestDelegations(t *testing.T) {
 	lns := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "team", UID: "u"}}
 	if all := delegated(t, lns, pods); len(all) != 0 {
@@ -87,7 +87,7 @@ func TestDelegations(t *testing.T) {
 			}
 		}
 	}
-	// As many rules as a cluster may have.
+	// Many rules, as in a cluster with many API groups.
 	var many []rbacv1.PolicyRule
 	for i := range 300 {
 		many = append(many, rbacv1.PolicyRule{APIGroups: []string{fmt.Sprintf("g%d.example.com", i)}, Resources: []string{"things"}, Verbs: []string{"get"}})
@@ -99,7 +99,7 @@ func TestDelegations(t *testing.T) {
 	if errs := validation.Delegation(delegated(t, lns, fitting)[0]); len(errs) > 0 {
 		t.Errorf("%d rules: %v", len(fitting), errs)
 	}
-	// The name is made of all that it says.
+	// The name of a delegation depends on its spec and on the UID of the LNamespace.
 	before := delegated(t, lns, pods)[0].Name
 	if again := delegated(t, lns, pods)[0].Name; again != before {
 		t.Errorf("%s and %s", before, again)
@@ -113,8 +113,8 @@ func TestDelegations(t *testing.T) {
 	}
 }
 
-// TestNobodyImpersonates holds that nobody may impersonate where sudo is delegation, and that what
-// lets people is removed.
+// TestNobodyImpersonates checks that in the mode Delegation no wanted object allows impersonation,
+// and that the objects that allow it in the mode Impersonation are unwanted.
 func TestNobodyImpersonates(t *testing.T) {
 	people := []v1alpha1.Subject{{Kind: v1alpha1.UserKind, Name: "ada"}}
 	lns := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "team"},

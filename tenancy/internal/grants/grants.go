@@ -16,29 +16,29 @@ import (
 
 // Options are the options for all tenants.
 type Options struct {
-	// UserRole is the ClusterRole that users are bound to.
+	// UserRole is the ClusterRole that users of a tenant are bound to in its namespace.
 	UserRole string
 	// FieldPermissions is true if the API server authorizes single fields. Then subjects that may
 	// change some fields of an LNamespace hold neither update nor patch.
 	FieldPermissions bool
-	// Sudo is how people use sudo.
+	// Sudo is how sudoers use sudo.
 	Sudo SudoMode
 }
 
-// SudoMode is how people use sudo.
+// SudoMode is how sudoers use sudo.
 type SudoMode string
 
 // The modes of sudo.
 const (
 	// Impersonation lets sudoers impersonate the group of their tenant. It is the default.
 	Impersonation SudoMode = "Impersonation"
-	// Delegation delegates the permissions of the group to each sudoer. It needs a server that
-	// serves AuthorityDelegations.
+	// Delegation delegates the permissions of the group to each sudoer by an AuthorityDelegation.
+	// It needs a server that serves AuthorityDelegations.
 	Delegation SudoMode = "Delegation"
 )
 
-// For returns the wanted objects of a tenant, and the unwanted ones, which have only name and
-// namespace.
+// For returns the RBAC objects that a tenant must have, and those that it must not have. The
+// unwanted objects have only a name and a namespace.
 func For(t *v1alpha1.LNamespace, o Options) (wanted, unwanted []client.Object) {
 	add := func(want bool, objects ...client.Object) {
 		if want {
@@ -73,8 +73,8 @@ func All(tenant string) []client.Object {
 	return all
 }
 
-// Self returns the objects by which a user may impersonate itself. Sudo needs it, because
-// impersonation of a group requires a user.
+// Self returns the objects that allow a user to impersonate itself. Sudo by impersonation needs
+// them: a request that impersonates a group must impersonate a user too.
 func Self(user string) []client.Object {
 	name := names.SelfRole(user)
 	meta := metav1.ObjectMeta{Name: name, Labels: map[string]string{

@@ -24,8 +24,8 @@ func called(objects []client.Object) []string {
 	return list
 }
 
-// TestAll holds that a tenant without people has no object, and that whatever a tenant has is
-// among what can be deleted by name.
+// TestAll checks that a tenant without members has no objects, and that All returns every object
+// that a tenant can have.
 func TestAll(t *testing.T) {
 	people := []v1alpha1.Subject{{Kind: v1alpha1.UserKind, Name: "ada"}}
 	full := v1alpha1.LNamespaceSpec{Users: people, Managers: people, Sudoers: people, Sudo: v1alpha1.Sudo{Allow: []v1alpha1.SudoAllowance{

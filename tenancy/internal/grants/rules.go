@@ -12,12 +12,12 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// managerRules lets managers edit their own LNamespace, without adding sudoers or extending sudo.
+// managerRules lets managers change their own LNamespace, except spec.sudoers and spec.sudo.
 func managerRules(t *v1alpha1.LNamespace, o Options) []rbacv1.PolicyRule {
 	return ownObjectRules(t, o, nil, names.Users, names.Managers, names.Billing)
 }
 
-// editRules are the rules of sudo for its own LNamespace.
+// editRules returns the rules of sudo for the LNamespace of the tenant.
 func editRules(t *v1alpha1.LNamespace, o Options) []rbacv1.PolicyRule {
 	permissions := []string{names.Billing}
 	if slices.Contains(t.Spec.Sudo.Allow, v1alpha1.AllowLists) {
@@ -33,8 +33,9 @@ func editRules(t *v1alpha1.LNamespace, o Options) []rbacv1.PolicyRule {
 	return ownObjectRules(t, o, verbs, permissions...)
 }
 
-// ownObjectRules returns a rule over one LNamespace. The verbs of fields are asked by the server
-// where it authorizes fields, and by an admission policy elsewhere.
+// ownObjectRules returns a rule for the LNamespace of the tenant, with the verbs and with the verb
+// of each field permission. The API server checks the verbs of fields if it authorizes fields, and
+// otherwise an admission policy does.
 func ownObjectRules(t *v1alpha1.LNamespace, o Options, verbs []string, permissions ...string) []rbacv1.PolicyRule {
 	verbs = append([]string{"get"}, verbs...)
 	if o.FieldPermissions {
@@ -51,8 +52,8 @@ func ownObjectRules(t *v1alpha1.LNamespace, o Options, verbs []string, permissio
 	}}
 }
 
-// impersonatorRules lets sudoers become the group, give a reason, and, where they are
-// members of groups or service accounts, become a user without rights.
+// impersonatorRules lets sudoers impersonate the group of the tenant, and give a reason. If there
+// are groups or service accounts among the sudoers, it also lets them impersonate SudoUser.
 func impersonatorRules(t *v1alpha1.LNamespace) []rbacv1.PolicyRule {
 	impersonate := func(group, resource string, only ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, ResourceNames: only, Verbs: []string{"impersonate"}}
@@ -69,6 +70,6 @@ func impersonatorRules(t *v1alpha1.LNamespace) []rbacv1.PolicyRule {
 	return rules
 }
 
-// ReasonExtra is the key of the extra information of a user that holds why sudo was used.
-// The audit log has it.
+// ReasonExtra is the key in the extra information of the impersonated user whose value is the
+// reason for using sudo. The audit log records it.
 const ReasonExtra = "sudo-reason"

@@ -1,8 +1,8 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubectl runs kubectl for plugins, with the flags of connection that the user
-// gave, so that a plugin talks to the same cluster as the same person.
+// Package kubectl runs kubectl for plugins. It adds the connection flags of the plugin's user, so
+// that kubectl sends its requests to the same cluster and as the same user.
 package kubectl
 
 import (
@@ -18,13 +18,13 @@ import (
 
 // Kubectl runs commands.
 type Kubectl struct {
-	// Path is the program.
+	// Path is the path of the program kubectl.
 	Path string
-	// Global are flags that every command gets.
+	// Global are the flags that are added to each command.
 	Global []string
 }
 
-// Output returns what a command prints.
+// Output runs a command, and returns its standard output.
 func (k Kubectl) Output(ctx context.Context, args ...string) (string, error) {
 	return k.output(ctx, nil, args...)
 }
@@ -50,13 +50,13 @@ func (k Kubectl) Run(ctx context.Context, in io.Reader, out, errOut io.Writer, a
 	return cmd.ProcessState.ExitCode(), nil
 }
 
-// User is a caller as the server knows it.
+// User is the caller, as the server authenticates it.
 type User struct {
 	Username string
 	Groups   []string
 }
 
-// WhoAmI returns whom the server knows the caller as.
+// WhoAmI returns the user and groups as which the server authenticates the caller.
 func (k Kubectl) WhoAmI(ctx context.Context) (User, error) {
 	out, err := k.Output(ctx, "auth", "whoami", "--output", "json")
 	if err != nil {
@@ -71,12 +71,12 @@ func (k Kubectl) WhoAmI(ctx context.Context) (User, error) {
 	return review.Status.UserInfo, nil
 }
 
-// Rule is something that the caller may do, as an authorizer lists it.
+// Rule is a rule of the caller in the answer to a SelfSubjectRulesReview.
 type Rule struct {
 	Verbs, APIGroups, Resources, ResourceNames []string
 }
 
-// Covers reports whether a rule is about a verb on a named object.
+// Covers reports whether the rule allows a verb on a named object.
 func (r Rule) Covers(verb, group, resource, name string) bool {
 	has := func(list []string, word string) bool {
 		return slices.Contains(list, word) || slices.Contains(list, "*")
@@ -84,8 +84,8 @@ func (r Rule) Covers(verb, group, resource, name string) bool {
 	return has(r.Verbs, verb) && has(r.APIGroups, group) && has(r.Resources, resource) && (len(r.ResourceNames) == 0 || slices.Contains(r.ResourceNames, name))
 }
 
-// Rules returns what the caller may do, in one request. Authorizers that can't list, such as
-// webhooks, are missing from it.
+// Rules returns the rules of the caller by one request. Permissions from authorizers that can't
+// list rules, such as webhooks, are missing from the result.
 func (k Kubectl) Rules(ctx context.Context) ([]Rule, error) {
 	const review = `{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectRulesReview","spec":{"namespace":"default"}}`
 	out, err := k.output(ctx, strings.NewReader(review), "create", "--validate=false", "--filename", "-", "--output", "json")
@@ -101,7 +101,7 @@ func (k Kubectl) Rules(ctx context.Context) ([]Rule, error) {
 	return answer.Status.ResourceRules, nil
 }
 
-// Namespace returns the namespace of the context.
+// Namespace returns the namespace of the current context of the kubeconfig, or default.
 func (k Kubectl) Namespace(ctx context.Context) (string, error) {
 	out, err := k.Output(ctx, "config", "view", "--minify", "--output", "jsonpath={..namespace}")
 	if err != nil || out == "" {
@@ -110,7 +110,7 @@ func (k Kubectl) Namespace(ctx context.Context) (string, error) {
 	return out, nil
 }
 
-// CanI reports whether the caller may.
+// CanI reports whether the caller may use a verb on the named object of a resource.
 func (k Kubectl) CanI(ctx context.Context, verb, resource, name string) (bool, error) {
 	out, err := k.Output(ctx, "auth", "can-i", verb, resource+"/"+name)
 	switch {

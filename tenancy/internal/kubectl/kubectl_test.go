@@ -9,7 +9,7 @@ import (
 	"kube-granular.dev/tenancy/internal/kubectl"
 )
 
-// TestRuleCovers holds which rules let the caller become a group.
+// TestRuleCovers checks which rules allow the caller to impersonate a group.
 func TestRuleCovers(t *testing.T) {
 	rule := func(verb, group, resource string, names ...string) kubectl.Rule {
 		return kubectl.Rule{Verbs: []string{"get", verb}, APIGroups: []string{group}, Resources: []string{resource},

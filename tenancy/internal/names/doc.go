@@ -1,8 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package names says what everything that the tenancy controller makes is called.
+// Package names has the names of the objects, labels and permissions of the tenancy controller.
 //
-// Invariant: no two tenants, and no two users, share a name of an object, and what one
-// name belongs to can be told without asking the server.
+// Invariant: the objects of two tenants, and the roles of two users, never have the same name.
 package names

@@ -11,46 +11,48 @@ import (
 	"kube-granular.dev/tenancy/api/v1alpha1"
 )
 
-// Prefix begins the names of groups and users that exist by impersonation only. No
-// authenticator may give such a name to anybody.
+// Prefix is the prefix of the names of groups and users that exist only by impersonation. No
+// authenticator may return such a name.
 const Prefix = "lnamespace:"
 
 const domain = "tenancy.kube-granular.dev/"
 
 // Labels and annotations.
 const (
-	// ManagedBy and Manager label everything that the controller makes.
+	// ManagedBy is the key, and Manager the value, of the label of all objects of the controller.
 	ManagedBy = "app.kubernetes.io/managed-by"
 	Manager   = "tenancy-controller"
-	// Tenant labels what belongs to one tenant with its name.
+	// Tenant is a label of the objects of one tenant. Its value is the name of the tenant.
 	Tenant = domain + "lnamespace"
-	// SelfImpersonator labels the roles by which sudoers impersonate themselves.
+	// SelfImpersonator is a label of the roles by which sudoers impersonate themselves.
 	SelfImpersonator = domain + "self-impersonator"
-	// CreatedFor is an annotation of a namespace: the UID of the LNamespace it was made for.
+	// CreatedFor is an annotation of a namespace that the controller created. Its value is the UID
+	// of the LNamespace.
 	CreatedFor = domain + "created-for"
-	// AdoptedBy is an annotation of a namespace, set by an administrator: the UID of the
-	// LNamespace whose people may be granted rights in it.
+	// AdoptedBy is an annotation by which an administrator hands over an existing namespace. Its
+	// value is the UID of the LNamespace whose members get permissions in the namespace.
 	AdoptedBy = domain + "adopted-by"
-	// MadeWithSudo labels what was made by an impersonated sudoer group, and Maker is the
-	// annotation that names the user.
+	// MadeWithSudo is a label of the objects that were created with sudo. Maker is the annotation
+	// with the name of the user who created the object.
 	MadeWithSudo = domain + "made-with-sudo"
 	Maker        = domain + "sudo-maker"
-	// ChangedWithSudo labels what somebody else made and such a group changed, and Changers is
-	// the annotation that names the users, a line each.
+	// ChangedWithSudo is a label of existing objects that were changed with sudo. Changers is the
+	// annotation with the names of the users who changed the object, one name in each line.
 	ChangedWithSudo = domain + "changed-with-sudo"
 	Changers        = domain + "sudo-changers"
-	// Finalizer keeps an LNamespace until its rights are revoked.
+	// Finalizer blocks the deletion of an LNamespace until all permissions of its members are
+	// revoked.
 	Finalizer = domain + "revoke"
 )
 
-// Names of objects that all tenants share.
+// Names of the ClusterRoles that all tenants share.
 const (
 	SudoRole          = "lnamespace-sudo"
 	SudoQuotasRole    = "lnamespace-sudo-quotas"
 	SudoNamespaceRole = "lnamespace-sudo-namespace"
 )
 
-// Names of bindings in the namespace of a tenant.
+// Names of the RoleBindings in the namespace of a tenant.
 const (
 	UsersBinding         = "lnamespace-users"
 	SudoBinding          = "lnamespace-sudoers"
@@ -58,7 +60,8 @@ const (
 	SudoNamespaceBinding = "lnamespace-sudoers-namespace"
 )
 
-// Permissions of the fields of an LNamespace. A verb in a role is FieldVerb of one.
+// Permissions that are needed to change single fields of an LNamespace. FieldVerb returns the verb
+// that grants such a permission in a role.
 const (
 	Users    = domain + "users"
 	Managers = domain + "managers"
@@ -67,28 +70,32 @@ const (
 	Billing  = domain + "billing"
 )
 
-// Verbs on the LNamespace that mean nothing but that somebody acts by a delegation of sudo: each
-// such delegation has exactly one of them. The admission policies ask.
+// Verbs on the LNamespace that grant nothing by themselves. Each delegation of sudo includes exactly
+// one of them, so that an admission policy recognizes that a request uses sudo.
 const (
+	// SudoVerb is the verb if the delegate is a user or a service account.
 	SudoVerb = "sudo"
-	// SudoGroupVerb is the verb where the delegate is a group.
+	// SudoGroupVerb is the verb if the delegate is a group.
 	SudoGroupVerb = "sudo-group"
 )
 
-// Delegators is the group as which the controller may create delegations. Nobody else is of it.
+// Delegators is a group that the controller impersonates to create delegations. It has no other
+// members.
 const Delegators = Prefix + "delegators"
 
-// FieldVerb returns the verb that a permission of a field is granted by.
+// FieldVerb returns the verb that grants the permission to change a field.
 func FieldVerb(permission string) string { return "granular:" + permission }
 
 // SudoGroup returns the group that the sudoers of a tenant impersonate.
 func SudoGroup(tenant string) string { return Prefix + tenant + "-sudoers" }
 
-// SudoUser returns the user that sudoers impersonate who have no role to impersonate
-// themselves: members of groups and service accounts. It holds no rights of its own.
+// SudoUser returns the user that members of groups and service accounts impersonate to use sudo,
+// because they have no role to impersonate themselves. If sudo is delegation, it is the delegator.
+// The user has no permissions of its own.
 func SudoUser(tenant string) string { return SudoGroup(tenant) }
 
-// DelegatorOf returns the tenant whose sudo a user delegates, or nothing.
+// DelegatorOf returns the tenant for which SudoUser returns the user, or an empty string if there
+// is none.
 func DelegatorOf(user string) string {
 	tenant, ok := strings.CutPrefix(user, Prefix)
 	if !ok {
@@ -101,14 +108,14 @@ func DelegatorOf(user string) string {
 	return tenant
 }
 
-// Delegation returns the name of a delegation of sudo. It is made of all that the delegation
-// says, so another one has another name.
+// Delegation returns the name of a delegation of sudo. The name has a hash of says, which is the
+// content of the delegation, so a delegation with other content has another name.
 func Delegation(tenant string, says []byte) string {
 	sum := sha256.Sum256(says)
 	return "lnamespace-sudo." + tenant + "." + hex.EncodeToString(sum[:16])
 }
 
-// Username returns the name by which the server knows a user or a service account.
+// Username returns the user name of a user or a service account in requests.
 func Username(s v1alpha1.Subject) string {
 	if s.Kind == v1alpha1.ServiceAccountKind {
 		return "system:serviceaccount:" + s.Namespace + ":" + s.Name
@@ -116,20 +123,21 @@ func Username(s v1alpha1.Subject) string {
 	return s.Name
 }
 
-// ImpersonatorRole returns the name of the ClusterRole, and of its binding, by which the
-// sudoers of a tenant impersonate its group.
+// ImpersonatorRole returns the name of the ClusterRole, and of its binding, that let the sudoers
+// of a tenant impersonate its group.
 func ImpersonatorRole(tenant string) string { return Prefix + tenant + ":sudoer-impersonator" }
 
-// EditRole returns the name of the ClusterRole, and of its binding, by which sudo edits
-// the LNamespace.
+// EditRole returns the name of the ClusterRole, and of its binding, with the permissions of sudo
+// for the LNamespace of a tenant.
 func EditRole(tenant string) string { return Prefix + tenant + ":sudoer-lnamespace-edit" }
 
-// ManagerRole returns the name of the ClusterRole, and of its binding, of managers.
+// ManagerRole returns the name of the ClusterRole, and of its binding, with the permissions of the
+// managers of a tenant.
 func ManagerRole(tenant string) string { return Prefix + tenant + ":manager" }
 
-// SelfRole returns the name of the ClusterRole, and of its binding, by which a user
-// impersonates itself. Names of users hold what names of objects must not, so a hash
-// tells them apart; what stands before it is for readers.
+// SelfRole returns the name of the ClusterRole, and of its binding, that let a user impersonate
+// itself. User names can contain characters that object names must not contain, so a hash of the
+// user name makes the name unique. The part before the hash is only for human readers.
 func SelfRole(user string) string {
 	sum := sha256.Sum256([]byte(user))
 	readable := strings.Map(func(r rune) rune {
@@ -141,7 +149,8 @@ func SelfRole(user string) string {
 	return "lnamespace-self:" + readable[:min(len(readable), 40)] + ":" + hex.EncodeToString(sum[:16])
 }
 
-// Reserved reports whether no tenant may have the name.
+// Reserved reports whether a name is default, begins with kube-, or is one of further. No tenant
+// may have such a name.
 func Reserved(name string, further ...string) bool {
 	for _, other := range further {
 		if name == other {
@@ -151,7 +160,8 @@ func Reserved(name string, further ...string) bool {
 	return name == "default" || strings.HasPrefix(name, "kube-")
 }
 
-// SelfUsers returns the users among subjects, each once: those who impersonate themselves.
+// SelfUsers returns the names of the subjects of kind User, without duplicates. Among sudoers,
+// these are the users that impersonate themselves.
 func SelfUsers(subjects []v1alpha1.Subject) []string {
 	var users []string
 	seen := map[string]bool{}

@@ -13,14 +13,16 @@ import (
 
 // Arguments are the arguments of kubectl sudo.
 type Arguments struct {
-	// List lists the tenants of the caller, Shell prints a shell function.
+	// List is true if the tenants of the caller are to be listed. Shell is the name of the shell
+	// for which a shell function is to be printed.
 	List  bool
 	Shell string
 	// Reason is written to the audit log.
 	Reason string
 	// Command is the kubectl command.
 	Command []string
-	// Namespace and Tenant are named by the command, Global are its connection flags.
+	// Namespace is the value of the flag --namespace. Tenant is the name of the LNamespace in the
+	// command, if any. Global are the connection flags.
 	Namespace, Tenant string
 	Global            []string
 }
@@ -28,11 +30,12 @@ type Arguments struct {
 // connection are the flags of kubectl that select the cluster and the user.
 var connection = []string{"kubeconfig", "context", "cluster", "user", "server", "token", "certificate-authority", "client-certificate", "client-key", "tls-server-name", "request-timeout"}
 
-// ErrUsage means that there is no command.
+// ErrUsage is the error for arguments without a command.
 var ErrUsage = errors.New("usage: kubectl sudo [--reason TEXT] COMMAND… | kubectl sudo -l | kubectl sudo --shell bash|zsh|fish")
 
-// Parse parses the arguments. Flags of sudo come first. The command may begin with kubectl, so
-// that kubectl sudo !! works in shells that expand the last command.
+// Parse parses the arguments of kubectl sudo. Its own flags come before the command. The command
+// may begin with kubectl, so that kubectl sudo !! works in shells that expand !! to the last
+// command.
 func Parse(args []string) (Arguments, error) {
 	a := Arguments{}
 	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
@@ -69,7 +72,7 @@ func Parse(args []string) (Arguments, error) {
 			args = args[1:]
 		}
 	}
-	if len(args) > 0 && args[0] == "sudo" { // sudo !! after a command with sudo
+	if len(args) > 0 && args[0] == "sudo" { // kubectl sudo !! after a command that used kubectl sudo
 		return a, errors.New("the command is already kubectl sudo")
 	}
 	if a.Shell == "" && !a.List && len(args) == 0 {
@@ -120,8 +123,8 @@ func (a *Arguments) read(args []string) error {
 	return nil
 }
 
-// namesSubjects reports whether --user is a subject of a binding for a command, and not a
-// connection flag. For kubectl, the position of the flag does not matter.
+// namesSubjects reports whether the flag --user of a command names a subject of a binding, and is
+// not a connection flag. For kubectl, the position of the flag does not matter.
 func namesSubjects(words []string) bool {
 	has := func(word string) bool { return slices.Contains(words, word) }
 	return has("create") && (has("rolebinding") || has("clusterrolebinding")) || has("set") && has("subject")
@@ -138,7 +141,7 @@ func longName(name string) string {
 	return name
 }
 
-// lnamespace returns the tenant of a command such as edit lns NAME, which is cluster-scoped.
+// lnamespace returns the tenant that a command about an LNamespace names, such as edit lns NAME.
 func lnamespace(words []string) string {
 	for i, word := range words {
 		kind, name, joined := strings.Cut(word, "/")

@@ -59,7 +59,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestExitCodes holds that what fails ends with a code that says so.
+// TestExitCodes checks the exit codes of kubectl sudo.
 func TestExitCodes(t *testing.T) {
 	for typed, want := range map[string]int{"": 2, "--shell bash": 0, "--shell tcsh": 1, "-l": 1, "get pods": 1} {
 		code, err := sudo.Run(t.Context(), "no-such-kubectl", strings.Fields(typed), sudo.Streams{Out: io.Discard, ErrOut: io.Discard})

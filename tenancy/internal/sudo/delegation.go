@@ -17,7 +17,7 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// withPlugin is the program that sends the header.
+// withPlugin is the kubectl plugin that runs a command with a selected delegation.
 const withPlugin = "kubectl-with"
 
 // delegationTo returns the delegation by which a user uses sudo in a tenant, or nil. A delegation

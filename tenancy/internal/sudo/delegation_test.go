@@ -11,8 +11,8 @@ import (
 	"kube-granular.dev/tenancy/internal/sudo"
 )
 
-// TestDelegationTo holds which delegation somebody uses: that of the name before that of a group,
-// and none of somebody else.
+// TestDelegationTo checks which delegation a caller uses: a delegation to the user takes precedence
+// over a delegation to one of the user's groups, and delegations to others are not used.
 func TestDelegationTo(t *testing.T) {
 	lns := &v1alpha1.LNamespace{Status: v1alpha1.LNamespaceStatus{Delegations: []v1alpha1.SudoDelegation{
 		{Subject: v1alpha1.Subject{Kind: v1alpha1.GroupKind, Name: "ops"}, Delegation: "of-ops"},

@@ -3,5 +3,5 @@
 
 package sudo
 
-// DelegationTo is looked at by tests from outside.
+// DelegationTo exports delegationTo for the tests in package sudo_test.
 var DelegationTo = delegationTo

@@ -23,7 +23,7 @@ type Streams struct {
 	Out, ErrOut io.Writer
 }
 
-// Run runs the arguments, and returns the exit code.
+// Run runs kubectl sudo with its arguments, and returns the exit code. path is the path of kubectl.
 func Run(ctx context.Context, path string, args []string, s Streams) (int, error) {
 	a, err := Parse(args)
 	if err != nil {
@@ -103,11 +103,11 @@ func impersonatedUser(ctx context.Context, k kubectl.Kubectl, me, tenant string)
 			return user, nil
 		}
 	}
-	return "", fmt.Errorf("%s may impersonate the group %s, and no user: has the tenancy controller seen it?", me, group)
+	return "", fmt.Errorf("%s may impersonate the group %s, but no user together with it: check that the tenancy controller runs, and retry", me, group)
 }
 
-// list prints the tenants in which the caller may use sudo. It sends access reviews only for
-// tenants that the rules of the caller mention.
+// list prints the tenants in which the caller may use sudo. To save requests, it sends an access
+// review only if the rules of the caller allow to impersonate the group of the tenant.
 func list(ctx context.Context, k kubectl.Kubectl, me kubectl.User, out io.Writer) error {
 	text, err := k.Output(ctx, "get", "lnamespaces.tenancy.kube-granular.dev", "--output", "json")
 	if err != nil {
@@ -157,8 +157,8 @@ func list(ctx context.Context, k kubectl.Kubectl, me kubectl.User, out io.Writer
 	return nil
 }
 
-// shell prints a shell function that, without arguments, runs the last command again with sudo.
-// In shells that expand !!, kubectl sudo !! works without it.
+// shell prints the shell function ksudo. Without arguments, ksudo runs the last command again with
+// sudo. In shells that expand !!, kubectl sudo !! does the same without the function.
 func shell(name string, out io.Writer) error {
 	text, ok := map[string]string{
 		"bash": "ksudo() { if [ $# -eq 0 ]; then eval \"kubectl sudo $(HISTTIMEFORMAT= history 2 | sed -n '1s/^ *[0-9]*[* ]*//p')\"; else kubectl sudo \"$@\"; fi; }\n",

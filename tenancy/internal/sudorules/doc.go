@@ -1,10 +1,11 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sudorules computes the rules of sudo in a namespace.
+// Package sudorules computes the rules of sudo: the permissions that sudoers of a tenant have in its
+// namespace when they use kubectl sudo.
 //
 // RBAC has no deny rules, and "*" would include future resources, the Namespace object and all
-// verbs of single fields. So the rules list the resources from discovery, without those that
-// limit a tenant: namespaces, quotas, tenants, and the objects of authority. The functions are
-// pure.
+// verbs of single fields. So the rules list the resources from discovery. Resources that limit a
+// tenant can only be read: namespaces, quotas, LNamespaces, and the resources of the API group
+// authority.kube-granular.dev. The functions are pure.
 package sudorules

@@ -11,15 +11,15 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// Fit returns at most maxRules rules, with lists of at most maxLength, that include the given
-// rules. If there are too many, it merges rules with the same verbs; the result then includes
-// each resource in each of the groups. So it is an upper bound, for delegates who may do no more
-// than their delegator.
+// Fit returns at most maxRules rules that include the given rules. Each of their lists has at most
+// maxLength entries. If there are too many rules, Fit merges rules with the same verbs; a merged
+// rule includes each of its resources in each of its groups. So the result may allow more than the
+// given rules. In a delegation this is safe, because a delegate may do no more than the delegator.
 func Fit(rules []rbacv1.PolicyRule, maxRules, maxLength int) ([]rbacv1.PolicyRule, error) {
 	var fit []rbacv1.PolicyRule
 	for _, rule := range rules {
 		if len(rule.Verbs) > maxLength || len(rule.APIGroups) > maxLength || len(rule.ResourceNames) > maxLength {
-			return nil, fmt.Errorf("a rule about %q has more than %d verbs, groups or names", rule.Resources, maxLength)
+			return nil, fmt.Errorf("the rule for the resources %q has more than %d verbs, API groups or resource names", rule.Resources, maxLength)
 		}
 		for resources := range slices.Chunk(rule.Resources, maxLength) {
 			part := *rule.DeepCopy()
@@ -30,7 +30,7 @@ func Fit(rules []rbacv1.PolicyRule, maxRules, maxLength int) ([]rbacv1.PolicyRul
 	for len(fit) > maxRules {
 		a, b := smallestPair(fit, maxLength)
 		if b == 0 {
-			return nil, fmt.Errorf("%d rules don't become %d with %d words each", len(fit), maxRules, maxLength)
+			return nil, fmt.Errorf("%d rules can't be merged into %d rules with at most %d entries in each list", len(fit), maxRules, maxLength)
 		}
 		fit[a] = mergeRules(fit[a], fit[b])
 		fit = slices.Delete(fit, b, b+1)
@@ -42,7 +42,7 @@ func Fit(rules []rbacv1.PolicyRule, maxRules, maxLength int) ([]rbacv1.PolicyRul
 // merged, in order, or zeros if there are none.
 func smallestPair(rules []rbacv1.PolicyRule, maxLength int) (first, second int) {
 	size := func(i int) int { return len(rules[i].APIGroups) * len(rules[i].Resources) }
-	// least maps verbs to the smallest rule so far.
+	// least maps verbs to the index of the smallest rule with these verbs so far.
 	least, sum := map[string]int{}, 0
 	for i := range rules {
 		if len(rules[i].ResourceNames) > 0 {
@@ -62,7 +62,7 @@ func smallestPair(rules []rbacv1.PolicyRule, maxLength int) (first, second int) 
 	if second > 0 {
 		return first, second
 	}
-	// The smallest rule is too long to be merged; others may not be.
+	// The rules above would become too long if they were merged. Other pairs may fit.
 	for first = range rules {
 		for second = first + 1; second < len(rules); second++ {
 			a, b := rules[first], rules[second]

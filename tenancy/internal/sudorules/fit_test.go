@@ -12,7 +12,8 @@ import (
 	"kube-granular.dev/tenancy/internal/sudorules"
 )
 
-// TestFit holds that rules become as few as a delegation may have, and lose nothing.
+// TestFit checks that rules are merged until they fit into the limits, and that the result includes
+// all given rules.
 func TestFit(t *testing.T) {
 	named := rbacv1.PolicyRule{APIGroups: []string{"a"}, Resources: []string{"n"}, ResourceNames: []string{"one"},
 		Verbs: []string{"get"}}
@@ -57,7 +58,7 @@ func TestFit(t *testing.T) {
 			t.Errorf("%s: the rules are now %q", name, text(tc.rules))
 		}
 	}
-	// Many definitions, each in a group of its own.
+	// Many CustomResourceDefinitions, each in an API group of its own.
 	var many []rbacv1.PolicyRule
 	for i := range 500 {
 		many = append(many, rule(fmt.Sprintf("g%d.example.com", i), fmt.Sprintf("r%d", i), "get", "create"))
@@ -75,7 +76,7 @@ func TestFit(t *testing.T) {
 			}
 		}
 		if !found {
-			t.Errorf("rule %d is lost", i)
+			t.Errorf("the result does not include rule %d", i)
 		}
 	}
 }

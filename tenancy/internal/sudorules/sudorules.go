@@ -12,16 +12,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// read and write are the allowed verbs of rules. Other verbs of discovery or a role are ignored:
-// bind, escalate, approve, and verbs of single fields.
+// read and write are the verbs that the rules of sudo may have. Other verbs in discovery or in the
+// role admin are ignored, such as bind, escalate, approve and the verbs of single fields. The only
+// exception is in allowedVerbs.
 var (
 	read  = []string{"get", "list", "watch"}
 	write = []string{"create", "update", "patch", "delete", "deletecollection"}
 )
 
-// For returns the rules of sudo: all verbs of all namespaced resources in discovery, and
-// additional rules of the role admin (a tenant must be able to bind others to it), without the
-// withheld ones.
+// For returns the rules of sudo: the verbs of all namespaced resources in discovery, and the rules
+// of the ClusterRole admin, because a tenant must be able to bind others to admin. Both are limited
+// to the verbs that allowedVerbs returns.
 func For(discovered []*metav1.APIResourceList, admin []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	t := table{}
 	for _, list := range discovered {
@@ -45,19 +46,20 @@ func For(discovered []*metav1.APIResourceList, admin []rbacv1.PolicyRule) []rbac
 	return t.rules()
 }
 
-// Quotas returns the rules of sudo over quotas, where the tenant allows it.
+// Quotas returns the rules for ResourceQuotas and LimitRanges that sudo has if the tenant allows
+// Quotas.
 func Quotas() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"limitranges", "resourcequotas"}, Verbs: slices.Concat(read, write)}}
 }
 
-// Namespace returns the rules of sudo over the Namespace object, where the tenant allows
-// it. Deleting it is deleting the LNamespace.
+// Namespace returns the rules for the Namespace object that sudo has if the tenant allows
+// Namespace. They do not include delete: to delete the namespace, one deletes the LNamespace.
 func Namespace() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get", "update", "patch"}}}
 }
 
-// KeepFailedGroups returns the rules of old for groups whose discovery failed, so that an
-// unavailable aggregated server does not revoke permissions.
+// KeepFailedGroups returns the parts of the old rules that are for API groups whose discovery
+// failed, so that an unavailable aggregated API server does not revoke permissions.
 func KeepFailedGroups(old []rbacv1.PolicyRule, failed map[string]bool) []rbacv1.PolicyRule {
 	var kept []rbacv1.PolicyRule
 	for _, rule := range old {
@@ -70,7 +72,7 @@ func KeepFailedGroups(old []rbacv1.PolicyRule, failed map[string]bool) []rbacv1.
 	return kept
 }
 
-// isReadOnly reports whether sudo may only read the resource.
+// isReadOnly reports whether sudo may only read the resource, unless the tenant allows more.
 func isReadOnly(group, resource string) bool {
 	resource, _, _ = strings.Cut(resource, "/")
 	switch group {
@@ -82,7 +84,7 @@ func isReadOnly(group, resource string) bool {
 	return false
 }
 
-// allowedVerbs returns the verbs that a rule may have, in a fixed order.
+// allowedVerbs returns those of verbs that a rule of sudo may have for a resource, in a fixed order.
 func allowedVerbs(group, resource string, verbs []string) []string {
 	may := read
 	if !isReadOnly(group, resource) {
@@ -94,7 +96,8 @@ func allowedVerbs(group, resource string, verbs []string) []string {
 	return slices.DeleteFunc(slices.Clone(may), func(v string) bool { return !slices.Contains(verbs, v) })
 }
 
-// entry is a resource, or named objects of it.
+// entry is a resource. If names is not empty, it is only the objects with these names, one in each
+// line.
 type entry struct{ group, resource, names string }
 
 // table maps entries to their verbs.
@@ -115,7 +118,7 @@ func (t table) add(group, resource string, only, verbs []string) {
 
 // rules returns one rule for all resources of a group that have the same verbs, sorted.
 func (t table) rules() []rbacv1.PolicyRule {
-	merged := map[entry][]string{} // the resource field has the verbs
+	merged := map[entry][]string{} // in these keys, the field resource has the verbs
 	for e, verbs := range t {
 		list := allowedVerbs(e.group, e.resource, keys(verbs))
 		key := entry{e.group, strings.Join(list, " "), e.names}

@@ -25,7 +25,7 @@ func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
 }
 
-// text returns rules in a line each.
+// text returns rules as text, with one rule in each line.
 func text(rules []rbacv1.PolicyRule) string {
 	var lines []string
 	for _, r := range rules {
@@ -86,7 +86,7 @@ func TestFor(t *testing.T) {
 	}
 }
 
-// TestKept holds that only rules of groups that could not be asked are kept.
+// TestKept checks that only the rules for API groups whose discovery failed are kept.
 func TestKept(t *testing.T) {
 	old := []rbacv1.PolicyRule{rule("a", "x", "get"),
 		{APIGroups: []string{"a", "b"}, Resources: []string{"y"}, Verbs: []string{"get"}}}
@@ -94,6 +94,6 @@ func TestKept(t *testing.T) {
 		t.Error(got)
 	}
 	if got := text(old); got != "a/x get\na,b/y get" {
-		t.Errorf("what was there changed: %s", got)
+		t.Errorf("the given rules were changed: %s", got)
 	}
 }

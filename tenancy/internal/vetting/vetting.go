@@ -3,9 +3,9 @@
 
 // Package vetting compares the permissions of tenant users in a cluster with a reviewed list.
 //
-// The roles edit and admin are built into Kubernetes, and other components aggregate rules into
-// them. The list has their rules and all API resources of the vetted version; additional rules
-// and resources of a cluster are the gains of users.
+// The ClusterRoles edit and admin are built into Kubernetes, and other components aggregate rules
+// into them. The reviewed (vetted) list has the rules of both roles, and all API resources, in one
+// version of Kubernetes. If a cluster has more rules or resources, its users may do more.
 package vetting
 
 import (
@@ -20,17 +20,20 @@ import (
 // Roles are the ClusterRoles that are vetted.
 var Roles = []string{"edit", "admin"}
 
-// List has the vetted resources and rules.
+// List has the API resources of a cluster and the rules of the roles.
 type List struct {
 	// Version is the Kubernetes version, such as v1.37.1.
 	Version string `json:"version"`
-	// Resources are all API resources: group/resource, and whether they are namespaced.
+	// Resources are all API resources in the format "GROUP/RESOURCE SCOPE", where SCOPE is
+	// namespaced or cluster.
 	Resources []string `json:"resources"`
-	// Rules are the rules of each role: group/resource verb.
+	// Rules maps the name of a role to its rules, in the format "GROUP/RESOURCE VERB" or, for
+	// named objects, "GROUP/RESOURCE VERB NAMES".
 	Rules map[string][]string `json:"rules"`
 }
 
-// NewList returns the list of a cluster. It has no API versions, because rules have none.
+// NewList returns the list of a cluster. Its resources have no API versions, because rules of a
+// role have none.
 func NewList(version string, discovered []*metav1.APIResourceList, roles []rbacv1.ClusterRole) List {
 	version, _, _ = strings.Cut(version, "+")
 	l := List{Version: version, Rules: map[string][]string{}}
@@ -68,8 +71,9 @@ func NewList(version string, discovered []*metav1.APIResourceList, roles []rbacv
 	return l
 }
 
-// Gains returns what a role allows in the cluster in addition to the vetted list: new rules, and
-// new resources that a rule with a wildcard covers.
+// Gains returns the rules and resources of the cluster that are not in the vetted list. A new
+// resource counts because a rule with a wildcard may cover it. A different version of Kubernetes
+// is reported too.
 func Gains(vetted, cluster List) []string {
 	var gains []string
 	if vetted.Version != cluster.Version {

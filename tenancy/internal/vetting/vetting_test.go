@@ -46,8 +46,8 @@ func TestGains(t *testing.T) {
 	}
 }
 
-// TestListMovesWithKubernetes holds that the list of docs/vetted is of the version of
-// Kubernetes that the project is made for.
+// TestListMovesWithKubernetes checks that the list in docs/vetted is for the version of Kubernetes
+// in go.mod.
 func TestListMovesWithKubernetes(t *testing.T) {
 	mod, err := os.ReadFile("../../../go.mod")
 	if err != nil {
@@ -66,6 +66,6 @@ func TestListMovesWithKubernetes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if l.Version != string(m[1]) || len(l.Resources) < 100 || len(l.Rules["edit"]) < 100 || len(l.Rules["admin"]) < len(l.Rules["edit"]) {
-		t.Errorf("docs/vetted is of %s with %d resources, go.mod of %s: look at what users gain, and write it anew", l.Version, len(l.Resources), m[1])
+		t.Errorf("docs/vetted is for %s and has %d resources, but go.mod requires %s: review what users gain, and write the list anew", l.Version, len(l.Resources), m[1])
 	}
 }

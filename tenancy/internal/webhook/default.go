@@ -15,14 +15,14 @@ import (
 	"kube-granular.dev/tenancy/internal/accounts"
 )
 
-// Default sets the account of a new LNamespace without one.
+// Default sets the account of a new LNamespace that names no account.
 type Default struct {
 	// Accounts returns the mapping of accounts. It is called for each request, so that a change
 	// of the mapping takes effect at once.
 	Accounts func() (accounts.Mapping, error)
 }
 
-// Handle returns the changes as JSON patches.
+// Handle returns JSON patches that set the account.
 func (d *Default) Handle(_ context.Context, req admission.Request) admission.Response {
 	object := unstructured.Unstructured{}
 	if err := json.Unmarshal(req.Object.Raw, &object.Object); err != nil {

@@ -28,7 +28,7 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// permissions are the permissions that are needed to change the fields of a specification.
+// permissions maps each field of the spec to the permission that is needed to change the field.
 var permissions = map[string]string{
 	"users": names.Users, "managers": names.Managers, "sudoers": names.Sudoers, "sudo": names.Sudo, "billing": names.Billing,
 }
@@ -46,8 +46,8 @@ type Lists struct {
 	Reserved []string
 }
 
-// object is a partly decoded LNamespace. The fields of the specification stay encoded, so that
-// fields of later versions are validated too.
+// object is an LNamespace whose spec is decoded into a map and not into the Go type, so that fields
+// of later API versions are validated too.
 type object struct {
 	Metadata struct {
 		Name       string   `json:"name"`
@@ -56,8 +56,9 @@ type object struct {
 	Spec map[string]any `json:"spec"`
 }
 
-// errReview means that an access review failed.
-var errReview = errors.New("ask whether it is allowed")
+// errReview means that it is unknown whether the caller may make the change: an access review
+// failed, or the mapping of accounts can't be read.
+var errReview = errors.New("check whether the change is allowed")
 
 // Handle refuses changes that the caller may not make.
 func (l *Lists) Handle(ctx context.Context, req admission.Request) admission.Response {
@@ -96,12 +97,12 @@ func (l *Lists) Handle(ctx context.Context, req admission.Request) admission.Res
 // created validates a new LNamespace. Its creator may set all lists.
 func (l *Lists) created(_ context.Context, _ admission.Request, t *v1alpha1.LNamespace) error {
 	if names.Reserved(t.Name, l.Reserved...) {
-		return fmt.Errorf("the namespace %q can be no tenant's", t.Name)
+		return fmt.Errorf("the name %q is reserved: a namespace with this name can't belong to a tenant", t.Name)
 	}
 	return nil
 }
 
-// changed validates the differences between two specifications.
+// changed validates the differences between the old and the new spec and finalizers.
 func (l *Lists) changed(ctx context.Context, req admission.Request, before, now object) error {
 	fields := slices.Sorted(maps.Keys(now.Spec))
 	for field := range before.Spec {
@@ -136,14 +137,14 @@ func (l *Lists) changed(ctx context.Context, req admission.Request, before, now 
 			return err
 		}
 		if !may {
-			refused = append(refused, fmt.Errorf("the finalizer %s is removed by the controller", f))
+			refused = append(refused, fmt.Errorf("only the controller may remove the finalizer %s", f))
 		}
 	}
 	return errors.Join(refused...)
 }
 
-// account validates the account if it was changed. A user who may change the account of all
-// LNamespaces may name any account.
+// account validates spec.billing.account if it is new or was changed. A user who may change the
+// account of all LNamespaces may name any account.
 func (l *Lists) account(ctx context.Context, req admission.Request, before object, t *v1alpha1.LNamespace) error {
 	if was, _ := before.Spec["billing"].(map[string]any); req.Operation == admissionv1.Update && (was["account"] == t.Spec.Billing.Account || was["account"] == nil && t.Spec.Billing.Account == "") {
 		return nil
@@ -166,7 +167,8 @@ func (l *Lists) account(ctx context.Context, req admission.Request, before objec
 	return refused
 }
 
-// may returns the result of an access review for a verb on an LNamespace, or on all.
+// may returns the result of an access review for a verb on the LNamespace that what names, or on
+// all LNamespaces if what has no name.
 func (l *Lists) may(ctx context.Context, who authenticationv1.UserInfo, what authorizationv1.ResourceAttributes) (bool, error) {
 	what.Group, what.Version, what.Resource = v1alpha1.GroupVersion.Group, v1alpha1.GroupVersion.Version, "lnamespaces"
 	extra := map[string]authorizationv1.ExtraValue{}
@@ -215,7 +217,7 @@ func (l *Lists) warnings(ctx context.Context, req admission.Request, t *v1alpha1
 		ns := &metav1.PartialObjectMetadata{}
 		ns.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 		if l.Client.Get(ctx, client.ObjectKey{Name: t.Name}, ns) == nil {
-			warnings = append(warnings, fmt.Sprintf("the namespace %q is there already: nobody gets rights in it until an administrator hands it over", t.Name))
+			warnings = append(warnings, fmt.Sprintf("the namespace %q already exists: nobody gets permissions in it until an administrator hands it over", t.Name))
 		}
 	}
 	return warnings

@@ -23,8 +23,8 @@ import (
 // approved, because a request may have been created before the webhook was installed.
 type Requests struct{}
 
-// Handle refuses a request for a name that is reserved for impersonation. An API server uses the
-// organizations of a client certificate as groups, and its common name as user.
+// Handle refuses a certificate with a name that is reserved for impersonation. An API server uses
+// the organizations of a client certificate as groups, and its common name as the user name.
 func (Requests) Handle(_ context.Context, req admission.Request) admission.Response {
 	request := certificatesv1.CertificateSigningRequest{}
 	if err := json.Unmarshal(req.Object.Raw, &request); err != nil {
@@ -40,7 +40,7 @@ func (Requests) Handle(_ context.Context, req admission.Request) admission.Respo
 	}
 	for _, name := range append(csr.Subject.Organization, csr.Subject.CommonName) {
 		if strings.HasPrefix(name, names.Prefix) {
-			return admission.Denied(fmt.Sprintf("spec.request: names that begin with %s are held by impersonation alone, and no certificate may have one", names.Prefix))
+			return admission.Denied(fmt.Sprintf("spec.request: names that begin with %s are reserved for impersonation, and no certificate may have one", names.Prefix))
 		}
 	}
 	return admission.Allowed("")

@@ -47,7 +47,7 @@ func asked(operation admissionv1.Operation, user string, groups []string, before
 	}}
 }
 
-// patches returns the JSON patches of an answer as text.
+// patches returns the JSON patches of an admission response as text.
 func patches(t *testing.T, r admission.Response) string {
 	t.Helper()
 	var list []string
@@ -62,7 +62,7 @@ func patches(t *testing.T, r admission.Response) string {
 	return strings.Join(list, "; ")
 }
 
-// TestDefaultPatches holds the JSON patches by which a new LNamespace gets its account.
+// TestDefaultPatches checks the JSON patches that set the account of a new LNamespace.
 func TestDefaultPatches(t *testing.T) {
 	for name, tc := range map[string]struct {
 		user, spec  string
@@ -80,7 +80,7 @@ func TestDefaultPatches(t *testing.T) {
 		"of a group": {user: "bob", groups: []string{"ops"}, spec: `{"unknown":1}`,
 			want: `add /spec/billing {"account":"2"}`},
 		"many groups": {user: "bob", groups: []string{"ops", "research"},
-			error: `"bob" has several to choose from: 1 (group research), 2 (group ops)`},
+			error: `"bob" has several accounts to choose from: 1 (group research), 2 (group ops)`},
 		"many, and chosen": {user: "bob", groups: []string{"ops", "research"}, spec: `{"billing":{"account":"1"}}`},
 		"nobody":           {user: "bob"},
 		"no object":        {user: "ada", spec: `[`, error: "invalid character"},
@@ -101,11 +101,13 @@ func TestDefaultPatches(t *testing.T) {
 	}
 	d := webhook.Default{Accounts: func() (accounts.Mapping, error) { return accounts.Mapping{}, errors.New("gone") }}
 	if r := d.Handle(t.Context(), asked(admissionv1.Create, "ada", nil, "", "{}")); r.Allowed {
-		t.Error("without a mapping that can be read")
+		t.Error("allowed, although the mapping can't be read")
 	}
 }
 
-// api answers access reviews by a list of verbs, with the name they are about.
+// api returns a client whose access reviews allow only the given verbs, such as "users@team": the
+// permission users on the LNamespace team, or on all LNamespaces if the name is empty. The verb
+// "deny" makes all reviews deny, and "error" makes them fail.
 func api(t *testing.T, verbs ...string) client.Client {
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
@@ -116,14 +118,14 @@ func api(t *testing.T, verbs ...string) client.Client {
 		WithInterceptorFuncs(interceptor.Funcs{Create: func(_ context.Context, _ client.WithWatch, o client.Object, _ ...client.CreateOption) error {
 			r, ok := o.(*authorizationv1.SubjectAccessReview)
 			if !ok {
-				return errors.New("no review")
+				return errors.New("the created object is not an access review")
 			}
 			a := r.Spec.ResourceAttributes
 			if a.Group != "tenancy.kube-granular.dev" || a.Resource != "lnamespaces" || r.Spec.User != "mia" || len(r.Spec.Groups) != 1 || len(r.Spec.Extra["k"]) != 1 {
-				return fmt.Errorf("another question: %+v", r.Spec)
+				return fmt.Errorf("unexpected access review: %+v", r.Spec)
 			}
 			if slices.Contains(verbs, "error") {
-				return errors.New("the authorizer is away")
+				return errors.New("the authorizer is unavailable")
 			}
 			r.Status.Allowed = slices.Contains(verbs, strings.TrimPrefix(a.Verb, "granular:tenancy.kube-granular.dev/")+"@"+a.Name+a.Subresource)
 			r.Status.Denied = slices.Contains(verbs, "deny")
@@ -134,8 +136,8 @@ func api(t *testing.T, verbs ...string) client.Client {
 const full = `{"metadata":{"name":"team","finalizers":["tenancy.kube-granular.dev/revoke","tenancy.kube-granular.dev/billing","other"]},"spec":{
 "users":[{"kind":"User","name":"u"}],"managers":[{"kind":"User","name":"m"}],"sudoers":[{"kind":"User","name":"s"}],"sudo":{"atRevocation":"Report"},"billing":{"account":"1"}}}`
 
-// TestListsTakeVerbs holds that each list takes a verb of its own, and that the verb of no
-// other list does; each row is refused when its one verb is taken away.
+// TestListsTakeVerbs checks that a change of a list needs the verb of this list, and that the
+// verbs of all other lists do not suffice.
 func TestListsTakeVerbs(t *testing.T) {
 	for name, tc := range map[string]struct{ from, to, verb, message string }{
 		"users": {`"name":"u"`, `"name":"mia"`, "users@team",
@@ -168,7 +170,7 @@ func TestListsTakeVerbs(t *testing.T) {
 			if r.Allowed != question.allowed {
 				t.Errorf("%s, with %v: allowed %t: %+v", name, question.verbs, r.Allowed, r.Result)
 			}
-			if !r.Allowed && !strings.Contains(r.Result.Message, tc.message) && !strings.Contains(r.Result.Message, "away") {
+			if !r.Allowed && !strings.Contains(r.Result.Message, tc.message) && !strings.Contains(r.Result.Message, "unavailable") {
 				t.Errorf("%s: %s", name, r.Result.Message)
 			}
 			if len(r.Patches) != 0 {
@@ -178,7 +180,7 @@ func TestListsTakeVerbs(t *testing.T) {
 	}
 }
 
-// TestListsWithoutVerbs holds what is refused, or allowed, whatever the caller holds.
+// TestListsWithoutVerbs checks changes whose result does not depend on the verbs for the lists.
 func TestListsWithoutVerbs(t *testing.T) {
 	replaced := func(from, to string) string { return strings.Replace(full, from, to, 1) }
 	strict := people
@@ -198,9 +200,9 @@ func TestListsWithoutVerbs(t *testing.T) {
 		"a field of tomorrow, gone": {before: replaced(`"spec":{`, `"spec":{"owners":["x"],`), now: full,
 			message: "spec.owners is not known"},
 		"new, reserved": {now: replaced(`"name":"team"`, `"name":"kube-x"`),
-			message: "can be no tenant's"},
+			message: "can't belong to a tenant"},
 		"new, reserved by a flag": {now: replaced(`"name":"team"`, `"name":"infra"`),
-			message: "can be no tenant's"},
+			message: "can't belong to a tenant"},
 		"new, the group of another": {now: replaced(`"name":"s"`, `"name":"lnamespace:victim-sudoers"`),
 			message: "names that begin with lnamespace: are reserved"},
 		"the group of another": {before: full,
@@ -208,7 +210,7 @@ func TestListsWithoutVerbs(t *testing.T) {
 			message: "reserved"},
 		"twice": {now: replaced(`[{"kind":"User","name":"u"}]`, `[{"kind":"User","name":"u"},{"kind":"User","name":"u"}]`),
 			warning: `spec.users names User "u" more than once`},
-		"the namespace is there": {now: replaced(`"name":"team"`, `"name":"old"`), warning: "is there already"},
+		"the namespace is there": {now: replaced(`"name":"team"`, `"name":"old"`), warning: "already exists"},
 		"an account of others":   {now: full, mapping: strict, message: "has no account of their own"},
 		"an account of others, later": {before: full, now: replaced(`"account":"1"`, `"account":"2"`),
 			verbs: []string{"billing@team"}, mapping: strict, message: "has no account of their own"},
@@ -238,11 +240,11 @@ func TestListsWithoutVerbs(t *testing.T) {
 		t.Error("without a mapping that can be read")
 	}
 	if r := l.Handle(t.Context(), asked(admissionv1.Update, "mia", nil, "", full)); r.Allowed {
-		t.Error("without an old object")
+		t.Error("allowed, although the update has no old object")
 	}
 }
 
-// TestRequestsForReservedNames holds which certificates nobody may ask for.
+// TestRequestsForReservedNames checks which certificate signing requests are refused.
 func TestRequestsForReservedNames(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -280,6 +282,6 @@ func TestRequestsForReservedNames(t *testing.T) {
 		}
 	}
 	if r := (webhook.Requests{}).Handle(t.Context(), asked(admissionv1.Create, "mia", nil, "", "[")); r.Allowed {
-		t.Error("no object")
+		t.Error("allowed, although the request has no object")
 	}
 }

@@ -21,10 +21,10 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// TestSudoEscalation holds that sudo can't give itself, or anybody, more than sudo has: by
-// bindings, by tokens, by service accounts of others, by the groups of others.
+// TestSudoEscalation checks that a sudoer can't get, or grant, more permissions than sudo has: not
+// by bindings, by tokens, by service accounts of others, or by impersonating groups of others.
 //
-// Attack: with sudo, a caller binds somebody to `cluster-admin`, to its own role with a star or permission
+// Attack: with sudo, a caller binds somebody to `cluster-admin`, to its own role with a wildcard or permission
 // verbs, or in another namespace
 // Answer: 403; binding and granting the tenant's own rights succeeds
 //
@@ -71,7 +71,7 @@ func TestSudoEscalation(t *testing.T) {
 			t.Errorf("%s: not refused: %v", name, err)
 		}
 	}
-	// Tokens: of service accounts of the namespace, for an hour.
+	// Sudo may request tokens of service accounts in the namespace of the tenant, for one hour.
 	for _, namespace := range []string{lns.Name, other.Name} {
 		if err := shared.client.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "robot"}}); err != nil {
 			t.Fatal(err)
@@ -91,7 +91,7 @@ func TestSudoEscalation(t *testing.T) {
 	if err := token(sudo, other.Name, 3600); !apierrors.IsForbidden(err) {
 		t.Errorf("a token of another tenant: %v", err)
 	}
-	// The group of others, and service accounts of others, can't be impersonated.
+	// Sudo can't impersonate the groups of other tenants, other users or any service account.
 	shared.allowed(t, "escalate-sudoer", nil, "impersonate", "groups", "", group)
 	for _, q := range []struct {
 		groups                    []string
@@ -116,8 +116,8 @@ func wantForbidden(err error) error {
 	return fmt.Errorf("not refused: %v", err)
 }
 
-// TestReservedNames holds that a list can't name what exists by impersonation or in the
-// system alone.
+// TestReservedNames checks that the lists of members refuse names that are reserved for
+// impersonation or for the system.
 //
 // Attack: a list names the group of another tenant's sudoers, everybody, or a user of the system
 // Answer: 422
@@ -147,8 +147,8 @@ func TestReservedNames(t *testing.T) {
 	}
 }
 
-// TestOtherSudoers holds that members of groups and service accounts use sudo as a user
-// that has no rights, and that nobody may impersonate a service account for it.
+// TestOtherSudoers checks that members of groups, and service accounts, use sudo by impersonating
+// a user without permissions of its own, and that no sudoer may impersonate a service account.
 func TestOtherSudoers(t *testing.T) {
 	lns := tenant("others")
 	lns.Spec.Sudoers = []v1alpha1.Subject{{Kind: v1alpha1.GroupKind, Name: "ops"},
@@ -169,8 +169,8 @@ func TestOtherSudoers(t *testing.T) {
 	shared.refused(t, names.SudoUser(lns.Name), nil, "create", "deployments", lns.Name, "")
 }
 
-// TestLeftovers holds that what was made with sudo says so, that the sudoer can't hide it,
-// and that it is reported, or removed, when he is a sudoer no longer.
+// TestLeftovers checks that objects created with sudo have a label, that the sudoer can't remove
+// the label, and that the objects are reported or deleted once their creator is no longer a sudoer.
 //
 // Attack: a sudoer creates a binding or a secret to use it later, under another name, or removes its label
 // Answer: the object records who made it, whatever was sent; it is in `status.leftovers`, or removed
@@ -190,8 +190,8 @@ func TestLeftovers(t *testing.T) {
 	key := func() client.Object {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: lns.Name, Name: "key", Annotations: map[string]string{names.Maker: "somebody-else"}}}
 	}
-	// The policy is in force a moment after it was made.
-	wait(t, "what sudo makes says so", func() error {
+	// The server enforces the policy only a moment after the policy was created.
+	wait(t, "objects created with sudo get the label", func() error {
 		object := door()
 		if err := sudo.Create(t.Context(), object); err != nil {
 			return err
@@ -199,7 +199,7 @@ func TestLeftovers(t *testing.T) {
 		if object.GetLabels()[names.MadeWithSudo] == "true" && object.GetAnnotations()[names.Maker] == "leftovers-sudoer" {
 			return nil
 		}
-		return errors.Join(errors.New("it has no label"), shared.client.Delete(t.Context(), object))
+		return errors.Join(errors.New("the object has no label"), shared.client.Delete(t.Context(), object))
 	})
 	secret := key()
 	if err := sudo.Create(t.Context(), secret); err != nil || secret.GetAnnotations()[names.Maker] != "leftovers-sudoer" {
@@ -213,7 +213,7 @@ func TestLeftovers(t *testing.T) {
 		hidden := secret.DeepCopyObject().(client.Object)
 		hidden.SetLabels(nil)
 		if err := c.Patch(t.Context(), hidden, client.MergeFrom(secret)); !apierrors.IsForbidden(err) {
-			t.Errorf("%s the label is taken away: %v", who, err)
+			t.Errorf("%s the label was removed: %v", who, err)
 		}
 	}
 	shared.change(t, lns, func(s *v1alpha1.LNamespaceSpec) { s.Sudoers = []v1alpha1.Subject{user("leftovers-next")} })
@@ -240,7 +240,7 @@ func TestLeftovers(t *testing.T) {
 	})
 }
 
-// TestChangedWithSudo opens doors in what somebody else made.
+// TestChangedWithSudo changes roles and bindings of somebody else with sudo.
 //
 // Attack: with sudo, a caller widens a role or binding that others made, to use it after sudo ends; it removes
 // the label, or a colleague changes the object later
@@ -273,8 +273,8 @@ func TestChangedWithSudo(t *testing.T) {
 		role.Rules = append(role.Rules, secrets)
 		return c.Patch(t.Context(), role, client.MergeFrom(before))
 	}
-	// The policy is in force a moment after it was made.
-	wait(t, "a changed role says so", func() error {
+	// The server enforces the policy only a moment after the policy was created.
+	wait(t, "a role changed with sudo gets the label", func() error {
 		if err := widen(sudo); err != nil {
 			return err
 		}
@@ -297,7 +297,7 @@ func TestChangedWithSudo(t *testing.T) {
 	labelled := untouched.DeepCopy()
 	untouched.Labels = map[string]string{"mine": "yes"}
 	if err := sudo.Patch(t.Context(), untouched, client.MergeFrom(labelled)); err != nil || untouched.Labels[names.ChangedWithSudo] != "" {
-		t.Errorf("a label changes no rights: %v, %v", untouched.Labels, err)
+		t.Errorf("a change that grants nothing got the label of sudo: %v, %v", untouched.Labels, err)
 	}
 	for name, hide := range map[string]func(o *rbacv1.Role){
 		"the label":      func(o *rbacv1.Role) { delete(o.Labels, names.ChangedWithSudo) },
@@ -311,11 +311,11 @@ func TestChangedWithSudo(t *testing.T) {
 		hide(hidden)
 		err := colleague.Patch(t.Context(), hidden, client.MergeFrom(role))
 		if err == nil && hidden.Annotations[names.Changers] == role.Annotations[names.Changers] && hidden.Labels[names.ChangedWithSudo] == "true" {
-			role = hidden // put back by the policy
+			role = hidden // the policy restored the label and the annotation
 			continue
 		}
 		if !apierrors.IsForbidden(err) {
-			t.Errorf("%s is taken away: %v", name, err)
+			t.Errorf("%s was removed: %v", name, err)
 		}
 	}
 	shared.change(t, lns, func(s *v1alpha1.LNamespaceSpec) { s.Sudoers = s.Sudoers[1:] })
@@ -324,7 +324,7 @@ func TestChangedWithSudo(t *testing.T) {
 	}
 	shared.there(t, role)
 	shared.there(t, binding)
-	// Without them there is nothing to report.
+	// Once the role and the binding are deleted, there are no leftovers.
 	for _, object := range []client.Object{role, binding} {
 		if err := shared.client.Delete(t.Context(), object); err != nil {
 			t.Fatal(err)
@@ -332,8 +332,8 @@ func TestChangedWithSudo(t *testing.T) {
 	}
 }
 
-// TestNewKind holds that sudo reaches a kind that is defined later, as soon as discovery
-// lists it, and a cluster-scoped kind never.
+// TestNewKind checks that sudo includes a namespaced custom resource as soon as discovery lists it,
+// and no longer once its definition is deleted. No rule of sudo has a wildcard.
 func TestNewKind(t *testing.T) {
 	lns := shared.make(t, tenant("kinds"))
 	sudo := []string{names.SudoGroup(lns.Name)}
@@ -364,15 +364,15 @@ func TestNewKind(t *testing.T) {
 		for _, list := range [][]string{rule.APIGroups, rule.Resources, rule.Verbs} {
 			for _, word := range list {
 				if word == "*" {
-					t.Errorf("a star: %v", rule)
+					t.Errorf("the rule has a wildcard: %v", rule)
 				}
 			}
 		}
 	}
 }
 
-// TestGranularServer holds that on a server that authorizes fields a manager holds neither
-// update nor patch, edits users, and can't make himself sudoer.
+// TestGranularServer runs on a server that authorizes single fields. It checks that a manager has
+// neither update nor patch, can change spec.users, and can't become a sudoer.
 func TestGranularServer(t *testing.T) {
 	c, err := startCluster("granular")
 	if err != nil {
@@ -383,7 +383,7 @@ func TestGranularServer(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	// Without the policy, so that the server alone decides.
+	// Delete the admission policy, so that only the server authorizes fields.
 	for _, kind := range []string{"validatingadmissionpolicybinding", "validatingadmissionpolicy"} {
 		if out, err := c.kubectl("admin", "delete", kind, "lnamespace-lists"); err != nil {
 			t.Fatalf("%v: %s", err, out)

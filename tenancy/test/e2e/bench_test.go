@@ -32,10 +32,10 @@ import (
 var (
 	tenants     = flag.Int("tenants", 5000, "tenants that BenchmarkTenants makes")
 	revocations = flag.Int("revocations", 200, "removals of a sudoer that it measures")
-	mode        = flag.String("sudo", "Impersonation", "how people use sudo where it measures; Delegation takes a server that serves delegations")
+	mode        = flag.String("sudo", "Impersonation", "how sudoers use sudo in the measured cluster; Delegation takes a server that serves delegations")
 )
 
-// measured starts the cluster that is measured. Its last result are flags of the controller.
+// measured starts the cluster for a benchmark. It also returns the flags for the controller.
 func measured(b *testing.B) (*cluster, []string) {
 	b.Helper()
 	folder, features, flags := "default", "GranularAuthorization=false", []string{"--sudo", *mode}
@@ -49,8 +49,9 @@ func measured(b *testing.B) (*cluster, []string) {
 	return c, flags
 }
 
-// BenchmarkTenants measures what docs/measurements/tenants.md has: how long many tenants take to
-// converge, what a change costs, and how long a sudoer can go on who was removed.
+// BenchmarkTenants measures the figures of docs/measurements/tenants.md: how long many tenants take
+// until all are ready, how many requests a change costs, and how long a removed sudoer can still
+// use sudo.
 func BenchmarkTenants(b *testing.B) {
 	c, flags := measured(b)
 	defer func() {
@@ -83,7 +84,7 @@ func BenchmarkTenants(b *testing.B) {
 			}
 			if done < count {
 				b.Logf("%s: %d of %d", time.Now().Format(time.TimeOnly), done, count)
-				// Reading all of them is work for the server that is measured.
+				// Lists of all tenants are rare, because they load the server that is measured.
 				time.Sleep(min(15*time.Second, time.Duration(count+1)*10*time.Millisecond))
 			}
 		}
@@ -137,7 +138,8 @@ func BenchmarkTenants(b *testing.B) {
 	}
 }
 
-// BenchmarkRevocation measures the last of these with a handful of tenants.
+// BenchmarkRevocation measures how long a removed sudoer can still use sudo, in a cluster with few
+// tenants.
 func BenchmarkRevocation(b *testing.B) {
 	if *mode != "Delegation" {
 		revoke(b, shared)
@@ -154,8 +156,8 @@ func BenchmarkRevocation(b *testing.B) {
 	}
 }
 
-// revoke measures the time from the answer to the removal of a sudoer until the first request
-// of his that is refused. The sudoer is a service account, with a token of its own.
+// revoke measures the time from the answer to the request that removes a sudoer until the first
+// request of this sudoer is refused. The sudoer is a service account with its own token.
 func revoke(b *testing.B, c *cluster) {
 	b.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "revoked"}}
@@ -177,7 +179,7 @@ func revoke(b *testing.B, c *cluster) {
 	me := v1alpha1.Subject{Kind: v1alpha1.ServiceAccountKind, Namespace: "default", Name: "revoked"}
 	config := rest.AnonymousClientConfig(c.admin)
 	config.QPS, config.BearerToken = -1, token.Status.Token
-	// selected is the newest delegation to the sudoer.
+	// selected is the newest delegation for the sudoer, which each request selects.
 	selected := &selection.SelectedAuthority{}
 	if *mode == "Delegation" {
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -194,7 +196,7 @@ func revoke(b *testing.B, c *cluster) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	// granted waits until something is delegated to the sudoer.
+	// granted waits until there is a delegation for the sudoer.
 	granted := func() {
 		for *mode == "Delegation" {
 			if err := c.client.Get(b.Context(), client.ObjectKeyFromObject(lns), lns); err != nil {

@@ -22,7 +22,7 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// gone waits until the object is not there.
+// gone waits until the object does not exist.
 func (c *cluster) gone(t *testing.T, object client.Object) {
 	t.Helper()
 	wait(t, fmt.Sprintf("%T %s is gone", object, object.GetName()), func() error {
@@ -34,7 +34,7 @@ func (c *cluster) gone(t *testing.T, object client.Object) {
 	})
 }
 
-// there waits until the object is there.
+// there waits until the object exists.
 func (c *cluster) there(t *testing.T, object client.Object) {
 	t.Helper()
 	wait(t, fmt.Sprintf("%T %s is there", object, object.GetName()), func() error {
@@ -46,8 +46,8 @@ func selfRole(user string) *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: names.SelfRole(user)}}
 }
 
-// TestRemoved holds that a name that leaves a list loses its rights, also if the list held
-// it twice, and that others keep theirs.
+// TestRemoved checks that a member who is removed from a list loses the permissions of the list,
+// and that the others keep theirs. If a list has a name twice, removing it once changes nothing.
 //
 // Attack: a sudoer who is removed from the list continues to use sudo
 // Answer: refused as soon as the controller has written, without a garbage collector
@@ -67,21 +67,21 @@ func TestRemoved(t *testing.T) {
 	shared.gone(t, selfRole("removed-s1"))
 	shared.allowed(t, "u2", nil, "create", "deployments", lns.Name, "")
 	shared.allowed(t, "removed-s2", nil, "impersonate", "users", "", "removed-s2")
-	// One that the list holds twice loses nothing by leaving once.
+	// A sudoer who is twice in the list, and is removed once, keeps all permissions.
 	shared.change(t, lns, func(s *v1alpha1.LNamespaceSpec) {
 		s.Sudoers = []v1alpha1.Subject{user("removed-s2"), user("removed-s2")}
 	})
 	shared.change(t, lns, func(s *v1alpha1.LNamespaceSpec) { s.Sudoers = s.Sudoers[:1] })
 	shared.allowed(t, "removed-s2", nil, "impersonate", "groups", "", names.SudoGroup(lns.Name))
-	// The last one takes every object of sudo along.
+	// Without members, the tenant has no RBAC objects.
 	shared.change(t, lns, func(s *v1alpha1.LNamespaceSpec) { s.Users, s.Managers, s.Sudoers = nil, nil, nil })
 	for _, object := range grants.All(lns.Name) {
 		shared.gone(t, object)
 	}
 }
 
-// TestSharedSelf holds that the role by which a user impersonates itself is there exactly as
-// long as some LNamespace names the user, also if two change at the same time.
+// TestSharedSelf checks that the role by which a user impersonates itself exists exactly as long as
+// an LNamespace lists the user as a sudoer, even if two LNamespaces change at the same time.
 func TestSharedSelf(t *testing.T) {
 	a, b := tenant("share-a"), tenant("share-b")
 	a.Spec.Sudoers, b.Spec.Sudoers = []v1alpha1.Subject{user("sharer")}, []v1alpha1.Subject{user("sharer")}
@@ -110,7 +110,8 @@ func TestSharedSelf(t *testing.T) {
 	shared.gone(t, selfRole("sharer"))
 }
 
-// TestDeleted holds that deleting an LNamespace removes everything of it, and nothing else.
+// TestDeleted checks that the deletion of an LNamespace removes its namespace and RBAC objects, and
+// nothing of other tenants.
 func TestDeleted(t *testing.T) {
 	a, b := shared.make(t, tenant("delete-a")), shared.make(t, tenant("delete-b"))
 	if err := shared.client.Delete(t.Context(), a); err != nil {
@@ -131,7 +132,7 @@ func TestDeleted(t *testing.T) {
 	if err := shared.client.Get(t.Context(), client.ObjectKey{Name: b.Name}, ns); err != nil || ns.DeletionTimestamp != nil {
 		t.Errorf("the namespace of the other: %v, %v", err, ns.DeletionTimestamp)
 	}
-	// The namespace is still going: its next tenant has no rights in it.
+	// While the namespace is being deleted, a new tenant with its name gets no permissions in it.
 	again := tenant(a.Name)
 	if err := shared.client.Create(t.Context(), again); err != nil {
 		t.Fatal(err)
@@ -143,7 +144,7 @@ func TestDeleted(t *testing.T) {
 	}
 }
 
-// waitReason waits until the tenant is not ready for the reason.
+// waitReason waits until the condition Ready of the tenant is False with the reason.
 func (c *cluster) waitReason(t *testing.T, lns *v1alpha1.LNamespace, reason string) {
 	t.Helper()
 	wait(t, lns.Name+" is "+reason, func() error {
@@ -159,8 +160,8 @@ func (c *cluster) waitReason(t *testing.T, lns *v1alpha1.LNamespace, reason stri
 	})
 }
 
-// TestRepaired holds that what is edited by hand is put right, with an event, whatever was
-// edited: subjects, rules, labels, the role of a binding, or the object itself.
+// TestRepaired checks that the controller repairs objects that somebody changed by hand, and records
+// an event: changed subjects, rules, labels, the role of a binding, or a deleted object.
 //
 // Attack: somebody adds a name to a role or binding of a tenant by hand, or removes its label
 // Answer: the controller restores it, with an event
@@ -247,7 +248,7 @@ func TestRepaired(t *testing.T) {
 	})
 }
 
-// asWanted compares what is there with what package grants computes.
+// asWanted returns an error unless the objects of a tenant are those that package grants computes.
 func (c *cluster) asWanted(t *testing.T, lns *v1alpha1.LNamespace) error {
 	wanted, _ := grants.For(lns, grants.Options{UserRole: "edit"})
 	for _, s := range names.SelfUsers(lns.Spec.Sudoers) {
@@ -284,8 +285,8 @@ func (c *cluster) asWanted(t *testing.T, lns *v1alpha1.LNamespace) error {
 	return nil
 }
 
-// TestWhileDown holds that what happens while the controller is down, or is killed in the
-// midst of its work, is made up for: names that left, edits by hand, tenants that went.
+// TestWhileDown checks that a restarted controller handles changes that were made while it was
+// killed: members removed from lists, RBAC objects changed by hand, and a deleted tenant.
 func TestWhileDown(t *testing.T) {
 	a, b, c := shared.make(t, tenant("down-a")), shared.make(t, tenant("down-b")), shared.make(t, tenant("down-c"))
 	shared.allowed(t, "down-a-user", nil, "create", "deployments", a.Name, "")
@@ -297,7 +298,8 @@ func TestWhileDown(t *testing.T) {
 	if err := shared.client.Patch(t.Context(), a, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
-	// By hand, and so that the controller does not find it by its label.
+	// Somebody changes bindings by hand, and also removes the label by which the controller finds
+	// them in its cache.
 	for _, key := range []client.ObjectKey{{Namespace: a.Name, Name: names.SudoBinding}, {Namespace: b.Name, Name: names.UsersBinding}} {
 		rb := &rbacv1.RoleBinding{}
 		if err := shared.client.Get(t.Context(), key, rb); err != nil {
@@ -309,7 +311,7 @@ func TestWhileDown(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Gone without its finalizer.
+	// Somebody removes the finalizer of a tenant, and deletes it.
 	before = c.DeepCopy()
 	c.Finalizers = nil
 	if err := shared.client.Patch(t.Context(), c, client.MergeFrom(before)); err != nil {
@@ -335,8 +337,8 @@ func TestWhileDown(t *testing.T) {
 	}
 }
 
-// TestForeignNamespaces holds that rights are granted only in namespaces that the controller
-// made or an administrator had adopted, and that reserved names are no tenants.
+// TestForeignNamespaces checks that permissions are granted only in namespaces that the controller
+// created or that an administrator handed over, and that reserved names are refused.
 //
 // Attack: anybody creates an LNamespace with the name of an existing namespace, or forges the annotations of a
 // namespace
@@ -390,7 +392,7 @@ func TestForeignNamespaces(t *testing.T) {
 	if !lns.Status.Adopted || lns.Status.NamespaceUID != ns.UID {
 		t.Errorf("status: %+v", lns.Status)
 	}
-	// An adopted namespace stays; the rights go.
+	// When the LNamespace is deleted, the adopted namespace stays, and the permissions are revoked.
 	if err := shared.client.Delete(t.Context(), lns); err != nil {
 		t.Fatal(err)
 	}
@@ -399,7 +401,8 @@ func TestForeignNamespaces(t *testing.T) {
 	if err := shared.client.Get(t.Context(), client.ObjectKeyFromObject(ns), ns); err != nil || ns.DeletionTimestamp != nil {
 		t.Errorf("the adopted namespace: %v, %v", err, ns.DeletionTimestamp)
 	}
-	// The next tenant of the name is not adopted by what was said of the last one.
+	// The annotation for the deleted LNamespace does not hand over the namespace to a new LNamespace
+	// with the same name.
 	next := tenant("foreign")
 	if err := mallory.Create(t.Context(), next); err != nil {
 		t.Fatal(err)

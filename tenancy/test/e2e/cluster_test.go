@@ -38,10 +38,10 @@ import (
 	"kube-granular.dev/tenancy/api/v1alpha1"
 )
 
-// patience bounds whatever is waited for, on a busy machine.
+// patience is the timeout of each wait. It is long enough for a busy machine.
 const patience = 2 * time.Minute
 
-// cluster is a running server with the manifests applied.
+// cluster is a running API server to which the manifests were applied.
 type cluster struct {
 	dir, root string
 	process   *exec.Cmd
@@ -55,10 +55,11 @@ type cluster struct {
 	config string
 }
 
-// shared is the cluster of most tests, as any cluster is: fields are not authorized.
+// shared is the cluster of most tests. It does not authorize single fields, like an API server
+// without this project.
 var shared *cluster
 
-// theController works on shared.
+// theController is the controller that runs for the cluster shared.
 var theController *controller
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -111,7 +112,7 @@ func root() (string, error) {
 	}
 }
 
-// startCluster starts bin/kube-granular up and applies a folder of manifests.
+// startCluster starts a cluster by bin/kube-granular up, and applies the manifests of a folder.
 func startCluster(config string, args ...string) (*cluster, error) {
 	top, err := root()
 	if err != nil {
@@ -148,7 +149,7 @@ func (c *cluster) prepare() error {
 	}
 	c.admin.QPS = -1
 	scheme := runtime.NewScheme()
-	if c.config == "" { // a cluster without anything of ours
+	if c.config == "" { // no manifests: the server does not know the kinds of the project
 		if err := clientgoscheme.AddToScheme(scheme); err != nil {
 			return err
 		}
@@ -220,13 +221,13 @@ type controller struct {
 	health  string
 }
 
-// startController runs the binary with the rights of its service account, and returns when
-// it works.
+// startController runs the controller with the permissions of its service account, and returns
+// when its workers have started.
 func (c *cluster) startController(args ...string) (*controller, error) {
 	return c.startControllerUntil("Starting workers", args...)
 }
 
-// startControllerUntil returns when the controller has printed a word.
+// startControllerUntil is like startController, but returns when the controller has printed word.
 func (c *cluster) startControllerUntil(word string, args ...string) (*controller, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -256,7 +257,7 @@ func (c *cluster) startControllerUntil(word string, args ...string) (*controller
 	}
 }
 
-// stop ends the controller as a cluster does.
+// stop ends the controller by a signal that lets it shut down, as a cluster does.
 func (k *controller) stop() error {
 	if err := k.process.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -267,7 +268,7 @@ func (k *controller) stop() error {
 	return nil
 }
 
-// kill ends the controller in the midst of whatever it does.
+// kill ends the controller at once, even in the middle of a reconciliation.
 func (k *controller) kill() error {
 	if err := k.process.Process.Kill(); err != nil {
 		return err
@@ -276,7 +277,7 @@ func (k *controller) kill() error {
 	return nil
 }
 
-// get reads a page of the health server.
+// get requests a path of the health server, and returns the status of the answer.
 func (k *controller) get(path string) (int, error) {
 	answer, err := http.Get(k.health + path)
 	if err != nil {
@@ -285,7 +286,7 @@ func (k *controller) get(path string) (int, error) {
 	return answer.StatusCode, answer.Body.Close()
 }
 
-// buffer keeps what a process prints, and finds a word in it.
+// buffer stores the output of a process, and notices when it contains a word.
 type buffer struct {
 	found chan struct{}
 	pipe  *io.PipeWriter

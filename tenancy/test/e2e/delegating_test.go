@@ -23,7 +23,7 @@ import (
 	"kube-granular.dev/tenancy/api/v1alpha1"
 )
 
-// gates are those that sudo by delegation needs.
+// gates are the feature gates that sudo by delegation needs.
 const gates = "GranularAuthorization=true,ProtectedAttributes=true,SelectedAuthority=true,AuthorityDelegation=true"
 
 // delegating is the cluster in which sudo is delegation, with its controller.
@@ -34,12 +34,12 @@ var delegating struct {
 	err        error
 }
 
-// delegatingLog is the audit log of that cluster.
+// delegatingLog returns the path of the audit log of the cluster in which sudo is delegation.
 func delegatingLog() string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("tenancy-audit-%d.log", os.Getpid()))
 }
 
-// byDelegation returns the cluster in which sudo is delegation. It starts with the first test.
+// byDelegation returns the cluster in which sudo is delegation. The first call starts the cluster.
 func byDelegation(t *testing.T) *cluster {
 	t.Helper()
 	d := &delegating
@@ -87,7 +87,7 @@ func byName(d v1alpha1.SudoDelegation) selection.AuthorityReference {
 	return selection.AuthorityReference{Kind: selection.AuthorityDelegationKind, Name: d.Delegation}
 }
 
-// under returns a client that is somebody else, in groups, and selects a delegation.
+// under returns a client that impersonates a user with groups, and that selects a delegation.
 func (c *cluster) under(t *testing.T, ref selection.AuthorityReference, name string, groups ...string) client.Client {
 	t.Helper()
 	config := rest.CopyConfig(c.admin)
@@ -104,7 +104,8 @@ func secret(namespace, name string) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 }
 
-// commands returns functions that run kubectl as somebody, and hold what comes of it.
+// commands returns two functions that run kubectl as a user. must checks that the command succeeds
+// and prints want; mustFail checks that it fails and prints want.
 func (c *cluster) commands(t *testing.T) (must, mustFail func(user, want string, args ...string)) {
 	return func(user, want string, args ...string) {
 			t.Helper()
@@ -119,7 +120,8 @@ func (c *cluster) commands(t *testing.T) (must, mustFail func(user, want string,
 		}
 }
 
-// eventually runs kubectl until the server has seen what was granted a moment ago.
+// eventually repeats a kubectl command until it succeeds and prints want, because the server sees
+// new permissions only after a moment.
 func (c *cluster) eventually(t *testing.T, user, want string, args ...string) {
 	t.Helper()
 	wait(t, strings.Join(args, " "), func() error {

@@ -27,22 +27,23 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// works waits until a delegation lets somebody read secrets of a namespace.
+// works waits until the client sudo, which selects a delegation, can read the Secrets of a
+// namespace.
 func works(t *testing.T, sudo client.Client, namespace string) {
 	t.Helper()
 	wait(t, "sudo works in "+namespace, func() error { return sudo.List(t.Context(), &corev1.SecretList{}, client.InNamespace(namespace)) })
 }
 
-// ended holds that a delegation lets nobody do that any more. It does not wait: who was told of
-// the end is not to see it work.
+// ended checks that the client sudo, which selects a delegation, can't read the Secrets of a
+// namespace. It does not wait: once the status reports the end, no request may succeed.
 func ended(t *testing.T, sudo client.Client, namespace string) {
 	t.Helper()
 	if err := sudo.List(t.Context(), &corev1.SecretList{}, client.InNamespace(namespace)); !apierrors.IsForbidden(err) {
-		t.Errorf("sudo goes on in %s: %v", namespace, err)
+		t.Errorf("sudo still works in %s: %v", namespace, err)
 	}
 }
 
-// delegated returns the delegations of sudo of a tenant, as the server has them.
+// delegated returns the delegations of sudo of a tenant from the server.
 func (c *cluster) delegated(t *testing.T, tenant string) []authority.AuthorityDelegation {
 	t.Helper()
 	list := &authority.AuthorityDelegationList{}
@@ -52,7 +53,7 @@ func (c *cluster) delegated(t *testing.T, tenant string) []authority.AuthorityDe
 	return list.Items
 }
 
-// noneDelegated waits until nothing of sudo of a tenant is delegated.
+// noneDelegated waits until a tenant has no delegations of sudo.
 func (c *cluster) noneDelegated(t *testing.T, tenant string) {
 	t.Helper()
 	wait(t, "nothing is delegated in "+tenant, func() error {
@@ -63,7 +64,7 @@ func (c *cluster) noneDelegated(t *testing.T, tenant string) {
 	})
 }
 
-// TestSudoDelegationEnds takes sudo away in each way in which it ends, where it is delegation.
+// TestSudoDelegationEnds revokes sudo by delegation in each possible way.
 //
 // Attack: a sudoer whose name has left the list selects his delegation, by its name or UID
 // Answer: 403 once the status reports that the list is in force; sudoers whose names stay can continue
@@ -84,7 +85,7 @@ func TestSudoDelegationEnds(t *testing.T) {
 		lns := tenant("de-leave")
 		group := v1alpha1.Subject{Kind: v1alpha1.GroupKind, Name: "de-ops"}
 		robot := v1alpha1.Subject{Kind: v1alpha1.ServiceAccountKind, Name: "robot", Namespace: "kube-system"}
-		// Twice in the list is once.
+		// A sudoer who is twice in the list has one delegation.
 		lns.Spec.Sudoers = []v1alpha1.Subject{user("de-a"), group, robot, user("de-b"), user("de-a")}
 		c.make(t, lns)
 		if got := c.delegated(t, lns.Name); len(got) != 4 || len(lns.Status.Delegations) != 4 {
@@ -109,7 +110,7 @@ func TestSudoDelegationEnds(t *testing.T) {
 		if left := c.delegated(t, lns.Name); len(left) > 0 || len(lns.Status.Delegations) > 0 {
 			t.Errorf("left: %v, %+v", left, lns.Status)
 		}
-		// Back in the list, and the old one stays ended.
+		// A sudoer who is added to the list again gets a new delegation.
 		c.change(t, lns, func(s *v1alpha1.LNamespaceSpec) { s.Sudoers = []v1alpha1.Subject{user("de-a")} })
 		again, _ := both(lns, user("de-a"))
 		works(t, again, lns.Name)
@@ -127,7 +128,7 @@ func TestSudoDelegationEnds(t *testing.T) {
 		c.change(t, a, func(s *v1alpha1.LNamespaceSpec) { s.Sudoers = nil })
 		ended(t, inA, a.Name)
 		works(t, inB, b.Name)
-		for range 5 { // one comes as the other goes
+		for range 5 { // one tenant adds the sudoer while the other removes it
 			together := sync.WaitGroup{}
 			together.Go(func() {
 				c.change(t, a, func(s *v1alpha1.LNamespaceSpec) { s.Sudoers = []v1alpha1.Subject{user("de-two")} })
@@ -211,13 +212,13 @@ func TestSudoDelegationEnds(t *testing.T) {
 					return err
 				}
 				if delegationOf(t, lns, me).UID != now.UID {
-					return errors.New("the status has yet to name it")
+					return errors.New("the status does not name the delegation yet")
 				}
 				return nil
 			})
 			works(t, sudo, lns.Name)
 		}
-		// Labels are nothing that a delegation is found by.
+		// The controller finds delegations by their delegator, and not by labels or owners.
 		d := have()
 		before := d.DeepCopy()
 		d.Labels, d.OwnerReferences = nil, nil
@@ -278,7 +279,7 @@ func TestSudoDelegationEnds(t *testing.T) {
 		if err := c.client.Delete(t.Context(), gone); err != nil {
 			t.Fatal(err)
 		}
-		works(t, sudo, lns.Name) // nobody is there to end it
+		works(t, sudo, lns.Name) // no controller runs that could revoke it
 		var err error
 		if delegating.controller, err = c.startDelegating(); err != nil {
 			t.Fatal(err)
@@ -300,7 +301,8 @@ func without(list []v1alpha1.Subject, one v1alpha1.Subject) []v1alpha1.Subject {
 	return rest
 }
 
-// theirs puts a delegation of somebody else in the place of one of sudo.
+// theirs deletes the delegation of sudo d, and creates a delegation of another user with the same
+// name.
 func theirs(t *testing.T, c *cluster, d *authority.AuthorityDelegation) error {
 	squatter := "de-squatter"
 	meta := metav1.ObjectMeta{Name: squatter}
@@ -324,7 +326,8 @@ func theirs(t *testing.T, c *cluster, d *authority.AuthorityDelegation) error {
 		}
 		return err
 	})
-	// The controller is quick: whoever takes the name must be quicker.
+	// The controller soon creates its delegation again, so this is repeated until the other user was
+	// faster.
 	for {
 		if err := c.client.Delete(t.Context(), d); client.IgnoreNotFound(err) != nil {
 			return err

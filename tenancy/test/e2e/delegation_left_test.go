@@ -20,16 +20,17 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// TestDelegatedLeftovers holds that what was made by a delegation of sudo says so, whichever way it
-// was selected, and that it is reported or removed when its maker is a sudoer no longer.
+// TestDelegatedLeftovers checks that objects created by a delegation of sudo have a label, whether
+// the delegation was selected by name or by UID, and that they are reported or deleted once their
+// creator is no longer a sudoer.
 //
 // Attack: by a delegation of sudo, a caller creates or changes something to use it later, under another name; it
 // selects the delegation only by UID
 // Answer: the object records who did it; it is in `status.leftovers`, or removed
 //
-// Attack: an object that somebody creates by another delegation is made to look like an object of sudo, so that
-// it is removed
-// Answer: the object carries no label of sudo, although that delegation has every verb
+// Attack: a user creates an object by a delegation that allows every verb and is not one of sudo, so that the
+// object is taken for one of sudo and removed
+// Answer: the object does not get the label of objects that were created with sudo
 func TestDelegatedLeftovers(t *testing.T) {
 	c := byDelegation(t)
 	lns := tenant("dl")
@@ -57,8 +58,8 @@ func TestDelegatedLeftovers(t *testing.T) {
 			"name": byName(d), "uid": {Kind: selection.AuthorityDelegationKind, UID: d.UID},
 		} {
 			sudo := c.under(t, ref, tc.name, tc.groups...)
-			// The policies are in force a moment after they were made.
-			wait(t, "what sudo makes says so", func() error {
+			// The server enforces the policies only a moment after they were created.
+			wait(t, "objects created with sudo get the label", func() error {
 				made := secret(lns.Name, fmt.Sprintf("by-%s-%d", how, i))
 				made.Annotations = map[string]string{names.Maker: "somebody-else"}
 				if err := sudo.Create(t.Context(), made); err != nil {
@@ -70,7 +71,7 @@ func TestDelegatedLeftovers(t *testing.T) {
 				hidden := made.DeepCopy()
 				hidden.Labels = nil
 				if err := sudo.Patch(t.Context(), hidden, client.MergeFrom(made)); !apierrors.IsForbidden(err) {
-					t.Errorf("the label is taken away: %v", err)
+					t.Errorf("the label was removed: %v", err)
 				}
 				return nil
 			})
@@ -84,7 +85,8 @@ func TestDelegatedLeftovers(t *testing.T) {
 	if want := "dl-sudoer\n" + names.SudoUser(lns.Name) + "\n" + names.Username(robot); theirs.Annotations[names.Changers] != want {
 		t.Errorf("who changed it: %q", theirs.Annotations)
 	}
-	// An administrator lets somebody do everything. That is not sudo.
+	// An administrator delegates all permissions to a user. A request by this delegation is not a
+	// use of sudo.
 	admin := &authority.AuthorityDelegation{ObjectMeta: metav1.ObjectMeta{Name: "dl-all"}, Spec: authority.AuthorityDelegationSpec{
 		Delegates: []authority.Delegate{{Kind: authority.DelegateUser, Name: "dl-deputy"}}, Scope: authority.DelegationScope{Cluster: true},
 		Rules: []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}}, IfLost: authority.LossWithdraw,
@@ -123,8 +125,8 @@ func TestDelegatedLeftovers(t *testing.T) {
 	c.there(t, theirs)
 }
 
-// TestSudoModes holds that a controller that is started in the other mode takes what belongs to
-// the one before, on a server that serves delegations.
+// TestSudoModes checks, on a server that serves delegations, that a controller that is started in
+// another mode of sudo revokes the permissions that the former mode granted.
 //
 // Attack: a sudoer keeps rights of a mode of sudo that an administrator has turned off
 // Answer: 403 in both directions; the mode that is on continues to work
@@ -184,7 +186,8 @@ func TestSudoModes(t *testing.T) {
 		c.noneDelegated(t, lns.Name)
 		ended(t, sudo, lns.Name)
 	}
-	// A server without delegations is no place for the other mode.
+	// A controller does not start in the mode Delegation if the server does not serve delegations,
+	// and it does not start in an unknown mode.
 	if k, err := shared.startController("--sudo", "Delegation"); err == nil {
 		t.Errorf("it runs: %v", k.stop())
 	}

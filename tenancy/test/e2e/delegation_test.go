@@ -25,8 +25,8 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// TestSudoByDelegation works in a tenant as a sudoer who impersonates nobody, with real
-// certificates and kubectl sudo.
+// TestSudoByDelegation runs kubectl sudo, with client certificates, in a cluster where sudo is
+// delegation and sudoers can't impersonate.
 //
 // Attack: with sudo by delegation, a sudoer acts without a delegation, or by that of a colleague or of another
 // tenant
@@ -51,7 +51,7 @@ func TestSudoByDelegation(t *testing.T) {
 
 	mustFail("ada", "forbidden", "create", "role", "r", "--verb=get", "--resource=pods", "-n", "team")
 	c.eventually(t, "ada", "role.rbac.authorization.k8s.io/r created", "sudo", "--reason", "TICKET-1", "create", "role", "r", "--verb=get", "--resource=pods", "-n", "team")
-	must("ada", "r ", "sudo", "kubectl", "get", "roles", "-n", "team") // as after !!
+	must("ada", "r ", "sudo", "kubectl", "get", "roles", "-n", "team") // as after the expansion of !!
 	must("olga", "r ", "sudo", "get", "roles", "-n", "team")
 	must("ada", "created", "sudo", "create", "rolebinding", "b", "--role=r", "--user=zoe", "-n", "team")
 	c.allowed(t, "zoe", nil, "get", "pods", "team", "")
@@ -62,7 +62,7 @@ func TestSudoByDelegation(t *testing.T) {
 	mustFail("ada", "forbidden", "sudo", "-n", "team", "delete", "namespace", "team")
 	mustFail("ada", `ada is no sudoer of "other"`, "sudo", "get", "secrets", "-n", "other")
 	mustFail("ada", `ada is no sudoer of "kube-system"`, "sudo", "get", "secrets", "-n", "kube-system")
-	// By the delegations of others, and without any.
+	// Requests with the delegations of others are refused, and so are requests without a delegation.
 	bob := delegationOf(t, other, user("bob"))
 	mustFail("ada", "forbidden", "with", "delegation/"+bob.Delegation, "get", "secrets", "-n", "other")
 	must("bob", "No resources found", "with", "delegation/"+bob.Delegation, "get", "secrets", "-n", "other")
@@ -71,7 +71,7 @@ func TestSudoByDelegation(t *testing.T) {
 	mustFail("bob", "forbidden", "with", "delegation/"+ops.Delegation, "get", "secrets", "-n", "team")
 	mustFail("bob", "forbidden", "with", "delegation/"+bob.Delegation, "get", "secrets", "-n", "team")
 	mustFail("bob", "forbidden", "with", "delegation/"+bob.Delegation, "get", "secrets", "-n", "kube-system")
-	// Nobody impersonates: not the group, and not oneself.
+	// No sudoer may impersonate the group or itself.
 	for _, who := range []string{"ada", "olga", "bob"} {
 		c.refused(t, who, []string{"ops"}, "impersonate", "groups", "", names.SudoGroup("team"))
 		c.refused(t, who, []string{"ops"}, "impersonate", "users", "", who)
@@ -80,7 +80,7 @@ func TestSudoByDelegation(t *testing.T) {
 	}
 	c.gone(t, selfRole("ada"))
 	c.gone(t, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: names.ImpersonatorRole("team")}})
-	// The audit log has the person, on whose behalf, and why.
+	// The audit log has the user, the delegator and the reason.
 	text, err := os.ReadFile(delegatingLog())
 	if err != nil {
 		t.Fatal(err)
@@ -101,14 +101,14 @@ func TestSudoByDelegation(t *testing.T) {
 			return
 		}
 	}
-	t.Error("the audit log does not hold who used sudo, on whose behalf, and why")
+	t.Error("the audit log does not have the user, the delegator and the reason")
 }
 
-// TestSudoDelegationEscalation holds that a sudoer can't give himself, or anybody, more than sudo
-// has where it is delegation; each attack has its twin that is allowed.
+// TestSudoDelegationEscalation checks that, where sudo is delegation, a sudoer can't get or grant
+// more permissions than sudo has. Each attack has a twin that is allowed.
 //
-// Attack: by a delegation of sudo, a caller binds somebody to `cluster-admin`, to a star, to permission verbs or
-// quotas, or in another namespace
+// Attack: by a delegation of sudo, a caller binds somebody to `cluster-admin`, to a role with wildcards,
+// permission verbs or quotas, or in another namespace
 // Answer: 403; binding and granting the tenant's own rights succeeds
 //
 // Attack: by a delegation of sudo, a caller asks for a token or a certificate
@@ -163,11 +163,11 @@ func TestSudoDelegationEscalation(t *testing.T) {
 			t.Errorf("%s: not refused: %v", name, err)
 		}
 	}
-	// A cluster role, and a binding of the cluster.
+	// Sudo may not create a ClusterRole.
 	if err := sudo.Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "dx"}}); !apierrors.IsForbidden(err) {
 		t.Errorf("a cluster role: %v", err)
 	}
-	// Tokens.
+	// Sudo by delegation may request neither tokens nor certificates.
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: lns.Name, Name: "robot"}}
 	if err := sudo.Create(t.Context(), account); err != nil {
 		t.Fatal(err)
@@ -184,7 +184,7 @@ func TestSudoDelegationEscalation(t *testing.T) {
 			t.Errorf("a certificate for %s: %v", who, err)
 		}
 	}
-	// Further delegations. The group itself may create them; nobody but the controller is of it.
+	// A sudoer may not delegate the permissions of sudo further.
 	for i, to := range []string{"dx-friend", me.Name} {
 		child := &authority.AuthorityDelegation{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("dx-child-%d", i)}, Spec: authority.AuthorityDelegationSpec{
 			Delegates: []authority.Delegate{{Kind: authority.DelegateUser, Name: to}}, Scope: authority.DelegationScope{Namespace: lns.Name},
@@ -196,23 +196,24 @@ func TestSudoDelegationEscalation(t *testing.T) {
 			}
 		}
 	}
-	// Who carries the name of the group in has its rights, as by impersonation, and delegates none. Only
-	// the controller is of both groups.
+	// A user whose credentials include the group has the permissions of the group, but may not
+	// delegate them. For that, a user must also be in the group Delegators, and only the controller
+	// can impersonate that group.
 	group := names.SudoGroup(lns.Name)
 	lent := &authority.AuthorityDelegation{ObjectMeta: metav1.ObjectMeta{Name: "dx-lent"}, Spec: authority.AuthorityDelegationSpec{
 		Delegates: []authority.Delegate{{Kind: authority.DelegateUser, Name: "dx-friend"}}, Scope: authority.DelegationScope{Namespace: lns.Name},
 		Rules: []rbacv1.PolicyRule{rule("", "secrets", "get")}, IfLost: authority.LossWithdraw,
 	}}
 	if err := c.as(t, "dx-x", group).Create(t.Context(), lent.DeepCopy()); !apierrors.IsForbidden(err) {
-		t.Errorf("who is of the group delegates: %v", err)
+		t.Errorf("a member of the group may delegate: %v", err)
 	}
 	if err := c.as(t, names.SudoUser(lns.Name), group).Create(t.Context(), lent.DeepCopy()); !apierrors.IsForbidden(err) {
-		t.Errorf("who has the name of its user as well delegates: %v", err)
+		t.Errorf("a member of the group with the name of SudoUser may delegate: %v", err)
 	}
 	if err := c.as(t, names.SudoUser(lns.Name), group, names.Delegators).Create(t.Context(), lent.DeepCopy(), client.DryRunAll); err != nil {
-		t.Errorf("as the controller does: %v", err)
+		t.Errorf("a member of both groups may not delegate: %v", err)
 	}
-	// The Namespace and the LNamespaces of the tenant and of another.
+	// Changes of the Namespace and of the LNamespace, in the own tenant and in another one.
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: lns.Name}}
 	labelled := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"privileged"}}}`))
 	if err := sudo.Patch(t.Context(), ns, labelled); !apierrors.IsForbidden(err) {
@@ -220,10 +221,10 @@ func TestSudoDelegationEscalation(t *testing.T) {
 	}
 	bill := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"billing":{"account":"dx"}}}`))
 	if err := sudo.Patch(t.Context(), lns.DeepCopy(), bill); err != nil {
-		t.Errorf("its bill: %v", err)
+		t.Errorf("spec.billing of the own tenant: %v", err)
 	}
 	if err := sudo.Patch(t.Context(), other.DeepCopy(), bill); !apierrors.IsForbidden(err) {
-		t.Errorf("the bill of another: %v", err)
+		t.Errorf("spec.billing of another tenant: %v", err)
 	}
 	for _, object := range []client.Object{lns.DeepCopy(), ns} {
 		if err := sudo.Delete(t.Context(), object); !apierrors.IsForbidden(err) {
@@ -232,8 +233,8 @@ func TestSudoDelegationEscalation(t *testing.T) {
 	}
 }
 
-// TestSudoDelegationAllowances holds that what the tenant allows sudo is delegated, each by itself,
-// and goes when it is allowed no longer.
+// TestSudoDelegationAllowances checks, where sudo is delegation, that sudo may make each change
+// that spec.sudo.allow can list only while it is listed.
 //
 // Attack: by a delegation of sudo, a caller changes quotas, the Namespace or the lists, or deletes the tenant
 // Answer: 403, unless the tenant allows that change; 403 again when it no longer does, also by an older

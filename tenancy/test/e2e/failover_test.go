@@ -17,9 +17,9 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// TestFailover changes tenants all the time while one leader is killed, and the next one is held
-// up until it has lost its lease and then goes on. The rights are those of the lists, and the bill has every period
-// once: none is lost, none overlaps another.
+// TestFailover changes tenants while one leader is killed, and while the next leader is stopped
+// until it has lost its lease and then continues. It checks that the permissions match the lists,
+// and that the billing table has each period once, without gaps or overlaps.
 func TestFailover(t *testing.T) {
 	t.Parallel()
 	c, err := startCluster("default", "--feature-gates", "GranularAuthorization=false")
@@ -49,7 +49,7 @@ func TestFailover(t *testing.T) {
 	for i := range count {
 		all = append(all, c.make(t, tenant(fmt.Sprintf("failover-%d", i))))
 	}
-	// change gives each tenant another account and another sudoer, without waiting.
+	// change sets another account and another sudoer for each tenant, without waiting.
 	changes := 0
 	change := func() {
 		t.Helper()
@@ -63,8 +63,9 @@ func TestFailover(t *testing.T) {
 			}
 		}
 	}
-	// works waits until the lists are carried out, and unless a process that is held up may
-	// have the bill locked, until the bill has them.
+	// works waits until the controller has reconciled all tenants and, if billed is true, until the
+	// billing table has their accounts. billed must be false while a stopped process may hold a lock
+	// on the table.
 	works := func(k *controller, what string, billed bool) {
 		t.Helper()
 		wait(t, what, func() error {
@@ -81,7 +82,7 @@ func TestFailover(t *testing.T) {
 		})
 	}
 	change()
-	if err := lead.kill(); err != nil { // in the midst of it
+	if err := lead.kill(); err != nil { // while the leader reconciles the change
 		t.Fatal(err)
 	}
 	change()
@@ -93,7 +94,7 @@ func TestFailover(t *testing.T) {
 	}
 	change()
 	works(third, "the third one takes over", false)
-	// The second one thinks that it leads, until it looks.
+	// The second controller believes that it is the leader until it tries to renew its lease.
 	if err := second.process.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
@@ -101,10 +102,10 @@ func TestFailover(t *testing.T) {
 	select {
 	case err := <-second.ended:
 		if err == nil {
-			t.Error("who lost the lease ended as if nothing was")
+			t.Error("the controller that lost its lease ended without an error")
 		}
 	case <-time.After(patience):
-		t.Errorf("who lost the lease goes on\n%s", second.output)
+		t.Errorf("the controller that lost its lease did not end\n%s", second.output)
 		if err := second.kill(); err != nil {
 			t.Error(err)
 		}
@@ -120,7 +121,7 @@ func TestFailover(t *testing.T) {
 			c.gone(t, selfRole(fmt.Sprintf("%s-sudoer-%d", lns.Name, i)))
 		}
 	}
-	// One is deleted, whose last period ends.
+	// Deleting a tenant ends its last period.
 	if err := c.client.Delete(t.Context(), all[0]); err != nil {
 		t.Fatal(err)
 	}
@@ -142,13 +143,13 @@ func TestFailover(t *testing.T) {
 		byTenant[p.TenantUID] = append(byTenant[p.TenantUID], p)
 	}
 	if len(byTenant) != count {
-		t.Errorf("%d tenants have a bill", len(byTenant))
+		t.Errorf("the billing table has %d tenants", len(byTenant))
 	}
 	for i, lns := range all {
 		rows := map[int64]store.Period{}
 		for _, p := range byTenant[string(lns.UID)] {
 			if _, twice := rows[p.Sequence]; twice {
-				t.Errorf("%s: period %d is there twice", lns.Name, p.Sequence)
+				t.Errorf("%s: the table has period %d twice", lns.Name, p.Sequence)
 			}
 			rows[p.Sequence] = p
 		}
@@ -157,11 +158,11 @@ func TestFailover(t *testing.T) {
 			p, ok := rows[n]
 			switch {
 			case !ok:
-				t.Errorf("%s: period %d of %d is lost", lns.Name, n, last)
+				t.Errorf("%s: the table does not have period %d of %d", lns.Name, n, last)
 			case n == 1 && !p.Start.Equal(lns.CreationTimestamp.Time):
-				t.Errorf("%s: the first begins at %s, the tenant at %s", lns.Name, p.Start, lns.CreationTimestamp)
+				t.Errorf("%s: the first period begins at %s, but the tenant was created at %s", lns.Name, p.Start, lns.CreationTimestamp)
 			case n > 1 && !p.Start.Equal(rows[n-1].End):
-				t.Errorf("%s: period %d begins at %s, the one before ends at %s", lns.Name, n, p.Start, rows[n-1].End)
+				t.Errorf("%s: period %d begins at %s, but the previous one ends at %s", lns.Name, n, p.Start, rows[n-1].End)
 			case p.End.IsZero() != (n == last && i > 0):
 				t.Errorf("%s: period %d of %d ends at %s", lns.Name, n, last, p.End)
 			}

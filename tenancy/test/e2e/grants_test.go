@@ -17,7 +17,8 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// TestRights holds who may do what in a tenant, and that the neighbour may not.
+// TestRights checks which permissions the members of a tenant have in it, and that they have none
+// in another tenant.
 func TestRights(t *testing.T) {
 	a, b := shared.make(t, tenant("rights-a")), shared.make(t, tenant("rights-b"))
 	sudo := []string{names.SudoGroup(a.Name)}
@@ -37,7 +38,7 @@ func TestRights(t *testing.T) {
 		{who: "rights-a-manager", verb: "granular:" + names.Users, resource: "lnamespaces", name: a.Name, want: true},
 		{who: "rights-a-manager", verb: "granular:" + names.Sudoers, resource: "lnamespaces", name: a.Name},
 		{who: "rights-a-manager", verb: "granular:" + names.Sudo, resource: "lnamespaces", name: a.Name},
-		// A sudoer holds nothing but the right to become the group.
+		// A sudoer has only the permission to impersonate the group, together with itself.
 		{who: "rights-a-sudoer", verb: "create", resource: "deployments", namespace: a.Name},
 		{who: "rights-a-sudoer", verb: "impersonate", resource: "groups", name: names.SudoGroup(a.Name), want: true},
 		{who: "rights-a-sudoer", verb: "impersonate", resource: "groups", name: names.SudoGroup(b.Name)},
@@ -45,7 +46,7 @@ func TestRights(t *testing.T) {
 		{who: "rights-a-sudoer", verb: "impersonate", resource: "users", name: "rights-a-sudoer", want: true},
 		{who: "rights-a-sudoer", verb: "impersonate", resource: "users", name: "rights-a-user"},
 		{who: "rights-a-user", verb: "impersonate", resource: "groups", name: names.SudoGroup(a.Name)},
-		// What the group may do.
+		// The permissions of the group.
 		{who: "x", groups: sudo, verb: "create", resource: "deployments", namespace: a.Name, want: true},
 		{who: "x", groups: sudo, verb: "create", resource: "deployments", namespace: b.Name},
 		{who: "x", groups: sudo, verb: "create", resource: "rolebindings", namespace: a.Name, want: true},
@@ -65,7 +66,7 @@ func TestRights(t *testing.T) {
 		{who: "x", groups: sudo, verb: "delete", resource: "lnamespaces", name: a.Name},
 		{who: "x", groups: sudo, verb: "update", resource: "lnamespaces", name: b.Name},
 		{who: "x", groups: sudo, verb: "create", resource: "clusterroles"},
-		// Everyone.
+		// The permissions of all authenticated users.
 		{who: "y", verb: "create", resource: "lnamespaces", want: true},
 		{who: "y", verb: "list", resource: "deployments", want: true},
 		{who: "y", verb: "list", resource: "secrets"},
@@ -82,8 +83,8 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestTenantWithoutFields holds that an LNamespace without any field is made, and goes again: the controller
-// writes no field that the object leaves out.
+// TestTenantWithoutFields checks that an LNamespace without a spec can be created and deleted, and
+// that the controller does not add a spec.
 func TestTenantWithoutFields(t *testing.T) {
 	bare := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "LNamespace", "metadata": map[string]any{"name": "bare"},
@@ -105,8 +106,8 @@ func TestTenantWithoutFields(t *testing.T) {
 	shared.gone(t, lns)
 }
 
-// TestDefinition holds what the definition of LNamespaces gives by itself: defaults, and what kubectl
-// prints.
+// TestDefinition checks parts of the CustomResourceDefinition of LNamespaces: the defaults, and the
+// columns that kubectl prints.
 func TestDefinition(t *testing.T) {
 	lns := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "LNamespace", "metadata": map[string]any{"name": "definition"},
@@ -142,7 +143,8 @@ func TestDefinition(t *testing.T) {
 	}
 }
 
-// TestAllowances holds that the tenant can give sudo what is withheld, each by itself.
+// TestAllowances checks that sudo may make each change that spec.sudo.allow can list only if it is
+// listed.
 //
 // Attack: sudo changes the Namespace object, quotas, or the lists of the tenant, or deletes the tenant
 // Answer: refused, unless the tenant allows that change
@@ -175,8 +177,8 @@ func TestAllowances(t *testing.T) {
 	}
 }
 
-// TestManagerIsNoSudoer holds that a manager edits users and not sudoers, on a server that
-// does not authorize fields.
+// TestManagerIsNoSudoer checks, on a server that does not authorize single fields, that a manager
+// can change spec.users and can't change spec.sudoers.
 //
 // Attack: a manager of a tenant makes himself sudoer, widens the rights of sudo, removes a finalizer, or writes
 // the status
@@ -220,8 +222,8 @@ func managerIsNoSudoer(t *testing.T, c *cluster) {
 	}
 }
 
-// TestRealSudo holds that real requests under sudo do what the group may,
-// and that nobody becomes more by becoming himself.
+// TestRealSudo checks that requests that impersonate the group have the permissions of sudo, and
+// that a sudoer who impersonates only itself, or the group of another tenant, does not.
 func TestRealSudo(t *testing.T) {
 	lns := shared.make(t, tenant("real"))
 	shared.allowed(t, "x", []string{names.SudoGroup(lns.Name)}, "create", "configmaps", lns.Name, "")

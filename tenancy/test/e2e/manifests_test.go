@@ -19,8 +19,8 @@ import (
 	"kube-granular.dev/tenancy/config"
 )
 
-// TestManifests holds that the program installs what kustomize makes of the folders, and that
-// the one with everything is taken by a server.
+// TestManifests checks that config.Objects returns the same objects as kustomize for each folder,
+// and that a server accepts the manifests of config/manager: the controller and its webhooks.
 func TestManifests(t *testing.T) {
 	texts := func(objects []*unstructured.Unstructured) []string {
 		var list []string
@@ -29,7 +29,7 @@ func TestManifests(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			list = append(list, strings.Join(strings.Fields(string(text)), " ")) // kustomize breaks lines elsewhere
+			list = append(list, strings.Join(strings.Fields(string(text)), " ")) // kustomize breaks lines at other places
 		}
 		slices.Sort(list)
 		return list
@@ -66,7 +66,7 @@ func TestManifests(t *testing.T) {
 			}
 		}
 	}
-	// The program prints what it installs.
+	// The command manifests prints the same objects that the command install applies.
 	out, err := shared.command("admin", nil, "tenancy-controller", "manifests", "--webhook-url", "https://127.0.0.1:1")
 	if err != nil || strings.Count(out, "url: https://127.0.0.1:1/") != 3 || strings.Contains(out, "service:") {
 		t.Errorf("manifests: %v: %s", err, out)

@@ -23,7 +23,7 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// full returns a tenant with twenty names, of people who are in other tenants, too.
+// full returns a tenant with twenty members, who are also members of other tenants.
 func full(i int) *v1alpha1.LNamespace {
 	lns := tenant(fmt.Sprintf("bench-%05d", i))
 	people := func(of string, count, all int) []v1alpha1.Subject {
@@ -37,7 +37,7 @@ func full(i int) *v1alpha1.LNamespace {
 	return lns
 }
 
-// parallel calls f for the numbers below count.
+// parallel calls f for each number from 0 to count-1, in several goroutines.
 func parallel(b testing.TB, count int, f func(i int) error) {
 	b.Helper()
 	next, failed := make(chan int), make(chan error, count)
@@ -61,12 +61,12 @@ func parallel(b testing.TB, count int, f func(i int) error) {
 	}
 }
 
-// numbers are what a controller says of itself.
+// numbers are values from the metrics of a controller.
 type numbers struct {
 	// calls counts requests to the API server by method.
 	calls requests
-	// queued is how much waits, reconciled how many tenants were looked at, repairs how much was
-	// put right.
+	// queued is the number of requests in the work queues. reconciled is the number of reconciled
+	// tenants. repairs is the number of repaired objects.
 	queued, reconciled, repairs float64
 }
 
@@ -109,7 +109,7 @@ func read(b testing.TB, address string) numbers {
 	return n
 }
 
-// since returns the requests since then.
+// since returns the numbers of requests to the API server between then and n.
 func (n numbers) since(then numbers) requests {
 	more := requests{}
 	for method, count := range n.calls {
@@ -118,7 +118,7 @@ func (n numbers) since(then numbers) requests {
 	return more
 }
 
-// resident returns how much memory a process has, now and at most, in MiB.
+// resident returns the resident memory of a process in MiB: the present value and the peak.
 func resident(b testing.TB, pid int) (now, most int) {
 	b.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -139,7 +139,7 @@ func resident(b testing.TB, pid int) (now, most int) {
 	return now, most
 }
 
-// quiet waits until nothing is queued and count tenants were looked at.
+// quiet waits until the work queues are empty and at least count tenants were reconciled.
 func quiet(b testing.TB, address string, count int) {
 	b.Helper()
 	for settled := 0; settled < 3; {
@@ -151,8 +151,8 @@ func quiet(b testing.TB, address string, count int) {
 	}
 }
 
-// changes returns how many requests the controller makes for changes of a tenant, which it then
-// has behind it.
+// changes makes several changes of a tenant, and returns how many requests the controller sent for
+// each change.
 func changes(b testing.TB, c *cluster, address, name string) map[string]requests {
 	b.Helper()
 	quiet(b, address, 0)
@@ -187,8 +187,8 @@ func changes(b testing.TB, c *cluster, address, name string) map[string]requests
 	return found
 }
 
-// TestCallsPerChange holds that a change of one tenant does not cost requests about the
-// others: each takes fewer than there are tenants.
+// TestCallsPerChange checks that a change of one tenant does not cause requests for each other
+// tenant: the controller sends fewer requests than there are tenants.
 func TestCallsPerChange(t *testing.T) {
 	t.Parallel()
 	c, err := startCluster("default", "--feature-gates", "GranularAuthorization=false")
@@ -225,7 +225,7 @@ func TestCallsPerChange(t *testing.T) {
 			t.Errorf("%s: %.0f requests: %s", what, total, n)
 		}
 	}
-	// What is put right is counted.
+	// The metric for repairs counts repaired objects.
 	if n := read(t, address).repairs; n != 0 {
 		t.Errorf("%.0f repairs", n)
 	}

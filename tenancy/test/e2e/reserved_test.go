@@ -32,7 +32,7 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// keyAndRequest returns a key, and a request for a certificate of it, as PEM.
+// keyAndRequest returns a private key and a certificate signing request for it, both as PEM.
 func keyAndRequest(t *testing.T, name string, groups ...string) (key, request []byte) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -50,7 +50,7 @@ func keyAndRequest(t *testing.T, name string, groups ...string) (key, request []
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
 }
 
-// issuer is a provider of OpenID Connect.
+// issuer is a fake provider of OpenID Connect.
 type issuer struct {
 	*httptest.Server
 	key *ecdsa.PrivateKey
@@ -91,7 +91,7 @@ func newIssuer(t *testing.T) *issuer {
 	return i
 }
 
-// token returns a token for a user with groups.
+// token returns an ID token for a user with groups.
 func (i *issuer) token(t *testing.T, user string, groups ...string) string {
 	t.Helper()
 	encode := func(v any) string {
@@ -112,8 +112,8 @@ func (i *issuer) token(t *testing.T, user string, groups ...string) string {
 	return text + "." + base64.RawURLEncoding.EncodeToString(append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...))
 }
 
-// authentication returns a configuration that takes the groups of tokens with a prefix, and
-// with a rule.
+// authentication returns an authentication configuration that adds prefix to the groups in tokens
+// and, if rule is not empty, validates users by this rule.
 func (i *issuer) authentication(prefix, rule string) []byte {
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: i.Certificate().Raw})
 	b := bytes.Buffer{}
@@ -125,7 +125,7 @@ func (i *issuer) authentication(prefix, rule string) []byte {
 	return b.Bytes()
 }
 
-// reservedRule is the one of docs/tenancy.md.
+// reservedRule is the rule for user validation that docs/tenancy.md recommends.
 const reservedRule = "!user.groups.exists(g, g.startsWith('lnamespace:'))"
 
 // TestNobodyCarriesTheGroupIn tries to be a member of a sudoer group without impersonation.
@@ -144,7 +144,8 @@ func TestNobodyCarriesTheGroupIn(t *testing.T) {
 	file := filepath.Join(dir, "authentication.yaml")
 	configure := func(prefix, rule string) {
 		t.Helper()
-		// Put in place whole: the server reads it when it changes.
+		// The file is replaced by a rename, because the server rereads it at any change and must not
+		// read a part of it.
 		if err := os.WriteFile(file+".new", i.authentication(prefix, rule), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +175,7 @@ func TestNobodyCarriesTheGroupIn(t *testing.T) {
 	lns := c.make(t, tenant("team"))
 	group := names.SudoGroup(lns.Name)
 	c.allowed(t, "x", []string{group}, "create", "roles", lns.Name, "")
-	// attempt makes a role, as sudo may and nobody else, and says how it went.
+	// attempt creates a role, which only sudo may do, and returns the error.
 	attempt := func(config *rest.Config) error {
 		api, err := client.New(config, client.Options{Scheme: c.client.Scheme(), Mapper: c.client.RESTMapper()})
 		if err != nil {
@@ -213,10 +214,11 @@ func TestNobodyCarriesTheGroupIn(t *testing.T) {
 		configure("oidc:", "")
 		forbids("the prefix", bearer(group))
 		if err := attempt(bearer(group)); err == nil || !strings.Contains(err.Error(), "mallory") {
-			t.Errorf("it is not mallory who is refused: %v", err)
+			t.Errorf("the refused user is not mallory: %v", err)
 		}
 	})
-	// certificate asks for a client certificate as an administrator does for somebody.
+	// certificate requests a client certificate and approves it as an administrator. It returns a
+	// client configuration with the certificate.
 	certificate := func(name string, groups ...string) (*rest.Config, error) {
 		key, text := keyAndRequest(t, "mallory", groups...)
 		request := c.request(t, name, "kubernetes.io/kube-apiserver-client")

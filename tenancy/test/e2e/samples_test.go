@@ -23,7 +23,8 @@ import (
 
 var update = flag.Bool("update-samples", false, "write docs/resource-samples from what the controller makes")
 
-// TestSamples holds that docs/resource-samples shows what the controller makes.
+// TestSamples checks that the files in docs/resource-samples match the objects that the controller
+// creates.
 func TestSamples(t *testing.T) {
 	lns := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "namespace-sample"}, Spec: v1alpha1.LNamespaceSpec{
 		Users: []v1alpha1.Subject{user("ada")}, Managers: []v1alpha1.Subject{user("mia")}, Sudoers: []v1alpha1.Subject{user("richard")},
@@ -60,8 +61,8 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// sampleDelegation is TestSamples where sudo is delegation. Of the rules, which are those of the
-// server's version, only the last ones are shown, which are the tenant's.
+// sampleDelegation checks the samples for sudo by delegation. The sample of the delegation has only
+// the last rules, which depend on the tenant. The other rules depend on the version of the server.
 func sampleDelegation(t *testing.T) {
 	c := byDelegation(t)
 	lns := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "namespace-sample"}, Spec: v1alpha1.LNamespaceSpec{
@@ -100,8 +101,8 @@ func sampleDelegation(t *testing.T) {
 	sample(t, "sudoer-delegation-lnamespace-edit-cluster-role", edit)
 }
 
-// sample compares an object with a file of docs/resource-samples, without what differs from one to the
-// next.
+// sample compares an object with a file of docs/resource-samples. It ignores fields that differ
+// from one run to the next, such as UIDs.
 func sample(t *testing.T, file string, object client.Object) {
 	t.Helper()
 	object.SetManagedFields(nil)

@@ -19,10 +19,10 @@ import (
 	"kube-granular.dev/tenancy/api/v1alpha1"
 )
 
-// user returns a subject.
+// user returns a subject of kind User.
 func user(name string) v1alpha1.Subject { return v1alpha1.Subject{Kind: v1alpha1.UserKind, Name: name} }
 
-// tenant returns an LNamespace with one of each.
+// tenant returns an LNamespace with one user, one manager, one sudoer and an account.
 func tenant(name string) *v1alpha1.LNamespace {
 	return &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.LNamespaceSpec{
 		Users:    []v1alpha1.Subject{user(name + "-user")},
@@ -32,7 +32,7 @@ func tenant(name string) *v1alpha1.LNamespace {
 	}}
 }
 
-// as returns a client that is somebody else, in groups, with real impersonation.
+// as returns a client that impersonates a user with groups.
 func (c *cluster) as(t *testing.T, name string, groups ...string) client.Client {
 	t.Helper()
 	config := rest.CopyConfig(c.admin)
@@ -44,8 +44,8 @@ func (c *cluster) as(t *testing.T, name string, groups ...string) client.Client 
 	return other
 }
 
-// make creates a tenant as one who is authenticated and holds nothing else, and waits
-// until it is ready.
+// make creates a tenant as a user who has only the permissions of all authenticated users, and
+// waits until the controller has reconciled the tenant.
 func (c *cluster) make(t *testing.T, lns *v1alpha1.LNamespace) *v1alpha1.LNamespace {
 	t.Helper()
 	wait(t, "everyone may create LNamespaces", func() error { return c.may("somebody", nil, "create", "lnamespaces", "", "", true) })
@@ -61,7 +61,7 @@ func (c *cluster) make(t *testing.T, lns *v1alpha1.LNamespace) *v1alpha1.LNamesp
 	return lns
 }
 
-// settled waits until the status speaks of the newest generation.
+// settled waits until the condition Ready is for the newest generation.
 func (c *cluster) settled(t *testing.T, lns *v1alpha1.LNamespace) {
 	t.Helper()
 	wait(t, lns.Name+" is settled", func() error {
@@ -76,7 +76,7 @@ func (c *cluster) settled(t *testing.T, lns *v1alpha1.LNamespace) {
 	})
 }
 
-// change changes a tenant as the administrator, and waits until it is settled.
+// change changes a tenant as the administrator, and waits until the controller has reconciled it.
 func (c *cluster) change(t *testing.T, lns *v1alpha1.LNamespace, change func(*v1alpha1.LNamespaceSpec)) {
 	t.Helper()
 	before := lns.DeepCopy()
@@ -87,7 +87,7 @@ func (c *cluster) change(t *testing.T, lns *v1alpha1.LNamespace, change func(*v1
 	c.settled(t, lns)
 }
 
-// may asks the authorizer, and returns an error if the answer is not the wanted one.
+// may sends an access review, and returns an error unless the result is want.
 func (c *cluster) may(name string, groups []string, verb, resource, namespace, object string, want bool) error {
 	group := map[string]string{
 		"lnamespaces": v1alpha1.GroupVersion.Group, "rolebindings": "rbac.authorization.k8s.io", "roles": "rbac.authorization.k8s.io",
@@ -108,8 +108,8 @@ func (c *cluster) may(name string, groups []string, verb, resource, namespace, o
 	return nil
 }
 
-// allowed and refused wait for the server to have seen what is granted; it sees it in a
-// moment, and the controller has said before that it is done.
+// allowed waits until an access review allows the request, and refused until it does not. Both wait
+// because the authorizer sees a change of RBAC objects only a moment after the controller's write.
 func (c *cluster) allowed(t *testing.T, name string, groups []string, verb, resource, namespace, object string) {
 	t.Helper()
 	wait(t, "it is allowed", func() error { return c.may(name, groups, verb, resource, namespace, object, true) })
@@ -138,5 +138,5 @@ func wait(t *testing.T, what string, f func() error) {
 	}
 }
 
-// forbidden reports whether the server refused it.
+// forbidden reports whether err is the answer 403 Forbidden.
 func forbidden(err error) bool { return apierrors.IsForbidden(err) }

@@ -26,8 +26,8 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// newUser makes a user by hack/new-user.sh. The test is the signer: these clusters have no
-// controller manager.
+// newUser creates a user with a client certificate by hack/new-user.sh. The test signs the
+// certificate, because these clusters have no controller manager that would sign it.
 func (c *cluster) newUser(t *testing.T, name string, groups ...string) {
 	t.Helper()
 	signed := make(chan error, 1)
@@ -42,7 +42,7 @@ func (c *cluster) newUser(t *testing.T, name string, groups ...string) {
 	}
 }
 
-// sign signs the next request that is approved.
+// sign waits for the next certificate signing request that is approved, and signs it.
 func (c *cluster) sign(t *testing.T) error {
 	client, err := kubernetes.NewForConfig(c.admin)
 	if err != nil {
@@ -96,8 +96,8 @@ func (c *cluster) sign(t *testing.T) error {
 	return fmt.Errorf("the watch ended")
 }
 
-// TestPlugins makes a tenant and works in it as people do: with certificates, kubectl create
-// lns and kubectl sudo.
+// TestPlugins runs the plugins kubectl create lns and kubectl sudo as users with client
+// certificates.
 func TestPlugins(t *testing.T) {
 	auditLog := filepath.Join(t.TempDir(), "audit.log")
 	c, err := startCluster("default", "--audit-log", auditLog)
@@ -143,21 +143,21 @@ func TestPlugins(t *testing.T) {
 	must("ada", "configmap/a created", "create", "configmap", "a", "-n", "team")
 	mustFail("ada", "forbidden", "create", "role", "r", "--verb=get", "--resource=pods", "-n", "team")
 	must("ada", "role.rbac.authorization.k8s.io/r created", "sudo", "--reason", "TICKET-1", "create", "role", "r", "--verb=get", "--resource=pods", "-n", "team")
-	must("ada", "r ", "sudo", "kubectl", "get", "roles", "-n", "team") // as after !!
+	must("ada", "r ", "sudo", "kubectl", "get", "roles", "-n", "team") // as after the expansion of !!
 	must("ada", "patched", "sudo", "patch", "lns", "team", "--type=merge", "-p", `{"spec":{"billing":{"account":"4712"}}}`)
 	mustFail("ada", "spec.sudoers needs the verb", "sudo", "patch", "lns", "team", "--type=merge", "-p", `{"spec":{"sudoers":[]}}`)
 	mustFail("ada", "forbidden", "sudo", "-n", "team", "delete", "namespace", "team")
 	mustFail("ada", `ada is no sudoer of "kube-system"`, "sudo", "get", "secrets", "-n", "kube-system")
 	must("ada", "team: everything in the namespace, as group lnamespace:team-sudoers", "sudo", "-l")
-	// A member of a group has no role to be himself.
+	// A member of a group uses sudo without a role to impersonate itself.
 	must("olga", "r ", "sudo", "get", "roles", "-n", "team")
 	mustFail("olga", "forbidden", "get", "secrets", "-n", "team")
-	// Who is no sudoer hears so.
+	// A user who is not a sudoer gets an error that states this.
 	mustFail("bob", `bob is no sudoer of "team"`, "sudo", "get", "pods", "-n", "team")
 	must("bob", "bob is a sudoer of no tenant", "sudo", "-l")
 	mustFail("bob", "forbidden", "--as=bob", "--as-group="+names.SudoGroup("team"), "get", "secrets", "-n", "team")
 
-	// A second tenant, which is Bob's alone.
+	// A second tenant, in which Bob is the only sudoer.
 	must("bob", "created", "create", "lns", "other", "--sudoer", "bob")
 	must("bob", "condition met", "wait", "--for=condition=Ready", "--timeout=60s", "lns/other")
 	c.allowed(t, "bob", nil, "impersonate", "groups", "", names.SudoGroup("other"))
@@ -190,12 +190,12 @@ func TestPlugins(t *testing.T) {
 	if !reason {
 		t.Error("the audit log does not hold the reason")
 	}
-	// Shells.
+	// The function ksudo for each shell.
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		must("ada", "ksudo", "sudo", "--shell", shell)
 	}
-	// The last command again, with sudo. It is refused first. Fish keeps no history without a
-	// terminal, which script(1) is.
+	// A command is refused, and then ksudo runs it again with sudo. Fish keeps no history without a
+	// terminal, so script(1) provides one.
 	for shell, run := range map[string][]string{"bash": {"bash", "-i"}, "zsh": {"zsh", "-i"}, "fish": {"script",
 		"-qec", "fish -i", "/dev/null"}} {
 		_, missing := exec.LookPath(shell)
@@ -210,7 +210,7 @@ func TestPlugins(t *testing.T) {
 		}
 		history := map[string]string{"bash": "set -o history\n"}[shell]
 		home := t.TempDir()
-		// Where this is, fish does not begin to write completions, at which it would still be later.
+		// If this folder exists, fish does not generate completions, which would go on after the test.
 		if err := os.MkdirAll(filepath.Join(home, ".local", "share", "fish", "generated_completions"), 0o700); err != nil {
 			t.Fatal(err)
 		}

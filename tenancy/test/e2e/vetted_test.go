@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestVetted holds that docs/vetted is what a cluster without anything of ours allows, and
-// that the command tells what users would gain.
+// TestVetted checks that the list in docs/vetted matches a cluster without the manifests of this
+// project, and that the command vetted compare reports additional permissions.
 func TestVetted(t *testing.T) {
 	c, err := startCluster("", "--feature-gates", "GranularAuthorization=false")
 	if err != nil {
@@ -26,10 +26,10 @@ func TestVetted(t *testing.T) {
 	})
 	path := filepath.Join(c.root, "docs", "vetted", "kubernetes.yaml")
 	out := ""
-	// The roles are aggregated a moment after the start, edit before admin.
+	// The server aggregates the roles a moment after its start: first edit, then admin.
 	wait(t, "the roles are filled", func() error {
 		if out, err = c.command("admin", nil, "tenancy-controller", "vetted", "show"); err == nil && strings.Count(out, "- apps/deployments create\n") != 2 {
-			err = errors.New("they are not")
+			err = errors.New("the roles are not complete yet")
 		}
 		return err
 	})

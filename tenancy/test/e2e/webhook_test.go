@@ -25,7 +25,7 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// freeAddress returns an address on the loopback interface that nobody listens at.
+// freeAddress returns an address on the loopback interface at which no process listens.
 func freeAddress() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -34,8 +34,8 @@ func freeAddress() (string, error) {
 	return listener.Addr().String(), listener.Close()
 }
 
-// withWebhooks tells the API server of webhooks at an address, and starts a controller that
-// serves them, with certificates that live for seconds.
+// withWebhooks installs webhook configurations with an address, and starts a controller that
+// serves the webhooks at this address, with certificates that are valid for seconds.
 func (c *cluster) withWebhooks(t *testing.T, address string, args ...string) *controller {
 	t.Helper()
 	k, err := c.startController(append([]string{"--webhook-address", address, "--webhook-certificate-lifetime", "10s"}, args...)...)
@@ -53,16 +53,16 @@ func (c *cluster) withWebhooks(t *testing.T, address string, args ...string) *co
 
 func (c *cluster) install(t *testing.T, address string) {
 	t.Helper()
-	for range 2 { // as often as one likes
+	for range 2 { // the command is idempotent
 		if out, err := c.command("admin", nil, "tenancy-controller", "install", "--webhook-url", "https://"+address); err != nil || !strings.Contains(out, "ValidatingWebhookConfiguration lnamespace") {
 			t.Fatalf("install: %v: %s", err, out)
 		}
 	}
 }
 
-// TestWebhooks holds on a server that does not authorize fields, and without the admission policy, that
-// the webhooks say who pays, that a manager does not become sudoer, that their certificate changes without
-// anybody noticing, and what is refused while nobody answers.
+// TestWebhooks runs on a server that does not authorize fields and that has no admission policy.
+// It checks that the webhooks set the account, that a manager can't become a sudoer, that no
+// request fails while the certificate is rotated, and what is refused while no webhook answers.
 func TestWebhooks(t *testing.T) {
 	t.Parallel()
 	c, err := startCluster("default", "--feature-gates", "GranularAuthorization=false")
@@ -74,7 +74,7 @@ func TestWebhooks(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	// One that was asked for before there was a webhook, and nobody has looked at yet.
+	// This signing request was created before the webhook was installed, and is not approved yet.
 	early := c.request(t, "early", "kubernetes.io/kube-apiserver-client", names.SudoGroup("team"))
 	if err := c.client.Create(t.Context(), early); err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func TestWebhooks(t *testing.T) {
 		}
 	})
 	t.Run("a reserved name", func(t *testing.T) {
-		if err := c.as(t, "ada").Create(t.Context(), tenant("tenancy-system")); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "can be no tenant's") {
+		if err := c.as(t, "ada").Create(t.Context(), tenant("tenancy-system")); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "can't belong to a tenant") {
 			t.Errorf("%v", err)
 		}
 	})
@@ -221,8 +221,8 @@ func TestWebhooks(t *testing.T) {
 		); err != nil {
 			t.Error(err)
 		}
-		// Nodes come up, people keep what they hold, an administrator takes somebody off a
-		// list, a tenant is deleted.
+		// Without a webhook these requests still succeed: a node requests its certificate, sudoers
+		// use sudo, an administrator removes somebody from a list, a tenant is deleted.
 		if err := c.client.Create(t.Context(), c.request(t, "node", "kubernetes.io/kube-apiserver-client-kubelet", "system:nodes")); err != nil {
 			t.Errorf("a node: %v", err)
 		}
@@ -241,7 +241,7 @@ func TestWebhooks(t *testing.T) {
 		c.refused(t, "away-sudoer", nil, "impersonate", "groups", "", names.SudoGroup(lns.Name))
 		c.gone(t, rotation)
 	})
-	// The twin: without the webhook, and without the policy, a manager takes it all.
+	// The twin: without the webhook and without the policy, a manager may change all lists.
 	t.Run("without the webhook", func(t *testing.T) {
 		lns := c.make(t, tenant("twin"))
 		c.allowed(t, "twin-manager", nil, "patch", "lnamespaces", "", lns.Name)
@@ -257,7 +257,7 @@ func TestWebhooks(t *testing.T) {
 	})
 }
 
-// served returns the serial number of the certificate at an address.
+// served returns the serial number of the certificate that is served at an address.
 func served(address string) (string, error) {
 	connection, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}).DialContext(context.Background(), "tcp", address)
 	if err != nil {
@@ -267,7 +267,7 @@ func served(address string) (string, error) {
 	return connection.(*tls.Conn).ConnectionState().PeerCertificates[0].SerialNumber.String(), nil
 }
 
-// request returns a request for a client certificate with these groups.
+// request returns a CertificateSigningRequest for a client certificate with these groups.
 func (c *cluster) request(t *testing.T, name, signer string, groups ...string) *certificatesv1.CertificateSigningRequest {
 	t.Helper()
 	common := "mallory"

@@ -1,13 +1,14 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lowerbound compares objects of a few kinds by code made for their types: field by
-// field, with nothing looked up at run time. The walk is measured against it.
+// Package lowerbound compares two objects of a kind by code that is generated for the kind's Go
+// types: field by field, with no lookups at run time. Its cost is a lower bound for the cost of the
+// change walk, which finds the changed fields of two objects.
 //
-// It holds equal what the walk finds no change in, as long as nothing was reordered, and
-// looks at all that the walk looks at. It does not say where a difference is, so it is no
-// replacement. Package generate writes it, but for SameJSON; both are used by benchmarks and
-// tests alone.
+// The code looks at the same fields as the change walk. It reports two objects as equal exactly if
+// the walk finds no change, unless list elements were reordered. It does not report which field
+// differs, so it can't replace the walk. Command generate writes all of it except SameJSON and the
+// functions in equal.go. Only benchmarks and tests use the package.
 package lowerbound
 
 //go:generate go run ./generate generated.go

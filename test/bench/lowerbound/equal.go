@@ -12,7 +12,8 @@ import (
 
 func equalQuantity(a, b *resource.Quantity) bool { return *a == *b || spelling(*a) == spelling(*b) }
 
-// spelling is that of a copy: a quantity remembers it in itself.
+// spelling returns the canonical text of a quantity. It takes a copy, because String caches the text
+// in the quantity.
 func spelling(q resource.Quantity) string { return q.String() }
 
 func equalTime(a, b *time.Time) bool { return a.Equal(*b) }

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Same says for kinds by name whether two objects are the same.
+// Same maps the name of a kind to a function that reports whether two objects are equal.
 var Same = map[string]func(a, b runtime.Object) bool{
 	"ConfigMap":  func(a, b runtime.Object) bool { return sameConfigMap(a.(*corev1.ConfigMap), b.(*corev1.ConfigMap)) },
 	"Deployment": func(a, b runtime.Object) bool { return sameDeployment(a.(*appsv1.Deployment), b.(*appsv1.Deployment)) },

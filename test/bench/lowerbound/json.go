@@ -3,9 +3,8 @@
 
 package lowerbound
 
-// SameJSON is what there is no less of for decoded JSON: each value of one side is looked up
-// in the other. It knows texts, flags and whole numbers, and takes the number of fields for
-// granted.
+// SameJSON reports whether two decoded JSON values are equal, at the lowest possible cost: it looks
+// up each value of a in b. Scalars must be strings, booleans or int64.
 func SameJSON(a, b any) bool {
 	switch a := a.(type) {
 	case string:

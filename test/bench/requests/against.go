@@ -17,7 +17,7 @@ import (
 	"kube-granular.dev/test/bench/requests/internal/process"
 )
 
-// The sides of a rule: nothing in force, and the ways to put it in force.
+// The sides of the command against: no rule in force, and the ways to enforce the rule.
 const (
 	byNothing  = "plain"
 	byPolicy   = "policy"
@@ -31,7 +31,7 @@ func newAgainst(o *options) *cobra.Command {
 	servers := []string{gateOn, unpatched}
 	cmd := &cobra.Command{
 		Use:   "against",
-		Short: "Compare one rule as admission policy, as webhook, as granular grant and as excluded permission",
+		Short: "Compare the cost of one rule as an admission policy, as a webhook, as a granular grant and as an excluded permission",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			runs, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, s *session, run *Run) error {
@@ -43,12 +43,12 @@ func newAgainst(o *options) *cobra.Command {
 			return o.report(cmd.OutOrStdout(), "against", runs, reportAdded(runs))
 		},
 	}
-	cmd.Flags().IntSliceVar(&bindings, "bindings", bindings, "role bindings in a namespace")
-	cmd.Flags().StringSliceVar(&servers, "servers", servers, "servers; grants and excluded permissions are measured where the gate is on")
+	cmd.Flags().IntSliceVar(&bindings, "bindings", bindings, "numbers of role bindings in a namespace to measure")
+	cmd.Flags().StringSliceVar(&servers, "servers", servers, "servers to measure; grants and excluded permissions are measured only on gate-on")
 	return cmd
 }
 
-// against is one run.
+// against makes one run of the command against.
 func (s *session) against(ctx context.Context, sides []string, bindings []int, run *Run) (err error) {
 	servers, stop, err := s.start(ctx, sides...)
 	if err != nil {
@@ -71,8 +71,8 @@ func (s *session) against(ctx context.Context, sides []string, bindings []int, r
 	return s.sample(ctx, servers, cases, run)
 }
 
-// againstCases puts the rules in force on a server. Each caller of each side has a
-// namespace of its own for each number of bindings.
+// againstCases enforces the rule on a server in all ways, and returns the cases. Each lane has its
+// own namespace.
 func (s *session) againstCases(ctx context.Context, server *process.Server, webhook *process.Child, url string, bindings []int) ([][]*lane, error) {
 	a := administrator{server.Client(process.Administrator)}
 	ca, err := s.stage.CA()
@@ -118,8 +118,8 @@ func (s *session) againstCases(ctx context.Context, server *process.Server, webh
 	return cases, nil
 }
 
-// sheets makes the custom resources that the rule is about: notes, and where permissions
-// mean something, marks.
+// sheets defines the custom resources whose keys the rule guards: notes and, on a server that
+// authorizes single fields, marks.
 func (a administrator) sheets(ctx context.Context, granular bool) error {
 	err := a.define(ctx, sheetDefinition("Note", "notes", granular, false), "notes")
 	if err == nil && granular {
@@ -128,7 +128,7 @@ func (a administrator) sheets(ctx context.Context, granular bool) error {
 	return err
 }
 
-// delegate lets the webhook ask for access.
+// delegate lets the webhook create access reviews.
 func (a administrator) delegate(ctx context.Context) error {
 	return a.apply(ctx, "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/webhook", map[string]any{
 		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": map[string]any{"name": "webhook"},
@@ -137,9 +137,9 @@ func (a administrator) delegate(ctx context.Context) error {
 	})
 }
 
-// ruled makes a namespace with a caller in it and an object to write. The holder changes
-// a guarded key, the bystander another label; before, the bystander is seen to be refused
-// when it tries the former.
+// ruled creates a namespace with permissions for the caller and an object, and returns a lane that
+// changes the object. A holder, which has the permission, changes a guarded key. A bystander changes
+// another label; ruled first waits until the bystander is refused to change a guarded key.
 func (a administrator) ruled(ctx context.Context, server *process.Server, resource, by string, holder bool, bindings int) (*lane, error) {
 	of := subjects[resource]
 	if by == byExcluded {
@@ -193,7 +193,7 @@ func (a administrator) ruled(ctx context.Context, server *process.Server, resour
 	return &lane{Case: name, Side: by, server: server, client: client, stream: &st}, nil
 }
 
-// writes changes one key of the object as it was answered last.
+// writes returns requests that send the object of the last answer with one key changed.
 func writes(path string, key []string) stream {
 	return stream{method: http.MethodPut, path: path, contentType: jsonBody, status: http.StatusOK, edit: func(live map[string]any, n int) any {
 		set(live, fmt.Sprint(n), key...)
@@ -201,7 +201,7 @@ func writes(path string, key []string) stream {
 	}}
 }
 
-// refused waits until changing a guarded key is.
+// refused waits until the server refuses a change of a guarded key.
 func refused(ctx context.Context, client *process.Client, path string, of subject) error {
 	n := 0
 	return until(ctx, "the refusal of a guarded key at "+path, func(ctx context.Context) (bool, error) {
@@ -210,7 +210,7 @@ func refused(ctx context.Context, client *process.Client, path string, of subjec
 	})
 }
 
-// attempt changes a key and says whether that was forbidden.
+// attempt changes a key of an object, and reports whether the server refused it.
 func attempt(ctx context.Context, client *process.Client, path string, key []string, value string) (bool, error) {
 	live, err := client.Object(ctx, path)
 	if err != nil {

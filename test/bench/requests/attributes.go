@@ -15,18 +15,18 @@ import (
 	"kube-granular.dev/test/bench/requests/internal/stats"
 )
 
-// protecting is the side of a server that enforces protected labels and annotations.
+// protecting is the name of a server that enforces protected labels and annotations.
 const protecting = "protecting"
 
-// More ways to put the rule in force. byThousand is none: as many attributes are in force
-// as can be of other keys.
+// More ways to enforce the rule: a protected attribute with a permission, and a protected attribute
+// with a role. With byThousand the rule is not in force, but 1,000 attributes for other keys are.
 const (
 	byAttribute = "attribute"
 	byRole      = "role"
 	byThousand  = "thousand"
 )
 
-// protectedVerb is what admits to the key that a holder changes.
+// protectedVerb is the verb that permits a change of the protected key that a holder changes.
 const protectedVerb = "granular:protectedLabel(" + guardedPrefix + "x)"
 
 const (
@@ -38,7 +38,7 @@ func newAttributes(o *options) *cobra.Command {
 	bindings, duration, hertz := 1, 30*time.Second, 1999
 	cmd := &cobra.Command{
 		Use:   "attributes",
-		Short: "Compare what a protected label adds with what a policy and a webhook add, and what 1,000 attributes of other keys add, by where perf sees the server's time go",
+		Short: "Compare the CPU time that a protected label, a policy, a webhook, and 1,000 attributes for other keys add to a request, from perf profiles of the server",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			runs, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, s *session, run *Run) error {
@@ -60,14 +60,15 @@ func newAttributes(o *options) *cobra.Command {
 			return o.report(cmd.OutOrStdout(), "attributes", runs, reportAttributes(runs))
 		},
 	}
-	cmd.Flags().IntVar(&bindings, "bindings", bindings, "role bindings in the namespace")
-	cmd.Flags().DurationVar(&duration, "duration", duration, "how long a turn is recorded")
-	cmd.Flags().IntVar(&hertz, "hertz", hertz, "samples a second")
+	cmd.Flags().IntVar(&bindings, "bindings", bindings, "number of role bindings in the namespace")
+	cmd.Flags().DurationVar(&duration, "duration", duration, "how long each turn is recorded")
+	cmd.Flags().IntVar(&hertz, "hertz", hertz, "samples in a second")
 	return cmd
 }
 
-// attributed puts the rule in force by an attribute or a webhook, or a thousand attributes of
-// other keys, and sees them refuse somebody. end stops what it started.
+// attributed enforces the rule by an attribute or a webhook, or creates a thousand attributes for
+// other keys. It waits until a caller without the permission is refused, and returns a lane of a
+// caller with the permission. end, if not nil, stops the webhook.
 func (s *session) attributed(ctx context.Context, server *process.Server, by string, bindings int) (l *lane, end func() error, err error) {
 	a := administrator{server.Client(process.Administrator)}
 	key := guardedPrefix + "x"
@@ -101,7 +102,7 @@ func (s *session) attributed(ctx context.Context, server *process.Server, by str
 	if err == nil && by == byThousand {
 		no := false
 		if no, err = attempt(ctx, bystander.client, bystander.stream.path, []string{"metadata", "labels", key}, "x"); err == nil && !no {
-			err = errors.New("a thousand attributes refuse nothing")
+			err = errors.New("a write of a label that one of the thousand attributes protects was not refused")
 		}
 		if err == nil {
 			bystander.stream.live, err = bystander.client.Object(ctx, bystander.stream.path)
@@ -115,14 +116,14 @@ func (s *session) attributed(ctx context.Context, server *process.Server, by str
 	return l, end, err
 }
 
-// protect makes an attribute of the cluster.
+// protect creates a ClusterProtectedAttribute.
 func (a administrator) protect(ctx context.Context, name string, spec any) error {
 	return a.apply(ctx, authorityPath+"clusterprotectedattributes/"+name, map[string]any{
 		"apiVersion": "authority.kube-granular.dev/v1alpha1", "kind": attributeKind, "metadata": map[string]any{"name": name}, "spec": spec})
 }
 
-// protectByRole makes an attribute of a namespace that admits the subjects of a role: of the
-// caller's, if it is a holder.
+// protectByRole creates a ProtectedAttribute with a role whose subjects may change the attribute. If
+// holder is true, it is the role of the caller; otherwise, nobody has the role.
 func (a administrator) protectByRole(ctx context.Context, namespace string, holder bool) error {
 	role := "nobody"
 	if holder {
@@ -133,11 +134,16 @@ func (a administrator) protectByRole(ctx context.Context, namespace string, hold
 		"spec": map[string]any{"attributeKind": "Label", "attributeName": guardedPrefix + "*", "roleRef": map[string]any{"kind": "Role", "name": role}}})
 }
 
-// attributesRow is what one run has to say of one way, in microseconds: our code, and what
-// the authorizer in the filter took more than with nothing in force, by the clock that all
-// turns but the webhook's have in common; what a policy and a webhook added; and all that a
-// request took with nothing in force. A webhook's turn has work of its own everywhere, so
-// the whole of it is compared.
+// attributesRow returns the figures of one run for one way to enforce the rule, in microseconds:
+//
+//   - the time of our code
+//   - the time that this way adds: our code, and the difference in the authorizer of the filter
+//   - the time that a policy adds
+//   - the time that a webhook adds
+//   - the time of a request if the rule is not in force
+//
+// The times are scaled by partRest, the work that all turns have in common. The turn with a webhook
+// has additional work in all parts, so for the webhook the unscaled totals are compared.
 func attributesRow(r Run, c, by string) (row []float64, ok bool) {
 	spent := map[string]map[part]float64{}
 	total := map[string]float64{}
@@ -169,8 +175,8 @@ func attributesRow(r Run, c, by string) (row []float64, ok bool) {
 	}, true
 }
 
-// reportAttributes says what each way adds, and what that is of a policy's, of a webhook's and
-// of the whole request.
+// reportAttributes reports the time that each way adds to a request, and its ratio to the time that
+// a policy adds, to the time that a webhook adds, and to the time of the request.
 func reportAttributes(runs []Run) []Line {
 	var lines []Line
 	for _, c := range countedCases(runs) {

@@ -19,14 +19,15 @@ import (
 	"kube-granular.dev/test/bench/requests/internal/process"
 )
 
-// nothingElse holds the verb granular, and no permission and no get.
+// nothingElse is the side of a caller that has only the verb granular: no permission for a field,
+// and not the verb get.
 const nothingElse = "nothing-else"
 
 func newBodies(o *options) *cobra.Command {
 	least, most := 0, 0
 	cmd := &cobra.Command{
 		Use:   "bodies",
-		Short: "Let bodies grow to 3 MB, one respect at a time: the same body from an ordinary editor, and from a caller who holds nothing but granular",
+		Short: "Measure request bodies of up to 3 MB that are large in different ways: each sent by a caller with update and patch, and by a caller with only the verb granular",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			runs, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, s *session, run *Run) error {
@@ -40,24 +41,24 @@ func newBodies(o *options) *cobra.Command {
 			return o.report(cmd.OutOrStdout(), "bodies", runs, lines)
 		},
 	}
-	cmd.Flags().StringSliceVar(&o.only, "only", nil, "the names of what grows that are measured, all if empty")
-	cmd.Flags().IntVar(&least, "least", 0, "the smallest size that is measured")
-	cmd.Flags().IntVar(&most, "most", most, "the largest size that is measured, all if 0")
+	cmd.Flags().StringSliceVar(&o.only, "only", nil, "names of the bodies to measure, such as labels; empty means all")
+	cmd.Flags().IntVar(&least, "least", 0, "smallest size to measure")
+	cmd.Flags().IntVar(&most, "most", most, "largest size to measure; 0 means no limit")
 	return cmd
 }
 
-// body is what a caller sends as a merge patch, dry.
+// body is a kind of request body in several sizes, which is sent by a dry-run request.
 type body struct {
 	name string
 	// resource is one of bodyResources, with a subresource after a slash.
 	resource string
 	sizes    []int
-	// of makes a body of a size.
+	// of returns the body of a size.
 	of func(n int) string
 }
 
-// bodyResources are the collections that are written to. What is named held is written by a
-// caller who holds the permission of computed keys as well.
+// bodyResources maps the resources of bodies to their collections. The resource held is an object of
+// vasts for which the caller has the permission of keys with an expression (field computed).
 var bodyResources = map[string]string{"configmaps": configMaps, "deployments": deployments, "vasts": vasts, "held": vasts}
 
 const vasts = "/apis/" + group + "/v1/namespaces/%s/vasts"
@@ -73,7 +74,7 @@ func bodyObject(resource string) string {
 // way is how a body is sent.
 type way struct{ method, contentType, query string }
 
-// wayOf is that of a body by its name; most are merge patches.
+// wayOf returns the way to send the body with a name. Most bodies are merge patches.
 func wayOf(name string) way {
 	switch name {
 	case "labels by PUT":
@@ -88,7 +89,8 @@ func wayOf(name string) way {
 	return way{http.MethodPatch, mergePatch, ""}
 }
 
-// members makes a map or list of n members, each by a format of its number.
+// members returns the JSON of a map or a list with n members. The format member makes each of them
+// from its number.
 func members(open string, n int, member, closed string) string {
 	var b bytes.Buffer
 	b.WriteString(open)
@@ -102,7 +104,7 @@ func members(open string, n int, member, closed string) string {
 	return b.String()
 }
 
-// below puts a value below so many levels.
+// below returns the JSON of a value below a number of nested objects.
 func below(levels int, value string) string {
 	return strings.Repeat(`{"a":`, levels) + value + strings.Repeat(`}`, levels)
 }
@@ -153,7 +155,7 @@ func bodies() []body {
 	}
 }
 
-// vastKind has a field for each of those bodies.
+// vastKind returns the definition of the custom resource vasts, with the fields that the bodies set.
 func vastKind() map[string]any {
 	type m = map[string]any
 	value := func(verb string, more m) m {
@@ -187,7 +189,7 @@ func vastKind() map[string]any {
 	})
 }
 
-// bodies is one run.
+// bodies makes one run of the command bodies.
 func (s *session) bodies(ctx context.Context, least, most int, run *Run) (err error) {
 	config := s.config(gateOn)
 	config.Args = []string{"--request-timeout=" + enough.String()}
@@ -220,7 +222,7 @@ func (s *session) bodies(ctx context.Context, least, most int, run *Run) (err er
 			for _, side := range []string{ordinary, nothingElse} {
 				l, err := b.lane(ctx, servers[0], side, text)
 				if errors.Is(err, errTooLong) {
-					s.say("%d %s, %d bytes, are not measured: %v", n, b.name, len(text), fmt.Errorf("%s: %w", side, err))
+					s.say("skipped the case %d %s with a body of %d bytes: %v", n, b.name, len(text), fmt.Errorf("%s: %w", side, err))
 					continue
 				}
 				if err != nil {
@@ -235,12 +237,12 @@ func (s *session) bodies(ctx context.Context, least, most int, run *Run) (err er
 		}
 	}
 	if len(cases) == 0 {
-		return fmt.Errorf("nothing is named %q", s.only)
+		return fmt.Errorf("no body has one of the names %q and a size between --least and --most", s.only)
 	}
 	return s.sample(ctx, servers, cases, run)
 }
 
-// bodiesFor makes the objects of a side, and lets the caller write them in its way.
+// bodiesFor creates the objects of a side, and grants the caller the verbs for them.
 func (a administrator) bodiesFor(ctx context.Context, side string, verbs []string) error {
 	if err := a.namespace(ctx, side, nil); err != nil {
 		return err
@@ -259,14 +261,15 @@ func (a administrator) bodiesFor(ctx context.Context, side string, verbs []strin
 	return nil
 }
 
-// errOtherwise and errTooLong are why a request is not what is to be measured.
+// errOtherwise and errTooLong are the reasons why a request can't be measured.
 var (
-	errOtherwise = errors.New("not the answer that is to be measured")
-	errTooLong   = errors.New("no answer within the time that the server gives a request")
+	errOtherwise = errors.New("unexpected answer")
+	errTooLong   = errors.New("no answer within the request timeout of the server")
 )
 
-// lane sees how the body is answered, which may be that it is not valid: upstream finds that
-// out before fields are authorized, or after.
+// lane returns a lane that sends the body as text. It first sends one request to find out the status
+// of the answer, which the lane then expects. The server may reject the body as invalid, either
+// before or after it authorizes the fields.
 func (b body) lane(ctx context.Context, server *process.Server, side string, text []byte) (*lane, error) {
 	resource, sub, _ := strings.Cut(b.resource, "/")
 	path := fmt.Sprintf(bodyResources[resource], side) + "/" + bodyObject(resource)
@@ -295,10 +298,10 @@ func (b body) lane(ctx context.Context, server *process.Server, side string, tex
 	return &lane{Side: side, server: server, client: client, stream: &st}, err
 }
 
-// enough bounds the largest request on a busy machine.
+// enough is the timeout for the largest request on a busy machine.
 const enough = time.Hour
 
-// asItIs is for bodies that are made already, and answers that nobody reads.
+// asItIs is the encoding of bodies that are already encoded. It does not decode answers.
 type asItIs struct{}
 
 func (asItIs) encode(object any) ([]byte, error) { return object.([]byte), nil }

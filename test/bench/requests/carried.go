@@ -19,7 +19,7 @@ import (
 	"kube-granular.dev/test/bench/requests/internal/stats"
 )
 
-// What is counted of a report.
+// The figures of a report about protected labels.
 const (
 	residentBefore = "resident before MB"
 	residentGrowth = "resident growth at most MB"
@@ -32,10 +32,10 @@ func newCarried(o *options) *cobra.Command {
 	objects, attributes, passes, program := 10000, 1000, 5, "bin/kube-granular"
 	cmd := &cobra.Command{
 		Use:   "carried",
-		Short: "Measure by how much the server's memory grows while the protected labels of a namespace are reported",
+		Short: "Measure how much the server's memory grows during a report about the protected labels in a namespace",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.memoryLimit = "" // garbage is collected as servers do
+			o.memoryLimit = "" // the server collects garbage as usual
 			program, err := filepath.Abs(program)
 			if err != nil {
 				return err
@@ -58,17 +58,17 @@ func newCarried(o *options) *cobra.Command {
 			return o.report(cmd.OutOrStdout(), "carried", runs, lines)
 		},
 	}
-	cmd.Flags().IntVar(&objects, "objects", objects, "pods in the namespace")
-	cmd.Flags().IntVar(&attributes, "attributes", attributes, "attributes in the namespace")
-	cmd.Flags().IntVar(&passes, "passes", passes, "how often to report, on one server")
-	cmd.Flags().StringVar(&program, "program", program, "kube-granular")
+	cmd.Flags().IntVar(&objects, "objects", objects, "number of pods in the namespace")
+	cmd.Flags().IntVar(&attributes, "attributes", attributes, "number of ProtectedAttributes in the namespace")
+	cmd.Flags().IntVar(&passes, "passes", passes, "number of reports in a run, all by one server")
+	cmd.Flags().StringVar(&program, "program", program, "path of the program kube-granular")
 	return cmd
 }
 
 const carriedNamespace = "carried"
 
-// carried makes the objects, each with one protected label, and has them reported by a server
-// that started after that: what making them left of garbage would hide a growth.
+// carried creates pods, each with one protected label, and then measures reports by a server that
+// was started after that. On a server that created the pods, their garbage would hide the growth.
 func (s *session) carried(ctx context.Context, program string, objects, attributes, passes int, run *Run) (err error) {
 	if err := s.makeCarried(ctx, objects, attributes); err != nil {
 		return err
@@ -133,7 +133,7 @@ func (s *session) makeCarried(ctx context.Context, objects, attributes int) (err
 	return nil
 }
 
-// reportOnce reports once, and looks at the server's memory meanwhile.
+// reportOnce makes one report, and measures how the server's memory grows meanwhile.
 func (s *session) reportOnce(ctx context.Context, server *process.Server, program, c, ns string, objects int, run *Run) error {
 	heapBefore, err := server.Heap(ctx)
 	if err != nil {

@@ -21,7 +21,7 @@ func newChanged(o *options) *cobra.Command {
 	sides := []string{unpatched, control, gateOff, gateOn}
 	cmd := &cobra.Command{
 		Use:   "changed",
-		Short: "Change a custom resource definition: time until a write is served, and judged, by what it says now",
+		Short: "Change a CustomResourceDefinition, and measure the time until writes are served and authorized by the new version",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			runs, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, s *session, run *Run) error {
@@ -33,20 +33,21 @@ func newChanged(o *options) *cobra.Command {
 			return o.report(cmd.OutOrStdout(), "changed", runs, reportChanged(runs, sides))
 		},
 	}
-	cmd.Flags().StringSliceVar(&sides, "sides", sides, "what to compare")
+	cmd.Flags().StringSliceVar(&sides, "sides", sides, "sides to compare")
 	return cmd
 }
 
-// The two changes: a default becomes another, with or without an excluded permission.
+// The two kinds of changes. Both change a default. The definition then has an excluded permission
+// (one that update does not include), or has none.
 const (
 	opened = "a definition that excludes nothing"
 	closed = "a definition that excludes a field"
-	// untilServed is the time from the answer to the definition to that of the first
-	// write by the new one: with the new default in it, or refused for the permission.
+	// untilServed is the time from the answer to the changed definition until the first answer to a
+	// write by the new definition: with the new default, or refused because of the permission.
 	untilServed = "until served ms"
 )
 
-// changed is one run. The servers take turns, a change each.
+// changed makes one run. The servers take turns, each with one change.
 func (s *session) changed(ctx context.Context, sides []string, run *Run) (err error) {
 	servers, stop, err := s.start(ctx, sides...)
 	if err != nil {
@@ -107,9 +108,9 @@ func changingDefinition(side string, i int) map[string]any {
 	return definition("Changing", "changings", map[string]any{"type": "object", "properties": fields})
 }
 
-// changeOnce changes the definition and has the caller write to the excluded field,
-// dry, until it is answered by the new one. That the new default is served without the
-// new permission is an error.
+// changeOnce changes the definition, and repeats a dry-run write to the field with the excluded
+// permission until the answer is by the new definition. It is an error if the server already serves
+// the new default but does not yet check the new permission.
 func changeOnce(ctx context.Context, server *process.Server, i int) (time.Duration, error) {
 	if err := (administrator{server.Client(process.Administrator)}).apply(ctx, definitions+"changings."+group, changingDefinition(server.Name, i)); err != nil {
 		return 0, err
@@ -137,8 +138,8 @@ func changeOnce(ctx context.Context, server *process.Server, i int) (time.Durati
 	return 0, fmt.Errorf("change %d is not served after %s", i, patience)
 }
 
-// reportChanged gives percentiles over all runs, and the median of what a change takes
-// longer than on the unpatched server in its turn.
+// reportChanged returns percentiles over all runs, and the median of the differences from the
+// unpatched server in the same round.
 func reportChanged(runs []Run, sides []string) []Line {
 	var lines []Line
 	for _, what := range []string{opened, closed} {

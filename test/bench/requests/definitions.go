@@ -25,7 +25,7 @@ func newDefinitions(o *options) *cobra.Command {
 	sizes, sides, profiles, silent := []int{10, 500}, startSides, "", false
 	cmd := &cobra.Command{
 		Use:   "definitions",
-		Short: "Start servers with many custom resource definitions that have permissions: time to readiness, memory, trees",
+		Short: "Start servers with many CustomResourceDefinitions that have permissions, and measure the time to readiness, memory and first writes",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			runs, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, s *session, run *Run) error {
@@ -38,20 +38,21 @@ func newDefinitions(o *options) *cobra.Command {
 			return o.report(cmd.OutOrStdout(), "definitions", runs, reportDefinitions(runs, sizes, sides))
 		},
 	}
-	cmd.Flags().IntSliceVar(&sizes, "definitions", sizes, "numbers of definitions, growing")
-	cmd.Flags().StringSliceVar(&sides, "sides", sides, "what to compare, unpatched first")
-	cmd.Flags().BoolVar(&silent, "silent", false, "definitions that say nothing of permissions")
-	cmd.Flags().StringVar(&profiles, "profiles", "", "folder for heap profiles of what is held when ready and after the writes; GODEBUG=memprofilerate=4096 makes them finer")
+	cmd.Flags().IntSliceVar(&sizes, "definitions", sizes, "numbers of definitions to measure, in ascending order")
+	cmd.Flags().StringSliceVar(&sides, "sides", sides, "sides to compare; unpatched must be the first")
+	cmd.Flags().BoolVar(&silent, "silent", false, "use definitions without permissions")
+	cmd.Flags().StringVar(&profiles, "profiles", "", "folder for heap profiles of the servers when they are ready and after the writes; GODEBUG=memprofilerate=4096 makes them finer")
 	return cmd
 }
 
-// What is counted of a start. The heap is what is left after a collection; the first
-// write to each kind makes its handler and, where the gate is on, its tree.
+// The figures of a start. The heap is measured after a garbage collection. The first write to each
+// kind makes the server create the handler of the kind and, if the gate is on, its permission tree
+// (the tree of the kind's fields, with the permission that each needs).
 const (
 	readiness    = "ready after s"
 	readinessCPU = "CPU until ready s"
-	// Once ready, a server goes on to make much of what it publishes. The Go runtime's counts
-	// of what was allocated vary least from one start to the next.
+	// A ready server is not yet idle: it still builds much of its published API description. Counts
+	// of allocations vary least from one start to the next.
 	quietCPU       = "CPU until quiet s"
 	quietAllocated = "allocated until quiet MiB"
 	quietObjects   = "allocations until quiet, thousands"
@@ -66,11 +67,11 @@ var startFigures = []string{readiness, readinessCPU, quietCPU, quietAllocated, q
 
 var startSides = []string{unpatched, control, gateOff, gateOn}
 
-// vast is the namespace of what is written.
+// vast is the namespace of the written objects.
 const vast = "definitions"
 
-// definitions is one run: for each number of definitions the servers start in turns, on
-// a key space of that number's own, one at a time.
+// definitions makes one run of the command definitions. For each number of definitions, it starts
+// the servers of all sides one after the other. Each number has its own key space in etcd.
 func (s *session) definitions(ctx context.Context, sizes []int, sides []string, profiles string, run *Run) error {
 	for _, n := range sizes {
 		if err := s.populate(ctx, n); err != nil {
@@ -107,8 +108,8 @@ func (s *session) vastDefinition(i int) (plural string, object map[string]any) {
 	return plural, definition(fmt.Sprintf("Kind%d", i), plural, spec)
 }
 
-// populate makes one definition through a server, and the others as copies of what that
-// stored: making thousands through it takes longer than all that is measured.
+// populate creates one definition by a server, and the other definitions as copies in etcd, because
+// creating thousands of them by a server takes longer than the whole measurement.
 func (s *session) populate(ctx context.Context, n int) error {
 	s.say("making %d definitions", n)
 	if err := s.populated(ctx, n, 1); err != nil {
@@ -132,8 +133,8 @@ func vastKey(n, i int) string {
 
 func vastPrefix(n int) string { return fmt.Sprintf("definitions-%d", n) }
 
-// populated makes the first definitions where they are not there yet, and sees each of
-// them served.
+// populated starts a server, creates the first definitions unless they exist, and waits until each
+// of them is served.
 func (s *session) populated(ctx context.Context, n, first int) (err error) {
 	server, err := s.startVast(ctx, gateOn, n)
 	if err != nil {
@@ -156,7 +157,7 @@ func (s *session) populated(ctx context.Context, n, first int) (err error) {
 	return nil
 }
 
-// startWith starts a server on the key space and writes to each kind, twice, dry.
+// startWith starts a server with n definitions, and makes two dry-run writes to each kind.
 func (s *session) startWith(ctx context.Context, side string, n int, profiles string, run *Run) (err error) {
 	server, err := s.startVast(ctx, side, n)
 	if err != nil {
@@ -200,7 +201,7 @@ func (s *session) startWith(ctx context.Context, side string, n int, profiles st
 	if side != gateOn || s.silent {
 		return nil
 	}
-	// Only then were trees made of what the definitions say, and not of nothing.
+	// The figures are only valid if the stored definitions still have their permissions.
 	plural, _ := s.vastDefinition(0)
 	text, err := client.Get(ctx, definitions+plural+"."+group)
 	if err == nil && !strings.Contains(string(text), "x-kubernetes-permission-excluded") {
@@ -209,7 +210,7 @@ func (s *session) startWith(ctx context.Context, side string, n int, profiles st
 	return err
 }
 
-// countStart counts what a start took in all.
+// countStart counts the CPU time and the allocations of a server since its start.
 func countStart(ctx context.Context, server *process.Server, name, side string, run *Run) error {
 	spent, err := server.CPU()
 	if err != nil {
@@ -239,8 +240,8 @@ func countMemory(ctx context.Context, server *process.Server, name, side, what s
 	return err
 }
 
-// keepHeap writes a profile of the server's heap, unless folder is empty. Runs add one
-// each: they are told apart by the time.
+// keepHeap writes a profile of the server's heap to a file in folder, unless folder is empty. The
+// time of day in the file name distinguishes runs.
 func keepHeap(ctx context.Context, server *process.Server, folder, name string) error {
 	if folder == "" {
 		return nil
@@ -252,7 +253,7 @@ func keepHeap(ctx context.Context, server *process.Server, folder, name string) 
 	return os.WriteFile(filepath.Join(folder, name+time.Now().Format("-150405")+".prof"), profile, 0o644)
 }
 
-// writeDry creates an object that is not stored.
+// writeDry creates an object by a dry-run request, and returns the time until the answer.
 func writeDry(ctx context.Context, client *process.Client, i int) (time.Duration, error) {
 	plural := fmt.Sprintf("kinds%d", i)
 	body, err := json.Marshal(custom(fmt.Sprintf("Kind%d", i), "object", map[string]any{"f0": "value", "size": 1}))
@@ -267,8 +268,8 @@ func writeDry(ctx context.Context, client *process.Client, i int) (time.Duration
 	return took, err
 }
 
-// reportDefinitions gives each figure, and its ratio to unpatched with the interval over
-// the runs.
+// reportDefinitions reports each figure, and its ratio to the figure of the unpatched server with an
+// interval over the runs.
 func reportDefinitions(runs []Run, sizes []int, sides []string) []Line {
 	var lines []Line
 	for _, n := range sizes {

@@ -1,18 +1,19 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command requests measures whole requests to kube-apiserver: what kube-granular costs
-// those who don't use it, and what a rule costs those who do, against the same rule as
-// an admission policy and as a webhook. Figures and method are in docs/performance.md;
-// `make bench-requests` builds the servers and runs it.
+// Command requests measures whole requests to kube-apiserver. It measures how much kube-granular
+// costs callers that don't use it, and how much a rule costs as a permission, compared with the
+// same rule as an admission policy and as a webhook. docs/performance.md has the figures and the
+// method; `make bench-requests` builds the servers and runs the command.
 //
-// Model: a lane is a caller who sends one kind of request to one server. Lanes that are
-// to be compared are the sides of a case, and take turns in short blocks. A figure is a
-// ratio or a difference of what sides cost, with a bootstrap interval over the runs, in
-// which servers start anew, and over the rounds of a run.
+// Model: a lane is a caller that sends one kind of request to one server. A case is a group of
+// lanes that are compared; the lanes are called its sides. In each round, all sides take turns, and
+// in its turn a side sends a short block of requests. A run has many rounds, and each run starts
+// the servers anew. A figure is a ratio or a difference of the costs of two sides, with a bootstrap
+// interval over runs and rounds.
 //
-// Invariant: every request's status is checked, and every rule is seen to refuse who is
-// not to pass before what it costs is measured.
+// Invariant: the status of every request is checked. Before the cost of a rule is measured, the rule
+// must have refused a request of a caller without the permission.
 //
-// It runs on Linux only, which accounts the time of each thread.
+// The command runs only on Linux, because it reads the CPU time of each thread.
 package main

@@ -15,15 +15,18 @@ import (
 	"kube-granular.dev/test/bench/requests/internal/stats"
 )
 
-// The sides of growth. All change the same number of labels of a ConfigMap.
+// The sides of the command growth. On each side, a caller changes the same number of labels of a
+// ConfigMap.
 const (
-	// ordinary holds update.
+	// ordinary is a caller with the verb update.
 	ordinary = "ordinary"
-	// oneDomain holds the permission of the one domain that all labels are of.
+	// oneDomain is a caller with the permission for the labels of one domain. All changed labels are
+	// in this domain.
 	oneDomain = "one-domain"
-	// anyLabel holds the permission of labels, which are of as many domains.
+	// anyLabel is a caller with the permission for all labels. Each changed label has its own domain.
 	anyLabel = "any-label"
-	// tooMany holds permissions of single domains that are not the labels'.
+	// tooMany is a caller with the permission for the labels of a domain in which no changed label
+	// is. Its requests are refused.
 	tooMany = "no-domain"
 )
 
@@ -31,7 +34,7 @@ func newGrowth(o *options) *cobra.Command {
 	sizes := []int{1, 10, 100, 1000, 5000}
 	cmd := &cobra.Command{
 		Use:   "growth",
-		Short: "Let the number of changed labels grow, and count what a granular request asks the authorizer",
+		Short: "Measure requests that change more and more labels, and count the authorization checks of a granular request",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			runs, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, s *session, run *Run) error {
@@ -49,11 +52,11 @@ func newGrowth(o *options) *cobra.Command {
 			return o.report(cmd.OutOrStdout(), "growth", runs, lines)
 		},
 	}
-	cmd.Flags().IntSliceVar(&sizes, "labels", sizes, "changed labels")
+	cmd.Flags().IntSliceVar(&sizes, "labels", sizes, "numbers of changed labels to measure")
 	return cmd
 }
 
-// growth is one run.
+// growth makes one run of the command growth.
 func (s *session) growth(ctx context.Context, sizes []int, run *Run) (err error) {
 	servers, stop, err := s.start(ctx, gateOn)
 	if err != nil {
@@ -86,7 +89,7 @@ func (s *session) growth(ctx context.Context, sizes []int, run *Run) (err error)
 	return nil
 }
 
-// grower is a caller who changes n labels.
+// grower prepares a side, and returns a lane whose caller changes n labels.
 func (a administrator) grower(ctx context.Context, server *process.Server, side string, n int) (*lane, error) {
 	granted := map[string]rbacv1.PolicyRule{
 		ordinary:  rule("", []string{"get", "update"}, "configmaps"),
@@ -133,7 +136,8 @@ func (a administrator) grower(ctx context.Context, server *process.Server, side 
 	return &lane{Case: fmt.Sprintf("%d labels changed", n), Side: side, server: server, client: client, stream: &st}, nil
 }
 
-// What is counted of granular requests, from the server's own metrics.
+// The figures, from the server's metrics, of granular requests: those that are authorized by
+// permissions for single fields.
 const (
 	authorizerCalls = "authorizer calls"
 	observeTime     = "observe µs"

@@ -18,21 +18,22 @@ import (
 	"kube-granular.dev/test/bench/requests/internal/stats"
 )
 
-// stream is an endless row of requests of one kind.
+// stream is an endless sequence of requests of one kind.
 type stream struct {
 	method, path, contentType string
-	// status is the answer that is expected.
+	// status is the expected status of the answers.
 	status int
-	// edit makes the body of the nth request. It may change live, the server's last answer.
+	// edit returns the body of the nth request. It may change live, the object in the server's last
+	// answer.
 	edit func(live map[string]any, n int) any
-	// encoding is that of bodies and answers, JSON if it is nil.
+	// encoding is the encoding of bodies and answers. Nil means JSON.
 	encoding encoding
 
 	live map[string]any
 	n    int
 }
 
-// encoding is how objects go over the wire.
+// encoding encodes objects in requests, and decodes objects in answers.
 type encoding interface {
 	encode(object any) ([]byte, error)
 	decode(answer []byte) (map[string]any, error)
@@ -46,8 +47,8 @@ func (jsonEncoding) decode(answer []byte) (out map[string]any, err error) {
 	return out, json.Unmarshal(answer, &out)
 }
 
-// send sends the next request and says how long its answer took. Encoding and decoding
-// are not in that.
+// send sends the next request, and returns the time until its answer was read. The time does not
+// include encoding and decoding.
 func (s *stream) send(ctx context.Context, client *process.Client) (time.Duration, error) {
 	s.n++
 	if s.encoding == nil {
@@ -71,19 +72,20 @@ func (s *stream) send(ctx context.Context, client *process.Client) (time.Duratio
 	return took, err
 }
 
-// lane is a caller who sends one kind of request to one server: a side of a case.
+// lane is a caller that sends one kind of request to one server. It is one side of a case, that is,
+// of a comparison.
 type lane struct {
 	Case, Side string
 	server     *process.Server
-	// other is a process that takes part in the answer, or nil.
+	// other is another process that takes part in the requests, such as a webhook, or nil.
 	other  *process.Child
 	client *process.Client
 	stream *stream
-	// beside are sent at the same time as stream, each to an object of its own.
+	// beside are streams that are sent at the same time as stream, each for a different object.
 	beside []*stream
 }
 
-// spent is what a lane's processes have used of processors' time.
+// spent returns the CPU time that the processes of a lane have used so far.
 func (l *lane) spent() (server, other time.Duration, err error) {
 	if server, err = l.server.CPU(); err != nil || l.other == nil {
 		return server, 0, err
@@ -92,9 +94,8 @@ func (l *lane) spent() (server, other time.Duration, err error) {
 	return server, other, err
 }
 
-// block sends some requests one after the other. Its figures are for one request.
-// The requests that lead into it are not in it: they find caches filled by whatever ran
-// before.
+// block sends some requests one after the other, and returns the mean cost of one request. The first
+// lead requests are not measured, because they run with CPU caches that another lane has filled.
 func (l *lane) block(ctx context.Context, lead, requests int) (Sample, error) {
 	sample := Sample{Case: l.Case, Side: l.Side, Server: l.server.Name}
 	for range lead {
@@ -131,8 +132,8 @@ func (l *lane) block(ctx context.Context, lead, requests int) (Sample, error) {
 	return sample, err
 }
 
-// together sends all streams at the same time. What one request alone spends of
-// processors' time can't be told then.
+// together sends the requests of all streams at the same time. Then the CPU time of a single request
+// can't be measured, so Median is the mean.
 func (l *lane) together(ctx context.Context, requests int, sample *Sample) error {
 	streams := append([]*stream{l.stream}, l.beside...)
 	latencies := make([][]time.Duration, len(streams))
@@ -165,8 +166,8 @@ func (l *lane) together(ctx context.Context, requests int, sample *Sample) error
 	return err
 }
 
-// interleave lets the sides of each case take turns, round after round, in random order:
-// who follows whom makes a difference. The warm rounds before are not measured.
+// interleave lets the sides of each case take turns, in each round in a random order, because a side
+// is influenced by the side before it. The first rounds, o.warm of them, are not measured.
 func interleave(ctx context.Context, cases [][]*lane, o rounds, record func(Sample)) error {
 	random := rand.New(rand.NewPCG(1, 2))
 	for round := range o.warm + o.count {
@@ -185,5 +186,6 @@ func interleave(ctx context.Context, cases [][]*lane, o rounds, record func(Samp
 	return nil
 }
 
-// rounds says how much to measure.
+// rounds has the numbers of rounds in a run, and of requests in a turn. The warm rounds and the lead
+// requests are not measured.
 type rounds struct{ warm, count, lead, block int }

@@ -23,7 +23,7 @@ func main() {
 	}
 }
 
-// options are the flags that several commands have.
+// options are the flags that all commands share, and some flags of several commands.
 type options struct {
 	unpatched, patched, etcd string
 	memoryLimit              string
@@ -47,14 +47,14 @@ func newCommand() *cobra.Command {
 	flags.StringVar(&o.unpatched, "unpatched", "bin/kube-apiserver-unpatched", "kube-apiserver without patches")
 	flags.StringVar(&o.patched, "patched", "bin/kube-apiserver", "kube-apiserver with patches")
 	flags.StringVar(&o.etcd, "etcd", "bin/etcd", "etcd")
-	flags.StringVar(&o.memoryLimit, "memory-limit", "1500MiB", "GOMEMLIMIT of each server, which collects no garbage below it; nothing for one that collects it as servers do, where turns should be of some hundred requests")
-	flags.IntVar(&o.runs, "runs", 5, "how often to start the servers anew; 0 reports what --samples holds")
-	flags.IntVar(&o.rounds.count, "rounds", 40, "rounds in a run, in each of which all sides take their turn")
-	flags.IntVar(&o.rounds.warm, "warm", 5, "rounds in a run before those that count")
-	flags.IntVar(&o.rounds.block, "block", 15, "requests in a turn that count")
-	flags.IntVar(&o.rounds.lead, "lead", 3, "requests in a turn before those that count")
-	flags.StringVar(&o.samples, "samples", "", "a file to add all measurements to; what it held before is in the report")
-	flags.StringVarP(&o.output, "output", "o", "table", "table or json")
+	flags.StringVar(&o.memoryLimit, "memory-limit", "1500MiB", "GOMEMLIMIT of each server; below it, the server collects no garbage. Empty lets the server collect garbage as usual; then set --block to some hundred requests")
+	flags.IntVar(&o.runs, "runs", 5, "number of runs, each of which starts the servers anew; 0 only reports the measurements in the file --samples")
+	flags.IntVar(&o.rounds.count, "rounds", 40, "measured rounds in a run; in each round, all sides take a turn")
+	flags.IntVar(&o.rounds.warm, "warm", 5, "rounds at the beginning of a run that are not measured")
+	flags.IntVar(&o.rounds.block, "block", 15, "measured requests in a turn")
+	flags.IntVar(&o.rounds.lead, "lead", 3, "requests at the beginning of a turn that are not measured")
+	flags.StringVar(&o.samples, "samples", "", "file to which all measurements are appended; the report includes the earlier measurements in it")
+	flags.StringVarP(&o.output, "output", "o", "table", "output format: table or json")
 	root.AddCommand(newWhole(o), newAgainst(o), newGrowth(o), newBodies(o), newDefinitions(o), newChanged(o), newProfile(o), newShares(o), newAttributes(o), newCarried(o), newPeers(o), newWebhook())
 	return root
 }

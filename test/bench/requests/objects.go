@@ -15,8 +15,8 @@ import (
 
 const (
 	group = "bench.example.com"
-	// The custom resource has 300 fields, in sections: what upstream spends on validating
-	// an update grows with the square of the fields beside each other.
+	// The custom resource has 300 fields, which are divided into sections, because upstream's time
+	// for validating an update grows with the square of the number of fields in one object.
 	widgetSections, widgetFields = 20, 15
 )
 
@@ -29,7 +29,7 @@ func named(name string) metav1.ObjectMeta {
 	return m
 }
 
-// podSpec is of a usual size: three containers of ten variables.
+// podSpec returns a pod spec of a usual size: three containers with ten variables each.
 func podSpec() corev1.PodSpec {
 	s := corev1.PodSpec{}
 	for i := range 3 {
@@ -71,7 +71,8 @@ func widget(name string) metav1.Object {
 	return custom("Widget", name, sections(func() any { return "value" }, func(fields map[string]any) any { return fields }))
 }
 
-// sections gives a map of maps, with values made by field and sections made of them.
+// sections returns a map of sections. field makes each value of a section, and section wraps the
+// map of these values.
 func sections(field func() any, section func(map[string]any) any) map[string]any {
 	out := map[string]any{}
 	for i := range widgetSections {
@@ -93,7 +94,7 @@ func custom(kind, name string, spec map[string]any) metav1.Object {
 	return o
 }
 
-// definition is a custom resource definition with a schema for spec.
+// definition returns a CustomResourceDefinition with a schema for spec.
 func definition(kind, plural string, spec map[string]any) map[string]any {
 	return map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -113,7 +114,7 @@ func widgetDefinition() map[string]any {
 	return definition("Widget", "widgets", map[string]any{"type": "object", "properties": fields})
 }
 
-// set sets a string below nested maps, which are made where there are none.
+// set sets a string at a path in nested maps, and creates missing maps.
 func set(object map[string]any, value string, path ...string) {
 	for _, name := range path[:len(path)-1] {
 		below, ok := object[name].(map[string]any)

@@ -31,15 +31,15 @@ const (
 	widgets     = "/apis/" + group + "/v1/namespaces/%s/widgets"
 )
 
-// operation is a kind of request that everybody sends.
+// operation is a common kind of request.
 type operation struct {
 	name, collection string
 	object           func(name string) metav1.Object
-	// stream is given the path of an object that was made.
+	// stream returns the requests of the operation for an existing object, given its path.
 	stream func(path string) stream
 }
 
-// put sends the object as it was answered last, with one label changed.
+// put returns requests that send the object of the last answer with one label changed.
 func put(path string) stream {
 	return stream{method: http.MethodPut, path: path, contentType: jsonBody, status: http.StatusOK, edit: func(live map[string]any, n int) any {
 		set(live, fmt.Sprint(n), "metadata", "labels", touched)
@@ -47,7 +47,7 @@ func put(path string) stream {
 	}}
 }
 
-// patch sends that one label.
+// patch returns requests that patch one label.
 func patch(contentType string) func(path string) stream {
 	return func(path string) stream {
 		return stream{method: http.MethodPatch, path: path, contentType: contentType, status: http.StatusOK, edit: func(_ map[string]any, n int) any {
@@ -58,7 +58,8 @@ func patch(contentType string) func(path string) stream {
 	}
 }
 
-// apply sends all that its manager owns, with one label changed.
+// apply returns server-side apply requests that send all fields that the field manager owns, with
+// one label changed.
 func apply(object func(string) metav1.Object) func(path string) stream {
 	return func(at string) stream {
 		applied := object(path.Base(at))
@@ -70,7 +71,7 @@ func apply(object func(string) metav1.Object) func(path string) stream {
 	}
 }
 
-// create makes new objects beside the one that was made.
+// create returns requests that each create a new object, and do not use the existing one.
 func create(collection string, object func(string) metav1.Object) func(path string) stream {
 	made := object("")
 	made.SetGenerateName("made-")
@@ -80,7 +81,7 @@ func create(collection string, object func(string) metav1.Object) func(path stri
 	}
 }
 
-// operations are what is measured in a namespace.
+// operations returns the measured operations in a namespace.
 func operations(namespace string) []operation {
 	in := func(collection string) string { return fmt.Sprintf(collection, namespace) }
 	return []operation{
@@ -99,8 +100,8 @@ func operations(namespace string) []operation {
 	}
 }
 
-// lane makes the operation's objects on a server, as many as are written at a time, and
-// gives the caller who writes them.
+// lane creates atATime objects on a server, and returns a lane that sends the requests of the
+// operation: the streams for these objects run at the same time.
 func (o operation) lane(ctx context.Context, server *process.Server, user, name string, atATime int) (*lane, error) {
 	out := &lane{Case: o.name, Side: server.Name, server: server, client: server.Client(user)}
 	for i := range atATime {

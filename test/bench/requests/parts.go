@@ -5,40 +5,42 @@ package main
 
 import "strings"
 
-// part is one of the parts of the server's work, each sample being of one.
+// part is a part of the server's work. Each sample of the profiler belongs to exactly one part.
 type part string
 
 const (
 	partOurs   part = "our code"
 	partPlugin part = "policy plugin"
 	partFilter part = "authorizer in the filter"
-	// partRest is the same work whatever rule is in force. It is what turns are compared by.
+	// partRest is the work that does not depend on the rule in force, so turns are scaled by it.
 	partRest part = "rest"
 )
 
 var parts = []part{partOurs, partPlugin, partFilter, partRest}
 
-// marks is what functions tell of a stack they are on.
+// marks are facts about a stack that follow from the functions on it.
 type marks uint8
 
 const (
-	// growing says that the stack was being grown, whole that its root is there: of one that
-	// was being grown perf sees what is innermost.
+	// growing means that the goroutine's stack was being grown, and whole that the sample has the
+	// root of the stack. Of a stack that is being grown, perf may see only the innermost functions.
 	growing marks = 1 << iota
 	whole
-	// plugin is of the admission plugin for policies, what it asks the authorizer included.
+	// plugin means that the admission plugin for policies runs, including its authorization checks.
 	plugin
-	// gate is ours, what it asks the authorizer included; handingOn says that it does no more
-	// than to hand on what the filter asks, unless fine is there.
+	// gate means that package gate, which authorizes single fields, runs or makes authorization
+	// checks. handingOn means that package gate only passes on an authorization check of the filter.
+	// fine means that it authorizes single fields; then handingOn does not count.
 	gate
 	handingOn
 	fine
-	// filter is of the filter that authorizes requests, asking that it asks.
+	// filter means that the HTTP filter that authorizes requests runs. asking means that an
+	// authorizer runs.
 	filter
 	asking
 )
 
-// told are the marks of functions whose names hold something.
+// told lists marks by substrings of function names.
 var told = []struct {
 	name string
 	marks
@@ -66,7 +68,7 @@ func marksOf(function string) (m marks) {
 	return m
 }
 
-// partOf says which part of the work a stack is of. known remembers the marks of functions.
+// partOf returns the part of the work to which a stack belongs. known caches the marks of functions.
 func partOf(stack []string, known map[string]marks) part {
 	var m marks
 	for _, function := range stack {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestPartOf holds to whom a sample is charged. Stacks are as perf gives them, innermost first.
+// TestPartOf checks to which part a sample belongs. Stacks are in the order of perf: the innermost
+// function first.
 func TestPartOf(t *testing.T) {
 	const (
 		root   = "runtime.goexit"
@@ -48,7 +49,7 @@ func TestPartOf(t *testing.T) {
 		"growing seen from its root": {[]string{"runtime.morestack", gate + "Fallback", root}, partOurs},
 		"no stack":                   {nil, partRest},
 	} {
-		for range 2 { // the second time from memory
+		for range 2 { // the second time from the cache
 			if got := partOf(tc.stack, known); got != tc.want {
 				t.Errorf("%s: %s, wanted %s", name, got, tc.want)
 			}
@@ -56,8 +57,8 @@ func TestPartOf(t *testing.T) {
 	}
 }
 
-// sharesOf makes a run of a grant that adds grant and saves saved in the filter, and of a
-// policy that adds policy, on machines that are slow in some turns: slow[i] times.
+// sharesOf returns a run in which a grant adds the time grant and saves the time saved in the
+// filter, and a policy adds the time policy. In turn i, the machine is slower by the factor slow[i].
 func sharesOf(grant, policy, saved float64, slow ...float64) Run {
 	var r Run
 	for i, t := range turnsOf("notes") {
@@ -80,8 +81,9 @@ func sharesOf(grant, policy, saved float64, slow ...float64) Run {
 	return r
 }
 
-// TestReportShares holds what becomes of what was recorded: a turn has a clock of its own,
-// and what a grant saves in the filter is taken off where the plain request does not save it.
+// TestReportShares checks the report of recorded runs: times are scaled by the speed of the machine
+// in their turn, and the time that a grant saves in the filter is deducted if the compared server
+// does not save it too.
 func TestReportShares(t *testing.T) {
 	runs := []Run{sharesOf(60, 100, 10, 1), sharesOf(60, 100, 10, 1, 2, 4, 3, 0.5), sharesOf(60, 100, 10, 7, 1)}
 	lines := reportShares(runs)
@@ -111,7 +113,8 @@ func TestReportShares(t *testing.T) {
 			if got := even[i].Figures[j]; !known || math.Abs(got.Value-value) > 1e-9 || !got.Exact {
 				t.Errorf("%s: %s of one even run is %+v, wanted %v", w.side, f.Name, got, value)
 			}
-			// Rounds of three turns are brought to their mean, so times may differ, ratios not.
+			// The three turns that are compared are scaled to their mean, so times may differ between
+			// runs, but ratios must not.
 			if f.Name == "of the policy's" && (math.Abs(f.Value-value) > 1e-9 || f.High-f.Low > 1e-9) {
 				t.Errorf("%s: %s is %+v, wanted %v", w.side, f.Name, f.Estimate, value)
 			}
@@ -119,7 +122,7 @@ func TestReportShares(t *testing.T) {
 	}
 }
 
-// TestReportSharesOfParts holds that a run that lacks a turn is left out.
+// TestReportSharesOfParts checks that the report leaves out a run without all compared turns.
 func TestReportSharesOfParts(t *testing.T) {
 	r := sharesOf(60, 100, 10, 1)
 	for i := range r.Counts {

@@ -17,12 +17,13 @@ import (
 	"kube-granular.dev/test/bench/requests/internal/stats"
 )
 
-// newPeers measures how far one server is behind another.
+// newPeers returns the command peers. It measures the delay until one server enforces an attribute
+// that was created by another server.
 func newPeers(o *options) *cobra.Command {
 	tries, writers := 1000, 4
 	cmd := &cobra.Command{
 		Use:   "peers",
-		Short: "Measure how long after one server acknowledged an attribute another begins to judge by it, while both are written to",
+		Short: "Measure the time from the creation of an attribute by one server until another server enforces it, while both servers handle writes",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			runs, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, s *session, run *Run) error {
@@ -47,20 +48,20 @@ func newPeers(o *options) *cobra.Command {
 			return o.report(cmd.OutOrStdout(), "peers", runs, lines)
 		},
 	}
-	cmd.Flags().IntVar(&tries, "tries", tries, "attributes to make")
-	cmd.Flags().IntVar(&writers, "writers", writers, "who write to each server all the time")
+	cmd.Flags().IntVar(&tries, "tries", tries, "number of attributes to create")
+	cmd.Flags().IntVar(&writers, "writers", writers, "number of clients that write to each server all the time")
 	return cmd
 }
 
-// What is counted of peers, in milliseconds.
+// The figures of the command peers, in milliseconds.
 const (
 	peerDelay = "delay"
 	peerWrite = "write"
 )
 
-// peers makes attributes on one of two servers that have their storage in common, and writes
-// to the other until a write is refused. The delay is from the answer to the creation to
-// the beginning of that write, and so holds what is left of the write before it.
+// peers creates attributes by one of two servers that share their storage, and writes to the other
+// server until a write is refused. The delay is the time from the answer to the creation until the
+// start of the refused write. So it includes the rest of the previous write.
 func (s *session) peers(ctx context.Context, tries, writers int, run *Run) (err error) {
 	var servers []*process.Server
 	for _, name := range []string{"first", "second"} {
@@ -132,7 +133,7 @@ func (s *session) peers(ctx context.Context, tries, writers int, run *Run) (err 
 	return nil
 }
 
-// peerTry is one of them.
+// peerTry creates one attribute, and measures the delay.
 func peerTry(ctx context.Context, first administrator, second *process.Client, collection string, labels map[string]string, n int, count func(string, time.Duration)) error {
 	key := fmt.Sprintf("try-%d.example.org/x", n)
 	sent := configMap("tried")
@@ -148,7 +149,7 @@ func peerTry(ctx context.Context, first administrator, second *process.Client, c
 	}
 	refused, begun, err := write()
 	if err == nil && refused {
-		err = errors.New("refused before the attribute was made")
+		err = errors.New("the write was refused before the attribute was created")
 	}
 	if err != nil {
 		return err
@@ -166,7 +167,7 @@ func peerTry(ctx context.Context, first administrator, second *process.Client, c
 			return errors.Join(err, <-failed)
 		}
 		if time.Now().After(deadline) {
-			return errors.Join(errors.New("the other server never judged by the attribute"), <-failed)
+			return errors.Join(errors.New("the other server did not enforce the attribute before the timeout"), <-failed)
 		}
 	}
 	if err := <-failed; err != nil {

@@ -18,10 +18,10 @@ import (
 	"kube-granular.dev/test/bench/requests/internal/process"
 )
 
-// patience bounds waiting for a server to know what it was told.
+// patience is the timeout for a server to notice a change, such as a new definition.
 const patience = time.Minute
 
-// administrator prepares servers. All it does may be done again.
+// administrator prepares servers. All its methods are idempotent.
 type administrator struct{ *process.Client }
 
 func (a administrator) apply(ctx context.Context, path string, object any) error {
@@ -57,8 +57,8 @@ func rule(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
 
 const rbacPath = "/apis/rbac.authorization.k8s.io/v1/namespaces/%s/%s"
 
-// grant lets the caller do what rules say in a namespace. There, the caller's is one of
-// so many role bindings; the others are other users'.
+// grant creates a role with the rules in a namespace, and a number of role bindings to it: one for
+// the caller, and the others for other users.
 func (a administrator) grant(ctx context.Context, namespace string, bindings int, rules ...rbacv1.PolicyRule) error {
 	meta := func(kind, name string) (metav1.TypeMeta, metav1.ObjectMeta) {
 		return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}, metav1.ObjectMeta{Name: name}
@@ -68,7 +68,7 @@ func (a administrator) grant(ctx context.Context, namespace string, bindings int
 	if err := a.apply(ctx, fmt.Sprintf(rbacPath, namespace, "roles")+"/"+caller, role); err != nil {
 		return err
 	}
-	// The caller's is made last: if it is there all are.
+	// The binding of the caller is created last: if it exists, all bindings exist.
 	collection := fmt.Sprintf(rbacPath, namespace, "rolebindings")
 	if status, _, _, err := a.Do(ctx, http.MethodGet, collection+"/"+caller, "", nil); err != nil || status == http.StatusOK {
 		return err
@@ -90,12 +90,13 @@ func (a administrator) grant(ctx context.Context, namespace string, bindings int
 	return nil
 }
 
-// may waits until the client may get what is not there.
+// may waits until the client may get path, an object that does not exist: the answer is 404 and no
+// longer 403.
 func may(ctx context.Context, client *process.Client, path string) error {
 	return answers(ctx, client, path, http.StatusNotFound)
 }
 
-// answers waits for the status of an answer to a read.
+// answers waits until a GET of path is answered with the status want.
 func answers(ctx context.Context, client *process.Client, path string, want int) error {
 	return until(ctx, path, func(ctx context.Context) (bool, error) {
 		status, _, _, err := client.Do(ctx, http.MethodGet, path, "", nil)
@@ -110,5 +111,5 @@ func until(ctx context.Context, what string, done func(context.Context) (bool, e
 	return nil
 }
 
-// joined adds the error of what has to be done in any case.
+// joined calls last, and returns err joined with the error of last.
 func joined(err error, last func() error) error { return errors.Join(err, last()) }

@@ -21,11 +21,11 @@ func newProfile(o *options) *cobra.Command {
 	side, name, resource, out, duration, bindings, hertz := gateOn, "PUT Deployment", "pods", "", 20*time.Second, 1000, 0
 	cmd := &cobra.Command{
 		Use:   "profile",
-		Short: "Record where a server spends its time while one operation goes on; read it with go tool pprof",
+		Short: "Record a CPU profile of a server while one operation is repeated; read the profile with go tool pprof",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if out == "" {
-				return errors.New("--out: the file for the profile is missing")
+				return errors.New("--out is missing: the file for the profile")
 			}
 			o.runs = 1
 			_, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, s *session, _ *Run) error {
@@ -35,21 +35,22 @@ func newProfile(o *options) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&side, "side", side, "how to run the server, as in whole")
-	cmd.Flags().StringVar(&name, "operation", name, "what to send, as in whole; or, as in against, how the rule is in force when its holder changes an object: plain, policy, webhook, grant, excluded, attribute, role, thousand")
-	cmd.Flags().StringVar(&resource, "resource", resource, "pods or notes, where a rule is in force: a built-in kind or a custom resource")
-	cmd.Flags().IntVar(&bindings, "bindings", bindings, "role bindings in the namespace, where a rule is in force")
+	cmd.Flags().StringVar(&side, "side", side, "which server to run: one of the sides of the command whole")
+	cmd.Flags().StringVar(&name, "operation", name, "operation to send, as in the command whole; or the way in which a rule is in force while a caller with the permission changes an object, as in the commands against and attributes: plain, policy, webhook, grant, excluded, attribute, role, thousand")
+	cmd.Flags().StringVar(&resource, "resource", resource, "if a rule is in force, the changed resource: pods (built-in) or notes (a custom resource)")
+	cmd.Flags().IntVar(&bindings, "bindings", bindings, "if a rule is in force, the number of role bindings in the namespace")
 	cmd.Flags().StringVar(&out, "out", "", "file to write the profile to")
 	cmd.Flags().DurationVar(&duration, "duration", duration, "how long to record")
-	cmd.Flags().IntVar(&hertz, "hertz", 0, "samples a second, which perf takes then; read them with perf report or script. 0 for the server's own profile, of 100")
+	cmd.Flags().IntVar(&hertz, "hertz", 0, "samples in a second, recorded by perf; read them with perf report or perf script. 0 means the server's own profiler, which takes 100")
 	return cmd
 }
 
-// recording says what is recorded of a server's time.
+// recording has the parameters of a CPU profile of a server.
 type recording struct {
 	out      string
 	duration time.Duration
-	// hertz is how often perf looks, 0 where the server's own profiler does.
+	// hertz is the number of samples in a second that perf takes. 0 means that the server's own
+	// profiler records.
 	hertz int
 }
 
@@ -64,7 +65,8 @@ func (r recording) of(ctx context.Context, server *process.Server) error {
 	return os.WriteFile(r.out, profile, 0o644)
 }
 
-// profile records a server while one operation goes on, and says how many requests that was.
+// profile records a CPU profile of a server while one operation is repeated, and returns how many
+// requests were sent during the recording.
 func (s *session) profile(ctx context.Context, side, name, resource string, bindings int, record recording) (requests float64, err error) {
 	servers, stop, err := s.start(ctx, side)
 	if err != nil {
@@ -134,8 +136,9 @@ func (s *session) profile(ctx context.Context, side, name, resource string, bind
 	if err != nil {
 		return 0, err
 	}
-	// To begin and to end it takes a second or two, in which requests are sent as well.
+	// Starting and ending a recording takes a second or two, in which requests are sent too. They are
+	// deducted by proportion.
 	requests = float64(sent) * min(1, float64(record.duration)/float64(time.Since(begun)))
-	s.say("%.0f requests, to be divided by", requests)
+	s.say("%.0f requests were sent during the recording", requests)
 	return requests, nil
 }

@@ -15,7 +15,7 @@ import (
 
 const protobufBody = runtime.ContentTypeProtobuf
 
-// protobufOf is how controllers write objects of a built-in kind.
+// protobufOf is the protobuf encoding of a built-in kind, in which controllers write objects.
 type protobufOf schema.GroupVersionKind
 
 var wire = protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)
@@ -43,7 +43,7 @@ func (kind protobufOf) decode(answer []byte) (map[string]any, error) {
 	return runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
 }
 
-// putProtobuf is put in that encoding.
+// putProtobuf is like put, but sends and receives protobuf.
 func putProtobuf(kind schema.GroupVersionKind) func(path string) stream {
 	return func(path string) stream {
 		s := put(path)

@@ -17,23 +17,23 @@ import (
 	"kube-granular.dev/test/bench/requests/internal/stats"
 )
 
-// Report is what a command finds out.
+// Report is the result of a command.
 type Report struct {
 	Command string  `json:"command"`
 	Machine Machine `json:"machine"`
 	Lines   []Line  `json:"lines"`
 }
 
-// Machine says where it was measured.
+// Machine describes the machine that was used for the measurement.
 type Machine struct {
 	Processors int    `json:"processors"`
 	Model      string `json:"model"`
 	Runs       int    `json:"runs"`
-	// Load is the lowest and the highest load average at the ends of runs.
+	// Load is the lowest and the highest load average at the beginning or the end of a run.
 	Load [2]float64 `json:"load"`
 }
 
-// Line is about one side of a case.
+// Line has the figures of one side of a case.
 type Line struct {
 	Case    string   `json:"case"`
 	Side    string   `json:"side"`
@@ -45,7 +45,7 @@ type Figure struct {
 	Name string `json:"name"`
 	stats.Estimate
 	Exact bool `json:"exact,omitempty"`
-	// format prints the number, and the ends of its interval.
+	// format is the fmt verb for the number and for the ends of its interval.
 	format string
 }
 
@@ -64,7 +64,7 @@ func (f Figure) String() string {
 	return fmt.Sprintf(f.format+" ["+f.format+".."+f.format+"]", f.Value, f.Low, f.High)
 }
 
-// report prints lines for people, or for programs. What could not be computed is left out.
+// report prints the lines as a table or as JSON. It leaves out figures that could not be computed.
 func (o *options) report(w io.Writer, command string, runs []Run, lines []Line) error {
 	r := Report{Command: command, Machine: machine(runs)}
 	for _, line := range lines {
@@ -119,11 +119,11 @@ func machine(runs []Run) Machine {
 
 func ofCase(s Sample) string { return s.Case }
 
-// inOrder are all sides there are. The first one of a case is what the others are
-// compared with.
+// inOrder has all sides in the order of reports. The first side of a case is the baseline, with
+// which the others are compared.
 var inOrder = slices.Concat(allSides, []string{byNothing, byPolicy, byWebhook, byGrant, byExcluded, ordinary, oneDomain, anyLabel, tooMany, nothingElse})
 
-// sidesOf are the sides of a case in that order. They were measured in another.
+// sidesOf returns the measured sides of a case in the order of inOrder.
 func sidesOf(runs []Run, c string) []string {
 	sides := names(runs, func(s Sample) string {
 		if s.Case != c {
@@ -139,16 +139,16 @@ func cpu(s Sample) float64 { return s.CPU }
 
 func median(s Sample) float64 { return s.Median }
 
-// latencyFigures are the usual percentiles, in milliseconds.
+// latencyFigures returns the 50th and the 99th percentile of the latencies, in milliseconds.
 func latencyFigures(runs []Run, c, side string) []Figure {
 	of := latencies(runs, c, side)
 	return []Figure{exact("p50 ms", "%.2f", stats.Percentile(of, 0.5)), exact("p99 ms", "%.2f", stats.Percentile(of, 0.99))}
 }
 
-// allTogether is the name of what is said of all cases at once.
+// allTogether is the case name of the lines with the figures over all cases.
 const allTogether = "all of these, geometric mean"
 
-// reportWhole compares each side with the first.
+// reportWhole reports the ratio of each side's cost to the cost of the first side (the baseline).
 func reportWhole(runs []Run) []Line {
 	var lines []Line
 	cases := names(runs, ofCase)
@@ -178,7 +178,8 @@ func reportWhole(runs []Run) []Line {
 	return lines
 }
 
-// ratios are those of a side's cost to the first side's, the geometric mean over cases.
+// ratios returns the ratios of a side's cost to the cost of the first side, as geometric means over
+// the cases.
 func ratios(runs []Run, cases []string, first, side string) []Figure {
 	mean := func(s []float64) float64 {
 		sum := 0.0

@@ -13,15 +13,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// guardedPrefix is that of the keys the rule is about: only holders of a permission may
-// touch them.
+// guardedPrefix is the prefix of the guarded keys. The rule that is measured is: only callers with
+// a certain permission may change a guarded key.
 const guardedPrefix = "super.safe.com/"
 
-// subject is what the rule is about: one map of one resource.
+// subject is a map in a resource whose guarded keys the rule protects.
 type subject struct {
 	group, resource, kind string
-	// keys is the path of the map, verb the permission of its guarded keys, free that of
-	// the key that anybody may change.
+	// keys is the path of the map. verb is the verb that permits changes of guarded keys, and free
+	// the verb that permits changes of freeKey, which the rule does not protect.
 	keys       []string
 	verb, free string
 	object     func(name string) metav1.Object
@@ -29,8 +29,9 @@ type subject struct {
 
 const freeKey = "other.example.com/x"
 
-// subjects are the rule's, by resource. In notes and marks the map is in spec, since a
-// definition can't mark metadata. They differ in the permission of marks being excluded.
+// subjects maps resources to the subjects of the rule. For notes and marks, which are custom
+// resources, the map is in spec, because a definition can't declare permissions for metadata. For
+// marks, the permission is excluded: update does not include it.
 var subjects = map[string]subject{
 	"pods":  {"", "pods", "Pod", []string{"metadata", "labels"}, "granular:label(super.safe.com)", "granular:label(other.example.com)", pod},
 	"notes": {group, "notes", "Note", []string{"spec", "marks"}, "granular:" + group + "/mark(super.safe.com)", "granular:label(other.example.com)", sheet("Note")},
@@ -44,7 +45,7 @@ func (s subject) collection(namespace string) string {
 	return fmt.Sprintf("/apis/%s/v1/namespaces/%s/%s", s.group, namespace, s.resource)
 }
 
-// sheet is a custom resource with a map of marks and some other fields.
+// sheet returns a function that makes a custom resource with a map of marks and some other fields.
 func sheet(kind string) func(name string) metav1.Object {
 	return func(name string) metav1.Object {
 		marks, text := map[string]any{}, map[string]any{}
@@ -58,8 +59,8 @@ func sheet(kind string) func(name string) metav1.Object {
 	}
 }
 
-// sheetDefinition is the definition of sheets, with permissions where the server knows
-// their markers.
+// sheetDefinition returns the definition of sheets. marked adds a permission for marks, which only
+// a patched server understands, and excluded makes it an excluded permission.
 func sheetDefinition(kind, plural string, marked, excluded bool) map[string]any {
 	mark := map[string]any{"type": "string"}
 	marks := map[string]any{"type": "object", "additionalProperties": mark}
@@ -83,18 +84,18 @@ func sheetDefinition(kind, plural string, marked, excluded bool) map[string]any 
 	return definition(kind, plural, spec)
 }
 
-// ruleLabel is the label of the namespaces in which a policy or webhook is in force.
+// ruleLabel is the label of namespaces whose value is the way in which the rule is in force there.
 const ruleLabel = "bench-rule"
 
 func selects(rule string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{ruleLabel: rule}}
 }
 
-// enforcePolicy puts the rule in force as an admission policy that asks the authorizer.
+// enforcePolicy enforces the rule by an admission policy that makes an authorization check.
 func (a administrator) enforcePolicy(ctx context.Context, s subject) error {
 	const path = "/apis/admissionregistration.k8s.io/v1/"
 	name := "guard-" + s.resource
-	// .metadata.?labels.orValue({})
+	// For example .metadata.?labels.orValue({}).
 	keys := "." + strings.Join(s.keys[:len(s.keys)-1], ".") + ".?" + s.keys[len(s.keys)-1] + ".orValue({})"
 	guarded := fmt.Sprintf("!k.startsWith('%s')", guardedPrefix)
 	policy := admissionregistrationv1.ValidatingAdmissionPolicy{
@@ -135,7 +136,7 @@ func (s subject) updates() admissionregistrationv1.RuleWithOperations {
 	}
 }
 
-// enforceWebhook puts the rule in force as a webhook.
+// enforceWebhook enforces the rule by the webhook at a URL.
 func (a administrator) enforceWebhook(ctx context.Context, url string, ca []byte) error {
 	none, always := admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.Fail
 	w := admissionregistrationv1.ValidatingWebhook{
@@ -153,8 +154,8 @@ func (a administrator) enforceWebhook(ctx context.Context, url string, ca []byte
 	})
 }
 
-// rules are what the caller may do where the rule is in force in some way. The holder has
-// the permission, the bystander must do without.
+// rules returns the RBAC rule for the caller in a namespace where by is the way in which the rule is
+// in force. A holder has the permission for guarded keys, and a bystander does not.
 func (s subject) rules(by string, holder bool) rbacv1.PolicyRule {
 	verbs := []string{"get", "update"}
 	if by == byGrant {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestSheetsWithoutMarkers holds that an unpatched server, which knows no marker, gets a
-// definition without any.
+// TestSheetsWithoutMarkers checks that the definition for an unpatched server has no permission
+// extensions, which such a server does not know.
 func TestSheetsWithoutMarkers(t *testing.T) {
 	for _, marked := range []bool{false, true} {
 		text, err := json.Marshal(sheetDefinition("Note", "notes", marked, false))

@@ -16,25 +16,26 @@ import (
 	"kube-granular.dev/test/bench/requests/internal/stats"
 )
 
-// Sample is what one block of one lane cost. Times are nanoseconds for one request.
+// Sample is the cost of one block of requests of one lane. Times are nanoseconds for one request.
 type Sample struct {
 	Case   string `json:"case"`
 	Side   string `json:"side"`
 	Server string `json:"server"`
 	Round  int    `json:"round"`
-	// CPU is what the server spent, Other what the process beside it did, Wall how long
-	// a request took, its preparation included. Of CPU, what the server spends while
-	// idle has been taken off.
+	// CPU is the CPU time of the server, without the time that the server spends while idle. Other
+	// is the CPU time of another process that takes part. Wall is the elapsed time of a request,
+	// including its preparation by the client.
 	CPU float64 `json:"cpu"`
-	// Median is what the server spent on the median request of the block: neither its
-	// garbage collection, nor what it does by itself, nor an interruption is in that.
+	// Median is the CPU time of the server for the median request of the block. So it does not
+	// include garbage collections, background work or interruptions.
 	Median    float64         `json:"median"`
 	Other     float64         `json:"other,omitempty"`
 	Wall      float64         `json:"wall"`
 	Latencies []time.Duration `json:"latencies"`
 }
 
-// Count is a figure that is counted, not sampled: allocations, authorizer calls, bytes.
+// Count is a figure that is counted once in a run and not sampled in each round, such as the number
+// of allocations.
 type Count struct {
 	Case  string  `json:"case"`
 	Side  string  `json:"side"`
@@ -47,14 +48,13 @@ type Run struct {
 	Begun   time.Time `json:"begun"`
 	Samples []Sample  `json:"samples,omitempty"`
 	Counts  []Count   `json:"counts,omitempty"`
-	// Idle is what each server spent on average, as a share of one processor, while
-	// nobody asked it anything.
+	// Idle is the CPU time that each server spends without requests, as a share of one processor.
 	Idle map[string]float64 `json:"idle,omitempty"`
 	// Load is the machine's load average at the beginning and at the end.
 	Load [2]float64 `json:"load"`
 }
 
-// deductIdle takes what servers do by themselves off what requests cost.
+// deductIdle subtracts the CPU time that an idle server spends from the CPU time of the samples.
 func (r *Run) deductIdle() {
 	for i := range r.Samples {
 		s := &r.Samples[i]
@@ -66,7 +66,7 @@ func (r *Run) count(c, side, what string, value float64) {
 	r.Counts = append(r.Counts, Count{c, side, what, value})
 }
 
-// store adds a run to a file of them, so that a long measurement may be made in parts.
+// store appends a run to a file of runs, so that a long measurement can be made in parts.
 func store(name string, r *Run) error {
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -80,7 +80,7 @@ func store(name string, r *Run) error {
 	return errors.Join(err, file.Close())
 }
 
-// load reads the runs in a file; there are none if there is no file.
+// load returns the runs in a file, or none if the file does not exist.
 func load(name string) ([]Run, error) {
 	file, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -102,7 +102,8 @@ func load(name string) ([]Run, error) {
 	}
 }
 
-// names gives the cases, or the sides of a case, in the order of their first samples.
+// names returns the different results of the function of for all samples, such as the names of the
+// cases, in the order of their first samples. It leaves out empty results.
 func names(runs []Run, of func(Sample) string) []string {
 	var out []string
 	seen := map[string]bool{"": true}
@@ -117,8 +118,8 @@ func names(runs []Run, of func(Sample) string) []string {
 	return out
 }
 
-// matrix arranges the costs of a case for the bootstrap: of each run the rounds that all
-// sides took part in.
+// matrix arranges the costs of a case for the bootstrap. For each run, it has only the rounds with a
+// sample of every side.
 func matrix(runs []Run, c string, sides []string, cost func(Sample) float64) []stats.Run {
 	var out []stats.Run
 	for _, r := range runs {
@@ -151,7 +152,7 @@ func matrix(runs []Run, c string, sides []string, cost func(Sample) float64) []s
 	return out
 }
 
-// beside puts the sides of two cases beside each other, in the rounds that both have.
+// beside joins the columns of two cases, for the rounds that both cases have.
 func beside(left, right []stats.Run) []stats.Run {
 	if left == nil {
 		return right
@@ -167,7 +168,7 @@ func beside(left, right []stats.Run) []stats.Run {
 	return out
 }
 
-// latencies are those of one side of a case, in milliseconds.
+// latencies returns the latencies of all requests of one side of a case, in milliseconds.
 func latencies(runs []Run, c, side string) []float64 {
 	var out []float64
 	for _, r := range runs {
@@ -182,7 +183,7 @@ func latencies(runs []Run, c, side string) []float64 {
 	return out
 }
 
-// counts are the values of one figure that was counted, one for each run.
+// counts returns the values of one counted figure of a side of a case, over all runs.
 func counts(runs []Run, c, side, what string) []float64 {
 	var out []float64
 	for _, r := range runs {

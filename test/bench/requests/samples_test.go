@@ -13,7 +13,7 @@ import (
 	"kube-granular.dev/test/bench/requests/internal/stats"
 )
 
-// TestStore holds that runs of several invocations add up.
+// TestStore checks that load returns all runs that were stored in a file.
 func TestStore(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "samples")
 	var want []Run
@@ -47,8 +47,7 @@ func TestDeductIdle(t *testing.T) {
 	}
 }
 
-// TestMatrix holds that only rounds in which all sides took part are compared, and that
-// runs stay apart.
+// TestMatrix checks that a matrix has only rounds with samples of all sides, and does not mix runs.
 func TestMatrix(t *testing.T) {
 	run := func(samples ...Sample) Run { return Run{Samples: samples} }
 	s := func(c, side string, round int, cpu float64) Sample {
@@ -63,8 +62,8 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// TestAllTogether holds that a geometric mean is one: a side that costs twice as much in
-// one case and half as much in another costs the same.
+// TestAllTogether checks that ratios over several cases are geometric means: if a side costs twice
+// as much in one case and half as much in another, its ratio is 1.
 func TestAllTogether(t *testing.T) {
 	var r Run
 	for round := range 20 {
@@ -81,8 +80,8 @@ func TestAllTogether(t *testing.T) {
 	}
 }
 
-// TestReports holds that the reports say what was measured: a side that costs a tenth
-// more, and one that adds half of what the policy adds.
+// TestReports checks the reported figures of a side that costs a tenth more than the baseline, while
+// a policy costs a fifth more.
 func TestReports(t *testing.T) {
 	var r Run
 	for round := range 10 {

@@ -16,20 +16,20 @@ import (
 	"kube-granular.dev/test/bench/requests/internal/process"
 )
 
-// session is what the runs of one command share.
+// session has the state that all runs of one command share.
 type session struct {
 	*options
 	stage *process.Stage
 	log   io.Writer
-	// silent has definitions say nothing of permissions.
+	// silent is true if the CustomResourceDefinitions of the command definitions have no permissions.
 	silent bool
 }
 
-// caller is the user whose requests are measured. What it may do differs by namespace.
+// caller is the user whose requests are measured. It has different permissions in each namespace.
 const caller = "caller"
 
-// measure starts a stage, makes the runs, stores them, and gives them with those stored
-// before.
+// measure starts a stage (the etcd and the files that servers share), makes the runs and stores
+// them. It returns them after the runs that were stored before.
 func (o *options) measure(ctx context.Context, log io.Writer, one func(context.Context, *session, *Run) error) (runs []Run, err error) {
 	if o.samples != "" {
 		if runs, err = load(o.samples); err != nil {
@@ -44,7 +44,7 @@ func (o *options) measure(ctx context.Context, log io.Writer, one func(context.C
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	// Processes run elsewhere than here.
+	// The processes have another working directory.
 	for _, name := range []*string{&o.unpatched, &o.patched, &o.etcd} {
 		if *name, err = filepath.Abs(*name); err != nil {
 			return nil, err
@@ -82,7 +82,7 @@ func (s *session) say(format string, args ...any) {
 	fmt.Fprintf(s.log, time.Now().Format(time.TimeOnly)+" "+format+"\n", args...)
 }
 
-// config is that of a server by the name of what it runs with.
+// config returns the configuration of the server for a side.
 func (s *session) config(side string) process.Config {
 	c := process.Config{Name: side, Binary: s.patched, MemoryLimit: s.memoryLimit}
 	switch side {
@@ -104,8 +104,8 @@ func (s *session) config(side string) process.Config {
 	return c
 }
 
-// start starts servers one after the other, so that none disturbs another's start. They
-// are stopped when stop is called, and if one does not start.
+// start starts the servers of some sides one after the other, so that no server slows the start of
+// another one. stop stops all of them. If a server does not start, start stops the others itself.
 func (s *session) start(ctx context.Context, sides ...string) (servers []*process.Server, stop func() error, err error) {
 	stop = func() (err error) {
 		for _, server := range servers {
@@ -124,15 +124,15 @@ func (s *session) start(ctx context.Context, sides ...string) (servers []*proces
 	return servers, stop, nil
 }
 
-// quiet are how long a server is watched at a time while it is idle, the share of a
-// processor that one spends that has finished starting, and how often to look at most.
+// The parameters of settle: the duration of one observation, the largest share of a processor that
+// a server uses after it has finished starting, and the maximum number of observations.
 const (
 	quietWindow = 3 * time.Second
 	quietShare  = 0.05
 	quietLooks  = 60
 )
 
-// settle waits until servers have finished what they do after their start.
+// settle waits until the servers have finished the work after their start.
 func (s *session) settle(ctx context.Context, servers []*process.Server) error {
 	var idle map[string]float64
 	for range quietLooks {
@@ -145,10 +145,10 @@ func (s *session) settle(ctx context.Context, servers []*process.Server) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("servers do not become quiet: they spend %v of a processor with nothing to do", idle)
+	return fmt.Errorf("the servers do not become idle: without requests, they use these shares of a processor: %v", idle)
 }
 
-// idleShares measures what servers spend while nobody asks them anything.
+// idleShares measures the CPU time that servers spend without requests, as a share of a processor.
 func idleShares(ctx context.Context, servers []*process.Server, window time.Duration) (map[string]float64, error) {
 	before := map[string]time.Duration{}
 	begun := time.Now()
@@ -175,7 +175,7 @@ func idleShares(ctx context.Context, servers []*process.Server, window time.Dura
 	return out, nil
 }
 
-// sample interleaves cases, between two looks at what the servers spend while idle.
+// sample measures the cases. Before and after that, it measures the CPU time of the idle servers.
 func (s *session) sample(ctx context.Context, servers []*process.Server, cases [][]*lane, run *Run) error {
 	if err := s.settle(ctx, servers); err != nil {
 		return err
@@ -194,7 +194,8 @@ func (s *session) sample(ctx context.Context, servers []*process.Server, cases [
 	}
 	run.Idle = map[string]float64{}
 	for _, server := range servers {
-		// A garbage collection that falls into one of them is none that turns pay for.
+		// The smaller value is used, because a garbage collection may fall into one of the two
+		// measurements.
 		run.Idle[server.Name] = min(before[server.Name], after[server.Name])
 		s.say("%s: spends %.2f%% of a processor while idle", server.Name, 100*run.Idle[server.Name])
 	}

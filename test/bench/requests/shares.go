@@ -20,7 +20,7 @@ func newShares(o *options) *cobra.Command {
 	resource, bindings, duration, hertz := "pods", 1, 30*time.Second, 1999
 	cmd := &cobra.Command{
 		Use:   "shares",
-		Short: "Compare what permissions and a policy add by where perf sees the server's time go; each run records each of them once",
+		Short: "Compare the CPU time that permissions and a policy add, from perf profiles of the server; each run records each of them once",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			runs, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, s *session, run *Run) error {
@@ -33,19 +33,22 @@ func newShares(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&resource, "resource", resource, "pods or notes: a built-in kind or a custom resource")
-	cmd.Flags().IntVar(&bindings, "bindings", bindings, "role bindings in the namespace")
-	cmd.Flags().DurationVar(&duration, "duration", duration, "how long a turn is recorded")
-	cmd.Flags().IntVar(&hertz, "hertz", hertz, "samples a second")
+	cmd.Flags().IntVar(&bindings, "bindings", bindings, "number of role bindings in the namespace")
+	cmd.Flags().DurationVar(&duration, "duration", duration, "how long each turn is recorded")
+	cmd.Flags().IntVar(&hertz, "hertz", hertz, "samples in a second")
 	return cmd
 }
 
-// turn is who is recorded: the holder of a rule that is in force in some way, on a server.
+// turn identifies a recording: the server, and by, the way in which the rule is in force. The
+// recorded requests are those of a caller with the permission.
 type turn struct{ server, by string }
 
 func (t turn) String() string { return t.server + ": " + t.by }
 
-// turnsOf are those of one run. Permissions need the gate; a policy is there for whoever has
-// no patches, and for whoever has. No permission of a built-in kind like a pod is excluded.
+// turnsOf returns the turns of one run. Permissions need a server with the gate, the code that
+// authorizes single fields. A policy is measured both on the unpatched server and on this server.
+// Pods have no turn for an excluded permission (one that update does not include), because no
+// permission of a built-in kind is excluded.
 func turnsOf(resource string) []turn {
 	turns := []turn{{unpatched, byPolicy}, {unpatched, byNothing}, {gateOn, byGrant}, {gateOn, byPolicy}, {gateOn, byNothing}}
 	if resource != "pods" {
@@ -69,7 +72,7 @@ func (s *session) shares(ctx context.Context, resource string, bindings int, dur
 	return nil
 }
 
-// turn gives what a request spends in each part, in microseconds.
+// turn records a turn, and returns the CPU time of a request in each part, in microseconds.
 func (s *session) turn(ctx context.Context, t turn, resource string, bindings int, duration time.Duration, hertz int) (spent map[part]float64, err error) {
 	dir, err := os.MkdirTemp(s.stage.Dir, "turn")
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestShares holds that every turn is recorded and charged. Where perf may not look, there is
-// nothing to hold.
+// TestShares checks that the command shares records every turn and reports its figures. It is
+// skipped if perf may not record.
 func TestShares(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts servers")
@@ -27,7 +27,8 @@ func TestShares(t *testing.T) {
 				t.Errorf("%s, %s: %+v", resource, line.Side, line.Figures)
 			}
 			for _, f := range line.Figures {
-				// Whoever needs a permission is known to run some of our code, a policy some of its own.
+				// A request that needs a permission spends time in our code, and one with a policy spends
+				// time in the plugin for policies.
 				if (f.Name == "our code µs" || f.Name == "a policy µs") && f.Value <= 0 {
 					t.Errorf("%s, %s: %s is %v", resource, line.Side, f.Name, f.Value)
 				}

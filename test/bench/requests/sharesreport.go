@@ -9,16 +9,18 @@ import (
 	"kube-granular.dev/test/bench/requests/internal/stats"
 )
 
-// reportShares says what a permission adds to a request on the server with the gate on, and
-// how that compares with what a policy adds, on the unpatched server and on the same one.
+// reportShares reports the CPU time that a permission adds to a request on the server with the gate
+// (the code that authorizes single fields), compared with the time that a policy adds, on the
+// unpatched server and on the server with the gate.
 //
-// A policy adds what its plugin takes, less what that takes with no rule in force. A
-// permission adds our code, and what the authorizer in the filter takes more than of who
-// needs none; or less, since with the gate on it finds bindings by an index.
+// A policy adds the time of its admission plugin, less the time of the plugin if no rule is in
+// force. A permission adds the time of our code, and the difference in the time of the authorizer
+// in the filter. This difference can be negative, because with the gate the authorizer finds role
+// bindings by an index.
 //
-// Minutes of a machine differ by more than turns do. So each turn has a clock of its own,
-// the rest of its requests: what it measured is divided by that, and multiplied by the
-// mean of the three turns that are compared.
+// The speed of a machine differs from one minute to the next by more than the turns differ. So the
+// times of a turn are divided by partRest, the time of the work that all turns have in common, and
+// multiplied by the mean of partRest over the three turns that are compared.
 func reportShares(runs []Run) []Line {
 	var lines []Line
 	for _, c := range countedCases(runs) {
@@ -59,7 +61,7 @@ func sharesFigures(rows [][]float64) (out []Figure) {
 	return out
 }
 
-// The columns of a row, in microseconds by the clock of the turn.
+// The columns of a row: times in microseconds, scaled by the speed of the machine in each turn.
 const (
 	ours = iota
 	filtered
@@ -75,7 +77,8 @@ func permissionAdds(row []float64) float64 {
 	return row[ours] + row[filtered] - (row[filteredByPolicy]+row[filteredByNothing])/2
 }
 
-// sharesRow is what one run has to say of a permission, against a policy on a server.
+// sharesRow returns the times of one run for a permission, and for a policy on a server. ok is false
+// if the run lacks one of the turns.
 func sharesRow(r Run, c, by, server string) (row []float64, ok bool) {
 	compared := []turn{{gateOn, by}, {server, byPolicy}, {server, byNothing}}
 	spent := make([]map[part]float64, len(compared))
@@ -104,7 +107,7 @@ func sharesRow(r Run, c, by, server string) (row []float64, ok bool) {
 	}, true
 }
 
-// countedCases are the cases of what was counted, in the order of the first of each.
+// countedCases returns the cases of all counts, in the order of their first counts.
 func countedCases(runs []Run) []string {
 	var out []string
 	for _, r := range runs {

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// TestMain lets the test binary be the webhook's process.
+// TestMain lets startWebhook run the test binary as the webhook.
 func TestMain(m *testing.M) {
 	if os.Getenv(programEnv) != "" {
 		main()
@@ -22,8 +22,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// requestsReport runs a command as a user does, and gives its report. The patched server
-// stands in for the unpatched one, of which `make build` makes none.
+// requestsReport runs a command with its arguments, and returns its report. The patched server
+// replaces the unpatched one, which `make build` does not build.
 func requestsReport(t *testing.T, args ...string) Report {
 	t.Helper()
 	bin, err := filepath.Abs("../../../bin")
@@ -55,7 +55,7 @@ func requestsReport(t *testing.T, args ...string) Report {
 	return r
 }
 
-// figures gives the names of a line's figures, and how many lines there are of its side.
+// figures returns the names of the figures of a side, and the number of lines of the side.
 func figures(r Report, side string) (names []string, lines int) {
 	for _, line := range r.Lines {
 		if line.Side == side && line.Case != allTogether {
@@ -70,9 +70,9 @@ func figures(r Report, side string) (names []string, lines int) {
 	return names, lines
 }
 
-// TestSmoke holds that each command gets through: every request had the status it should
-// have, every rule refused a bystander, and the figures are there. What they are, on a
-// machine that does other things as well, says nothing.
+// TestSmoke checks that each command succeeds: every request has the expected status, every rule
+// refuses a caller without the permission, and the report has the figures. It does not check the
+// values, which mean nothing on a machine that does other work too.
 func TestSmoke(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts servers")
@@ -90,7 +90,7 @@ func TestSmoke(t *testing.T) {
 			},
 		},
 		"against": {
-			// Pods and notes, each with a holder and a bystander.
+			// Four cases: pods and notes, each with a holder and a bystander.
 			[]string{"against", "--servers=gate-on", "--bindings=3"}, 4,
 			map[string][]string{
 				byNothing:  {"CPU µs", "p50 ms"},

@@ -26,13 +26,13 @@ import (
 )
 
 const (
-	// webhookUser may create subject access reviews.
+	// webhookUser is the user of the webhook, which may create SubjectAccessReviews.
 	webhookUser = "webhook"
-	// programEnv makes the test binary behave as this program does.
+	// programEnv is the environment variable that makes the test binary run as this program.
 	programEnv = "KUBE_GRANULAR_BENCH_PROGRAM"
 )
 
-// startWebhook runs the rule in a process of its own, and gives its URL.
+// startWebhook starts a process that enforces the rule as a webhook, and returns its URL.
 func (s *session) startWebhook(server *process.Server) (*process.Child, string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -55,7 +55,8 @@ func (s *session) startWebhook(server *process.Server) (*process.Child, string, 
 	return child, "https://" + l.Addr().String(), err
 }
 
-// newWebhook is the command that startWebhook runs. It listens on what it inherits.
+// newWebhook returns the command that startWebhook runs. It listens on a socket that it inherits as
+// file descriptor 3.
 func newWebhook() *cobra.Command {
 	var server, ca, cert, key string
 	cmd := &cobra.Command{
@@ -74,15 +75,15 @@ func newWebhook() *cobra.Command {
 			return http.ServeTLS(l, judge{process.NewClient(server, webhookUser, transport)}, cert, key)
 		},
 	}
-	cmd.Flags().StringVar(&server, "server", "", "URL of the server to ask for access")
-	cmd.Flags().StringVar(&ca, "ca", "", "file of the authority to trust")
-	cmd.Flags().StringVar(&cert, "cert", "", "certificate to serve with")
-	cmd.Flags().StringVar(&key, "key", "", "its key")
+	cmd.Flags().StringVar(&server, "server", "", "URL of the API server to which access reviews are sent")
+	cmd.Flags().StringVar(&ca, "ca", "", "file with the certificate of the trusted CA")
+	cmd.Flags().StringVar(&cert, "cert", "", "file with the serving certificate")
+	cmd.Flags().StringVar(&key, "key", "", "file with the key of the serving certificate")
 	return cmd
 }
 
-// judge is the rule as a validating webhook: who changes a guarded key must hold the
-// permission, and the server is asked whether it does. Nothing else is asked.
+// judge is a validating webhook that enforces the rule: a caller that changes a guarded key must
+// have the permission. It sends an access review to the server only if a guarded key changed.
 type judge struct{ server *process.Client }
 
 func (j judge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -131,7 +132,7 @@ func (j judge) allowed(ctx context.Context, r *admissionv1.AdmissionRequest) (bo
 	return review.Status.Allowed, nil
 }
 
-// guarded are the guarded keys of a map in an object, with their values.
+// guarded returns the guarded keys, with their values, of the map at a path in an object.
 func guarded(raw []byte, path []string) (map[string]string, error) {
 	object := map[string]any{}
 	if err := json.Unmarshal(raw, &object); err != nil {

@@ -14,7 +14,8 @@ import (
 	"kube-granular.dev/test/bench/requests/internal/stats"
 )
 
-// The sides of whole requests. The control is the same binary as unpatched.
+// The sides of the command whole: servers with different binaries and feature gates. control runs
+// the same binary as unpatched.
 const (
 	unpatched = "unpatched"
 	control   = "unpatched-again"
@@ -28,14 +29,14 @@ const (
 
 var allSides = []string{unpatched, control, gateOff, gateOn, pruned, compiled, cheaper, allGates}
 
-// namespace is where whole requests are sent to.
+// namespace is the namespace of the requests of the command whole.
 const namespace = "bench"
 
 func newWhole(o *options) *cobra.Command {
 	sides, counted := allSides, 0
 	cmd := &cobra.Command{
 		Use:   "whole",
-		Short: "Compare servers: unpatched, the same again, gates off, GranularAuthorization on and nothing configured, PrunedFieldManagement on, CompiledEquality on, these two, all three",
+		Short: "Compare servers: unpatched, the same binary again, all gates off, GranularAuthorization on with nothing configured, PrunedFieldManagement on, CompiledEquality on, the last two on, all three on",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			runs, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, s *session, run *Run) error {
@@ -47,14 +48,14 @@ func newWhole(o *options) *cobra.Command {
 			return o.report(cmd.OutOrStdout(), "whole", runs, reportWhole(runs))
 		},
 	}
-	cmd.Flags().StringSliceVar(&sides, "sides", sides, "what to compare")
-	cmd.Flags().IntVar(&counted, "counted", 140, "requests over which allocations are counted, 0 for not at all")
-	cmd.Flags().IntVar(&o.atATime, "at-a-time", 1, "requests under way at a time, each for an object of its own")
-	cmd.Flags().StringSliceVar(&o.only, "operations", nil, "operations, all of them if none is named")
+	cmd.Flags().StringSliceVar(&sides, "sides", sides, "sides to compare")
+	cmd.Flags().IntVar(&counted, "counted", 140, "number of requests over which allocations are counted; 0 does not count them")
+	cmd.Flags().IntVar(&o.atATime, "at-a-time", 1, "number of concurrent requests, each for a different object")
+	cmd.Flags().StringSliceVar(&o.only, "operations", nil, "operations to measure; empty means all")
 	return cmd
 }
 
-// whole is one run.
+// whole makes one run of the command whole.
 func (s *session) whole(ctx context.Context, sides []string, counted int, run *Run) (err error) {
 	servers, stop, err := s.start(ctx, sides...)
 	if err != nil {
@@ -79,7 +80,7 @@ func (s *session) whole(ctx context.Context, sides []string, counted int, run *R
 	return nil
 }
 
-// wholeCases gives every operation on every server.
+// wholeCases returns a case for each operation, with a side for each server.
 func (s *session) wholeCases(ctx context.Context, servers []*process.Server) ([][]*lane, error) {
 	operations := slices.DeleteFunc(operations(namespace), func(o operation) bool {
 		return len(s.only) > 0 && !slices.Contains(s.only, o.name)
@@ -118,22 +119,22 @@ func prepareWhole(ctx context.Context, server *process.Server) error {
 	return may(ctx, server.Client(caller), fmt.Sprintf(pods, namespace)+"/none")
 }
 
-// What is counted of a request.
+// The figures of a request that are counted.
 const (
 	allocations    = "allocations"
 	allocatedBytes = "allocated bytes"
 )
 
-// countAllocations reads the Go runtime's own counts before and after some requests,
-// and takes off what reading costs. What servers do by themselves comes in bursts, so
-// the requests are counted in batches, of which the median one is taken.
+// countAllocations reads the counters of the server's Go runtime before and after some requests,
+// and deducts the allocations of reading the counters. A server's background work comes in bursts,
+// so the requests are counted in batches, and the median batch counts.
 func countAllocations(ctx context.Context, l *lane, requests int, run *Run) error {
 	const batches = 7
 	if requests < batches {
 		return nil
 	}
 	metrics := map[string]string{allocations: "go_memstats_mallocs_total", allocatedBytes: "go_memstats_alloc_bytes_total"}
-	// grown is how much the counts grew over some requests, between two readings.
+	// grown returns, for each of several batches, by how much the counters grew over some requests.
 	grown := func(requests, times int) (map[string][]float64, error) {
 		out := map[string][]float64{}
 		before, err := l.server.Metrics(ctx)

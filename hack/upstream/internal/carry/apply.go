@@ -19,7 +19,7 @@ import (
 
 // ApplyOptions select how Apply makes the tree.
 type ApplyOptions struct {
-	// Pristine leaves the patches and generators out.
+	// Pristine makes the tree without patches and without the output of generators.
 	Pristine bool
 	// Without names the folders of the series to leave out.
 	Without []string
@@ -43,7 +43,7 @@ func (c *Carry) Apply(ctx context.Context, o ApplyOptions) error {
 		return err
 	}
 	if len(o.Generators) > 0 {
-		o.Without = m.Without // they run on the tree as it is
+		o.Without = m.Without // forced generators run on the present tree, with its folders
 	}
 	r, err := c.load(c.Project.Read, o.Without...)
 	if err != nil {
@@ -102,8 +102,8 @@ func (c *Carry) Apply(ctx context.Context, o ApplyOptions) error {
 	return m.Save()
 }
 
-// settle decides which edits may be overwritten, and returns the files whose edits are kept.
-// It fails if there are other edits.
+// settle decides which edits of the tree may be overwritten, and returns the files whose edits are
+// kept. It fails if there are edits that may neither be overwritten nor kept.
 func (p *plan) settle(m *tree.Manifest, edits []tree.Edit, o ApplyOptions) (map[string]bool, error) {
 	interrupted := m.Inputs == ""
 	kept := map[string]bool{}
@@ -126,7 +126,7 @@ func (p *plan) settle(m *tree.Manifest, edits []tree.Edit, o ApplyOptions) (map[
 			open = append(open, e)
 			continue
 		}
-		// The edit replaced the content of a held file: its generator must write it again.
+		// The edit replaced a generated file that only the tree had, so its generator must run again.
 		if g, ok := p.held[e.Tree]; ok && e.Is != p.want[e.Tree] {
 			p.release(g)
 		}
@@ -137,7 +137,7 @@ func (p *plan) settle(m *tree.Manifest, edits []tree.Edit, o ApplyOptions) (map[
 	return kept, nil
 }
 
-// release drops the generated files of a generator from the plan, and schedules the generator.
+// release removes the files that a generator wrote from the plan, and schedules the generator.
 func (p *plan) release(g generate.Generator) {
 	for file, by := range p.held {
 		if by.Name == g.Name {

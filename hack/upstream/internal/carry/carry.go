@@ -26,8 +26,8 @@ type Carry struct {
 	Log *progress.Log
 	Out io.Writer
 
-	// source is the version to apply to, even if go.sum has no sums for it. If it is nil, the
-	// version is the one in go.mod.
+	// source is the upstream version to which patches are applied, even if go.sum has no sums for
+	// it. Nil means the version in go.mod.
 	source *source.Source
 }
 
@@ -36,12 +36,12 @@ type revision struct {
 	gomod, gosum []byte
 	pins         source.Pins
 	series       []*series.Series
-	// modules are the folders of the project's own modules, as they are now.
+	// modules are the folders of the project's own modules in the working tree.
 	modules []string
 }
 
-// load reads a revision: the working tree or another one, by its reader. It leaves out
-// the named folders of the series.
+// load reads a revision of the project by a reader of its files. It leaves out the named folders
+// of the series.
 func (c *Carry) load(read series.Reader, without ...string) (*revision, error) {
 	r := &revision{}
 	var err error
@@ -76,7 +76,7 @@ func (r *revision) digest(pristine bool) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// open opens the version that the pins name, or returns opened if it is not nil.
+// open opens the upstream version that the pins name. If opened is not nil, it returns opened.
 func open(ctx context.Context, pins source.Pins, opened ...*source.Source) (*source.Source, *golang.Go, error) {
 	gocmd, err := golang.Locate()
 	if err != nil {
@@ -96,7 +96,7 @@ type files struct {
 	prefix string
 }
 
-// pristine returns a reader of the files that a series patches, without the patches.
+// pristine returns a reader of the upstream files that a series patches, without the patches.
 func pristine(ctx context.Context, src *source.Source, s *series.Series) series.Sources {
 	return files{ctx, src, s.Prefix}
 }
@@ -117,7 +117,7 @@ func (f files) List(dir string) ([]string, error) {
 	return names, err
 }
 
-// states applies both series to a source.
+// states applies both series to an upstream version, and returns the states after each patch.
 func states(ctx context.Context, src *source.Source, all []*series.Series) ([][]series.State, error) {
 	return statesOf(all, func(s *series.Series) series.Sources { return pristine(ctx, src, s) })
 }
@@ -152,5 +152,5 @@ func inside(s *series.Series, path string) error {
 	return nil
 }
 
-// command is how a person calls the tool.
+// command is the command that messages name to call this tool.
 const command = "hack/upstream/run"

@@ -15,8 +15,8 @@ import (
 	"kube-granular.dev/hack/upstream/internal/series"
 )
 
-// changedUpstream lists the files that both upstream and a series change, even if there is no
-// conflict.
+// changedUpstream prints the files that a series changes and that differ between the two upstream
+// versions, even if there is no conflict.
 func (c *Carry) changedUpstream(ctx context.Context, r *replay) error {
 	if len(r.series.Patches) == 0 {
 		return nil
@@ -66,7 +66,8 @@ func (c *Carry) changedUpstream(ctx context.Context, r *replay) error {
 	return nil
 }
 
-// changed counts the lines that differ between the two pristine versions, by file.
+// changed returns, for each file that the series changes, the number of lines that differ between
+// the two upstream versions.
 func (r *replay) changed(ctx context.Context) (map[string]int, error) {
 	before, after := series.State{}, series.State{}
 	for _, base := range []series.State{r.before[0], r.after[0]} {
@@ -83,7 +84,7 @@ func (r *replay) changed(ctx context.Context) (map[string]int, error) {
 	return changedLines(ctx, before, after)
 }
 
-// changedLines counts the lines that differ between two states, by file.
+// changedLines returns the number of lines that differ between two states, by file.
 func changedLines(ctx context.Context, before, after series.State) (lines map[string]int, err error) {
 	repo, err := gitrepo.New(ctx)
 	if err != nil {

@@ -17,9 +17,10 @@ import (
 	"kube-granular.dev/hack/upstream/internal/source"
 )
 
-// insert enters the edited content of a file into the states, from the patch at index at on.
-// It first removes the markers that later files of markers write, and then writes them again,
-// so that they do not become part of the patch.
+// insert enters the edited content of a file into the states after the patch with the index at and
+// after all later patches. Markers are comments that declare permissions; files of markers in the
+// series write them. insert first removes the markers of later files of markers from the content,
+// and then writes them again, so that they do not become part of the patch.
 func (w *rewrite) insert(ctx context.Context, src *source.Source, i, at int, file string, content series.Content) error {
 	s, st := w.series[i], w.states[i]
 	plain := content
@@ -56,8 +57,8 @@ func (w *rewrite) insert(ctx context.Context, src *source.Source, i, at int, fil
 	return nil
 }
 
-// handwritten fails if an edit changes markers in an upstream file. Files of markers hold
-// those markers, so they must be changed there.
+// handwritten fails if an edit changes markers (comments that declare permissions) in an upstream
+// file. Markers must be changed in the files of markers of the series.
 func handwritten(s *series.Series, file string, pristine, last, content series.Content) error {
 	if pristine.Absent || content.Absent || !strings.HasSuffix(file, ".go") {
 		return nil

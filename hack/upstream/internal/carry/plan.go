@@ -22,18 +22,18 @@ import (
 // plan is the wanted content of the tree.
 type plan struct {
 	src *source.Source
-	// pristine are the sums of upstream's files by tree path.
+	// pristine are the SHA-256 sums of upstream's files, by tree path.
 	pristine map[string]string
-	// want are the sums of all files that the tree must have, and tree.Gone for upstream
-	// files that it must not have.
+	// want are the sums of all files that the tree must have. The sum of an upstream file that the
+	// tree must not have is tree.Gone.
 	want map[string]string
-	// data is the content of wanted files that are not pristine.
+	// data is the content of wanted files that differ from upstream's files.
 	data map[string]series.Content
-	// digests are the digests of the generators that have patched input, by name. due are
-	// the generators that must run.
+	// digests are the digests of the generators whose input or code the patches change, by name. due
+	// are the generators that must run.
 	digests map[string]string
 	due     []generate.Generator
-	// held are generated files, with their generators. Only the tree has their content.
+	// held maps the generated files in the tree to their generators. Their content is nowhere else.
 	held map[string]generate.Generator
 }
 
@@ -112,7 +112,7 @@ func makePlan(ctx context.Context, r *revision, src *source.Source, m *tree.Mani
 			continue
 		}
 		last := m.Generators[g.Name]
-		if slices.Equal(m.Modules, src.Identity()) { // else the output belongs to another version
+		if slices.Equal(m.Modules, src.Identity()) { // otherwise the output is for another upstream version
 			for _, out := range last.Outputs {
 				p.want[out], p.held[out] = m.Files[out].Sum, g
 			}
@@ -124,8 +124,8 @@ func makePlan(ctx context.Context, r *revision, src *source.Source, m *tree.Mani
 	return p, nil
 }
 
-// pristineSums returns the sums of the pristine files. It takes them from the manifest if the
-// manifest is for the same modules. Otherwise it reads and verifies every file.
+// pristineSums returns the sums of upstream's files. If the manifest is for the same modules, it
+// returns the sums in the manifest. Otherwise it reads and verifies every file.
 func pristineSums(ctx context.Context, src *source.Source, m *tree.Manifest, log *progress.Log) (map[string]string, error) {
 	sums := map[string]string{}
 	if slices.Equal(m.Modules, src.Identity()) {
@@ -160,7 +160,7 @@ func (v verified) Read(path string) (series.Content, error) {
 	return content, err
 }
 
-// patch enters the files that a series changes into the plan.
+// patch adds the files that a series changes to the plan.
 func (p *plan) patch(s *series.Series, states []series.State) error {
 	for path, base := range states[0] {
 		file := s.Prefix + path

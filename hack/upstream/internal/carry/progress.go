@@ -27,7 +27,7 @@ type inProgress struct {
 	Conflicts []place `json:"conflicts,omitempty"`
 }
 
-// place is a file of the series after one of its patches.
+// place identifies a conflict: a patch, and the file in which the patch has the conflict.
 type place struct {
 	Patch string `json:"patch"`
 	File  string `json:"file"`
@@ -61,7 +61,7 @@ func (c *Carry) begun(o *RebaseOptions) (*inProgress, error) {
 		if o.Continue || o.Abort {
 			return nil, errors.New("no rebase has stopped: start one with --to VERSION --write")
 		}
-		// A trial or an interrupted run may have left these folders. Nobody needs them.
+		// A trial or an interrupted run may have left these folders. They are not needed.
 		for _, left := range []string{"/conflicts", "/missing"} {
 			if err := os.RemoveAll(c.Project.Path(project.Rebase + left)); err != nil {
 				return nil, err
@@ -82,8 +82,9 @@ func (c *Carry) begun(o *RebaseOptions) (*inProgress, error) {
 	return p, nil
 }
 
-// decided returns a function that returns a resolved file: the file of an earlier conflict, if
-// no conflict marker is left in it.
+// decided returns a function that returns the content to which a person resolved a conflict of a
+// patch in a file. ok is false if there was no such conflict, or if the file still has conflict
+// markers.
 func (c *Carry) decided(p *inProgress) func(patch, file string) (series.Content, bool, error) {
 	return func(patch, file string) (series.Content, bool, error) {
 		at, ok := p.find(patch, file)
@@ -115,8 +116,8 @@ func undecided(data []byte) bool {
 	return false
 }
 
-// keep stores the state of a rebase that stops. It does not overwrite the file of a conflict
-// that an earlier run stored.
+// keep stores the state of a rebase that stops. If an earlier run has already stored the file of a
+// conflict, keep does not overwrite it.
 func (c *Carry) keep(p *inProgress, all []*clash) error {
 	for _, one := range all {
 		if _, met := p.find(one.Patch, one.Path); met || one.Merged == nil || one.After != "" {

@@ -31,9 +31,9 @@ type RebaseOptions struct {
 	SkipBuild bool
 }
 
-// Rebase moves both series to another version of Kubernetes. It finds the new place of
-// hunks that merely moved, and of markers. It lists all conflicts. If there are none, it
-// compiles the packages that the patches change, before it changes anything.
+// Rebase moves both series to another version of Kubernetes. It finds the new positions of hunks
+// and of markers (comments that declare permissions). It lists all conflicts. If there are none, it
+// compiles the packages that the patches change, before it changes any file of the project.
 func (c *Carry) Rebase(ctx context.Context, o RebaseOptions) error {
 	unlock, err := tree.Lock(c.Project, func() { c.Log.Say("waiting for another run of this tool") })
 	if err != nil {

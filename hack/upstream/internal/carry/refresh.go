@@ -19,10 +19,10 @@ import (
 
 // RefreshOptions select the edits, and the patch that takes them.
 type RefreshOptions struct {
-	// Into names the patch that takes all edits, instead of the last one that
-	// touches each file.
+	// Into names the patch to which all edits are written. If it is empty, the edit of a file is
+	// written to the last patch that changes the file.
 	Into string
-	// New is the file name of a new patch for all edits, Subject its subject.
+	// New is the file name of a new patch for all edits. Subject is its subject.
 	New, Subject string
 	// Paths limit the edits to these tree paths and the paths below them.
 	Paths []string
@@ -150,7 +150,8 @@ func (c *Carry) unseen(without []string, edits []tree.Edit) error {
 	return nil
 }
 
-// settled enters refreshed edits into the manifest, because they are now the wanted content.
+// settled records the content of edited files in the manifest, because the patches now result in
+// this content.
 func (c *Carry) settled(m *tree.Manifest, edits []tree.Edit) error {
 	for _, e := range edits {
 		was := tree.Gone

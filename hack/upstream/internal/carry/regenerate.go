@@ -49,7 +49,7 @@ func (c *Carry) generate(ctx context.Context, gocmd *golang.Go, p *plan, m *tree
 		step.End()
 		run := tree.Run{Inputs: p.digests[g.Name], Outputs: outputs}
 		if len(kept) > 0 {
-			run.Inputs = "" // it may have read edits that no digest covers
+			run.Inputs = "" // the generator may have read edits that the digest does not include
 		}
 		m.Generators[g.Name] = run
 		if slices.Contains(forced, g.Name) {
@@ -64,9 +64,9 @@ func (c *Carry) generate(ctx context.Context, gocmd *golang.Go, p *plan, m *tree
 	return nil
 }
 
-// collect enters the files that a generator wrote into the manifest, and returns those that
-// differ from the pristine ones. It fails if the generator changed a file that the table of
-// generators does not list as its output.
+// collect records the files that a generator wrote in the manifest, and returns the files that
+// differ from upstream's. It fails if the generator changed a file that its entry in the table of
+// generators does not list as output.
 func (c *Carry) collect(g generate.Generator, p *plan, m *tree.Manifest, kept map[string]bool) ([]string, error) {
 	found, err := tree.Scan(c.Project)
 	if err != nil {

@@ -17,15 +17,15 @@ import (
 	"kube-granular.dev/hack/upstream/internal/source"
 )
 
-// replay applies a series to another version.
+// replay applies a series to another upstream version.
 type replay struct {
 	series      *series.Series
 	old, target *source.Source
 	// resolved returns the content of a file after a patch, if a person resolved that conflict.
 	resolved func(patch, file string) (series.Content, bool, error)
 
-	// before and after are the states on the old and on the new version. If a patch has a
-	// conflict in a file, after has that file without the change of the patch.
+	// before and after are the states after each patch, on the old and on the new version. If a
+	// patch has an unresolved conflict in a file, after has the file without the change of the patch.
 	before, after []series.State
 	conflicts     []*clash
 	// written are the patches whose text changes.
@@ -115,7 +115,7 @@ func (r *replay) run(ctx context.Context) (err error) {
 	return r.render(ctx, repo)
 }
 
-// mark writes the markers of a file of markers on the new version.
+// mark applies a file of markers to the new version. Markers are comments that declare permissions.
 func (r *replay) mark(ctx context.Context, repo *gitrepo.Repo, p *series.Patch) error {
 	last := r.after[len(r.after)-1]
 	next, found, problems, err := p.Mark(last, pristine(ctx, r.target, r.series))
@@ -131,8 +131,8 @@ func (r *replay) mark(ctx context.Context, repo *gitrepo.Repo, p *series.Patch) 
 	return err
 }
 
-// pick replays one patch. A file with a conflict gets the content that a person resolved it
-// to. Without that it stays as it was before the patch.
+// pick replays one patch. If a person has resolved the conflict of a file, the file gets that
+// content. If nobody has, the file stays as it was before the patch.
 func (r *replay) pick(ctx context.Context, repo *gitrepo.Repo, p *series.Patch, commit string) error {
 	last := r.after[len(r.after)-1]
 	files, err := repo.Pick(ctx, commit)
@@ -219,8 +219,9 @@ func (r *replay) clash(repo *gitrepo.Repo, p *series.Patch, file string, have se
 	return c, nil
 }
 
-// label names the two sides at the conflict markers of a file. If one side removed the file,
-// it has no such markers. It then gets a line that a person must delete.
+// label adds the names of the versions and of the patch to the conflict markers in a file. If one
+// side removed the file, there are no conflict markers; label then adds a line that a person must
+// delete.
 func label(merged []byte, p *series.Patch, r *replay) []byte {
 	const ours, base, theirs = "<<<<<<< ", "||||||| ", ">>>>>>> "
 	var out bytes.Buffer
@@ -244,7 +245,7 @@ func label(merged []byte, p *series.Patch, r *replay) []byte {
 	return out.Bytes()
 }
 
-// render writes the patches whose text changes and that have no conflict.
+// render stores in written the text of each patch without a conflict whose text changes.
 func (r *replay) render(ctx context.Context, repo *gitrepo.Repo) error {
 	for i, p := range r.series.Patches {
 		if p.Markers != nil || slices.ContainsFunc(r.conflicts, func(c *clash) bool { return c.Patch == p.Name }) {

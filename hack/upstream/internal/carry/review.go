@@ -108,7 +108,8 @@ func branch(ctx context.Context, repo *gitrepo.Repo, name string, s *series.Seri
 	return commits[0] + ".." + commits[len(commits)-1], nil
 }
 
-// commit commits states on a new branch, the pristine one first.
+// commit makes a commit of each state on a new branch: first the pristine state, and then the state
+// after each patch.
 func commit(ctx context.Context, repo *gitrepo.Repo, name string, s *series.Series, st []series.State) ([]string, error) {
 	if err := repo.Orphan(ctx, name); err != nil {
 		return nil, err

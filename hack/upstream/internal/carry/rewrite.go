@@ -46,7 +46,8 @@ func (w *rewrite) add(name, subject string) error {
 	return nil
 }
 
-// attribute finds the patch that takes each edit, and changes the states.
+// attribute finds the patch to which each edit belongs, and enters the edit into the states after
+// that patch.
 func (w *rewrite) attribute(ctx context.Context, src *source.Source, m *tree.Manifest, edits []tree.Edit, o RefreshOptions) error {
 	var homeless, stale []tree.Edit
 	for _, e := range edits {
@@ -99,7 +100,7 @@ func (w *rewrite) attribute(ctx context.Context, src *source.Source, m *tree.Man
 	return nil
 }
 
-// known makes sure that every state has the file.
+// known adds a file with its pristine content to all states that do not have it.
 func (w *rewrite) known(ctx context.Context, src *source.Source, i int, file string) error {
 	if _, ok := w.states[i][0][file]; ok {
 		return nil
@@ -111,8 +112,8 @@ func (w *rewrite) known(ctx context.Context, src *source.Source, i int, file str
 	return err
 }
 
-// home returns the index of the patch that takes an edit of a file, -1 if there is none. A file
-// of markers takes no edits.
+// home returns the index of the patch to which an edit of a file belongs, or -1 if there is none.
+// An edit never belongs to a file of markers, which writes only comments that declare permissions.
 func (w *rewrite) home(s *series.Series, file string, o RefreshOptions) (int, error) {
 	last := -1
 	for i, p := range s.Patches {
@@ -142,8 +143,7 @@ func (w *rewrite) home(s *series.Series, file string, o RefreshOptions) (int, er
 	return last, nil
 }
 
-// earlier fails if the patch that would take an edit of a file is not the last one that
-// changes the file.
+// earlier fails if a patch later than at, the patch for an edit of a file, also changes the file.
 func earlier(s *series.Series, file string, at, last int) error {
 	if last > at {
 		return fmt.Errorf("%s%s: cannot go into %s, because the later %s changes it too", s.Prefix, file, s.Patches[at].Name, s.Patches[last].Name)
@@ -188,7 +188,7 @@ func clone(s series.State) series.State {
 	return out
 }
 
-// render writes the patches that changed, in their canonical form.
+// render returns the new text of each changed patch, in its canonical form.
 func (w *rewrite) render(ctx context.Context) (map[string][]byte, error) {
 	repo, err := gitrepo.New(ctx)
 	if err != nil {
@@ -213,7 +213,7 @@ func (w *rewrite) render(ctx context.Context) (map[string][]byte, error) {
 	return out, nil
 }
 
-// renderPatch writes a patch as the difference of two states.
+// renderPatch returns the text of a patch as the difference of two states.
 func renderPatch(ctx context.Context, repo *gitrepo.Repo, p *series.Patch, before, after series.State) ([]byte, error) {
 	a, b := series.State{}, series.State{}
 	for file := range after {
@@ -235,7 +235,8 @@ func renderPatch(ctx context.Context, repo *gitrepo.Repo, p *series.Patch, befor
 	return raw, nil
 }
 
-// save writes patches, and the series file if there is a new one.
+// save writes the patches to their files. If one of them is new, it also adds the patch to the
+// series file.
 func (w *rewrite) save(written map[string][]byte) error {
 	for _, s := range w.series {
 		for _, p := range s.Patches {

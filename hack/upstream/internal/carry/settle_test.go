@@ -11,8 +11,8 @@ import (
 	"kube-granular.dev/hack/upstream/internal/tree"
 )
 
-// TestSettle: a content is overwritten only if the tool wrote it, was about to,
-// or was stopped before it could say so.
+// TestSettle checks that a file is overwritten only if the tool wrote its content, was about to
+// write it, or was interrupted before it could record it, or if edits are discarded.
 func TestSettle(t *testing.T) {
 	const file, generated = project.Kubernetes + "a.go", project.Kubernetes + "v1/zz_generated.deepcopy.go"
 	const refused, taken, kept = "refused", "taken", "kept"
@@ -59,8 +59,8 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// TestSettleReleases: where the only copy of a generated file is discarded, its
-// generator is due, and all its other files start from pristine.
+// TestSettleReleases checks that, if the only copy of a generated file was replaced by an edit that
+// is discarded, the generator must run again, and all its files start from upstream's content.
 func TestSettleReleases(t *testing.T) {
 	g, ok := generate.Find("deepcopy-gen")
 	if !ok {

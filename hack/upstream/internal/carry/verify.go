@@ -87,7 +87,7 @@ func problems(wrong []string) error {
 	return errors.New(strings.Join(wrong, "\n"))
 }
 
-// complete reports patches, and folders of them, that no series lists.
+// complete reports patches, and folders with patches, that no series file lists.
 func (c *Carry) complete(all []*series.Series, report func(string, ...any)) error {
 	listed := map[string]bool{}
 	for _, s := range all {
@@ -188,7 +188,7 @@ func firstDifference(a, b []byte) int {
 	return min(len(x), len(y)) + 1
 }
 
-// mailable reports a series if git am refuses it or makes another result than apply.
+// mailable reports a series if git am refuses it, or if git am and apply have different results.
 func mailable(ctx context.Context, s *series.Series, st []series.State, report func(string, ...any)) (err error) {
 	repo, err := gitrepo.New(ctx)
 	if err != nil {

@@ -21,9 +21,9 @@ import (
 	"kube-granular.dev/hack/upstream/internal/tree"
 )
 
-// workspaces enters both go.work files into the plan. The go.work file of the project lists its
-// own modules and the upstream modules. It has upstream's go and godebug lines, so that every
-// build uses the same settings as upstream.
+// workspaces adds both go.work files to the plan: that of the project and that of the generators.
+// The go.work file of the project lists the project's own modules and the upstream modules. It has
+// upstream's go and godebug lines, so that every build uses the same settings as upstream.
 func (p *plan) workspaces(src *source.Source, modules []string) error {
 	upstream, err := src.Upstream("go.work")
 	if err != nil {
@@ -69,8 +69,8 @@ func render(goLine string, godebug []*modfile.Godebug, uses []string) []byte {
 	return []byte(b.String())
 }
 
-// seedSums writes upstream's sums into the sum files of both workspaces. The go command adds and
-// removes lines of these files itself, so such changes do not count as edits.
+// seedSums writes upstream's sums to the go.work.sum files of both workspaces. The go command itself
+// adds and removes lines of these files, so changes of them do not count as edits.
 func (c *Carry) seedSums(src *source.Source, renew bool) error {
 	for file, from := range map[string]string{project.WorkSum: "go.work.sum", project.GeneratorsWorkSum: "go.sum"} {
 		have, err := c.Project.Read(file)
@@ -112,7 +112,8 @@ func (c *Carry) sumsMissing() bool {
 	return false
 }
 
-// unknown returns the edits without stray files: added files that the tree ignores.
+// unknown returns the edits without the stray files: added files that the tool ignores, such as
+// those of editors, unless the tree must have them.
 func unknown(edits []tree.Edit, wanted func(file string) string) []tree.Edit {
 	var kept []tree.Edit
 	for _, e := range edits {

@@ -3,8 +3,8 @@
 
 // Package generate runs upstream's code generators for the files that the patches change.
 //
-// The generators are a table. Each entry has the input directories, the output files and the
-// command, as in hack/update-codegen.sh of Kubernetes. Invariant: on a tree without patches
-// every generator writes the same bytes as upstream has. The package may not decide which
-// output is kept: package carry compares and records it.
+// Table lists the generators. Each entry has the input directories, the output files and the
+// command, as in hack/update-codegen.sh of Kubernetes. Invariant: on a tree without patches, every
+// generator writes the same bytes as upstream has. The package does not decide which output is
+// kept: package carry compares and records it.
 package generate

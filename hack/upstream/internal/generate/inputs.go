@@ -19,13 +19,13 @@ import (
 // Inputs is the data that decides whether generators must run. Paths are relative to
 // Kubernetes' root.
 type Inputs struct {
-	// Modules identify the pristine sources and the generators in them.
+	// Modules are the upstream modules, which identify the unpatched sources and generators.
 	Modules []string
-	// Patches identifies the generator series, "" if it is empty.
+	// Patches identifies the patches of the generators' own code. It is empty if there are none.
 	Patches string
 	// Changed are the files that the patches change, with nil content for a removed file.
 	Changed map[string][]byte
-	// Pristine reads a file before the patches; nil if there is none.
+	// Pristine returns the content of a file before the patches, or nil if there is no such file.
 	Pristine func(file string) ([]byte, error)
 	// Siblings lists the pristine files of a directory.
 	Siblings func(dir string) []string

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// stagingOpenAPI returns the entry for a staging module that serves its own models, such as the
-// servers of custom resources and of APIServices. Their models contain ObjectMeta too, so
-// they need the markers as well.
+// stagingOpenAPI returns the entry for a staging module that serves its own OpenAPI models, such as
+// the servers of custom resources and of APIServices. Their models contain ObjectMeta too, so the
+// models need the markers, the comments that declare permissions.
 func stagingOpenAPI(module string, extra ...string) Generator {
 	dir := "staging/src/k8s.io/" + module + "/"
 	shared := []string{
@@ -48,8 +48,8 @@ func stagingOpenAPI(module string, extra ...string) Generator {
 			for _, pkg := range append(shared, extra...) {
 				args = append(args, "--readonly-pkg", pkg)
 			}
-			// As upstream: the shared packages, tagged or not, and the tagged packages
-			// of the module itself.
+			// As in upstream's script, the arguments are all shared packages, tagged or not, and the
+			// tagged packages of the module itself.
 			args = append(args, append(shared, extra...)...)
 			for _, d := range dirs {
 				if strings.HasPrefix(d+"/", dir) {

@@ -123,7 +123,7 @@ func (g Generator) dirs(e Env, sources []string) ([]string, error) {
 			continue
 		}
 		if g.Tag == nil {
-			// As upstream: every versioned API has a types.go.
+			// As in upstream's script, an API directory is one with a file types.go.
 			seen[dir] = strings.HasPrefix(file, stagingAPI) && path.Base(file) == "types.go" || dir+"/" == metaV1
 			continue
 		}

@@ -10,15 +10,16 @@ import (
 	"regexp"
 )
 
-// permission matches a permission marker. Only openapi-gen reads these markers.
+// permission matches a permission marker, a comment that declares the permission of a field. Only
+// openapi-gen reads these markers.
 var permission = regexp.MustCompile(`(?m)^[ \t]*//[ \t]*\+permission-.*\n`)
 
-// withoutMarkers drops permission markers and keeps everything else.
+// withoutMarkers returns a source without its permission markers.
 func withoutMarkers(src []byte) []byte { return permission.ReplaceAll(src, nil) }
 
-// codeAndTags keeps the code and the comments that are tags of generators, and drops permission
-// markers. Most patches of types add only markers or prose. The other generators would write
-// the same output again, so they need not run.
+// codeAndTags returns the code of a source, and the comments that are tags of generators, without
+// permission markers. It is what most generators read. Most patches of types change only markers or
+// prose, so the result stays the same, and these generators need not run.
 func codeAndTags(src []byte) []byte {
 	src = withoutMarkers(src)
 	var s scanner.Scanner
@@ -30,7 +31,7 @@ func codeAndTags(src []byte) []byte {
 		_, tok, lit := s.Scan()
 		switch {
 		case tok == token.EOF:
-			if failed { // not Go: let every byte count
+			if failed { // not valid Go, so every byte counts
 				return src
 			}
 			return out.Bytes()

@@ -16,16 +16,16 @@ type Generator struct {
 	Name string
 	// Version is increased when a change of the entry changes its output.
 	Version int
-	// Tag marks the files whose directories are its input ...
+	// Tag matches the tag of the generator. The directories of files with the tag are its input.
 	Tag *regexp.Regexp
-	// ... except below these, and only below Under if there are any; without a
-	// tag, Under are its input.
+	// Except are folders below which directories are not input. If Under is not empty, only
+	// directories below these folders are input. Without a Tag, the folders in Under are the input.
 	Except, Under []string
 	// Sees returns the part of a source file that the generator reads.
 	Sees func(src []byte) []byte
-	// Patched is true if the generator series changes this generator.
+	// Patched is true if the code of this generator is patched, by the series patches/generators.
 	Patched bool
-	// After names a generator whose output this one reads.
+	// After names a generator whose output this generator reads.
 	After string
 	// Beside is true if the output is in the directories of the input.
 	Beside bool
@@ -36,7 +36,7 @@ type Generator struct {
 	run func(ctx context.Context, e Env, dirs []string) error
 }
 
-// Table are the generators in the order they must run in.
+// Table lists the generators in the order in which they must run.
 //
 // Some generators of hack/update-codegen.sh are missing: protobuf, which needs protoc, and
 // validation, prerelease-lifecycle, clients, listers and informers, because no patch changes
@@ -131,8 +131,8 @@ var openAPI = Generator{
 			"--output-file", "zz_generated.openapi.go",
 			"--output-dir", openAPIDir,
 			"--output-pkg", "k8s.io/kubernetes/" + openAPIDir,
-			// Upstream compares the report with its list of known violations.
-			// That rule is for upstream's own types.
+			// Upstream compares this report with its list of known violations. The report is not used
+			// here.
 			"--report-filename", filepath.Join(e.Scratch, "api-violations.report"),
 			"--output-model-name-file", "zz_generated.model_name.go",
 		}, local(dirs)...)...)

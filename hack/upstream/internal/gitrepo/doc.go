@@ -3,7 +3,7 @@
 
 // Package gitrepo runs git in temporary repositories.
 //
-// There git does not use the configuration, attributes or environment of the machine, so
-// that a diff has the same bytes for everybody. The package may read one other repository:
-// that of the project, for other revisions of the series.
+// In these repositories, git does not use the configuration, attributes or environment of the
+// machine, so that a diff has the same bytes for everybody. The package also reads the project's
+// own repository, but only for other revisions of the series.
 package gitrepo

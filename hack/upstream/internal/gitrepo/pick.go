@@ -15,9 +15,9 @@ import (
 	"kube-granular.dev/hack/upstream/internal/series"
 )
 
-// Pick replays a commit onto the current one by a three-way merge, and returns the paths with
-// conflicts. If there are any, the work tree has the conflict markers, and Settle must be
-// called to commit.
+// Pick replays a commit onto the current commit by a three-way merge, and returns the paths with
+// conflicts. If there are any, the files in the work tree have conflict markers, and the caller must
+// call Settle to commit.
 func (r *Repo) Pick(ctx context.Context, commit string) ([]string, error) {
 	_, pickErr := r.Git(ctx, "-c", "merge.conflictStyle=diff3", "cherry-pick", "--allow-empty", "--keep-redundant-commits", "--strategy=ort", "-Xno-renames", "-Xdiff-algorithm=histogram", commit)
 	if pickErr == nil {
@@ -43,7 +43,8 @@ func (r *Repo) Conflicted(path string) (series.Content, error) {
 	return series.Content{Data: data}, err
 }
 
-// Settle commits a Pick that had conflicts, with the given contents of the paths.
+// Settle makes the commit after a Pick with conflicts. contents has the content of each path with a
+// conflict.
 func (r *Repo) Settle(ctx context.Context, contents series.State) error {
 	for path, c := range contents {
 		full := filepath.Join(r.dir, filepath.FromSlash(path))

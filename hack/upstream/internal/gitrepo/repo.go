@@ -82,7 +82,7 @@ func (r *Repo) environ() []string {
 	return env
 }
 
-// Tree writes exactly a state into the work tree and returns its tree object.
+// Tree replaces the content of the work tree by a state, and returns the ID of its tree object.
 func (r *Repo) Tree(ctx context.Context, state series.State) (string, error) {
 	if err := r.empty(); err != nil {
 		return "", err
@@ -153,8 +153,8 @@ func (r *Repo) Orphan(ctx context.Context, name string) error {
 	return err
 }
 
-// Diff returns the difference of two states in the form that all patches have. It has no index
-// lines, because their hashes would change with every earlier patch.
+// Diff returns the difference of two states in the canonical form of patches. The diff has no index
+// lines, because the hashes in them would change with every earlier patch.
 func (r *Repo) Diff(ctx context.Context, before, after series.State) ([]byte, error) {
 	a, err := r.Tree(ctx, before)
 	if err != nil {
@@ -170,7 +170,8 @@ func (r *Repo) Diff(ctx context.Context, before, after series.State) ([]byte, er
 	return dropIndex(out), err
 }
 
-// dropIndex removes index lines; in a hunk no line begins with an "i".
+// dropIndex removes the lines that begin with "index ". No line of a hunk begins like that, because
+// its first character is a space, a sign or a backslash.
 func dropIndex(diff []byte) []byte {
 	var out bytes.Buffer
 	for line := range bytes.Lines(diff) {

@@ -54,7 +54,7 @@ func states() (before, after series.State) {
 	return before, after
 }
 
-// TestDiffIsolated: the machine's git settings do not show in a diff.
+// TestDiffIsolated checks that the git settings of the machine have no influence on a diff.
 func TestDiffIsolated(t *testing.T) {
 	hostile := t.TempDir()
 	config := "[diff]\n\tnoprefix = true\n\tcontext = 1\n\texternal = false\n\trenames = copies\n\tindentHeuristic = false\n[core]\n\tautocrlf = true\n\tattributesFile = " + filepath.Join(hostile, "attributes") + "\n[color]\n\tui = always\n"
@@ -93,7 +93,7 @@ func TestDiffIsolated(t *testing.T) {
 	}
 }
 
-// TestAm: git am and package series make the same of a patch.
+// TestAm checks that git am and package series get the same result from a patch.
 func TestAm(t *testing.T) {
 	ctx := context.Background()
 	r, err := New(ctx)
@@ -133,7 +133,7 @@ func TestAm(t *testing.T) {
 	}
 }
 
-// TestRevision reads another revision from a folder below the repository's root.
+// TestRevision checks Revision for a project that is in a folder below the root of its repository.
 func TestRevision(t *testing.T) {
 	root := t.TempDir()
 	sub := filepath.Join(root, "sub")

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// fake puts a go command on PATH that answers with a script.
+// fake puts a fake go command on PATH, which runs a shell script.
 func fake(t *testing.T, script string) *Go {
 	t.Helper()
 	dir := t.TempDir()
@@ -45,7 +45,8 @@ func TestRequire(t *testing.T) {
 	}
 }
 
-// TestEnvironment: the workspace is the one named, wherever the run began.
+// TestEnvironment checks that the go command uses the named workspace, whatever GOWORK and GOFLAGS
+// of the caller are.
 func TestEnvironment(t *testing.T) {
 	t.Setenv("GOWORK", "elsewhere")
 	t.Setenv("GOFLAGS", "-mod=vendor -modcacherw --modfile=x")

@@ -14,7 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// File is the content of one file of markers.
+// File is the content of one file of markers: the YAML file that declares permissions of types and
+// fields.
 type File struct {
 	// Subject, Reason and the trailers become the header of a patch when the file is
 	// exported.
@@ -26,20 +27,20 @@ type File struct {
 	Seam      string   `json:"seam"`
 	DropWhen  string   `json:"dropWhen"`
 	TestedBy  []string `json:"testedBy"`
-	// Packages are the types, by the import path of their package and by name.
+	// Packages maps the import paths of packages to types, by name.
 	Packages map[string]map[string]Type `json:"packages"`
 }
 
-// Type is the markers of a type and of its fields.
+// Type has the markers of a type and of its fields.
 type Type struct {
 	Markers
 	Fields map[string]Field `json:"fields,omitempty"`
-	// Exempt are fields at the root of a kind that need no permission, with the reason.
+	// Exempt maps fields at the root of a kind that need no permission to the reason for this.
 	Exempt map[string]string `json:"exempt,omitempty"`
 }
 
-// Field is the markers of a field. Its key is the Go name of the field; the key of an embedded
-// field is the name of its type.
+// Field has the markers of a field. In Type.Fields, its key is the Go name of the field or, for an
+// embedded field, the name of its type.
 type Field struct {
 	Markers
 	// Retype replaces the name of the field's type by an alias of that type.
@@ -109,8 +110,8 @@ func (m Markers) Comments() []string {
 var (
 	// name matches a Go identifier of an API.
 	name = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	// value matches the text that openapi-gen reads between quotes, word the text that it
-	// reads without quotes.
+	// value matches the text that openapi-gen reads between quotes. word matches the text that
+	// openapi-gen reads without quotes.
 	value = regexp.MustCompile(`^[ !#-~]+$`)
 	word  = regexp.MustCompile(`^[!#-~]+$`)
 	// importPath matches a package below staging/src of Kubernetes, or in Kubernetes itself.

@@ -63,7 +63,7 @@ func Roots(files map[string][]byte, exempt map[string]map[string]string) error {
 		for _, f := range structure.Fields.List {
 			for _, name := range names(f) {
 				if len(f.Names) == 0 && (name == "TypeMeta" || name == "ObjectMeta") {
-					continue // its permissions are on its own declaration
+					continue // the permissions are in the declaration of TypeMeta or ObjectMeta
 				}
 				_, listed := exempt[typ][name]
 				used[[2]string{typ, name}] = listed

@@ -18,7 +18,7 @@ type source struct {
 	text []byte
 	fset *token.FileSet
 	file *ast.File
-	// types are its declarations of types, by name.
+	// types are the declarations of types in the file, by name.
 	types map[string]*declaration
 }
 
@@ -89,8 +89,8 @@ func names(f *ast.Field) []string {
 	return all
 }
 
-// field returns the field of a struct with a name. It fails if the field cannot have its own
-// markers.
+// field returns the field of a struct that has a name. It fails if the struct has no such field, or
+// if the field is declared together with others, so that it can't have its own markers.
 func (s *source) field(structure *ast.StructType, name string) (*ast.Field, error) {
 	for _, f := range structure.Fields.List {
 		all := names(f)
@@ -105,8 +105,8 @@ func (s *source) field(structure *ast.StructType, name string) (*ast.Field, erro
 	return nil, errors.New("the struct has no such field")
 }
 
-// line returns the offset of the line of a position, and the white space before the position.
-// It fails if there is other text before the position.
+// line returns the offset at which the line of a position begins, and the white space before the
+// position. It fails if there is other text before the position in the line.
 func (s *source) line(pos token.Pos) (at int, indent string, err error) {
 	offset := s.fset.Position(pos).Offset
 	for at = offset; at > 0 && s.text[at-1] != '\n'; at-- {
@@ -118,7 +118,7 @@ func (s *source) line(pos token.Pos) (at int, indent string, err error) {
 	return at, indent, nil
 }
 
-// isMarker reports whether a line is a comment that openapi-gen reads as a marker.
+// isMarker reports whether a line is a comment that openapi-gen reads as a permission marker.
 func isMarker(line string) bool {
 	text, ok := strings.CutPrefix(strings.TrimSpace(line), "//")
 	return ok && strings.HasPrefix(strings.TrimSpace(text), "+permission-")

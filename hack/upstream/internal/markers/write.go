@@ -13,21 +13,22 @@ import (
 	"strings"
 )
 
-// edit replaces the bytes [at, at+len(old)) of a source, which are old, by new.
+// edit replaces the text old at the offset at of a source by the text new.
 type edit struct {
 	at       int
 	old, new string
 }
 
-// Write writes the markers of some types of one package into a source that declares them.
-// It ignores types that this source does not declare, because other sources of the package may
-// declare them. It returns an error for each marker that it cannot write, and writes all others.
+// Write returns a source of a package with the markers of some types of the package. It ignores
+// types that the source does not declare, because other sources of the package may declare them. If
+// it can't write some markers, it writes the others, and returns an error for each marker that it
+// did not write.
 func Write(path string, text []byte, types map[string]Type) (out []byte, err error) {
 	return rewrite(path, text, types, false)
 }
 
-// Remove removes the markers that Write writes. It returns an error for each place that differs
-// from the result of Write.
+// Remove returns a source without the markers that Write has written. It returns an error for each
+// position that differs from the result of Write.
 func Remove(path string, text []byte, types map[string]Type) (out []byte, err error) {
 	return rewrite(path, text, types, true)
 }
@@ -100,7 +101,7 @@ func (s *source) edits(typ string, d *declaration, t Type, back bool) (edits []e
 }
 
 // comment returns the edit that writes markers as lines right above a position, or that removes
-// them if back is true. doc are the existing comments there.
+// them if back is true. doc are the existing comments above the position.
 func (s *source) comment(pos token.Pos, m Markers, back bool, doc ...*ast.CommentGroup) (*edit, error) {
 	lines := m.Comments()
 	if len(lines) == 0 {
@@ -140,7 +141,8 @@ func sameMarker(comment, marker string) bool {
 	return name == strings.TrimPrefix(marker, "// ")
 }
 
-// retype returns the edit that replaces the type of a field, or that restores it if back is true.
+// retype returns the edit that replaces the type of a field, or that restores the type if back is
+// true.
 func (s *source) retype(f *ast.Field, r Retype, back bool) (edit, error) {
 	from, to := s.fset.Position(f.Type.Pos()).Offset, s.fset.Position(f.Type.End()).Offset
 	have := string(s.text[from:to])

@@ -52,7 +52,7 @@ type BoxSpec struct {
 }
 `
 
-// above returns the lines right above the one that holds a text, as far as they are markers.
+// above returns the markers right above the first line that contains mark.
 func above(text, mark string) []string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -72,9 +72,9 @@ func TestWrite(t *testing.T) {
 	verb := func(v string) Field { return Field{Markers: Markers{Verb: v}} }
 	for name, tt := range map[string]struct {
 		types map[string]Type
-		at    string // a text in the line that the markers stand above
+		at    string // a text in the line right below the markers
 		want  []string
-		err   string // a part of it
+		err   string // a part of the expected error
 	}{
 		"a type": {
 			types: map[string]Type{"Name": {Markers: Markers{ParameterSource: "name"}}},
@@ -196,8 +196,8 @@ func fields(typ, field string, f Field) map[string]Type {
 	return map[string]Type{typ: {Fields: map[string]Field{field: f}}}
 }
 
-// TestWriteAllThatCanBe holds that one marker that cannot be written keeps no other from it,
-// and that every one that cannot be is named.
+// TestWriteAllThatCanBe checks that Write writes all markers that it can write, and that the error
+// names every marker that it can't write.
 func TestWriteAllThatCanBe(t *testing.T) {
 	got, err := Write("types.go", []byte(types), map[string]Type{"Box": {Fields: map[string]Field{
 		"Gone": {
@@ -231,8 +231,8 @@ func TestRemoveRefuses(t *testing.T) {
 	}
 }
 
-// FuzzWrite holds that whatever the source is, taking away what was written gives it back,
-// byte for byte, and that writing adds nothing but lines of markers.
+// FuzzWrite checks for any source that Write adds only lines of markers, and that Remove then
+// returns the original source, byte for byte.
 func FuzzWrite(f *testing.F) {
 	f.Add(types, "Box", "Data", "verb")
 	f.Add("package p\r\ntype T struct {\r\n\tA int\r\n}\r\n", "T", "A", "v")

@@ -3,6 +3,6 @@
 
 // Package progress reports the progress of long steps to a person.
 //
-// A step that ends within half a second prints nothing, so that a run with nothing
-// to do is silent. The package may not decide anything: a nil *Log is valid and silent.
+// A step that ends within half a second prints nothing, so that a run without work is silent. A nil
+// *Log is valid and prints nothing.
 package progress

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// quiet is the longest time that a step may take without a line at its end, every the interval
-// between lines during a step.
+// quiet is the longest duration of a step that prints no line at its end. every is the interval
+// between the lines during a step.
 const (
 	quiet = 500 * time.Millisecond
 	every = 2 * time.Second

@@ -18,7 +18,8 @@ import (
 // Module is the module path of the project's root.
 const Module = "kube-granular.dev"
 
-// The tree paths of the materialised sources and of files beside them.
+// The tree paths (paths relative to the project's root) of the patched Kubernetes tree and of the
+// other files that the tool writes.
 const (
 	Upstream   = "upstream/"
 	Kubernetes = "upstream/kubernetes/"
@@ -60,12 +61,12 @@ func Find(dir string) (Project, error) {
 	}
 }
 
-// Apart is a comment line of a go.mod. go.work does not list a module with this line: the module
-// is built with released modules, and not with the patched tree.
+// Apart is a comment line in a go.mod. go.work does not list a module with this line in its go.mod:
+// the module is built with released modules, and not with the patched tree.
 const Apart = "// Apart from go.work."
 
-// Modules returns the folders of the project's own modules in the form of go.work, the root
-// first. Each folder with a go.mod is a module, unless the file has the comment Apart.
+// Modules returns the folders of the project's own modules in the form of go.work, with the root as
+// the first one. Each folder with a go.mod is a module, unless its go.mod has the line Apart.
 func (p Project) Modules() ([]string, error) {
 	var out []string
 	err := filepath.WalkDir(p.Root, func(path string, entry fs.DirEntry, err error) error {

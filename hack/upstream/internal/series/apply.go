@@ -61,8 +61,8 @@ func (s *Series) Apply(src Sources) ([]State, error) {
 	return states, errors.Join(err, errors.Join(problems...))
 }
 
-// ApplyLeniently applies a series like Apply, but skips a marker if its type or field does
-// not exist in this version, and does not check the roots of kinds.
+// ApplyLeniently applies a series like Apply, but skips a marker if its type or field does not
+// exist in this version of Kubernetes, and does not check the fields at the roots of kinds.
 func (s *Series) ApplyLeniently(src Sources) ([]State, error) {
 	states, _, err := s.apply(src)
 	return states, err
@@ -108,14 +108,15 @@ func (s *Series) apply(src Sources) (states []State, problems []error, err error
 	return states, problems, nil
 }
 
-// Learn adds files that were read later to all earlier states.
+// Learn adds the files in found, which were read only when a file of markers was applied, to all
+// states.
 func Learn(states []State, found State) {
 	for _, st := range states {
 		maps.Copy(st, found)
 	}
 }
 
-// Touched records which files the markers of a patch change.
+// Touched sets Files of a file of markers to the files that differ between two states.
 func (p *Patch) Touched(before, after State) {
 	p.Files = nil
 	for _, file := range slices.Sorted(maps.Keys(after)) {

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// The fixed lines of a patch. They name no person and no date, because a patch that
-// changes with each author and date could not be reviewed.
+// The fixed lines of a patch. They name neither a person nor a real date, so that a patch changes
+// only if its content does.
 const (
 	fromLine  = "From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001"
 	author    = "kube-granular developers <developers@kube-granular.dev>"
@@ -23,17 +23,17 @@ const (
 // Trailers are the trailers that a patch must have, in their order.
 var Trailers = []string{"Carry", "Upstream", "Forwarded", "Seam", "Drop-When", "Tested-By"}
 
-// carries are the values of Carry.
+// carries are the allowed values of the trailer Carry.
 var carries = []string{"until-upstream", "permanent", "drop"}
 
-// Trailer is one "Key: value" line of a header, continuation lines joined.
+// Trailer is one "Key: value" line of a header, together with its continuation lines.
 type Trailer struct{ Key, Value string }
 
 // Header is the description at the top of a patch.
 type Header struct {
 	// Subject is without "[PATCH] ".
 	Subject string
-	// Body is the text between subject and trailers, without blank ends.
+	// Body is the text between the subject and the trailers, without blank lines at its ends.
 	Body     string
 	Trailers []Trailer
 	// fixed is true if the fixed lines are correct.
@@ -82,7 +82,8 @@ func cutLine(text, sep string) (before, after string, ok bool) {
 	return strings.Cut(text, "\n"+sep+"\n")
 }
 
-// splitTrailers cuts off the last paragraph if all of it is trailers.
+// splitTrailers splits a message into its body and its trailers. The last paragraph is the trailers
+// if each of its lines is a trailer or the continuation of one.
 func splitTrailers(message string) (string, []Trailer) {
 	body, last := "", message
 	if i := strings.LastIndex(message, "\n\n"); i >= 0 {
@@ -150,10 +151,11 @@ func (h Header) Check() []string {
 	return wrong
 }
 
-// unfilled is the value of a new patch's trailers until somebody writes them.
+// unfilled is the value of the trailers of a new patch until somebody fills them in.
 const unfilled = "(fill in)"
 
-// Skeleton returns the header of a new patch. Check refuses it until it is filled in.
+// Skeleton returns the header of a new patch. Check refuses the header until its trailers are
+// filled in.
 func Skeleton(subject string) Header {
 	h := Header{Subject: subject, fixed: true}
 	for _, key := range Trailers {

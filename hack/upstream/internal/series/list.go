@@ -11,7 +11,7 @@ import (
 
 // entry is a line of a file named series.
 type entry struct {
-	// where names the file and line, for errors.
+	// where is the file and line of the entry, for error messages.
 	where string
 	name  string
 	// folder is true if the line names a folder, optional if the line also marks it as optional.
@@ -19,8 +19,8 @@ type entry struct {
 }
 
 var (
-	// partName matches the file name of a mail patch or a file of markers, patchName that of a
-	// mail patch only.
+	// partName matches the file name of a mail patch or of a file of markers. patchName matches only
+	// the file name of a mail patch.
 	partName  = regexp.MustCompile(`^[0-9]{4}-[a-z0-9]+(?:[-.][a-z0-9]+)*\.(?:patch|yaml)$`)
 	patchName = regexp.MustCompile(`^[0-9]{4}-[a-z0-9]+(?:[-.][a-z0-9]+)*\.patch$`)
 	// folderName matches the name of a folder.

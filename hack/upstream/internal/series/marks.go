@@ -14,7 +14,7 @@ import (
 	"kube-granular.dev/hack/upstream/internal/markers"
 )
 
-// parseMarkers reads a file of markers: it names types and fields instead of lines.
+// parseMarkers reads a file of markers, which lists permissions by the names of types and fields.
 func parseMarkers(name string, raw []byte) (*Patch, error) {
 	f, err := markers.Parse(raw)
 	if err != nil {
@@ -29,9 +29,9 @@ func parseMarkers(name string, raw []byte) (*Patch, error) {
 	return &Patch{Name: name, Header: h, Markers: f, Raw: raw}, nil
 }
 
-// Mark writes the markers of a patch into a state. It returns a problem for each marker that
-// it could not write, and writes all others. It reads files that the state does not have yet,
-// and returns their pristine content as base.
+// Mark applies a file of markers to a state, and returns the new state. It writes all markers that
+// it can write, and returns a problem for each other marker. If markers belong into files that the
+// state does not have yet, Mark reads these files, and returns their pristine content as base.
 func (p *Patch) Mark(before State, src Sources) (after, base State, problems []error, err error) {
 	after, base = maps.Clone(before), State{}
 	for _, pkg := range slices.Sorted(maps.Keys(p.Markers.Packages)) {
@@ -75,7 +75,7 @@ func (p *Patch) Mark(before State, src Sources) (after, base State, problems []e
 	return after, base, problems, nil
 }
 
-// Unmark removes the markers from one file that Mark writes into it.
+// Unmark returns the content of one file without the markers that Mark has written into it.
 func (p *Patch) Unmark(file string, data []byte) ([]byte, error) {
 	for _, pkg := range slices.Sorted(maps.Keys(p.Markers.Packages)) {
 		if markers.Dir(pkg) != path.Dir(file) {
@@ -87,8 +87,9 @@ func (p *Patch) Unmark(file string, data []byte) ([]byte, error) {
 	return data, nil
 }
 
-// Roots returns a problem for each field at the root of a kind that no permission covers.
-// final is the state after all patches. Roots checks the packages that files of markers name.
+// Roots returns a problem for each field at the root of a kind, such as spec, that has neither a
+// permission nor an exemption. It checks the packages that files of markers name. final is the state
+// after all patches.
 func (s *Series) Roots(final State, src Sources) (problems []error, err error) {
 	exempt := map[string]map[string]map[string]string{}
 	for _, p := range s.Patches {
@@ -152,7 +153,7 @@ func readPackage(pkg string, state State, src Sources) (State, error) {
 	return files, nil
 }
 
-// each splits a joined error and puts a place in front of each part.
+// each splits a joined error into its parts, and puts the prefix place in front of each part.
 func each(place string, err error) []error {
 	if err == nil {
 		return nil

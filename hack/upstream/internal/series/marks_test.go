@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// memory are sources by path.
+// memory has Go sources by their paths.
 type memory map[string]string
 
 func (m memory) Read(path string) (Content, error) {
@@ -58,9 +58,9 @@ func TestMark(t *testing.T) {
 	for name, tt := range map[string]struct {
 		parts   []string
 		sources func(memory)
-		// has are lines that a file has after all parts, one after the other.
+		// has maps a file to consecutive lines that it must have after all parts of the series.
 		has map[string]string
-		// err are parts of each problem, in order.
+		// err has a part of the message of each expected problem, in order.
 		err []string
 	}{
 		"two packages with a type of the same name": {
@@ -157,7 +157,8 @@ func TestMark(t *testing.T) {
 	}
 }
 
-// TestLeniently holds that on another version what is there gets its markers.
+// TestLeniently checks that ApplyLeniently writes the markers of types and fields that exist, and
+// skips the others.
 func TestLeniently(t *testing.T) {
 	s := &Series{Patches: []*Patch{part(t, "0001-a.yaml", "  k8s.io/api/core/v1:\n    Gone: {verb: gone}\n    Pod: {verb: pod}\n")}}
 	states, err := s.ApplyLeniently(boxes())

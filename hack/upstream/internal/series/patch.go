@@ -16,15 +16,15 @@ import (
 
 // Patch is one part of a series: a mail patch, or a file of markers.
 type Patch struct {
-	// Name is the tree path of its file.
+	// Name is the tree path of the patch file.
 	Name   string
 	Header Header
-	// Files are its changes, one per file, in the order of the patch. For a file of markers
-	// they are known only after Apply has found the types.
+	// Files are the changes of the patch, one for each changed file, in the order of the patch. For a
+	// file of markers, they are known only after Apply has found the types.
 	Files []*Change
-	// Markers is the content of a file of markers, nil for a mail patch.
+	// Markers is the content of a file of markers. It is nil for a mail patch.
 	Markers *markers.File
-	// Raw is the content of the file.
+	// Raw is the content of the patch file.
 	Raw []byte
 }
 
@@ -32,7 +32,7 @@ type Patch struct {
 type Change struct {
 	// Path is relative to the root that the series patches.
 	Path string
-	// hunkLines are the lines of the patch file at which its hunks begin.
+	// hunkLines are the numbers of the lines in the patch file at which the hunks of the change begin.
 	hunkLines []int
 	line      int
 	diff      *gitdiff.File
@@ -144,8 +144,9 @@ type fileLines struct {
 	hunks []int
 }
 
-// headLines returns the lines at which files and hunks begin. Every line inside a hunk begins
-// with a space, a sign or a backslash, so it cannot be mistaken for such a line.
+// headLines returns the numbers of the lines at which files and hunks begin. A line inside a hunk
+// begins with a space, a sign or a backslash, so it can't be mistaken for the beginning of a file or
+// a hunk.
 func headLines(raw []byte, at int) []fileLines {
 	var all []fileLines
 	number := bytes.Count(raw[:at], []byte("\n"))

@@ -16,17 +16,16 @@ import (
 
 // Series is an ordered list of patches against one set of sources.
 type Series struct {
-	// Dir is the tree path of its folder, Prefix the tree path of the sources that it patches.
+	// Dir is the tree path of the series' folder. Prefix is the tree path of the patched sources.
 	Dir, Prefix string
-	// Folders are its folders, in order. A series without folders is a list of the
-	// patches in Dir.
+	// Folders are the folders of the series, in order. If there are none, the patches are in Dir.
 	Folders []Folder
 	Patches []*Patch
 }
 
 // Folder is a folder of a series. Its patches have their own numbers.
 type Folder struct {
-	// Dir is its tree path.
+	// Dir is the tree path of the folder.
 	Dir string
 	// Optional is true if the folder may be left out, or missing.
 	Optional bool
@@ -44,12 +43,12 @@ func Kinds() []*Series {
 	}
 }
 
-// Reader reads a file by its tree path, from a folder or from a revision. Its error is
-// fs.ErrNotExist if the file does not exist.
+// Reader returns the content of a file by its tree path, from the working tree or from a revision.
+// If the file does not exist, the error is fs.ErrNotExist.
 type Reader func(tree string) ([]byte, error)
 
-// Load reads both series, without the named optional folders. The list of the first series
-// must exist, and may be empty: a lost file must not lead to a tree without patches.
+// Load reads both series, without the optional folders that without names. The file that lists the
+// first series must exist, but may be empty. So a lost file does not lead to a tree without patches.
 func Load(read Reader, without ...string) ([]*Series, error) {
 	all := Kinds()
 	for i, s := range all {
@@ -123,7 +122,7 @@ func (s *Series) read(read Reader, dir string, e entry) error {
 	return nil
 }
 
-// known fails if a folder to leave out does not exist or is not optional.
+// known fails if a folder that is to be left out does not exist or is not optional.
 func known(all []*Series, without []string) error {
 	for _, name := range without {
 		s, i := folder(all, name)
@@ -220,7 +219,7 @@ func (s *Series) end(dir string) (int, bool) {
 	return 0, false
 }
 
-// forms returns the allowed forms of the name of a patch, for errors.
+// forms returns the allowed forms of the name of a patch, for error messages.
 func forms(all []*Series) string {
 	var out []string
 	for _, s := range all {

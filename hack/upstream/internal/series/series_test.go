@@ -104,7 +104,7 @@ func TestApply(t *testing.T) {
 		name, diff string
 		before     Content
 		want       Content
-		err        string // a part of it
+		err        string // a part of the expected error
 	}{
 		{name: "change", diff: diff, before: text("one\ntwo\nthree\n"), want: text("one\n2\nthree\n")},
 		{name: "add", diff: file(add, "@@ -0,0 +1 @@\n+one\n"), before: absent, want: Content{Data: []byte("one\n"), Executable: true}},
@@ -198,7 +198,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// FuzzParse: what Parse takes, Render writes so that Parse takes it for the same.
+// FuzzParse checks that Parse, applied to the output of Render, returns the same patch as before.
 func FuzzParse(f *testing.F) {
 	f.Add(Render(good, []byte(diff)))
 	f.Add(Render(Skeleton("a: b"), []byte(strings.ReplaceAll(diff, "a.go", "b/c.go"))))

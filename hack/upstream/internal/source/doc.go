@@ -3,8 +3,10 @@
 
 // Package source reads the pristine upstream files.
 //
-// go.mod pins the versions and go.sum their sums. The files come from the module cache.
-// Kubernetes' own go.mod lists its staging modules and the versions of its generators.
-// Invariant: Index returns only files whose hashes match the sum of their module in
-// go.sum. The package may not write outside the module cache.
+// Pristine files are the files of the upstream modules without patches. go.mod pins the versions of
+// the modules, and go.sum has their sums. The files come from the module cache. Kubernetes' own
+// go.mod lists its staging modules and the versions of its generators.
+//
+// Invariant: Index returns only files of modules whose content matches the sum in go.sum. Except for
+// the stand-ins of FetchAll, the package writes only to the module cache.
 package source

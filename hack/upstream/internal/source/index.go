@@ -21,9 +21,9 @@ import (
 
 // File is one pristine file.
 type File struct {
-	// Tree is its tree path, Path its path in the module cache.
+	// Tree is the tree path of the file. Path is its path in the module cache.
 	Tree, Path string
-	// Sum is the hexadecimal SHA-256 of its content.
+	// Sum is the hexadecimal SHA-256 of the content of the file.
 	Sum string
 }
 
@@ -85,7 +85,8 @@ func moduleSum(m Module, sums map[string]string) string {
 	return "h1:" + base64.StdEncoding.EncodeToString(h.Sum(nil))
 }
 
-// hashAll computes the sums of the files below dir.
+// hashAll computes the SHA-256 sums of files below dir. The keys of sums are their paths, and
+// hashAll sets the values.
 func hashAll(ctx context.Context, dir string, sums map[string]string) error {
 	names := sorted(sums)
 	results := make([]string, len(names))

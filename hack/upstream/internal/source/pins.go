@@ -17,7 +17,7 @@ import (
 // Kubernetes is the module path of the Kubernetes repository.
 const Kubernetes = "k8s.io/kubernetes"
 
-// stagingDir is the folder with the replacements of staging modules in Kubernetes' go.mod.
+// stagingDir is the folder with which Kubernetes' go.mod replaces its staging modules.
 const stagingDir = "./staging/src/"
 
 // Pins are the upstream versions and sums in a project's go.mod and go.sum.
@@ -81,7 +81,7 @@ func (p Pins) At(version string) Pins {
 	return Pins{Version: version, Go: p.Go}
 }
 
-// Free reports whether the pins have no sums from a go.sum.
+// Free reports whether the pins were made by At, so that they have no sums from a go.sum.
 func (p Pins) Free() bool { return p.require == nil }
 
 // Agree checks the pins of staging modules. go.mod must require each of them at the version

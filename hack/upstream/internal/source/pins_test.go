@@ -51,7 +51,7 @@ func TestPins(t *testing.T) {
 	}
 }
 
-// TestModuleSum compares with the module whose definition it is.
+// TestModuleSum compares moduleSum with package dirhash of golang.org/x/mod, which defines the sum.
 func TestModuleSum(t *testing.T) {
 	dir := t.TempDir()
 	sums := map[string]string{}

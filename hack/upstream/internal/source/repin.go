@@ -14,7 +14,7 @@ import (
 	"kube-granular.dev/hack/upstream/internal/golang"
 )
 
-// PinLines returns the requirements that go.mod must have for this version.
+// PinLines returns the requirements that go.mod must have for this upstream version.
 func (s *Source) PinLines() []string {
 	var lines []string
 	for _, m := range s.pinned() {
@@ -44,7 +44,7 @@ func (s *Source) Sums(ctx context.Context, gocmd *golang.Go) ([]string, error) {
 	var lines []string
 	for _, d := range got {
 		if d.Error != "" {
-			continue // it is missing
+			continue // the module is missing
 		}
 		lines = append(lines, d.Path+" "+d.Version+" "+d.Sum, d.Path+" "+d.Version+"/go.mod "+d.GoModSum)
 	}

@@ -32,26 +32,26 @@ var generatorDirs = map[string]string{
 // own workspace replaces.
 var leftOut = []string{"vendor/", "go.work", "go.work.sum"}
 
-// Module is a module of the module cache and its place in the tree.
+// Module is a module in the module cache, with the folder of the tree that its files belong to.
 type Module struct {
 	module.Version
-	// Prefix is the tree path of its root, ending in a slash.
+	// Prefix is the tree path of the module's root, with a slash at its end.
 	Prefix string
-	// Sum is the sum that its files must have, "" if no go.sum has one.
+	// Sum is the sum that the files of the module must have. It is empty if no go.sum has one.
 	Sum string
 }
 
 // Source is one version of upstream.
 type Source struct {
-	// Pins are the pins that Open got.
+	// Pins are the pins that Open received.
 	Pins Pins
-	// Go is the version in the go line of Kubernetes' go.mod, Staging its staging modules.
+	// Go is the version in the go line of Kubernetes' go.mod. Staging are its staging modules.
 	Go      string
 	Staging []string
-	// Modules are all modules of the tree, the root of Kubernetes first.
+	// Modules are all modules of the tree. The first one is Kubernetes itself.
 	Modules []Module
-	// Missing are the modules that FetchAll could not download, with the reasons, one line
-	// each. An empty module replaces each of them.
+	// Missing has a line for each module that FetchAll could not download, with the reason. An empty
+	// module replaces each of them.
 	Missing []string
 
 	gocmd *golang.Go
@@ -159,9 +159,9 @@ func (s *Source) fetch(ctx context.Context, mods ...Module) error {
 	return nil
 }
 
-// FetchAll downloads all modules into the module cache at once. If it cannot download a module,
-// it lists the module as missing and puts an empty module below the folder standIns. So a
-// version can be tried without that module, if the trial reads no file of it.
+// FetchAll downloads all modules into the module cache at once. If it can't download a module, it
+// lists the module in Missing, and writes an empty module below the folder standIns as a
+// replacement. So a version can be tried without a module whose files the trial does not read.
 func (s *Source) FetchAll(ctx context.Context, standIns string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -230,8 +230,8 @@ func excluded(m Module, rel string) bool {
 	})
 }
 
-// File returns the path in the module cache of the pristine file of a tree path; ok is false if
-// there is none.
+// File returns the path in the module cache of the pristine file with a tree path. ok is false if
+// there is no such file.
 func (s *Source) File(ctx context.Context, tree string) (path string, ok bool, err error) {
 	m, rel, ok := s.locate(tree)
 	if !ok {
@@ -250,7 +250,7 @@ func (s *Source) File(ctx context.Context, tree string) (path string, ok bool, e
 	return path, true, nil
 }
 
-// List returns the tree paths of the pristine files in a folder, nothing if there is none.
+// List returns the tree paths of the pristine files in a folder, or none if there is no such folder.
 func (s *Source) List(ctx context.Context, dir string) ([]string, error) {
 	m, rel, ok := s.locate(dir + "/")
 	if !ok {
@@ -272,7 +272,8 @@ func (s *Source) List(ctx context.Context, dir string) ([]string, error) {
 	return names, nil
 }
 
-// Read returns the pristine content of a tree path; ok is false if there is none.
+// Read returns the content of the pristine file with a tree path. ok is false if there is no such
+// file.
 func (s *Source) Read(ctx context.Context, tree string) (data []byte, ok bool, err error) {
 	path, ok, err := s.File(ctx, tree)
 	if err != nil || !ok {
@@ -282,12 +283,12 @@ func (s *Source) Read(ctx context.Context, tree string) (data []byte, ok bool, e
 	return data, err == nil, err
 }
 
-// Upstream reads a file of Kubernetes' root that the tree does not have, like go.work.
+// Upstream returns a file in the root of Kubernetes that the tree does not have, such as go.work.
 func (s *Source) Upstream(name string) ([]byte, error) {
 	return os.ReadFile(filepath.Join(s.dirs[s.Modules[0].Version], name))
 }
 
-// sorted returns the keys of a set of tree paths in order.
+// sorted returns the keys of a map in order.
 func sorted[V any](m map[string]V) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {

@@ -19,19 +19,19 @@ const format = 1
 // Gone is the sum of a file that does not exist.
 const Gone = "-"
 
-// Entry is a file as it was last written.
+// Entry describes a file as the tool last wrote it.
 type Entry struct {
 	Size int64 `json:"s"`
 	// Time is the modification time in nanoseconds.
 	Time int64 `json:"t"`
-	// Sum is the SHA-256 of the content, Gone if a patch removed the file.
+	// Sum is the SHA-256 of the content. It is Gone if a patch removed the file.
 	Sum string `json:"h"`
-	// Pristine is the sum of the pristine file if it differs, Gone if upstream does
+	// Pristine is the sum of upstream's file. It is empty if it equals Sum, and Gone if upstream does
 	// not have the file.
 	Pristine string `json:"p,omitempty"`
 }
 
-// PristineSum returns the sum of the pristine file, Gone if there is none.
+// PristineSum returns the sum of upstream's file, or Gone if upstream does not have the file.
 func (e Entry) PristineSum() string {
 	if e.Pristine != "" {
 		return e.Pristine
@@ -41,9 +41,9 @@ func (e Entry) PristineSum() string {
 
 // Run records the last run of a generator.
 type Run struct {
-	// Inputs is the digest of everything that its output depends on.
+	// Inputs is the digest of everything that the output of the generator depends on.
 	Inputs string `json:"inputs"`
-	// Outputs are the tree paths of its output that differ from the pristine files.
+	// Outputs are the tree paths of the output files that differ from upstream's files.
 	Outputs []string `json:"outputs"`
 }
 
@@ -55,13 +55,13 @@ type Manifest struct {
 	Inputs string `json:"inputs"`
 	// Without are the folders of the series that were left out.
 	Without []string `json:"without,omitempty"`
-	// Modules are the pristine modules, their versions and sums.
+	// Modules are the upstream modules, with their versions and sums.
 	Modules []string `json:"modules"`
-	// Generators are the last runs by name.
+	// Generators are the last runs of the generators, by name.
 	Generators map[string]Run `json:"generators,omitempty"`
 	// Pending are the sums of the files that the run in progress writes, by tree path.
 	Pending map[string]string `json:"pending,omitempty"`
-	// Running names the generator that is in progress.
+	// Running is the name of the generator that is running.
 	Running string `json:"running,omitempty"`
 	// Files are all files of the tree, by tree path.
 	Files map[string]Entry `json:"files"`

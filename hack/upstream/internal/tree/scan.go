@@ -17,15 +17,15 @@ import (
 	"kube-granular.dev/hack/upstream/internal/source"
 )
 
-// strayDirs are names of folders that the tool ignores in the tree, and strays are name
-// patterns of such files: build output, files of editors, a git folder. They are not edits,
-// unless upstream or a patch has a file of that name.
+// strayDirs are the names of folders that the tool ignores in the tree. strays are patterns of the
+// names of files that it ignores, such as build output and files of editors. Such a file is not an
+// edit, unless upstream or a patch has a file with its path.
 var (
 	strayDirs = []string{".git", "_output", "_tmp", ".idea", ".vscode", ".make"}
 	strays    = []string{"*~", ".#*", "*.swp", "*.swo", "*.orig", "*.rej", "*.test", "*.prof", "*.log", "*.out", ".DS_Store"}
 )
 
-// Scan returns every file of the tree on disk, with its stat.
+// Scan returns the FileInfo of every file of the tree on disk, by tree path.
 func Scan(p project.Project) (map[string]fs.FileInfo, error) {
 	found := map[string]fs.FileInfo{}
 	for _, root := range []string{project.Kubernetes, project.Generators} {
@@ -66,7 +66,8 @@ func Scan(p project.Project) (map[string]fs.FileInfo, error) {
 	return found, nil
 }
 
-// Stray reports whether the tool ignores a file that neither upstream nor a patch has.
+// Stray reports whether the name of a file is a stray name, so that the tool ignores the file if
+// neither upstream nor a patch has it.
 func Stray(tree string) bool {
 	return slices.ContainsFunc(strays, func(pattern string) bool {
 		ok, _ := path.Match(pattern, path.Base(tree))
@@ -77,7 +78,8 @@ func Stray(tree string) bool {
 // Edit is a file that differs from its last written content.
 type Edit struct {
 	Tree string
-	// Was and Is are the sums before and after the edit, Gone if there was or is no file.
+	// Was and Is are the sums of the file before and after the edit. Gone means that there was or is
+	// no file.
 	Was, Is string
 }
 
@@ -92,9 +94,9 @@ func (e Edit) Kind() string {
 	return "edited"
 }
 
-// Edits compares the files on disk with the manifest. It reads a file only if its size or time
-// differs. If the content is the same, it enters the new time into the manifest, and touched
-// is true.
+// Edits compares the files on disk with the manifest, and returns the edited files. It reads a file
+// only if its size or time differs. If the content of such a file is the same, Edits records the new
+// time in the manifest, and touched is true.
 func (m *Manifest) Edits(p project.Project, found map[string]fs.FileInfo) (edits []Edit, touched bool, err error) {
 	for tree, info := range found {
 		e, known := m.Files[tree]

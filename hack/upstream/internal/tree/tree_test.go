@@ -76,7 +76,7 @@ func TestEdits(t *testing.T) {
 			if m, err = LoadManifest(p); err != nil {
 				t.Fatal(err)
 			}
-			for range 2 { // what was touched is known by the second time
+			for range 2 { // the second time, the manifest has the new times of touched files
 				found, err := Scan(p)
 				if err != nil {
 					t.Fatal(err)
@@ -141,7 +141,7 @@ func TestStray(t *testing.T) {
 	}
 }
 
-// TestLock: the second run waits until the first is through.
+// TestLock checks that a second run waits until the first run releases the lock.
 func TestLock(t *testing.T) {
 	p := project.Project{Root: t.TempDir()}
 	unlock, err := Lock(p, func() { t.Error("the first run waits") })

@@ -15,8 +15,8 @@ import (
 	"kube-granular.dev/hack/upstream/internal/source"
 )
 
-// Write writes a file and enters it into the manifest. pristine is the sum of
-// the pristine file, Gone if there is none.
+// Write writes a file and records it in the manifest. pristine is the sum of upstream's file, or Gone
+// if upstream does not have the file.
 func (m *Manifest) Write(p project.Project, tree string, data []byte, executable bool, pristine string) error {
 	mode := fs.FileMode(0o644)
 	if executable {
@@ -28,7 +28,7 @@ func (m *Manifest) Write(p project.Project, tree string, data []byte, executable
 	return m.Record(p, tree, source.Hash(data), pristine)
 }
 
-// Record enters a file on disk with a known sum into the manifest.
+// Record records a file on disk, whose sum is known, in the manifest.
 func (m *Manifest) Record(p project.Project, tree, sum, pristine string) error {
 	info, err := os.Lstat(p.Path(tree))
 	if err != nil {
@@ -61,8 +61,9 @@ func (m *Manifest) Remove(p project.Project, tree, pristine string) error {
 	return nil
 }
 
-// Settle enters a file that another program wrote into the manifest. If the content is the same
-// as in the manifest, Settle restores the time of the file, so that it does not look changed.
+// Settle records a file that another program wrote in the manifest. If the manifest already has the
+// same content, Settle restores the modification time of the file, so that the file does not look
+// changed.
 func (m *Manifest) Settle(p project.Project, tree, pristine string) error {
 	full := p.Path(tree)
 	sum, err := source.HashFile(full)
@@ -84,7 +85,7 @@ func writeAtomic(path string, data []byte, mode fs.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".upstream-*.swp") // a stray name
+	f, err := os.CreateTemp(filepath.Dir(path), ".upstream-*.swp") // this name matches a pattern of stray files, which the tool ignores
 	if err != nil {
 		return err
 	}

@@ -16,11 +16,11 @@ import (
 	"kube-granular.dev/tenancy/internal/billing/store"
 )
 
-// Line is the usage of one tenant that one account pays for.
+// Line has the total time for which one account pays for one tenant.
 type Line struct {
 	Account, Tenant, TenantUID string
 	Time                       time.Duration
-	// Open is true if the usage continues.
+	// Open is true if the last period has not ended.
 	Open bool
 }
 
@@ -32,7 +32,8 @@ func Month(text string) (from, to time.Time, err error) {
 	return from, from.AddDate(0, 1, 0), nil
 }
 
-// Lines sums up the periods within a time range. An open period counts until now.
+// Lines sums up the periods within a time range, by account and tenant. An open period counts
+// until now. The periods must be sorted as Table.Between returns them.
 func Lines(periods []store.Period, from, to, now time.Time) []Line {
 	var lines []Line
 	if now.Before(to) {
@@ -60,8 +61,9 @@ func Lines(periods []store.Period, from, to, now time.Time) []Line {
 	return lines
 }
 
-// Reconcile returns the differences between table and cluster: tenants that are billed and not in
-// the cluster, and the reverse. cluster maps UIDs to names.
+// Reconcile returns the differences between the billing table and the cluster: tenants with an
+// open period that are not in the cluster, and tenants of the cluster that are not billed. cluster
+// maps the UIDs of the tenants to their names.
 func Reconcile(lines []Line, cluster map[string]string) []string {
 	var wrong []string
 	billed := map[string]bool{}
@@ -79,7 +81,7 @@ func Reconcile(lines []Line, cluster map[string]string) []string {
 	return wrong
 }
 
-// Write writes the lines as table, csv or chart.
+// Write writes the lines in a format: table, csv or chart.
 func Write(w io.Writer, format string, lines []Line) error {
 	hours := func(l Line) string { return strconv.FormatFloat(l.Time.Hours(), 'f', 2, 64) }
 	switch format {

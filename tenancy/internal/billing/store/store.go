@@ -20,7 +20,7 @@ import (
 	_ "modernc.org/sqlite"             // the driver sqlite
 )
 
-// Period is a row of the table.
+// Period is a row of the table: a period in which one account pays for a tenant.
 type Period struct {
 	// TenantUID and Sequence identify a period. A new tenant with the same name has another UID.
 	TenantUID string
@@ -33,11 +33,12 @@ type Period struct {
 	End time.Time
 }
 
-// Table stores periods.
+// Table stores billing periods.
 type Table interface {
 	// Prepare creates the table if it does not exist.
 	Prepare(context.Context) error
-	// Put writes a period. It is idempotent; an end is added once.
+	// Put writes a period. It is idempotent: it adds an end to a stored period without one, and
+	// never changes a stored end.
 	Put(context.Context, Period) error
 	// Between returns the periods that overlap a time range, each once, sorted by account, tenant
 	// and start.
@@ -66,9 +67,10 @@ type SQL struct {
 
 // Config identifies a table.
 type Config struct {
-	// Driver is one of Drivers. Source is a file, a connection string or a project.
+	// Driver is one of Drivers. Source is a file for SQLite, a connection string for PostgreSQL,
+	// or a project for BigQuery.
 	Driver, Source string
-	// Dataset is the schema or dataset of the table, if any, and Table its name.
+	// Dataset is the schema or dataset of the table, if any. Table is the name of the table.
 	Dataset, Table string
 }
 
@@ -90,7 +92,7 @@ func openSQL(c Config) (Table, error) {
 		return nil, fmt.Errorf("billing: %w", err)
 	}
 	if c.Driver == "sqlite" {
-		db.SetMaxOpenConns(1) // SQLite allows one writer; others would get an error
+		db.SetMaxOpenConns(1) // SQLite allows one writer at a time; a second one would get an error
 	}
 	table, err := With(db, c)
 	if err != nil {
@@ -106,7 +108,7 @@ func With(db *sql.DB, c Config) (*SQL, error) {
 	}
 	for _, name := range []string{c.Table, c.Dataset} {
 		if name != "" && !identifier.MatchString(name) {
-			return nil, fmt.Errorf("billing: %q is no name of a table", name)
+			return nil, fmt.Errorf("billing: %q is not a valid name of a table or schema", name)
 		}
 	}
 	table := `"` + c.Table + `"`
@@ -128,8 +130,8 @@ func (s *SQL) Prepare(ctx context.Context) error {
 	return err
 }
 
-// Put writes a period. It is idempotent; an end is added to a period without one, and never
-// changed.
+// Put writes a period. It is idempotent: it adds an end to a stored period without one, and never
+// changes a stored end.
 func (s *SQL) Put(ctx context.Context, p Period) error {
 	labels, err := json.Marshal(p.Labels)
 	if err != nil {
@@ -177,7 +179,8 @@ func (s *SQL) Between(ctx context.Context, from, to time.Time) (periods []Period
 	return periods, rows.Err()
 }
 
-// query returns the text with parameters in the syntax of the database.
+// query returns the text of a query with its placeholders ? in the syntax of the database: $1,
+// $2 and so on for PostgreSQL.
 func (s *SQL) query(text string) string {
 	if !s.dollar {
 		return text

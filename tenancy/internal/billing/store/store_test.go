@@ -31,7 +31,8 @@ func TestSQLite(t *testing.T) {
 	storetest.Exercise(t, table)
 }
 
-// TestPostgreSQL runs against a real server of its own, on a socket in a folder.
+// TestPostgreSQL runs the conformance test against a PostgreSQL server that it starts, and that
+// listens on a Unix socket.
 func TestPostgreSQL(t *testing.T) {
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if err != nil {
@@ -47,7 +48,7 @@ func TestPostgreSQL(t *testing.T) {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	attr := &syscall.SysProcAttr{}
-	if os.Geteuid() == 0 { // the server refuses to be root
+	if os.Geteuid() == 0 { // PostgreSQL refuses to run as root
 		nobody, err := user.Lookup("nobody")
 		if err != nil {
 			t.Fatal(err)
@@ -89,7 +90,7 @@ func TestPostgreSQL(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for err = table.Prepare(t.Context()); err != nil; err = table.Prepare(t.Context()) { // it starts up
+	for err = table.Prepare(t.Context()); err != nil; err = table.Prepare(t.Context()) { // fails until the server has started
 		if time.Now().After(deadline) {
 			t.Fatal(err)
 		}
@@ -97,7 +98,7 @@ func TestPostgreSQL(t *testing.T) {
 	storetest.Exercise(t, table)
 }
 
-// TestMock holds what is sent, and that an error comes back.
+// TestMock checks the statements that are sent to the database, and that errors are returned.
 func TestMock(t *testing.T) {
 	db, mock, err := sqlmock.New()
 	if err != nil {

@@ -22,17 +22,19 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// generator writes for Go types what a person would who compares them field by field, with
-// nothing looked up at run time: the least that a comparison of all fields can cost.
+// generator writes functions that compare values of Go types field by field, like functions written
+// by hand. They look up nothing at run time, so no comparison of all fields can cost less.
 type generator struct {
 	out bytes.Buffer
-	// imports are paths by name, wanted the types that still need a function.
+	// imports maps the names of imported packages to their paths. wanted are the types for which a
+	// function must still be written.
 	imports map[string]string
 	wanted  []reflect.Type
 	known   map[reflect.Type]bool
 }
 
-// kind is a kind by its Go type, and the tree it is walked along.
+// kind is a Kubernetes kind: its Go type and its permission tree, the tree of the kind's fields that
+// the change walk follows.
 type kind struct {
 	of   reflect.Type
 	tree *schema.Tree
@@ -40,17 +42,18 @@ type kind struct {
 
 var metadataType = reflect.TypeFor[metav1.ObjectMeta]()
 
-// special are compared by functions beside the generated ones, which take pointers.
+// special maps types to handwritten functions that compare two pointers to the type.
 var special = map[reflect.Type]string{
 	reflect.TypeFor[resource.Quantity]():  "equalQuantity",
 	reflect.TypeFor[intstr.IntOrString](): "equalIntOrString",
 	reflect.TypeFor[time.Time]():          "equalTime",
 }
 
-// generate gives the file for some kinds, without the fields that are the server's own.
+// generate returns the content of the generated file for some kinds. Fields of metadata that the
+// permission tree ignores, because the server sets them, are not compared.
 func generate(kinds []kind) ([]byte, error) {
 	g := &generator{imports: map[string]string{}, known: map[reflect.Type]bool{}}
-	g.out.WriteString("// Same says for kinds by name whether two objects are the same.\n" +
+	g.out.WriteString("// Same maps the name of a kind to a function that reports whether two objects are equal.\n" +
 		"var Same = map[string]func(a, b " + g.use("k8s.io/apimachinery/pkg/runtime") + ".Object) bool {\n")
 	for _, k := range kinds {
 		t := g.name(k.of)
@@ -85,7 +88,7 @@ func (g *generator) kind(k kind) error {
 		return fmt.Errorf("%s: the walk looks at its type", k.of)
 	}
 	add(metadataType, root.Child("metadata").Ignores)
-	add(k.of, func(field string) bool { return field == "" || field == "metadata" }) // the type has no name
+	add(k.of, func(field string) bool { return field == "" || field == "metadata" }) // TypeMeta has no JSON name
 	fmt.Fprintf(&g.out, "func same%s(a, b *%s) bool {\nreturn %s\n}\n\n", k.of.Name(), g.name(k.of), strings.Join(terms, " &&\n"))
 	return nil
 }
@@ -115,7 +118,8 @@ func (g *generator) file() ([]byte, error) {
 	return format.Source(head.Bytes())
 }
 
-// use imports a package, v1 of something by the name of that as well.
+// use imports a package, and returns its name in the generated file. For a package such as
+// core/v1, the name is corev1.
 func (g *generator) use(of string) string {
 	name := path.Base(of)
 	if name[0] == 'v' && len(name) == 2 {
@@ -125,7 +129,7 @@ func (g *generator) use(of string) string {
 	return name
 }
 
-// name is the type as source has it.
+// name returns the Go source of a type.
 func (g *generator) name(t reflect.Type) string {
 	switch {
 	case t.PkgPath() != "":
@@ -141,10 +145,10 @@ func (g *generator) name(t reflect.Type) string {
 	case reflect.Pointer:
 		return "*" + g.name(t.Elem())
 	}
-	return t.String() // does not compile, which is better than to compare less
+	return t.String() // the generated file does not compile, so the missing type is noticed
 }
 
-// word is the type as part of the name of a function.
+// word returns the name of a type as a part of a function's name.
 func (g *generator) word(t reflect.Type) string {
 	switch {
 	case t.Name() == "" && t.Kind() == reflect.Slice:
@@ -156,7 +160,7 @@ func (g *generator) word(t reflect.Type) string {
 	return strings.ToUpper(name[:1]) + name[1:]
 }
 
-// bare says that == is all there is to say about two values.
+// bare reports whether the operator == compares two values of a type completely.
 func bare(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.String, reflect.Bool, reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint8:
@@ -172,7 +176,7 @@ func bare(t reflect.Type) bool {
 	return false
 }
 
-// term compares two values that have an address.
+// term returns a Go expression that compares two addressable values a and b of a type.
 func (g *generator) term(t reflect.Type, a, b string) string {
 	switch {
 	case special[t] != "":

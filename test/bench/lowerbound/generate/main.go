@@ -1,7 +1,8 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command generate writes the comparisons of package lowerbound into the file it is given.
+// Command generate writes the comparison functions of package lowerbound to the file in its
+// argument.
 package main
 
 import (

@@ -38,10 +38,10 @@ func Exercise(t *testing.T, table store.Table) {
 	ended := first
 	ended.End = noon.Add(time.Hour)
 	put(ended)
-	put(first) // a late writer of yesterday reopens nothing
+	put(first) // a late write of the beginning does not reopen the period
 	later := ended
 	later.End = noon.Add(5 * time.Hour)
-	put(later) // nor does it move the end
+	put(later) // a second end does not replace the first one
 	put(store.Period{TenantUID: "u1", Sequence: 2, Tenant: "team", Account: "c", Start: noon.Add(time.Hour)})
 	put(store.Period{TenantUID: "u2", Sequence: 1, Tenant: "team", Account: "c", Start: noon.Add(48 * time.Hour)})
 	got, err := table.Between(t.Context(), noon.Add(-time.Hour), noon.Add(24*time.Hour))

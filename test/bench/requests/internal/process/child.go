@@ -12,14 +12,14 @@ import (
 	"strings"
 )
 
-// Child is a process that was started here.
+// Child is a process that Start has started.
 type Child struct {
 	cmd  *exec.Cmd
 	log  string
 	done chan struct{}
 }
 
-// Start starts a process, with its output in a file.
+// Start starts a process. Its output is appended to the file log.
 func Start(cmd *exec.Cmd, log string) (*Child, error) {
 	file, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -33,15 +33,15 @@ func Start(cmd *exec.Cmd, log string) (*Child, error) {
 	c := &Child{cmd: cmd, log: log, done: make(chan struct{})}
 	go func() {
 		defer close(c.done)
-		_ = cmd.Wait() // whoever ends it knows why, whoever waits for it reads the log
+		_ = cmd.Wait() // the error is not needed, because the log explains it
 	}()
 	return c, nil
 }
 
-// PID is the number of the process.
+// PID returns the process ID.
 func (c *Child) PID() int { return c.cmd.Process.Pid }
 
-// Ended says that the process is no more.
+// Ended reports whether the process has ended.
 func (c *Child) Ended() bool {
 	select {
 	case <-c.done:
@@ -51,8 +51,8 @@ func (c *Child) Ended() bool {
 	}
 }
 
-// Stop kills the process and waits until it is gone. Nobody waits for last words: what
-// counts is in etcd, and etcd's data is removed.
+// Stop kills the process, and waits until it has ended. It does not let the process shut down
+// gracefully: etcd has all data of a server, and the data of etcd is removed.
 func (c *Child) Stop() error {
 	if err := c.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -61,7 +61,7 @@ func (c *Child) Stop() error {
 	return nil
 }
 
-// tail is the end of the log, for a message.
+// tail returns the end of the log, for error messages.
 func (c *Child) tail() string {
 	data, err := os.ReadFile(c.log)
 	if err != nil {

@@ -19,18 +19,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Client is one user of one server.
+// Client sends requests to one server as one user.
 type Client struct {
 	http  http.Client
 	url   string
 	token string
 }
 
-// Client is the user of that name. Clients of one server share a connection.
+// Client returns a client for a user of the server. All clients of a server share a connection.
 func (s *Server) Client(user string) *Client { return NewClient(s.url, user, s.transport) }
 
-// Trusting trusts the authority whose certificate is in a file, and speaks HTTP/2 as
-// client-go does.
+// Trusting returns a transport that trusts the CA whose certificate is in a file. It uses HTTP/2,
+// like client-go.
 func Trusting(file string) (*http.Transport, error) {
 	pem, err := os.ReadFile(file)
 	if err != nil {
@@ -43,12 +43,13 @@ func Trusting(file string) (*http.Transport, error) {
 	return &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}, nil
 }
 
-// NewClient is a user of the server at a URL.
+// NewClient returns a client for a user of the server at a URL.
 func NewClient(url, user string, transport *http.Transport) *Client {
 	return &Client{http: http.Client{Transport: transport}, url: url, token: "Bearer " + user}
 }
 
-// Do sends one request, to be answered in the encoding of its body, and says how long it took until the answer was read.
+// Do sends one request, and accepts an answer in the encoding of the body. took is the time until
+// the answer was read.
 func (c *Client) Do(ctx context.Context, method, path, contentType string, body []byte) (status int, answer []byte, took time.Duration, err error) {
 	r, err := http.NewRequestWithContext(ctx, method, c.url+path, bytes.NewReader(body))
 	if err != nil {
@@ -72,7 +73,7 @@ func (c *Client) Do(ctx context.Context, method, path, contentType string, body 
 	return resp.StatusCode, answer, time.Since(begun), err
 }
 
-// Get reads an object, or whatever is at a path.
+// Get returns the answer to a GET of a path, or an error unless its status is 200.
 func (c *Client) Get(ctx context.Context, path string) ([]byte, error) {
 	status, answer, _, err := c.Do(ctx, http.MethodGet, path, "", nil)
 	if err == nil && status != http.StatusOK {
@@ -81,7 +82,7 @@ func (c *Client) Get(ctx context.Context, path string) ([]byte, error) {
 	return answer, err
 }
 
-// Object reads an object.
+// Object returns the object at a path.
 func (c *Client) Object(ctx context.Context, path string) (map[string]any, error) {
 	answer, err := c.Get(ctx, path)
 	if err != nil {
@@ -92,7 +93,7 @@ func (c *Client) Object(ctx context.Context, path string) (map[string]any, error
 	return out, err
 }
 
-// Put replaces an object.
+// Put replaces the object at a path.
 func (c *Client) Put(ctx context.Context, path string, object any) (status int, answer []byte, err error) {
 	body, err := json.Marshal(object)
 	if err != nil {
@@ -102,9 +103,9 @@ func (c *Client) Put(ctx context.Context, path string, object any) (status int, 
 	return status, answer, err
 }
 
-// Ensure makes an object unless there is one, and gives what is there. The name is
-// that of the object; the collection is where to post it. A server that has just
-// learnt of a kind may say for a while that there is none.
+// Ensure creates an object unless it exists, and returns the object from the server. collection is
+// the path for the POST request, and name is the name of the object. If the answer is 404, Ensure
+// retries, because a server serves a new kind only after a while.
 func (c *Client) Ensure(ctx context.Context, collection, name string, object any) (map[string]any, error) {
 	body, err := json.Marshal(object)
 	if err != nil {

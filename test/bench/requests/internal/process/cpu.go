@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// CPU is the time that all threads of a process have spent on a processor, by the
-// first figure of each thread's schedstat (nanoseconds; Documentation/scheduler/
-// sched-stats.rst of Linux). Unlike the times in stat it does not come in ticks. The
-// time of threads that have ended is lost; the Go runtime keeps its threads.
+// CPU returns the CPU time of all threads of a process: the sum of the first field of each thread's
+// schedstat, in nanoseconds (see Documentation/scheduler/sched-stats.rst of Linux). Unlike the times
+// in stat, it is not rounded to clock ticks. It does not include threads that have ended, but the Go
+// runtime keeps its threads.
 func CPU(pid int) (time.Duration, error) {
 	names, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	if err != nil {
@@ -46,7 +46,7 @@ func CPU(pid int) (time.Duration, error) {
 	return sum, nil
 }
 
-// Load is the machine's load average of the last minute.
+// Load returns the machine's load average of the last minute.
 func Load() (float64, error) {
 	data, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

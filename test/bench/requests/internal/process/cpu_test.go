@@ -12,9 +12,8 @@ import (
 	"time"
 )
 
-// TestCPU holds that work shows in the figure, and finer than the hundredths of a
-// second in which stat counts. The kernel brings the figure of a running thread up to
-// date when it looks at the thread, which is not at every read.
+// TestCPU checks that CPU grows with work, in finer steps than the hundredths of a second of stat.
+// It repeats the work, because the kernel does not update the value of a running thread at each read.
 func TestCPU(t *testing.T) {
 	begin := time.Now()
 	before, err := CPU(os.Getpid())

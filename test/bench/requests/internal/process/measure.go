@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Metrics reads the server's metrics: the sum over the series of each name. Reading
-// them costs the server allocations and time of its own.
+// Metrics returns the server's metrics, summed up by name over all label values. Reading them costs
+// the server CPU time and allocations.
 func (s *Server) Metrics(ctx context.Context) (map[string]float64, error) {
 	text, err := s.Client(Administrator).Get(ctx, "/metrics")
 	if err != nil {
@@ -43,10 +43,10 @@ func (s *Server) Metrics(ctx context.Context) (map[string]float64, error) {
 	return out, lines.Err()
 }
 
-// Heap is what the server's heap holds after a garbage collection, in bytes.
+// Heap returns the size of the server's live heap after a garbage collection, in bytes.
 func (s *Server) Heap(ctx context.Context) (float64, error) {
 	client := s.Client(Administrator)
-	// Two, so that what finalizers let go of in the first is gone as well.
+	// The second collection also frees objects that finalizers of the first one released.
 	for range 2 {
 		if _, err := client.Get(ctx, "/debug/pprof/heap?gc=1"); err != nil {
 			return 0, err
@@ -56,7 +56,7 @@ func (s *Server) Heap(ctx context.Context) (float64, error) {
 	return m["go_memstats_heap_alloc_bytes"], err
 }
 
-// Resident is the memory that the server's process occupies, in bytes.
+// Resident returns the resident memory of the server's process, in bytes.
 func (s *Server) Resident() (int64, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", s.PID()))
 	if err != nil {
@@ -70,12 +70,12 @@ func (s *Server) Resident() (int64, error) {
 	return pages * int64(os.Getpagesize()), err
 }
 
-// ResetPeak makes Peak begin anew.
+// ResetPeak sets Peak to the present resident memory.
 func (s *Server) ResetPeak() error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.PID()), []byte("5"), 0)
 }
 
-// Peak is the most memory that the server's process occupied since ResetPeak, in bytes.
+// Peak returns the largest resident memory of the server's process since ResetPeak, in bytes.
 func (s *Server) Peak() (int64, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID()))
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *Server) Peak() (int64, error) {
 	return kilobytes * 1024, err
 }
 
-// Profile records where the server spends its time.
+// Profile records a CPU profile by the server's own profiler.
 func (s *Server) Profile(ctx context.Context, duration time.Duration) ([]byte, error) {
 	return s.Client(Administrator).Get(ctx, fmt.Sprintf("/debug/pprof/profile?seconds=%d", int(duration.Seconds())))
 }

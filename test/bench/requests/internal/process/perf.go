@@ -17,12 +17,13 @@ import (
 	"time"
 )
 
-// Perf has perf(1) look, so many times a second of CPU, where the server is, and writes what
-// it saw to a file.
+// Perf records the server's stacks by perf(1), hertz times in a second of CPU time, and writes them
+// to a file.
 func (s *Server) Perf(ctx context.Context, duration time.Duration, hertz int, file string) error {
 	cmd := exec.CommandContext(ctx, "perf", "record", "--event", "cpu-clock", "--freq", strconv.Itoa(hertz), "--call-graph", "fp",
 		"--pid", strconv.Itoa(s.PID()), "--output", file, "--", "sleep", fmt.Sprint(duration.Seconds()))
-	// perf leaves its sleep behind, which has what perf says still open.
+	// A kill of perf alone would leave its child sleep, which keeps the output pipe open. So both are
+	// in a process group, which Cancel kills.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	if said, err := cmd.CombinedOutput(); err != nil {
@@ -31,7 +32,8 @@ func (s *Server) Perf(ctx context.Context, duration time.Duration, hertz int, fi
 	return nil
 }
 
-// Stacks gives each sample in a file of Perf's: the names of the functions, innermost first.
+// Stacks calls one for each sample in a file that Perf has written, with the names of the functions
+// on the stack, the innermost function first.
 func Stacks(ctx context.Context, file string, one func(functions []string)) error {
 	cmd := exec.CommandContext(ctx, "perf", "script", "--input", file, "--fields", "ip,sym")
 	var said bytes.Buffer
@@ -50,8 +52,8 @@ func Stacks(ctx context.Context, file string, one func(functions []string)) erro
 	return nil
 }
 
-// stacks reads what perf script writes: a line for each function, of its address and name,
-// and an empty one after each sample. What has no name is "[unknown]".
+// stacks reads the output of perf script: a line with the address and the name of each function, and
+// an empty line after each sample. A function without a name is "[unknown]".
 func stacks(from io.Reader, one func(functions []string)) error {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, 1<<20)
@@ -70,7 +72,7 @@ func stacks(from io.Reader, one func(functions []string)) error {
 		}
 		_, name, ok := strings.Cut(line, " ")
 		if !ok {
-			return fmt.Errorf("no sample: %q", line)
+			return fmt.Errorf("unexpected line of perf script: %q", line)
 		}
 		functions = append(functions, name)
 	}

@@ -17,26 +17,26 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Config says what to run.
+// Config is the configuration of a server.
 type Config struct {
-	// Name tells servers apart: in the log's name, and as the prefix of keys in etcd.
+	// Name is a unique name. It is in the name of the log file, and is the prefix of the keys in etcd.
 	Name string
-	// Prefix is another server's name whose key space to use instead of the own one.
+	// Prefix is a prefix of the keys in etcd that replaces Name, such as the name of another server.
 	Prefix string
-	// Binary is kube-apiserver, Gates its --feature-gates.
+	// Binary is the path of kube-apiserver. Gates is the value of its flag --feature-gates.
 	Binary, Gates string
-	// Args are further flags.
+	// Args are additional flags.
 	Args []string
-	// MemoryLimit is GOMEMLIMIT; there is no garbage collection below it. Without one
-	// garbage is collected as servers do.
+	// MemoryLimit is the GOMEMLIMIT below which the server collects no garbage. If it is empty, the
+	// server collects garbage as usual.
 	MemoryLimit string
 }
 
 // Server is a kube-apiserver that is ready.
 type Server struct {
 	Config
-	// Readiness is the time from the process's start until /readyz passed, and
-	// ReadinessCPU what it spent of processors' time until then.
+	// Readiness is the time from the start of the process until /readyz succeeded. ReadinessCPU is
+	// the CPU time of the process until then.
 	Readiness, ReadinessCPU time.Duration
 
 	*Child
@@ -62,7 +62,7 @@ func (s *Stage) Start(ctx context.Context, c Config) (*Server, error) {
 		"--service-cluster-ip-range=10.0.0.0/24", "--endpoint-reconciler-type=none",
 		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--secure-port=" + strconv.Itoa(port),
 		"--authorization-mode=RBAC", "--token-auth-file=" + s.tokens(),
-		// Pods need no service account here: there is no controller to make one.
+		// Without this flag pods would need a service account, and no controller creates one.
 		"--disable-admission-plugins=ServiceAccount",
 	}
 	args = append(args, c.Args...)
@@ -105,14 +105,14 @@ func (s *Server) awaitReady(ctx context.Context) error {
 	})
 }
 
-// CPU is the processors' time that the server has spent.
+// CPU returns the CPU time that the server has spent.
 func (s *Server) CPU() (time.Duration, error) { return CPU(s.PID()) }
 
-// URL is where the server listens.
+// URL returns the URL at which the server listens.
 func (s *Server) URL() string { return s.url }
 
-// freePort finds one; another process may take it before the server does, which
-// then fails to start.
+// freePort returns a free port. If another process takes the port before the server does, the server
+// fails to start.
 func freePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -17,25 +17,25 @@ import (
 	"kube-granular.dev/pkg/localcluster/pki"
 )
 
-// patience bounds a start on a busy machine.
+// patience is the timeout for the start of a process on a busy machine.
 const patience = 5 * time.Minute
 
-// Stage is what servers of one run share.
+// Stage has the files and the etcd that all servers share.
 type Stage struct {
-	// Dir holds everything; it is the caller's to remove.
+	// Dir is the directory of all files. The caller must remove it.
 	Dir string
-	// Files are the certificates that servers, and webhooks, serve with.
+	// Files are the files with the CA, and with the certificates of servers and webhooks.
 	Files pki.Files
 
 	socket string
 	etcd   *Child
 }
 
-// Administrator is past all authorizers. Other users hold what RBAC grants them. Each
-// comes with its name as token.
+// Administrator is a user in the group system:masters, who may do everything. Other users have only
+// the permissions that RBAC grants them. The token of each user is the user's name.
 const Administrator = "admin"
 
-// NewStage makes certificates and starts etcd. Users are those beside the administrator.
+// NewStage creates certificates and starts etcd. users are the users in addition to Administrator.
 func NewStage(ctx context.Context, dir, etcd string, users ...string) (*Stage, error) {
 	_, files, err := pki.Ensure(filepath.Join(dir, "pki"))
 	if err != nil {
@@ -54,11 +54,11 @@ func NewStage(ctx context.Context, dir, etcd string, users ...string) (*Stage, e
 
 func (s *Stage) tokens() string { return filepath.Join(s.Dir, "tokens.csv") }
 
-// CA is the certificate of the authority as PEM.
+// CA returns the certificate of the CA as PEM.
 func (s *Stage) CA() ([]byte, error) { return os.ReadFile(s.Files.CA) }
 
-// startEtcd starts a member that does not wait for the disk: latencies are to be those
-// of the servers.
+// startEtcd starts an etcd that does not sync its writes to the disk, so that the disk does not
+// influence the latencies of the servers.
 func (s *Stage) startEtcd(ctx context.Context, binary string) error {
 	s.socket = filepath.Join(s.Dir, "etcd.sock")
 	const peer = "unix://localhost:0"
@@ -83,5 +83,5 @@ func (s *Stage) startEtcd(ctx context.Context, binary string) error {
 	})
 }
 
-// Stop ends etcd. Servers must have been stopped before.
+// Stop kills etcd. The caller must stop all servers before.
 func (s *Stage) Stop() error { return s.etcd.Stop() }

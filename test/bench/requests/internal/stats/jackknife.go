@@ -5,17 +5,18 @@ package stats
 
 import "math"
 
-// student holds how many standard errors a 95% interval reaches to either side, by the
-// number of rows less one. Of more rows the last is taken, which is a little wide.
+// student has quantiles of Student's t-distribution: a 95% interval extends by student[n-1] standard
+// errors to each side, where n is the number of rows. If there are more rows than values, the last
+// value is used, which makes the interval a little too wide.
 var student = [...]float64{
 	math.Inf(1), 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
 	2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
 	2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 }
 
-// Jackknife estimates a figure of the means of columns, of which there are few rows: too few
-// to draw from. The interval is as wide as the figures differ that leave one row out. All is
-// NaN of no rows, and the interval of one.
+// Jackknife estimates a figure that is computed from the means of columns. It is for few rows, for
+// which a bootstrap is not reliable. The interval follows from how much the figure changes when
+// single rows are left out. Without rows, all results are NaN; with one row, the interval is NaN.
 func Jackknife(rows [][]float64, figure Figure) Estimate {
 	n := len(rows)
 	if n == 0 {
@@ -37,7 +38,8 @@ func Jackknife(rows [][]float64, figure Figure) Estimate {
 	return Estimate{value, value - half, value + half}
 }
 
-// columns gives the means of the columns, one row left out.
+// columns returns the means of the columns. It leaves out the row with the index without, which may
+// be -1.
 func columns(rows [][]float64, without int) []float64 {
 	out := make([]float64, len(rows[0]))
 	n := 0

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestJackknife holds the interval of a mean, which is that of Student: of 1, 2 and 6 the
-// mean is 3, its standard error 1.5275, and two degrees of freedom are left.
+// TestJackknife checks the interval of a mean, which must be Student's: for 1, 2 and 6, the mean is
+// 3, its standard error is 1.5275, and there are two degrees of freedom.
 func TestJackknife(t *testing.T) {
 	first := func(row []float64) float64 { return row[0] }
 	e := Jackknife([][]float64{{1}, {2}, {6}}, first)
@@ -32,8 +32,8 @@ func TestJackknife(t *testing.T) {
 	}
 }
 
-// TestJackknifeCovers makes rows whose true ratio is known, and counts how often the interval
-// holds it, of few rows and of many.
+// TestJackknifeCovers makes random rows whose true ratio is known, and counts how often the interval
+// includes it, for few rows and for many rows.
 func TestJackknifeCovers(t *testing.T) {
 	const truth, tries = 0.5, 400
 	source := rand.New(rand.NewPCG(3, 5))
@@ -48,7 +48,8 @@ func TestJackknifeCovers(t *testing.T) {
 				held++
 			}
 		}
-		// 95% of them should; the source is seeded, so this is no bad luck.
+		// 95% of the intervals should include the true ratio. The random source is seeded, so the test
+		// never fails by chance.
 		if held < tries*92/100 || held > tries*98/100 {
 			t.Errorf("%d rows: %d of %d intervals hold the truth", n, held, tries)
 		}

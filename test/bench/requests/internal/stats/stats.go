@@ -1,15 +1,16 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stats makes figures of measurements: trimmed means, percentiles, and
+// Package stats computes figures from measurements: trimmed means, percentiles, and confidence
 // intervals by the bootstrap.
 //
-// Model: a measurement is repeated in rounds, in which all sides take turns, and the
-// rounds in runs, between which the servers are started anew. Sides of one round are
-// neighbours in time, so a round is drawn whole; runs differ by more than rounds do
-// (the layout of memory, the load of the machine), so runs are drawn first.
+// Model: sides are the alternatives that are compared, such as two servers. In each round, all sides
+// are measured one after the other. A run has many rounds, and the servers are started anew for each
+// run. The bootstrap draws whole rounds, because the sides of one round were measured at nearly the
+// same time. It draws runs first, because runs differ by more than rounds do, for example by the
+// layout of memory and the load of the machine.
 //
-// Invariant: the same measurements give the same figures; the draws are seeded.
+// Invariant: the same measurements result in the same figures, because the random source is seeded.
 package stats
 
 import (
@@ -21,12 +22,12 @@ import (
 // trim is the share of values that a trimmed mean leaves out at either end.
 const trim = 0.1
 
-// draws is how often the bootstrap draws. An interval's ends are then good to a tenth
-// of its width.
+// draws is the number of draws of the bootstrap. It makes the ends of an interval exact to about a
+// tenth of the interval's width.
 const draws = 1000
 
-// Trimmed is the mean without the lowest and the highest tenth, so that a block that
-// was interrupted does not count. It is NaN for no values.
+// Trimmed returns the mean without the lowest and the highest tenth of the values, so that outliers,
+// such as an interrupted block of requests, do not count. It is NaN if there are no values.
 func Trimmed(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	cut := int(trim * float64(len(sorted)))
@@ -44,7 +45,8 @@ func mean(values []float64) float64 {
 	return sum / float64(len(values))
 }
 
-// Percentile is the smallest of the values that p of them, from 0 to 1, are not above.
+// Percentile returns the smallest value such that the share p of all values, from 0 to 1, is not
+// greater. It is NaN if there are no values.
 func Percentile(values []float64, p float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -54,12 +56,12 @@ func Percentile(values []float64, p float64) float64 {
 	return sorted[min(max(at, 0), len(sorted)-1)]
 }
 
-// Run holds what each side cost in each round: run[round][side].
+// Run has the cost of each side in each round: run[round][side].
 type Run [][]float64
 
-// means says what the sides cost over some rounds. Each side is first measured against
-// its round's mean over all sides, which takes out what made a whole round slow; the
-// trimmed mean of that is brought back to scale with the trimmed mean of the rounds.
+// means returns the mean cost of each side over some rounds. It first divides the costs by the mean
+// of their round over all sides, so that a round that was slow as a whole has no influence. The
+// trimmed mean of these quotients is then multiplied by the trimmed mean of the rounds' means.
 func (r Run) means(rounds []int) []float64 {
 	scale := make([]float64, len(rounds))
 	for i, round := range rounds {
@@ -84,13 +86,12 @@ type Estimate struct {
 	High  float64 `json:"high"`
 }
 
-// Figure is computed from what each side costs.
+// Figure computes a figure from the cost of each side.
 type Figure func(sides []float64) float64
 
-// Bootstrap estimates figures of the sides' costs, a cost being the mean over runs of
-// the trimmed mean over rounds (see means). Runs without rounds are left out; without any there is
-// nothing to estimate, and all is NaN. With one run the interval says nothing about
-// how another would differ.
+// Bootstrap estimates figures from the costs of the sides. The cost of a side is the mean over runs
+// of its mean over rounds (see means). Runs without rounds are left out. If no run is left, all
+// results are NaN. With only one run, the interval does not include the differences between runs.
 func Bootstrap(runs []Run, figures ...Figure) []Estimate {
 	runs = slices.DeleteFunc(slices.Clone(runs), func(r Run) bool { return len(r) == 0 })
 	out := make([]Estimate, len(figures))
@@ -115,8 +116,8 @@ func Bootstrap(runs []Run, figures ...Figure) []Estimate {
 	return out
 }
 
-// cost is what each side costs, over runs and rounds drawn from a source, or over all of
-// them if there is none.
+// cost returns the cost of each side, over runs and rounds that are drawn by a random source, or over
+// all runs and rounds if source is nil.
 func cost(runs []Run, source *rand.Rand) []float64 {
 	var sums []float64
 	for i := range runs {

@@ -38,9 +38,9 @@ func TestPercentile(t *testing.T) {
 	}
 }
 
-// TestBootstrapCovers makes measurements whose true ratio is known, and counts how often
-// the interval holds it. The noise that two sides of one round share must not widen it: by
-// itself it would make intervals of 0.3 and more.
+// TestBootstrapCovers makes random measurements whose true ratio is known, and counts how often the
+// interval includes it. Noise that both sides of a round share must not widen the interval; otherwise
+// the width would be 0.3 or more.
 func TestBootstrapCovers(t *testing.T) {
 	const truth, tries = 1.1, 40
 	source := rand.New(rand.NewPCG(7, 7))
@@ -64,7 +64,8 @@ func TestBootstrapCovers(t *testing.T) {
 			held++
 		}
 	}
-	// 95% of them should; fewer than 80% would be a fault, not bad luck.
+	// 95% of the intervals should include the true ratio. Fewer than 80% would be an error, and not
+	// chance.
 	if held < tries*8/10 {
 		t.Errorf("%d of %d intervals hold the truth", held, tries)
 	}
