@@ -23,28 +23,32 @@ import (
 func newManifestsCommands() []*cobra.Command {
 	o := config.Options{}
 	var kubeconfig string
-	sudo := string(grants.Impersonation)
+	var sudo grants.SudoMode
+	readSudo := func(*cobra.Command, []string) error {
+		o.SudoByDelegation = sudo == grants.Delegation
+		return validateSudo(sudo)
+	}
 	show := &cobra.Command{
-		Use:   "manifests",
-		Short: "Print the manifests that a cluster needs before the controller can run",
-		Args:  cobra.NoArgs,
+		Use:     "manifests",
+		Short:   "Print the manifests that a cluster needs before the controller can run",
+		Args:    cobra.NoArgs,
+		PreRunE: readSudo,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.SudoByDelegation = sudo == string(grants.Delegation)
 			return config.Write(cmd.OutOrStdout(), o)
 		},
 	}
 	install := &cobra.Command{
-		Use:   "install",
-		Short: "Apply the manifests that a cluster needs before the controller can run, and wait until the API server serves LNamespaces",
-		Args:  cobra.NoArgs,
+		Use:     "install",
+		Short:   "Apply the manifests that a cluster needs before the controller can run, and wait until the API server serves LNamespaces",
+		Args:    cobra.NoArgs,
+		PreRunE: readSudo,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.SudoByDelegation = sudo == string(grants.Delegation)
 			return install(cmd.Context(), kubeconfig, o, cmd.OutOrStdout())
 		},
 	}
 	for _, c := range []*cobra.Command{show, install} {
 		c.Flags().BoolVar(&o.FieldPermissions, "field-permissions", false, "the API server authorizes single fields")
-		c.Flags().StringVar(&sudo, "sudo", sudo, "how sudoers use sudo: Impersonation or Delegation; the command run needs the same value")
+		c.Flags().StringVar((*string)(&sudo), "sudo", string(grants.Impersonation), "how sudoers use sudo: Impersonation or Delegation; the command run needs the same value")
 		c.Flags().StringVar(&o.WebhookURL, "webhook-url", "", "URL at which the API server calls the webhooks of a controller outside the cluster, such as https://127.0.0.1:9443; empty installs no webhooks")
 	}
 	install.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig to use")

@@ -73,8 +73,8 @@ func newRunCommand() *cobra.Command {
 
 func run(cmd *cobra.Command, o runOptions) error {
 	ctrl.SetLogger(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(os.Stderr))))
-	if o.Sudo != grants.Impersonation && o.Sudo != grants.Delegation {
-		return fmt.Errorf("--sudo %s: want %s or %s", o.Sudo, grants.Impersonation, grants.Delegation)
+	if err := validateSudo(o.Sudo); err != nil {
+		return err
 	}
 	config, err := restConfig(o.kubeconfig)
 	if err != nil {
@@ -162,4 +162,12 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 	}
 	config.QPS = -1
 	return config, nil
+}
+
+// validateSudo returns an error if the value of the flag --sudo is not a mode of sudo.
+func validateSudo(mode grants.SudoMode) error {
+	if mode != grants.Impersonation && mode != grants.Delegation {
+		return fmt.Errorf("--sudo %s: want %s or %s", mode, grants.Impersonation, grants.Delegation)
+	}
+	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"kube-granular.dev/hack/upstream/internal/project"
@@ -98,14 +97,4 @@ func writeAtomic(path string, data []byte, mode fs.FileMode) error {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
 	return nil
-}
-
-// Within reports whether a tree path is below one of the folders.
-func Within(tree string, prefixes ...string) bool {
-	for _, prefix := range prefixes {
-		if strings.HasPrefix(tree, prefix) {
-			return true
-		}
-	}
-	return false
 }
