@@ -12,8 +12,8 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Change is a difference between two objects that is charged to one node of the permission tree: a
-// caller needs one of the permissions of that node for it.
+// Change is a difference between two objects that is charged to one node of the permission tree, at
+// one location of the object.
 type Change struct {
 	// Node is the node that the difference is charged to: the nearest one at or above the
 	// difference that carries a permission, or the root if none does.

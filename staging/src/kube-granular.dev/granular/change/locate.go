@@ -23,9 +23,9 @@ func (w *Walker) Locate(c Change, old, new any) string {
 	return w.locate(c, old, new, depthOf(c.narrowest()), false)
 }
 
-// Outline returns what Locate returns, for a caller who may not see the objects and knows only the
-// first steps of the location, known many; see Sender.Knows. Keys of maps and lists and elements
-// of sets are part of an object, so the path ends before the first that the caller does not know.
+// Outline returns what Locate returns, for a caller who may not see the objects. known is the number
+// of steps of the location that the caller knows; see Sender.Knows. Keys of maps and lists and
+// elements of sets are part of an object, so the path ends before the first unknown one.
 func (w *Walker) Outline(c Change, old, new any, known int) string {
 	return w.locate(c, old, new, known, true)
 }
