@@ -13,8 +13,8 @@ const maxReusedArena = 1024
 // most of what a compilation allocates. When a survey is no longer needed, the next one uses its
 // arena.
 type arena struct {
-	// copies are copies of properties, because a value in a map has no address. The first ones,
-	// used many, are in use.
+	// copies are copies of properties, because a value in a map has no address. used is the number
+	// of copies that are in use, counted from the first.
 	copies []*spec.Schema
 	used   int
 	// fields are the fields of all maps of properties, one map after the other.
