@@ -101,7 +101,7 @@ func TestBudget(t *testing.T) {
 	if len(d.Asked()) != DefaultBudget {
 		t.Errorf("%d verbs asked", len(d.Asked()))
 	}
-	want := `cannot change .metadata.labels[domain0062.com/x]: more than 64 permissions would have to be asked for this request; hold the verb "granular:labels" instead`
+	want := `cannot change .metadata.labels[domain0062.com/x]: more than 64 permissions would have to be checked for this request; hold the verb "granular:labels" instead`
 	if got := refusal.Message(""); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -359,7 +359,7 @@ func TestWithhold(t *testing.T) {
 		if got := refusal.Withhold(1).Message(""); got != `cannot change .metadata: needs the verb "granular:metadata"` {
 			t.Errorf("%s: got %s", name, got)
 		}
-		if got := refusal.Withhold(0).Message(""); got != `cannot change the object: which permission it takes is shown only to callers who may get it` {
+		if got := refusal.Withhold(0).Message(""); got != `cannot change the object: the needed permission is shown only to callers who may get the object` {
 			t.Errorf("%s: got %s", name, got)
 		}
 		if refusal.Withhold(3) != refusal {

@@ -98,7 +98,7 @@ func TestIncludedBelowExcluded(t *testing.T) {
 func TestNoParameter(t *testing.T) {
 	const properties = `{tags: {x-kubernetes-permission-parameter-source: tag, additionalProperties: {x-kubernetes-permission-verb: tag, x-kubernetes-permission-parameterized-by: tag, x-kubernetes-permission-parameter-expression: self}}}`
 	for key, want := range map[string]string{
-		"bad":  "cannot change .tags[bad]: the expression of its permission gives no parameter for this key",
+		"bad":  "cannot change .tags[bad]: the parameter expression of the permission returns no parameter for this key",
 		"good": `cannot change .tags[good]: needs the verb "granular:tag(good)"`,
 	} {
 		a := &asked{}

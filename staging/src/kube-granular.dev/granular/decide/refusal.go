@@ -132,17 +132,17 @@ func (r *Refusal) Needs() string {
 	case r.Reason == NoPermission:
 		return "no permission covers this field"
 	case r.Reason == Withheld:
-		return "which permission it takes is shown only to callers who may get it"
+		return "the needed permission is shown only to callers who may get the object"
 	case r.Reason == NoParameter && r.tooLong:
 		return r.length()
 	case r.Reason == NoParameter && r.ofValue:
-		return "its permission has no parameter for this value"
+		return "the permission of this field has no parameter for this value"
 	case r.Reason == NoParameter:
-		return "the expression of its permission gives no parameter for this key"
+		return "the parameter expression of the permission returns no parameter for this key"
 	case r.tooLong && r.Reason == NotCovered:
 		return r.verbs() + "; " + r.length()
 	case r.Reason == Budget:
-		return fmt.Sprintf("more than %d permissions would have to be asked for this request; hold the verb %q instead", r.budget, r.General)
+		return fmt.Sprintf("more than %d permissions would have to be checked for this request; hold the verb %q instead", r.budget, r.General)
 	case r.Reason == Cost && r.General == "":
 		return fmt.Sprintf("the parameter expressions for this request cost more than %d units, and every permission of the field has one; change fewer keys at a time", MaxCost)
 	case r.Reason == Cost:

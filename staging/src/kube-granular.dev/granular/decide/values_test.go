@@ -169,7 +169,7 @@ func TestValues(t *testing.T) {
 		{name: "an excluded value by what includes nothing of it", unmarked: true, old: "spec: {mode: soft}", new: "spec: {mode: hard}", holds: "specification mode(hard)",
 			needs: `needs the verb "granular:mode(soft)"`},
 		{name: "an excluded value that makes no parameter", unmarked: true, old: "spec: {mode: soft}", new: "spec: {mode: bad}", holds: "specification mode(soft) mode(bad)",
-			needs: "its permission has no parameter for this value"},
+			needs: "the permission of this field has no parameter for this value"},
 		{name: "an excluded element comes", unmarked: true, old: "spec: {guards: [{key: a}]}",
 			new: "spec: {guards: [{key: a}, {key: b}]}", holds: "guard(b)"},
 		{name: "an excluded element is replaced", unmarked: true, old: "spec: {guards: [{key: a}]}",
@@ -361,11 +361,11 @@ func TestValuesAreWithheld(t *testing.T) {
 		{"spec: {image: secret.example/app}", "spec: {image: a.example/app}", "imageFrom(a.example)",
 			`needs one of the verbs "granular:image", "granular:specification"`},
 		{"spec: {mode: secret}", "spec: {mode: b}", "mode(b)",
-			"which permission it takes is shown only to callers who may get it"},
+			"the needed permission is shown only to callers who may get the object"},
 		{"spec: {mode: secret}", "spec: {mode: " + strings.Repeat("b", 1000) + "}", "mode(b)",
-			"which permission it takes is shown only to callers who may get it"},
+			"the needed permission is shown only to callers who may get the object"},
 		{"spec: {mode: bad}", "spec: {mode: b}", "mode(b)",
-			"which permission it takes is shown only to callers who may get it"},
+			"the needed permission is shown only to callers who may get the object"},
 	} {
 		set, err := w.Compare(change.All, parsed(t, test.old), parsed(t, test.new))
 		if err != nil {
@@ -406,7 +406,7 @@ func TestValuesAreBounded(t *testing.T) {
 	if all.verbs > DefaultBudget {
 		t.Errorf("%d verbs were asked", all.verbs)
 	}
-	if want := `more than 64 permissions would have to be asked for this request; hold the verb "granular:taints" instead`; refusal.Needs() != want {
+	if want := `more than 64 permissions would have to be checked for this request; hold the verb "granular:taints" instead`; refusal.Needs() != want {
 		t.Errorf("got %s, want %s", refusal.Needs(), want)
 	}
 }

@@ -87,9 +87,9 @@ func (r *Refusal) Needs() string {
 	}
 	switch r.Reason {
 	case Unreadable:
-		return "what it holds can't be read, and keys are protected " + where
+		return "its new value can't be read, so it may have keys that are protected " + where
 	case Budget:
-		return fmt.Sprintf("more than %d roles and verbs would have to be asked for this request", r.budget)
+		return fmt.Sprintf("more than %d roles and verbs would have to be checked for this request", r.budget)
 	case Nobody:
 		if permission.CheckParameter(r.Attribute.Key) != nil {
 			return "no protected attribute " + where + " admits this value, or the key is too long for a verb"

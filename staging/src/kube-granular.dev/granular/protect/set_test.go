@@ -338,7 +338,7 @@ func TestMessage(t *testing.T) {
 		{[]Entry{env("p", annotation)}, write{resource: "fleets.example.com", new: "spec: {mapped: {m: {metadata: {annotations: {env: prod}}}}}"},
 			`cannot change .spec.mapped[*].metadata.annotations[env], a protected annotation: needs ClusterRole "p", for it is protected in the cluster`},
 		{[]Entry{env("p")}, write{resource: "fleets.example.com", new: "spec: {template: [a]}"},
-			`cannot change .spec.template, a protected label: what it holds can't be read, and keys are protected in the cluster`},
+			`cannot change .spec.template, a protected label: its new value can't be read, so it may have keys that are protected in the cluster`},
 	} {
 		refusal, _, _, err := test.write.run(t, test.entries)
 		if err != nil || refusal == nil {

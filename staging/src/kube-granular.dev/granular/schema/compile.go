@@ -220,7 +220,7 @@ func (c *compiler) expand(in layers, p *compileContext) (layers, error) {
 			return false, nil
 		case above.has(name):
 			if found.excludes {
-				return false, fmt.Errorf("definition %s holds itself and an excluded permission", name)
+				return false, fmt.Errorf("definition %s refers to itself and contains an excluded permission", name)
 			}
 			return false, nil
 		}

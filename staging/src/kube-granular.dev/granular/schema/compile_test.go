@@ -166,7 +166,7 @@ func TestCompileRefuses(t *testing.T) {
 			"root: {properties: {m: {+parameter-source: k, additionalProperties: {+verb: x}}, a: {+verb: a, +parameterized-by: k}}}",
 			"no map or list above has"},
 		{"a source on a list without a key", "root: {properties: {l: {+parameter-source: k, items: {+verb: x}}}}",
-			".l: x-kubernetes-permission-parameter-source: the list has no single key"},
+			".l: x-kubernetes-permission-parameter-source: the list is atomic or has several keys"},
 		{"a source on a list with two keys",
 			"root: {properties: {l: {+parameter-source: k, +list: map, +keys: [a, b], items: {+verb: x}}}}",
 			"no single key"},
@@ -208,7 +208,7 @@ A: {$ref: "#/definitions/B"}`, ".m: definition B is missing"},
 			".m[*]: x-kubernetes-permission-parameterized-by: has no effect without x-kubernetes-permission-verb"},
 		{"too long below its scope",
 			"root: {properties: {a: {+scope: " + strings.Repeat("s", 40) + ", properties: {b: {+verb: " + strings.Repeat("v", 40) + "}}}}}",
-			".a.b: x-kubernetes-permission-verb: below its scope: permission: the name is longer than 63 bytes"},
+			".a.b: x-kubernetes-permission-verb: with the prefix of its scope: permission: the name is longer than 63 bytes"},
 		{"treatment of nothing",
 			"root: {properties: {a: {+verb: x, +parameter-treatment: slash-delimited-prefix}}}",
 			"x-kubernetes-permission-parameter-treatment: has no effect without"},
@@ -245,11 +245,11 @@ A: {+verb: a, anyOf: [{+verb: x}]}`, ".a: definition A: x-kubernetes-permission-
 		{"dangling reference", `root: {properties: {a: {$ref: "#/definitions/A"}}}`, ".a: definition A is missing"},
 		{"excluded in a circle", `
 root: {properties: {a: {$ref: "#/definitions/A"}}}
-A: {properties: {x: {+verb: x, +excluded: true}, a: {$ref: "#/definitions/A"}}}`, ".a.a: definition A holds itself and an excluded permission"},
+A: {properties: {x: {+verb: x, +excluded: true}, a: {$ref: "#/definitions/A"}}}`, ".a.a: definition A refers to itself and contains an excluded permission"},
 		{"excluded in a wider circle", `
 root: {properties: {a: {$ref: "#/definitions/A"}}}
 A: {properties: {b: {$ref: "#/definitions/B"}, c: {+verb: c}}}
-B: {properties: {x: {+verb: x, +excluded: true}, a: {$ref: "#/definitions/A"}}}`, ".a.b.a: definition A holds itself and an excluded permission"},
+B: {properties: {x: {+verb: x, +excluded: true}, a: {$ref: "#/definitions/A"}}}`, ".a.b.a: definition A refers to itself and contains an excluded permission"},
 		{"two shapes", "root: {properties: {a: {properties: {x: {+verb: x}}, additionalProperties: {+verb: z}}}}",
 			"more than one of properties, additionalProperties and items"},
 		{"too deep", "root: " + chain(schema.MaxPermissionsOnPath+1), "more than 12 permissions on one path"},

@@ -109,7 +109,7 @@ func (c *compiler) sources(n *Node, kind NodeKind, l, item layers, p compileCont
 	}
 	if source != "" {
 		if kind == List || kind == ListMap && len(n.Keys()) != 1 {
-			return nil, faultf(ExtSource, "the list has no single key")
+			return nil, faultf(ExtSource, "the list is atomic or has several keys")
 		}
 		out = append(out, parameterSource{source: source, depth: depth})
 	}

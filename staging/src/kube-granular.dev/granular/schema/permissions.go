@@ -119,7 +119,7 @@ func (p *compileContext) parameterFrom(source string) *Parameter {
 
 func (c *compiler) add(n *Node, extension string, p Permission) error {
 	if err := permission.Validate(p.Name); err != nil {
-		return faultf(extension, "below its scope: %v", err)
+		return faultf(extension, "with the prefix of its scope: %v", err)
 	}
 	if permission.Reserved(p.Name) {
 		return faultf(extension, "permission %q is reserved for protected attributes", p.Name)

@@ -36,7 +36,7 @@ func names(verb, source string) ([]string, error) {
 		return []string{verb}, permission.Validate(verb)
 	}
 	if _, value := SelfField(source); !value {
-		return nil, faultf("", "two permissions need %s: %s or one of its fields; the general one comes first", ExtParameterized, Self)
+		return nil, faultf("", "two permissions need %s: %s or one of its fields; the first permission must be the general one", ExtParameterized, Self)
 	}
 	if err := permission.Validate(general); err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func (c *compiler) value(l layers, source, field string) (*Parameter, error) {
 			return nil, err
 		}
 		if what = "that field"; len(whole) == 0 {
-			return nil, faultf(ExtParameterized, "names a field of %s that is not there", Self)
+			return nil, faultf(ExtParameterized, "names a field of %s that the schema does not have", Self)
 		}
 	}
 	if !whole.spelled() {
