@@ -28,7 +28,7 @@ type Problem struct {
 	// Field is a path as in the API, such as protectedValues[1].
 	Field string
 	Fault Fault
-	// Detail is a sentence without its subject. It does not repeat the value of the field.
+	// Detail is a sentence that begins after the field. It does not repeat the value of the field.
 	Detail string
 }
 
@@ -53,7 +53,7 @@ func (p *problems) add(fault Fault, field, detail string, args ...any) {
 	*p = append(*p, Problem{Field: field, Fault: fault, Detail: fmt.Sprintf(detail, args...)})
 }
 
-// Problems returns the problems of the entry by field, nil if there are none.
+// Problems returns the problems of the fields of the entry, nil if there are none.
 func (e *Entry) Problems() []Problem {
 	var p problems
 	if e.Kind != schema.Label && e.Kind != schema.Annotation {
@@ -79,8 +79,8 @@ func (e *Entry) Problems() []Problem {
 	return p
 }
 
-// keyProblems checks a key by upstream's rules. Keys of annotations may have a domain in any
-// case.
+// keyProblems checks a key by upstream's rules. The domain of an annotation's key may have
+// upper-case letters.
 func (e *Entry) keyProblems(p *problems) {
 	const field = "attributeName"
 	prefix, name, qualified := strings.Cut(e.Key, "/")
@@ -174,8 +174,8 @@ func resourceProblems(p *problems, field string, resources []Resource) {
 	}
 }
 
-// isLabelText reports whether a text may be the value of a label. If it is not empty, it may
-// also be the name in a key.
+// isLabelText reports whether a text may be the value of a label. A text that is not empty may
+// then also be the name in a key.
 func isLabelText(s string) bool {
 	if len(s) > maxLabelText {
 		return false
@@ -220,7 +220,7 @@ func KindOf(name string) schema.Attribute {
 }
 
 // Duplicates returns the names of entries that have the same kind, key, role, values, mode and
-// filter as an earlier entry of the same scope. They have no effect; a lint reports them.
+// filter as an earlier entry of the same scope. Such entries have no effect; a lint reports them.
 func Duplicates(entries []Entry) []string {
 	var out []string
 	seen := map[string]bool{}
