@@ -4,18 +4,17 @@
 // Package corpus reads scenarios: what a caller holds, what it requests, and the expected result.
 // Scenarios are data, so the library and a running server are tested with the same scenarios.
 //
-//	- name: a holder of one label may set it
-//	  kind: apps/v1 Deployment
-//	  old: {...}        the object before; absent for a create
-//	  new: {...}        the object as the caller wants it, after defaulting
-//	  final: {...}      the object about to be stored, after webhooks and the
-//	                    strategy of the kind; absent if it equals new
-//	  unmarked: true    the caller holds the ordinary verb
-//	  grants: [...]     permission verbs that the caller holds, except the general verb
-//	  decision: Allow   or Forbidden
-//	  asked: [...]      the verbs that the authorizer is asked for, in order
-//	  field: ...        the path that a refusal names
-//	  needs: ...        the part of the refusal that names what is missing
+//   - name: a holder of one label may set it
+//     kind: apps/v1 Deployment
+//     old: {...}        the object before; absent for a create
+//     new: {...}        the object as the caller wants it, after defaulting
+//     final: {...}      the object about to be stored, if webhooks or the strategy change new
+//     unmarked: true    the caller holds the ordinary verb
+//     grants: [...]     permission verbs that the caller holds, except the general verb
+//     decision: Allow   or Forbidden
+//     asked: [...]      the verbs that the authorizer is asked for, in order
+//     field: ...        the path that a refusal names
+//     needs: ...        the part of the refusal that names what is missing
 //
 // The folder base has a valid object for each kind. old, new and final are overlaid on this
 // object; null removes a field.
