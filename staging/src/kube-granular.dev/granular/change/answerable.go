@@ -10,9 +10,9 @@ package change
 // case, or move a field to its new name. Without this rule, a caller could change a field through
 // such a webhook although it lacks the permission of the field.
 //
-// The rule is: an observed change without a final change counts if a final change that was not
-// observed has a most specific permission of the same name. A caller who lacks the permission is
-// refused for its own change, not for the webhook's.
+// Such an observed change counts if its most specific permission has the same name as that of a
+// final change that was not observed. A caller who lacks the permission is refused for its own
+// change, not for the webhook's.
 func Answerable(observed, final Set) Set {
 	out := Intersect(observed, final)
 	if len(observed) == 0 || len(final) == 0 || sameChanges(observed, final) {

@@ -21,14 +21,14 @@ type Change struct {
 	// Ambiguous is set if it is not known what differs below Extent. The change then stands for a
 	// difference anywhere below Extent.
 	Ambiguous bool
-	// Presence is set if Ambiguous is set only because the container at Extent was added or
-	// removed, and no difference was found inside the container.
+	// Presence is set if Ambiguous is set only because the object, map or list at Extent was added
+	// or removed, and no difference was found inside it.
 	Presence bool
-	// WithContainer is set if a container above Node's location was added or removed in the same
-	// write.
+	// WithContainer is set if an object, map or list above Node's location was added or removed in
+	// the same write.
 	WithContainer bool
-	// removedAt is the depth of the first element on the way to the difference that only the old
-	// object has. It is 0 if there is no such element.
+	// removedAt is the depth of the first element of a map or list, on the way to the difference,
+	// that only the old object has. It is 0 if there is none.
 	removedAt int32
 
 	// values are the field values from which permissions of Node's chain make their parameter.
@@ -43,8 +43,8 @@ type Change struct {
 // returns the location of the top-level field. The result is allocated at each call.
 func (c *Change) Path() Path { return c.at.path() }
 
-// Extent returns the location of the container that an Ambiguous change stands for. It is equal to
-// Path or below it. For other changes the result is nil.
+// Extent returns the location of the object, map or list that an Ambiguous change stands for. It
+// is equal to Path or below it. For other changes the result is nil.
 func (c *Change) Extent() Path { return c.extent.path() }
 
 // Truncate returns a change that has only the first steps of the Path and no other field. It is
@@ -163,7 +163,7 @@ func (s Set) normalize() Set {
 }
 
 // ordered reports whether the set is known to be sorted and without duplicates. It mostly returns
-// true, because a walk charges almost in order.
+// true, because a comparison adds changes almost in this order.
 func (s Set) ordered() bool {
 	for i := 1; i < len(s); i++ {
 		a, b := &s[i-1], &s[i]

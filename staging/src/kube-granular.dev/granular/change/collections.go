@@ -62,8 +62,8 @@ func identity(keys []string) string {
 	return b.String()
 }
 
-// shownKeys returns the keys of an element that paths and parameters have. It cuts off what only
-// tells apart keys with the same text; see view.key.
+// shownKeys returns the keys of an element as paths and parameters show them: without the part
+// that only tells apart keys with the same text; see view.key.
 func shownKeys(n *schema.Node, keys []string) []string {
 	if n.Kind == schema.Set {
 		return keys[:1]

@@ -11,11 +11,12 @@
 //	spec  specification       paused: false  paused: true   specification at .spec
 //	└─ replicas               3              3              -
 //
-// A difference is charged to the deepest node at or above it that carries a permission: a caller
-// needs a permission of that node's chain, which has the node's own permissions and those above,
-// most general first. A node is charged once for each location it has in the object, and only for
-// its remainder: the fields that lead to no deeper permission. If no permission covers a
-// difference, the change names the top-level field that contains it, and the chain is empty.
+// A difference is charged to the deepest node at or above it that carries a permission, which
+// means that a caller needs a permission of that node's chain. The chain has the node's own
+// permissions and those above, most general first. A node is charged once for each location it has
+// in the object, and only for its remainder: the fields that lead to no deeper permission. If no
+// permission covers a difference, the change names the top-level field that contains it, and the
+// chain is empty.
 //
 // A permission may make its parameter from the value of its field. A change then has the old and
 // the new value. If the elements of an atomic list have such a permission, they are matched by

@@ -132,7 +132,7 @@ func (w *walk) here(depth int) *location {
 	return at
 }
 
-// walkStep is a step of the walk, and its location if here has already made that.
+// walkStep is a step of the walk, and its location, which is nil until the method here sets it.
 type walkStep struct {
 	Step
 	location *location

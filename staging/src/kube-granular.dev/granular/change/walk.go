@@ -8,7 +8,8 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// walk is one comparison in progress. Walks are used again after Compare returns, except for out.
+// walk is one comparison in progress. After Compare returns, a walk is used again, but not its
+// out.
 type walk struct {
 	mode Mode
 	// in is the set of top-level fields to compare.

@@ -13,8 +13,8 @@ import (
 var ErrCostExceeded = errors.New("the parameter expressions of the request cost too much")
 
 // CostBudget limits the cost of all parameter expressions of one request, and remembers their
-// results. However many permissions, changes and attempts need the result of an expression for a
-// key, the expression is evaluated and charged once, if it is comparable in Go.
+// results. An expression that is comparable in Go is evaluated and charged once for a key, however
+// many permissions, changes and attempts need the result.
 //
 // Invariant: the expressions of a request cost no more than the limit plus one evaluation. If the
 // limit is exceeded, the permission covers nothing. Each evaluation costs at least 1, so the

@@ -4,8 +4,8 @@
 package schema
 
 // Cursor is a position in a schema, which moves along the path to a field. It does not read
-// permissions. Messages use it, which may be slow, and so does the compiler for defaults. The zero
-// Cursor is at no schema.
+// permissions. Messages use it to name fields, and the compiler uses it to read defaults. It is
+// slow. The zero Cursor is at no schema.
 type Cursor struct {
 	definitions definitions
 	layers      layers

@@ -77,8 +77,8 @@ func (p *Permission) same(o *Permission) bool {
 func (s *Interner) node(n *Node) *Node {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// Most leaves carry a permission. Its field leaf refers to the leaf, so the table needs no
-	// entry.
+	// Most leaves carry a permission, and the field leaf of the permission refers to the leaf. So
+	// such a leaf needs no entry in the table.
 	if n.Kind == Leaf && n.own > 0 {
 		if n.last.leaf == nil {
 			n.last.leaf = n
@@ -111,7 +111,7 @@ func (n *Node) same(o *Node) bool {
 		slices.Equal(n.below(), o.below()) && n.extra.same(o.extra)
 }
 
-// same compares everything but children.
+// same reports whether everything but the children is equal.
 func (r *extra) same(o *extra) bool {
 	if r == nil || o == nil {
 		return r == o

@@ -120,7 +120,7 @@ func (p *Permission) Verb(ctx context.Context, costs *CostBudget, key string) (p
 	return v, permission.CheckParameter(parameter)
 }
 
-// chain returns as many permissions as last says from the end of the chain that p ends, most
+// chain returns the given number of permissions from the end of the chain that p ends, most
 // general first.
 func (p *Permission) chain(last int) []*Permission {
 	if last == 0 {

@@ -30,7 +30,8 @@ type scan struct {
 	// reach is the definition and everything that it refers to, directly or not. It is nil until
 	// needed.
 	reach bits
-	// misplaced is a permission extension below anyOf and the like, empty if there is none.
+	// misplaced is the name of a permission extension below anyOf and the like, empty if there is
+	// none.
 	misplaced string
 }
 

@@ -70,8 +70,8 @@ func (l layers) mayBe(name string) bool {
 	return true
 }
 
-// system is which fields of a node the server itself writes: none, those of the root, or those of
-// the object's own metadata.
+// system describes which fields of a node the server itself writes: none, those of the root, or
+// those of the object's own metadata.
 type system uint8
 
 const (
