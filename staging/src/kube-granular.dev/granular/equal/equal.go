@@ -24,7 +24,8 @@ func Strict() *fast.Compiler { return strict }
 // structured-merge-diff. It is as strict as Values, and also:
 //
 //   - A nil map or slice does not equal an empty one.
-//   - An int-or-string whose type is neither equals nothing, because it has no representation.
+//   - An int-or-string whose type is neither int nor string equals nothing, because it has no
+//     representation.
 //   - Elements of slices are compared like Bitwise, because structured-merge-diff
 //     compares slices with reflect.DeepEqual.
 //   - A value of an Opaque type equals no other value.
@@ -46,7 +47,7 @@ func Bitwise(t reflect.Type) func(a, b reflect.Value) bool { return compared(bit
 // and types for which equality.Semantic has a function of its own, except quantities, Time,
 // MicroTime and FieldsV1.
 //
-// Otherwise it is like Exact.
+// Its arguments must be like those of Exact.
 func Semantic(t reflect.Type) func(a, b reflect.Value) bool { return compared(semantic.Of(t)) }
 
 // Opaque reports whether a type has a MarshalJSON of its own that this package does not know. For

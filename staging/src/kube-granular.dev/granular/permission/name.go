@@ -57,8 +57,8 @@ func alphanumeric(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 }
 
-// validateDomain requires a DNS-1123 subdomain with at least one dot. A name without a dot
-// belongs to nobody.
+// validateDomain requires a DNS-1123 subdomain with at least one dot, because a domain without a
+// dot belongs to nobody.
 func validateDomain(domain string) error {
 	if len(domain) > MaxDomainLength {
 		return fmt.Errorf("permission: the domain is longer than %d bytes", MaxDomainLength)

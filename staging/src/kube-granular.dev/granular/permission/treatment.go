@@ -23,8 +23,8 @@ const (
 	ImageRepositoryPrefix Treatment = "image-repository-prefix"
 )
 
-// ParseTreatment returns an error for an unknown treatment. The schema must then be refused,
-// because the treatment does not mean Verbatim.
+// ParseTreatment returns an error for an unknown treatment. The schema must then be refused, and
+// the treatment must not be taken for Verbatim.
 func ParseTreatment(s string) (Treatment, error) {
 	switch t := Treatment(s); t {
 	case Verbatim, SlashDelimitedPrefix, ImageRepositoryPrefix:

@@ -168,7 +168,7 @@ func (d *Decider) enforce(ctx context.Context, s *scope, a *change.Attribute) (*
 }
 
 // audit returns what a scope would refuse if all its entries were enforced. If no entry of mode
-// Audit is concerned, it returns nil and does not call the Holder.
+// Audit protects a value of the change, it returns nil and does not call the Holder.
 func (d *Decider) audit(ctx context.Context, s *scope, a *change.Attribute) *Finding {
 	if !s.audits {
 		return nil

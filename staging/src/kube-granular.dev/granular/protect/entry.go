@@ -61,7 +61,8 @@ type Entry struct {
 	Resources, ExcludeResources []Resource
 }
 
-// Reference is what a caller must hold to be admitted. References are comparable.
+// Reference is what a caller must hold so that an entry admits its change. References are
+// comparable.
 type Reference struct {
 	// Kind is ClusterRole, Role or Verb.
 	Kind string

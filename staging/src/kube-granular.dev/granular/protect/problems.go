@@ -28,7 +28,8 @@ type Problem struct {
 	// Field is a path as in the API, such as protectedValues[1].
 	Field string
 	Fault Fault
-	// Detail is a sentence that begins after the field. It does not repeat the value of the field.
+	// Detail is the rest of a sentence that begins with the field. It does not repeat the value of
+	// the field.
 	Detail string
 }
 

@@ -127,7 +127,8 @@ type Finding struct {
 	Attribute change.Attribute
 	// Namespace is the namespace of the scope, empty for the cluster.
 	Namespace string
-	// Entries are the names of the concerned entries with mode Audit, sorted.
+	// Entries are the sorted names of the entries with mode Audit that protect a value of the
+	// change.
 	Entries []string
 	// Undecided is set if the Holder failed or the budget was used up, so that it is not known
 	// what the caller holds.

@@ -112,7 +112,8 @@ func TestLookedAtTogether(t *testing.T) {
 		separate int
 	}{
 		"New": {New(reference), 0}, "NewSemantic": {NewSemantic(reference), 0},
-		// An int-or-string whose type is neither equals nothing, so it needs an op of its own.
+		// An int-or-string whose type is neither int nor string equals nothing, so the field needs
+		// an op of its own.
 		"NewExact": {NewExact(reference, NewBitwise(reference)), 1}, "NewBitwise": {NewBitwise(reference), 1},
 	} {
 		s, o := test.c.structure(of, [][]int{nil}), test.c.Object(of, nil, [][]int{nil})

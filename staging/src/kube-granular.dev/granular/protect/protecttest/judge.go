@@ -101,7 +101,8 @@ func held(e *protect.Entry, holds map[string]bool, key string) bool {
 }
 
 // side evaluates one scope and one side, the old or the new value. It returns the names of the
-// concerned entries and of those with mode Audit, and whether an entry admits the caller.
+// entries that protect the value and of those among them with mode Audit, and whether an entry
+// admits the caller.
 func side(entries []protect.Entry, namespace string, d difference, value string, audits bool, holds map[string]bool) (concerned, auditing []string, admitted bool) {
 	for _, e := range entries {
 		if e.Namespace != namespace || !has(&e, d) || e.Mode == protect.Audit && !audits {
