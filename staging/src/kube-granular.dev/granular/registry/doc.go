@@ -9,9 +9,9 @@
 // grants a role already holds what the role grants. Requests are never authorized by this data,
 // but by the schema that they are served with.
 //
-// Invariant: a permission name without a domain is in the registry, or no kind may have it. So
-// third parties qualify their names with a domain (KEP-3617, "Style Guide / Consistency Help",
-// option B).
+// Invariant: a permission name without a domain is in the registry, or belongs to nobody, so that
+// later versions may use it. Third parties qualify their names with a domain (KEP-3617, "Style Guide
+// / Consistency Help", option B).
 //
 // The package parses its data once and never changes it.
 package registry
