@@ -84,7 +84,7 @@ properties:
 		{"malformed scope", `properties: {a: {type: object, +scope: Pod}}`,
 			`.properties[a].x-kubernetes-permission-scope: Invalid value: "Pod": permission: the name must begin with a lower-case letter` + "\n"},
 		{"a name that a scope makes too long", `properties: {a: {type: object, +scope: ` + strings.Repeat("s", 40) + `, properties: {b: {type: string, +verb: ` + strings.Repeat("v", 40) + `}}}}`,
-			`.properties[a].properties[b].x-kubernetes-permission-verb: Invalid value: "` + strings.Repeat("v", 40) + `": below its scope: permission: the name is longer than 63 bytes` + "\n"},
+			`.properties[a].properties[b].x-kubernetes-permission-verb: Invalid value: "` + strings.Repeat("v", 40) + `": with the prefix of its scope: permission: the name is longer than 63 bytes` + "\n"},
 		{"excluded by itself", `properties: {a: {type: string, +excluded: true}}`,
 			`.properties[a].x-kubernetes-permission-excluded: Invalid value: true: has no effect without x-kubernetes-permission-verb` + "\n"},
 		{"excluded in one place only", `properties: {a: {type: string, +verb: a, +excluded: true}, b: {type: string, +verb: a}}`,

@@ -195,7 +195,7 @@ func TestOverBudgetIsCounted(t *testing.T) {
 		if err := w.Observe(ctx, after, before); err != nil {
 			t.Fatal(err)
 		}
-		judged(t, w.Verify(ctx, after, before), marker, `more than 64 permissions would have to be asked for this request; hold the verb "granular:tags" instead`)
+		judged(t, w.Verify(ctx, after, before), marker, `more than 64 permissions would have to be checked for this request; hold the verb "granular:tags" instead`)
 	})
 	if got["over_budget_total"] != 1 || got["decisions_total refused"] != 1 {
 		t.Errorf("counted %v", got)

@@ -85,7 +85,7 @@ func TestBudget(t *testing.T) {
 		{"none", one("granular"), 403, `cannot change .metadata.labels[d0.example.com/a]`, 2 + 3 + 1},
 		{"all of them by one permission", one("granular", "granular:labels"), 200, "", 2 + 2 + 1},
 		{"each by its own", each, 403,
-			fmt.Sprintf(`more than %d permissions would have to be asked for this request; hold the verb \"granular:labels\" instead`, decide.DefaultBudget),
+			fmt.Sprintf(`more than %d permissions would have to be checked for this request; hold the verb \"granular:labels\" instead`, decide.DefaultBudget),
 			2 + decide.DefaultBudget + 1},
 	}
 	for i, tc := range tests {

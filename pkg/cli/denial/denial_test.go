@@ -28,9 +28,9 @@ func TestParseDenial(t *testing.T) {
 		`configmaps "c" is forbidden: User "erin" cannot change .foo in namespace "default": no permission covers this field`: {
 			Resource: "configmaps", Name: "c", User: "erin", Namespace: "default", Field: ".foo", Why: "no permission covers this field",
 		},
-		`deployments.apps "web" is forbidden: User "erin" cannot change .metadata.labels[k] in namespace "default": more than 64 permissions would have to be asked for this request; hold the verb "granular:labels" instead`: {
+		`deployments.apps "web" is forbidden: User "erin" cannot change .metadata.labels[k] in namespace "default": more than 64 permissions would have to be checked for this request; hold the verb "granular:labels" instead`: {
 			Resource: "deployments.apps", Name: "web", User: "erin", Namespace: "default", Field: ".metadata.labels[k]", Verbs: []string{"granular:labels"},
-			Why: `more than 64 permissions would have to be asked for this request; hold the verb "granular:labels" instead`,
+			Why: `more than 64 permissions would have to be checked for this request; hold the verb "granular:labels" instead`,
 		},
 		"Error from server (Forbidden): deployments.apps \"web\" is forbidden: User \"jane\" cannot patch resource \"deployments/scale\" in API group \"apps\" in the namespace \"shop\"\n": {
 			Resource: "deployments.apps", Subresource: "scale", Name: "web", User: "jane", Namespace: "shop", Ordinary: "patch",

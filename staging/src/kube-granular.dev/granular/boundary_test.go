@@ -21,8 +21,8 @@ import (
 
 const module = "kube-granular.dev/granular"
 
-// mayImport is all that the library's own code may import outside the standard
-// library. The API server, clients and whatever they log with are not on it.
+// mayImport has every package outside the standard library that the library's own code may import.
+// It lacks the API server, clients and their logging libraries.
 var mayImport = map[string]bool{
 	"k8s.io/apimachinery/pkg/api/resource":    true,
 	"k8s.io/apimachinery/pkg/runtime/schema":  true,
@@ -32,10 +32,10 @@ var mayImport = map[string]bool{
 	"sigs.k8s.io/yaml":                        true,
 }
 
-// mayNotImport are parts of the standard library a pure library has no use for.
+// mayNotImport has parts of the standard library that a pure library does not need.
 var mayNotImport = []string{"net", "os/exec", "os/signal", "log", "syscall", "math/rand", "plugin"}
 
-// never is not even allowed to be linked in by what is imported.
+// never has packages that the library must not depend on, not even indirectly.
 var never = []string{"k8s.io/apiserver", "k8s.io/client-go", "k8s.io/api/", "k8s.io/component-base",
 	"k8s.io/kubernetes", "k8s.io/apiextensions-apiserver"}
 
@@ -84,7 +84,7 @@ func TestImports(t *testing.T) {
 			if imported == "unsafe" && !strings.HasPrefix(p.ImportPath, module+"/internal/fast") {
 				t.Errorf("%s imports unsafe", p.ImportPath)
 			}
-			// Reading scenarios is the one thing that needs files.
+			// Only package corpus needs files, to read scenarios.
 			if imported == "os" && p.ImportPath != module+"/corpus" {
 				t.Errorf("%s imports %s", p.ImportPath, imported)
 			}
@@ -99,7 +99,8 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// A pure library starts no goroutine, reads no clock and never gives up the process.
+// TestNoClockNoGoroutine checks that the library starts no goroutine, reads no clock and never
+// ends the process.
 func TestNoClockNoGoroutine(t *testing.T) {
 	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {

@@ -14,8 +14,8 @@ import (
 	"kube-granular.dev/granular/internal/testmodels"
 )
 
-// plainable takes out what a Go type can't hold: empty containers and the zero
-// values of fields that are no pointers.
+// plainable removes what a Go type can't represent: empty containers, and the zero values of
+// fields that are not pointers.
 func plainable(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -50,7 +50,8 @@ func typedFrom(t testing.TB, kind string, v map[string]any) any {
 	return typedOf(t, kind, string(data))
 }
 
-// agreeTyped holds the walk of a Go type to that of the same object in JSON.
+// agreeTyped checks that the walk of a Go type finds the same as the walk of the same object in
+// JSON.
 func agreeTyped(t *testing.T, w *Walker, kind string, seed uint64) {
 	t.Helper()
 	definitions, err := testmodels.Definitions()
@@ -117,8 +118,8 @@ func FuzzWalk(f *testing.F) {
 	})
 }
 
-// FuzzJSON compares whatever JSON there is: nothing may give up, the same
-// object is no change, and any difference is one.
+// FuzzJSON compares arbitrary JSON objects. Compare never fails, finds no change between two equal
+// objects, and finds a change between different objects.
 func FuzzJSON(f *testing.F) {
 	f.Add(`{"spec":{"guard":null}}`, `{"spec":[1,{"a":1e400}]}`)
 	f.Add(`{"metadata":{"labels":[1]}}`, `{"metadata":{"labels":{"a":null}}}`)
@@ -160,8 +161,8 @@ func onlySystem(v map[string]any) bool {
 	return true
 }
 
-// same says whether two objects differ in no more than what is allowed to: the
-// server's own fields, empty metadata, and the order of conditions.
+// same reports whether two objects differ only in parts that a walk does not compare: the fields
+// that the server itself writes, empty metadata, and the order of conditions.
 func same(w *Walker, a, b map[string]any) bool {
 	return fmt.Sprint(canonical(a)) == fmt.Sprint(canonical(b))
 }

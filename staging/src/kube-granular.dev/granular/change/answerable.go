@@ -3,15 +3,16 @@
 
 package change
 
-// Answerable returns the changes that the caller must be authorized for: the Intersect of the
-// observed and the final changes, and also observed changes that may be stored under another
-// key. Without the second part, a webhook that rewrites keys to lower case, or moves a field to
-// its new name, would let anybody write what the permission guards: the caller's location does
-// not change in the end, and the location that changes is not the caller's.
+// Answerable returns the changes that the caller must be authorized for. These are the Intersect
+// of the observed changes (the caller's own, before mutating admission) and the final changes
+// (those about to be stored). Some observed changes without a final change at their location are
+// also in the result, because a mutating webhook may have moved them: it may rewrite keys to lower
+// case, or move a field to its new name. Without this rule, a caller could change a field through
+// such a webhook although it lacks the permission of the field.
 //
-// So an observed change that is missing at the end counts if a permission of the same name
-// covers a final change that was not observed. A caller who may make the observed change is not
-// affected. A caller who may not is refused for its own change, not for the webhook's.
+// Such an observed change counts if its most specific permission has the same name as that of a
+// final change that was not observed. A caller who lacks the permission is refused for its own
+// change, not for the webhook's.
 func Answerable(observed, final Set) Set {
 	out := Intersect(observed, final)
 	if len(observed) == 0 || len(final) == 0 || sameChanges(observed, final) {
@@ -41,9 +42,9 @@ func Answerable(observed, final Set) Set {
 	return out.normalize()
 }
 
-// Dropped reports whether some observed change is not among the final ones. The result of
-// Answerable then depends on all final changes, and not only on the fields that CompareObserved
-// compares.
+// Dropped reports whether some observed change is not among the final changes. Answerable then
+// needs all final changes. The result of CompareObserved is not enough, because it compares only
+// some fields.
 func Dropped(observed, final Set) bool {
 	if len(observed) == 0 || sameChanges(observed, final) {
 		return false

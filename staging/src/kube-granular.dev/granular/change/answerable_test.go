@@ -9,7 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Each case is a webhook that stores a caller's change elsewhere, or does not.
+// TestAnswerable has cases of webhooks that store a caller's change at another location, and of
+// webhooks that do not.
 func TestAnswerable(t *testing.T) {
 	const widget = "example.com/v1/Widget"
 	for _, test := range []struct {
@@ -102,7 +103,8 @@ func TestAnswerable(t *testing.T) {
 	}
 }
 
-// TestGone holds that a change is gone if its place does not change, in whole or in part.
+// TestGone checks that Dropped reports an observed change whose location does not change in the
+// end.
 func TestGone(t *testing.T) {
 	for _, test := range []struct {
 		name, old, observed, final string

@@ -16,7 +16,7 @@ import (
 type Value struct {
 	// Text is the value, empty if there is none.
 	Text string
-	// Present tells an empty value from an absent one.
+	// Present is set if the key exists, possibly with an empty value.
 	Present bool
 	// Unreadable is set if the value is present and not a string.
 	Unreadable bool
@@ -29,21 +29,23 @@ type Attribute struct {
 	// Path is the location of the map that has the key.
 	Path Path
 	Key  string
-	// Old and New differ. One of them may be absent.
+	// Old and New are the values before and after the write. They differ unless the attribute is
+	// Unreadable, and one of them may be absent.
 	Old, New Value
-	// Unreadable is set if the new value at Path is not a map, so that its keys are not known.
-	// Key is empty and both values are absent.
+	// Unreadable is set if the new value at Path is not a map, so that its keys are not known. Key
+	// is then empty, and Old and New are absent.
 	Unreadable bool
-	// Embedded is set for an attribute that Embedded or Unknown returned.
+	// Embedded is set for an attribute that the function Embedded or Unknown returned. It is in a
+	// value that no schema describes.
 	Embedded bool
 
-	// pathID is an unambiguous spelling of Path. pattern is pathID without the identity of
-	// elements.
+	// pathID is an unambiguous spelling of Path. pattern is pathID without the keys of elements.
 	pathID, pattern string
 }
 
-// Scopes returns the scopes that contain the attribute, the outermost first. No scope contains
-// an attribute of the object itself.
+// Scopes returns the names of the scopes that contain the attribute, the outermost first. A scope
+// is a part of the object that embeds another object's metadata or spec, such as a pod template.
+// The result is empty for an attribute of the object itself.
 func (a *Attribute) Scopes() []string {
 	var out []string
 	for _, s := range a.Path {
@@ -56,12 +58,12 @@ func (a *Attribute) Scopes() []string {
 	return out
 }
 
-// String returns the location of the attribute, its key included, as messages show it. It shows
-// keys and no value.
+// String returns the location of the attribute, including its key, as messages show it. The
+// location has keys but no values.
 func (a *Attribute) String() string { return a.shown(a.Path) }
 
-// Outline is String for a caller who may not see the objects. It shows no identity of the
-// elements of maps and lists on the path.
+// Outline returns what String returns, but without the keys of the maps and list elements on the
+// path to the attribute. It is for a caller who may not see the objects.
 func (a *Attribute) Outline() string {
 	path := slices.Clone(a.Path)
 	for i := range path {
@@ -118,8 +120,8 @@ func (a *Attribute) setPathIDs() {
 	}
 }
 
-// appendID appends an unambiguous spelling of the step. A path begins with another exactly if
-// its spelling begins with the other's.
+// appendID appends an unambiguous spelling of the step to b. So one path is a prefix of another
+// exactly if its spelling is a prefix of the other's spelling.
 func (s Step) appendID(b []byte) []byte {
 	if s.Field != "" {
 		return strconv.AppendQuote(append(b, '.'), s.Field)
@@ -139,7 +141,7 @@ func (p Path) id() string {
 	return string(b)
 }
 
-// pattern returns the spelling of the path without the identity of elements.
+// pattern returns the spelling of the path without the keys of elements.
 func (p Path) pattern() string {
 	var b []byte
 	for _, s := range p {
@@ -150,13 +152,14 @@ func (p Path) pattern() string {
 }
 
 // IntersectAttributes returns the attributes that the caller must be authorized for: those that
-// the caller changed, as observed before mutating admission, and that are about to change. The
-// result has the final change and, if it differs, the caller's own.
+// the caller changed, as observed before mutating admission, and that are also about to change in
+// storage. For each of them the result has the final change, and the observed change too if it
+// differs.
 //
-// Two changes are of one attribute if kind, pattern and key are the same. The identity of list
-// and map elements on the path does not matter: otherwise an attribute that admission moved, or
-// whose element it renamed, would be lost. An unreadable location stands for every key at and
-// below it.
+// Two changes are of the same attribute if their kind, pattern and key are equal. The keys of the
+// list and map elements on the path are ignored. Otherwise the result would lack an attribute that
+// admission moved to another element, or whose element it renamed. An Unreadable attribute stands
+// for every key at and below its location.
 func IntersectAttributes(observed, final Attributes) Attributes {
 	if len(observed) == 0 || len(final) == 0 {
 		return nil
@@ -179,9 +182,10 @@ func IntersectAttributes(observed, final Attributes) Attributes {
 // attributeIndex finds attributes by kind, pattern and key.
 type attributeIndex struct {
 	keys map[attributeKey]bool
-	// unreadable has the unreadable locations, which stand for everything below them.
+	// unreadable has the locations of the Unreadable attributes. Each stands for all keys at and
+	// below it.
 	unreadable map[attributeKey]bool
-	// patterns has a sorted slice for each kind.
+	// patterns has the sorted patterns of all attributes of a kind.
 	patterns map[schema.Attribute][]string
 }
 
@@ -207,7 +211,8 @@ func newAttributeIndex(s Attributes) *attributeIndex {
 	return x
 }
 
-// has reports whether the index has the attribute, or an unreadable one that may stand for it.
+// has reports whether the index has the attribute, or one that may be the same because one of the
+// two is Unreadable.
 func (x *attributeIndex) has(a *Attribute) bool {
 	if a.Unreadable {
 		patterns := x.patterns[a.Kind]

@@ -25,7 +25,7 @@ func (v Value) shown() string {
 	return fmt.Sprintf("%q", v.Text)
 }
 
-// shownAttributes shows what a test expects of attributes, values too.
+// shownAttributes returns attributes as text, including their values.
 func shownAttributes(s Attributes) []string {
 	out := []string{}
 	for i := range s {
@@ -50,7 +50,7 @@ func shownAttributes(s Attributes) []string {
 var attributeTests = []struct {
 	name, kind, old, new string
 	want                 []string
-	// plain says that the Go type has no such form.
+	// plain is set if the Go type can't represent the objects.
 	plain bool
 }{
 	{name: "nothing", kind: "/v1/ConfigMap", old: `metadata: {labels: {a: x}}`,
@@ -175,7 +175,8 @@ var attributeTests = []struct {
 		new: `spec: {listed: null, template: null}`, want: []string{}},
 }
 
-// claims writes a list of claim templates: a name, =value for a label, ! for another size.
+// claims returns a stateful set with claim templates. Each argument is a name, =value for a label,
+// and ! for a change outside of the metadata.
 func claims(each ...string) string {
 	out := "spec: {serviceName: s, volumeClaimTemplates: ["
 	for i, one := range each {
@@ -237,8 +238,8 @@ func TestAttributes(t *testing.T) {
 	}
 }
 
-// TestAttributeOutline holds that the outline of an attribute shows its key and no identity
-// of what it lies in, and leaves the attribute as it is.
+// TestAttributeOutline checks that Outline shows the key of an attribute but not the keys of the
+// elements that contain it, and that Outline does not modify the attribute.
 func TestAttributeOutline(t *testing.T) {
 	a := Attribute{Kind: schema.Label,
 		Path: Path{{Field: "list", Node: &schema.Node{Kind: schema.Set}}, {Keys: []string{"secret"}},

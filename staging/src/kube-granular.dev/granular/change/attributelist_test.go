@@ -17,8 +17,8 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// labelled lists what a list of claims, as the function of that name takes it, stands for:
-// the labels that come out under each name.
+// labelled returns the elements that have a label. The list has elements as the function claims
+// takes them.
 func labelled(list []string) []string {
 	var out []string
 	for _, one := range list {
@@ -30,7 +30,7 @@ func labelled(list []string) []string {
 	return out
 }
 
-// ephemeral writes the same list as volumes of a pod.
+// ephemeral returns a pod with such a list as volumes.
 func ephemeral(list []string) string {
 	out := "spec: {containers: [], volumes: ["
 	for i, one := range list {
@@ -52,7 +52,7 @@ func ephemeral(list []string) string {
 	return out + "]}"
 }
 
-// looseCase compares two random lists, whose elements may have one name or none.
+// looseCase compares two random lists. Several elements may have the same name, or none.
 func looseCase(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 7))
 	element := func() string {
@@ -104,7 +104,8 @@ func looseCase(t *testing.T, seed uint64) {
 	}
 }
 
-// No label moves to another element, comes or goes without being reported.
+// TestLooseLists checks that every label that is set, removed or moved to another element is
+// reported.
 func TestLooseLists(t *testing.T) {
 	for seed := range uint64(1000) {
 		looseCase(t, seed)
@@ -116,8 +117,8 @@ func FuzzLooseLists(f *testing.F) {
 	f.Fuzz(looseCase)
 }
 
-// Whoever inserts, removes, moves and changes elements with names of their own, and leaves
-// the labels of those that had one alone, is never stopped.
+// TestBystandersOfLists inserts, removes, moves and changes elements that have different names,
+// and leaves the labels of all elements alone. No attribute may then be reported.
 func TestBystandersOfLists(t *testing.T) {
 	w := walkerOf(t, "apps/v1/StatefulSet")
 	for seed := range uint64(500) {
@@ -142,7 +143,7 @@ func TestBystandersOfLists(t *testing.T) {
 	}
 }
 
-// The objects that Compare refuses are refused here too.
+// TestAttributesOfOtherObjects checks that Attributes refuses the objects that Compare refuses.
 func TestAttributesOfOtherObjects(t *testing.T) {
 	w := walkerOf(t, "/v1/Pod")
 	for name, pair := range map[string][2]any{
@@ -162,12 +163,13 @@ func TestAttributesOfOtherObjects(t *testing.T) {
 	}
 }
 
-// wantedKeys are the only keys that are of interest.
+// wantedKeys are the only keys that Wanted returns true for.
 type wantedKeys []string
 
 func (w wantedKeys) Wanted(_ schema.Attribute, key string) bool { return slices.Contains(w, key) }
 
-// A key that is not wanted is left out, and what is below it is not.
+// TestWantedKeys checks that a key that is not wanted is left out of the result, but that labels
+// below this key are still found.
 func TestWantedKeys(t *testing.T) {
 	const text = `
 root:

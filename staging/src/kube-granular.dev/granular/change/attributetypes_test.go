@@ -12,7 +12,7 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// strange is a kind with labels in Go types that labels have nowhere.
+// strange is a kind that has labels in Go types that no API uses for labels.
 type strange struct {
 	Numbers map[string]int32 `json:"numbers,omitempty"`
 	Keys    map[int32]string `json:"keys,omitempty"`
@@ -22,7 +22,8 @@ type strange struct {
 	Known   []knownPart      `json:"known,omitempty"`
 }
 
-// knownPart has a name that is in the tree, beside another text that is.
+// knownPart has a field name that is in the tree, and other text fields, one of which is in the
+// tree.
 type knownPart struct {
 	Alias    string            `json:"alias,omitempty"`
 	Name     string            `json:"name,omitempty"`
@@ -34,7 +35,8 @@ type parts struct {
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// strangePart has a name of its own, one in its metadata, and one that is not its.
+// strangePart has a name of its own, one in its metadata, and one in another field that does not
+// count as its name.
 type strangePart struct {
 	Name     string    `json:"name,omitempty"`
 	Other    partNamed `json:"other,omitempty"`
@@ -47,9 +49,8 @@ type partNamed struct {
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// TestAttributesOfGoTypes holds that labels of a Go type are read where they can be, and
-// reported as what can't be read elsewhere; and that elements without keys are matched by
-// their own names.
+// TestAttributesOfGoTypes checks that labels in a Go type are read if it is a map of strings, and
+// reported as unreadable otherwise. It also checks that elements without keys are matched by name.
 func TestAttributesOfGoTypes(t *testing.T) {
 	const labels = `{type: object, x-kubernetes-permission-parameter-source: label-key}`
 	const named = `{properties: {name: {type: string}, alias: {type: string}, labels: ` + labels + `}}`
@@ -116,7 +117,7 @@ func TestAttributesOfGoTypes(t *testing.T) {
 	}
 }
 
-// TestUnknown holds that what can't be read stands for each kind that is asked for.
+// TestUnknown checks that Unknown returns one unreadable attribute for each requested kind.
 func TestUnknown(t *testing.T) {
 	at := Path{{Field: "spec"}, {Field: "raw"}}
 	for kinds, want := range map[schema.Attribute][]string{
@@ -129,8 +130,8 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// TestAttributesOfDoubledKeys holds that where some elements have one key, the others are
-// matched by theirs.
+// TestAttributesOfDoubledKeys checks that if some elements have the same key, the other elements
+// are still matched by their keys.
 func TestAttributesOfDoubledKeys(t *testing.T) {
 	w := walkerFor(t, `{list: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [id], items: {properties: {
 		id: {type: string}, labels: {type: object, x-kubernetes-permission-parameter-source: label-key}}}}}`)

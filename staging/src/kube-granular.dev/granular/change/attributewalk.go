@@ -12,8 +12,8 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// attributeWalk finds labels and annotations that differ. It visits only the nodes that have
-// some at or below them.
+// attributeWalk finds labels and annotations that differ between two objects. It visits only nodes
+// that have labels or annotations at or below them.
 type attributeWalk struct {
 	kinds schema.Attribute
 	keys  Keys
@@ -23,23 +23,23 @@ type attributeWalk struct {
 
 var attributeWalks = sync.Pool{New: func() any { return &attributeWalk{} }}
 
-// Keys reports which keys are of interest.
+// Keys reports which keys of labels and annotations a walk must return.
 type Keys interface {
 	Wanted(kind schema.Attribute, key string) bool
 }
 
 // Attributes returns the labels and annotations of the given kinds that differ: those of the
-// object itself and those in the templates that its tree knows. The objects are those of
-// Compare, and old is nil on create.
+// object itself, and those of the templates inside the object that the permission tree has. old
+// and new are objects as Compare accepts them, and old is nil on create.
 //
-// Elements of lists are matched by their keys. Elements of an atomic list have no keys. They are
-// matched by equality at the start and the end of the list, then by the name of the element,
-// then by position. Each unmatched element counts as added or removed with all its attributes.
-// So a key that moves to another element is reported, and inserting or reordering named elements
-// changes nothing in the others.
+// Elements of a list-map are matched by their keys. Elements of an atomic list have no keys. They
+// are matched by equality from both ends of the list, then by their name, then by position. An
+// element without a match counts as added or removed with all its attributes. So a key that moves
+// to another element is reported as changed. If elements have names, inserting or reordering them
+// changes no attribute of other elements.
 //
-// Keys for which keys.Wanted returns false are left out; nil keys want all. Values that can't be
-// read are always reported.
+// The result lacks the keys for which keys.Wanted returns false. If keys is nil, it has all keys.
+// It always has the locations whose values can't be read.
 //
 // An error means that the objects can't be compared; the write must then be refused.
 func (w *Walker) Attributes(kinds schema.Attribute, keys Keys, old, new any) (Attributes, error) {
@@ -98,7 +98,7 @@ func attributesOf[V view[V]](w *attributeWalk, n *schema.Node, old, new V) {
 		return
 	}
 	if !new.hasShape(n) {
-		w.unreadable(n.Attributes()) // the attributes of the old template count as removed
+		w.unreadable(n.Attributes()) // and the attributes in the old value count as removed
 	}
 	switch n.Kind {
 	case schema.Object:
@@ -137,7 +137,8 @@ func attributesOf[V view[V]](w *attributeWalk, n *schema.Node, old, new V) {
 	}
 }
 
-// keysOf reports the keys of a map that differ. An old value that is not a map has no keys.
+// keysOf adds the keys that differ between two maps of labels or annotations. An old value that is
+// not a map counts as a map without keys.
 func keysOf[V view[V]](w *attributeWalk, n *schema.Node, own schema.Attribute, old, new V) {
 	if !new.isStringMap() {
 		w.unreadable(own)
@@ -184,7 +185,8 @@ func elementOf[V view[V]](w *attributeWalk, n *schema.Node, keys []string, old, 
 
 func (w *attributeWalk) pop() { w.path = w.path[:len(w.path)-1] }
 
-// unreadable reports a location whose new value can't be read, once for each kind.
+// unreadable adds one Unreadable attribute of each kind for a location whose new value can't be
+// read.
 func (w *attributeWalk) unreadable(kinds schema.Attribute) {
 	for _, kind := range [...]schema.Attribute{schema.Label, schema.Annotation} {
 		if kinds&w.kinds&kind != 0 {
@@ -193,7 +195,8 @@ func (w *attributeWalk) unreadable(kinds schema.Attribute) {
 	}
 }
 
-// compareUnkeyed compares lists whose elements have no keys, or share one.
+// compareUnkeyed compares two lists whose elements can't be matched by keys: the elements have no
+// keys, or two of them have the same keys.
 func compareUnkeyed[V view[V]](w *attributeWalk, n *schema.Node, old, new V) {
 	start, endOld, endNew := 0, old.len(), new.len()
 	for start < min(endOld, endNew) && old.index(start).equal(new.index(start)) {
@@ -226,15 +229,15 @@ func compareUnkeyed[V view[V]](w *attributeWalk, n *schema.Node, old, new V) {
 	}
 }
 
-// elementNames returns the names of some elements, and the position of each name, -1 if several
-// elements have it. The empty name has no position.
+// elementNames returns the names of the elements of a list in a range, and the position of each
+// name. The position is -1 if several elements have the name. The empty name has no position.
 func elementNames[V view[V]](n *schema.Node, list V, from, to int) ([]string, map[string]int) {
 	names, at := make([]string, 0, to-from), map[string]int{}
 	for i := from; i < to; i++ {
 		name := list.index(i).objectName()
 		if n.Kind == schema.ListMap {
 			if keys, ok := list.key(n, i); ok {
-				name = "=" + identity(keys) // an empty key is one too
+				name = "=" + identity(keys) // never empty, not even for an empty key
 			}
 		}
 		names = append(names, name)

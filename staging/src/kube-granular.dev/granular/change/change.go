@@ -12,45 +12,46 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Change is one permission node that changed.
+// Change is a difference between two objects that is charged to one node of the permission tree, at
+// one location of the object.
 type Change struct {
-	// Node is the node charged: the nearest one at or above the difference that
-	// carries a permission, otherwise the root.
+	// Node is the node that the difference is charged to: the nearest one at or above the
+	// difference that carries a permission, or the root if none does.
 	Node *schema.Node
-	// Ambiguous is set if the differences below Extent can't be told apart. The change then
-	// stands for anything below Extent.
+	// Ambiguous is set if it is not known what differs below Extent. The change then stands for a
+	// difference anywhere below Extent.
 	Ambiguous bool
-	// Presence is set if Ambiguous is set only because the container at Extent was added or
-	// removed, and nothing in it changed.
+	// Presence is set if Ambiguous is set only because the object, map or list at Extent was added
+	// or removed, and no difference was found inside it.
 	Presence bool
-	// WithContainer is set if a container between Node's location and the root was added or
-	// removed together with the change.
+	// WithContainer is set if an object, map or list above Node's location was added or removed in
+	// the same write.
 	WithContainer bool
-	// removedAt is the number of steps to the first element of Extent, or of Path, that only the
-	// old object has. It is 0 if there is none.
+	// removedAt is the depth of the first element of a map or list, on the way to the difference,
+	// that only the old object has. It is 0 if there is none.
 	removedAt int32
 
-	// values are the values from which permissions of Node's chain make their parameter. Other
-	// changes may share the slice, so it is never modified in place.
+	// values are the field values from which permissions of Node's chain make their parameter.
+	// Several changes may share the slice, so it is never modified in place.
 	values []placeValue
 
 	// at and extent are the locations that Path and Extent return.
 	at, extent *location
 }
 
-// Path returns the location of Node in the object. If no permission covers the difference, it
-// returns the top-level field. The result is allocated at each call.
+// Path returns the location of Node in the object. If no permission covers the difference, Path
+// returns the location of the top-level field. The result is allocated at each call.
 func (c *Change) Path() Path { return c.at.path() }
 
-// Extent returns the location of the container that an Ambiguous change stands for. It is Path,
-// or a location below Path.
+// Extent returns the location of the object, map or list that an Ambiguous change stands for. It
+// is equal to Path or below it. For other changes the result is nil.
 func (c *Change) Extent() Path { return c.extent.path() }
 
-// Truncate returns the change for a caller who knows only the first steps of its Path. The
-// result has that location and nothing else.
+// Truncate returns a change that has only the first steps of the Path and no other field. It is
+// for a caller who knows only these steps.
 func (c *Change) Truncate(steps int) Change { return Change{at: c.at.up(steps)} }
 
-// narrowest returns the narrowest location that is known to contain the difference.
+// narrowest returns the deepest location that is known to contain the difference.
 func (c *Change) narrowest() *location {
 	if c.Ambiguous {
 		return c.extent
@@ -58,15 +59,14 @@ func (c *Change) narrowest() *location {
 	return c.at
 }
 
-// Parameter returns the raw key that parameterises a permission of the node's chain. It is empty
-// if the permission takes no parameter, or makes it from a
-// value; see Values.
+// Parameter returns the raw key from which a permission of the node's chain makes its parameter.
+// It returns "" if the permission takes no parameter, or makes it from a value; see Values.
 func (c *Change) Parameter(p *schema.Permission) string {
 	from := p.Parameter
 	if from == nil || from.FromValue || from.SourceDepth >= depthOf(c.at) {
 		return ""
 	}
-	// The step that leads on from the source has its key.
+	// The step from the parameter source to its element has the key.
 	keys := c.at.up(from.SourceDepth + 1).Keys
 	if from.SourceKey >= len(keys) {
 		return ""
@@ -74,9 +74,9 @@ func (c *Change) Parameter(p *schema.Permission) string {
 	return keys[from.SourceKey]
 }
 
-// Verb returns the verb of a permission of the node's chain. If the parameter is made from values,
-// it is the narrowest verb of the first value. An error means that the permission has no verb for
-// this change, so it can't cover it.
+// Verb returns the verb with which a permission of the node's chain covers the change. If the
+// parameter is made from values, Verb returns the most specific verb for the first value. An error
+// means that the permission has no verb for this change, so the permission can't cover it.
 func (c *Change) Verb(ctx context.Context, costs *schema.CostBudget, p *schema.Permission) (permission.Verb, error) {
 	if p.Parameter == nil || !p.Parameter.FromValue {
 		return p.Verb(ctx, costs, c.Parameter(p))
@@ -88,8 +88,10 @@ func (c *Change) Verb(ctx context.Context, costs *schema.CostBudget, p *schema.P
 	return p.Verb(ctx, costs, values[0])
 }
 
-// Verbs returns the narrowest verbs of a permission of the node's chain that together cover the
-// change: one, or one for each value. An error means that no verbs cover it.
+// Verbs returns the most specific verbs with which a permission of the node's chain covers the
+// change. There is one verb for each value if the parameter is made from values, and all of them
+// are needed. Otherwise there is one verb. An error means that the permission can't cover the
+// change.
 func (c *Change) Verbs(ctx context.Context, costs *schema.CostBudget, p *schema.Permission) ([]permission.Verb, error) {
 	if p.Parameter == nil || !p.Parameter.FromValue {
 		v, err := c.Verb(ctx, costs, p)
@@ -109,8 +111,8 @@ func (c *Change) Verbs(ctx context.Context, costs *schema.CostBudget, p *schema.
 	return out, nil
 }
 
-// Uses reports whether a verb of a permission of the node's chain covers the change or one of its
-// values.
+// Uses reports whether the given verb is one with which a permission of the node's chain covers
+// the change, or at least one of the values of the change.
 func (c *Change) Uses(ctx context.Context, costs *schema.CostBudget, p *schema.Permission, verb string) bool {
 	keys := []string{c.Parameter(p)}
 	if p.Parameter != nil && p.Parameter.FromValue {
@@ -160,8 +162,8 @@ func (s Set) normalize() Set {
 	return newIndex(s).sorted(s)
 }
 
-// ordered reports whether the set is known to be sorted and without duplicates. A walk mostly
-// charges in order.
+// ordered reports whether the set is known to be sorted and without duplicates. It mostly returns
+// true, because a comparison adds changes almost in this order.
 func (s Set) ordered() bool {
 	for i := 1; i < len(s); i++ {
 		a, b := &s[i-1], &s[i]

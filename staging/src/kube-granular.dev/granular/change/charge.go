@@ -5,10 +5,10 @@ package change
 
 import "kube-granular.dev/granular/schema"
 
-// Charge returns the change that a difference at a field is charged to. It serves writes that
-// reach an object in another way than by its own representation: the field behind a scale
-// subresource, or metadata.managedFields edited by hand. The fields lead from the root through
-// objects and, as keys, through maps. Elements of lists can't be named.
+// Charge returns the change that a difference at a field is charged to. It is for differences that
+// Compare does not find: in the field behind a scale subresource, or in metadata.managedFields if
+// a caller edits them by hand. The fields are the path from the root: names of fields, and keys of
+// maps. The path can't lead to an element of a list.
 func (w *Walker) Charge(fields ...string) Change {
 	k := walk{mode: All, tree: w.Tree()}
 	n := w.tree.Root

@@ -38,7 +38,8 @@ func TestCharge(t *testing.T) {
 	}
 }
 
-// What can't be compared is an error and never an empty set.
+// TestCompareRefuses checks that Compare returns an error, and not an empty set, for objects that
+// can't be compared.
 func TestCompareRefuses(t *testing.T) {
 	pods := walkerOf(t, "/v1/Pod")
 	for name, pair := range map[string][2]any{
@@ -57,8 +58,8 @@ func TestCompareRefuses(t *testing.T) {
 	}
 }
 
-// TestOfOneChange holds what is told of a single change: the field of the root that it lies
-// under, and its verb or why it has none.
+// TestOfOneChange checks Top and Verb of a single change: the top-level field that contains it,
+// and its verb or the error.
 func TestOfOneChange(t *testing.T) {
 	w := walkerOf(t, deployment)
 	for _, test := range []struct {

@@ -22,16 +22,17 @@ func compareMap[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	return changed
 }
 
-// element is one element of a list whose elements have an identity.
+// element is an element of a list in which each element has an identity: its keys, or its value in
+// a set.
 type element[V any] struct {
 	value V
 	keys  []string
 	id    string
 }
 
-// elements returns the elements of a list and their positions by identity. It returns false if
-// an element has no identity, or if two elements have the same one: nothing then tells which old
-// element is which new one.
+// elements returns the elements of a list, and the position of each by its identity. It returns
+// false if an element has no identity, or if two elements have the same identity. The elements of
+// the old and the new list then can't be matched.
 func elements[V view[V]](n *schema.Node, list V) ([]element[V], map[string]int, bool) {
 	out := make([]element[V], 0, list.len())
 	byID := make(map[string]int, list.len())
@@ -61,7 +62,8 @@ func identity(keys []string) string {
 	return b.String()
 }
 
-// shownKeys returns the keys of an element as paths and parameters have them.
+// shownKeys returns the keys of an element as paths and parameters show them: without the part
+// that only tells apart keys with the same text; see view.key.
 func shownKeys(n *schema.Node, keys []string) []string {
 	if n.Kind == schema.Set {
 		return keys[:1]
@@ -99,8 +101,8 @@ func compareListMap[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 			one(e.keys, none, e.value)
 		}
 	}
-	// The order of elements with a permission each is no change. If one permission covers them
-	// all, as with the containers of a pod, it covers their order too.
+	// If each element carries its own permission, a new order is no change. If one permission
+	// covers all elements, as with the containers of a pod, the permission covers their order too.
 	if reordered && !n.Elem().Carries() && (w.mode == All || n.ExcludedAt) {
 		w.charge(n)
 		changed = true
@@ -108,7 +110,8 @@ func compareListMap[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	return changed
 }
 
-// compareSet finds elements by value. The number of equal elements counts, their order does not.
+// compareSet matches elements by value. It compares how often each value occurs, and ignores the
+// order.
 func compareSet[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	count := map[string]int{}
 	shown := map[string]element[V]{}
@@ -133,7 +136,7 @@ func compareSet[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 			ids = append(ids, id)
 		}
 	}
-	slices.Sort(ids) // almost the order of the elements: an id begins with their text
+	slices.Sort(ids) // almost the order of paths, because an id begins with the text of the element
 	for _, id := range ids {
 		before, after := new.absentElem(), shown[id].value
 		if count[id] < 0 {
@@ -150,9 +153,9 @@ func compareList[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	return byPosition(w, n, old, new, false)
 }
 
-// byPosition pairs elements by their position. If ambiguous is set, the elements should have had
-// an identity and have none: the change then stands for anything in the list, and elements with
-// different keys at one position count as one removed and one added.
+// byPosition compares the elements of two lists by position. whole is set if the elements should
+// have an identity but lack it. byPosition then adds an Ambiguous change of the list, and two
+// elements with different keys at one position count as one removed and one added.
 func byPosition[V view[V]](w *walk, n *schema.Node, old, new V, whole bool) bool {
 	none := new.absentElem()
 	changed := false

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestWithContainer holds which changes make or take away what holds them. The container might be
-// left, or left out, without them.
+// TestWithContainer checks which changes add or remove their container too. Without such a change,
+// the container might be stored or might be missing.
 func TestWithContainer(t *testing.T) {
 	const deployment, widget = "apps/v1/Deployment", "example.com/v1/Widget"
 	tests := map[string]struct {
@@ -59,7 +59,8 @@ func TestWithContainer(t *testing.T) {
 	}
 }
 
-// TestWithContainerIsOfOneChange holds that others are left alone.
+// TestWithContainerIsOfOneChange checks that WithContainer is set only for the change whose
+// container was added, and not for other changes.
 func TestWithContainerIsOfOneChange(t *testing.T) {
 	w := walkerOf(t, "example.com/v1/Widget")
 	set := compareOrFail(t, w, All, plainOf(t, `{metadata: {labels: {a: "1"}}, spec: {size: 1}}`),
@@ -68,14 +69,14 @@ func TestWithContainerIsOfOneChange(t *testing.T) {
 	for i := range set {
 		brings = append(brings, set[i].WithContainer)
 	}
-	// The label, the guard's level, the size.
+	// The changes are that of the label, of the guard's level and of the size.
 	if want := []bool{false, true, false}; !slices.Equal(brings, want) {
 		t.Errorf("%v: %v, wanted %v", verbs(set), brings, want)
 	}
 }
 
-// TestWithContainerOfLists holds that elements of a list bring what holds it, in the place of its
-// mere presence, however they are told apart.
+// TestWithContainerOfLists checks that changes of elements of a list are WithContainer if the list
+// is added, so that no Presence change is needed. This applies to elements with and without keys.
 func TestWithContainerOfLists(t *testing.T) {
 	const guard = `items: {properties: {name: {type: string}, level: {x-kubernetes-permission-verb: level, x-kubernetes-permission-excluded: true}}}`
 	w := walkerFor(t, `{spec: {properties: {atomic: {type: array, `+guard+`},

@@ -15,8 +15,8 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// things is a Go type of which fields lie in structs that are inlined, some of them
-// objects, at other offsets than in those; some share a word with others.
+// things is a Go type with fields in inlined structs, some of them objects, so that their offsets
+// differ from those in the inlined structs. Some fields share a word with others.
 type things struct {
 	Size  int64
 	Inner inner `json:"inner"`
@@ -29,7 +29,7 @@ type things struct {
 	Many  map[string]small `json:"many"`
 }
 
-// small does not fill words.
+// small does not fill whole words.
 type small struct {
 	A int32 `json:"a"`
 	B bool  `json:"b"`
@@ -54,9 +54,9 @@ type inner struct {
 	C [3]int16 `json:"c"`
 }
 
-// TestEveryFieldIsLookedAt changes each field by itself, and takes the object that holds it
-// away, in a type whose fields lie all over: the change is found, and charged to the field.
-// So are any two at once.
+// TestEveryFieldIsLookedAt changes each field alone, removes each object that contains fields, and
+// makes any two of these changes at once, in a type with fields at many kinds of offsets. Each
+// change is found and charged to its field.
 func TestEveryFieldIsLookedAt(t *testing.T) {
 	text := strings.ReplaceAll(`{properties: {spec: {+verb: spec, properties: {
   many: {additionalProperties: {properties: {a: {+verb: manyA}, b: {+verb: manyB}}}},
@@ -131,8 +131,8 @@ func TestEveryFieldIsLookedAt(t *testing.T) {
 	}
 }
 
-// TestDefaultInWhatIsNew: an excluded object of a Go type that is nothing but its default
-// came with what holds it, which is not there to be compared with.
+// TestDefaultInWhatIsNew checks an excluded object of a Go type that has only its default values,
+// in a new object. It counts as its default although there is no old object to compare with.
 func TestDefaultInWhatIsNew(t *testing.T) {
 	text := strings.NewReplacer("+verb", schema.ExtVerb, "+excluded", schema.ExtExcluded).Replace(`{properties: {spec: {+verb: spec, properties: {
   inner: {default: {}, +verb: guard, +excluded: true, properties: {a: {+verb: a}}}}}}}`)
@@ -150,7 +150,7 @@ func TestDefaultInWhatIsNew(t *testing.T) {
 	}
 }
 
-// treeOf compiles the schema of an object.
+// treeOf compiles the tree of a root schema.
 func treeOf(t *testing.T, text string) *schema.Tree {
 	t.Helper()
 	root := &spec.Schema{}

@@ -14,8 +14,8 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// What holders of update did to get around an excluded permission, and what they may
-// do without one.
+// TestExcluded has attempts by holders of update to get around an excluded permission, and changes
+// that they may make without such a permission.
 func TestExcluded(t *testing.T) {
 	const (
 		either = `{ports: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [port], items: {properties: {port: {x-kubernetes-int-or-string: true}, guard: {type: string, +}}}}}`
@@ -50,8 +50,8 @@ func TestExcluded(t *testing.T) {
 		{"a list with defaults within", rules, ``, `{rules: [{name: x, weight: 7}]}`, nil},
 		{"a list with more than defaults", rules, ``, `{rules: [{name: x, weight: 8}]}`, []string{`guard .rules`}},
 		{"the default of what holds it", outer, ``, `{outer: {limit: 5, other: 1}}`, nil},
-		// Only in a new object: gone and back, a field could come by another default than
-		// the one it went by, or not at all.
+		// Defaults of fields inside count only on create. Otherwise a field could be removed and
+		// come back with another default than the one it had, or not at all.
 		{"that goes", outer, `{outer: {limit: 5, other: 1}}`, `{}`, []string{`guard .outer.limit`}},
 		{"that comes later", outer, `{}`, `{outer: {limit: 5, other: 1}}`, []string{`guard .outer.limit`}},
 		{"that goes with what holds it", above, `{optional: {outer: {limit: 5}}}`, `{}`,

@@ -9,7 +9,7 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// fieldSet is a set of positions among the fields of a root. The last bit stands for all
+// fieldSet is a set of fields of a root, by their position in Fields. The last bit stands for all
 // positions from 63 on.
 type fieldSet uint64
 
@@ -20,8 +20,9 @@ const (
 
 func (f fieldSet) has(i int) bool { return f&(1<<min(i, lastBit)) != 0 }
 
-// fields returns the fields of the root in which something changed. The root is that of the tree
-// that the set was computed with. A change of no single field may be a change of any field.
+// fields returns the top-level fields in which something changed. root is the root of the tree
+// that the set was computed with. A change at the root itself may be in any field, so it yields
+// allFields.
 func (s Set) fields(root *schema.Node) fieldSet {
 	var in fieldSet
 	for i := range s {
@@ -29,7 +30,8 @@ func (s Set) fields(root *schema.Node) fieldSet {
 		if top == nil || s[i].at == nil {
 			return allFields
 		}
-		// A field that is in no tree is always compared, as part of the root's remainder.
+		// A field without a node is not in the set. It belongs to the remainder of the root, which
+		// is always compared.
 		if at := slices.Index(root.Fields(), top.Node); at >= 0 {
 			in |= 1 << min(at, lastBit)
 		}

@@ -8,29 +8,30 @@ import (
 	"slices"
 )
 
-// index numbers the locations of some changes. A location has the same number in every walk, and
-// the locations below it have the numbers that follow. Each location is visited once, so the
-// work grows with the number of locations and keys, not with the length of their paths.
+// index numbers the locations of some changes in the order of paths. Equal locations of different
+// walks have the same number, and the locations below a location have the numbers that follow its
+// own. Each location is visited once, so the work grows with the number of locations and keys, not
+// with the length of their paths.
 type index struct {
 	ids map[*location]int32
 	// entries are the distinct locations in the order in which they were added.
 	entries []indexEntry
 }
 
-// indexEntry is one location. The first is the root.
+// indexEntry is one location. The first entry is the root.
 type indexEntry struct {
 	above int32
 	step  *Step
-	// first is the number of the location in the order of paths. last is the number of the last
-	// location below it.
+	// first is the number of the location. last is the number of the last location below it, or
+	// first if there is none.
 	first, last int32
 }
 
-// edge identifies a location among those that start from one location.
+// edge identifies a location by the entry above it and the step from there.
 type edge struct {
 	above int32
 	field string
-	// key is the identity of all keys, and keys is their number.
+	// key is the identity of all keys of the step, and keys is their number.
 	key  string
 	keys int
 }
@@ -72,10 +73,10 @@ func (x *index) add(p *location, known map[edge]int32) int32 {
 	return id
 }
 
-// number assigns numbers in the order of paths: a location comes before those below it, and
-// compareSteps orders those that start from one location.
+// number numbers the entries in the order of paths: a location comes before those below it, and
+// compareSteps orders the locations directly below the same one.
 func (x *index) number() {
-	// below[starts[i]:starts[i+1]] are the entries that start from entry i.
+	// below[starts[i]:starts[i+1]] are the entries directly below entry i.
 	starts := make([]int32, len(x.entries)+1)
 	for _, n := range x.entries[1:] {
 		starts[n.above+1]++
@@ -91,7 +92,7 @@ func (x *index) number() {
 	}
 	next := int32(0)
 	var visit func(id int32)
-	visit = func(id int32) { // no deeper than trees are
+	visit = func(id int32) { // recursion is bounded by the depth of the tree
 		n := &x.entries[id]
 		n.first = next
 		next++
@@ -127,7 +128,7 @@ func (x *index) compare(a, b *Change) int {
 	return 0
 }
 
-// order orders false before true, for two values that differ. is is the first of them.
+// order compares two booleans that differ: false comes before true. is is the first of the two.
 func order(is bool) int {
 	if is {
 		return 1
@@ -135,7 +136,8 @@ func order(is bool) int {
 	return -1
 }
 
-// sorted returns the set sorted and without duplicates. Most locations have one change.
+// sorted returns the set sorted and without duplicates. It compares only changes at the same
+// location, which are few.
 func (x *index) sorted(s Set) Set {
 	starts := make([]int32, len(x.entries)+1)
 	numbers := make([]int32, len(s))
@@ -159,8 +161,8 @@ func (x *index) sorted(s Set) Set {
 	return x.merged(out)
 }
 
-// merged removes repeated changes from a set in order. The change that is kept gets the values of
-// the others.
+// merged removes repeated changes from a sorted set. The first of equal changes is kept, and gets
+// the values of the others.
 func (x *index) merged(s Set) Set {
 	kept, shared := 0, true
 	for i := range s {

@@ -16,8 +16,8 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// randomPlace makes a place of few names, so that the same ones are met again. Each is made
-// anew, as by a walk of its own, or leads on from one that was made.
+// randomPlace returns a location with few different names, so that equal locations are frequent.
+// It is new, as if another walk had made it, or is below one of the locations in made.
 func randomPlace(r *rand.Rand, made []*location) *location {
 	var p *location
 	if len(made) > 0 && r.IntN(2) == 0 {
@@ -33,7 +33,7 @@ func randomPlace(r *rand.Rand, made []*location) *location {
 			step.Keys = []string{names[r.IntN(len(names))]}
 		case 1:
 			step.Keys = []string{names[r.IntN(len(names))], names[r.IntN(len(names))]}
-		case 2: // an element without identity
+		case 2: // an element without keys
 		default:
 			step.Field = names[r.IntN(5)]
 		}
@@ -60,7 +60,7 @@ func randomSet(r *rand.Rand) Set {
 	return out
 }
 
-// copyOf is what another walk would have made of the same.
+// copyOf returns the same set as if another walk had made it.
 func copyOf(s Set) Set {
 	out := Set{}
 	copies := map[*location]*location{nil: nil}
@@ -78,7 +78,7 @@ func copyOf(s Set) Set {
 	return out
 }
 
-// plainIntersect is Intersect as its comment says it, one pair of changes after the other.
+// plainIntersect is a second implementation of Intersect, which compares all pairs of changes.
 func plainIntersect(observed, final Set) map[string]bool {
 	reach := func(c *Change) string { return spelled(c.narrowest().path()) }
 	out := map[string]bool{}
@@ -108,7 +108,7 @@ func TestIntersectAgreesWithItsComment(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		observed, final := randomSet(r), randomSet(r)
 		if r.IntN(3) == 0 {
-			final = copyOf(observed) // as where nobody else changed anything, or little
+			final = copyOf(observed) // as if nobody, or hardly anybody, changed the object after the caller
 			for i := range final {
 				if c := &final[i]; c.Ambiguous && r.IntN(4) == 0 {
 					c.Presence = !c.Presence
@@ -135,8 +135,8 @@ func TestIntersectAgreesWithItsComment(t *testing.T) {
 	}
 }
 
-// TestNormalOrders holds that the order of a set does not depend on that of the walk, that
-// a place comes before what is below it, and that nothing is in it twice.
+// TestNormalOrders checks that the order of a set does not depend on the order of the walk, that a
+// location comes before those below it, and that no change is in the set twice.
 func TestNormalOrders(t *testing.T) {
 	for seed := range uint64(20_000) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -173,7 +173,7 @@ func TestNormalOrders(t *testing.T) {
 	}
 }
 
-// nested is a map of maps below some levels.
+// nested returns the walker of a kind that has a map of maps below the given number of levels.
 func nested(t *testing.T, levels int) *Walker {
 	t.Helper()
 	value := spec.StringProperty()
@@ -203,8 +203,8 @@ func nestedObject(levels int, outer string, values map[string]any) map[string]an
 	return map[string]any{"spec": at}
 }
 
-// TestMemoryOfChanges holds that what a walk takes grows with the changes and with the
-// object, and not with their product.
+// TestMemoryOfChanges checks that the memory of a walk grows with the number of changes plus the
+// size of the object, and not with their product.
 //
 // Attack: thousands of keys inside a map key that is a megabyte long, in a definition with permissions in maps
 // of maps
@@ -239,7 +239,8 @@ func TestMemoryOfChanges(t *testing.T) {
 			if len(both) != changes+1 {
 				t.Fatalf("%d changes", len(both))
 			}
-			// A copy of its path for each change is 10 KB here, a text of it 50 KB.
+			// For each change, a copy of its path would take 10 KB here, and the path as text 50
+			// KB.
 			if each := int(after.TotalAlloc-before.TotalAlloc-2*long) / changes; each > 2500 {
 				t.Errorf("%d bytes for each change", each)
 			}
@@ -247,8 +248,8 @@ func TestMemoryOfChanges(t *testing.T) {
 	}
 }
 
-// TestLocateLooksOnce names what is below thousands of levels, most of which is the same.
-// Compared again on each level it would take hours.
+// TestLocateLooksOnce locates a difference below thousands of levels with mostly equal values. If
+// Locate compared everything again at each level, it would take hours.
 //
 // Attack: a field thousands of levels deep, which a refusal must name
 // Answer: everything is compared once

@@ -5,12 +5,13 @@ package change
 
 // Intersect returns the final changes that the caller must be authorized for: those that the
 // caller made, as observed before mutating admission, and that are about to be stored. A change
-// that only one of the sets has is not the caller's, or never happened.
+// that is only final was made by admission or the server, and a change that is only observed is
+// not stored.
 //
-// Two changes are the same if they charge one node at one path. An Ambiguous change stands for
-// everything below its Extent. If the caller added or removed a container, and somebody else put
-// something into it, the caller is charged for the container alone: the content is not the
-// caller's, its presence is.
+// Two changes are the same if they charge the same node at the same path. An Ambiguous change
+// stands for every change below its Extent. If the caller added or removed an empty container, and
+// somebody else changed its content, the result has only the change of the container: the content
+// is not the caller's change.
 func Intersect(observed, final Set) Set {
 	if len(observed) == 0 || len(final) == 0 {
 		return nil
@@ -44,7 +45,7 @@ func Intersect(observed, final Set) Set {
 	return x.sorted(out)
 }
 
-// sameChanges reports whether two sets are known to have the same changes, one by one.
+// sameChanges reports whether two sets are known to have the same changes in the same order.
 func sameChanges(a, b Set) bool {
 	if len(a) != len(b) {
 		return false
@@ -59,16 +60,16 @@ func sameChanges(a, b Set) bool {
 	return true
 }
 
-// coverage describes a set by the numbers of an index.
+// coverage records which locations a set of changes covers. Its slices are indexed by the numbers
+// of an index.
 type coverage struct {
 	*index
-	// charged reports for each location whether it is charged.
+	// charged is set for each location that a change of the set is charged to.
 	charged []bool
-	// covered reports for each location whether it is at or below the Extent of an Ambiguous
-	// change that is more than a presence change.
+	// covered is set for each location at or below the Extent of an Ambiguous change that is not a
+	// Presence change.
 	covered []bool
-	// reaches counts, up to each number, the narrowest locations that are known to contain a
-	// difference.
+	// reaches[n] is the number of changes whose narrowest location has a number below n.
 	reaches []int32
 }
 
@@ -83,7 +84,7 @@ func (x *index) coverage(s Set) *coverage {
 		}
 		h.reaches[x.of(c.narrowest()).first+1]++
 	}
-	// An entry comes after the one above it.
+	// An entry comes after the entry above it, so wholes[n.above] is already final.
 	for id := range x.entries {
 		n := &x.entries[id]
 		if wholes[id] = wholes[id] || id > 0 && wholes[n.above]; wholes[id] {
@@ -94,13 +95,13 @@ func (x *index) coverage(s Set) *coverage {
 	return h
 }
 
-// matches reports whether a final change is among the observed ones. One location has one node,
-// so comparing locations is enough.
+// matches reports whether the set has a change that is the same as f, or that stands for f. Equal
+// locations have equal nodes, so it compares only locations.
 func (h *coverage) matches(f *Change) bool {
 	return h.charged[h.of(f.at).first] || f.Ambiguous && h.below(f.extent) || h.covered[h.of(f.narrowest()).first]
 }
 
-// below reports whether anything is charged at or below a location.
+// below reports whether the set has a change at or below a location.
 func (h *coverage) below(p *location) bool {
 	n := h.of(p)
 	return h.reaches[n.last+1] > h.reaches[n.first]

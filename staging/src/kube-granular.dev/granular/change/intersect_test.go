@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Each case is an attempt to have a difference stored that the caller does not
-// answer for, or to be held to one that is not the caller's.
+// TestIntersect has cases in which the caller and admission change different things. In each, the
+// caller must be charged for all of its own stored changes, and for no change of somebody else.
 func TestIntersect(t *testing.T) {
 	const widget = "example.com/v1/Widget"
 	for _, test := range []struct {
@@ -143,7 +143,8 @@ func TestIntersect(t *testing.T) {
 	}
 }
 
-// Sets that have as many changes are told apart wherever they differ.
+// TestIntersectOfLikeSets checks two sets with equally many changes, which may differ at any
+// position.
 func TestIntersectOfLikeSets(t *testing.T) {
 	const pool = `{additionalProperties: {properties: {x: {x-kubernetes-permission-verb: x}, z: {x-kubernetes-permission-verb: z}}}}`
 	w := walkerFor(t, `{pools: `+pool+`, tubs: `+pool+`, outer: {properties: {pools: `+pool+`}}}`)

@@ -15,7 +15,7 @@ func TestIntersectAttributes(t *testing.T) {
 	labels := func(text string) string { return "metadata: {labels: {" + text + "}}" }
 	for _, test := range []struct {
 		name, kind, old string
-		// caller is what the caller wants, final what is about to be stored.
+		// caller is the object as the caller sent it, and final is the object about to be stored.
 		caller, final string
 		want          []string
 	}{
@@ -77,8 +77,8 @@ func TestIntersectAttributes(t *testing.T) {
 	}
 }
 
-// What can't be read in one element of a list stands for what lies below in any of them,
-// at whichever of many places.
+// TestIntersectUnreadableElements checks that an unreadable location in one element of a list
+// stands for everything below this location in any element of the list.
 func TestIntersectUnreadableElements(t *testing.T) {
 	at := func(element string, fields ...string) Path {
 		p := Path{{Field: "list", Node: &schema.Node{Kind: schema.Set}}, {Keys: []string{element}}}
@@ -173,7 +173,7 @@ func TestNoAllocationsWithoutChangedAttribute(t *testing.T) {
 		"pod":    func() Attributes { s, _ := pods.Attributes(both, nil, a, b); return s },
 		"widget": func() Attributes { s, _ := widgets.Attributes(both, nil, x, y); return s },
 	} {
-		run() // compiles, and fills the pool
+		run() // compiles the plan, and puts a walk into the pool
 		if set := run(); set != nil {
 			t.Fatalf("%s: %v", name, shownAttributes(set))
 		}

@@ -14,18 +14,18 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Locate returns the path of the most specific difference below a change, for a message:
-// .spec.strategy.type, .metadata.labels[foo.com/bar], .status.conditions[type="Ready"].reason.
-// It shows names, keys and elements of sets, which are identities, and never a value. The path
-// is printable ASCII of at most MaxPathLength bytes. Locate compares each value at most once. It
-// is slow and meant for refusals.
+// Locate returns the path of the most specific difference that belongs to a change, for a message:
+// .spec.strategy.type, .metadata.labels[foo.com/bar], .status.conditions[type="Ready"].reason. The
+// path has names of fields, keys, and elements of sets, which are their own identity. It never has
+// another value. The path is printable ASCII of at most MaxPathLength bytes. Locate compares each
+// value at most once. It is slow, and meant for refusals.
 func (w *Walker) Locate(c Change, old, new any) string {
 	return w.locate(c, old, new, depthOf(c.narrowest()), false)
 }
 
-// Outline is Locate for a caller who may not see the objects and knows only the first steps of
-// the location; see Sender. Keys of maps and lists and elements of sets are part of an object,
-// so the path ends before the first unknown one.
+// Outline returns what Locate returns, for a caller who may not see the objects. known is the number
+// of steps of the location that the caller knows; see Sender.Knows. Keys of maps and lists and
+// elements of sets are part of an object, so the path ends before the first unknown one.
 func (w *Walker) Outline(c Change, old, new any, known int) string {
 	return w.locate(c, old, new, known, true)
 }
@@ -33,7 +33,7 @@ func (w *Walker) Outline(c Change, old, new any, known int) string {
 func (w *Walker) locate(c Change, old, new any, known int, outline bool) string {
 	start, n := c.narrowest().path(), w.tree.Root
 	if len(start) > 0 {
-		n = start[len(start)-1].Node // nil for a field that is in no tree
+		n = start[len(start)-1].Node // nil for a field that the tree does not have
 	}
 	if known < len(start) {
 		return start[:known].String()
@@ -47,8 +47,8 @@ func (w *Walker) locate(c Change, old, new any, known int, outline bool) string 
 		above = s.Node
 	}
 	if at.node = n; at.composite() {
-		// The definitions may have to be generated again, so not for a scalar. Without them
-		// the message names the location of the change.
+		// Schema may have to generate the definitions, which is slow, so it is not called for a
+		// scalar. Without definitions the message names only the location of the change.
 		if root := w.Tree().Schema(); root.Known() {
 			at.cursor = w.follow(root, start)
 			l.descend(at)
@@ -60,7 +60,7 @@ func (w *Walker) locate(c Change, old, new any, known int, outline bool) string 
 	return Shorten(out.String(), MaxPathLength)
 }
 
-// follow moves a cursor from the root along a path.
+// follow moves the cursor c, which is at the root, along a path.
 func (w *Walker) follow(c schema.Cursor, path Path) schema.Cursor {
 	above := w.tree.Root
 	for _, s := range path {
@@ -77,8 +77,8 @@ func (w *Walker) follow(c schema.Cursor, path Path) schema.Cursor {
 	return c
 }
 
-// pairAt finds the values at a location of both objects. Nothing else is read: of a Go object,
-// only the value at the location is converted to decoded JSON.
+// pairAt returns the values of both objects at a location. Of a Go object, it converts only the
+// value at the location to decoded JSON.
 func (w *Walker) pairAt(path Path, old, new any) valuePair {
 	before, plainOld := content(old)
 	after, plainNew := content(new)
@@ -100,8 +100,8 @@ func (w *Walker) pairAt(path Path, old, new any) valuePair {
 	return valuePair{a: a, b: b, elem: len(path) > 0 && path[len(path)-1].Field == ""}
 }
 
-// valueAt returns the value at a location of a Go object as decoded JSON, nil if it is absent.
-// It returns false if the value can't be determined.
+// valueAt returns the value at a location of a Go object as decoded JSON, nil if the value is
+// absent. It returns false if the value can't be determined.
 func (w *Walker) valueAt(object any, path Path) (any, bool) {
 	if isNil(object) {
 		return nil, true
@@ -117,7 +117,7 @@ func (w *Walker) valueAt(object any, path Path) (any, bool) {
 		case at >= 0:
 			v = v.field(n, at)
 		case s.Field != "":
-			return nil, false // in no tree
+			return nil, false // the tree does not have the field
 		case n.Kind == schema.Map && len(s.Keys) == 1:
 			v = v.at(s.Keys[0])
 		default:
@@ -140,7 +140,7 @@ func (w *Walker) valueAt(object any, path Path) (any, bool) {
 	return v.decoded()
 }
 
-// valuePair holds the values of both objects at one location. A nil value is an absent one.
+// valuePair holds the values of both objects at one location. An absent value is nil.
 type valuePair struct {
 	cursor schema.Cursor
 	node   *schema.Node
@@ -194,10 +194,12 @@ func (s valuePair) follow(step Step) valuePair {
 	return s.element(s.cursor.Elem(), find(s.a), find(s.b))
 }
 
-// composite reports whether a difference below the pair could be named.
+// composite reports whether the values have fields or elements, so that a message can name the one
+// that differs.
 func (s valuePair) composite() bool { return s.objects() || s.lists() }
 
-// objects reports whether both values are objects, or one is and the other is absent.
+// objects reports whether both values are objects, or one is a non-empty object and the other is
+// absent. The second case does not apply to elements of lists.
 func (s valuePair) objects() bool {
 	a, mapA := s.a.(map[string]any)
 	b, mapB := s.b.(map[string]any)
@@ -210,18 +212,19 @@ func (s valuePair) lists() bool {
 	return listA && listB
 }
 
-// locator finds a difference to name. It compares a value only when it descends into it;
-// otherwise each level would compare everything below it again.
+// locator finds a difference that a message can name. It compares a value only when it descends
+// into the value; otherwise each level would compare everything below it again.
 type locator struct {
 	// steps are the steps of the path as text, the last one first.
 	steps     []string
 	ambiguous bool
-	// outline is set if the path must show only fields of the schema.
+	// outline is set if the path must have only fields that the schema has.
 	outline bool
 }
 
-// descend descends into a pair of different values, and reports whether it found a difference to
-// name. It skips what a deeper permission covers, because that is charged on its own.
+// descend searches two different values for a difference that a message can name, and reports
+// whether it found one. It skips what a deeper permission covers, because that is a change of its
+// own.
 func (l *locator) descend(s valuePair) bool {
 	switch {
 	case s.objects():
@@ -234,11 +237,12 @@ func (l *locator) descend(s valuePair) bool {
 	return true
 }
 
-// nameable reports whether the change stands for everything at a location. If something there
-// differs that can't be named, the location itself is named.
+// nameable reports whether every difference at a location belongs to the change. If such a
+// difference can't be named, the message names the location itself.
 func (l *locator) nameable(s valuePair) bool { return s.node == nil || l.ambiguous }
 
-// tryBelow descends into a pair below, and adds its step if that found a difference.
+// tryBelow descends into s, which is one step deeper. If it finds a difference there, it adds the
+// step to the path and returns true.
 func (l *locator) tryBelow(s valuePair, show func() string) bool {
 	if !l.nameable(s) && s.node.Carries() || !l.descend(s) {
 		return false
@@ -281,7 +285,8 @@ func (l *locator) fields(s valuePair) bool {
 	return differs && l.nameable(s)
 }
 
-// sameScalar reports whether two values are equal scalars. It avoids descending into them.
+// sameScalar reports whether two values are equal scalars. It does not look into objects and
+// lists.
 func sameScalar(a, b any) bool {
 	switch a.(type) {
 	case map[string]any, []any:
@@ -315,7 +320,7 @@ func (l *locator) elements(s valuePair) bool {
 			return out.String()
 		}
 	}
-	// If no element differs, their order may.
+	// If all elements are equal, only their order can differ.
 	reordered, last := false, -1
 	for _, e := range before {
 		var b any
@@ -332,6 +337,6 @@ func (l *locator) elements(s valuePair) bool {
 			return true
 		}
 	}
-	// The elements have an identity, so the order changed.
+	// No differing element can be named. If only the order changed, the message names the list.
 	return reordered && kind == schema.ListMap || (differs || reordered) && l.nameable(s)
 }

@@ -96,7 +96,7 @@ func TestLocate(t *testing.T) {
 			".spec.volumes"},
 		{"/v1/Pod", "spec: {volumes: [{name: a, emptyDir: {}}]}", "spec: {volumes: [{name: a}]}",
 			`.spec.volumes[name="a"].emptyDir`},
-		// A key is cut between two characters.
+		// A key is cut between two characters, not inside one.
 		{deployment, "metadata: {name: a}", "metadata: {name: a, labels: {" + long[:127] + "€€: v}}",
 			".metadata.labels[\"" + long[:127] + "\"...]"},
 	} {
@@ -119,7 +119,8 @@ func TestLocate(t *testing.T) {
 	}
 }
 
-// A caller chooses keys and depth; neither makes a message long or unprintable.
+// TestLocateIsBounded checks that a message is short and printable, although a caller may choose
+// the keys and the depth.
 func TestLocateIsBounded(t *testing.T) {
 	w := walkerOf(t, "example.com/v1/Widget")
 	deep := any(int64(1))
@@ -138,7 +139,7 @@ func TestLocateIsBounded(t *testing.T) {
 			t.Fatalf("byte %d is %x", i, got[i])
 		}
 	}
-	// One that is as long as it may be, and goes on.
+	// This path is exactly as long as allowed, and the difference is one step deeper.
 	shown, rest := ".spec.settings[s]", any(map[string]any{"z": int64(1)})
 	for len(shown) < MaxPathLength {
 		name := strings.Repeat("k", min(100, MaxPathLength-len(shown)-1))
@@ -154,7 +155,7 @@ func TestLocateIsBounded(t *testing.T) {
 	}
 }
 
-// TestLocateTellsNilFromEmpty holds that what counts as a difference can be named.
+// TestLocateTellsNilFromEmpty checks that Locate names a difference between nil and empty.
 func TestLocateTellsNilFromEmpty(t *testing.T) {
 	w := walkerOf(t, "example.com/v1/Widget")
 	object := func(value any) map[string]any {
@@ -170,7 +171,7 @@ func TestLocateTellsNilFromEmpty(t *testing.T) {
 	}
 }
 
-// located is a kind with objects that have a permission of their own.
+// located is a kind with objects inside that carry a permission of their own.
 type located struct {
 	Box    *locatedBox      `json:"box,omitempty"`
 	Atomic []locatedElement `json:"atomic,omitempty"`
@@ -187,8 +188,8 @@ type locatedBox struct {
 	X int32 `json:"x,omitempty"`
 }
 
-// TestLocateFindsThePlace holds that what is named below a change lies at the change's own
-// place, in Go types as in JSON, though it may be there in one of the objects alone.
+// TestLocateFindsThePlace checks that Locate returns a path at or below the location of the
+// change, for Go types and for JSON, even if only one of the objects has the location.
 func TestLocateFindsThePlace(t *testing.T) {
 	const box = `box: {x-kubernetes-permission-verb: box, properties: {x: {type: integer}}}`
 	const element = `{properties: {name: {type: string}, side: {type: string}, ` + box + `}}`
@@ -240,7 +241,7 @@ func TestLocateFindsThePlace(t *testing.T) {
 	}
 }
 
-// TestShorten holds that a path is cut where one can.
+// TestShorten checks where a path is cut.
 func TestShorten(t *testing.T) {
 	for _, test := range []struct {
 		path  string
@@ -264,8 +265,7 @@ func TestShorten(t *testing.T) {
 	}
 }
 
-// FuzzShorten holds that a path with a key of any bytes is cut into text whose escapes
-// are whole.
+// FuzzShorten checks that a path with any key is cut to text that has only whole escapes.
 func FuzzShorten(f *testing.F) {
 	f.Add("a€\x00\"", 20)
 	f.Add("\xa5kkkkkkkkkkkkkkkkkkkkkk\xe2\"\"\x00\xa5", -29)
@@ -277,7 +277,7 @@ func FuzzShorten(f *testing.F) {
 			t.Fatalf("%d bytes", len(cut))
 		}
 		if inner, quoted := strings.CutPrefix(cut, `["`); quoted {
-			for i := 0; i < len(inner) && inner[i] != '"'; i++ { // up to the closing quote, if it is there
+			for i := 0; i < len(inner) && inner[i] != '"'; i++ { // up to the closing quote, if there is one
 				if inner[i] != '\\' {
 					continue
 				}

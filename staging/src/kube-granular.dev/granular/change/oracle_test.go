@@ -21,9 +21,9 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// oracle says what changed by other means: structured-merge-diff compares, and
-// every path it gives is charged by going down the tree as far as it leads. It
-// knows nothing of positions in atomic lists and of order.
+// oracle computes what changed in a second, independent way. structured-merge-diff compares the
+// objects, and each path that it returns is charged to the deepest node on the path. The oracle
+// does not know positions in atomic lists, nor order.
 type oracle struct {
 	tree *schema.Tree
 	kind typed.ParseableType
@@ -108,7 +108,7 @@ func (o *oracle) charge(p fieldpath.Path) string {
 
 func scalarString(v value.Value) string { return fmt.Sprint(v.Unstructured()) }
 
-// spelled is a path as the oracle spells it.
+// spelled returns a path in the spelling of the oracle.
 func spelled(p Path) string {
 	var b strings.Builder
 	for _, s := range p {
@@ -130,7 +130,7 @@ func shown(s Set) []string {
 	for i := range s {
 		path, node := s[i].Path(), s[i].Node
 		if node.TakesValue() != nil && len(path) > 1 && path[len(path)-1].Field == "" && path[len(path)-1].Keys == nil {
-			// To structured-merge-diff an atomic list is one value.
+			// For structured-merge-diff an atomic list is one value.
 			path = path[:len(path)-1]
 			node = path[len(path)-1].Node
 		}
@@ -175,7 +175,7 @@ func agree(t *testing.T, w *Walker, o *oracle, definitions map[string]*spec.Sche
 	if diff := cmp.Diff(shown(got), shown(again)); diff != "" {
 		t.Fatalf("seed %d: the way back differs (-there +back):\n%s", seed, diff)
 	}
-	// Whatever is excluded in a full walk is found by the sparse one, and nothing else.
+	// A walk with ExcludedOnly finds exactly the excluded changes of a walk with All.
 	var excluded []string
 	for _, c := range got {
 		if c.Node.ExcludedAt {
@@ -188,9 +188,9 @@ func agree(t *testing.T, w *Walker, o *oracle, definitions map[string]*spec.Sche
 	return len(got)
 }
 
-// tame takes out what the oracle can't judge: where one owner has the elements
-// of a list, the walk minds their order and looks into atomic ones by position;
-// and the object's own metadata, in which empty is nothing.
+// tame removes what the oracle can't judge. The walk charges the order of a list if one permission
+// covers its elements, compares atomic lists by position, and treats empty and absent values in
+// the object's own metadata as equal.
 func tame(v any) map[string]any {
 	object, _ := v.(map[string]any)
 	metadata, _ := object["metadata"].(map[string]any)

@@ -9,9 +9,10 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// compareOwned compares an atomic list whose elements each have a permission for their value. An
-// element that both lists have is not a change. Other elements with the same value are compared
-// with each other. The remaining elements were removed or added.
+// compareOwned compares an atomic list whose elements carry a permission with a parameter made
+// from their value. An element that is in both lists is not a change. Of the others, elements with
+// the same value are compared with each other. The remaining elements were removed or added. In
+// this example a1 and a2 both have the value a:
 //
 //	old   a1  b  c       b is in both lists, and a1 is compared with a2;
 //	new   b  a2  d       c was removed, d was added, and a and b changed places
@@ -68,8 +69,8 @@ func part[V view[V]](list V, from, to int) []V {
 	return out
 }
 
-// encoded returns the JSON of an element. Two elements with the same JSON may still differ, so
-// they are compared.
+// encoded returns the JSON of an element. Elements with the same JSON are paired, and are still
+// compared because they may differ.
 func encoded[V view[V]](v V) (string, bool) {
 	value, ok := v.decoded()
 	if !ok {
@@ -79,10 +80,10 @@ func encoded[V view[V]](v V) (string, bool) {
 	return string(data), err == nil
 }
 
-// pairs are the elements of two lists, each with at most one partner in the other.
+// pairs are the elements of two lists. Each element has at most one partner, in the other list.
 type pairs[V any] struct {
 	before, after []V
-	// partner is the position of the partner in after, or -1.
+	// partner has for each element of before the position of its partner in after, or -1.
 	partner []int
 	taken   []bool
 }
@@ -95,7 +96,7 @@ func newPairs[V any](before, after []V) *pairs[V] {
 	return p
 }
 
-// match pairs elements that have no partner and the same identity, in order.
+// match pairs elements that have the same identity and no partner yet, in the order of the lists.
 func (p *pairs[V]) match(identity func(V) (string, bool)) {
 	waiting := map[string][]int{}
 	for j, v := range p.after {

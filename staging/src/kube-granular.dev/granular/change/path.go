@@ -11,15 +11,15 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Step is one step of a concrete path.
+// Step is one step of a Path: to a field, or to an element of a map or list.
 type Step struct {
-	// Node is the node that the step leads to. It is nil for a field that is in no tree.
+	// Node is the node that the step leads to. It is nil for a field that the tree does not have.
 	Node *schema.Node
 	// Field is the name of a field, empty for an element.
 	Field string
-	// Keys identify an element: the key of a Map, the key values of a ListMap element in the
-	// order of its keys, or the value of a Set element. They are empty for an element of an
-	// atomic List, which has no identity.
+	// Keys identify an element: the key of a Map, the key values of a ListMap element in the order
+	// of its keys, or the value of a Set element. Keys are empty for a field, and for an element
+	// of an atomic List, which has no identity.
 	Keys []string
 }
 
@@ -45,7 +45,7 @@ func (p Path) String() string {
 	return Shorten(b.String(), MaxPathLength)
 }
 
-// show writes the step that leads on from the node above. That node is nil for the root, which
+// show writes a step. above is the node that the step starts from. It is nil for the root, which
 // is an object and has no elements.
 func (s Step) show(b *strings.Builder, above *schema.Node) {
 	switch {
@@ -58,7 +58,7 @@ func (s Step) show(b *strings.Builder, above *schema.Node) {
 	}
 }
 
-// showElement writes an element by its identity.
+// showElement writes the keys of an element in brackets.
 func showElement(b *strings.Builder, kind schema.NodeKind, names []schema.Key, keys []string) {
 	b.WriteByte('[')
 	for i, k := range keys {
@@ -85,7 +85,8 @@ func showField(b *strings.Builder, name string) {
 	b.WriteString("[" + unquotedIfPlain(name) + "]")
 }
 
-// unquotedIfPlain returns a key without quotes if nobody could misread it.
+// unquotedIfPlain returns a key as it is if it is short and has only letters, digits and the
+// characters -_./ in it. It quotes any other key.
 func unquotedIfPlain(key string) string {
 	for i := 0; i < len(key); i++ {
 		c := key[i]
@@ -118,7 +119,7 @@ func Shorten(path string, limit int) string {
 		return path
 	}
 	end := 0
-	for { // never as far as the end of the path, which is longer
+	for { // ends before the end of the path, which is longer than limit
 		size := 1
 		if path[end] == '\\' && end+1 < len(path) {
 			switch path[end+1] {

@@ -170,7 +170,7 @@ func (v plainView) key(n *schema.Node, i int) ([]string, bool) {
 		kinds += kind
 		all = all && ok
 	}
-	return append(out, kinds), all // 80 is not "80", and a key may be either
+	return append(out, kinds), all // the types tell 80 from "80"
 }
 
 func (v plainView) decoded() (any, bool) { return v.value, v.present }

@@ -13,14 +13,14 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// typePlan maps a node of the tree to the fields of a Go type.
+// typePlan maps a node of the permission tree to the fields of a Go type.
 type typePlan struct {
 	node *schema.Node
 	// typ is the type of the value. inner is the type that it points to, or typ itself.
 	typ, inner reflect.Type
 	// zero is a zero value of type inner. It is never written.
 	zero reflect.Value
-	// equal compares values of typ. restEqual compares the fields that lead to no child.
+	// equal compares values of typ. restEqual compares the fields in rest.
 	equal, restEqual fast.Func
 	// object finds the fields of a struct that differ.
 	object *fast.Object
@@ -47,17 +47,17 @@ type restPlan struct {
 
 type keyPlan struct {
 	index []int
-	// omitted is set if JSON leaves out a zero key, so that a zero key is no identity.
+	// omitted is set if JSON leaves out a zero value, so that a zero value counts as absent.
 	omitted  bool
 	fallback any
 }
 
-// compiled makes and caches the comparisons of the walk.
+// compiled makes and caches the functions that compare values of Go types.
 var compiled = equal.Strict()
 
-// compile matches the nodes of a tree with the fields of a Go type, by the names in json tags.
-// It refuses a type that lacks a field of the tree, because the type is not the version that the
-// schema describes.
+// compile matches the nodes of a tree with the fields of a Go type, by the names in json tags. It
+// returns an error for a type that lacks a field of the tree, because such a type is not of the
+// version that the schema describes.
 func compile(at schema.NodePath, t reflect.Type) (*typePlan, error) {
 	n := at.Node()
 	p := &typePlan{node: n, typ: t, inner: t, equal: compiled.Of(t)}
@@ -119,7 +119,7 @@ func (p *typePlan) fieldsOf(at schema.NodePath) error {
 		f, ok := found[child.Field]
 		if !ok {
 			if child.Last() == nil && child.Fields() == nil && child.Elem() == nil {
-				p.fields = append(p.fields, fieldPlan{}) // a kind without metadata
+				p.fields = append(p.fields, fieldPlan{}) // such as the metadata of a kind that has none
 				continue
 			}
 			return fmt.Errorf("%s: a Go %s has no such field", append(at, child).Pattern(), p.inner)
@@ -143,7 +143,8 @@ func (p *typePlan) fieldsOf(at schema.NodePath) error {
 	return nil
 }
 
-// valueOf locates a scalar field, or the value itself if the name of the field is empty.
+// valueOf returns the plan for reading the scalar that a parameter is made from: the named field,
+// or the value itself if field is empty.
 func (p *typePlan) valueOf(at schema.NodePath, field string) (keyPlan, error) {
 	if field == "" && scalarKind(p.inner) {
 		return keyPlan{}, nil
@@ -189,8 +190,8 @@ type jsonField struct {
 }
 
 // jsonFields lists the fields of a struct by their names in JSON, including those of inlined
-// structs. A field that JSON leaves out is listed by its Go name in brackets: it is compared,
-// but no schema can name it.
+// structs. A field that JSON leaves out is listed by its Go name in parentheses: the field is
+// compared, but no schema can name it.
 func jsonFields(t reflect.Type, at []int) []jsonField {
 	var out []jsonField
 	for i := range t.NumField() {

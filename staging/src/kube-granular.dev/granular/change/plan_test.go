@@ -19,14 +19,15 @@ type other struct {
 	A string `json:"a,omitempty"`
 }
 
-// twice has two inlined fields of one name. Linters refuse it as it stands.
+// twice has two inlined fields with the same name. It is built by reflection, because linters
+// refuse such a declaration.
 var twice = reflect.StructOf([]reflect.StructField{
 	{Name: "Inlined", Type: reflect.TypeFor[inlined](), Tag: `json:",inline"`},
 	{Name: "Other", Type: reflect.TypeFor[other](), Tag: `json:",inline"`},
 })
 
-// A Go type that is not what the schema describes is refused, whatever is wrong with it: a
-// field that nobody looks at would be one that anybody may change.
+// TestTypesThatDoNotFit checks that a Go type that does not match the schema is refused, because
+// everybody could change a field that the walk does not compare.
 func TestTypesThatDoNotFit(t *testing.T) {
 	const field = `{a: {x-kubernetes-permission-verb: a}}`
 	for _, test := range []struct {
@@ -75,12 +76,13 @@ func TestTypesThatDoNotFit(t *testing.T) {
 	}
 }
 
-// withoutMetadata is a kind that has none.
+// withoutMetadata is a kind without metadata.
 type withoutMetadata struct {
 	A string `json:"a"`
 }
 
-// A kind without metadata is compared; one that lacks metadata with permissions is refused.
+// TestTypeWithoutMetadata checks that a Go type without metadata is compared, unless the schema
+// has permissions in the metadata.
 func TestTypeWithoutMetadata(t *testing.T) {
 	w := walkerFor(t, `{metadata: {type: object}, a: {x-kubernetes-permission-verb: a}}`)
 	if got := verbs(compareOrFail(t, w, All, &withoutMetadata{"x"}, &withoutMetadata{"y"})); !cmp.Equal(got, []string{"a .a"}) {
@@ -97,14 +99,15 @@ func TestTypeWithoutMetadata(t *testing.T) {
 	}
 }
 
-// unnamed has fields that JSON does not show, or shows by their Go names.
+// unnamed has fields that JSON omits, or shows with their Go names.
 type unnamed struct {
 	Plain  string
 	Hidden string `json:"-"`
 	secret string
 }
 
-// What JSON does not show is compared, and shown as what no schema can name.
+// TestFieldsWithoutNames checks that a field that JSON omits is compared, and that its path has a
+// name that no schema can have.
 func TestFieldsWithoutNames(t *testing.T) {
 	w := walkerFor(t, `{Plain: {x-kubernetes-permission-verb: plain}, Hidden: {x-kubernetes-permission-verb: hidden}}`)
 	if _, err := w.Compare(All, &unnamed{}, &unnamed{}); err == nil {

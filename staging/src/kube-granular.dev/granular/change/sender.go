@@ -10,27 +10,26 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Sender is the caller of a request who may not see the object. It knows the fields of the
-// schema, and the keys of maps and lists and elements of sets in its own request. All others are
-// hidden from it.
+// Sender is the caller of a request who may not see the object. It knows the fields of the schema.
+// Of the keys of maps and lists and the elements of sets, it knows only those in its own request.
 type Sender struct {
 	walker   *Walker
 	inBody   func(key string) bool
 	observed Set
-	// root is the cursor at the root of the schema. It is nil until needed, because the schema
-	// may have to be generated.
+	// root is the cursor at the root of the schema. It is nil until needed, because the schema may
+	// have to be generated.
 	root *schema.Cursor
 }
 
-// Sender returns the sender of a request. inBody reports whether a key is in the body of the
-// request. If it is nil, the body is the whole new object that observed was computed from.
+// Sender returns the sender of a request. wrote reports whether a name or a key is in the body of
+// the request. If wrote is nil, the body is the whole new object that observed was computed from.
 func (w *Walker) Sender(wrote func(key string) bool, observed Set) *Sender {
 	return &Sender{walker: w, inBody: wrote, observed: observed}
 }
 
-// Knows returns how many steps of the location of a change the sender knows, which a message may
-// show, and whether the verbs of the change depend on those steps alone.
-// Verbs made from values depend on the old value, which the sender may not see.
+// Knows returns how many steps of the location of a change the sender knows, so that a message may
+// show these. verbs is set if these steps determine the verbs of the change. Verbs made from
+// values also depend on the old value, which the sender may not see.
 func (s *Sender) Knows(c *Change) (steps int, verbs bool) {
 	place := c.narrowest().path()
 	steps = slices.IndexFunc(place, func(step Step) bool { return s.isHidden(step) })
@@ -45,7 +44,8 @@ func (s *Sender) Knows(c *Change) (steps int, verbs bool) {
 	return steps, steps >= depthOf(c.at) && !c.HasValues()
 }
 
-// isHidden reports whether a step is one that not every object of the kind has.
+// isHidden reports whether a step has a key, or a field that the schema does not have. The schema
+// alone does not reveal such a step.
 func (s *Sender) isHidden(step Step) bool {
 	if step.Field == "" || step.Node != nil {
 		return len(step.Keys) > 0
@@ -57,8 +57,8 @@ func (s *Sender) isHidden(step Step) bool {
 	return !s.root.Has(step.Field)
 }
 
-// knownFromBody returns how many steps are known. The steps from index from on must be in the
-// body if they are hidden.
+// knownFromBody returns how many steps of place the sender knows from the body of its request. The
+// first hidden step is at index from.
 func (s *Sender) knownFromBody(place Path, from int) int {
 	for i := from; i < len(place); i++ {
 		step := place[i]
@@ -70,7 +70,7 @@ func (s *Sender) knownFromBody(place Path, from int) int {
 }
 
 // bodyHasStep reports whether a step is in the body: its field, or the keys of its element. Keys
-// that have their default value may be left out, but not all of them.
+// that have their default value may be missing in the body, but at least one key must be there.
 func (s *Sender) bodyHasStep(above Path, step Step) bool {
 	if step.Field != "" {
 		return s.inBody(step.Field)
@@ -95,8 +95,8 @@ func (s *Sender) bodyHasStep(above Path, step Step) bool {
 	return one
 }
 
-// knownFromObject is knownFromBody for a body that is the new object. The object about to be
-// stored may hold more by now, so the observed change decides.
+// knownFromObject is knownFromBody for a body that is the whole new object. The object about to be
+// stored may have more keys than the body, so the result depends on the observed changes.
 func (s *Sender) knownFromObject(c *Change, place Path, from int) int {
 	if place[from].Field != "" {
 		return from
@@ -115,7 +115,7 @@ func (s *Sender) knownFromObject(c *Change, place Path, from int) int {
 		}
 		known = depthOf(c.at)
 	}
-	// Steps below the observed path were not observed.
+	// No observed change reaches below this location, so a hidden step there is not known.
 	for known < len(place) && !s.isHidden(place[known]) {
 		known++
 	}

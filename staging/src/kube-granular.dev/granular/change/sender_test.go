@@ -8,14 +8,15 @@ import (
 	"testing"
 )
 
-// A caller who may not see the object could take one element after another away and
-// be told which it was.
+// TestOutline checks what a message shows to a caller who may not see the object. Otherwise such a
+// caller could remove one element after another, and the messages would name the elements.
 func TestOutline(t *testing.T) {
 	const widget = "example.com/v1/Widget"
 	none := []string{}
 	for _, test := range []struct {
 		kind, old, new string
-		// wrote is nil where the new object is what was written.
+		// inBody has the keys in the body of the request. If it is nil, the body is the new
+		// object.
 		inBody []string
 		want   string
 		verbs  bool
@@ -48,7 +49,7 @@ func TestOutline(t *testing.T) {
 			`.status.conditions`, false},
 		{deployment, "spec: {template: {spec: {containers: [{name: c, image: a}]}}}",
 			"spec: {template: {spec: {containers: [{name: c, image: b}]}}}", nil,
-			`.spec.template.spec.containers[name="c"].image`, false}, // its verbs are made from the old image
+			`.spec.template.spec.containers[name="c"].image`, false}, // the verbs depend on the old image
 		{deployment, "spec: {template: {spec: {containers: [{name: c, image: a}]}}}",
 			"spec: {template: {spec: {containers: [{name: c, image: b}]}}}", []string{"image", "0"},
 			".spec.template.spec.containers", false},
@@ -92,8 +93,8 @@ func TestOutline(t *testing.T) {
 	}
 }
 
-// TestUnobserved holds that a key is not known that was changed by somebody else, whatever
-// was observed before and behind it.
+// TestUnobserved checks that the sender does not know a key that somebody else changed, even if
+// observed changes come before and after it in the order of paths.
 func TestUnobserved(t *testing.T) {
 	w := walkerOf(t, deployment)
 	labels := func(text string) any { return plainOf(t, "metadata: {labels: {"+text+"}}") }
@@ -106,7 +107,8 @@ func TestUnobserved(t *testing.T) {
 	}
 }
 
-// A list that has no permission is named, and nothing in it.
+// TestOutlineOfLists checks that a message names a list without a permission, and nothing inside
+// it.
 func TestOutlineOfLists(t *testing.T) {
 	w := walkerFor(t, `{basket: {properties: {lock: {x-kubernetes-permission-verb: lock}, zone: {type: string},
 		tags: {type: array, x-kubernetes-list-type: set, items: {type: string}}}}}`)
@@ -121,8 +123,8 @@ func TestOutlineOfLists(t *testing.T) {
 	}
 }
 
-// TestKnownBelowAPath holds that of what could not be told apart the fields that lead to it are
-// known, where what was observed is.
+// TestKnownBelowAPath checks that the sender of an Ambiguous change that was observed also knows
+// the fields from the Path of the change to its Extent.
 func TestKnownBelowAPath(t *testing.T) {
 	w := walkerFor(t, `{pools: {additionalProperties: {x-kubernetes-permission-verb: pool, properties: {
 		inner: {properties: {doors: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {properties: {name: {type: string}, open: {x-kubernetes-permission-verb: open}}}}}}}}}}`)
@@ -139,7 +141,8 @@ func TestKnownBelowAPath(t *testing.T) {
 	t.Error("nothing is whole")
 }
 
-// TestGoneIsOfOneElement holds that an element is known that came beside one that went.
+// TestGoneIsOfOneElement checks that a sender knows an element that it added, but not the element
+// that it removed in the same request.
 func TestGoneIsOfOneElement(t *testing.T) {
 	w := walkerOf(t, deployment)
 	set := compareOrFail(t, w, All, plainOf(t, "status: {conditions: [{type: A}]}"), plainOf(t, "status: {conditions: [{type: B}]}"))

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// many is a kind with keys, sets and maps of all types that an API may have.
+// many is a kind with keys, sets and maps of all scalar types that an API may have.
 type many struct {
 	Plain   []manyKey                    `json:"plain,omitempty"`
 	Omitted []manyOmitted                `json:"omitted,omitempty"`
@@ -51,7 +51,7 @@ const manySchema = `{
 	deep: {additionalProperties: {additionalProperties: {x-kubernetes-permission-verb: deep}}},
 	texts: {additionalProperties: {additionalProperties: {x-kubernetes-permission-verb: text}}}}`
 
-// Elements of a Go type have the identity that they have in JSON.
+// TestIdentityOfGoTypes checks that elements of a Go type have the same identity as in JSON.
 func TestIdentityOfGoTypes(t *testing.T) {
 	for _, test := range []struct {
 		old, new string
@@ -97,14 +97,14 @@ func TestIdentityOfGoTypes(t *testing.T) {
 		if diff := cmp.Diff(test.want, verbs(compareOrFail(t, w, All, &objects[0], &objects[1]))); diff != "" {
 			t.Errorf("%s to %s (-want +got):\n%s", test.old, test.new, diff)
 		}
-		// As JSON they are the same, where JSON holds the same.
+		// The changes are the same in JSON, unless JSON can't represent the difference.
 		if diff := cmp.Diff(test.want, verbs(compareOrFail(t, w, All, plainOf(t, test.old), plainOf(t, test.new)))); diff != "" {
 			t.Errorf("plain, %s to %s (-want +got):\n%s", test.old, test.new, diff)
 		}
 	}
 }
 
-// byDefault is a kind whose excluded fields have defaults.
+// byDefault is a kind with excluded fields that have defaults.
 type byDefault struct {
 	Limit *int64   `json:"limit,omitempty"`
 	Mode  string   `json:"mode,omitempty"`
@@ -121,7 +121,8 @@ type box struct {
 	Count int64 `json:"count,omitempty"`
 }
 
-// What the schema puts in is nobody's change, of a Go type as of JSON; what it would not is.
+// TestDefaultsOfGoTypes checks that a field with its default value is not charged to the caller,
+// for Go types and for JSON, and that any other value is.
 func TestDefaultsOfGoTypes(t *testing.T) {
 	const guard = `x-kubernetes-permission-verb: guard, x-kubernetes-permission-excluded: true`
 	w := walkerFor(t, `{
@@ -168,7 +169,7 @@ func TestDefaultsOfGoTypes(t *testing.T) {
 					old = o
 				}
 				if test.name == "all defaults" {
-					continue // JSON shows that the size is left out, and the box is not the default
+					continue // JSON does not have the size, so there the box is not the default
 				}
 				if diff := cmp.Diff(want, verbs(compareOrFail(t, w, mode, old, plainOf(t, test.new)))); diff != "" {
 					t.Errorf("plain, mode %d (-want +got):\n%s", mode, diff)
@@ -178,8 +179,8 @@ func TestDefaultsOfGoTypes(t *testing.T) {
 	}
 }
 
-// What is not shaped as the schema says is a change by itself, and that what holds it came
-// with it is none besides.
+// TestMisshapenWithWhatHoldsIt checks a value that has not the shape that the schema requires. It
+// is one change, even if the objects that contain it were added with it.
 func TestMisshapenWithWhatHoldsIt(t *testing.T) {
 	w := walkerFor(t, `{spec: {x-kubernetes-permission-verb: specification, properties: {inner: {properties: {guard: {properties: {level: {x-kubernetes-permission-verb: level}}}}}}}}`)
 	for _, test := range []struct {

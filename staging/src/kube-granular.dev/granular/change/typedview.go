@@ -12,17 +12,17 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// typedView is a view of a value of a Go type, read by its plan.
+// typedView is a view of a value of a Go type. Its plan tells how to read the value.
 type typedView struct {
 	v reflect.Value
 	p *typePlan
-	// parentAbsent is set if the object that holds the value is absent. v is then a zero value.
+	// parentAbsent is set if the object that contains the value is absent. v is then a zero value.
 	parentAbsent bool
 	// elem is set for an element of a map or list, which is present even if it is zero.
 	elem bool
 }
 
-// deref follows a pointer. It returns the invalid value for nil.
+// deref follows a pointer. For a nil pointer it returns the invalid reflect.Value.
 func (v typedView) deref() reflect.Value {
 	if v.v.IsValid() && v.v.Kind() == reflect.Pointer {
 		return v.v.Elem()
@@ -84,8 +84,8 @@ func (v typedView) field(_ *schema.Node, i int) typedView {
 	return typedView{v: f.zero, p: f.plan, parentAbsent: true}
 }
 
-// canScan reports whether both objects are present. Absent ones may have defaults, which a scan
-// does not consider.
+// canScan reports whether both objects are present and addressable. A field of an absent object
+// may have a default, which a scan does not consider.
 func (v typedView) canScan(o typedView) bool {
 	return !v.parentAbsent && !o.parentAbsent && v.deref().CanAddr() && o.deref().CanAddr()
 }
@@ -94,12 +94,13 @@ func (v typedView) nextDiffering(at int, o typedView, found *fast.Position) (chi
 	return v.p.object.Next(fast.Address(v.deref()), fast.Address(o.deref()), at, found)
 }
 
-// same reports whether two objects are equal. It may be called if canScan returned true.
+// same reports whether two objects are equal, and returns where its scan ended. It must be called
+// only if canScan returns true.
 func (v typedView) same(o typedView) (fast.Position, bool) {
 	return v.p.object.Same(fast.Address(v.deref()), fast.Address(o.deref()))
 }
 
-// bases returns the structs of both objects, a zero one in place of an absent one.
+// bases returns the structs of both objects. For an absent object it returns a zero struct.
 func (v typedView) bases(o typedView) (a, b reflect.Value) {
 	a, b = v.deref(), o.deref()
 	if !a.IsValid() {
@@ -225,7 +226,8 @@ func (v typedView) decoded() (any, bool) {
 
 func (v typedView) omitempty() bool { return true }
 
-// scalarOf returns a scalar of any Go type as decoded JSON has it.
+// scalarOf returns a scalar of a Go type as the type that decoded JSON has for it. It returns nil
+// for other values.
 func scalarOf(v reflect.Value) any {
 	switch {
 	case v.Kind() == reflect.String:
@@ -288,7 +290,7 @@ func (v typedView) objectName() string {
 	return v.textField("name")
 }
 
-// textField returns the text of a field, whether or not the tree has it.
+// textField returns the text of a string field, whether or not the tree has the field.
 func (v typedView) textField(field string) string {
 	base := v.deref()
 	if !base.IsValid() || v.p.inner.Kind() != reflect.Struct {

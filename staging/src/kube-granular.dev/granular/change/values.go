@@ -14,7 +14,8 @@ import (
 type placeValue struct {
 	of   *schema.Permission
 	text string
-	// unknown is set if the value has no text. The permission then can't cover the change.
+	// unknown is set if the value has no text, or its text is not known. The permission then can't
+	// cover the change.
 	unknown bool
 }
 
@@ -23,8 +24,8 @@ type placeValue struct {
 func (c *Change) HasValues() bool { return len(c.values) > 0 }
 
 // Values returns the old and new values from which a permission of the node's chain makes its
-// parameter, each once. It returns false if a value is not known. The permission covers the change
-// only if it covers each value.
+// parameter, without duplicates. It returns false if a value is not known. The permission covers
+// the change only if it covers each value.
 func (c *Change) Values(p *schema.Permission) ([]string, bool) {
 	var out []string
 	met := map[string]bool{}
@@ -44,7 +45,7 @@ func (c *Change) Values(p *schema.Permission) ([]string, bool) {
 	return out, len(out) > 0
 }
 
-// addValues adds the old and the new value of a field to the changes at and below it.
+// addValues adds the old and the new value of a field to the changes at and below the field.
 func addValues[V view[V]](changes []Change, p *schema.Permission, old, new V) {
 	var values []placeValue
 	for _, side := range [...]V{old, new} {
@@ -55,7 +56,7 @@ func addValues[V view[V]](changes []Change, p *schema.Permission, old, new V) {
 			values = append(values, placeValue{of: p, unknown: true})
 		}
 	}
-	if len(values) == 0 { // from absent to null, or back: a change without a value
+	if len(values) == 0 { // changed between absent and null, so neither is a value
 		values = append(values, placeValue{of: p, unknown: true})
 	}
 	for i := range changes {
@@ -63,8 +64,8 @@ func addValues[V view[V]](changes []Change, p *schema.Permission, old, new V) {
 	}
 }
 
-// withValuesOf returns the set with the values of both sets, which have the same changes in the
-// same order.
+// withValuesOf returns s with the values of observed added. Both sets must have the same changes
+// in the same order.
 func (s Set) withValuesOf(observed Set) Set {
 	copied := false
 	for i := range s {
@@ -79,8 +80,8 @@ func (s Set) withValuesOf(observed Set) Set {
 	return s
 }
 
-// sent returns the observed changes with values whose location is also in counted. The values
-// that the caller sent must be covered, in addition to those that are about to be stored.
+// sent returns the observed changes that have values and whose location is also in counted. The
+// caller must be authorized for the values that it sent, in addition to those about to be stored.
 func (x *index) sent(observed, counted Set) Set {
 	if !slices.ContainsFunc(observed, func(c Change) bool { return c.HasValues() }) {
 		return nil
@@ -98,7 +99,7 @@ func (x *index) sent(observed, counted Set) Set {
 	return out
 }
 
-// forgetValues sets the values of a change to unknown.
+// forgetValues marks all values of a change as unknown.
 func (c *Change) forgetValues() {
 	c.values = slices.Clone(c.values)
 	for i := range c.values {
@@ -114,6 +115,7 @@ const (
 	noText textState = iota
 	// noValue is the state of an absent or null value.
 	noValue
-	// hasText is the state of a scalar. A missing field of an object has the empty text.
+	// hasText is the state of a scalar. A missing field of a present object is also in this state,
+	// with an empty text.
 	hasText
 )

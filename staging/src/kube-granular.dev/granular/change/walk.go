@@ -8,7 +8,8 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// walk is one comparison in progress. Only out is used after Compare returns.
+// walk is one comparison in progress. After Compare returns, a walk is used again, but not its
+// out.
 type walk struct {
 	mode Mode
 	// in is the set of top-level fields to compare.
@@ -16,17 +17,17 @@ type walk struct {
 	tree *schema.Tree
 	path []walkStep
 	out  Set
-	// created is set if there is no old object. byDefault is set while the walk is inside an
-	// object that is new and has only its default values.
+	// created is set if there is no old object. byDefault is set while the walk of a new object is
+	// inside a field that has only its default values.
 	created, byDefault bool
-	// removedAt is the depth of the first element on the path that is not in the new object, 0
-	// if there is none.
+	// removedAt is the depth of the first element on the path that the new object lacks, 0 if
+	// there is none.
 	removedAt int
 	// found is where the last scan of the fields of a Go type ended.
 	found fast.Position
 }
 
-// ofInterest reports whether the mode asks for anything at or below the node.
+// ofInterest reports whether the mode selects any change at or below the node.
 func (w *walk) ofInterest(n *schema.Node) bool {
 	return w.mode == All || n.ExcludedAt || n.ExcludedBelow
 }
@@ -45,17 +46,18 @@ func (w *walk) at(depth int) *schema.Node {
 
 func (w *walk) pop() { w.path = w.path[:len(w.path)-1] }
 
-// charge charges the current location, or the top-level field on the path if n is the root, to
-// the nearest node at or above it that carries a permission.
+// charge adds a change for the current location. It is charged to the nearest node at or above n
+// that carries a permission. n is the node at the current location; if it is the root, the path
+// may have one more step, to a field of the root that has no node.
 func (w *walk) charge(n *schema.Node) {
 	if w.mode == All || n.ExcludedAt {
 		w.add(n, Change{})
 	}
 }
 
-// ambiguous charges the current location with a change that stands for everything below it. With
-// ExcludedOnly the walk does not compare everything below. So the presence of a container is
-// then charged only if the container itself is excluded.
+// ambiguous adds a change that stands for everything below the current location. presence is set
+// if only a container was added or removed. With ExcludedOnly this is charged only if the
+// container itself is excluded, because the walk then does not compare everything inside.
 func (w *walk) ambiguous(n *schema.Node, presence bool) {
 	if w.mode == All || n.ExcludedAt || n.ExcludedBelow && !presence {
 		w.add(n, Change{Ambiguous: true, Presence: presence})
@@ -71,7 +73,7 @@ func (w *walk) add(n *schema.Node, c Change) {
 		depth--
 	}
 	if !c.Node.Carries() {
-		depth = min(1, len(w.path)) // no permission at all: name the field of the root
+		depth = min(1, len(w.path)) // no permission covers the change, so name the top-level field
 	}
 	if c.Ambiguous {
 		c.extent = w.here(len(w.path))
@@ -93,8 +95,8 @@ func compareElem[V view[V]](w *walk, n *schema.Node, keys []string, old, new V) 
 	return changed
 }
 
-// compareNode compares one node and reports whether anything at or below it changed. The path
-// already leads to the node.
+// compareNode compares one node, to which the path already leads, and reports whether anything at
+// or below the node changed.
 func compareNode[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	p := n.TakesValue()
 	if p == nil {
@@ -135,7 +137,8 @@ func compareAt[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 		return changed
 	}
 	if changed {
-		// A caller who may change a field below may lack the permission for the container.
+		// A caller who may change a field inside may still lack the permission to add or remove
+		// the container.
 		for i := range w.out[before:] {
 			if c := &w.out[before+i]; depthOf(c.at) > len(w.path) {
 				c.WithContainer = true
@@ -164,12 +167,12 @@ func below[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	return compareList(w, n, old, new)
 }
 
-// onlyDefault reports whether a field was added or removed with exactly the value that the
-// schema sets by default. Such a field is no change for its own excluded permission, only for
-// the permission of the object that holds it. For an excluded permission of a field inside, it
-// is no change only if the whole object is new: otherwise the field could be removed together
-// with its object and come back with another default. No schema adds an element to a map or
-// list; a default of an element stands for null.
+// onlyDefault reports whether a field was added or removed with exactly the value that the schema
+// sets by default. Such a field counts as no change for its own excluded permission, only for the
+// permission of the object that contains it; see chargeAbove. The fields inside it count as no
+// change only on create. Otherwise a caller could remove a field together with the object around
+// it, and the field would come back with another default. The result is false for an element of a
+// map or list, because a default never adds one: the default of an element only replaces null.
 func onlyDefault[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	if old.unset() == new.unset() || len(w.path) == 0 || w.at(len(w.path)-1).Kind != schema.Object {
 		return false
@@ -182,8 +185,9 @@ func onlyDefault[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	return ok && n.OnlyDefault(value, there.omitempty())
 }
 
-// chargeAbove charges the object that holds a field which only took its default. If no
-// permission covers that object, the default set by the server is nobody's change.
+// chargeAbove charges the object that contains the current field, because the field only took its
+// default. If no permission covers that object, it charges nothing: the server set the default,
+// not the caller.
 func (w *walk) chargeAbove() bool {
 	above := w.at(len(w.path) - 1)
 	if w.mode == ExcludedOnly && !above.ExcludedAt || above.Last() == nil {
@@ -200,8 +204,8 @@ func compareObject[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	changed, sameRest := false, true
 	fields := n.Fields()
 	everything := w.mode == All && (n != w.tree.Root || w.in == allFields)
-	if everything && old.canScan(new) { // a scan of all fields is too much for a few of them
-		// Most fields are the same, which is cheap to tell for all of them at once.
+	if everything && old.canScan(new) { // a scan compares all fields, so it is used only if all are needed
+		// Most fields are equal. The scan skips equal fields at little cost.
 		for i, at := old.nextDiffering(0, new, &w.found); i <= len(fields); i, at = old.nextDiffering(at, new, &w.found) {
 			if i == len(fields) {
 				sameRest = false

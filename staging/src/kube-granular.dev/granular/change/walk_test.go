@@ -15,7 +15,7 @@ func TestCompare(t *testing.T) {
 	for _, test := range []struct {
 		name, kind, old, new string
 		full, sparse         []string
-		// plainOnly holds where a Go type can't hold the difference.
+		// plainOnly is set if a Go type can't represent the difference.
 		plainOnly bool
 	}{
 		{
@@ -199,7 +199,7 @@ func TestCompare(t *testing.T) {
 			old: "spec: {doors: [{floor: 7, side: right, open: true}, {floor: 7, open: true}]}",
 			new: "spec: {doors: [{floor: 7, side: left, open: false}, {floor: 7, side: right, open: false}]}",
 			full: []string{
-				"specification .spec", // the key is spelled out, and the order is spec's
+				"specification .spec", // spec is charged for the order, and for the default key that is spelled out now
 				"doorOpening(7) .spec.doors[floor=\"7\",side=\"left\"].open",
 				"doorOpening(7) .spec.doors[floor=\"7\",side=\"right\"].open",
 			}, plainOnly: true,

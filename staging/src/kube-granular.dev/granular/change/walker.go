@@ -18,15 +18,16 @@ import (
 type Mode int
 
 const (
-	// ExcludedOnly selects changes of excluded permissions. It is for a caller who holds the
-	// ordinary verb.
+	// ExcludedOnly selects changes of excluded permissions, which update does not include. It is
+	// for a caller who holds the ordinary verb.
 	ExcludedOnly Mode = iota
-	// All selects all changes. It is for a granular request.
+	// All selects all changes. It is for a granular request: the caller does not hold the ordinary
+	// verb and needs a permission for each change.
 	All
 )
 
-// Walker compares objects of one kind along the kind's tree. It may be used by any number
-// of goroutines.
+// Walker compares objects of one kind along the permission tree of the kind. It may be used by any
+// number of goroutines.
 type Walker struct {
 	tree *schema.Tree
 	// plans has one entry for each Go type that was compared: one for most kinds, none for
@@ -34,14 +35,14 @@ type Walker struct {
 	plans atomic.Pointer[[]cachedPlan]
 }
 
-// cachedPlan is the plan of a Go type, or the error that there is none.
+// cachedPlan is the plan of a Go type, or the error that prevents a plan.
 type cachedPlan struct {
 	typ  reflect.Type
 	plan *typePlan
 	err  error
 }
 
-// walks holds unused walks, for all kinds.
+// walks holds walks that are not in use. All kinds share them.
 var walks = sync.Pool{New: func() any { return &walk{} }}
 
 // NewWalker returns the walker for a tree.
@@ -54,20 +55,21 @@ func (w *Walker) Tree() *schema.Tree { return w.tree }
 // and the kind has no excluded permission.
 func (w *Walker) NothingToCheck(mode Mode) bool { return mode == ExcludedOnly && !w.tree.HasExcluded() }
 
-// Compare returns which permission nodes changed from old to new. Both are pointers to the same
-// Go type, or both are map[string]any or have UnstructuredContent. old is nil on create. An
-// error means that the objects can't be compared against the tree; the write must then be
+// Compare returns which permission nodes changed from old to new. Both objects are pointers to the
+// same Go type, or each is a map[string]any or has a method UnstructuredContent. old is nil on
+// create. An error means that the objects can't be compared by the tree; the write must then be
 // refused.
 func (w *Walker) Compare(mode Mode, old, new any) (Set, error) {
 	return w.compare(mode, allFields, old, new)
 }
 
-// CompareObserved is Compare for a change that was observed before: it compares only the
-// top-level fields in which something was observed. Intersect of the observed changes yields the
-// same with its result as with the result of Compare.
+// CompareObserved is Compare for the final change, after an observed change is known. It compares
+// only the top-level fields in which observed has a change. Intersect with observed returns the
+// same for this result as for the result of Compare.
 func (w *Walker) CompareObserved(mode Mode, observed Set, old, new any) (Set, error) {
 	if isNil(old) {
-		// The new root is a change of its own, unless something in it changed.
+		// If a walk finds no change inside a new object, it charges the root. So all fields must
+		// be compared here.
 		return w.Compare(mode, old, new)
 	}
 	return w.compare(mode, observed.fields(w.tree.Root), old, new)
@@ -106,7 +108,7 @@ func (w *Walker) compare(mode Mode, in fieldSet, old, new any) (Set, error) {
 		}
 	}
 	after, found := typedView{v: v, p: p}, fast.Position{}
-	if mode == All && in == allFields && before.canScan(after) { // otherwise a scan of all fields is more than needed
+	if mode == All && in == allFields && before.canScan(after) { // otherwise a scan would compare fields that are not needed
 		same := false
 		if found, same = before.same(after); same {
 			return nil, nil
@@ -115,8 +117,8 @@ func (w *Walker) compare(mode Mode, in fieldSet, old, new any) (Set, error) {
 	return run(w, mode, in, found, before, after), nil
 }
 
-// run walks two objects. found is the position at which a scan of their fields ended, if there
-// was one.
+// run walks two objects. found is where an earlier scan of their fields ended, and zero if there
+// was none.
 func run[V view[V]](w *Walker, mode Mode, in fieldSet, found fast.Position, old, new V) Set {
 	k := walks.Get().(*walk)
 	k.mode, k.tree, k.in, k.path, k.out, k.created, k.byDefault, k.removedAt = mode, w.tree, in, k.path[:0], nil, old.state() == absent, false, 0

@@ -8,12 +8,13 @@ import (
 	"testing"
 )
 
-// content is an object that is no map by itself.
+// wrapped is an object that is not a map itself, but returns one.
 type wrapped struct{ object map[string]any }
 
 func (w *wrapped) UnstructuredContent() map[string]any { return w.object }
 
-// Objects that can't be compared are an error at either look; nothing is held to be the same.
+// TestObjectsThatDoNotFit checks that objects that can't be compared are an error each time, and
+// never count as equal.
 func TestObjectsThatDoNotFit(t *testing.T) {
 	const field = `{a: {x-kubernetes-permission-verb: a}}`
 	plain := map[string]any{"a": "x"}
@@ -41,9 +42,9 @@ func TestObjectsThatDoNotFit(t *testing.T) {
 		"no new object that is wrapped": {plain, (*wrapped)(nil), "not a pointer to a struct"},
 	} {
 		w := walkerFor(t, field)
-		for range 2 { // what is known of a type the second time is the same
+		for range 2 { // the second time, the plan or error of the type is cached
 			if _, err := w.Compare(All, test.old, test.new); err == nil || !strings.Contains(err.Error(), test.want) {
-				// A nil that is wrapped is no map, and is refused as another type is.
+				// A nil pointer to a wrapped object is refused with the error for another type.
 				if name != "no new object that is wrapped" || err == nil {
 					t.Errorf("%s: %v", name, err)
 				}
@@ -63,7 +64,8 @@ func TestObjectsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// A kind whose root is no object can't be compared, so nothing of it is covered.
+// TestRootThatIsNoObject checks that a kind whose root is not an object can't be compared, so that
+// nothing of it is covered.
 func TestRootThatIsNoObject(t *testing.T) {
 	w := walkerFor(t, `{}`)
 	w.Tree().Root.Kind = 0

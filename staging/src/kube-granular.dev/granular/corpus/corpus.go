@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Decision is the verdict of a scenario.
+// Decision is the expected decision about the request of a scenario.
 type Decision string
 
 const (
@@ -23,20 +23,20 @@ const (
 	Forbidden Decision = "Forbidden"
 )
 
-// Ways are how a server can be asked for a change, or, the last one, for a new
-// object.
+// Ways are the ways to send a change to a server. The last one creates an object, the others
+// change one.
 var Ways = []string{"put", "merge", "strategic", "json", "apply", "post"}
 
-// Object is decoded as the API server decodes a custom resource: whole numbers
-// are int64.
+// Object is an object decoded as the API server decodes a custom resource: whole numbers are
+// int64.
 type Object map[string]any
 
-// UnmarshalJSON keeps whole numbers whole.
+// UnmarshalJSON decodes whole numbers as int64.
 func (o *Object) UnmarshalJSON(data []byte) error {
 	return utiljson.Unmarshal(data, (*map[string]any)(o))
 }
 
-// Scenario is one request and its verdict; see the package comment.
+// Scenario is one request and its expected result; see the package comment.
 type Scenario struct {
 	Name     string   `json:"name"`
 	Kind     string   `json:"kind"`
@@ -57,7 +57,7 @@ type Scenario struct {
 	Field    string   `json:"field,omitempty"`
 	Needs    string   `json:"needs,omitempty"`
 
-	// File is where the scenario was read from.
+	// File is the file that the scenario was read from.
 	File string `json:"-"`
 }
 
@@ -68,8 +68,8 @@ func (s *Scenario) GVK() gvkschema.GroupVersionKind {
 	return gv.WithKind(kind)
 }
 
-// Load reads every .yaml file of a folder. Unknown fields, duplicate names and scenarios that
-// contradict themselves are errors.
+// Load reads every .yaml file of a folder. It returns an error for unknown fields, duplicate names
+// and scenarios whose fields contradict each other.
 func Load(dir string) ([]Scenario, error) {
 	out, err := Read(dir)
 	for i := range out {
@@ -80,7 +80,7 @@ func Load(dir string) ([]Scenario, error) {
 	return out, err
 }
 
-// Read is Load for scenarios without verdicts.
+// Read is Load for scenarios that have no expected result yet: it does not check their fields.
 func Read(dir string) ([]Scenario, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil {

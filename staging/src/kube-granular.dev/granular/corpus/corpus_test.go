@@ -20,8 +20,8 @@ import (
 
 const dir = "../../../../../test/corpus"
 
-// known are the kinds this library has models for. Whoever may import the
-// generated definitions runs all of the corpus, see test/corpus.
+// known has the kinds for which this library has test models. The tests in test/corpus import the
+// generated definitions, so they run the whole corpus.
 var known = map[string]reflect.Type{
 	"Deployment": reflect.TypeFor[appsv1.Deployment](),
 	"Pod":        reflect.TypeFor[corev1.Pod](),
@@ -29,7 +29,7 @@ var known = map[string]reflect.Type{
 	"Widget":     nil,
 }
 
-// load gives the scenarios of known kinds.
+// load returns the scenarios of known kinds.
 func load(t *testing.T, read func(string) ([]Scenario, error)) []Scenario {
 	t.Helper()
 	all, err := read(dir)
@@ -56,7 +56,7 @@ func run(t *testing.T, s *Scenario, object func(Object) (any, error)) Outcome {
 	return got
 }
 
-// typed is the form of an object as a built-in kind is held.
+// typed returns a function that converts an object to the Go type of a built-in kind.
 func typed(goType reflect.Type) func(Object) (any, error) {
 	return func(o Object) (any, error) {
 		if o == nil {
@@ -86,8 +86,8 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// Whoever is allowed holds no more than what it used: without any one of the
-// grants that were found allowed it is refused, and the refusal is about that.
+// TestEveryUsedGrantIsNeeded removes each grant that an allowed scenario used. The request is then
+// refused, and the refusal names the removed grant.
 func TestEveryUsedGrantIsNeeded(t *testing.T) {
 	for _, s := range load(t, Load) {
 		if s.Decision != Allow {

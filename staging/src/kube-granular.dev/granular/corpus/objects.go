@@ -8,8 +8,8 @@ import (
 	"reflect"
 )
 
-// Overlay overlays one object on another, like a JSON merge patch: fields are replaced, null
-// removes one, and lists are replaced as a whole. Neither argument is changed.
+// Overlay overlays one object on another like a JSON merge patch: fields are replaced, null
+// removes a field, and lists are replaced as a whole. Neither argument is changed.
 func Overlay(base, over Object) Object {
 	out, _ := overlay(map[string]any(base), map[string]any(over)).(map[string]any)
 	return out
@@ -35,7 +35,7 @@ func overlay(base, over any) any {
 	return out
 }
 
-// Diff returns the overlay that makes after from before.
+// Diff returns the object that yields after if it is overlaid on before.
 func Diff(before, after Object) Object {
 	out := Object{}
 	for name, was := range before {

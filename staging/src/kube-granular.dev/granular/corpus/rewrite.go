@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Rewrite replaces the verdicts of the named scenarios in their files, and returns those files.
-// The caller must review every line of the difference, because the corpus defines the behaviour
-// of the library.
+// Rewrite replaces the expected results of the named scenarios in their files, and returns these
+// files. The caller must review every changed line, because the corpus defines the behaviour of
+// the library.
 func Rewrite(scenarios []Scenario, outcomes map[string]Outcome) ([]string, error) {
 	var files []string
 	seen := map[string]bool{}
@@ -33,7 +33,7 @@ func Rewrite(scenarios []Scenario, outcomes map[string]Outcome) ([]string, error
 	return files, nil
 }
 
-// rewrite replaces the verdict at the end of every scenario that has an outcome.
+// rewrite replaces the expected result at the end of every scenario that has an outcome.
 func rewrite(text string, outcomes map[string]Outcome) string {
 	blocks := strings.Split(strings.TrimRight(text, "\n"), "\n\n")
 	for i, block := range blocks {

@@ -12,20 +12,21 @@ import (
 	"kube-granular.dev/granular/decide"
 )
 
-// Outcome is the result of a scenario.
+// Outcome is the result of a scenario: what its fields of the same names expect, or what Run
+// found.
 type Outcome struct {
 	Decision     Decision
 	Asked        []string
 	Field, Needs string
 }
 
-// Want is the outcome that a scenario names.
+// Want returns the expected outcome of a scenario.
 func (s *Scenario) Want() Outcome {
 	return Outcome{Decision: s.Decision, Asked: s.Asked, Field: s.Field, Needs: s.Needs}
 }
 
-// Run runs a scenario with the library. object converts the objects to the form that w compares,
-// including the nil objects of a create.
+// Run runs a scenario with the library and returns its outcome. object converts an object of the
+// scenario to the form that w compares. On a create, object also gets the nil Object.
 func Run(s *Scenario, w *change.Walker, object func(Object) (any, error)) (Outcome, error) {
 	final := s.Final
 	if final == nil {
@@ -76,7 +77,7 @@ func Plain(o Object) (any, error) {
 	return map[string]any(o), nil
 }
 
-// holds is an authorizer that allows the verbs in it.
+// holds is an authorizer that allows the verbs in the slice.
 type holds []string
 
 func (h holds) FirstAllowed(_ context.Context, verbs []string) (int, error) {

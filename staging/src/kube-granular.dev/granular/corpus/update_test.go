@@ -10,9 +10,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what the scenarios expect instead of holding the library to it")
 
-// TestUpdate rewrites the verdicts of known kinds when asked to. Whoever does so
-// must read every line of the difference: the corpus is what the library is
-// held to.
+// TestUpdate rewrites the expected results of known kinds if it runs with -update. The caller must
+// review every changed line, because the corpus defines the behaviour of the library.
 func TestUpdate(t *testing.T) {
 	if !*update {
 		t.Skip("only with -update")

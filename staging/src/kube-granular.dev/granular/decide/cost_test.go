@@ -17,8 +17,8 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// priced is a language whose expressions are "<name> <units>". Each gives its name, and
-// counts the keys it is evaluated for.
+// priced is a language whose expressions are "<name> <units>". Each expression returns its name
+// and costs that many units. priced counts the evaluations for each key.
 type priced struct {
 	keys map[string]int
 	// during is called in each evaluation.
@@ -48,9 +48,10 @@ func (p *price) Parameter(ctx context.Context, key string) (string, int64, error
 	return p.name, p.cost, ctx.Err()
 }
 
-// thing has four maps in spec. Those in nested and computed have a permission by the key they
-// lie under, in computed by an expression. The values of many have two permissions by one
-// expression and one by another; those of bare have no permission without an expression.
+// thing has four maps in spec. Fields in nested and computed have a permission with the key of the
+// map as parameter, in computed by an expression. The values of many have two permissions with the
+// same expression, and one with another expression. The values of bare have no permission without
+// an expression.
 const thing = `
 type: object
 properties:
@@ -100,8 +101,8 @@ func thingWalker(t *testing.T, language schema.Expressions) *change.Walker {
 	return change.NewWalker(tree)
 }
 
-// thingChanges sets a field below each of n keys of a map to a value; with no field it is
-// the key's value.
+// thingChanges sets the given fields below each of n keys of a map. Without fields, it sets the
+// value of the key itself.
 func thingChanges(t *testing.T, w *change.Walker, in string, n int, fields ...string) change.Set {
 	t.Helper()
 	values := object{}
@@ -137,7 +138,7 @@ func TestCost(t *testing.T) {
 		keys   int
 		fields []string
 		holds  []string
-		// evaluations is how often an expression is evaluated, refused what the message says.
+		// evaluations is the number of evaluations, and refused is the message of the refusal.
 		evaluations int
 		refused     string
 	}{
@@ -165,7 +166,7 @@ func TestCost(t *testing.T) {
 			w := thingWalker(t, language)
 			set := thingChanges(t, w, tc.in, tc.keys, tc.fields...)
 			d := New(&holder{t: t, holds: tc.holds}, 0)
-			// A retry is decided like the attempt before, and evaluates nothing anew.
+			// A retry has the same result as the first attempt, and evaluates no expression again.
 			for range 3 {
 				refusal, err := d.Decide(t.Context(), set, true)
 				got := ""
@@ -194,7 +195,7 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// TestCostOfRetries holds that attempts that change other keys each share one limit.
+// TestCostOfRetries checks that attempts with changes of different keys share one limit.
 func TestCostOfRetries(t *testing.T) {
 	w := thingWalker(t, &priced{})
 	set := thingChanges(t, w, "many", 1001, "x")
@@ -208,7 +209,7 @@ func TestCostOfRetries(t *testing.T) {
 	if err != nil || refusal == nil || refusal.Reason != Cost || refusal.General != "granular:many" || refusal.Specific != "" {
 		t.Error(refusal, err)
 	}
-	// What was paid for still counts, and another decider of the request pays no less.
+	// Remembered results stay available. A second Decider of the request has the same limit.
 	if refusal, err := d.Decide(t.Context(), set[:1000], true); refusal != nil || err != nil {
 		t.Error(refusal, err)
 	}
@@ -219,8 +220,8 @@ func TestCostOfRetries(t *testing.T) {
 	}
 }
 
-// TestEnded holds that no decision is made once the context has ended: neither of
-// changes, nor while an expression is evaluated.
+// TestEnded checks that Decide makes no decision once the context has ended, neither between
+// changes nor after an expression during which it ended.
 func TestEnded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	language := &priced{}
@@ -235,7 +236,7 @@ func TestEnded(t *testing.T) {
 	if refusal, err := d.Decide(ctx, set, true); !errors.Is(err, context.Canceled) || refusal != nil || d.Costs().Evaluations() != 100 {
 		t.Errorf("%v, %v after %d evaluations", refusal, err, d.Costs().Evaluations())
 	}
-	// The verb is held, and still nothing is decided.
+	// The caller holds the verb, and still Decide makes no decision.
 	if refusal, err := d.Decide(ctx, set[:1], true); !errors.Is(err, context.Canceled) || refusal != nil {
 		t.Error(refusal, err)
 	}
@@ -246,7 +247,7 @@ func TestEnded(t *testing.T) {
 		t.Error(refusal, err)
 	}
 
-	// Without expressions it is noticed as well, however many changes one verb covers.
+	// Decide notices the end also without expressions, however many changes one verb covers.
 	ctx, cancel = context.WithCancel(t.Context())
 	h := &ending{cancel: cancel}
 	if _, err := New(h, 0).Decide(ctx, changesOf(t, "apps", "v1", "Deployment", change.All, labels(0), labels(1000)), true); !errors.Is(err, context.Canceled) {
@@ -254,7 +255,7 @@ func TestEnded(t *testing.T) {
 	}
 }
 
-// ending allows everything and ends the request.
+// ending allows everything, and ends the context.
 type ending struct{ cancel func() }
 
 func (e *ending) FirstAllowed(context.Context, []string) (int, error) {
@@ -262,8 +263,8 @@ func (e *ending) FirstAllowed(context.Context, []string) (int, error) {
 	return 0, nil
 }
 
-// forgetful is a language of expressions that give the first letter of a key. They can't be
-// compared, so nothing remembers what one of them gave but who asked.
+// forgetful is a language whose expressions return the first letter of a key. The expressions are
+// not comparable, so a CostBudget does not remember their results.
 type forgetful struct{ _ []byte }
 
 func (f forgetful) Compile(string) (schema.Expression, error) { return f, nil }
@@ -272,8 +273,8 @@ func (forgetful) Parameter(_ context.Context, key string) (string, int64, error)
 	return key[:1], 1, nil
 }
 
-// TestLongKey holds that the verb of a long key is made once for all that changes below it,
-// and that each key has its own.
+// TestLongKey checks that the verb of a long key is made once for all changes below the key, and
+// that each key gets its own verb.
 func TestLongKey(t *testing.T) {
 	const n = 1000
 	w := thingWalker(t, forgetful{})
@@ -305,7 +306,7 @@ func TestLongKey(t *testing.T) {
 			t.Errorf("who holds %s: %v", held, err)
 		}
 	}
-	// The same with a treatment. Keys are long again, and differ in what is behind the slash too.
+	// The same applies to a treatment. The keys are long, and also differ behind the slash.
 	a, b = "a/"+a, "b/"+b
 	if refusal, err := New(&holder{t: t, holds: []string{"granular:inner(a)", "granular:inner(b)"}}, 0).Decide(t.Context(), changes("nested"), true); refusal != nil || err != nil {
 		t.Error(refusal, err)

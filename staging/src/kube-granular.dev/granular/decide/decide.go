@@ -14,21 +14,22 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Authorizer answers whether the caller holds a verb. It is the interface to the API server,
-// whose adapter knows the request's user, resource, subresource and name.
+// Authorizer answers whether the caller holds a verb. The API server implements it with an adapter
+// that knows the request's user, resource, subresource and name.
 type Authorizer interface {
 	// FirstAllowed takes at least one verb, ordered from general to specific, and returns the
-	// index of the first that is allowed, or -1. Without an error, all verbs before it were
-	// refused. An error means that some of them could not be answered: those are neither allowed
-	// nor refused.
+	// index of the first allowed verb, or -1. Without an error, all verbs before that one are
+	// refused. With an error, some of them have no answer: such a verb is neither allowed nor
+	// refused.
 	FirstAllowed(ctx context.Context, verbs []string) (int, error)
 }
 
 const (
-	// DefaultBudget is how many verbs may be asked for one request.
+	// DefaultBudget is the highest number of verbs that a request may ask the authorizer for.
 	DefaultBudget = 64
-	// MaxCost limits the cost of all parameter expressions of one request, in their own units.
-	// It is what upstream allows for a single validation rule, about a tenth of a second.
+	// MaxCost limits the cost of all parameter expressions of one request, in the units that
+	// schema.Expression returns. Upstream allows as much for a single validation rule, about a
+	// tenth of a second.
 	MaxCost = 1_000_000
 	// contextCheckInterval is the number of changes between two checks of the context.
 	contextCheckInterval = 64
@@ -38,21 +39,22 @@ const (
 type Decider struct {
 	authorizer Authorizer
 	budget     int
-	// asked are the verbs that were asked, at most budget. Those in used were allowed. Those in
-	// unanswered may not have been answered. All others were refused.
+	// asked are the verbs that the authorizer was asked for, at most budget. Those in used were
+	// allowed. Those in unanswered may have no answer, because the authorizer failed. All others
+	// were refused.
 	asked      []string
 	used       []string
 	unanswered []string
 	// failure is the first error of the authorizer.
 	failure error
-	// costs is the cost budget of the request. It is nil until an expression is evaluated,
-	// because few kinds have one.
+	// costs is the cost budget of the request. It is nil until an expression is evaluated, because
+	// few kinds have an expression.
 	costs *schema.CostBudget
 	// long remembers, for each permission, the last verb that was made from a long key.
 	long map[*schema.Permission]verbResult
 }
 
-// verbResult is the verb that was made from a key, or the error that there is none.
+// verbResult is the verb that was made from a key, or the error because of which there is no verb.
 type verbResult struct {
 	key, verb string
 	// long is the beginning of a parameter that is too long.
@@ -61,7 +63,7 @@ type verbResult struct {
 }
 
 // longKey is the length from which the verb of a key is remembered. A body may have a key of a
-// megabyte and as many changes below it, which must not read the key again each time.
+// megabyte and many changes below it, and the key should not be read again for each change.
 const longKey = 512
 
 // New returns the decider of one request. A budget of 0 means DefaultBudget.
@@ -72,7 +74,7 @@ func New(a Authorizer, budget int) *Decider {
 	return &Decider{authorizer: a, budget: budget}
 }
 
-// Continue makes the decider share the cost budget of another decider of the same request.
+// Continue makes d share the cost budget of another Decider of the same request.
 func (d *Decider) Continue(other *Decider) { d.costs = other.Costs() }
 
 // Costs returns the cost budget of the request.
@@ -83,16 +85,17 @@ func (d *Decider) Costs() *schema.CostBudget {
 	return d.costs
 }
 
-// Asked returns the verbs that the authorizer was asked, in order, without duplicates. A verb
-// after the first allowed one of a question was not asked.
+// Asked returns the verbs that the authorizer was asked for, in order, without duplicates. If a
+// call of FirstAllowed returned an allowed verb, the verbs after that one are not in the result.
 func (d *Decider) Asked() []string { return d.asked }
 
 // Used returns the verbs that covered a change, in the order of their first use.
 func (d *Decider) Used() []string { return d.used }
 
 // Decide returns nil if the caller may make all changes, and otherwise the refusal of the first
-// one that is not covered. A marked request needs a permission for every change, an unmarked one
-// only for excluded fields. Decide returns an error if the context has ended.
+// change that is not covered. A marked request, which was let through only by the general verb,
+// needs a permission for every change. An unmarked request needs one only for excluded fields.
+// Decide returns an error if the authorizer failed or the context has ended.
 func (d *Decider) Decide(ctx context.Context, changes change.Set, marked bool) (*Refusal, error) {
 	for i := range changes {
 		if i%contextCheckInterval == 0 && ctx.Err() != nil {
@@ -111,14 +114,15 @@ func (d *Decider) Decide(ctx context.Context, changes change.Set, marked bool) (
 	return nil, nil
 }
 
-// CoveredAsObserved reports whether the changes observed before mutating admission need no
-// second comparison with the object about to be stored. That is so if the caller changed
-// nothing, or made exactly one change that is covered. It returns false for:
+// CoveredAsObserved reports whether the observed changes, those before mutating admission, are
+// enough for a decision, so that the object about to be stored need not be compared. This is so if
+// the caller changed nothing, or made exactly one change and that is covered. It returns false
+// for:
 //
-//   - several changes: one might be gone and not be covered, and then the answers
-//     for the others would count;
+//   - several changes: one that will not be stored might not be covered, and the verbs asked
+//     for the others would still count as Asked and Used;
 //   - an Ambiguous change, which stands for excluded fields below it;
-//   - a change WithContainer, whose container might remain without it;
+//   - a change WithContainer: the container might be stored without the change;
 //   - a change that HasValues, because another value may be about to be stored.
 //
 // If it returns false, or if the authorizer failed, call Decide with the Answerable changes.
@@ -134,7 +138,7 @@ func (d *Decider) CoveredAsObserved(ctx context.Context, observed change.Set, ma
 }
 
 // Candidates returns the permissions that may cover a change of a node, most general first, and
-// whether one of them is excluded.
+// whether one of them is excluded; see the package comment.
 func Candidates(n *schema.Node) (candidates []*schema.Permission, excluded bool) {
 	deepest, chain := -1, n.Chain()
 	for i, p := range chain {
@@ -160,7 +164,7 @@ func (d *Decider) verb(ctx context.Context, c *change.Change, p *schema.Permissi
 		return d.makeVerb(ctx, p, key)
 	}
 	last, ok := d.long[p]
-	if !ok || last.key != key { // fast if both are the same string in memory
+	if !ok || last.key != key { // fast if both keys are the same string in memory
 		if last = d.makeVerb(ctx, p, key); ctx.Err() != nil {
 			return verbResult{err: ctx.Err()}
 		}
@@ -174,7 +178,7 @@ func (d *Decider) verb(ctx context.Context, c *change.Change, p *schema.Permissi
 }
 
 func (d *Decider) makeVerb(ctx context.Context, p *schema.Permission, key string) verbResult {
-	// A nil budget evaluates no expression.
+	// With a nil budget no expression can be evaluated, and none is needed here.
 	var costs *schema.CostBudget
 	if p.Parameter != nil && p.Parameter.Expression != nil {
 		costs = d.Costs()
@@ -207,7 +211,7 @@ func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*sch
 	return d.coverValues(ctx, c, ofValue, refusal, failure)
 }
 
-// coverAlways looks for a permission that covers a change whatever its values are.
+// coverAlways looks for a permission that covers a change whatever its old and new values are.
 func (d *Decider) coverAlways(ctx context.Context, c *change.Change, candidates []*schema.Permission) (*Refusal, error) {
 	long, tooLong := "", false
 	refusal := func(r Refusal) *Refusal {
@@ -272,7 +276,7 @@ func (d *Decider) coverAlways(ctx context.Context, c *change.Change, candidates 
 		}
 	}
 	if slices.ContainsFunc(verbs, d.isUnanswered) {
-		return nil, d.failure // one of them might have been allowed
+		return nil, d.failure // an unanswered verb might have been allowed
 	}
 	if overBudget {
 		return refusal(Refusal{Reason: Budget, General: broadest(candidates, verbs[0]), Specific: verbs[len(verbs)-1]}), nil
@@ -283,8 +287,8 @@ func (d *Decider) coverAlways(ctx context.Context, c *change.Change, candidates 
 	return refusal(Refusal{Reason: NotCovered, General: verbs[0], Specific: verbs[len(verbs)-1]}), nil
 }
 
-// broadest returns the verb to grant in place of many narrow ones: the most specific candidate
-// without a parameter, or else the most general one.
+// broadest returns the verb to grant in place of many narrow verbs: that of the most specific
+// candidate without a parameter, or else general.
 func broadest(candidates []*schema.Permission, general string) string {
 	best := general
 	for _, p := range candidates {
@@ -295,16 +299,17 @@ func broadest(candidates []*schema.Permission, general string) string {
 	return best
 }
 
-// ask returns the index of the first allowed verb, or -1. It returns an error only for an
-// impossible answer. If the authorizer failed, the verbs that were not allowed are recorded as
-// unanswered.
+// ask asks the authorizer and returns the index of the first allowed verb, or -1. It returns an
+// error only for an impossible answer. If the authorizer failed, the verbs that it did not allow
+// are added to unanswered.
 func (d *Decider) ask(ctx context.Context, verbs []string) (int, error) {
 	first, err := d.authorizer.FirstAllowed(ctx, verbs)
 	if first >= len(verbs) {
 		return -1, fmt.Errorf("authorizer allowed the verb at %d of %d", first, len(verbs))
 	}
 	if first < 0 || first == 0 && err != nil {
-		// An error with nothing before it to fail on is no allowance either.
+		// With an error, index 0 is no allowance: there is no verb before it that could have
+		// failed.
 		first = -1
 		d.asked = append(d.asked, verbs...)
 	} else {

@@ -17,7 +17,7 @@ import (
 	"kube-granular.dev/granular/internal/testmodels"
 )
 
-// holder allows what it holds, and says when it is asked twice.
+// holder allows the verbs in holds, and fails the test if it is asked for a verb twice.
 type holder struct {
 	t     *testing.T
 	holds []string
@@ -101,11 +101,11 @@ func TestBudget(t *testing.T) {
 	if len(d.Asked()) != DefaultBudget {
 		t.Errorf("%d verbs asked", len(d.Asked()))
 	}
-	want := `cannot change .metadata.labels[domain0062.com/x]: more than 64 permissions would have to be asked for this request; hold the verb "granular:labels" instead`
+	want := `cannot change .metadata.labels[domain0062.com/x]: more than 64 permissions would have to be checked for this request; hold the verb "granular:labels" instead`
 	if got := refusal.Message(""); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	// The narrow ones that fit are enough for as many changes.
+	// For as many changes as the budget has room for, the narrow verbs suffice.
 	d = New(&holder{t: t, holds: h.holds}, 0)
 	if refusal, err := d.Decide(context.Background(), set[:62], true); refusal != nil || err != nil {
 		t.Error(refusal, err)
@@ -180,7 +180,7 @@ func TestNoPermission(t *testing.T) {
 	}
 }
 
-// unsteady answers as holder does, but for verbs that it fails on.
+// unsteady is a holder that returns an error for the verbs in fails.
 type unsteady struct {
 	holder
 	fails []string
@@ -201,8 +201,8 @@ func (u *unsteady) FirstAllowed(ctx context.Context, verbs []string) (int, error
 	return -1, failure
 }
 
-// TestUnanswered holds that a verb which could not be answered keeps nobody from what another
-// verb allows, allows nothing, refuses nothing, and is not asked again.
+// TestUnanswered checks that a verb without an answer does not allow or refuse a change, does not
+// prevent another verb from allowing it, and is not asked for again.
 func TestUnanswered(t *testing.T) {
 	const metadata, all, first, second = "granular:metadata", "granular:labels", "granular:label(domain0000.com)", "granular:label(domain0001.com)"
 	one := changesOf(t, "apps", "v1", "Deployment", change.All, labels(0), labels(1))
@@ -244,7 +244,7 @@ func TestUnanswered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			u := &unsteady{holder: holder{t: t, holds: test.holds}, fails: test.fails}
 			d := New(u, test.budget)
-			for range 2 { // the storage may try again
+			for range 2 { // the storage may retry
 				refusal, err := d.Decide(context.Background(), test.changes, true)
 				if errors.Is(err, errDown) != test.failed || (err != nil) != test.failed {
 					t.Errorf("an error: %v", err)
@@ -304,8 +304,8 @@ func keyed(labels ...string) object {
 	return object{"metadata": object{"name": "a", "labels": l}}
 }
 
-// TestTooLong holds that a key that is too long for a verb is covered by the permissions
-// that take no parameter, and that nobody is asked about it.
+// TestTooLong checks that a key that is too long for a verb is covered only by permissions without
+// a parameter, and that the authorizer is not asked for such a verb.
 func TestTooLong(t *testing.T) {
 	long := strings.Repeat("ä", 400) + "/x"
 	set := changesOf(t, "apps", "v1", "Deployment", change.All, keyed(), keyed(long))
@@ -324,15 +324,15 @@ func TestTooLong(t *testing.T) {
 			t.Errorf("got %s", refusal.Needs())
 		}
 	}
-	// Where every permission takes the key, none covers it.
+	// If every permission takes the key as its parameter, none covers the key.
 	const widget = `the parameter "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk..." is longer than the 256 bytes that a verb may have`
 	if got := (&Refusal{Reason: NoParameter, tooLong: true, long: strings.Repeat("k", 64)}).Needs(); got != widget {
 		t.Errorf("got %s", got)
 	}
 }
 
-// TestWithhold holds that of a refusal nothing is left that depends on a key, or on how it
-// came about, where the key is not known.
+// TestWithhold checks that a withheld refusal does not depend on a key that the caller does not
+// know, nor on how the refusal was decided.
 func TestWithhold(t *testing.T) {
 	refused := func(budget int, holds []string, labels ...string) *Refusal {
 		t.Helper()
@@ -359,7 +359,7 @@ func TestWithhold(t *testing.T) {
 		if got := refusal.Withhold(1).Message(""); got != `cannot change .metadata: needs the verb "granular:metadata"` {
 			t.Errorf("%s: got %s", name, got)
 		}
-		if got := refusal.Withhold(0).Message(""); got != `cannot change the object: which permission it takes is shown only to callers who may get it` {
+		if got := refusal.Withhold(0).Message(""); got != `cannot change the object: the needed permission is shown only to callers who may get the object` {
 			t.Errorf("%s: got %s", name, got)
 		}
 		if refusal.Withhold(3) != refusal {
@@ -368,7 +368,7 @@ func TestWithhold(t *testing.T) {
 	}
 }
 
-// TestWithholdUncovered holds that what no permission covers stays so for who knows less.
+// TestWithholdUncovered checks that NoPermission remains the reason of a withheld refusal.
 func TestWithholdUncovered(t *testing.T) {
 	set, err := thingWalker(t, &priced{}).Compare(change.All, object{"other": "a"}, object{"other": "b"})
 	if err != nil {
@@ -383,7 +383,8 @@ func TestWithholdUncovered(t *testing.T) {
 	}
 }
 
-// TestWithholdExcluded holds that no verb is named that would not do.
+// TestWithholdExcluded checks that a withheld refusal names no verb that would not cover the
+// change.
 func TestWithholdExcluded(t *testing.T) {
 	door := func(alarm string) object {
 		return object{"spec": object{"doors": []any{object{"floor": int64(1), "alarm": alarm}}}}

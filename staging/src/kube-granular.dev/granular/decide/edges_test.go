@@ -16,7 +16,7 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// picky is a language whose expressions give no parameter for one key.
+// picky is a language whose expressions return no parameter for the key bad.
 type picky struct{}
 
 func (picky) Compile(string) (schema.Expression, error) { return picky{}, nil }
@@ -28,7 +28,7 @@ func (picky) Parameter(_ context.Context, key string) (string, int64, error) {
 	return key, 1, nil
 }
 
-// changed compares two objects of a schema, of which the properties are given as YAML.
+// changed compares two objects of a schema with the given properties, as YAML.
 func changed(t *testing.T, properties, old, new string) change.Set {
 	t.Helper()
 	root := &spec.Schema{}
@@ -52,7 +52,7 @@ func changed(t *testing.T, properties, old, new string) change.Set {
 	return set
 }
 
-// asked notes every question, and allows nothing.
+// asked records the verbs of each call, and allows nothing.
 type asked struct{ questions [][]string }
 
 func (a *asked) FirstAllowed(_ context.Context, verbs []string) (int, error) {
@@ -60,8 +60,8 @@ func (a *asked) FirstAllowed(_ context.Context, verbs []string) (int, error) {
 	return -1, nil
 }
 
-// An excluded permission is asked of everybody, whether or not anything more general lies
-// above it and whatever is below.
+// TestExcludedAtTheTop checks that every caller needs an excluded permission, also if no more
+// general permission is above it, and if permissions are below it.
 func TestExcludedAtTheTop(t *testing.T) {
 	for name, properties := range map[string]string{
 		"alone":           `{lock: {x-kubernetes-permission-verb: lock, x-kubernetes-permission-excluded: true}}`,
@@ -79,7 +79,8 @@ func TestExcludedAtTheTop(t *testing.T) {
 	}
 }
 
-// What an included permission allows below an excluded one it allows alone, and none above.
+// TestIncludedBelowExcluded checks that an included permission below an excluded one covers a
+// change, and that an included permission above does not.
 func TestIncludedBelowExcluded(t *testing.T) {
 	set := changed(t, `{spec: {x-kubernetes-permission-verb: specification, properties: {lock: {x-kubernetes-permission-verb: lock, x-kubernetes-permission-excluded: true, properties: {a: {x-kubernetes-permission-verb: part}}}}}}`,
 		`{spec: {lock: {a: x}}}`, `{spec: {lock: {a: y}}}`)
@@ -93,12 +94,12 @@ func TestIncludedBelowExcluded(t *testing.T) {
 	}
 }
 
-// A key for which no permission has a parameter is refused like any other field; that is
-// no failure.
+// TestNoParameter checks a key for which no permission has a parameter: Decide returns a refusal,
+// not an error.
 func TestNoParameter(t *testing.T) {
 	const properties = `{tags: {x-kubernetes-permission-parameter-source: tag, additionalProperties: {x-kubernetes-permission-verb: tag, x-kubernetes-permission-parameterized-by: tag, x-kubernetes-permission-parameter-expression: self}}}`
 	for key, want := range map[string]string{
-		"bad":  "cannot change .tags[bad]: the expression of its permission gives no parameter for this key",
+		"bad":  "cannot change .tags[bad]: the parameter expression of the permission returns no parameter for this key",
 		"good": `cannot change .tags[good]: needs the verb "granular:tag(good)"`,
 	} {
 		a := &asked{}
@@ -115,8 +116,8 @@ func TestNoParameter(t *testing.T) {
 	}
 }
 
-// Who may just be asked all that there is to ask lacks a permission, not room to ask; what
-// was answered once is not asked again; and the authorizer is never asked for nothing.
+// TestTheLastQuestion checks that a budget for exactly the needed verbs yields NotCovered and not
+// Budget. No verb is asked for twice, and the authorizer is never called without a verb.
 func TestTheLastQuestion(t *testing.T) {
 	set := changesOf(t, "apps", "v1", "Deployment", change.All, labels(0), labels(1))
 	for budget, want := range map[int]Reason{2: Budget, 3: NotCovered, 4: NotCovered} {
@@ -134,7 +135,7 @@ func TestTheLastQuestion(t *testing.T) {
 	}
 }
 
-// An answer beyond the question is none.
+// TestAnswerBeyondTheQuestion checks that an index beyond the asked verbs is an error.
 func TestAnswerBeyondTheQuestion(t *testing.T) {
 	set := changesOf(t, "apps", "v1", "Deployment", change.All, labels(0), labels(1))
 	for index, wrong := range map[int]bool{2: false, 3: true, 4: true} {
@@ -145,7 +146,7 @@ func TestAnswerBeyondTheQuestion(t *testing.T) {
 	}
 }
 
-// Reasons have names, for traces.
+// TestReasonsHaveNames checks that each Reason has a name, for traces.
 func TestReasonsHaveNames(t *testing.T) {
 	seen := map[string]bool{}
 	for r := Reason(0); r <= NoParameter+1; r++ {
@@ -158,7 +159,7 @@ func TestReasonsHaveNames(t *testing.T) {
 	}
 }
 
-// A change that charges the root itself is one of the object.
+// TestTheObjectItself checks the message for a change that is charged to the root.
 func TestTheObjectItself(t *testing.T) {
 	refusal := &Refusal{Reason: NoPermission}
 	if got, want := refusal.Message(""), "cannot change the object: no permission covers this field"; got != want {

@@ -13,8 +13,8 @@ import (
 	"kube-granular.dev/granular/change"
 )
 
-// TestCoveredAsObserved holds that only what is beyond doubt as observed is not compared
-// again, and that nobody is asked about anything else.
+// TestCoveredAsObserved checks in which cases the observed changes are enough for a decision, and
+// that the authorizer is asked only in these cases.
 func TestCoveredAsObserved(t *testing.T) {
 	labeled := labels(1)
 	labeled["metadata"].(object)["labels"].(object)["domain0000.com/x"] = "2"

@@ -16,20 +16,20 @@ import (
 type Reason int
 
 const (
-	// NotCovered: the caller holds none of the permissions that cover the change.
+	// NotCovered means that the caller holds none of the permissions that cover the change.
 	NotCovered Reason = iota + 1
-	// NoPermission: no permission covers the change.
+	// NoPermission means that no permission covers the change.
 	NoPermission
-	// Budget: the request would have to ask more verbs than it may.
+	// Budget means that the decision would need more verbs than one request may ask for.
 	Budget
-	// NoParameter: no permission that covers the change has a parameter for its key. Its
+	// NoParameter means that no permission that covers the change has a parameter for its key: the
 	// expression fails, or the parameter would be too long.
 	NoParameter
-	// Cost: the parameter expressions of the request have used up its cost budget, and no
-	// permission without an expression covers the change.
+	// Cost means that the parameter expressions of the request have used up its cost budget, and
+	// the caller holds no permission without an expression that covers the change.
 	Cost
-	// Withheld: the verbs that would cover the change depend on something that the caller must
-	// not learn.
+	// Withheld means that the verbs that would cover the change depend on content of the object
+	// that the caller must not learn.
 	Withheld
 )
 
@@ -51,19 +51,19 @@ func (r Reason) String() string {
 	return "unknown"
 }
 
-// Refusal is the first change that is not covered.
+// Refusal describes the first change that is not covered, and why.
 type Refusal struct {
 	Reason Reason
 	Change change.Change
-	// General and Specific are the most general and the most specific verb that would have
-	// covered the change. They are equal if there is only one, and empty for NoPermission,
-	// NoParameter and Withheld. For Budget, General is the one verb to hold instead of many. For
-	// Cost, it is the verb to hold instead of those with an expression, empty if there is none.
+	// General and Specific are the most general and the most specific verb that would have covered
+	// the change. They are equal if there is only one, and empty for NoPermission, NoParameter and
+	// Withheld. For Budget, General is the one verb that a caller should hold instead of many. For
+	// Cost, General is the verb to hold instead of verbs with an expression, empty if there is none.
 	General, Specific string
 
 	budget int
-	// long is the beginning of the last parameter that is too long. tooLong is set if there is
-	// one.
+	// tooLong is set if a parameter is too long. long is then the beginning of the last such
+	// parameter.
 	long    string
 	tooLong bool
 	// ofValue is set if the parameter of a candidate is made from a value.
@@ -78,13 +78,13 @@ type offer struct {
 	verb       string
 }
 
-// shownOfParameter is how many bytes a message shows of a parameter that is too long.
+// shownOfParameter is how many bytes of a parameter that is too long a message shows.
 const shownOfParameter = 64
 
-// Withhold returns the refusal for a caller who knows only the first steps of the path of the
-// change; see change.Sender. The result depends on no later step: not on the key, and not on the
-// authorizer's answers about it. It depends on no
-// value either.
+// Withhold returns the refusal as it may be shown to a caller who knows only the first steps of
+// the path of the change; see change.Sender. The result does not depend on the later steps: not on
+// their keys, and not on the authorizer's answers about them. It does not depend on the values of
+// fields either.
 func (r *Refusal) Withhold(known int) *Refusal {
 	path := r.Change.Path()
 	if known >= len(path) && !r.ofValue {
@@ -113,8 +113,8 @@ func (r *Refusal) Withhold(known int) *Refusal {
 }
 
 // Cannot returns the part of a message that names the field, such as "cannot change
-// .spec.replicas". path is the result of change.Walker.Locate; if it is empty, the change's own
-// path is used.
+// .spec.replicas". path is the result of change.Walker.Locate. If path is empty, the path of the
+// change is used.
 func (r *Refusal) Cannot(path string) string {
 	if path == "" {
 		path = r.Change.Path().String()
@@ -125,24 +125,24 @@ func (r *Refusal) Cannot(path string) string {
 	return "cannot change " + path
 }
 
-// Needs returns the part of a message that tells what is missing. It names at most two verbs,
-// the narrower one first, because people copy the first.
+// Needs returns the part of a message that names what is missing. It names at most two verbs, the
+// narrower one first, because people copy the first.
 func (r *Refusal) Needs() string {
 	switch {
 	case r.Reason == NoPermission:
 		return "no permission covers this field"
 	case r.Reason == Withheld:
-		return "which permission it takes is shown only to callers who may get it"
+		return "the needed permission is shown only to callers who may get the object"
 	case r.Reason == NoParameter && r.tooLong:
 		return r.length()
 	case r.Reason == NoParameter && r.ofValue:
-		return "its permission has no parameter for this value"
+		return "the permission of this field has no parameter for this value"
 	case r.Reason == NoParameter:
-		return "the expression of its permission gives no parameter for this key"
+		return "the parameter expression of the permission returns no parameter for this key"
 	case r.tooLong && r.Reason == NotCovered:
 		return r.verbs() + "; " + r.length()
 	case r.Reason == Budget:
-		return fmt.Sprintf("more than %d permissions would have to be asked for this request; hold the verb %q instead", r.budget, r.General)
+		return fmt.Sprintf("more than %d permissions would have to be checked for this request; hold the verb %q instead", r.budget, r.General)
 	case r.Reason == Cost && r.General == "":
 		return fmt.Sprintf("the parameter expressions for this request cost more than %d units, and every permission of the field has one; change fewer keys at a time", MaxCost)
 	case r.Reason == Cost:
@@ -162,5 +162,6 @@ func (r *Refusal) length() string {
 	return fmt.Sprintf("the parameter \"%s...\" is longer than the %d bytes that a verb may have", r.long, permission.MaxParameterLength)
 }
 
-// Message returns both parts, for tools that know no user.
+// Message returns the whole message, without the user, resource and namespace. It is for tools
+// that do not know them.
 func (r *Refusal) Message(path string) string { return r.Cannot(path) + ": " + r.Needs() }

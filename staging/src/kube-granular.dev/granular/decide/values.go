@@ -13,8 +13,9 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// splitByValue separates candidates that cover a change whatever its values are from those whose
-// parameter is made from a value. It allocates nothing if there are none of the latter.
+// splitByValue separates candidates that cover a change whatever its values are from candidates
+// whose parameter is made from a value. It allocates nothing if there is no candidate of the
+// second kind.
 func splitByValue(candidates []*schema.Permission) (others, ofValue []*schema.Permission) {
 	if !slices.ContainsFunc(candidates, takesValue) {
 		return candidates, nil
@@ -31,8 +32,8 @@ func splitByValue(candidates []*schema.Permission) (others, ofValue []*schema.Pe
 
 func takesValue(p *schema.Permission) bool { return p.Parameter != nil && p.Parameter.FromValue }
 
-// coverValues looks for a permission that covers every value of a change. The other candidates
-// did not cover it: they were refused, or the authorizer failed.
+// coverValues looks for a permission that covers every value of a change. Before, coverAlways
+// found none that covers the change whatever its values are: refusal and failure are its result.
 func (d *Decider) coverValues(ctx context.Context, c *change.Change, candidates []*schema.Permission, refusal *Refusal, failure error) (*Refusal, error) {
 	r := Refusal{Change: *c, budget: d.budget}
 	if refusal != nil {
@@ -60,7 +61,7 @@ func (d *Decider) coverValues(ctx context.Context, c *change.Change, candidates 
 		}
 	}
 	if failure != nil {
-		return nil, failure // the verb that was not answered might be held
+		return nil, failure // the caller might hold a verb that has no answer
 	}
 	if len(r.offered) == 0 {
 		return &r, nil
@@ -80,22 +81,23 @@ func (d *Decider) coverValues(ctx context.Context, c *change.Change, candidates 
 	return &r, nil
 }
 
-// answer is the result of asking for the values of one permission.
+// answer is whether the caller holds the verbs for the values of one permission.
 type answer int
 
 const (
-	// notHeld means that no verb covers one of the values.
+	// notHeld means that the caller holds no verb for one of the values.
 	notHeld answer = iota
 	held
 	// unanswered means that the authorizer failed.
 	unanswered
-	// unasked means that the budget of verbs was used up.
+	// unasked means that a verb was not asked for, because the budget of verbs was used up.
 	unasked
 )
 
-// holdsAll asks for values until one is not covered. It returns the narrowest verb that would cover
-// that value, or "" if there is none. An error means that the request ended, or that the
-// authorizer returned an impossible answer.
+// holdsAll asks the authorizer for the values of a permission, one after the other, until the
+// caller does not hold a verb for one. It then returns the narrowest verb that would cover that
+// value, or "" if there is none. An error means that the request ended, or that the authorizer
+// returned an impossible answer.
 func (d *Decider) holdsAll(ctx context.Context, p *schema.Permission, values []string, r *Refusal) (answer, string, error) {
 	var costs *schema.CostBudget
 	if p.Parameter.Expression != nil {
@@ -126,8 +128,8 @@ func (d *Decider) holdsAll(ctx context.Context, p *schema.Permission, values []s
 	return held, "", nil
 }
 
-// holdsOne reports whether one of some verbs is held. It asks for those that were not asked yet, as
-// far as the budget permits.
+// holdsOne reports whether the caller holds one of some verbs. It asks the authorizer for those
+// that were not asked for yet, as far as the budget permits.
 func (d *Decider) holdsOne(ctx context.Context, verbs []string) (answer, error) {
 	if slices.ContainsFunc(verbs, func(v string) bool { return slices.Contains(d.used, v) }) {
 		return held, nil

@@ -19,7 +19,7 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// valuesModel has permissions whose parameters are made of values.
+// valuesModel has permissions whose parameters are made from values.
 const valuesModel = `
 spec:
   x-kubernetes-permission-verb: specification
@@ -79,8 +79,8 @@ func parsed(t testing.TB, text string) object {
 	return out
 }
 
-// Every value that a place had and has must be covered. Each row that is allowed is refused
-// with any one verb less.
+// TestValues checks that verbs must cover both the old and the new value of a field. Each allowed
+// case is refused if any one verb is removed.
 func TestValues(t *testing.T) {
 	const team, other, vendor = "registry.example/team/app:v1", "registry.example/other/app:v1", "vendor.example/app:v1"
 	image := func(v string) string { return "spec: {image: '" + v + "'}" }
@@ -89,10 +89,10 @@ func TestValues(t *testing.T) {
 		name     string
 		unmarked bool
 		old, new string
-		// final is what is about to be stored, new where it is empty.
+		// final is the object about to be stored. It is new if empty.
 		final string
 		holds string
-		// needs is how the refusal ends, empty where there is none.
+		// needs is the end of the refusal, and empty if the request is allowed.
 		needs string
 	}{
 		{name: "another tag", old: image(team), new: image("registry.example/team/app:v2"),
@@ -169,7 +169,7 @@ func TestValues(t *testing.T) {
 		{name: "an excluded value by what includes nothing of it", unmarked: true, old: "spec: {mode: soft}", new: "spec: {mode: hard}", holds: "specification mode(hard)",
 			needs: `needs the verb "granular:mode(soft)"`},
 		{name: "an excluded value that makes no parameter", unmarked: true, old: "spec: {mode: soft}", new: "spec: {mode: bad}", holds: "specification mode(soft) mode(bad)",
-			needs: "its permission has no parameter for this value"},
+			needs: "the permission of this field has no parameter for this value"},
 		{name: "an excluded element comes", unmarked: true, old: "spec: {guards: [{key: a}]}",
 			new: "spec: {guards: [{key: a}, {key: b}]}", holds: "guard(b)"},
 		{name: "an excluded element is replaced", unmarked: true, old: "spec: {guards: [{key: a}]}",
@@ -230,8 +230,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestValuesOfLists compares with a definition of what may become of a list: some elements stay
-// in their order, and whoever changes it holds the keys of all others, of both lists.
+// TestValuesOfLists compares random lists. A list may become another if the caller holds the keys
+// of all elements that do not keep their order, in both lists.
 func TestValuesOfLists(t *testing.T) {
 	w := valuesWalker(t)
 	allowed, refused, strict := 0, 0, 0
@@ -245,7 +245,7 @@ func TestValuesOfLists(t *testing.T) {
 			return out
 		}
 		old, new := list(), list()
-		if r.IntN(2) == 0 { // mostly the same
+		if r.IntN(2) == 0 { // a list that is similar to the old one
 			new = slices.Clone(old)
 			for range r.IntN(3) {
 				if at := r.IntN(len(new) + 1); r.IntN(2) == 0 || at == len(new) {
@@ -281,7 +281,7 @@ func TestValuesOfLists(t *testing.T) {
 			refused++
 		}
 	}
-	// Where an element comes or goes beside one that is alike, the walk may see a reorder.
+	// If an element is added or removed beside an equal element, the walk may find a new order.
 	if allowed < 500 || refused < 500 || strict > 200 {
 		t.Errorf("%d allowed, %d refused, %d refused that might be allowed", allowed, refused, strict)
 	}
@@ -295,7 +295,8 @@ func withTaints(keys []string) object {
 	return object{"spec": object{"taints": list}}
 }
 
-// mayBecome reports whether some common subsequence leaves nothing that is not held.
+// mayBecome reports whether old and new have a common subsequence such that the caller holds the
+// keys of all other elements.
 func mayBecome(old, new, holds []string) bool {
 	if len(old) == 0 || len(new) == 0 {
 		return !slices.ContainsFunc(slices.Concat(old, new), func(k string) bool { return !slices.Contains(holds, k) })
@@ -305,7 +306,7 @@ func mayBecome(old, new, holds []string) bool {
 		slices.Contains(holds, new[0]) && mayBecome(old, new[1:], holds)
 }
 
-// partlyFailing answers some verbs, and fails on the others.
+// partlyFailing is an authorizer that returns an error for some verbs.
 type partlyFailing struct {
 	allows []string
 	fails  []string
@@ -354,18 +355,19 @@ func TestValuesThatAreNotAnswered(t *testing.T) {
 	}
 }
 
-// Who may not read the object is told of no value, whatever else it may be told.
+// TestValuesAreWithheld checks that a refusal for a caller who may not read the object does not
+// depend on a value.
 func TestValuesAreWithheld(t *testing.T) {
 	w := valuesWalker(t)
 	for _, test := range []struct{ old, new, holds, needs string }{
 		{"spec: {image: secret.example/app}", "spec: {image: a.example/app}", "imageFrom(a.example)",
 			`needs one of the verbs "granular:image", "granular:specification"`},
 		{"spec: {mode: secret}", "spec: {mode: b}", "mode(b)",
-			"which permission it takes is shown only to callers who may get it"},
+			"the needed permission is shown only to callers who may get the object"},
 		{"spec: {mode: secret}", "spec: {mode: " + strings.Repeat("b", 1000) + "}", "mode(b)",
-			"which permission it takes is shown only to callers who may get it"},
+			"the needed permission is shown only to callers who may get the object"},
 		{"spec: {mode: bad}", "spec: {mode: b}", "mode(b)",
-			"which permission it takes is shown only to callers who may get it"},
+			"the needed permission is shown only to callers who may get the object"},
 	} {
 		set, err := w.Compare(change.All, parsed(t, test.old), parsed(t, test.new))
 		if err != nil {
@@ -387,7 +389,8 @@ func TestValuesAreWithheld(t *testing.T) {
 	}
 }
 
-// The values of many elements cost no more verbs than the budget.
+// TestValuesAreBounded checks that the values of many elements do not ask for more verbs than the
+// budget allows.
 func TestValuesAreBounded(t *testing.T) {
 	w := valuesWalker(t)
 	var keys []string
@@ -406,12 +409,12 @@ func TestValuesAreBounded(t *testing.T) {
 	if all.verbs > DefaultBudget {
 		t.Errorf("%d verbs were asked", all.verbs)
 	}
-	if want := `more than 64 permissions would have to be asked for this request; hold the verb "granular:taints" instead`; refusal.Needs() != want {
+	if want := `more than 64 permissions would have to be checked for this request; hold the verb "granular:taints" instead`; refusal.Needs() != want {
 		t.Errorf("got %s, want %s", refusal.Needs(), want)
 	}
 }
 
-// allowing allows what has a parameter.
+// allowing allows every verb that has a parameter.
 type allowing struct{ verbs int }
 
 func (a *allowing) FirstAllowed(_ context.Context, verbs []string) (int, error) {
@@ -424,7 +427,7 @@ func (a *allowing) FirstAllowed(_ context.Context, verbs []string) (int, error) 
 	return -1, nil
 }
 
-// endsAt ends the request with the answer to a verb.
+// endsAt ends the context when it is asked for a verb.
 type endsAt struct {
 	at  string
 	end context.CancelFunc
@@ -437,7 +440,8 @@ func (e endsAt) FirstAllowed(_ context.Context, verbs []string) (int, error) {
 	return -1, nil
 }
 
-// A request that ends is never allowed, whatever was asked last.
+// TestValuesWhenTheRequestEnds checks that a request that ends is never allowed, whatever its last
+// verb was.
 func TestValuesWhenTheRequestEnds(t *testing.T) {
 	w := valuesWalker(t)
 	set, err := w.Compare(change.All, parsed(t, "spec: {image: a.example/x}"), parsed(t, "spec: {image: b.example/x}"))
@@ -447,7 +451,7 @@ func TestValuesWhenTheRequestEnds(t *testing.T) {
 	for _, at := range []string{"granular:specification", "granular:image", "granular:imageFrom(a.example)", "granular:imageFrom(a.example/x)"} {
 		ctx, end := context.WithCancel(t.Context())
 		refusal, err := New(endsAt{at, end}, 0).Decide(ctx, set, true)
-		if strings.Contains(at, "From") { // nothing is left to be asked, and the answer was no
+		if strings.Contains(at, "From") { // no verb is left to ask for, and this one is refused
 			if refusal == nil && err == nil {
 				t.Errorf("%s: allowed", at)
 			}
@@ -457,7 +461,8 @@ func TestValuesWhenTheRequestEnds(t *testing.T) {
 	}
 }
 
-// The context is looked at while values are looked at that cost no question.
+// TestManyValuesWhenTheRequestEnds checks that the end of the context is noticed between values
+// whose verbs have an answer already.
 func TestManyValuesWhenTheRequestEnds(t *testing.T) {
 	w := valuesWalker(t)
 	keys := make([]string, 200)
@@ -477,7 +482,7 @@ func TestManyValuesWhenTheRequestEnds(t *testing.T) {
 	}
 }
 
-// impossible answers with a verb that it was not asked, where there is a parameter.
+// impossible returns an index beyond the asked verbs, if these have a parameter.
 type impossible struct{}
 
 func (impossible) FirstAllowed(_ context.Context, verbs []string) (int, error) {
@@ -497,7 +502,7 @@ func TestImpossibleAnswersAboutValues(t *testing.T) {
 	}
 }
 
-// What was asked for one attempt is not asked for the next.
+// TestValuesAreAskedOnce checks that a retry does not ask for the same verbs again.
 func TestValuesAreAskedOnce(t *testing.T) {
 	set, err := valuesWalker(t).Compare(change.All, parsed(t, "spec: {image: a.example/x}"), parsed(t, "spec: {image: b.example/x}"))
 	if err != nil {
@@ -510,12 +515,13 @@ func TestValuesAreAskedOnce(t *testing.T) {
 			t.Fatalf("got %v, %v", refusal, err)
 		}
 	}
-	if h.calls != 3 { // the general verbs, those of the old value, those of the new one
+	if h.calls != 3 { // the general verbs, the verbs of the old value, and the verbs of the new value
 		t.Errorf("%d questions", h.calls)
 	}
 }
 
-// Where no permission is without a value, the refusal names the verb of a value.
+// TestExcludedValuesAreBounded checks that the refusal names the verb of a value if every
+// permission of the field has a parameter made from a value.
 func TestExcludedValuesAreBounded(t *testing.T) {
 	var guards []any
 	for i := range 100 {
@@ -558,7 +564,8 @@ func TestValuesThatCostTooMuch(t *testing.T) {
 	}
 }
 
-// A permission whose verb is not answered keeps nobody from what another one allows.
+// TestOtherValuesCoverWhatIsNotAnswered checks that a verb without an answer does not prevent
+// another permission from covering the change.
 func TestOtherValuesCoverWhatIsNotAnswered(t *testing.T) {
 	set, err := valuesWalker(t).Compare(change.All, parsed(t, "spec: {taints: [{key: a, level: x}]}"), parsed(t, "spec: {taints: [{key: a, level: z}]}"))
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// agreeFast holds the compiled comparison to the reference: on twins, on
-// strangers, and on twins of which one field was filled anew.
+// agreeFast checks that the compiled comparison returns the same as the reference, for equal
+// values, and for values that may differ in one or two fields.
 func agreeFast(t *testing.T, seed uint64) (equal bool) {
 	t.Helper()
 	a, b := &zoo{}, &zoo{}

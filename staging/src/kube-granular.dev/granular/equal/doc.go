@@ -10,14 +10,16 @@
 //	Bitwise     differ    differ    differ      reflect.DeepEqual
 //	JSON        -         differ    -           decoded JSON: maps, slices and scalars
 //
-// Values and JSON decide what is equal when fields are authorized: a caller must not be able
-// to rewrite a field it may not write into another form with the same meaning. The other
+// The last column is about the same quantity in two slices, of which only one has cached its
+// spelling.
+//
+// Values and JSON decide what is equal when fields are authorized: a caller must not be able to
+// rewrite a field that it may not write into another form with the same meaning. The other
 // comparisons are for upstream's own work. Each is at least as strict as the one it replaces.
 //
-// Comparisons of Go types are functions that package fast compiles once for a type. The
-// reference for each of them is a comparison by reflection in this package.
+// Comparisons of Go types are functions that package fast compiles once for a type. The reference
+// for each of them is a comparison by reflection in this package.
 //
-// The invariant: a compiled comparison answers as its reference does, for every pair of
-// values. FuzzFast holds it to that. The package keeps no value, changes none, and starts
-// no goroutine.
+// Invariant: for every pair of values, a compiled comparison returns the same as its reference.
+// FuzzFast checks this. The package keeps no value, changes none, and starts no goroutine.
 package equal

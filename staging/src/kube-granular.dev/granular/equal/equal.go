@@ -24,33 +24,35 @@ func Strict() *fast.Compiler { return strict }
 // structured-merge-diff. It is as strict as Values, and also:
 //
 //   - A nil map or slice does not equal an empty one.
-//   - An int-or-string that is neither equals nothing, as it has no representation.
+//   - An int-or-string whose type is neither int nor string equals nothing, because it has no
+//     representation.
 //   - Elements of slices are compared like Bitwise, because structured-merge-diff
 //     compares slices with reflect.DeepEqual.
 //   - A value of an Opaque type equals no other value.
 //
 // Both values must be of type t and addressable. The comparison is compiled once for a type, may
-// be used by any number of goroutines, and neither keeps nor changes its arguments.
-// Floating-point numbers are compared bit by bit, so a NaN equals itself.
+// be used by any number of goroutines, and neither keeps nor changes its arguments. Floating-point
+// numbers are compared bit by bit, so a NaN equals itself.
 func Exact(t reflect.Type) func(a, b reflect.Value) bool { return compared(exact.Of(t)) }
 
-// Bitwise returns a comparison for values of a Go type that is never less strict than
-// reflect.DeepEqual, NaN aside: a quantity that remembers its spelling does not equal one that
-// does not. Otherwise it is like Exact.
+// Bitwise returns a comparison for values of a Go type that is at least as strict as
+// reflect.DeepEqual, except that a NaN equals itself. For example, a quantity that has cached its
+// spelling does not equal one that has not. Otherwise Bitwise is like Exact.
 func Bitwise(t reflect.Type) func(a, b reflect.Value) bool { return compared(bitwise.Of(t)) }
 
-// Semantic returns a comparison for values of a Go type that is equivalent to equality.Semantic
-// of k8s.io/apimachinery: a nil map or slice equals an empty one, and quantities and instants
-// are compared by meaning. It must not be used for types that equality.Semantic refuses or
-// compares in another way: unexported fields, interfaces, functions, floating-point numbers,
-// recursive types, and types with a function of their own there, except quantities, Time,
+// Semantic returns a comparison for values of a Go type that is equivalent to equality.Semantic of
+// k8s.io/apimachinery: a nil map or slice equals an empty one, and quantities and instants are
+// compared by meaning. It must not be used for types that equality.Semantic refuses or compares in
+// another way: unexported fields, interfaces, functions, floating-point numbers, recursive types,
+// and types for which equality.Semantic has a function of its own, except quantities, Time,
 // MicroTime and FieldsV1.
 //
-// Otherwise it is like Exact.
+// Its arguments must be like those of Exact.
 func Semantic(t reflect.Type) func(a, b reflect.Value) bool { return compared(semantic.Of(t)) }
 
-// Opaque reports whether values of a type write their own JSON in an unknown way. For Exact and
-// Bitwise no such value equals another, so values that they find equal contain none.
+// Opaque reports whether a type has a MarshalJSON of its own that this package does not know. For
+// Exact and Bitwise a value of such a type equals no value, so values that they find equal contain
+// none.
 func Opaque(t reflect.Type) bool { return fast.Opaque(t) }
 
 func compared(run fast.Func) func(a, b reflect.Value) bool {

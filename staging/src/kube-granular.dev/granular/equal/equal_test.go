@@ -164,12 +164,12 @@ func TestStrictEquality(t *testing.T) {
 	}
 }
 
-// TestEqualityOutsideOfStructs compares values that are in no struct, and structs of nothing but
-// words.
+// TestEqualityOutsideOfStructs compares values that are not in a struct, and structs that are
+// compared only by words.
 func TestEqualityOutsideOfStructs(t *testing.T) {
 	texts, bytes := map[string]string{"a": "b"}, map[string][]byte{"a": {1}}
 	sameTexts, sameBytes := texts, bytes
-	type words struct { // nothing but these
+	type words struct { // compared only by words
 		Number int64
 		Text   string
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // JSON reports whether two values of decoded JSON are equal, as strictly as Values. Only whole
-// numbers may have different types: int64 and float64. A value of a type that decoded JSON does
+// numbers may have different Go types: int64 and float64. A value of a type that decoded JSON does
 // not have equals nothing, not even itself.
 func JSON(a, b any) bool {
 	switch a := a.(type) {
@@ -78,8 +78,8 @@ func SameMap(a, b map[string]any) bool {
 	return a != nil && reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer()
 }
 
-// Integer returns a number of decoded JSON as an int64, and whether that is exact. It is not for
-// the float64 -0, which has another representation than 0.
+// Integer returns a number of decoded JSON as an int64, and whether the int64 is exact. For the
+// float64 -0 it returns false, because -0 has another representation than 0.
 func Integer(v any) (int64, bool) {
 	switch v := v.(type) {
 	case int64:
@@ -89,7 +89,7 @@ func Integer(v any) (int64, bool) {
 	case int32:
 		return int64(v), true
 	case float64:
-		// 2^63 itself is no int64; -0 is not the same representation as 0.
+		// 2^63 itself does not fit into an int64, and -0 has another representation than 0.
 		if i := int64(v); v >= -1<<63 && v < 1<<63 && float64(i) == v && !(v == 0 && math.Signbit(v)) {
 			return i, true
 		}

@@ -12,7 +12,7 @@ import (
 	"kube-granular.dev/granular/internal/fast"
 )
 
-// parts are the fields of a zoo, every other one by itself, and the rest.
+// parts are an Object of a zoo, in which every other field is a field of its own.
 type parts struct {
 	fields []int
 	object *fast.Object
@@ -41,7 +41,7 @@ func partsOf(odd int) parts {
 
 var zooParts = []parts{partsOf(0), partsOf(1)}
 
-// differing asks for all fields that differ, and for those in the inner struct.
+// differing returns the fields that differ, and those in the inner struct that differ.
 func (p parts) differing(a, b *zoo) (fields, inner map[int]bool) {
 	fields, inner = map[int]bool{}, map[int]bool{}
 	innerField, _ := reflect.TypeFor[zoo]().FieldByName("Inner")
@@ -63,7 +63,7 @@ func (p parts) differing(a, b *zoo) (fields, inner map[int]bool) {
 	return fields, inner
 }
 
-// agreeObjects holds what finds fields that differ to the reference, field by field.
+// agreeObjects checks that an Object finds the same differing fields as the reference.
 func agreeObjects(t *testing.T, seed uint64, a, b *zoo) {
 	t.Helper()
 	p := zooParts[seed%2]

@@ -20,9 +20,9 @@ var (
 	intstrType   = reflect.TypeFor[intstr.IntOrString]()
 )
 
-// Values reports whether two Go values have equal representations. It is the reference for what
-// is equal: a nil and an empty map or slice are, because protobuf can't tell them apart; a nil
-// pointer and a pointer to a zero value are not. Functions and channels are different unless
+// Values reports whether two Go values have equal representations. It is the reference for what is
+// equal. A nil map or slice equals an empty one, because protobuf can't tell them apart. A nil
+// pointer does not equal a pointer to a zero value. Functions and channels are different unless
 // both are nil.
 func Values(a, b reflect.Value) bool { return equalValues(a, b, nilEqualsEmpty) }
 
@@ -34,9 +34,10 @@ const (
 	semanticStrictness strictness = iota
 	// nilEqualsEmpty compares by representation. A nil and an empty map or slice are equal.
 	nilEqualsEmpty
-	// exactStrictness tells those apart, and compares elements of slices with bitwiseStrictness.
+	// exactStrictness tells nil from empty, and compares elements of slices with
+	// bitwiseStrictness.
 	exactStrictness
-	// bitwiseStrictness tells apart everything that Go does.
+	// bitwiseStrictness tells apart everything that reflect.DeepEqual does.
 	bitwiseStrictness
 )
 
@@ -134,9 +135,9 @@ func equalTypedMap(a, b reflect.Value, how strictness) bool {
 	return true
 }
 
-// read returns a copy of a value. A Quantity remembers its spelling in itself, which must not
-// happen to a shared object. All values of these types are in exported fields, as in any API
-// type.
+// read returns a copy of a value. A Quantity caches its spelling in itself when it is printed,
+// which must not happen to a shared object. read works only for exported fields, and all values of
+// these types are in exported fields of API types.
 func read[T any](v reflect.Value) T {
 	out, _ := reflect.TypeAssert[T](v)
 	return out
@@ -155,7 +156,7 @@ func equalQuantity(a, b resource.Quantity, how strictness) bool {
 func equalTime(a, b time.Time, how strictness) bool {
 	switch how {
 	case semanticStrictness:
-		return a.UTC() == b.UTC() // by the clock on the wall alone
+		return a.UTC() == b.UTC() // compares instants without monotonic clock and location
 	case bitwiseStrictness:
 		return a == b
 	}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Decoded JSON is the same only if it is known to be.
+// TestSameJSON checks that JSON returns true only for values of types that decoded JSON has.
 func TestSameJSON(t *testing.T) {
 	object, list := map[string]any{"a": 1.5}, []any{1.5}
 	for _, test := range []struct {
@@ -57,7 +57,8 @@ type ownJSONBehindPointer struct{ n int }
 
 func (*ownJSONBehindPointer) MarshalJSON() ([]byte, error) { return json.Marshal("own") }
 
-// Of types that write their own JSON nothing is known, but for those that are.
+// TestOpaque checks that a type with a MarshalJSON is opaque, except the types that this package
+// knows.
 func TestOpaque(t *testing.T) {
 	for of, want := range map[reflect.Type]bool{
 		reflect.TypeFor[ownJSON](): true, reflect.TypeFor[ownJSONBehindPointer](): true, reflect.TypeFor[*ownJSON](): false,
@@ -82,8 +83,8 @@ type ownMap map[string]string
 
 func (ownMap) MarshalJSON() ([]byte, error) { return json.Marshal("own") }
 
-// What writes its own JSON is equal to nothing where nil is told from empty, not even to
-// itself, unless it lies in what is the same in memory.
+// TestOpaqueIsLikeNothing checks that for Exact and Bitwise an opaque value does not even equal
+// itself, unless it is in a slice, map or pointer that is the same in memory.
 func TestOpaqueIsLikeNothing(t *testing.T) {
 	for _, test := range []struct {
 		value any
@@ -112,8 +113,8 @@ func TestOpaqueIsLikeNothing(t *testing.T) {
 	}
 }
 
-// What lies in fields that are not exported can't be read as what it is, so it is equal to
-// nothing.
+// TestHiddenValues checks that quantities, times and int-or-strings in unexported fields equal
+// nothing, because reflection can't read them.
 func TestHiddenValues(t *testing.T) {
 	for _, value := range []any{
 		&struct{ a resource.Quantity }{}, &struct{ a time.Time }{}, &struct{ a intstr.IntOrString }{},
@@ -127,7 +128,7 @@ func TestHiddenValues(t *testing.T) {
 	}
 }
 
-// What nothing is known of is not held equal, by any comparison.
+// TestUnknownKinds checks that for every comparison, values of an unsupported kind are different.
 func TestUnknownKinds(t *testing.T) {
 	type odd struct {
 		N complex128
@@ -154,7 +155,7 @@ func TestUnknownKinds(t *testing.T) {
 	}
 }
 
-// Numbers of every size are compared as a whole.
+// TestEqualityOfSizes checks that numbers of every size are compared with all their bytes.
 func TestEqualityOfSizes(t *testing.T) {
 	type sizes struct {
 		A int8

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// zoo has a field of every kind a Go API type may have, and some it may not.
+// zoo has a field of every kind that a Go API type may have, and of some that it may not.
 type zoo struct {
 	B      bool
 	I8     int8
@@ -125,7 +125,7 @@ func fill(r *rand.Rand, v reflect.Value, depth int) {
 	}
 }
 
-// hasNaN reports whether a value that fill made holds something unequal to itself.
+// hasNaN reports whether a value that fill made contains a NaN, which is unequal to itself.
 func hasNaN(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Float64:

@@ -11,10 +11,10 @@ import (
 
 const hex = "0123456789ABCDEF"
 
-// plain reports whether a byte of a parameter needs no escape: the characters of a well-formed
-// label key, finalizer or condition type. Every other byte, percent included, is escaped: a
-// parenthesis could end the parameter early, an asterisk could be read as a pattern, and a space
-// or an unusual rune could be overlooked.
+// plain reports whether a byte of a parameter needs no escape. Such bytes are the characters of a
+// well-formed label key, finalizer or condition type. Every other byte, including the percent
+// sign, is escaped: a parenthesis could end the parameter early, an asterisk could be read as a
+// pattern, and a space or an unusual rune could be overlooked.
 func plain(c byte) bool {
 	switch {
 	case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
@@ -35,8 +35,8 @@ func escape(b *strings.Builder, s string) {
 	}
 }
 
-// fits returns how many bytes of s can be escaped into limit bytes. The prefix never ends inside
-// a character.
+// fits returns the length of the longest prefix of s that has at most limit bytes once it is
+// escaped. The prefix never ends inside a character.
 func fits(s string, limit int) int {
 	for i := 0; i < len(s); {
 		_, size := utf8.DecodeRuneInString(s[i:])

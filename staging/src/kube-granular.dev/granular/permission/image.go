@@ -13,11 +13,11 @@ const MaxPrefixes = 8
 // registry.example/team/app:v1 has registry.example, registry.example/team and
 // registry.example/team/app. It returns at most MaxPrefixes.
 //
-// It returns nil for an image that does not name its registry, because each node decides what
-// nginx means. It also returns nil for an image with a second spelling, such as docker.io/nginx
-// for docker.io/library/nginx, because a grant for one spelling would miss the other. Tag and digest
-// are not part of the repository. The accepted images are a subset of the grammar of
-// github.com/distribution/reference.
+// It returns nil for an image that does not name its registry, because each node decides which
+// registry the name nginx means. It also returns nil for an image with a second spelling, such as
+// docker.io/nginx for docker.io/library/nginx, because a grant for one spelling would miss the
+// other. Tag and digest are not part of the repository. The accepted images are a subset of the
+// grammar of github.com/distribution/reference.
 func imagePrefixes(image string) []string {
 	name := image
 	if at := strings.IndexByte(name, '@'); at >= 0 {
@@ -59,7 +59,8 @@ func imagePrefixes(image string) []string {
 	return out
 }
 
-// maxRepository is the longest name of a repository, registry included, in bytes.
+// maxRepository is the length of the longest name of a repository, including the registry, in
+// bytes.
 const maxRepository = 255
 
 // isRegistry reports whether the first component of a name is a registry: a host with a dot
@@ -68,7 +69,7 @@ const maxRepository = 255
 func isRegistry(s string) bool {
 	host, port, ported := strings.Cut(s, ":")
 	if host == "index.docker.io" {
-		return false // the old name of docker.io
+		return false // the old name of docker.io, and so a second spelling
 	}
 	if ported && !all(port, digit) {
 		return false
@@ -125,7 +126,7 @@ func isDigest(s string) bool {
 	return size > 0 && len(sum) == size && all(sum, func(c byte) bool { return digit(c) || 'a' <= c && c <= 'f' })
 }
 
-// all reports whether s is not empty and is accepts each of its bytes.
+// all reports whether s is not empty and the function is accepts each byte of s.
 func all(s string, is func(byte) bool) bool {
 	for i := range len(s) {
 		if !is(s[i]) {

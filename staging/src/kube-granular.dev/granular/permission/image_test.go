@@ -67,8 +67,8 @@ func TestImagePrefixes(t *testing.T) {
 	}
 }
 
-// FuzzImagePrefixes compares with the parser that Kubernetes and container runtimes use: what
-// has prefixes is accepted by it, with that registry and that repository.
+// FuzzImagePrefixes compares with the parser that Kubernetes and container runtimes use. If an
+// image has prefixes, the parser accepts it, with the same registry and repository.
 func FuzzImagePrefixes(f *testing.F) {
 	for _, seed := range []string{"registry.example/team/app:v1", "localhost:5000/a__b/c-d", "docker.io/library/nginx", "nginx"} {
 		f.Add(seed)

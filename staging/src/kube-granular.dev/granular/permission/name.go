@@ -10,16 +10,18 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of a permission name, in bytes: a DNS-1123 subdomain, a slash, a name.
+// Bounds of the two parts of a permission name, in bytes: a DNS-1123 subdomain and, behind a
+// slash, a name.
 const (
 	MaxDomainLength = 253
 	MaxNameLength   = 63
 )
 
-// Validate returns an error if the name of a permission is not well-formed: lowerCamelCase, or a
-// third party's domain, a slash and a lowerCamelCase name. The name of the general verb is not
-// allowed, because granular:granular would read like it and cover one field. Errors repeat at
-// most one character of the input, which a caller may have chosen.
+// Validate returns an error if the name of a permission is not well-formed: a lowerCamelCase name,
+// or a third party's domain, a slash and a lowerCamelCase name. It refuses the name of the general
+// verb, because granular:granular would look like that verb and yet be the permission for one
+// field. An error has at most one character of the input, because a caller may have chosen the
+// input.
 func Validate(permission string) error {
 	if strings.HasPrefix(permission, prefix) {
 		return fmt.Errorf("permission: the name is written without %q, which only verbs begin with", prefix)
@@ -55,8 +57,8 @@ func alphanumeric(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 }
 
-// validateDomain requires a DNS-1123 subdomain with at least one dot. A name without a dot
-// belongs to nobody.
+// validateDomain requires a DNS-1123 subdomain with at least one dot, because a domain without a
+// dot belongs to nobody.
 func validateDomain(domain string) error {
 	if len(domain) > MaxDomainLength {
 		return fmt.Errorf("permission: the domain is longer than %d bytes", MaxDomainLength)
@@ -86,8 +88,8 @@ func character(s string, at int) string {
 }
 
 // Scoped returns the name of a permission below a scope: labels below podTemplate is
-// podTemplateLabels, example.com/nodePool is example.com/podTemplateNodePool. The domain of the
-// scope is used only if the permission has none.
+// podTemplateLabels, and example.com/nodePool is example.com/podTemplateNodePool. The domain of
+// the scope is used only if the permission has no domain.
 func Scoped(scope, permission string) string {
 	if scope == "" {
 		return permission

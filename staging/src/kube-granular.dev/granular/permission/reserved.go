@@ -12,5 +12,6 @@ const (
 	ProtectedAnnotation = "protectedAnnotation"
 )
 
-// Reserved reports whether the name, with its scope, is not allowed in a schema.
+// Reserved reports whether a name of a permission, including its scope, is not allowed in a
+// schema.
 func Reserved(name string) bool { return name == ProtectedLabel || name == ProtectedAnnotation }

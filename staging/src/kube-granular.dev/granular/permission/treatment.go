@@ -13,18 +13,18 @@ import (
 type Treatment string
 
 const (
-	// Verbatim uses the key as it is.
+	// Verbatim uses the key or value as it is.
 	Verbatim Treatment = ""
 	// SlashDelimitedPrefix uses the part before the first slash, or the whole key if there is
 	// none: example.com/a yields example.com.
 	SlashDelimitedPrefix Treatment = "slash-delimited-prefix"
-	// ImageRepositoryPrefix uses the registry of a container image, and each longer prefix of
-	// its repository. Any of them suffices. See MaxPrefixes.
+	// ImageRepositoryPrefix makes several parameters from a container image: its registry, and
+	// each longer prefix of its repository. A grant for any of them suffices. See MaxPrefixes.
 	ImageRepositoryPrefix Treatment = "image-repository-prefix"
 )
 
 // ParseTreatment returns an error for an unknown treatment. The schema must then be refused, and
-// the treatment not be read as verbatim.
+// the treatment must not be taken for Verbatim.
 func ParseTreatment(s string) (Treatment, error) {
 	switch t := Treatment(s); t {
 	case Verbatim, SlashDelimitedPrefix, ImageRepositoryPrefix:
@@ -33,11 +33,12 @@ func ParseTreatment(s string) (Treatment, error) {
 	return "", fmt.Errorf("unknown parameter treatment, known are %q and %q", SlashDelimitedPrefix, ImageRepositoryPrefix)
 }
 
-// Several reports whether a key may have several parameters. Then Parameters returns them, and
-// any of them suffices.
+// Several reports whether the treatment may make several parameters from a key. Parameters then
+// returns them, and any of them suffices.
 func (t Treatment) Several() bool { return t == ImageRepositoryPrefix }
 
-// Apply returns the parameter for a raw key. Use Parameters for a Treatment with Several.
+// Apply returns the parameter for a raw key. For a treatment for which Several returns true, use
+// Parameters.
 func (t Treatment) Apply(key string) string {
 	if t == SlashDelimitedPrefix {
 		key, _, _ = strings.Cut(key, "/")
@@ -46,7 +47,7 @@ func (t Treatment) Apply(key string) string {
 }
 
 // Parameters returns the parameters for a raw key, most general first. It returns none for a key
-// that the treatment does not accept. The permission then does not cover the key.
+// that the treatment does not accept, which means that the permission does not cover the key.
 func (t Treatment) Parameters(key string) []string {
 	if t.Several() {
 		return imagePrefixes(key)

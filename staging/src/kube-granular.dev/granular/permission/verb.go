@@ -8,15 +8,16 @@ import (
 	"strings"
 )
 
-// General is the verb that lets a request be considered field by field although the caller does
-// not hold the ordinary verb (KEP-3617, "API Server Additional Plumbing and Checks"). It covers
-// no field on its own.
+// General is the verb that lets a request through although the caller does not hold the ordinary
+// verb. Each of its changes then needs a permission (KEP-3617, "API Server Additional Plumbing and
+// Checks"). General covers no field on its own.
 const General = "granular"
 
 const prefix = General + ":"
 
 // MaxParameterLength is the length of the longest escaped parameter, in bytes. A domain of 253
-// bytes fits. It bounds what is sent to authorizers and logged, whatever key a caller sends.
+// bytes fits. The limit bounds what is sent to authorizers and logged, whatever key a caller
+// sends.
 const MaxParameterLength = 256
 
 // ErrTooLong means that the parameter of a key would be longer than MaxParameterLength.
@@ -40,16 +41,16 @@ func Head(parameter string, limit int) string {
 
 // Verb is one permission verb. The zero value is the general verb.
 type Verb struct {
-	// Permission is the name, scope included. Empty means the general verb.
+	// Permission is the name, including the scope. Empty means the general verb.
 	Permission string
 	// Parameter is the unescaped parameter. It may be empty, and is no longer than
 	// CheckParameter allows.
 	Parameter string
-	// Parameterized tells label() from label.
+	// Parameterized is set if the verb has a parameter. It distinguishes label() from label.
 	Parameterized bool
 }
 
-// String returns the only spelling of the verb. Authorizers are asked for it.
+// String returns the only spelling of the verb, as authorizers get it.
 func (v Verb) String() string {
 	if v.Permission == "" {
 		return General
@@ -67,8 +68,8 @@ func (v Verb) String() string {
 	return b.String()
 }
 
-// Parse parses a verb. It accepts only the result of String, so that no two strings in a role
-// mean the same verb. Errors never repeat the input.
+// Parse parses a verb. It accepts only what String returns, so that no two strings in a role mean
+// the same verb. Errors never repeat the input.
 func Parse(s string) (Verb, error) {
 	if s == General {
 		return Verb{}, nil

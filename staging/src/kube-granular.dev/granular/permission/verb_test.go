@@ -63,7 +63,8 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// TestTooLong holds that a parameter is as long as it may be, escaped, and not longer.
+// TestTooLong checks that a parameter may have exactly MaxParameterLength bytes after escaping,
+// and not more.
 func TestTooLong(t *testing.T) {
 	for _, test := range []struct {
 		name, parameter string
@@ -185,8 +186,8 @@ func FuzzPrint(f *testing.F) {
 	})
 }
 
-// FuzzHead holds that the beginning of a parameter fits, ends in no escape and in no
-// character, and leaves out no more than has to go.
+// FuzzHead checks that the beginning of a parameter fits, does not end inside an escape or a
+// character, and is as long as possible.
 func FuzzHead(f *testing.F) {
 	f.Add("a€*b", 5)
 	f.Add(strings.Repeat("ä", 100), 64)

@@ -26,7 +26,8 @@ var (
 	labelsAndOthers = schema.Label | schema.Annotation
 )
 
-// Builtin returns the table of built-in kinds: what upstream's controllers copy.
+// Builtin returns the table of built-in kinds: which labels and annotations upstream's controllers
+// copy from one object to another.
 func Builtin() *Table {
 	to := func(r ...Resource) []Resource { return r }
 	table := NewTable(
@@ -48,13 +49,13 @@ func Builtin() *Table {
 		Source{From: daemonSets, Scope: "podTemplate", Kinds: schema.Annotation, To: to(pods)},
 		Source{From: daemonSets, Kinds: schema.Annotation, To: to(revisions)},
 
-		// A claim of a stateful set has the labels of its selector too, and these are among
-		// those of the pod template.
+		// The labels of a stateful set's selector are copied to its claims. They are also labels
+		// of the pod template.
 		Source{From: statefulSets, Scope: "podTemplate", Kinds: schema.Label, To: to(pods, revisions, claims)},
 		Source{From: statefulSets, Scope: "podTemplate", Kinds: schema.Annotation, To: to(pods)},
 		Source{From: statefulSets, Kinds: schema.Annotation, To: to(revisions)},
 
-		// A job without labels takes those of its pod template.
+		// A job without labels gets those of its pod template.
 		Source{From: cronJobs, Scope: "jobTemplate", Kinds: labelsAndOthers, To: to(jobs)},
 		Source{From: cronJobs, Scope: "podTemplate", Kinds: schema.Label, To: to(pods, jobs)},
 		Source{From: cronJobs, Scope: "podTemplate", Kinds: schema.Annotation, To: to(pods)},
@@ -62,7 +63,8 @@ func Builtin() *Table {
 		Source{From: claimTemplates, Scope: "resourceClaimTemplate", Kinds: labelsAndOthers, To: to(resourceClaims)},
 		Source{From: services, Kinds: schema.Label, To: to(endpoints, endpointSlices)},
 		Source{From: endpoints, Kinds: labelsAndOthers, To: to(endpointSlices)},
-		// The admission plugin PodTopologyLabels copies them when a pod is bound.
+		// The admission plugin PodTopologyLabels copies these labels when a pod is bound to a
+		// node.
 		Source{From: nodes, Kinds: schema.Label, To: to(pods), Keys: []string{"topology.kubernetes.io/zone", "topology.kubernetes.io/region"}},
 	)
 	for _, from := range []Resource{pods, podTemplates, controllers, jobs, replicaSets, deployments, daemonSets, statefulSets, cronJobs} {

@@ -11,15 +11,15 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Holder answers what a caller holds. It is the interface to the API server, whose adapter knows
-// the caller, and the resource and name that a verb is asked for.
+// Holder answers whether a caller holds a role or a verb. The API server implements it with an
+// adapter that knows the caller, and the resource and name that a verb is asked for.
 type Holder interface {
 	// Holds reports whether the caller is bound to the role by a binding that applies, or holds
-	// the verb. After an error the write must be refused.
+	// the verb. If it returns an error, the write must be refused.
 	Holds(ctx context.Context, r Reference) (bool, error)
 }
 
-// DefaultBudget is how many references are asked for one request.
+// DefaultBudget is the highest number of references that a request may ask the Holder for.
 const DefaultBudget = 64
 
 // Decider decides about one request, retries included. It is not safe for concurrent use.
@@ -30,7 +30,7 @@ type Decider struct {
 	holder    Holder
 	budget    int
 	asked     []Reference
-	// answers is parallel to asked.
+	// answers[i] is the answer for asked[i].
 	answers []answer
 }
 
@@ -39,8 +39,8 @@ type answer struct {
 	err  error
 }
 
-// NewDecider returns the decider of a request for objects of a target in a namespace. A
-// budget of 0 means DefaultBudget.
+// NewDecider returns the decider of a request for objects of a target in a namespace. A budget of
+// 0 means DefaultBudget.
 func NewDecider(s *Set, namespace string, t *Target, h Holder, budget int) *Decider {
 	if budget <= 0 {
 		budget = DefaultBudget
@@ -51,8 +51,8 @@ func NewDecider(s *Set, namespace string, t *Target, h Holder, budget int) *Deci
 // Asked returns the references that the holder was asked about, in order, without duplicates.
 func (d *Decider) Asked() []Reference { return d.asked }
 
-// Wanted reports whether some entry has the key. It allocates nothing. With it a walk leaves out
-// the keys for which Decide has nothing to check.
+// Wanted reports whether some entry may protect the key. A walk omits other keys, because Decide
+// has nothing to check for them. Wanted allocates nothing.
 func (d *Decider) Wanted(kind schema.Attribute, key string) bool {
 	if d.set == nil {
 		return false
@@ -60,11 +60,12 @@ func (d *Decider) Wanted(kind schema.Attribute, key string) bool {
 	return d.set.cluster.has(kind, key) || d.namespace != "" && d.set.namespaces[d.namespace].has(kind, key)
 }
 
-// Decide returns the refusal of the first change that no entry admits in some scope. If all
-// changes are admitted, it returns what entries with mode Audit would have refused.
+// Decide returns the refusal of the first change that some scope protects and no entry of that
+// scope admits. A scope has the entries of the cluster or of one namespace. If all changes are
+// admitted, Decide returns what entries with mode Audit would have refused.
 //
-// An error means that the holder failed on something that a change depends on. The write must
-// then be refused.
+// An error means that the Holder failed on something that a change depends on. The write must then
+// be refused.
 func (d *Decider) Decide(ctx context.Context, changes change.Attributes) (*Refusal, []Finding, error) {
 	for i := range changes {
 		var refusal *Refusal
@@ -89,8 +90,8 @@ func (d *Decider) Decide(ctx context.Context, changes change.Attributes) (*Refus
 	return nil, findings, nil
 }
 
-// Concerned returns the names of the entries of all scopes that protect the old or the new value
-// of the change, sorted. It is for reports and does not call the holder.
+// Concerned returns the sorted names of the entries of all scopes that protect the old or the new
+// value of the change. It is for reports and does not call the Holder.
 func (d *Decider) Concerned(a *change.Attribute) []string {
 	var out []string
 	d.set.applicable(d.namespace, func(s *scope) bool {
@@ -106,8 +107,8 @@ func (d *Decider) Concerned(a *change.Attribute) []string {
 	return slices.Compact(out)
 }
 
-// entries returns the entries of a scope that have the key of a change, in the order in which
-// they are evaluated, with or without those of mode Audit.
+// entries returns the entries of a scope that apply to a change, in the order in which they are
+// evaluated. audit is set to include entries of mode Audit.
 func (d *Decider) entries(s *scope, a *change.Attribute, audit bool) []*Entry {
 	var out []*Entry
 	var to []Resource
@@ -137,7 +138,7 @@ func (d *Decider) entries(s *scope, a *change.Attribute, audit bool) []*Entry {
 	return out
 }
 
-// enforce decides about a change by one scope.
+// enforce decides whether the entries of one scope admit a change.
 func (d *Decider) enforce(ctx context.Context, s *scope, a *change.Attribute) (*Refusal, error) {
 	entries := d.entries(s, a, false)
 	if len(entries) == 0 {
@@ -166,8 +167,8 @@ func (d *Decider) enforce(ctx context.Context, s *scope, a *change.Attribute) (*
 	return nil, nil
 }
 
-// audit returns what a scope would refuse if all its entries were enforced, unless no entry of
-// mode Audit is concerned. Then the holder is not called.
+// audit returns what a scope would refuse if all its entries were enforced. If no entry of mode
+// Audit protects a value of the change, it returns nil and does not call the Holder.
 func (d *Decider) audit(ctx context.Context, s *scope, a *change.Attribute) *Finding {
 	if !s.audits {
 		return nil
@@ -201,8 +202,8 @@ func (d *Decider) audit(ctx context.Context, s *scope, a *change.Attribute) *Fin
 	return &found
 }
 
-// protecting returns the entries that protect a value, and the references of those that admit
-// it, without duplicates.
+// protecting returns the entries that protect a value, and the references that admit a caller to
+// the value, without duplicates.
 func protecting(entries []*Entry, side change.Value, key string) (concerned []*Entry, admitting []Reference) {
 	for _, e := range entries {
 		if !e.protects(side.Unreadable, side.Text) {
@@ -219,8 +220,8 @@ func protecting(entries []*Entry, side change.Value, key string) (concerned []*E
 	return concerned, admitting
 }
 
-// holdsAny reports whether the caller holds any of the references. Answers that are known come
-// first and are not asked for again. overBudget reports that the budget was used up.
+// holdsAny reports whether the caller holds any of the references. It uses known answers first and
+// does not ask the Holder for them again. overBudget is set if the budget was used up.
 func (d *Decider) holdsAny(ctx context.Context, references []Reference) (held, overBudget bool, err error) {
 	for _, r := range references {
 		if i := slices.Index(d.asked, r); i >= 0 && d.answers[i].held {

@@ -18,7 +18,7 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// kinds are the kinds of the test models by resource.
+// kinds has the kind in the test models for each resource.
 var kinds = map[Resource]string{
 	deployments:               "apps/v1/Deployment",
 	statefulSets:              "apps/v1/StatefulSet",
@@ -26,7 +26,7 @@ var kinds = map[Resource]string{
 	pods:                      "/v1/Pod",
 	{"", "configmaps"}:        "/v1/ConfigMap",
 	{"example.com", "fleets"}: "example.com/v1/Fleet",
-	// They have metadata and no template, as far as is looked at here.
+	// ConfigMap stands in for these kinds: it has metadata and no template.
 	services: "/v1/ConfigMap", endpoints: "/v1/ConfigMap", nodes: "/v1/ConfigMap", revisions: "/v1/ConfigMap",
 	{"", "namespaces"}: "/v1/ConfigMap", replicaSets: "/v1/ConfigMap", endpointSlices: "/v1/ConfigMap", claims: "/v1/ConfigMap",
 }
@@ -36,7 +36,7 @@ func resourceOf(name string) Resource {
 	return Resource{group, resource}
 }
 
-// walkers are those made so far; no test here runs beside another.
+// walkers caches walkers. The tests of this package do not run in parallel.
 var walkers = map[Resource]*change.Walker{}
 
 func walkerOf(t testing.TB, r Resource) *change.Walker {
@@ -73,7 +73,7 @@ func plainOf(t testing.TB, text string) any {
 	return out
 }
 
-// caller holds some references. Asked about one that fails, it fails.
+// caller holds some references. It returns an error for those in fails.
 type caller struct {
 	holds, fails map[string]bool
 	asked        []string
@@ -106,7 +106,7 @@ func short(r Reference) string {
 func (c *caller) Holds(_ context.Context, r Reference) (bool, error) {
 	c.asked = append(c.asked, short(r))
 	if c.fails[short(r)] {
-		return true, errHolder // an adapter that is confused as well
+		return true, errHolder // an adapter may return true with an error by mistake
 	}
 	return c.holds[short(r)], nil
 }
@@ -115,7 +115,7 @@ func role(name string) RoleRef { return RoleRef{ClusterRole, name} }
 
 func values(v ...string) []string { return v }
 
-// env is label env as an entry protects it; the functions after it make others.
+// env returns an entry for the label env, with role name. The functions in more modify the entry.
 func env(name string, more ...func(*Entry)) Entry {
 	e := Entry{Name: name, Kind: schema.Label, Key: "env", Role: role(name)}
 	for _, m := range more {
@@ -147,7 +147,7 @@ func notResources(names ...string) func(*Entry) {
 	}
 }
 
-// write is one request for the tests: an object before and after, in namespace default.
+// write is one request: an object before and after, in namespace default unless another is set.
 type write struct {
 	resource, old, new string
 	namespace          string
@@ -200,7 +200,7 @@ func TestDecide(t *testing.T) {
 		name    string
 		entries []Entry
 		write   write
-		// want is empty for an admitted write, and else what is missing.
+		// want is empty if the write is admitted, and otherwise names the key and what is missing.
 		want  string
 		asked []string
 	}{
@@ -270,7 +270,7 @@ func TestDecide(t *testing.T) {
 		{"no role", []Entry{env("a"), env("b")}, write{new: labels("env: prod")},
 			`.metadata.labels[env]: ClusterRole a, ClusterRole b`, values("ClusterRole a", "ClusterRole b")},
 
-		// Section 6, rule 1.
+		// Every scope must admit the change, that of the cluster and that of the namespace.
 		{"a tenant admits itself", both, write{new: labels("env: prod"), holds: values("ClusterRole tenant in default")},
 			`.metadata.labels[env]: ClusterRole platform`, values("ClusterRole platform")},
 		{"the cluster alone does not do", both, write{new: labels("env: prod"), holds: values("ClusterRole platform")},
@@ -289,7 +289,8 @@ func TestDecide(t *testing.T) {
 		{"a cluster role of its name", []Entry{env("t", in("default"), byRole)}, write{new: labels("env: prod"), holds: values("ClusterRole t in default")},
 			`.metadata.labels[env] in default: Role t in default`, values("Role t in default")},
 
-		// Section 2: a Namespace carries its own name as its namespace.
+		// For authorizers, the Namespace default is an object in namespace default. Here it is
+		// not.
 		{"a namespace object, by its own namespace", []Entry{env("t", in("default"))},
 			write{resource: "namespaces", new: labels("env: prod")}, "", nil},
 		{"a namespace object, by the cluster", []Entry{env("p"), env("t", in("default"))}, write{resource: "namespaces", new: labels("env: prod"), holds: values("ClusterRole t in default")},
@@ -329,7 +330,7 @@ func TestDecide(t *testing.T) {
 			write{resource: "deployments.apps", old: template("env: prod"),
 				new: "spec: {replicas: 2, template: {metadata: {labels: {env: prod}}, spec: {nodeName: n}}}"}, "", nil},
 
-		// Section 6, rule 2.
+		// A filter of resources applies to the objects that labels and annotations are copied to.
 		{"pods: laundered through a deployment", []Entry{env("p", forResources("pods"))}, write{resource: "deployments.apps", new: template("env: prod")},
 			`.spec.template.metadata.labels[env]: ClusterRole p`, values("ClusterRole p")},
 		{"pods: the deployment's own label", []Entry{env("p", forResources("pods"))},

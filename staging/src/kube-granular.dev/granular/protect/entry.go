@@ -16,20 +16,20 @@ import (
 type Mode string
 
 const (
-	// Enforce refuses the change. Any mode but Audit does.
+	// Enforce refuses the change. So does every other mode except Audit.
 	Enforce Mode = "Enforce"
-	// Audit reports it.
+	// Audit only reports the change.
 	Audit Mode = "Audit"
 )
 
-// The kinds of a Reference. An Entry refers to roles; a verb is asked where it does not.
+// The kinds of a Reference. An Entry without a role refers to a verb.
 const (
 	ClusterRole = "ClusterRole"
 	Role        = "Role"
 	Verb        = "Verb"
 )
 
-// RoleRef names a role. The zero RoleRef means that the caller must hold the verb of the key.
+// RoleRef names a role. The zero RoleRef means that the caller must hold the verb for the key.
 type RoleRef struct {
 	// Kind is ClusterRole or Role.
 	Kind, Name string
@@ -40,7 +40,7 @@ type Resource struct{ Group, Resource string }
 
 // Entry is one protected attribute.
 type Entry struct {
-	// Name is the name of the object that the entry was made from, for findings.
+	// Name is the name of the API object that the entry was made from. Findings have this name.
 	Name string
 	// Namespace is the namespace that the entry applies to, empty for the whole cluster.
 	Namespace string
@@ -48,23 +48,26 @@ type Entry struct {
 	Kind schema.Attribute
 	// Key is a full key, or a domain such as example.com/*.
 	Key string
-	// ProtectedValues are the only values that are protected. AllowedValues protect every value,
-	// and are the only ones that the entry admits. At most one of both lists has values. If
-	// neither has, the entry protects and admits every value.
+	// ProtectedValues are the only values that are protected. AllowedValues are the only values
+	// that the entry admits; every other value is protected against everybody. At most one of the
+	// two lists has values. If neither has, the entry protects every value, and admits callers to
+	// each.
 	ProtectedValues, AllowedValues []string
 	Role                           RoleRef
 	Mode                           Mode
-	// Resources are the resources that the entry applies to, all if there are none, except
-	// ExcludeResources. They name the resources that attributes are copied to; see Table.
+	// Resources are the resources that the entry applies to. If there are none, it applies to all
+	// resources except ExcludeResources. Both name the resources that attributes are copied to;
+	// see Table.
 	Resources, ExcludeResources []Resource
 }
 
-// Reference is what a caller must hold to be admitted. References are comparable.
+// Reference is what a caller must hold so that an entry admits its change. References are
+// comparable.
 type Reference struct {
 	// Kind is ClusterRole, Role or Verb.
 	Kind string
 	// Namespace is the namespace of the entry that refers to a role. It decides which bindings
-	// count: if it is empty, only cluster role bindings.
+	// count: if it is empty, only cluster role bindings count.
 	Namespace string
 	// Name is the name of the role, or the verb that an authorizer is asked for.
 	Name string
@@ -87,8 +90,8 @@ func VerbOf(kind schema.Attribute, key string) (verb string, ok bool) {
 	return v.String(), true
 }
 
-// reference returns what a caller must hold to be admitted by the entry for a key. If it returns
-// false, the entry admits nobody.
+// reference returns what a caller must hold so that the entry admits the caller for a key. If it
+// returns false, the entry admits nobody.
 func (e *Entry) reference(key string) (r Reference, ok bool) {
 	if e.Role == (RoleRef{}) {
 		verb, ok := VerbOf(e.Kind, key)
@@ -102,7 +105,7 @@ func (e *Entry) protects(unreadable bool, value string) bool {
 	return unreadable || len(e.AllowedValues) > 0 || len(e.ProtectedValues) == 0 || slices.Contains(e.ProtectedValues, value)
 }
 
-// admits reports whether the entry admits anybody to a value.
+// admits reports whether the entry admits any caller to a value.
 func (e *Entry) admits(unreadable bool, value string) bool {
 	values := e.AllowedValues
 	if len(values) == 0 {
@@ -111,7 +114,8 @@ func (e *Entry) admits(unreadable bool, value string) bool {
 	return len(values) == 0 || !unreadable && slices.Contains(values, value)
 }
 
-// appliesTo reports whether the filter selects any of the resources.
+// appliesTo reports whether the filter of the entry selects any of the resources. known is false
+// if the resources are not known; the entry then applies.
 func (e *Entry) appliesTo(out []Resource, known bool) bool {
 	if !known || len(e.Resources) == 0 && len(e.ExcludeResources) == 0 {
 		return true

@@ -3,7 +3,7 @@
 
 package protect
 
-// What tests outside the package share with those inside.
+// These are helpers of tests in the package, for tests outside the package.
 var (
 	ResourceOf = resourceOf
 	WalkerOf   = walkerOf

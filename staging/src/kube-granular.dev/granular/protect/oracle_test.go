@@ -14,7 +14,7 @@ import (
 	"kube-granular.dev/granular/protect/protecttest"
 )
 
-// holding is who holds some references.
+// holding is a Holder for a caller who holds some references.
 type holding struct {
 	holds []string
 	asked []string
@@ -25,7 +25,7 @@ func (h *holding) Holds(_ context.Context, r protect.Reference) (bool, error) {
 	return slices.Contains(h.holds, protect.Short(r)), nil
 }
 
-// plain returns what a walker takes for an object, nil for none.
+// plain returns an object in the form that a walker takes, and nil for no object.
 func plain(object map[string]any) any {
 	if object == nil {
 		return nil
@@ -78,7 +78,8 @@ func oracleCase(t *testing.T, seed uint64) (refused bool) {
 			t.Fatalf("seed %d: %s is asked twice", seed, asked)
 		}
 	}
-	// Whoever is given what each refusal names is admitted in the end, unless nobody is.
+	// A caller who is given what each refusal names is admitted in the end, unless no entry admits
+	// anybody.
 	for refusal != nil && refusal.Reason == protect.NotHeld {
 		more := protect.Short(refusal.References[0])
 		if slices.Contains(who.holds, more) {

@@ -28,7 +28,8 @@ type Problem struct {
 	// Field is a path as in the API, such as protectedValues[1].
 	Field string
 	Fault Fault
-	// Detail is a sentence without its subject. It does not repeat the value of the field.
+	// Detail is the rest of a sentence that begins with the field. It does not repeat the value of
+	// the field.
 	Detail string
 }
 
@@ -53,7 +54,7 @@ func (p *problems) add(fault Fault, field, detail string, args ...any) {
 	*p = append(*p, Problem{Field: field, Fault: fault, Detail: fmt.Sprintf(detail, args...)})
 }
 
-// Problems returns the problems of the entry by field, nil if there are none.
+// Problems returns the problems of the fields of the entry, nil if there are none.
 func (e *Entry) Problems() []Problem {
 	var p problems
 	if e.Kind != schema.Label && e.Kind != schema.Annotation {
@@ -62,7 +63,7 @@ func (e *Entry) Problems() []Problem {
 	e.keyProblems(&p)
 	e.roleProblems(&p)
 	if len(e.ProtectedValues) > 0 && len(e.AllowedValues) > 0 {
-		p.add(Forbidden, "allowedValues", "can't stand together with protectedValues")
+		p.add(Forbidden, "allowedValues", "can't be set together with protectedValues")
 	}
 	e.valueProblems(&p, "protectedValues", e.ProtectedValues)
 	e.valueProblems(&p, "allowedValues", e.AllowedValues)
@@ -73,14 +74,14 @@ func (e *Entry) Problems() []Problem {
 	resourceProblems(&p, "excludeResources", e.ExcludeResources)
 	for i, r := range e.ExcludeResources {
 		if slices.Contains(e.Resources, r) {
-			p.add(Invalid, fmt.Sprintf("excludeResources[%d]", i), "is one of resources")
+			p.add(Invalid, fmt.Sprintf("excludeResources[%d]", i), "is also in resources")
 		}
 	}
 	return p
 }
 
-// keyProblems checks a key by upstream's rules. Keys of annotations may have a domain in any
-// case.
+// keyProblems checks a key by upstream's rules. The domain of an annotation's key may have
+// upper-case letters.
 func (e *Entry) keyProblems(p *problems) {
 	const field = "attributeName"
 	prefix, name, qualified := strings.Cut(e.Key, "/")
@@ -92,20 +93,20 @@ func (e *Entry) keyProblems(p *problems) {
 	}
 	switch {
 	case e.Key == "":
-		p.add(Required, field, "is a key or a domain such as example.com/*")
+		p.add(Required, field, "must be a key, or a domain such as example.com/*")
 	case qualified && !isDomainName(prefix):
 		p.add(Invalid, field, "must have a DNS-1123 subdomain before the slash")
 	case name == "*" && !qualified:
 		p.add(Invalid, field, "can't be every key; name a key, or a domain such as example.com/*")
 	case name == "*":
 	case strings.Contains(name, "*"):
-		p.add(Invalid, field, "may have an asterisk only as all that follows the slash")
+		p.add(Invalid, field, "may have an asterisk only as the whole part after the slash")
 	case strings.Contains(name, "/"):
 		p.add(Invalid, field, "has more than one slash")
 	case !isLabelText(name) || name == "":
 		p.add(Invalid, field, "must have a name of at most %d letters, digits, '-', '_' and '.', which begins and ends with a letter or digit", maxLabelText)
 	case Reserved(e.Kind, e.Key):
-		p.add(Forbidden, field, "is set by the server itself, on objects of any caller")
+		p.add(Forbidden, field, "is a key that the server sets on objects of any caller, so it can't be protected")
 	}
 }
 
@@ -118,15 +119,15 @@ func (e *Entry) roleProblems(p *problems) {
 	}
 	switch {
 	case e.Role.Kind == Role && e.Namespace == "":
-		p.add(NotSupported, "roleRef.kind", "must be ClusterRole for the whole cluster")
+		p.add(NotSupported, "roleRef.kind", "must be ClusterRole for an entry of the whole cluster")
 	case e.Role.Kind != Role && e.Role.Kind != ClusterRole:
 		p.add(NotSupported, "roleRef.kind", "must be ClusterRole or Role")
 	}
 	switch name := e.Role.Name; {
 	case name == "":
-		p.add(Required, "roleRef.name", "names the role; leave out roleRef to ask for the verb of the key")
+		p.add(Required, "roleRef.name", "must name a role; leave out roleRef to require the verb of the key instead")
 	case name == "." || name == ".." || strings.ContainsAny(name, "/%"):
-		p.add(Invalid, "roleRef.name", "must be a name that a path can hold")
+		p.add(Invalid, "roleRef.name", "must not be '.' or '..', and must not contain '/' or '%%'")
 	}
 }
 
@@ -161,11 +162,11 @@ func resourceProblems(p *problems, field string, resources []Resource) {
 		case slices.Contains(resources[:i], r):
 			p.add(Duplicate, at, "is listed twice")
 		case r.Resource == "":
-			p.add(Required, at+".resource", "is a resource in the plural, such as pods")
+			p.add(Required, at+".resource", "must be a resource in the plural, such as pods")
 		case r.Resource == "*" || r.Group == "*":
 			p.add(Invalid, at, "must name one resource; leave out the list for all")
 		case strings.Contains(r.Resource, "/"):
-			p.add(Invalid, at+".resource", "can't be a subresource; that of the object covers all of its subresources")
+			p.add(Invalid, at+".resource", "can't be a subresource; the resource itself covers all of its subresources")
 		case !isDomainName(r.Resource):
 			p.add(Invalid, at+".resource", "must be the name of a resource, in lower case")
 		case r.Group != "" && !isDomainName(r.Group):
@@ -174,8 +175,8 @@ func resourceProblems(p *problems, field string, resources []Resource) {
 	}
 }
 
-// isLabelText reports whether a text may be the value of a label. If it is not empty, it may
-// also be the name in a key.
+// isLabelText reports whether a text may be the value of a label. A text that is not empty may
+// then also be the name in a key.
 func isLabelText(s string) bool {
 	if len(s) > maxLabelText {
 		return false
@@ -220,7 +221,7 @@ func KindOf(name string) schema.Attribute {
 }
 
 // Duplicates returns the names of entries that have the same kind, key, role, values, mode and
-// filter as an earlier entry of the same scope. They have no effect; a lint reports them.
+// filter as an earlier entry of the same scope. Such entries have no effect; a lint reports them.
 func Duplicates(entries []Entry) []string {
 	var out []string
 	seen := map[string]bool{}

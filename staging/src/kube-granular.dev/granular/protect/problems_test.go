@@ -19,7 +19,7 @@ func TestProblems(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		entry Entry
-		// want has field and fault of each problem.
+		// want has the field and the fault of each problem.
 		want []string
 	}{
 		{"a key", env("p"), nil},
@@ -110,7 +110,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// numbered returns as many words as asked for.
+// numbered returns n different words.
 func numbered(n int) (out []string) {
 	for i := range n {
 		out = append(out, fmt.Sprintf("a%d", i))
@@ -138,7 +138,7 @@ func TestKindOf(t *testing.T) {
 	}
 }
 
-// FuzzSyntax holds the syntax of keys and values to upstream's.
+// FuzzSyntax checks that the syntax of keys and values is that of upstream's validation.
 func FuzzSyntax(f *testing.F) {
 	for _, s := range []string{"", "a", "a/b", "A.b/c", "a..b/c", "-a/b", "a/-b", "a/b/c", "a.b", "a/", "/a", "*", "a/*", strings.Repeat("a", 63), strings.Repeat("a", 64),
 		"z", "Z", "0", "9-0.z/a", strings.Repeat("a.", 126) + "a", strings.Repeat("a.", 126) + "aa/b", strings.Repeat("a.", 130) + "a/b",

@@ -16,14 +16,14 @@ import (
 type Reason int
 
 const (
-	// NotHeld: the caller holds nothing that admits the change.
+	// NotHeld means that the caller holds nothing that admits the change.
 	NotHeld Reason = iota + 1
-	// Nobody: no entry admits anybody to a value of the change, or the key is too long for a
-	// verb.
+	// Nobody means that no entry admits any caller to a value of the change, or that the key is
+	// too long for a verb.
 	Nobody
-	// Unreadable: the new value can't be read as labels or annotations.
+	// Unreadable means that the new value can't be read as labels or annotations.
 	Unreadable
-	// Budget: the request would have to ask more references than it may.
+	// Budget means that the decision would need more references than one request may ask for.
 	Budget
 )
 
@@ -44,14 +44,14 @@ func (r Reason) String() string {
 // MaxReferences is the highest number of references in a Refusal.
 const MaxReferences = 3
 
-// Refusal is the first change that is not admitted.
+// Refusal describes the first change that is not admitted, and why.
 type Refusal struct {
 	Reason    Reason
 	Attribute change.Attribute
 	// Namespace is the namespace of the scope that refuses, empty for the cluster.
 	Namespace string
-	// References are what the caller could hold to be admitted by this scope to the refused
-	// value, at most MaxReferences. More is the number of further ones.
+	// References are what the caller could hold to be admitted by this scope to the refused value,
+	// at most MaxReferences. More is the number of references left out.
 	References []Reference
 	More       int
 
@@ -70,7 +70,7 @@ func refused(s *scope, a *change.Attribute, admitting []Reference) *Refusal {
 }
 
 // Cannot returns the part of a message that names the attribute. outline is set for a caller who
-// may not see the object.
+// may not see the object; see change.Attribute.Outline.
 func (r *Refusal) Cannot(outline bool) string {
 	place := r.Attribute.String()
 	if outline {
@@ -79,7 +79,7 @@ func (r *Refusal) Cannot(outline bool) string {
 	return fmt.Sprintf("cannot change %s, a protected %s", place, strings.ToLower(r.Attribute.Kind.String()))
 }
 
-// Needs returns the part of a message that tells what is missing. It never shows a value.
+// Needs returns the part of a message that names what is missing. It never shows a value.
 func (r *Refusal) Needs() string {
 	where := "in the cluster"
 	if r.Namespace != "" {
@@ -87,9 +87,9 @@ func (r *Refusal) Needs() string {
 	}
 	switch r.Reason {
 	case Unreadable:
-		return "what it holds can't be read, and keys are protected " + where
+		return "its new value can't be read, so it may have keys that are protected " + where
 	case Budget:
-		return fmt.Sprintf("more than %d roles and verbs would have to be asked for this request", r.budget)
+		return fmt.Sprintf("more than %d roles and verbs would have to be checked for this request", r.budget)
 	case Nobody:
 		if permission.CheckParameter(r.Attribute.Key) != nil {
 			return "no protected attribute " + where + " admits this value, or the key is too long for a verb"
@@ -110,7 +110,7 @@ func (r *Refusal) Needs() string {
 	return out + ", for it is protected " + where
 }
 
-// Message returns both parts.
+// Message returns the whole message, without the user, resource and namespace.
 func (r *Refusal) Message(outline bool) string { return r.Cannot(outline) + ": " + r.Needs() }
 
 // String returns the reference as messages show it.
@@ -127,9 +127,11 @@ type Finding struct {
 	Attribute change.Attribute
 	// Namespace is the namespace of the scope, empty for the cluster.
 	Namespace string
-	// Entries are the names of the concerned entries with mode Audit, sorted.
+	// Entries are the sorted names of the entries with mode Audit that protect a value of the
+	// change.
 	Entries []string
-	// Undecided is set if it is not known what the caller holds.
+	// Undecided is set if the Holder failed or the budget was used up, so that it is not known
+	// what the caller holds.
 	Undecided bool
 }
 

@@ -5,8 +5,8 @@ package protect
 
 import "kube-granular.dev/granular/schema"
 
-// reserved are keys that the server and its controllers set on objects of any caller. If they
-// were protected, nobody could create a pod or a namespace.
+// reserved are keys that the server and its controllers set on objects of any caller. If such a
+// key were protected, nobody could create a pod or a namespace.
 var reserved = map[attribute]bool{}
 
 func init() {

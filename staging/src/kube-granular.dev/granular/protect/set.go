@@ -12,7 +12,7 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Set is the entries in force. It is immutable. The nil Set has none.
+// Set has the entries in force. It is immutable. The nil Set has no entries.
 type Set struct {
 	cluster    *scope
 	namespaces map[string]*scope
@@ -21,14 +21,14 @@ type Set struct {
 // scope has the entries of the cluster or of one namespace.
 type scope struct {
 	namespace string
-	// keys has the entries by key, or by domain with a slash at the end, in the order in which
-	// they are evaluated. all has all entries, in no order.
+	// keys has the entries in the order in which they are evaluated. The key of the map is a key,
+	// or a domain that ends with a slash. all has all entries, in no order.
 	keys map[attribute][]*Entry
 	all  []*Entry
 	// audits is set if some entry has the mode Audit.
 	audits bool
 	// allResources are the kinds of attributes that some entry protects in every resource.
-	// byResource are those that some entry protects in one resource, and someResources is their
+	// byResource has those that some entry protects in one resource, and someResources is their
 	// union.
 	allResources, someResources schema.Attribute
 	byResource                  map[Resource]schema.Attribute
@@ -41,8 +41,8 @@ type attribute struct {
 	key  string
 }
 
-// New returns the set of some entries, which should have no Problems. It leaves out entries for
-// keys that the server itself sets.
+// New returns the set of some entries, which should have no Problems. It omits entries for keys
+// that the server itself sets.
 func New(entries ...Entry) *Set {
 	by := map[string][]Entry{}
 	for _, e := range entries {
@@ -55,8 +55,8 @@ func New(entries ...Entry) *Set {
 	return out
 }
 
-// With returns a set with other entries in one namespace, or in the cluster if the namespace is
-// empty. Entries apply there, whatever namespace they have.
+// With returns a copy of the set in which these entries replace those of one namespace, or of the
+// cluster if namespace is empty. Their own Namespace is ignored.
 func (s *Set) With(namespace string, entries ...Entry) *Set {
 	out := &Set{}
 	if s != nil {
@@ -80,7 +80,7 @@ func (s *Set) put(namespace string, of *scope) {
 	}
 }
 
-// newScope returns nil if there are no entries.
+// newScope returns the scope of a namespace, nil if no entry is left.
 func newScope(namespace string, entries []Entry) *scope {
 	out := &scope{namespace: namespace, keys: map[attribute][]*Entry{}, byResource: map[Resource]schema.Attribute{}, roles: map[RoleRef]bool{}}
 	for _, e := range entries {
@@ -167,8 +167,8 @@ func (s *Set) RefersTo(namespace string, role RoleRef) bool {
 	return of != nil && of.roles[role]
 }
 
-// applicable calls with for the scopes that apply to a namespace, the cluster's first, until it
-// returns false.
+// applicable calls with for each scope that applies to a namespace, first for the cluster, until
+// with returns false.
 func (s *Set) applicable(namespace string, with func(*scope) bool) {
 	if s == nil || s.cluster != nil && !with(s.cluster) || namespace == "" {
 		return

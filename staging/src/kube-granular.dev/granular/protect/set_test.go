@@ -52,7 +52,7 @@ func TestActive(t *testing.T) {
 			if got := set.Active(test.namespace, target); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
-			// The same one scope at a time.
+			// The same set, made one scope at a time.
 			var by *Set
 			for _, e := range test.entries {
 				var of []Entry
@@ -103,7 +103,7 @@ func TestRefersTo(t *testing.T) {
 		want      bool
 	}{
 		{"", role("p"), true}, {"default", role("p"), false}, {"", role("a"), true},
-		// A tenant's attribute that names edit concerns nobody else (section 6, rule 3).
+		// An entry of a namespace that names the role edit does not concern other namespaces.
 		{"default", role("edit"), true}, {"", role("edit"), false}, {"other", role("edit"), false},
 		{"default", RoleRef{Role, "own"}, true}, {"default", role("own"), false},
 		{"", RoleRef{}, false},
@@ -117,8 +117,8 @@ func TestRefersTo(t *testing.T) {
 	}
 }
 
-// A caller of the library who knows no tree, or who finds objects within objects, has every
-// filter apply.
+// TestTargetFailsClosed checks that every filter of resources applies if the tree is not known, or
+// if objects contain other objects.
 func TestTargetFailsClosed(t *testing.T) {
 	set := New(env("p", forResources("pods")), env("q", annotation, forResources("pods")))
 	both := schema.Label | schema.Annotation
@@ -142,7 +142,8 @@ func TestTargetFailsClosed(t *testing.T) {
 	}
 }
 
-// What is embedded is not the object's own, wherever it lies.
+// TestEmbeddedMetadata checks that an embedded attribute never counts as the object's own,
+// whatever its path is.
 func TestEmbeddedMetadata(t *testing.T) {
 	set := New(env("p", forResources("pods")))
 	target := targetOf(t, revisions).WithEmbedded()
@@ -153,8 +154,8 @@ func TestEmbeddedMetadata(t *testing.T) {
 	}
 }
 
-// Labels that are in no scope are known only where an object has its own: elsewhere they
-// are those of something else, whatever else is known of the resource.
+// TestPlacesOutOfScope checks that outside of scopes the resources of an attribute are known only
+// in the object's own metadata. Elsewhere the labels belong to another, unknown object.
 func TestPlacesOutOfScope(t *testing.T) {
 	at := func(fields ...string) *change.Attribute {
 		a := &change.Attribute{Kind: schema.Label, Key: "env"}
@@ -173,7 +174,7 @@ func TestPlacesOutOfScope(t *testing.T) {
 		known bool
 	}{
 		{at("metadata", "labels"), true}, {at("spec", "labels"), false}, {at("metadata", "other", "labels"), false}, {at("labels"), false},
-		// What can't be read may lie above them.
+		// An unreadable location may be above labels.
 		{unreadable("metadata", "labels"), true}, {unreadable("metadata"), true}, {unreadable("spec"), false}, {unreadable(), false},
 	} {
 		if out, known := builtin.of(services, test.a); known != test.known {
@@ -215,7 +216,7 @@ func TestWanted(t *testing.T) {
 	}
 }
 
-// A set is immutable: it keeps nothing that its maker may write to.
+// TestSetKeepsCopies checks that a Set is immutable: it copies every slice of its entries.
 func TestSetKeepsCopies(t *testing.T) {
 	for name, e := range map[string]Entry{
 		"protected": env("p", only("prod")), "allowed": env("p", allowed("dev")),
@@ -291,7 +292,8 @@ func TestConcerned(t *testing.T) {
 	}
 }
 
-// A caller chooses the keys, so it must not choose how much is asked.
+// TestBudget checks that a caller, who chooses the keys, can't choose how many references are
+// asked.
 //
 // Attack: more protected keys in one write than the server asks about
 // Answer: 403 after 64 roles and verbs
@@ -338,7 +340,7 @@ func TestMessage(t *testing.T) {
 		{[]Entry{env("p", annotation)}, write{resource: "fleets.example.com", new: "spec: {mapped: {m: {metadata: {annotations: {env: prod}}}}}"},
 			`cannot change .spec.mapped[*].metadata.annotations[env], a protected annotation: needs ClusterRole "p", for it is protected in the cluster`},
 		{[]Entry{env("p")}, write{resource: "fleets.example.com", new: "spec: {template: [a]}"},
-			`cannot change .spec.template, a protected label: what it holds can't be read, and keys are protected in the cluster`},
+			`cannot change .spec.template, a protected label: its new value can't be read, so it may have keys that are protected in the cluster`},
 	} {
 		refusal, _, _, err := test.write.run(t, test.entries)
 		if err != nil || refusal == nil {
@@ -350,7 +352,7 @@ func TestMessage(t *testing.T) {
 	}
 }
 
-// many are entries of which none has the keys that are written.
+// many returns n entries. None of them protects a key that these tests use.
 func many(n int) []Entry {
 	out := make([]Entry, n)
 	for i := range out {

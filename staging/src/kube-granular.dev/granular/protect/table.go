@@ -10,15 +10,16 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Source is a place in the objects of a resource whose labels or annotations are copied into
-// other objects.
+// Source is a place in the objects of a resource: controllers copy the labels or annotations there
+// into other objects.
 type Source struct {
 	From Resource
-	// Scope is the innermost scope of the place, empty for the object's own metadata.
+	// Scope is the innermost scope of the place, such as podTemplate. It is empty for the object's
+	// own metadata.
 	Scope string
 	// Kinds are the kinds of attributes that are copied.
 	Kinds schema.Attribute
-	// Keys are the only keys that are copied, all if there are none.
+	// Keys are the only keys that are copied. If there are none, all keys are copied.
 	Keys []string
 	// To are the resources that the attributes are copied to.
 	To []Resource
@@ -51,10 +52,10 @@ func (t *Table) With(sources ...Source) *Table {
 	return out
 }
 
-// targetsOf returns the resources that an attribute applies to: the resource itself for its own
-// metadata, and those it is copied to. They are not known for templates that have no source,
-// such as those of custom resources, and for places that are neither in a scope nor in the
-// object's own metadata. Without a key it returns the resources of any key.
+// targetsOf returns the resources that an attribute applies to: the resource itself if the
+// attribute is in the object's own metadata, and the resources it is copied to. known is false for
+// a template without a Source, as in custom resources, and for a place that is neither in a scope
+// nor in the object's own metadata. If key is empty, the result has the resources of all keys.
 func (t *Table) targetsOf(from Resource, kind schema.Attribute, key string, scope string, own bool) (out []Resource, known bool) {
 	switch {
 	case own:
@@ -88,8 +89,8 @@ func (t *Table) of(from Resource, a *change.Attribute) ([]Resource, bool) {
 	return t.targetsOf(from, a.Kind, a.Key, scope, own)
 }
 
-// Target is a resource as seen by a table and the tree of its kind: all resources that its
-// attributes may apply to. It is immutable and made once for a kind.
+// Target is a resource together with all resources that its attributes may apply to, by a Table
+// and the permission tree of the kind. It is immutable and made once for a kind.
 type Target struct {
 	resource Resource
 	table    *Table
@@ -106,7 +107,7 @@ type targetResource struct {
 	kinds    schema.Attribute
 }
 
-// Target returns the target of a resource whose objects have the tree. If tree is nil,
+// Target returns the target of a resource whose objects have the permission tree. If tree is nil,
 // attributes may apply to any resource.
 func (t *Table) Target(resource Resource, tree *schema.Tree) *Target {
 	out := &Target{resource: resource, table: t}
@@ -137,8 +138,8 @@ func (t *Table) Target(resource Resource, tree *schema.Tree) *Target {
 	return out
 }
 
-// WithEmbedded returns the target of a resource whose objects embed objects that no schema
-// describes, so that their attributes may apply to any resource.
+// WithEmbedded returns the target of a resource whose objects contain objects that no schema
+// describes. So the attributes of the resource may apply to any resource.
 func (t *Target) WithEmbedded() *Target {
 	out := *t
 	out.places, out.unknown = schema.Label|schema.Annotation, schema.Label|schema.Annotation
@@ -155,9 +156,9 @@ func (t *Target) add(r Resource, kind schema.Attribute) {
 	t.resources = append(t.resources, targetResource{r, kind})
 }
 
-// namespace returns the namespace whose entries apply to an object. Authorizers treat a
-// Namespace as an object of its own namespace; here it belongs to none, because whoever
-// administers a namespace must not decide about its labels.
+// namespace returns the namespace whose entries apply to an object. Authorizers treat
+// the Namespace x as an object in namespace x. Here it is in no namespace, because the administrator
+// of a namespace must not decide about its labels.
 func (t *Target) namespace(of string) string {
 	if t.resource == (Resource{Resource: "namespaces"}) {
 		return ""

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Registry is the permissions of all built-in kinds. It is read-only.
+// Registry has the permissions of all built-in kinds. It is read-only.
 type Registry struct {
 	// Permissions are sorted by name.
 	Permissions []Permission `json:"permissions"`
@@ -23,13 +23,13 @@ type Registry struct {
 type Permission struct {
 	// Name includes the scope, as in podTemplateLabels.
 	Name string `json:"name"`
-	// Meaning is one line for people.
+	// Meaning describes the permission in one line.
 	Meaning string `json:"meaning"`
 	// Scope is the scope that the name begins with, if any.
 	Scope string `json:"scope,omitempty"`
-	// Excluded is set if the permission is no part of update.
+	// Excluded is set if the permission is not part of update.
 	Excluded bool `json:"excluded"`
-	// Parameter is nil if the verb has none.
+	// Parameter is nil if the verb takes no parameter.
 	Parameter *Parameter `json:"parameter,omitempty"`
 	Places    []Place    `json:"places"`
 }
@@ -38,17 +38,19 @@ type Permission struct {
 type Parameter struct {
 	// Source names the source of the parameter, such as label-key.
 	Source string `json:"source"`
-	// Treatment is empty if the source is used verbatim.
+	// Treatment is how the parameter is made from the source. It is empty if the source is used as
+	// it is.
 	Treatment string `json:"treatment,omitempty"`
 }
 
 // Place is a field that a permission covers, with everything below it.
 type Place struct {
-	// Path is a pattern such as .metadata.labels[*].
+	// Path is the path of the field, such as .metadata.labels[*].
 	Path string `json:"path"`
-	// Above are the permissions that cover the place too, most general first.
+	// Above are the more general permissions that cover the place too, most general first.
 	Above []string `json:"above,omitempty"`
-	// Kinds are the kinds that have the place, as "apps/v1 Deployment". All means every kind.
+	// Kinds are the kinds that have the place, such as "apps/v1 Deployment". All stands for every
+	// kind.
 	Kinds []string `json:"kinds"`
 }
 
@@ -58,7 +60,8 @@ const All = "*"
 // Kind is one kind in one version.
 type Kind struct {
 	Kind string `json:"kind"`
-	// Resources are the resources of the kind, as a role names them: deployments.apps/scale.
+	// Resources are the resources of the kind, as a role names them, such as
+	// deployments.apps/scale.
 	Resources []string `json:"resources"`
 }
 
@@ -81,7 +84,7 @@ var load = sync.OnceValues(func() (*index, error) {
 	return out, nil
 })
 
-// Load returns the registry. It fails only if the embedded data is broken.
+// Load returns the registry. It returns an error only if the embedded data is broken.
 func Load() (*Registry, error) {
 	i, err := load()
 	if err != nil {
@@ -90,8 +93,8 @@ func Load() (*Registry, error) {
 	return &i.Registry, nil
 }
 
-// Lookup returns the permission with a name, scope included. It returns nil if no built-in kind
-// has the name.
+// Lookup returns the permission with a name, which includes the scope. It returns nil if no
+// built-in kind has a permission with this name.
 func Lookup(name string) (*Permission, error) {
 	i, err := load()
 	if err != nil {

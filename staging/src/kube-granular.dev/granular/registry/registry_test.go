@@ -11,8 +11,8 @@ import (
 	"kube-granular.dev/granular/permission"
 )
 
-// TestRegistry holds that the data can be read, that every entry is complete and
-// every name one that a verb can hold.
+// TestRegistry checks that the data can be read, that every entry is complete, and that every name
+// is valid in a verb.
 func TestRegistry(t *testing.T) {
 	r, err := Load()
 	if err != nil {
@@ -57,7 +57,7 @@ func TestRegistry(t *testing.T) {
 	}
 }
 
-// TestLookup holds on to the permissions that KEP-3617 names.
+// TestLookup checks that the registry has the permissions that KEP-3617 names.
 func TestLookup(t *testing.T) {
 	tests := map[string]string{
 		"metadata":              ".metadata",

@@ -5,24 +5,25 @@ package schema
 
 import "k8s.io/kube-openapi/pkg/validation/spec"
 
-// maxReusedArena is the largest size of a survey whose arena is used again, counted in values of
-// ten to five hundred bytes.
+// maxReusedArena is the largest size of a survey whose arena is used again. The size is a number
+// of values of ten to five hundred bytes; see survey.size.
 const maxReusedArena = 1024
 
-// arena holds the memory of a survey: most of what a compilation allocates. When a survey is no
-// longer needed, the next one uses its arena.
+// arena holds the memory of a survey (the scan of the definitions before a compilation), which is
+// most of what a compilation allocates. When a survey is no longer needed, the next one uses its
+// arena.
 type arena struct {
-	// copies are copies of properties, because a value in a map has no address. The first used
-	// ones are taken.
+	// copies are copies of properties, because a value in a map has no address. used is the number
+	// of copies that are in use, counted from the first.
 	copies []*spec.Schema
 	used   int
-	// fields are the fields of all maps, one after the other.
+	// fields are the fields of all maps of properties, one map after the other.
 	fields []field
 	// stack has the fields that were found so far in the maps that are being scanned.
 	stack []field
 }
 
-// copy returns the address of a copy of a property.
+// copy copies a property and returns the address of the copy.
 func (r *arena) copy(properties map[string]spec.Schema, name string) *spec.Schema {
 	if r.used == len(r.copies) {
 		r.copies = append(r.copies, new(spec.Schema))
@@ -41,7 +42,7 @@ func (r *arena) pop(height int) []field {
 	return r.fields[start:len(r.fields):len(r.fields)]
 }
 
-// reset empties the arena. What was in it must not be used any more.
+// reset empties the arena. Nothing that came from the arena may be used afterwards.
 func (r *arena) reset() {
 	for _, p := range r.copies[:r.used] {
 		*p = spec.Schema{}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// definitionsWith makes definitions whose root has many permissions.
+// definitionsWith returns definitions whose root has many permissions.
 func definitionsWith(many int) map[string]*spec.Schema {
 	root := &spec.Schema{}
 	for i := range many {
@@ -23,8 +23,8 @@ func definitionsWith(many int) map[string]*spec.Schema {
 	return map[string]*spec.Schema{"root": root}
 }
 
-// TestArenaIsReset holds that nothing of a source's definitions is in what the next
-// compilation gets, and that it gets nothing large.
+// TestArenaIsReset checks that an empty cache has nothing of the definitions of a former
+// compilation, and that a large cache is dropped.
 func TestArenaIsReset(t *testing.T) {
 	for _, test := range []struct {
 		permissions int
@@ -33,7 +33,7 @@ func TestArenaIsReset(t *testing.T) {
 		t.Run(fmt.Sprint(test.permissions), func(t *testing.T) {
 			definitions := definitionsWith(test.permissions)
 			var k *compileCache
-			// With the race detector a pool loses some of what it gets.
+			// With the race detector, a sync.Pool drops some values.
 			for range 20 {
 				m := NewModels(definitions, WithSource(func() map[string]*spec.Schema { return definitions }))
 				if _, err := m.Compile("root"); err != nil {
@@ -64,7 +64,7 @@ func TestArenaIsReset(t *testing.T) {
 	}
 }
 
-// TestHashesTellApart holds that what differs is looked for in different places.
+// TestHashesTellApart checks that different permissions and nodes have different hashes.
 func TestHashesTellApart(t *testing.T) {
 	s := NewInterner()
 	above, leaf := &Permission{Name: "above"}, &Node{Field: "leaf"}
@@ -94,7 +94,8 @@ func TestHashesTellApart(t *testing.T) {
 	}
 }
 
-// TestLeavesTakeNoEntry holds that a permission of one leaf leads to it, in any tree.
+// TestLeavesTakeNoEntry checks that a permission refers to its leaf, so that leaves in several
+// trees need no entry in the table.
 func TestLeavesTakeNoEntry(t *testing.T) {
 	s, definitions := NewInterner(), definitionsWith(20)
 	for range 2 {
@@ -102,7 +103,8 @@ func TestLeavesTakeNoEntry(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The root is looked up when nothing below it is new; its metadata always is.
+	// The root is interned in the second compilation, when nothing below it is new. Its metadata
+	// is interned in each.
 	if n := s.nodes.Used(); n != 2 {
 		t.Errorf("%d entries of nodes", n)
 	}

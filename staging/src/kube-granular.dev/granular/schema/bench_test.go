@@ -22,10 +22,10 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// customResource makes the definitions that a server has for one custom resource of
-// the size and shape that operators bring, about 20 KB of JSON: groups of settings
-// and a status with conditions. Marked, it has the permissions that its kind shares
-// with others, a permission of its own, and an excluded one.
+// customResource returns the definitions that a server has for one custom resource of a usual size
+// and shape, about 20 KB of JSON: groups of settings, and a status with conditions. If marked is
+// set, it has permissions that other kinds have too, one permission of its own, and an excluded
+// one.
 func customResource(t testing.TB, number int, marked bool) map[string]*spec.Schema {
 	var b strings.Builder
 	fmt.Fprintf(&b, `root:
@@ -68,10 +68,10 @@ func customResource(t testing.TB, number int, marked bool) map[string]*spec.Sche
 	return out
 }
 
-// BenchmarkCustomResources compiles the trees of many custom resources, each of its
-// own models as the server does, and says what a tree and its walker cost beside the
-// models. Where there are two versions, each has all permissions and a tree; figures are
-// for both.
+// BenchmarkCustomResources compiles the trees of many custom resources, each from its own models
+// as the server does. It reports the cost of a tree and its walker in comparison with the models.
+// With two versions, each has all permissions and its own tree, and the results are for both
+// together.
 func BenchmarkCustomResources(b *testing.B) {
 	for _, of := range []struct {
 		name     string
@@ -81,7 +81,8 @@ func BenchmarkCustomResources(b *testing.B) {
 		marked := of.marked
 		for _, many := range []int{10, 100, 1000, 2000} {
 			b.Run(fmt.Sprintf("%s/%d", of.name, many), func(b *testing.B) {
-				// A hundred schemas, whose names are changed: two thousand would be 2 GB.
+				// There are at most a hundred schemas, with changed names: two thousand schemas
+				// would take 2 GB.
 				models := make([]map[string]*spec.Schema, min(many, 100))
 				for i := range models {
 					models[i] = customResource(b, i, marked)
@@ -128,7 +129,7 @@ func BenchmarkCustomResources(b *testing.B) {
 	}
 }
 
-// renamed gives definitions of which the permissions of their own have other names.
+// renamed returns the definitions with other names for the permissions of the kind itself.
 func renamed(definitions map[string]*spec.Schema, from, to int) map[string]*spec.Schema {
 	out := maps.Clone(definitions)
 	root := *out["root"]
@@ -148,7 +149,7 @@ func renamed(definitions map[string]*spec.Schema, from, to int) map[string]*spec
 	return out
 }
 
-// spent is the CPU time of the whole process, garbage collection too.
+// spent returns the CPU time of the process so far, including garbage collection.
 func spent(t testing.TB) time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
@@ -157,7 +158,7 @@ func spent(t testing.TB) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// heap is what is in use after all that can be collected is.
+// heap returns the size of the heap after garbage collection.
 func heap() int64 {
 	var stats runtime.MemStats
 	for range 5 {

@@ -23,8 +23,8 @@ func ByKind(definitions map[string]*spec.Schema, kind gvkschema.GroupVersionKind
 }
 
 // Compile compiles the permission tree of the definition named root. An error means that the
-// permissions of the schema can't be enforced. Every field of the kind must then be treated as
-// possibly excluded.
+// permissions of the schema can't be enforced. The caller must then treat every field of the kind
+// as possibly excluded.
 func (m *Models) Compile(root string) (*Tree, error) {
 	s := m.definitions[root]
 	if s == nil {
@@ -46,22 +46,22 @@ func (m *Models) Compile(root string) (*Tree, error) {
 	return tree, nil
 }
 
-// compileContext is what the path from the root determines for a schema.
+// compileContext is what the compiler knows about a schema from the path that leads to it.
 type compileContext struct {
 	entered *definitionStack
 	at      *schemaPath
-	// field is the name of the field.
+	// field is the name of the field, and empty for elements.
 	field string
-	// last is the last permission of the chain above.
+	// last is the last permission of the chain of the node above.
 	last  *Permission
 	scope string
 	// sources are the parameter sources on the path, the innermost last.
 	sources []parameterSource
-	// root is set for the object itself, metadata for its own metadata and all below,
-	// ownMetadata for that metadata alone.
+	// root is set for the object itself, ownMetadata for its field metadata, and metadata for that
+	// field and everything below it.
 	root, metadata, ownMetadata bool
-	// variedDefaults is set below a map that names some of its keys, because those keys may have
-	// other defaults than the rest.
+	// variedDefaults is set below a map that also names some of its keys as properties. These keys
+	// may have other defaults than the other keys, so nodes below such a map have no default.
 	variedDefaults bool
 }
 
@@ -74,19 +74,20 @@ type compiler struct {
 	models *Models
 	*compileCache
 	root string
-	// metadata is the definition of the object's own metadata.
+	// metadata is the name of the definition of the object's own metadata.
 	metadata    string
 	expressions map[string]compiledExpression
-	// cursors are the cursors of schemas at or below which a permission is excluded.
+	// cursors caches the cursors of schemas at or below which a permission is excluded.
 	cursors map[*schemaPath]Cursor
 	nodes   int
-	// fresh counts the nodes and permissions that no other tree has.
+	// fresh counts the nodes and permissions that this compilation made because no other tree has
+	// them.
 	fresh    int
 	problems Problems
 }
 
-// node compiles a schema. It returns nil if the schema has neither a permission nor keys of
-// labels or annotations, or if a problem leaves nothing to compile.
+// node compiles a schema. It returns nil if the schema has neither a permission nor keys of labels
+// or annotations, or if nothing is left to compile because of a problem.
 func (c *compiler) node(in layers, p compileContext) (*Node, error) {
 	if p.ownMetadata {
 		in = c.ownMetadata(in)
@@ -143,9 +144,10 @@ func (c *compiler) make(in layers, p compileContext) (*Node, error) {
 	if c.models.uncached {
 		return n, nil
 	}
-	// The inline schemas of the root definition are rarely in another tree. If part of the
-	// node is new, it is neither looked up nor added: an entry would cost as much as the
-	// node itself. A third tree that has the node shares it with the second.
+	// The inline schemas of the root definition are rarely in another tree. So their nodes are not
+	// interned if a part of the node is new: an entry would cost as much as the node itself. If a
+	// second tree has the node, its parts are not new and the node is interned then, so a third
+	// tree shares it with the second.
 	if p.entered.above == nil && !p.metadata && c.fresh != fresh && n.Kind != Leaf {
 		c.fresh++
 		return n, nil
@@ -157,7 +159,7 @@ func (c *compiler) make(in layers, p compileContext) (*Node, error) {
 	return shared, nil
 }
 
-// finish sets what is excluded at and below a node, and its default if decisions need that.
+// finish records what is excluded at and below a node, and the default if decisions need it.
 func (c *compiler) finish(n *Node, p compileContext) {
 	for above := n.last; above != nil; above = above.above {
 		n.ExcludedAt = n.ExcludedAt || above.Excluded
@@ -175,7 +177,7 @@ func (c *compiler) finish(n *Node, p compileContext) {
 }
 
 // cursor returns the cursor at a path. The compiler itself follows only schemas that may have a
-// permission.
+// permission, but a default may be in any schema.
 func (c *compiler) cursor(at *schemaPath) Cursor {
 	if at == nil {
 		return c.models.definitions.root(c.root)
@@ -198,8 +200,8 @@ func (c *compiler) cursor(at *schemaPath) Cursor {
 	return c.cursors[at]
 }
 
-// expand follows references that may lead to a permission, and records the definitions it
-// entered.
+// expand follows references that may lead to a permission, and records in p the definitions that
+// it entered.
 func (c *compiler) expand(in layers, p *compileContext) (layers, error) {
 	if !slices.ContainsFunc(in, refers) {
 		return in, nil
@@ -213,12 +215,12 @@ func (c *compiler) expand(in layers, p *compileContext) (layers, error) {
 		case !found.carries:
 			return false, nil
 		case name == c.metadata && embedded:
-			// The metadata of an object within the object: its labels are not the
-			// labels this object is selected by.
+			// This is the metadata of another object inside the object, outside of any scope. Its
+			// labels are not the labels of the object itself, so they get no permission.
 			return false, nil
 		case above.has(name):
 			if found.excludes {
-				return false, fmt.Errorf("definition %s holds itself and an excluded permission", name)
+				return false, fmt.Errorf("definition %s refers to itself and contains an excluded permission", name)
 			}
 			return false, nil
 		}
@@ -229,8 +231,8 @@ func (c *compiler) expand(in layers, p *compileContext) (layers, error) {
 	return e.out, err
 }
 
-// ownMetadata returns the schema of the object's own metadata. The schema of a custom resource
-// only says that it is an object.
+// ownMetadata returns the schemas of the object's own metadata. The schema of a custom resource
+// only has an object there, so the definition of ObjectMeta is added.
 func (c *compiler) ownMetadata(in layers) layers {
 	e := expansion{definitions: c.models.definitions, follow: func(string) (bool, error) { return false, nil }}
 	if err := e.all(in); err == nil && e.first != "" {
@@ -247,7 +249,7 @@ func (c *compiler) ownMetadata(in layers) layers {
 func (c *compiler) children(n *Node, l layers, p compileContext) error {
 	var fields []*Node
 	if p.root {
-		// First, because it says which definition is the object's own metadata.
+		// metadata is first, because its compilation sets c.metadata.
 		if err := c.field(&fields, "metadata", c.survey.property(l, "metadata"), p); err != nil {
 			return err
 		}
@@ -301,7 +303,7 @@ func (c *compiler) field(fields *[]*Node, name string, l layers, p compileContex
 	return nil
 }
 
-// stop reports a problem that ends the compilation.
+// stop reports a problem and ends the compilation.
 func (c *compiler) stop(err error) error {
 	if err := c.report(nil, err); err != nil {
 		return err

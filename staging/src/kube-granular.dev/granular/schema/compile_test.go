@@ -20,14 +20,14 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// compileYAML takes definitions by name; "root" is compiled. Extensions are
-// written without their long prefix, as verb, excluded and so on.
+// compileYAML compiles the definition root of the given definitions. Extensions are written with a
+// plus sign for their long prefix, as +verb or +excluded.
 func compileYAML(t testing.TB, text string) (*schema.Tree, error) {
 	t.Helper()
 	return schema.Compile(definitionsOf(t, text), "root")
 }
 
-// definitionsOf reads definitions.
+// definitionsOf decodes definitions.
 func definitionsOf(t testing.TB, text string) map[string]*spec.Schema {
 	t.Helper()
 	for _, short := range []string{"verb", "excluded", "parameter-source", "parameterized-by", "parameter-treatment", "parameter-expression", "scope", "nonsense"} {
@@ -166,7 +166,7 @@ func TestCompileRefuses(t *testing.T) {
 			"root: {properties: {m: {+parameter-source: k, additionalProperties: {+verb: x}}, a: {+verb: a, +parameterized-by: k}}}",
 			"no map or list above has"},
 		{"a source on a list without a key", "root: {properties: {l: {+parameter-source: k, items: {+verb: x}}}}",
-			".l: x-kubernetes-permission-parameter-source: the list has no single key"},
+			".l: x-kubernetes-permission-parameter-source: the list is atomic or has several keys"},
 		{"a source on a list with two keys",
 			"root: {properties: {l: {+parameter-source: k, +list: map, +keys: [a, b], items: {+verb: x}}}}",
 			"no single key"},
@@ -208,7 +208,7 @@ A: {$ref: "#/definitions/B"}`, ".m: definition B is missing"},
 			".m[*]: x-kubernetes-permission-parameterized-by: has no effect without x-kubernetes-permission-verb"},
 		{"too long below its scope",
 			"root: {properties: {a: {+scope: " + strings.Repeat("s", 40) + ", properties: {b: {+verb: " + strings.Repeat("v", 40) + "}}}}}",
-			".a.b: x-kubernetes-permission-verb: below its scope: permission: the name is longer than 63 bytes"},
+			".a.b: x-kubernetes-permission-verb: with the prefix of its scope: permission: the name is longer than 63 bytes"},
 		{"treatment of nothing",
 			"root: {properties: {a: {+verb: x, +parameter-treatment: slash-delimited-prefix}}}",
 			"x-kubernetes-permission-parameter-treatment: has no effect without"},
@@ -245,11 +245,11 @@ A: {+verb: a, anyOf: [{+verb: x}]}`, ".a: definition A: x-kubernetes-permission-
 		{"dangling reference", `root: {properties: {a: {$ref: "#/definitions/A"}}}`, ".a: definition A is missing"},
 		{"excluded in a circle", `
 root: {properties: {a: {$ref: "#/definitions/A"}}}
-A: {properties: {x: {+verb: x, +excluded: true}, a: {$ref: "#/definitions/A"}}}`, ".a.a: definition A holds itself and an excluded permission"},
+A: {properties: {x: {+verb: x, +excluded: true}, a: {$ref: "#/definitions/A"}}}`, ".a.a: definition A refers to itself and contains an excluded permission"},
 		{"excluded in a wider circle", `
 root: {properties: {a: {$ref: "#/definitions/A"}}}
 A: {properties: {b: {$ref: "#/definitions/B"}, c: {+verb: c}}}
-B: {properties: {x: {+verb: x, +excluded: true}, a: {$ref: "#/definitions/A"}}}`, ".a.b.a: definition A holds itself and an excluded permission"},
+B: {properties: {x: {+verb: x, +excluded: true}, a: {$ref: "#/definitions/A"}}}`, ".a.b.a: definition A refers to itself and contains an excluded permission"},
 		{"two shapes", "root: {properties: {a: {properties: {x: {+verb: x}}, additionalProperties: {+verb: z}}}}",
 			"more than one of properties, additionalProperties and items"},
 		{"too deep", "root: " + chain(schema.MaxPermissionsOnPath+1), "more than 12 permissions on one path"},
@@ -272,8 +272,8 @@ root: {properties: {a: {$ref: "#/definitions/A"}, b: {$ref: "#/definitions/A"}, 
 	}
 }
 
-// TestCompileRefusesMalformedValues gives every extension every kind of value that is
-// none, beside all that make it good.
+// TestCompileRefusesMalformedValues gives each extension values of wrong types. All other
+// extensions of the schema are valid.
 func TestCompileRefusesMalformedValues(t *testing.T) {
 	good := map[string]any{
 		schema.ExtVerb: "v", schema.ExtScope: "s", schema.ExtExcluded: true, schema.ExtSource: "j",
@@ -308,7 +308,7 @@ func TestCompileRefusesMalformedValues(t *testing.T) {
 	}
 }
 
-// wide makes definitions that refer to the next ten times each.
+// wide returns definitions that each refer to the next one ten times.
 func wide() string {
 	var b strings.Builder
 	for c := 'A'; c < 'F'; c++ {
@@ -321,7 +321,7 @@ func wide() string {
 	return b.String() + "F: {+verb: x}\n"
 }
 
-// TestNode holds what a node answers of its children and its permissions.
+// TestNode checks the methods of a node about its children and its permissions.
 func TestNode(t *testing.T) {
 	tree, err := compileYAML(t, `
 root: {properties: {b: {+verb: b}, d: {+verb: d}, m: {+parameter-source: k, additionalProperties: {+verb: v, +parameterized-by: k, +parameter-treatment: slash-delimited-prefix}}}}
@@ -346,7 +346,7 @@ root: {properties: {b: {+verb: b}, d: {+verb: d}, m: {+parameter-source: k, addi
 	}
 }
 
-// TestTree holds what a tree tells of all its places.
+// TestTree checks the methods of a tree about all its places.
 func TestTree(t *testing.T) {
 	for text, want := range map[string]bool{
 		"root: {properties: {a: {+verb: a}}}":                                           false,
@@ -373,7 +373,7 @@ func TestTree(t *testing.T) {
 	if diff := cmp.Diff([]string{" r below ", ".a a below r", ".a.b b below r, a", ".l[*] l below r"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// Nobody is shown a place after the last one that was asked for.
+	// NodePaths yields no further place after the loop ends.
 	all := 0
 	for range tree.NodePaths() {
 		all++
@@ -391,7 +391,8 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// TestSystemFields holds that what the server writes is ignored where it does, and nowhere else.
+// TestSystemFields checks that the fields that the server writes are ignored in the root and its
+// metadata, and nowhere else.
 func TestSystemFields(t *testing.T) {
 	tree, err := compileYAML(t, "root: {properties: {spec: {+verb: spec, properties: {x: {+verb: x}}}}}")
 	if err != nil {

@@ -10,21 +10,21 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// compileCache is what compilations found out about definitions. One compilation at a time uses
-// it. It is large, and a server compiles each kind once. So it serves compilations that follow
-// soon, and is kept in a pool, which the garbage collector empties.
+// compileCache holds what compilations found out about definitions, for the next compilation. One
+// compilation at a time uses it. It is large, and a server compiles each kind once, so it serves
+// only compilations that follow soon. It is kept in a pool, which the garbage collector empties.
 type compileCache struct {
 	// models are the definitions, and the options, that the cache is for.
 	models *Models
 	survey *survey
-	// entries are the results for whole definitions.
+	// entries are the compiled nodes of whole definitions.
 	entries map[cacheKey]*cacheEntry
-	// verbs has every permission that the compilation met, and whether it is excluded.
+	// verbs has every permission that the current compilation met, and whether it is excluded.
 	verbs map[string]bool
 }
 
-// takeCache returns the cache for the definitions, which may be empty. Generated definitions are
-// compiled only once, so they get an empty one.
+// takeCache returns a cache for the definitions, which may be empty. Generated definitions (see
+// WithSource) are compiled only once, so they get an empty cache.
 func (m *Models) takeCache() *compileCache {
 	if m.source != nil {
 		if k, _ := m.interner.emptyCaches.Get().(*compileCache); k != nil {
@@ -40,7 +40,7 @@ func (m *Models) takeCache() *compileCache {
 }
 
 // returnCache returns a cache to its pool. The cache of generated definitions is emptied first,
-// and is dropped if it is large: only its memory is used again.
+// because only its memory is of use again. If it is large, it is dropped.
 func (m *Models) returnCache(k *compileCache) {
 	clear(k.verbs)
 	if m.source == nil {
@@ -63,7 +63,7 @@ func (m *Models) newCache() *compileCache {
 	}
 }
 
-// equal reports whether both compile the same definitions in the same way.
+// equal reports whether m and o compile the same definitions in the same way.
 func (m *Models) equal(o *Models) bool {
 	if m == o {
 		return true
@@ -74,13 +74,13 @@ func (m *Models) equal(o *Models) bool {
 		(!a.IsValid() && !b.IsValid() || a.IsValid() && b.IsValid() && a.Comparable() && b.Comparable() && a.Equal(b))
 }
 
-// cacheKey is everything that the result for a definition depends on: the definition, and what
-// the compiler reads of its context. Parameter sources above are not part of it, because nothing
-// is cached below one. Neither are the definitions entered on the way, because nothing is cached
-// if the definition leads back to one of them.
+// cacheKey is everything that the compiled node of a definition depends on: the definition, and
+// what the compiler reads of its context. The key lacks the parameter sources above, because
+// nothing is cached below one. It also lacks the definitions entered on the way, because nothing
+// is cached if the definition leads back to one of them.
 type cacheKey struct {
 	definition, field string
-	// last identifies the chain.
+	// last identifies the chain of permissions above.
 	last               *Permission
 	scope              string
 	metadataDefinition string
@@ -88,15 +88,17 @@ type cacheKey struct {
 	metadata           bool
 }
 
-// cacheEntry is the result for a definition without problems: its node, which may be nil, how
-// many places the node has, and the permissions that must agree with the rest of the tree.
+// cacheEntry is the result for a definition without problems: its node, which may be nil, the
+// number of places that the node and the nodes below have, and the permissions in it. Another
+// permission of the tree with the same name must be excluded exactly if the one in verbs is.
 type cacheEntry struct {
 	node   *Node
 	places int
 	verbs  []*Permission
 }
 
-// cacheKey returns the key of a schema in its context, and false if its result can't be cached.
+// cacheKey returns the key of a schema in its context. It returns false if the compiled node can't
+// be cached.
 func (c *compiler) cacheKey(in layers, p compileContext) (cacheKey, bool) {
 	if c.models.uncached || c.models.source != nil || p.root || p.variedDefaults || p.sources != nil || len(in) != 1 {
 		return cacheKey{}, false
@@ -109,8 +111,8 @@ func (c *compiler) cacheKey(in layers, p compileContext) (cacheKey, bool) {
 	return cacheKey{name, p.field, p.last, p.scope, c.metadata, p.at.depth(), p.metadata}, true
 }
 
-// onlyRefers returns the definition that a schema refers to if the schema adds nothing but a
-// description and a default.
+// onlyRefers returns the name of the definition that a schema refers to, if the schema adds
+// nothing but a description and a default. Otherwise it returns "".
 func onlyRefers(s *spec.Schema) string {
 	if len(s.Extensions) > 0 || len(s.Properties) > 0 || s.AdditionalProperties != nil || s.Items != nil || len(s.AllOf) > 1 {
 		return ""
@@ -125,10 +127,11 @@ func onlyRefers(s *spec.Schema) string {
 	return onlyRefers(&s.AllOf[0])
 }
 
-// lookUp returns the cached result for a key, unless another permission of the tree contradicts
-// it: the two have the same name, and only one is excluded. The definition is then compiled again,
-// so that the problem is reported where it is. The bounds need no second check: the depth is part
-// of the key, and the places of a cached subtree are added to the count of nodes when it is reused.
+// lookUp returns the cached node for a key. It returns false if there is none, or if the node has
+// a permission that the tree also has elsewhere, and only one of the two is excluded. The
+// definition is then compiled again, so that the problem is reported where it is. The bounds need
+// no second check: the depth is part of the key, and the places of the node are added to the
+// count.
 func (c *compiler) lookUp(at cacheKey) (*Node, bool) {
 	known := c.entries[at]
 	if known == nil {
@@ -146,8 +149,8 @@ func (c *compiler) lookUp(at cacheKey) (*Node, bool) {
 	return known.node, true
 }
 
-// store caches the result for a definition, unless it depends on the default that may stand
-// beside the reference to the definition.
+// store caches the node of a definition, unless the node may have a default: the default may stand
+// beside the reference to the definition, and so differ between references.
 func (c *compiler) store(at cacheKey, n *Node) {
 	if n != nil && n.defaults() {
 		return

@@ -21,7 +21,7 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// everything shows what comes of a definition.
+// everything returns the tree of a definition as text, or its problems.
 func everything(m *schema.Models, name string) string {
 	tree, err := m.Compile(name)
 	if err != nil {
@@ -34,7 +34,7 @@ func everything(m *schema.Models, name string) string {
 	return shown(tree)
 }
 
-// shown is a tree with all that a walk and a decision look at.
+// shown returns a tree as text, with everything that walks and decisions use.
 func shown(tree *schema.Tree) string {
 	var b strings.Builder
 	for place := range tree.NodePaths() {
@@ -52,15 +52,15 @@ func shown(tree *schema.Tree) string {
 	return b.String()
 }
 
-// compareWithPlain compiles definitions in the given order, three times, and compares with
-// what each gives where nothing is known of others and nothing shared.
+// compareWithPlain compiles definitions in the given order, three times, and compares each result
+// with that of a compilation without cache and interner.
 func compareWithPlain(t *testing.T, definitions map[string]*spec.Schema, names []string, options ...schema.Option) (compiled int) {
 	t.Helper()
 	sharing := schema.NewInterner()
 	options = append([]schema.Option{schema.WithInterner(sharing)}, options...)
 	models := schema.NewModels(definitions, options...)
 	for round := range 3 {
-		if round == 2 { // as the server does, for each kind
+		if round == 2 { // new Models, as the server makes them for each kind
 			models = schema.NewModels(definitions, options...)
 		}
 		for _, name := range names {
@@ -87,9 +87,9 @@ func TestCompileCacheChangesNothing(t *testing.T) {
 	compareWithPlain(t, definitions, names)
 }
 
-// TestCompileCacheOfRandomDefinitions makes definitions of few names and fields, so that
-// each definition is met again and again, below other permissions, scopes, sources
-// and definitions.
+// TestCompileCacheOfRandomDefinitions makes definitions with few different names and fields, so
+// that each definition is compiled many times, below different permissions, scopes, sources and
+// definitions.
 func TestCompileCacheOfRandomDefinitions(t *testing.T) {
 	sharing, compiled := schema.NewInterner(), 0
 	for seed := range uint64(1500) {
@@ -100,9 +100,9 @@ func TestCompileCacheOfRandomDefinitions(t *testing.T) {
 	}
 }
 
-// TestCompileCacheIsOfTheBareReference holds that what is known of a definition is not taken for
-// what comes of it with other words beside the reference, or on the way round a circle, in
-// whichever order they are met.
+// TestCompileCacheIsOfTheBareReference checks that the cached node of a definition is not used for
+// a reference with other keywords beside it, nor inside a cycle of references, in any order of
+// compilation.
 func TestCompileCacheIsOfTheBareReference(t *testing.T) {
 	definitions := definitionsOf(t, `
 bare: {properties: {a: {$ref: '#/definitions/A'}}}
@@ -139,7 +139,7 @@ C: {+verb: c}
 D: {+verb: d, +excluded: true}
 `)
 	names := slices.Sorted(maps.Keys(definitions))
-	// All but two compile, in each of three rounds.
+	// Two of the definitions have problems; all others compile, in each of three rounds.
 	if compiled := compareWithPlain(t, definitions, names); compiled != 3*(len(names)-2) {
 		t.Errorf("%d compiled", compiled)
 	}
@@ -150,8 +150,8 @@ D: {+verb: d, +excluded: true}
 	}
 }
 
-// TestCompileCacheIsOfOneWay holds that what was compiled with one set of options, or below one
-// source of a parameter, is not taken for what comes of it otherwise.
+// TestCompileCacheIsOfOneWay checks that a node that was compiled with some options, or below one
+// parameter source, is not used with other options or below another source.
 func TestCompileCacheIsOfOneWay(t *testing.T) {
 	definitions := definitionsOf(t, `
 one: {properties: {m: {+parameter-source: k, additionalProperties: {$ref: '#/definitions/A'}}}}
@@ -181,8 +181,8 @@ E: {properties: {m: {+parameter-source: k, additionalProperties: {+verb: e, +par
 	}
 }
 
-// TestCompileCacheOfManyDefinitions holds that what is known of the few that one definition leads
-// to serves kinds that came after many more.
+// TestCompileCacheOfManyDefinitions checks that the cached nodes of one definition are used again
+// after many other definitions were compiled.
 func TestCompileCacheOfManyDefinitions(t *testing.T) {
 	definitions := definitionsOf(t, `
 first: {properties: {a: {$ref: '#/definitions/A'}}}
@@ -201,8 +201,8 @@ A: {properties: {x: {+verb: x}}}
 	}
 }
 
-// TestNothingIsKnownOfSources holds that what one source made is not taken for what another
-// makes of the same names, whether or not both had their definitions from somebody.
+// TestNothingIsKnownOfSources checks that nodes compiled from the definitions of one source are
+// not used for those of another source with the same names.
 func TestNothingIsKnownOfSources(t *testing.T) {
 	sharing := schema.NewInterner()
 	for i := range 20 {
@@ -224,8 +224,8 @@ A: {properties: {x: {+verb: `+verb+`}}}
 	}
 }
 
-// TestFailuresAreNotKnown holds that a definition with a problem has it in each kind that
-// refers to it, not only in the first.
+// TestFailuresAreNotKnown checks that a problem in a definition is reported for each kind that
+// refers to the definition, not only for the first.
 func TestFailuresAreNotKnown(t *testing.T) {
 	models := schema.NewModels(definitionsOf(t, `
 one: {properties: {a: {$ref: '#/definitions/A'}}}
@@ -239,8 +239,8 @@ A: {properties: {x: {+verb: X}, z: {+verb: z}}}
 	}
 }
 
-// TestTreesOutliveTheirArena holds that a tree has nothing in the room that its compilation
-// took, which those that follow have after it.
+// TestTreesOutliveTheirArena checks that no tree uses the memory of an arena, which later
+// compilations use again.
 func TestTreesOutliveTheirArena(t *testing.T) {
 	type kept struct {
 		tree *schema.Tree
@@ -281,13 +281,14 @@ func compareRandom(t *testing.T, sharing *schema.Interner, seed uint64) int {
 	names := slices.Sorted(maps.Keys(definitions))
 	r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	options := []schema.Option{schema.WithInterner(sharing), schema.WithExpressions(echo(nil))}
-	// Of a source nothing is known, but its room had others in it, of the same names.
+	// With a source nothing is cached, but the arena had definitions with the same names in it.
 	source := schema.WithSource(func() map[string]*spec.Schema { return definitions })
 	compareWithPlain(t, definitions, names, append(options[:len(options):len(options)], source)...)
 	return compareWithPlain(t, definitions, names, options...)
 }
 
-// echo takes every expression for the key itself. Two of it can't be compared.
+// echo is a language in which every expression returns the key. Its expressions are not
+// comparable.
 type echo func()
 
 func (echo) Compile(string) (schema.Expression, error) { return echo(nil), nil }
@@ -303,7 +304,7 @@ func randomDefinitions(r *rand.Rand) map[string]*spec.Schema {
 	return out
 }
 
-// randomSchema refers to definitions of a greater number, and rarely to any.
+// randomSchema mostly refers to definitions with a greater number, and rarely to any definition.
 func randomSchema(r *rand.Rand, number, depth int) spec.Schema {
 	s := spec.Schema{}
 	if depth < 2 && r.IntN(3) > 0 {
@@ -365,8 +366,8 @@ func randomSchema(r *rand.Rand, number, depth int) spec.Schema {
 	return s
 }
 
-// TestCompileCacheIsOfTheOptions compiles the same definitions with other options, which
-// refuse what was compiled before.
+// TestCompileCacheIsOfTheOptions compiles the same definitions with other options, which refuse
+// what was compiled before.
 func TestCompileCacheIsOfTheOptions(t *testing.T) {
 	definitions := definitionsOf(t, `
 root: {properties: {a: {$ref: "#/definitions/A"}}}
@@ -388,8 +389,8 @@ A: {+verb: x, properties: {b: {+verb: w, +parameter-source: k, additionalPropert
 	}
 }
 
-// TestCompileCacheIsForgotten holds that definitions nobody compiles any more are not kept
-// by those who share trees.
+// TestCompileCacheIsForgotten checks that an interner does not keep definitions that nobody
+// compiles any more.
 func TestCompileCacheIsForgotten(t *testing.T) {
 	sharing := schema.NewInterner()
 	definition := func() weak.Pointer[spec.Schema] {
@@ -408,8 +409,8 @@ func TestCompileCacheIsForgotten(t *testing.T) {
 	runtime.KeepAlive(sharing)
 }
 
-// TestCompileCacheIsOfTheDefinitionAlone compiles first, and then second, in which the
-// same definition lies at the same place and something else is said there.
+// TestCompileCacheIsOfTheDefinitionAlone compiles first, and then second. The same definition is
+// at the same place in both, but second has other keywords beside the reference.
 func TestCompileCacheIsOfTheDefinitionAlone(t *testing.T) {
 	for name, text := range map[string]string{
 		"a field beside": `
@@ -438,8 +439,8 @@ second: {properties: {o: {$ref: "#/definitions/A", additionalProperties: {$ref: 
 	}
 }
 
-// TestCompileCacheKeepsBounds holds that what is known of a definition already counts
-// like what is not.
+// TestCompileCacheKeepsBounds checks that a cached node counts towards the bounds of a tree, and
+// must agree with the rest of the tree, like a newly compiled one.
 func TestCompileCacheKeepsBounds(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"excluded after it was not", `

@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// costly is an expression that says what it costs.
+// costly is an expression that costs a given amount.
 type costly struct {
 	cost int64
 	err  error
-	// during is called while it is evaluated.
+	// during is called during each evaluation.
 	during func()
 }
 
@@ -24,7 +24,7 @@ func (c *costly) Parameter(_ context.Context, key string) (string, int64, error)
 	return key, c.cost, c.err
 }
 
-// incomparable is an expression whose values can't be compared.
+// incomparable is an expression that is not comparable in Go.
 type incomparable func()
 
 func (incomparable) Parameter(_ context.Context, key string) (string, int64, error) {
@@ -40,7 +40,7 @@ func TestCostBudgetLimit(t *testing.T) {
 		name        string
 		limit, cost int64
 		keys        []string
-		// covered are the keys that have a verb.
+		// covered has the keys for which there is a verb.
 		covered            string
 		spent, evaluations int64
 	}{
@@ -90,7 +90,7 @@ func TestCostBudgetRemembers(t *testing.T) {
 	if s.Evaluations() != 3 || s.Spent() != 3 {
 		t.Errorf("%d evaluations, %d spent", s.Evaluations(), s.Spent())
 	}
-	// What can't be compared is evaluated, and charged, each time.
+	// An expression that is not comparable is evaluated and charged each time.
 	for range 2 {
 		if v, err := permissionOf(incomparable(nil)).Verb(t.Context(), s, "key"); err != nil || v.Parameter != "key" {
 			t.Error(v, err)
@@ -101,8 +101,8 @@ func TestCostBudgetRemembers(t *testing.T) {
 	}
 }
 
-// TestCostBudgetInterrupted holds that a result that came while the request ended is neither
-// used nor remembered.
+// TestCostBudgetInterrupted checks that a result is neither used nor remembered if the context
+// ended during the evaluation.
 func TestCostBudgetInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	e := &costly{cost: 1, during: cancel}

@@ -3,16 +3,17 @@
 
 package schema
 
-// Cursor reads a schema, without its permissions, along the path to a field. It serves messages,
-// which may be slow, and the compiler. The zero Cursor is at no schema.
+// Cursor is a position in a schema, which moves along the path to a field. It does not read
+// permissions. Messages use it to name fields, and the compiler uses it to read defaults. It is
+// slow. The zero Cursor is at no schema.
 type Cursor struct {
 	definitions definitions
 	layers      layers
 }
 
-// Schema returns the cursor at the root of the tree's kind. The definitions may have to be
-// generated for it, which takes milliseconds; see WithSource. If they are not available, it
-// returns the zero Cursor.
+// Schema returns the cursor at the root of the schema of the tree's kind. It may have to generate
+// the definitions, which takes milliseconds; see WithSource. If they are not available, it returns
+// the zero Cursor.
 func (t *Tree) Schema() Cursor { return t.schemas().root(t.Name) }
 
 // root returns the cursor at the root of a definition.
@@ -36,7 +37,7 @@ func (c Cursor) at(in layers) Cursor {
 	return Cursor{definitions: c.definitions, layers: e.out}
 }
 
-// Has reports whether the schema names a field.
+// Has reports whether the schema has a field with a name.
 func (c Cursor) Has(name string) bool { return len(c.layers.property(name)) > 0 }
 
 // Field returns the cursor at a named field, or at a key of a map.
@@ -63,7 +64,8 @@ func (c Cursor) IsKey(name string) bool {
 	return len(c.layers.property(name)) == 0 && len(c.layers.additional()) > 0
 }
 
-// List returns how the elements of a list are identified. The kind List means by position.
+// List returns how the elements of a list are identified. For the kind List they are identified
+// only by position.
 func (c Cursor) List() (NodeKind, []Key) {
 	listType, _ := c.layers.text(extListType)
 	switch listType {

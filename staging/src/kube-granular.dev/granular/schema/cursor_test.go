@@ -12,8 +12,8 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// TestKeys holds that a tree has the keys of a list, with their defaults, where its elements
-// are in the tree, and none where they are not.
+// TestKeys checks that a node has the keys of a list, with their defaults, if the elements of the
+// list are in the tree, and no keys otherwise.
 func TestKeys(t *testing.T) {
 	tree, err := compileYAML(t, `
 root:
@@ -29,7 +29,7 @@ Again: {+verb: again, +list: map, +keys: [k], items: {$ref: '#/definitions/Again
 	if want := []schema.Key{{Name: "port"}, {Name: "protocol", Default: "TCP"}}; ports.Kind != schema.ListMap || !cmp.Equal(ports.Keys(), want) {
 		t.Errorf("%s with %v", ports.Kind, ports.Keys())
 	}
-	// A list of keys that a Go program made, as the server's own models are.
+	// This list has its keys as a Go slice, as in the server's own models.
 	item := (&spec.Schema{}).SetProperty("name", spec.Schema{VendorExtensible: spec.VendorExtensible{Extensions: spec.Extensions{schema.ExtVerb: "name"}}})
 	list := spec.ArrayProperty(item)
 	list.AddExtension("x-kubernetes-list-type", "map")
@@ -43,8 +43,8 @@ Again: {+verb: again, +list: map, +keys: [k], items: {$ref: '#/definitions/Again
 	}
 }
 
-// TestCursor holds what a schema says of lists and of names, whether or not there is a
-// permission anywhere. What is malformed says nothing.
+// TestCursor checks what a cursor reports about lists and names, with and without permissions in
+// the schema. A malformed list counts as atomic.
 func TestCursor(t *testing.T) {
 	tree, err := compileYAML(t, `
 root:

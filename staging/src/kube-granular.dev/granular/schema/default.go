@@ -10,26 +10,26 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// maxDefaults bounds how many nested defaults one Default may have, because definitions that
-// refer to each other could make it huge.
+// maxDefaults is the highest number of nested defaults in one Default. Definitions that refer to
+// each other could have many more.
 const maxDefaults = 300
 
 // Default is the value that a schema sets for an absent field. It does not refer to the
-// definitions, so no decision needs them. The nil Default means that there is none.
+// definitions, so decisions work without them. A nil Default means that there is none.
 type Default struct {
 	// value is the default if it is neither an object nor a list.
 	value any
 	kind  reflect.Kind
 	// zero is set if Go's omitempty leaves out the default.
 	zero bool
-	// fields are the fields of a default that is an object. others are fields that this object
-	// lacks and that have a default of their own.
+	// fields are the fields of a default that is an object. others are fields that the default
+	// lacks and that have a default of their own in the schema.
 	fields, others map[string]*Default
 	elems          []*Default
 }
 
-// Default returns the default of the schema. It returns nil if there is none, or if it is huge
-// or infinite, as with definitions that refer to themselves.
+// Default returns the default of the schema at the cursor. It returns nil if there is none, or if
+// the default is huge or infinite, as with definitions that refer to themselves.
 func (c Cursor) Default() *Default {
 	d := defaulter{left: maxDefaults}
 	out := d.own(c)
@@ -39,8 +39,9 @@ func (c Cursor) Default() *Default {
 	return out
 }
 
-// Is reports whether a decoded JSON value is the default, or an object of defaults only.
-// omitempty is set if the value was encoded from a Go type, which leaves out zero values.
+// Is reports whether a decoded JSON value is the default. An object may also have more fields than
+// the default, if each has its own default value. omitempty is set if the value was encoded from a
+// Go type, which leaves out zero values.
 func (d *Default) Is(value any, omitempty bool) bool {
 	if d == nil {
 		return false
@@ -66,7 +67,7 @@ func (d *Default) isObject(object map[string]any, omitempty bool) bool {
 	for name, v := range object {
 		field, ok := d.fields[name]
 		if !ok {
-			field = d.others[name] // a map has a default for its values, none for its keys
+			field = d.others[name] // nil for a key of a map: no default adds a key
 		}
 		if !field.Is(v, omitempty) {
 			return false
@@ -80,9 +81,10 @@ func (d *Default) isObject(object map[string]any, omitempty bool) bool {
 	return true
 }
 
-// defaulter collects the defaults of a schema.
+// defaulter collects the defaults of a schema and of the schemas below it.
 type defaulter struct {
-	// within are the definitions that were entered on the way.
+	// within are the definitions that contain the current schema. A definition among them that is
+	// entered again has an infinite default.
 	within []*spec.Schema
 	left   int
 }
@@ -95,7 +97,8 @@ func (d *defaulter) own(c Cursor) *Default {
 	return nil
 }
 
-// of returns the default of a schema of which an ancestor has the default fallback.
+// of returns the Default for the value fallback. The schema at the cursor sets this value, or a
+// schema above sets it as part of its own default.
 func (d *defaulter) of(c Cursor, fallback any) *Default {
 	if d.left--; d.left < 0 {
 		return nil
@@ -146,7 +149,7 @@ func (d *defaulter) of(c Cursor, fallback any) *Default {
 	return out
 }
 
-// plainEqual compares JSON values. Numbers may be of different Go types.
+// plainEqual compares scalars of decoded JSON. Numbers may be of different Go types.
 func plainEqual(a, b any) bool {
 	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
 	if !x.IsValid() || !y.IsValid() || x.Kind() == y.Kind() {
@@ -155,13 +158,13 @@ func plainEqual(a, b any) bool {
 	if x.CanFloat() {
 		x, y = y, x
 	}
-	// An integer beyond 2^53 may have lost digits as a float: take it as different.
+	// An integer beyond 2^53 may have lost digits as a float, so it counts as different.
 	const exact = 1 << 53
 	return x.CanInt() && y.CanFloat() && -exact < x.Int() && x.Int() < exact && float64(x.Int()) == y.Float() ||
 		x.CanInt() && y.CanInt() && x.Int() == y.Int()
 }
 
-// zero reports whether Go's omitempty leaves out a default.
+// zero reports whether Go's omitempty leaves out a value.
 func zero(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:

@@ -16,8 +16,8 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// onlyDefaults is the oracle: what a schema without references puts into a place, read
-// from the schema each time.
+// onlyDefaults is a second implementation of Default.Is for schemas without references. It reads
+// the schema each time.
 func onlyDefaults(s *spec.Schema, value any) bool {
 	return s != nil && s.Default != nil && defaults(s, s.Default, value)
 }
@@ -80,8 +80,8 @@ func fieldOf(s *spec.Schema, name string) *spec.Schema {
 	return nil
 }
 
-// TestDefaultsOfRandomSchemas compares what a node remembers of a default, and what a
-// cursor says, with the oracle.
+// TestDefaultsOfRandomSchemas compares the default of a node, and that of a cursor, with
+// onlyDefaults.
 func TestDefaultsOfRandomSchemas(t *testing.T) {
 	yes, no := 0, 0
 	for seed := range uint64(3000) {
@@ -92,7 +92,7 @@ func TestDefaultsOfRandomSchemas(t *testing.T) {
 		mark.AddExtension(schema.ExtVerb, "x")
 		mark.AddExtension(schema.ExtExcluded, true)
 		if seed%2 == 0 && len(field.Properties) > 0 {
-			// An object that holds an excluded field.
+			// Here field is an object that contains excluded fields.
 			field.AdditionalProperties, field.Items = nil, nil
 			mark = *field
 			mark.Properties = maps.Clone(field.Properties)
@@ -129,7 +129,7 @@ func TestDefaultsOfRandomSchemas(t *testing.T) {
 	}
 }
 
-// defaulted makes a schema with defaults here and there.
+// defaulted returns a random schema with some defaults.
 func defaulted(r *rand.Rand, depth int) *spec.Schema {
 	s := &spec.Schema{}
 	if r.IntN(3) > 0 || depth == 3 {
@@ -180,7 +180,7 @@ func randomJSON(r *rand.Rand, depth int) any {
 	return out
 }
 
-// nearDefault makes a value that the default accepts, or nearly.
+// nearDefault returns a value that is the default, or almost.
 func nearDefault(r *rand.Rand, s *spec.Schema, fallback any) any {
 	if r.IntN(30) == 0 {
 		return randomJSON(r, 2)
@@ -216,8 +216,8 @@ func nearDefault(r *rand.Rand, s *spec.Schema, fallback any) any {
 	return fallback
 }
 
-// TestDefaultIsOfThePlace holds that a definition met again has the default that stands
-// beside the reference, and that what is below a key of a map that names others has none.
+// TestDefaultIsOfThePlace checks that two references to one definition each have the default
+// beside the reference, and that nodes below a map that also names keys have no default.
 func TestDefaultIsOfThePlace(t *testing.T) {
 	definitions := definitionsOf(t, `
 root:
@@ -274,8 +274,8 @@ Default: {default: 4}
 	}
 }
 
-// TestDefaultsOfWhatNeedsNone holds that only of fields that have an excluded permission, and
-// of objects that hold one, a node knows the default.
+// TestDefaultsOfWhatNeedsNone checks that only fields with an excluded permission, and objects
+// that contain one, have a default.
 func TestDefaultsOfWhatNeedsNone(t *testing.T) {
 	tree, err := schema.Compile(definitionsOf(t, `
 root:
@@ -296,7 +296,7 @@ root:
 	}
 }
 
-// TestDefaultsOfOneDefinition holds that a definition may stand in several fields.
+// TestDefaultsOfOneDefinition checks that several fields may refer to one definition.
 func TestDefaultsOfOneDefinition(t *testing.T) {
 	tree, err := schema.Compile(definitionsOf(t, `
 root: {properties: {a: {+verb: a, +excluded: true, default: {}, properties: {b: {$ref: '#/definitions/B'}, c: {$ref: '#/definitions/B'}}}}}
@@ -311,8 +311,8 @@ B: {default: {d: 1}}
 	}
 }
 
-// TestDefaultIsBounded holds that definitions that hold themselves have no default
-// rather than one without end.
+// TestDefaultIsBounded checks that a definition that refers to itself has no default, because the
+// default would be infinite.
 func TestDefaultIsBounded(t *testing.T) {
 	tree, err := schema.Compile(definitionsOf(t, `
 root: {properties: {a: {+verb: a, +excluded: true, default: {}, properties: {b: {$ref: '#/definitions/B'}}}}}
@@ -324,7 +324,7 @@ B: {default: {}, properties: {c: {$ref: '#/definitions/B'}, d: {$ref: '#/definit
 	if tree.Root.Child("a").OnlyDefault(map[string]any{}, false) {
 		t.Error("a default without end")
 	}
-	// One is the object's own.
+	// The object itself counts as one default.
 	for fields, want := range map[int]bool{299: true, 300: false} {
 		object := map[string]any{}
 		for i := range fields {
@@ -344,8 +344,8 @@ B: {default: {}, properties: {c: {$ref: '#/definitions/B'}, d: {$ref: '#/definit
 	}
 }
 
-// TestDefaultsThatAreNumbers holds that a number is a default in whichever of Go's types
-// either is, and no other number is; and what Go's omitempty leaves out.
+// TestDefaultsThatAreNumbers checks that numbers are compared by value, whatever their Go types
+// are, and which defaults Go's omitempty leaves out.
 func TestDefaultsThatAreNumbers(t *testing.T) {
 	const exact = 1 << 53
 	compile := func(fallback any) *schema.Node {

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// elements compiles the schema of the elements of a map or a list.
+// elements compiles the schema of the elements of a map or a list, and adds the result to n.
 func (c *compiler) elements(n *Node, l layers, p compileContext) error {
 	additional, items := l.additional(), l.items()
 	if !c.survey.carry(additional) && !c.survey.carry(items) {
@@ -53,9 +53,9 @@ func (c *compiler) elements(n *Node, l layers, p compileContext) error {
 	return nil
 }
 
-// listKind returns how the elements of a list are identified, and the expanded schema of an
-// element if they are. A set of anything but scalars has no key that a permission could take, so
-// it counts as atomic.
+// listKind returns how the elements of a list are identified and, for a ListMap or Set, the
+// expanded schema of an element. A set whose elements are not scalars counts as an atomic List,
+// because its elements have no key that a permission could take.
 func (c *compiler) listKind(n *Node, l, items layers) (kind NodeKind, item layers, err error) {
 	listType, err := l.text(extListType)
 	if err != nil {
@@ -87,8 +87,8 @@ func (c *compiler) listKind(n *Node, l, items layers) (kind NodeKind, item layer
 	return List, nil, nil
 }
 
-// expandKeys follows every reference, whether or not it leads to a permission, because the keys
-// and types of elements are needed.
+// expandKeys follows every reference. It is for the keys and types of elements, which are needed
+// even if no permission is at or below them.
 func (c *compiler) expandKeys(in layers) (layers, error) {
 	if !slices.ContainsFunc(in, refers) {
 		return in, nil
@@ -98,8 +98,9 @@ func (c *compiler) expandKeys(in layers) (layers, error) {
 	return e.out, err
 }
 
-// sources adds the parameter sources of a container: its own extension, the one of the scalars
-// of a set, and those of the key properties of a list-map.
+// sources returns the parameter sources above the elements of a container: those in p, and those
+// of the container itself. A container may have its own extension, one on the scalars of a set,
+// and those on the key properties of a list-map.
 func (c *compiler) sources(n *Node, kind NodeKind, l, item layers, p compileContext) ([]parameterSource, error) {
 	out, depth := slices.Clip(p.sources), p.at.depth()
 	source, err := l.text(ExtSource)
@@ -108,7 +109,7 @@ func (c *compiler) sources(n *Node, kind NodeKind, l, item layers, p compileCont
 	}
 	if source != "" {
 		if kind == List || kind == ListMap && len(n.Keys()) != 1 {
-			return nil, faultf(ExtSource, "the list has no single key")
+			return nil, faultf(ExtSource, "the list is atomic or has several keys")
 		}
 		out = append(out, parameterSource{source: source, depth: depth})
 	}

@@ -9,7 +9,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// definitionStack is the definitions that were entered on the way from the root.
+// definitionStack has the definitions that were entered on the way from the root.
 type definitionStack struct {
 	above *definitionStack
 	name  string
@@ -28,11 +28,11 @@ func (t *definitionStack) has(name string) bool {
 // field's own schema comes first.
 type expansion struct {
 	definitions definitions
-	// follow reports whether to enter a definition that is met for the first time.
+	// follow reports whether to enter a definition. No definition is entered twice.
 	follow  func(name string) (bool, error)
 	entered *definitionStack
 	out     layers
-	// first is the first definition that is referred to, entered or not.
+	// first is the first definition that a schema refers to, entered or not.
 	first string
 }
 

@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// Plain compiles every kind by itself and every place of it by itself.
+// Plain compiles every kind and every place without cache and interner.
 var Plain Option = func(m *Models) { m.uncached = true }
 
-// Size returns how many slots the tables have.
+// Size returns how many slots the tables of the Interner have.
 func (s *Interner) Size() int { return s.nodes.Size() + s.permissions.Size() }
 
-// Permissions returns how many of the entries are of permissions.
+// Permissions returns how many entries the table of permissions has.
 func (s *Interner) Permissions() int { return s.permissions.Used() }
 
-// Default gives what OnlyDefault compares with.
+// Default returns the default that OnlyDefault compares with.
 func (n *Node) Default() *Default {
 	if n.extra == nil {
 		return nil

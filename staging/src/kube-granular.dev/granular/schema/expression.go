@@ -5,17 +5,18 @@ package schema
 
 import "context"
 
-// Expression computes a parameter from a key. It may be used by any number of goroutines.
+// Expression computes a permission's parameter from a key or value. It may be used by any number of
+// goroutines.
 type Expression interface {
-	// Parameter returns the parameter for a key and the cost of computing it. The cost is
-	// positive and bounded, also on failure. An error means that the permission has no parameter
-	// for this key, so it covers nothing there. Parameter stops when the context ends.
+	// Parameter returns the parameter for a key or value, and the cost of computing it. The cost is
+	// positive and bounded, even with an error. An error means that there is no parameter, so the
+	// permission does not cover the key or value. Parameter stops when the context ends.
 	Parameter(ctx context.Context, key string) (parameter string, cost int64, err error)
 }
 
 // Expressions compiles expressions of x-kubernetes-permission-parameter-expression and bounds
-// their cost. It is the interface to the implementation of the language. Errors never repeat the
-// expression.
+// their cost. This package does not know the language, so an implementation must be passed to
+// WithExpressions. Errors never repeat the expression.
 type Expressions interface {
 	Compile(expression string) (Expression, error)
 }
@@ -23,14 +24,14 @@ type Expressions interface {
 // Option configures how models are compiled.
 type Option func(*Models)
 
-// WithExpressions sets the language of parameter expressions. Without it, a schema that has one
-// is refused.
+// WithExpressions sets the language of parameter expressions. Without this option, a schema that
+// has an expression is refused.
 func WithExpressions(e Expressions) Option {
 	return func(m *Models) { m.expressions = e }
 }
 
-// WithMaxPermissionsOnPath sets the longest chain of permissions. A limit above
-// MaxPermissionsOnPath has no effect.
+// WithMaxPermissionsOnPath sets the length of the longest chain of permissions that a schema may
+// have. A limit above MaxPermissionsOnPath has no effect.
 func WithMaxPermissionsOnPath(limit int) Option {
 	return func(m *Models) { m.maxOnPath = min(limit, MaxPermissionsOnPath) }
 }

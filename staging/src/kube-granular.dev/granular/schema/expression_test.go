@@ -17,7 +17,7 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// shout is a language of one word. It counts what it compiles.
+// shout is a language with the single expression "upper". It counts compilations.
 type shout struct{ compiled int }
 
 func (s *shout) Compile(expression string) (schema.Expression, error) {
@@ -115,8 +115,8 @@ root:
 	}
 }
 
-// TestExpressionFailsEverywhere holds that an expression that can't be compiled is a problem
-// in each place that has it.
+// TestExpressionFailsEverywhere checks that an expression that can't be compiled is a problem at
+// each place that has it.
 func TestExpressionFailsEverywhere(t *testing.T) {
 	const field = "{x-kubernetes-permission-verb: a, x-kubernetes-permission-parameterized-by: k, x-kubernetes-permission-parameter-expression: lower}"
 	language := &shout{}
@@ -127,7 +127,8 @@ func TestExpressionFailsEverywhere(t *testing.T) {
 	}
 }
 
-// A careless author's schema is refused with few words, not with one for each place.
+// TestProblemsAreBounded checks that a schema with many faults is refused with a bounded number of
+// problems.
 func TestProblemsAreBounded(t *testing.T) {
 	for name, field := range map[string]string{
 		"a permission":                 "{x-kubernetes-permission-verb: A}",
@@ -152,7 +153,8 @@ func TestProblemsAreBounded(t *testing.T) {
 			}
 		}
 	}
-	// Neither what follows an object's metadata, nor what is wrong with the whole, is one more.
+	// Fields behind the object's metadata, and problems of the whole schema, add no further
+	// problem.
 	var b strings.Builder
 	for i := range 2 * schema.MaxProblems {
 		fmt.Fprintf(&b, "f%d: {x-kubernetes-permission-verb: A}, ", i)
@@ -163,7 +165,8 @@ func TestProblemsAreBounded(t *testing.T) {
 	}
 }
 
-// A schema that is too deep is looked at no further, whatever was found before.
+// TestTooDeep checks that a schema that is too deep ends the compilation, also after other
+// problems.
 func TestTooDeep(t *testing.T) {
 	var b strings.Builder
 	for i := range schema.MaxProblems - 1 {
@@ -184,7 +187,7 @@ func TestTooDeep(t *testing.T) {
 	if _, err := schema.Compile(definitions(t, nested(schema.MaxDepth+1)), "root"); err == nil || !strings.Contains(err.Error(), "more than 128 levels deep") || len(schema.ProblemsOf(err)) != 1 {
 		t.Errorf("got %v", err)
 	}
-	// Where there is no permission it may be as deep as it likes, and refer to others.
+	// A part without permissions may be deeper than MaxDepth, and refer to definitions.
 	without := strings.Repeat("{properties: {a: ", schema.MaxDepth+1) + "{$ref: '#/definitions/A'}" + strings.Repeat("}}", schema.MaxDepth+1)
 	if _, err := schema.Compile(definitions(t, "root: "+without+"\nA: {type: string}"), "root"); err != nil {
 		t.Errorf("deeper, without a permission: %v", err)
@@ -192,7 +195,7 @@ func TestTooDeep(t *testing.T) {
 }
 
 func TestTooBroad(t *testing.T) {
-	// The root and its metadata are places too.
+	// The root and its metadata count as places too.
 	root := spec.Schema{}
 	for i := range schema.MaxNodes - 2 {
 		field := spec.Schema{}

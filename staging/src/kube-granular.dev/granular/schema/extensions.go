@@ -25,8 +25,8 @@ const (
 	objectMetaDefault = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 )
 
-// marked reports whether a schema itself has a permission extension. Unknown ones count: it is
-// better to refuse them later than to ignore them.
+// marked reports whether a schema itself has a permission extension. An unknown permission
+// extension counts too, so that it is refused later and not ignored.
 func marked(s *spec.Schema) bool {
 	for k := range s.Extensions {
 		if strings.HasPrefix(k, extPrefix) {
@@ -36,8 +36,8 @@ func marked(s *spec.Schema) bool {
 	return false
 }
 
-// layers are the schemas that apply to one field together: its own first, then those it refers
-// to. The first that has an extension wins.
+// layers are the schemas that apply together to one field: the field's own schema first, then
+// those it refers to. If several have an extension, the first one wins.
 type layers []*spec.Schema
 
 func (l layers) extension(key string) extensionValue {
@@ -72,7 +72,8 @@ func (w extensionValue) text(key string) (string, error) {
 	return s, nil
 }
 
-// flag returns a boolean. A bare Go marker has the value "".
+// flag returns the boolean value of an extension. A Go marker without a value yields "", which
+// means true.
 func (w extensionValue) flag(key string) (bool, error) {
 	if !w.set {
 		return false, nil
@@ -152,7 +153,7 @@ func (l layers) listMapKeys() ([]string, error) {
 	return keys, nil
 }
 
-// property returns the schemas of a field from every layer.
+// property returns the schemas of a field, one from each layer that has the field.
 func (l layers) property(name string) layers {
 	var out layers
 	for _, s := range l {
@@ -166,7 +167,7 @@ func (l layers) property(name string) layers {
 // refers reports whether a schema has references or an allOf to follow.
 func refers(s *spec.Schema) bool { return refName(s) != "" || len(s.AllOf) > 0 }
 
-// named reports whether any layer names a field.
+// named reports whether any layer has properties.
 func (l layers) named() bool {
 	for _, s := range l {
 		if len(s.Properties) > 0 {
@@ -196,7 +197,7 @@ func (l layers) items() layers {
 	return out
 }
 
-// scalar reports whether every value is a string, number or boolean.
+// scalar reports whether the schemas allow only strings, numbers or booleans.
 func (l layers) scalar() bool {
 	for _, s := range l {
 		for _, t := range s.Type {

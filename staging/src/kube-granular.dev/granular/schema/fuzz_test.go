@@ -14,8 +14,8 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// FuzzCompile compiles whatever definitions there are. A tree that comes of it
-// keeps what the walk and the cover rely on, and comes out the same again.
+// FuzzCompile compiles arbitrary definitions. A resulting tree has the properties that walks and
+// decisions rely on, and a second compilation returns the same tree.
 func FuzzCompile(f *testing.F) {
 	f.Add(`{"root":{"properties":{"a":{"$ref":"#/definitions/A","x-kubernetes-permission-verb":"a"}}},"A":{"properties":{"a":{"$ref":"#/definitions/A"}}}}`)
 	f.Add(`{"root":{"properties":{"l":{"x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["k"],"items":{"properties":{"k":{"type":"string","x-kubernetes-permission-parameter-source":"s"}},"x-kubernetes-permission-verb":"v","x-kubernetes-permission-parameterized-by":"s"}}}}}`)
@@ -36,7 +36,7 @@ func FuzzCompile(f *testing.F) {
 		models := schema.NewModels(definitions, schema.WithInterner(sharing))
 		for name := range definitions {
 			tree, err := models.Compile(name)
-			// Without anything known of another kind, and nothing shared.
+			// The second compilation uses no cache and no interner.
 			again, errAgain := schema.NewModels(definitions, schema.Plain).Compile(name)
 			if (err == nil) != (errAgain == nil) {
 				t.Fatalf("%s: %v, and again %v", name, err, errAgain)

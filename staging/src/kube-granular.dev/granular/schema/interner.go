@@ -13,20 +13,21 @@ import (
 )
 
 // Interner keeps one copy of equal nodes and permissions of many trees. Nodes are equal if
-// everything below and above them is equal: their children and their chain of permissions. It
-// holds weak pointers, so it keeps nothing alive. It may be used by any number of goroutines and
-// any number of Models.
+// everything below and above them is equal: their children and their chain of permissions. An
+// Interner holds weak pointers to nodes and permissions, so it keeps none of them alive. It may be
+// used by any number of goroutines and any number of Models.
 //
-// Its own size is bounded by the number of values that were in use at once.
+// Its size is bounded by the number of nodes and permissions that were in use at once.
 type Interner struct {
 	mu    sync.Mutex
 	seed  maphash.Seed
 	nodes intern.Table[Node]
-	// permissions identifies chains too: each permission ends one.
+	// permissions has the interned permissions. Each also identifies a chain: the one that it
+	// ends.
 	permissions intern.Table[Permission]
-	// filledCaches holds caches for compilations that follow soon.
+	// filledCaches has caches with results, for compilations that follow soon.
 	filledCaches sync.Pool
-	// emptyCaches holds empty caches, whose memory is used again.
+	// emptyCaches has caches without results, whose memory is used again.
 	emptyCaches sync.Pool
 }
 
@@ -39,12 +40,12 @@ func WithInterner(s *Interner) Option {
 	return func(m *Models) { m.interner = s }
 }
 
-// below returns a permission below another, which may be nil. Equal permissions below the same
-// one have one address. fresh reports that the permission is new.
+// below returns the interned permission that equals p and is directly below above in a chain.
+// above is nil at the beginning of a chain. fresh is set if the permission is new.
 func (s *Interner) below(above *Permission, p Permission) (last *Permission, fresh bool) {
 	p.above, p.depth = above, uint8(above.length())
 	if p.Parameter != nil && p.Parameter.Expression != nil {
-		// Expressions can't be compared.
+		// Expressions can't be compared, so a permission with one is never shared.
 		return &p, true
 	}
 	s.mu.Lock()
@@ -65,7 +66,7 @@ func (s *Interner) hashOfPermission(p *Permission) uint64 {
 	return h.Sum64()
 }
 
-// same compares permissions without expressions.
+// same reports whether two permissions are equal. Neither of them may have an expression.
 func (p *Permission) same(o *Permission) bool {
 	return p.Name == o.Name && p.above == o.above && p.Excluded == o.Excluded && (p.Parameter == nil) == (o.Parameter == nil) &&
 		(p.Parameter == nil || *p.Parameter == *o.Parameter)
@@ -76,7 +77,8 @@ func (p *Permission) same(o *Permission) bool {
 func (s *Interner) node(n *Node) *Node {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// Most leaves have a permission of their own. It refers to them, so they need no entry.
+	// Most leaves carry a permission, and the field leaf of the permission refers to the leaf. So
+	// such a leaf needs no entry in the table.
 	if n.Kind == Leaf && n.own > 0 {
 		if n.last.leaf == nil {
 			n.last.leaf = n
@@ -109,7 +111,7 @@ func (n *Node) same(o *Node) bool {
 		slices.Equal(n.below(), o.below()) && n.extra.same(o.extra)
 }
 
-// same compares everything but children.
+// same reports whether everything but the children is equal.
 func (r *extra) same(o *extra) bool {
 	if r == nil || o == nil {
 		return r == o

@@ -17,7 +17,7 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// nodes gives the different nodes of trees.
+// nodes returns the different nodes of trees.
 func nodes(trees ...*schema.Tree) map[*schema.Node]bool {
 	out := map[*schema.Node]bool{}
 	for _, tree := range trees {
@@ -28,8 +28,8 @@ func nodes(trees ...*schema.Tree) map[*schema.Node]bool {
 	return out
 }
 
-// TestShared holds that what is the same is one node, within a tree, among trees of
-// the same Models and of others, and that nothing else is.
+// TestShared checks that equal nodes are one node: within a tree, and among trees of the same and
+// of other Models. Different nodes are never shared.
 func TestShared(t *testing.T) {
 	const text = `
 one: {properties: {metadata: {$ref: "#/definitions/Meta"}, spec: {+verb: specification}, a: {$ref: "#/definitions/A"}, b: {$ref: "#/definitions/A"}}}
@@ -60,7 +60,7 @@ A: {properties: {x: {+verb: x, properties: {z: {+verb: z}}}}}
 	if a.Child("x") == two.Root.Child("spec").Child("a").Child("x") {
 		t.Error("what is below other permissions is shared")
 	}
-	// What a root spells out gets an entry when it is met again.
+	// A node with inline schemas of the root is interned only when it is compiled again.
 	roots := map[*schema.Node]bool{one.Root: true}
 	for range 5 {
 		again, err := first.Compile("one")
@@ -74,8 +74,8 @@ A: {properties: {x: {+verb: x, properties: {z: {+verb: z}}}}}
 	}
 }
 
-// TestInternerForgets holds that nodes no tree uses any more are neither kept nor
-// remembered.
+// TestInternerForgets checks that an interner neither keeps nodes that no tree uses any more, nor
+// entries for them.
 func TestInternerForgets(t *testing.T) {
 	sharing := schema.NewInterner()
 	compile := func(i int) *schema.Tree {
@@ -86,7 +86,7 @@ func TestInternerForgets(t *testing.T) {
 		}
 		return tree
 	}
-	// Each finds one more of the nodes there are, as long as the others are in use.
+	// Each compilation interns one more level of nodes, as long as the other trees are in use.
 	trees := []*schema.Tree{compile(0), compile(0), compile(0)}
 	kept := trees[2]
 	for i := range 2000 {
@@ -95,7 +95,7 @@ func TestInternerForgets(t *testing.T) {
 			runtime.GC()
 		}
 	}
-	// Each of them has five entries; a hundred may be alive when there is a sweep.
+	// Each tree has five entries, and up to a hundred trees may be alive at a garbage collection.
 	if size := sharing.Size(); size > 3000 {
 		t.Errorf("%d entries for one tree", size)
 	}
@@ -105,7 +105,7 @@ func TestInternerForgets(t *testing.T) {
 	runtime.KeepAlive(trees)
 }
 
-// TestInternerInParallel is for the race detector.
+// TestInternerInParallel compiles in several goroutines, for the race detector.
 func TestInternerInParallel(t *testing.T) {
 	definitions, err := testmodels.Definitions()
 	if err != nil {
@@ -113,7 +113,7 @@ func TestInternerInParallel(t *testing.T) {
 	}
 	models := schema.NewModels(definitions)
 	var done sync.WaitGroup
-	// What the roots of different goroutines spell out themselves may be there twice.
+	// Nodes with inline schemas of the root may exist twice, in trees of different goroutines.
 	found := make([]map[*schema.Node]bool, 8)
 	for i := range found {
 		done.Go(func() {
@@ -140,8 +140,8 @@ func TestInternerInParallel(t *testing.T) {
 	}
 }
 
-// TestInternerOfCustomResources holds that permissions of custom resources are shared, among
-// each other and with built-in kinds, each by one entry.
+// TestInternerOfCustomResources checks that permissions of custom resources are shared with each
+// other and with those of built-in kinds, and that each has one entry.
 func TestInternerOfCustomResources(t *testing.T) {
 	const text = `root: {properties: {spec: {+verb: specification, properties: {a: {+verb: example.com/a}}}}}`
 	sharing := schema.NewInterner()

@@ -11,11 +11,11 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// definitions are schemas by name, which refer to each other.
+// definitions are schemas by name. They refer to each other by these names.
 type definitions map[string]*spec.Schema
 
 // Models is a set of definitions from which many trees are compiled. It may be shared by any
-// number of goroutines. The definitions must not be changed any more.
+// number of goroutines. The definitions must not be changed afterwards.
 type Models struct {
 	definitions definitions
 	expressions Expressions
@@ -42,8 +42,8 @@ func NewModels(definitions map[string]*spec.Schema, options ...Option) *Models {
 
 // ByKind compiles the tree of the definition whose x-kubernetes-group-version-kind has the kind.
 func (m *Models) ByKind(kind gvkschema.GroupVersionKind) (*Tree, error) {
-	// An index would be the slower way: a few definitions, those of options and events,
-	// list hundreds of kinds each, and a kind is looked up once.
+	// An index by kind would be slower: a few definitions, those of options and events, list
+	// hundreds of kinds each, and each kind is looked up only once.
 	found, name := 0, ""
 	for candidate, s := range m.definitions {
 		if s != nil && definesKind(s, kind) {
@@ -59,7 +59,7 @@ func (m *Models) ByKind(kind gvkschema.GroupVersionKind) (*Tree, error) {
 	return nil, fmt.Errorf("schema: %d definitions for kind %s", found, kind)
 }
 
-// definesKind reports whether a definition is that of a kind.
+// definesKind reports whether x-kubernetes-group-version-kind of a definition has a kind.
 func definesKind(s *spec.Schema, kind gvkschema.GroupVersionKind) bool {
 	list, _ := s.Extensions[extKinds].([]any)
 	for _, entry := range list {
@@ -79,7 +79,7 @@ func definesKind(s *spec.Schema, kind gvkschema.GroupVersionKind) bool {
 	return false
 }
 
-// unescaped are the bytes that a reference never escapes.
+// unescaped are the bytes that are never escaped in a reference.
 const unescaped = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"
 
 // refName returns the last segment of a reference, empty if there is no reference. A fragment

@@ -11,7 +11,8 @@ import (
 	"kube-granular.dev/granular/permission"
 )
 
-// NodeKind is how a walk compares the values of a node. It is not a Kubernetes kind.
+// NodeKind is how a walk, which compares two objects, compares the values of a node. It is not a
+// Kubernetes kind.
 type NodeKind uint8
 
 const (
@@ -23,7 +24,7 @@ const (
 	Map
 	// ListMap is a list whose elements are identified by Keys.
 	ListMap
-	// Set is a list of scalars, which are their own identity.
+	// Set is a list of scalars. Each element is identified by its value.
 	Set
 	// List is an atomic list with permissions inside. Its elements have no identity and are
 	// compared by position.
@@ -31,25 +32,27 @@ const (
 )
 
 // Permission is one permission of a node; its name includes the scope. Permissions are read-only
-// and may be compared by address: the same permission below the same others has one address.
+// and may be compared by address: two permissions are equal, and below equal chains, if they have
+// the same address.
 type Permission struct {
 	Name string
 	// Parameter is nil if the permission takes none.
 	Parameter *Parameter
 	// above is the next more general permission, and depth the number of permissions above.
 	above *Permission
-	// leaf is the first leaf that was compiled with the permission as its last. Only the
-	// Interner uses it.
+	// leaf is the first leaf node that was compiled with this permission as the last of its chain.
+	// Only the Interner uses it.
 	leaf  *Node
 	depth uint8
-	// Excluded permissions are no part of update: they are required even from callers who hold
-	// update.
+	// Excluded is set if the permission is not part of update: even a caller who holds update
+	// needs the permission.
 	Excluded bool
 }
 
-// Parameter describes the source of a permission's parameter, and how it is made from the key.
+// Parameter describes the source of a permission's parameter, and how the parameter is made from a
+// key or value.
 type Parameter struct {
-	// Source names the parameter source; see Self for those of values.
+	// Source names the parameter source. For a value it is Self, or begins with it.
 	Source string
 	// SourceDepth is the depth of the node that is the parameter source: a Map, ListMap or Set
 	// above the node that carries the permission. The root has depth 0. It is 0 for a
@@ -60,15 +63,16 @@ type Parameter struct {
 	// that the field had or gets, and the permission must be held for all of them.
 	FromValue bool
 	Field     string
-	// SourceKey is the position in that node's Keys for a ListMap, otherwise 0.
+	// If the source is a ListMap, SourceKey is the position of the key among its Keys. Otherwise
+	// it is 0.
 	SourceKey int
-	// Treatment makes the parameter from the raw key, unless Expression is set.
+	// Treatment makes the parameter from the raw key or value, unless Expression is set.
 	Treatment  permission.Treatment
 	Expression Expression
 }
 
 // Verbs returns the verbs that cover a raw key or value, most general first. Any of them suffices.
-// There is one, unless the treatment has Several. Errors are those of Verb.
+// The result has one verb, unless Treatment.Several returns true. Errors are those of Verb.
 func (p *Permission) Verbs(ctx context.Context, costs *CostBudget, key string) ([]permission.Verb, error) {
 	if p.Parameter == nil || p.Parameter.Expression != nil || !p.Parameter.Treatment.Several() {
 		v, err := p.Verb(ctx, costs, key)
@@ -84,13 +88,14 @@ func (p *Permission) Verbs(ctx context.Context, costs *CostBudget, key string) (
 	return out, nil
 }
 
-// ErrNoParameter means that the treatment of a permission accepts no such key or value.
+// ErrNoParameter means that the treatment of a permission makes no parameter from the key or
+// value, so the permission does not cover it.
 var ErrNoParameter = errors.New("the treatment accepts no such key or value")
 
-// Verb returns the verb for a raw key, which is ignored if the permission has no parameter. An
-// error means that no verb covers this key. With permission.ErrTooLong it returns the verb that
-// is too long to be asked, so that a message can show its beginning. The cost of an expression
-// is charged to costs. Of several verbs it returns the most specific one.
+// Verb returns the verb for a raw key, which is ignored if the permission has no parameter. If
+// there are several verbs, Verb returns the most specific one. An error means that no verb covers
+// this key. With permission.ErrTooLong it returns the verb that is too long for an authorizer, so
+// that a message can show its beginning. The cost of an expression is charged to costs.
 func (p *Permission) Verb(ctx context.Context, costs *CostBudget, key string) (permission.Verb, error) {
 	if p.Parameter == nil {
 		return permission.Verb{Permission: p.Name}, nil
@@ -115,7 +120,8 @@ func (p *Permission) Verb(ctx context.Context, costs *CostBudget, key string) (p
 	return v, permission.CheckParameter(parameter)
 }
 
-// chain returns the last permissions of the chain that ends with p, most general first.
+// chain returns the given number of permissions from the end of the chain that p ends, most
+// general first.
 func (p *Permission) chain(last int) []*Permission {
 	if last == 0 {
 		return nil
@@ -127,7 +133,7 @@ func (p *Permission) chain(last int) []*Permission {
 	return out
 }
 
-// length returns the number of permissions in the chain that ends with p.
+// length returns the number of permissions in the chain that p ends.
 func (p *Permission) length() int {
 	if p == nil {
 		return 0
@@ -135,27 +141,26 @@ func (p *Permission) length() int {
 	return int(p.depth) + 1
 }
 
-// Key is one key of a list-map.
+// Key is one key property of a list-map.
 type Key struct {
 	Name string
-	// Default is the value of a missing key, as in server-side apply. If it is nil, an element
-	// without the key has no identity.
+	// Default is the value of the key in an element that lacks it, as in server-side apply. If
+	// Default is nil, such an element has no identity.
 	Default any
 }
 
-// Node is a field or an element type in a tree. Nodes are read-only once compiled and may be
-// shared by any number of goroutines. Equal nodes below the same permissions are one node, in
-// all places and trees, so a node does not refer to its parent. No node is below itself.
+// Node is a field or an element type in a permission tree. Nodes are read-only once compiled and
+// may be shared by any number of goroutines. Equal nodes below the same permissions are one node,
+// in all places and trees, so a node does not refer to its parent. No node is below itself.
 //
-// There is a node for every field with a permission, so it is small: what only few nodes have is
-// behind a pointer.
+// There are many nodes, so a Node is small: the properties that only few nodes have are in extra.
 type Node struct {
 	// Field is the name of the field; empty for the root and for elements.
 	Field string
-	// last is the last permission of the chain.
+	// last is the last permission of the node's chain.
 	last *Permission
-	// inline holds the fields of an Object, or the element of a container, if there are at most
-	// maxInline. Otherwise extra has them.
+	// inline holds the children (the fields of an Object, or the element of a container) if there
+	// are at most maxInline. Otherwise extra holds them.
 	inline *[maxInline]*Node
 	extra  *extra
 	// count is the number of children.
@@ -164,10 +169,10 @@ type Node struct {
 	traits traits
 	// own is the number of permissions at the end of the chain that the node itself carries.
 	own uint8
-	// NilIsEmpty is set in the object's own metadata: an absent, a null and an empty container
-	// are equal below this node.
+	// NilIsEmpty is set in the object's own metadata: at and below this node, an absent, a null
+	// and an empty container are equal.
 	NilIsEmpty bool
-	// ExcludedAt is set if the chain has an excluded permission.
+	// ExcludedAt is set if the chain has an excluded permission, one that update does not include.
 	ExcludedAt bool
 	// ExcludedBelow is set if a node below carries an excluded permission.
 	ExcludedBelow bool
@@ -176,7 +181,7 @@ type Node struct {
 // maxInline is the number of children that most nodes do not exceed.
 const maxInline = 3
 
-// extra has what only few nodes have.
+// extra has the properties that only few nodes have.
 type extra struct {
 	keys     []Key
 	fallback *Default
@@ -190,7 +195,7 @@ func (n *Node) ensureExtra() *extra {
 	return n.extra
 }
 
-// NewList returns a node that is in no tree. It describes only how the elements of a list are
+// NewList returns a node that is in no tree and only describes how the elements of a list are
 // identified.
 func NewList(kind NodeKind, keys []Key) *Node { return &Node{Kind: kind, extra: &extra{keys: keys}} }
 
@@ -208,7 +213,7 @@ func (n *Node) below() []*Node {
 func (n *Node) setBelow(below []*Node) {
 	n.count = uint16(len(below))
 	if len(below) > maxInline {
-		n.ensureExtra().children = append(make([]*Node, 0, len(below)), below...) // without room to grow
+		n.ensureExtra().children = append(make([]*Node, 0, len(below)), below...) // without spare capacity
 		return
 	}
 	n.inline = new([maxInline]*Node)
@@ -222,12 +227,12 @@ func (n *Node) Chain() []*Permission { return n.last.chain(n.last.length()) }
 // Own returns the permissions at the end of Chain that the node itself carries.
 func (n *Node) Own() []*Permission { return n.last.chain(int(n.own)) }
 
-// Last returns the most specific permission that covers the node, nil if none does. It costs
-// less than Chain.
+// Last returns the most specific permission that covers the node, nil if none does. It is cheaper
+// than Chain.
 func (n *Node) Last() *Permission { return n.last }
 
-// Carries reports whether the node itself carries a permission. A change that has no such node
-// at or above it is charged to its top-level field.
+// Carries reports whether the node itself carries a permission. If neither the node of a change
+// nor any node above it does, the change is charged to its top-level field.
 func (n *Node) Carries() bool { return n.own > 0 }
 
 // Fields returns the children of an Object that have a permission or lead to one, sorted by
@@ -256,14 +261,14 @@ func (n *Node) Keys() []Key {
 }
 
 // defaults reports whether decisions need the default of the field: its own permission is
-// excluded, or it is an object that contains such a field.
+// excluded, or it is an object that contains an excluded field.
 func (n *Node) defaults() bool {
 	return n.own > 0 && n.last.Excluded || n.Kind == Object && n.ExcludedBelow
 }
 
-// OnlyDefault reports whether a decoded JSON value is the default of the field; see Default.Is.
-// It is known only for fields with an excluded permission of their own and for objects that
-// contain one. For other fields it is false.
+// OnlyDefault reports whether a decoded JSON value is the default of the field; see Default.Is. A
+// node has the default only if its own permission is excluded, or if it is an object that contains
+// an excluded field. For other nodes the result is false.
 func (n *Node) OnlyDefault(value any, omitempty bool) bool {
 	return n.extra != nil && n.extra.fallback.Is(value, omitempty)
 }
@@ -294,8 +299,8 @@ func (n *Node) Ignores(field string) bool {
 	return slices.Contains(systemFields[n.traits.system()], field)
 }
 
-// systemFields are fields of an object's own metadata. Upstream itself replaces or refuses what
-// a caller writes into them.
+// systemFields are the fields of the root and of an object's own metadata that the server itself
+// writes. The API server replaces or refuses what a caller writes into them.
 var systemFields = [...][]string{
 	rootSystem: {"apiVersion", "kind"},
 	metadataSystem: {

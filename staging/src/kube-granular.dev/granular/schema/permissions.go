@@ -9,9 +9,9 @@ import (
 	"kube-granular.dev/granular/permission"
 )
 
-// permissions adds the permissions of a field to the node's chain. A scope is also a permission
-// of the same name, which covers everything in it. A verb on the same field belongs to the
-// enclosing scope: only names below the field get the prefix.
+// permissions adds the permissions of a field to the node's chain. A scope is also a permission of
+// the same name, which covers everything in the scope. If a field has a verb and begins a scope,
+// the verb belongs to the enclosing scope: only permissions below the field get the new prefix.
 func (c *compiler) permissions(n *Node, l layers, p *compileContext) error {
 	n.last = p.last
 	m, err := l.marks()
@@ -61,7 +61,7 @@ func (c *compiler) permissions(n *Node, l layers, p *compileContext) error {
 	}
 	for i, verb := range verbs {
 		perm := Permission{Name: permission.Scoped(p.scope, verb), Excluded: excluded}
-		if i == len(verbs)-1 { // the more general of two takes no parameter
+		if i == len(verbs)-1 { // the first of two is the general one, without a parameter
 			if perm.Parameter, err = c.parameter(l, p, parameterized, treatment, expression); err != nil {
 				return err
 			}
@@ -84,7 +84,8 @@ func (c *compiler) permissions(n *Node, l layers, p *compileContext) error {
 	return c.add(n, ExtScope, Permission{Name: scope, Excluded: excluded && verb == ""})
 }
 
-// parameter returns the source of a permission's parameter, and how it is made from the key or value.
+// parameter returns how a permission's parameter is made: its source, and the treatment or
+// expression. It returns nil if the permission takes no parameter.
 func (c *compiler) parameter(l layers, p *compileContext, source, treatment, expression string) (out *Parameter, err error) {
 	if source == "" {
 		return nil, nil
@@ -105,7 +106,8 @@ func (c *compiler) parameter(l layers, p *compileContext, source, treatment, exp
 	return out, err
 }
 
-// parameterFrom returns the parameter of the innermost source with a name, or nil if there is none.
+// parameterFrom returns a parameter from the innermost source with the name, or nil if there is
+// none.
 func (p *compileContext) parameterFrom(source string) *Parameter {
 	for _, e := range slices.Backward(p.sources) {
 		if e.source == source {
@@ -117,7 +119,7 @@ func (p *compileContext) parameterFrom(source string) *Parameter {
 
 func (c *compiler) add(n *Node, extension string, p Permission) error {
 	if err := permission.Validate(p.Name); err != nil {
-		return faultf(extension, "below its scope: %v", err)
+		return faultf(extension, "with the prefix of its scope: %v", err)
 	}
 	if permission.Reserved(p.Name) {
 		return faultf(extension, "permission %q is reserved for protected attributes", p.Name)

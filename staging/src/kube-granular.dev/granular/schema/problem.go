@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// MaxProblems is how many problems of one schema are reported.
+// MaxProblems is the highest number of problems that are reported for one schema.
 const MaxProblems = 20
 
 // Step is one step from the root of a schema to a schema inside it: to a named field, or, if
@@ -28,7 +28,7 @@ type Problem struct {
 	Place []Step
 	// Extension is the vendor extension at fault, empty if no single one is.
 	Extension string
-	// Reason is a sentence without its subject.
+	// Reason is a sentence, or the end of one that begins with the extension.
 	Reason string
 }
 
@@ -50,7 +50,7 @@ func (p *Problem) Error() string {
 	return b.String() + p.Reason
 }
 
-// Problems are at least one problem, in the order they were met.
+// Problems has at least one problem. They are in the order in which the compiler met them.
 type Problems []*Problem
 
 func (p Problems) Error() string {
@@ -87,8 +87,8 @@ func faultf(extension, format string, args ...any) error {
 // errTooMany ends a compilation that has reported enough problems, or can't continue.
 var errTooMany = errors.New("too many problems")
 
-// report records a problem at a place. The compilation continues, so that an author sees more
-// than the first problem, unless the result is errTooMany.
+// report records a problem at a place. It returns nil, so that the compilation continues and an
+// author sees more than the first problem, or errTooMany if there are enough problems.
 func (c *compiler) report(at *schemaPath, err error) error {
 	if err == nil {
 		return nil
@@ -104,7 +104,7 @@ func (c *compiler) report(at *schemaPath, err error) error {
 	return nil
 }
 
-// schemaPath is the path to a schema. The root is nil.
+// schemaPath is the path from the root to a schema. It is nil for the root.
 type schemaPath struct {
 	above *schemaPath
 	step  Step

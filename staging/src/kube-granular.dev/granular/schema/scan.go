@@ -15,12 +15,13 @@ type scan struct {
 	name   string
 	number int
 	survey *survey
-	// carries is set if the definition has a permission or, after spread, if anything that it
-	// refers to has one. Only such references are followed.
+	// carries is set if the definition has a permission. survey.spread also sets it if a
+	// definition that it refers to, directly or not, has a permission. The compiler enters only
+	// such definitions.
 	carries bool
-	// excludes is the same for excluded permissions.
+	// excludes is set in the same way as carries, but for excluded permissions.
 	excludes bool
-	// marks counts the permission extensions so far.
+	// marks counts the permission extensions that the scan met so far.
 	marks int
 	refs  []string
 	// conditionalRefs are references below anyOf and the like, where no permission can be
@@ -29,15 +30,16 @@ type scan struct {
 	// reach is the definition and everything that it refers to, directly or not. It is nil until
 	// needed.
 	reach bits
-	// misplaced is an extension that stands where none can be enforced.
+	// misplaced is the name of a permission extension below anyOf and the like, empty if there is
+	// none.
 	misplaced string
 }
 
-// schema scans s, and reports whether it has a permission or a reference. Below anyOf and the
-// like (conditional), it depends on the value which schema applies. A permission there would
-// cover a field for some values only, so it is refused.
+// schema scans s, and reports whether s has a permission or a reference. conditional is set below
+// anyOf and the like, where it depends on the value whether a schema applies. A permission there
+// would cover a field for some values only, so survey.check refuses it.
 func (f *scan) schema(s *spec.Schema, conditional bool) bool {
-	// Most schemas are scalars, which have none of the following.
+	// Most schemas are scalars. They have no reference, and nothing below them to scan.
 	candidate := len(s.Extensions) > 0 && f.extensions(s.Extensions, conditional)
 	if ref := refName(s); ref != "" {
 		candidate = true
@@ -86,7 +88,8 @@ func (f *scan) schema(s *spec.Schema, conditional bool) bool {
 
 // properties returns the sorted fields that have a permission or a reference.
 func (f *scan) properties(all map[string]spec.Schema, conditional bool) []field {
-	// Variables of the loop would be allocated at each round, and a schema is large.
+	// These variables are not declared by the loop, because each round would then allocate a
+	// spec.Schema, which is large.
 	arena := &f.survey.arena
 	height := len(arena.stack)
 	var name string

@@ -11,12 +11,12 @@ import (
 )
 
 // WithSource sets the source of definitions that are large and generated for one compilation.
-// Trees do not keep such definitions. For cursors, which serve only messages, they are generated
-// again, and cached until the garbage collector frees them.
+// Trees do not keep such definitions. A Cursor needs them, but only for messages. The source then
+// generates them again, and they are cached until the garbage collector frees them.
 //
-// The source must return definitions equal to those of the Models at any time and from any
-// goroutine, and must not call the tree. It returns nil if they are not available. The result
-// must not be changed.
+// The source must return definitions equal to those of the Models, at any time and from any
+// goroutine, and must not call the tree. It returns nil if the definitions are not available. The
+// result must not be changed.
 func WithSource(source func() map[string]*spec.Schema) Option {
 	return func(m *Models) { m.source = source }
 }
@@ -27,10 +27,10 @@ type definitionCache struct {
 	definitions weak.Pointer[definitions]
 }
 
-// permanent marks trees whose definitions are held by somebody else anyway, and need no cache.
+// permanent marks trees whose definitions stay in memory anyway, so that they need no cache.
 var permanent definitionCache
 
-// definedBy sets the source of the definitions that the tree was compiled from.
+// definedBy sets the source that returns the definitions from which the tree was compiled.
 func (t *Tree) definedBy(m *Models) {
 	if t.source = m.source; t.source == nil {
 		all := m.definitions
@@ -39,8 +39,8 @@ func (t *Tree) definedBy(m *Models) {
 	}
 }
 
-// schemas returns the definitions that the tree was compiled from, nil if they are not
-// available. Concurrent callers wait for one of them to generate the definitions.
+// schemas returns the definitions that the tree was compiled from, nil if they are not available.
+// Concurrent callers wait until one of them has generated the definitions.
 func (t *Tree) schemas() definitions {
 	if t.source == nil {
 		return nil // the tree was not compiled

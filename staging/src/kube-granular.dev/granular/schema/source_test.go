@@ -20,7 +20,7 @@ root: {properties: {a: {$ref: '#/definitions/A'}, again: {items: {$ref: '#/defin
 A: {properties: {trigger: {type: boolean, default: false, +verb: trigger, +excluded: true}, m: {additionalProperties: {type: string}}}}
 `
 
-// collected says whether the garbage collector takes something, once it ran.
+// collected reports whether the garbage collector frees a value.
 func collected[T any](p weak.Pointer[T]) bool {
 	for range 3 {
 		runtime.GC()
@@ -28,8 +28,8 @@ func collected[T any](p weak.Pointer[T]) bool {
 	return p.Value() == nil
 }
 
-// passed compiles a tree of definitions that are made when asked for, and shows one of
-// those that were made last, and how many times they were made.
+// passed compiles a tree whose definitions come from a source. last returns one of the definitions
+// that the source made last, and made counts the calls of the source.
 func passed(t *testing.T) (tree *schema.Tree, last func() weak.Pointer[spec.Schema], made *atomic.Int32) {
 	t.Helper()
 	var current weak.Pointer[spec.Schema]
@@ -47,8 +47,8 @@ func passed(t *testing.T) (tree *schema.Tree, last func() weak.Pointer[spec.Sche
 	return tree, func() weak.Pointer[spec.Schema] { return current }, made
 }
 
-// TestSourceKeepsNothing holds that a tree keeps no definition, and that cursors say
-// the same whether or not there is one in memory.
+// TestSourceKeepsNothing checks that a tree keeps no definition, and that cursors return the same
+// whether or not the definitions are in memory.
 func TestSourceKeepsNothing(t *testing.T) {
 	tree, last, made := passed(t)
 	same := func(when string) {
@@ -71,14 +71,15 @@ func TestSourceKeepsNothing(t *testing.T) {
 			t.Errorf("%s: the default of an excluded field is lost", when)
 		}
 	}
-	// Definitions that the collector did not come upon were used again.
+	// Definitions that the garbage collector has not freed are used again.
 	if n := made.Load(); n < 2 || n > 6 {
 		t.Errorf("made %d times", n)
 	}
 	runtime.KeepAlive(tree)
 }
 
-// TestSourceServesAtOnce holds that many who wait for definitions share them.
+// TestSourceServesAtOnce checks that callers that wait for definitions at the same time share
+// them.
 func TestSourceServesAtOnce(t *testing.T) {
 	tree, last, made := passed(t)
 	if !collected(last()) {
@@ -95,13 +96,13 @@ func TestSourceServesAtOnce(t *testing.T) {
 		})
 	}
 	done.Wait()
-	if !held.Known() || made.Load() > before+2 { // the collector may come between
+	if !held.Known() || made.Load() > before+2 { // the garbage collector may run in between
 		t.Errorf("made %d times by eight", made.Load()-before)
 	}
 }
 
-// TestSourceFails holds that a source that gives nothing takes names from messages, and
-// nothing from decisions.
+// TestSourceFails checks a source that returns no definitions, or not all. Messages then name
+// fewer fields, and decisions are the same.
 func TestSourceFails(t *testing.T) {
 	for name, source := range map[string]func() map[string]*spec.Schema{
 		"nothing":         func() map[string]*spec.Schema { return nil },

@@ -12,8 +12,8 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// survey is the scan of all definitions that a root refers to, before any of them is compiled.
-// The result for a definition is final, because everything that it refers to was scanned too.
+// survey is the result of scanning all definitions that a root refers to, before any of them is
+// compiled. The scan of a definition is final, because everything it refers to was scanned too.
 type survey struct {
 	scans map[string]*scan
 	// candidates has, for each map of properties, the sorted fields that have a permission or a
@@ -29,7 +29,8 @@ type field struct {
 	in       *scan
 	from, to int
 	marked   bool
-	// schema is nil until needed. It is a copy, because a value in a map has no address.
+	// schema is the schema of the property, nil until needed. It is a copy, because a value in a
+	// map has no address.
 	schema *spec.Schema
 }
 
@@ -80,8 +81,9 @@ func (s *survey) extend(all definitions, root string) {
 	s.spread(usedBy)
 }
 
-// spread marks every definition that refers, directly or not, to one with a permission, or with
-// an excluded one. Definitions may refer to each other in cycles.
+// spread sets carries of every definition that refers, directly or not, to one with a permission,
+// and excludes of every definition that so refers to one with an excluded permission. Definitions
+// may refer to each other in cycles.
 func (s *survey) spread(usedBy map[string][]*scan) {
 	var queue []string
 	for name := range usedBy {
@@ -117,8 +119,8 @@ func (s *survey) check(name string) error {
 	return nil
 }
 
-// reaches reports whether a definition, or any that it refers to, is on the stack. If none is,
-// the result for the definition does not depend on the path to it.
+// reaches reports whether a definition, or any that it refers to, directly or not, is on the
+// stack. If none is, the compiled node of the definition does not depend on the path to it.
 func (s *survey) reaches(from *scan, t *definitionStack) bool {
 	if from.reach == nil {
 		from.reach = s.reach(from)
@@ -150,7 +152,7 @@ func (s *survey) reach(from *scan) bits {
 	return out
 }
 
-// bits is a set of definitions by their number. A number beyond its length is not in the set.
+// bits is a set of definitions by their scan.number. A number beyond its length is not in the set.
 type bits []uint64
 
 func (b bits) has(i int) bool { return i/64 < len(b) && b[i/64]&(1<<(i%64)) != 0 }
@@ -188,7 +190,7 @@ func (s *survey) carries(in *spec.Schema) bool {
 		in.Items != nil && in.Items.Schema != nil && s.carries(in.Items.Schema)
 }
 
-// property returns the schemas of a field from every layer.
+// property returns the schemas of a field, one from each layer that has the field.
 func (s *survey) property(l layers, name string) layers {
 	var out layers
 	for _, one := range l {
@@ -206,8 +208,8 @@ func (s *survey) property(l layers, name string) layers {
 	return out
 }
 
-// identity identifies a map by its address, whatever it holds. Copies of a schema share their
-// maps.
+// identity identifies a map by its address and not by its content. A copy of a schema has the same
+// maps as the schema.
 func identity(properties map[string]spec.Schema) uintptr {
 	return reflect.ValueOf(properties).Pointer()
 }

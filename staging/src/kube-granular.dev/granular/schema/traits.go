@@ -3,17 +3,17 @@
 
 package schema
 
-// Attribute is a kind of metadata attribute, label or annotation, or a set of these kinds.
+// Attribute is a kind of metadata attribute (label or annotation), or a set of these kinds.
 type Attribute uint8
 
 const (
-	// Label is a label.
+	// Label is the kind of labels.
 	Label Attribute = 1 << iota
-	// Annotation is an annotation.
+	// Annotation is the kind of annotations.
 	Annotation
 )
 
-// String returns the name of the kind, as an API has it.
+// String returns the name of the kind as APIs spell it.
 func (a Attribute) String() string {
 	switch a {
 	case 0:
@@ -26,12 +26,13 @@ func (a Attribute) String() string {
 	return "Label or Annotation"
 }
 
-// attributeOf returns the kind of attribute whose key is a parameter source. The metadata of
-// built-in kinds has these sources, and any other map may have them.
+// attributeOf has the kind of attribute for each parameter source whose keys are keys of labels or
+// annotations. The metadata of built-in kinds has these sources, and any other map may have them.
 var attributeOf = map[string]Attribute{"label-key": Label, "annotation-key": Annotation}
 
-// Attribute returns the kind of attribute whose keys the node's value has, and 0 for other
-// nodes. Such a node is a Map, or a Leaf if no permission takes the key.
+// Attribute returns the kind of attribute (label or annotation) whose keys are the keys of the
+// node's value, and 0 for other nodes. Such a node is a Map, or a Leaf if no permission takes the
+// key.
 func (n *Node) Attribute() Attribute { return n.traits.attribute() }
 
 // Attributes returns the kinds of attributes at and below the node.
@@ -42,7 +43,7 @@ func (n *Node) Scope() string {
 	if n.traits&scopeTrait == 0 {
 		return ""
 	}
-	return n.last.Name // a scope is the last permission of its own node
+	return n.last.Name // the scope is the last permission of the node where it begins
 }
 
 // attribute returns the kind of attribute that a parameter source stands for. It is 0 for lists
@@ -59,7 +60,7 @@ func (l layers) attribute(source extensionValue) Attribute {
 	return found
 }
 
-// mayBe reports whether no schema requires another type.
+// mayBe reports whether the schemas allow values of a type: none of them requires another type.
 func (l layers) mayBe(name string) bool {
 	for _, s := range l {
 		if len(s.Type) > 0 && !s.Type.Contains(name) {
@@ -69,7 +70,8 @@ func (l layers) mayBe(name string) bool {
 	return true
 }
 
-// system is the kind of a node that has fields which the server itself writes.
+// system describes which fields of a node the server itself writes: none, those of the root, or
+// those of the object's own metadata.
 type system uint8
 
 const (

@@ -13,7 +13,7 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// attributes lists every place that has keys of an attribute, with the scopes it lies in.
+// attributes lists every place with keys of labels or annotations, and the scopes that contain it.
 func attributes(tree *schema.Tree) []string {
 	var out []string
 	for place := range tree.NodePaths() {
@@ -111,8 +111,8 @@ func TestWhatIsAnAttribute(t *testing.T) {
 	}
 }
 
-// Two nodes that differ in nothing but what their keys are, or in where a scope begins,
-// are not the same.
+// TestInternerTellsAttributesApart checks that two nodes are different if they differ only in the
+// kind of their keys, or in whether a scope begins there.
 func TestInternerTellsAttributesApart(t *testing.T) {
 	const text = `
 root:

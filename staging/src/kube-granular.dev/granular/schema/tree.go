@@ -12,12 +12,13 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// Bounds of a tree. A schema that exceeds one is refused: no granular request can change a kind
-// without a tree.
+// Bounds of a tree. A schema that exceeds one is refused. Its kind then has no tree, so no
+// granular request can change objects of this kind.
 const (
-	// MaxPermissionsOnPath is the length of the longest chain. Built-in kinds reach nine: the
-	// annotations of a claim template in a volume of a cron job's pods. A request may have to
-	// ask for every permission of a chain, so authors of custom resources get a lower limit.
+	// MaxPermissionsOnPath is the length of the longest chain: the permissions that cover one
+	// field. Built-in kinds reach nine, for the annotations of a claim template in a volume of a
+	// cron job's pods. A request may have to ask for every permission of a chain, so authors of
+	// custom resources get a lower limit.
 	MaxPermissionsOnPath = 12
 	// MaxNodes is the highest number of places in a tree. A shared node counts once for each of
 	// its places.
@@ -26,9 +27,10 @@ const (
 	MaxDepth = 128
 )
 
-// Tree is the permission tree of one kind in one version.
+// Tree is the permission tree of one kind in one version: its fields, and the permissions with
+// which a caller may change them.
 type Tree struct {
-	// Name is the definition that the tree was compiled from, for messages.
+	// Name is the name of the definition that the tree was compiled from. Messages show it.
 	Name string
 	// Root is never nil. It may have neither fields nor permissions.
 	Root *Node
@@ -39,8 +41,8 @@ type Tree struct {
 	cached atomic.Pointer[definitionCache]
 }
 
-// HasExcluded reports whether some permission is excluded, so that requests of callers who hold
-// the ordinary verb are checked too.
+// HasExcluded reports whether some permission of the tree is excluded. Requests of callers who
+// hold the ordinary verb must then be checked too.
 func (t *Tree) HasExcluded() bool { return t.Root.ExcludedAt || t.Root.ExcludedBelow }
 
 // NodePath is the nodes from the root to a node. A shared node has a NodePath for each of its
@@ -91,11 +93,11 @@ type Info struct {
 	*Permission
 	// Pattern is the place of the permission; see NodePath.Pattern.
 	Pattern string
-	// Above names the permissions that cover it, most general first.
+	// Above names the permissions that cover this permission, most general first.
 	Above []string
 }
 
-// Permissions returns every permission of the tree at every place it has, in the order of
+// Permissions returns every permission of the tree, once for each of its places, in the order of
 // NodePaths.
 func (t *Tree) Permissions() []Info {
 	var out []Info

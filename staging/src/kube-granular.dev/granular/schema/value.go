@@ -10,13 +10,13 @@ import (
 	"kube-granular.dev/granular/permission"
 )
 
-// Self is the parameter source of a permission whose parameter is made from a value: "self" is
-// the value of the field that carries the permission, and "self.key" the value of its field key.
-// No map or list may have a source with such a name.
+// Self is the parameter source of a permission whose parameter is made from a value: "self" stands
+// for the value of the field that carries the permission, and "self.key" for the value of the
+// field key inside it. No map or list may have a source with such a name.
 const Self = "self"
 
-// SelfField returns the field that a parameter source names, empty for the value itself. It returns
-// false for a source that is a key.
+// SelfField returns the field that a parameter source for values names, empty for the value
+// itself. It returns false for a parameter source of keys.
 func SelfField(source string) (field string, ok bool) {
 	if source == Self {
 		return "", true
@@ -24,9 +24,9 @@ func SelfField(source string) (field string, ok bool) {
 	return strings.CutPrefix(source, Self+".")
 }
 
-// names splits the text of x-kubernetes-permission-verb. It holds one permission. If the
-// parameter is made from the value, it may hold two: a general one without a parameter, and the
-// one with it.
+// names splits the text of x-kubernetes-permission-verb into names of permissions. The text has
+// one name. If the parameter is made from the value, it may have two: first a general permission
+// without a parameter, then the one with the parameter.
 func names(verb, source string) ([]string, error) {
 	general, specific, two := strings.Cut(verb, ",")
 	if !two {
@@ -36,7 +36,7 @@ func names(verb, source string) ([]string, error) {
 		return []string{verb}, permission.Validate(verb)
 	}
 	if _, value := SelfField(source); !value {
-		return nil, faultf("", "two permissions need %s: %s or one of its fields; the general one comes first", ExtParameterized, Self)
+		return nil, faultf("", "two permissions need %s: %s or one of its fields; the first permission must be the general one", ExtParameterized, Self)
 	}
 	if err := permission.Validate(general); err != nil {
 		return nil, err
@@ -44,7 +44,8 @@ func names(verb, source string) ([]string, error) {
 	return []string{general, specific}, permission.Validate(specific)
 }
 
-// value returns a parameter that is made from a value.
+// value returns a parameter that is made from the value of a field, or from that of the named
+// field inside it.
 func (c *compiler) value(l layers, source, field string) (*Parameter, error) {
 	whole, err := c.expandKeys(l)
 	if err != nil {
@@ -56,7 +57,7 @@ func (c *compiler) value(l layers, source, field string) (*Parameter, error) {
 			return nil, err
 		}
 		if what = "that field"; len(whole) == 0 {
-			return nil, faultf(ExtParameterized, "names a field of %s that is not there", Self)
+			return nil, faultf(ExtParameterized, "names a field of %s that the schema does not have", Self)
 		}
 	}
 	if !whole.spelled() {
@@ -65,8 +66,8 @@ func (c *compiler) value(l layers, source, field string) (*Parameter, error) {
 	return &Parameter{Source: source, FromValue: true, Field: field}, nil
 }
 
-// spelled reports whether every value is a string, an integer or a boolean. Only these have one
-// spelling each.
+// spelled reports whether every value is a string, an integer or a boolean. Each value of these
+// types has only one spelling.
 func (l layers) spelled() bool {
 	for _, s := range l {
 		if s.Format == "int-or-string" {

@@ -1,16 +1,15 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fast compares values of a Go type strictly, by functions compiled once
-// for the type that work on addresses.
+// Package fast compares values of a Go type strictly. It compiles one function for each type,
+// which works on addresses.
 //
-// It is the only package of the library that uses unsafe. A function compiled for a
-// type takes addresses of values of that type, which the caller keeps alive. It only
-// reads, and keeps no address. Structs are compared word by word; only where two
-// words differ are the fields compared that they belong to. A Position holds
-// addresses as long as its owner keeps it.
+// It is the only package of the library that uses unsafe. A function compiled for a type takes
+// addresses of values of that type, which the caller keeps alive. The function only reads, and
+// keeps no address. Structs are compared word by word. Only where two words differ, the fields to
+// which the words belong are compared. A Position holds addresses as long as its owner keeps it.
 //
-// Invariant: a compiled comparison returns the same as the reference comparison by
-// reflection, for every pair of values. A fuzz test of package equal checks that.
-// Types without a fast comparison are compared by the reference.
+// Invariant: for every pair of values, a compiled comparison returns the same as the reference
+// comparison by reflection. A fuzz test of package equal checks this. Types without a fast
+// comparison are compared by the reference.
 package fast

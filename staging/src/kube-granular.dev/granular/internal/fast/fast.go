@@ -19,11 +19,11 @@ import (
 // Func reports whether the values at two addresses are equal.
 type Func func(a, b unsafe.Pointer) bool
 
-// Reference is a slow comparison by reflection. It defines what equal means for a compiler: the
-// compiled comparisons return the same.
+// Reference is a slow comparison by reflection. It defines which values are equal for a Compiler:
+// the compiled comparisons return the same.
 type Reference func(a, b reflect.Value) bool
 
-// Address returns the address of an addressable value. It is the same as that of Addr, without a
+// Address returns the address of an addressable value. The result is that of Addr, without a
 // lookup of the pointer's type.
 func Address(v reflect.Value) unsafe.Pointer { return unsafe.Pointer(v.UnsafeAddr()) }
 
@@ -32,8 +32,8 @@ func Address(v reflect.Value) unsafe.Pointer { return unsafe.Pointer(v.UnsafeAdd
 type Compiler struct {
 	reference Reference
 	exact     bool
-	// inLists compiles comparisons for elements of slices. If it is nil, the compiler itself
-	// does.
+	// inLists compiles comparisons for elements of slices. If inLists is nil, the Compiler itself
+	// compiles them.
 	inLists *Compiler
 	bitwise bool
 	// semantic compares quantities and instants by meaning.
@@ -41,7 +41,8 @@ type Compiler struct {
 	made     sync.Map // reflect.Type to *entry
 }
 
-// entry is the comparison of a type, which may not be compiled yet: a type may refer to itself.
+// entry is the comparison of a type. It may not be compiled yet, because a type may refer to
+// itself.
 type entry struct {
 	c    *Compiler
 	t    reflect.Type
@@ -49,8 +50,8 @@ type entry struct {
 	made atomic.Pointer[comparison]
 }
 
-// comparison compares values of a type: by words if the type is a struct that needs nothing
-// else, otherwise by a function.
+// comparison compares values of a type. It compares words if that suffices, as for most structs.
+// Otherwise it calls a function.
 type comparison struct {
 	words *structure
 	run   Func
@@ -72,7 +73,7 @@ func (e *entry) equal(a, b unsafe.Pointer) bool {
 	return m.run(a, b)
 }
 
-// equalList compares n values of a size.
+// equalList compares n values, each of the given size, at two addresses.
 func (e *entry) equalList(a, b unsafe.Pointer, n int, size uintptr) bool {
 	if a == b {
 		return true
@@ -91,24 +92,24 @@ func (e *entry) equalList(a, b unsafe.Pointer, n int, size uintptr) bool {
 	return true
 }
 
-// New returns a compiler for a reference that holds a nil and an empty map or slice equal.
+// New returns a compiler for a reference for which a nil map or slice equals an empty one.
 func New(reference Reference) *Compiler { return &Compiler{reference: reference} }
 
-// NewExact returns a compiler for a reference that tells nil from empty, treats an IntOrString
-// whose type is neither int nor string as unequal to everything, even itself, and compares
-// elements of slices as the compiler inLists compares them.
+// NewExact returns a compiler for a reference that tells nil from empty. For this reference, an
+// IntOrString whose type is neither int nor string equals nothing, not even itself. Elements of
+// slices are compared as the compiler inLists compares them.
 func NewExact(reference Reference, inLists *Compiler) *Compiler {
 	return &Compiler{reference: reference, exact: true, inLists: inLists}
 }
 
-// NewBitwise returns a compiler for a reference that tells apart everything that Go does: one
-// quantity, instant or int-or-string in two representations is not equal.
+// NewBitwise returns a compiler for a reference that compares like reflect.DeepEqual: two
+// representations of the same quantity, instant or int-or-string are not equal.
 func NewBitwise(reference Reference) *Compiler {
 	return &Compiler{reference: reference, exact: true, bitwise: true}
 }
 
-// NewSemantic returns a compiler for a reference that compares by meaning. It compares an
-// int-or-string like any struct.
+// NewSemantic returns a compiler for a reference that compares by meaning. An int-or-string is
+// compared like any struct.
 func NewSemantic(reference Reference) *Compiler {
 	return &Compiler{reference: reference, semantic: true}
 }
@@ -131,7 +132,7 @@ var (
 	intstrType   = reflect.TypeFor[intstr.IntOrString]()
 )
 
-// special reports whether values of a type are not compared field by field.
+// special reports whether a type has a comparison of its own, and is not compared field by field.
 func (c *Compiler) special(t reflect.Type) bool {
 	return t == quantityType || t == timeType || t == intstrType && !c.semantic || c.exact && Opaque(t)
 }
@@ -191,8 +192,8 @@ func (c *Compiler) function(t reflect.Type) Func {
 
 var marshalerType = reflect.TypeFor[json.Marshaler]()
 
-// Opaque reports whether values of a type write their own JSON in an unknown way. Pointers to
-// them are not opaque, because they may be nil.
+// Opaque reports whether a type has a MarshalJSON that this package does not know. A pointer to
+// such a type is not opaque, because it may be nil.
 func Opaque(t reflect.Type) bool {
 	switch {
 	case t == quantityType || t == timeType || t == intstrType || t.Kind() == reflect.Pointer:
@@ -203,14 +204,15 @@ func Opaque(t reflect.Type) bool {
 	return t.Implements(marshalerType) || reflect.PointerTo(t).Implements(marshalerType)
 }
 
-// byReference returns the comparison by the reference.
+// byReference returns a function that calls the reference.
 func (c *Compiler) byReference(t reflect.Type) Func {
 	return func(a, b unsafe.Pointer) bool {
 		return c.reference(reflect.NewAt(t, a).Elem(), reflect.NewAt(t, b).Elem())
 	}
 }
 
-// plainMemory reports whether values of the type are equal exactly if their memory is.
+// plainMemory reports whether values of a type are equal exactly if their bytes in memory are
+// equal.
 func plainMemory(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
@@ -235,7 +237,7 @@ func memory(size uintptr) Func {
 	}
 }
 
-// quantity compares copies: a Quantity remembers its spelling in itself, which must not happen
+// quantity takes copies, because a Quantity caches its spelling in itself, which must not happen
 // to a shared object.
 func (c *Compiler) quantity(a, b resource.Quantity) bool {
 	if c.semantic {

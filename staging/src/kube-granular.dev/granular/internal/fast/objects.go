@@ -8,13 +8,13 @@ import (
 	"unsafe"
 )
 
-// Object finds the fields in which two structs differ. It compares structs inside structs in the
-// same scan.
+// Object finds the fields in which two structs differ. It also compares the structs inside these
+// structs in the same scan.
 type Object struct {
 	structure
 	fields []part
-	// owner is the field that each word belongs to. separateOwner is the field of each separate
-	// op.
+	// owner is the index of the field that each word belongs to. separateOwner is that of each
+	// separate op.
 	owner, separateOwner []int
 }
 
@@ -25,16 +25,16 @@ type part struct {
 	object *Object
 }
 
-// Field is a field of a struct, given by its index path. A Field without a path has no value. If
-// the field is a struct, Object finds differences in it, and nothing else of the field is
-// compared.
+// Field is a field of a struct, given by its index path. A Field without a path does not exist in
+// the struct. If the field is a struct, the Object in it finds its differences, and nothing else
+// of the field is compared.
 type Field struct {
 	Path   []int
 	Object *Object
 }
 
-// Position is where Next stopped last, so that a scan of that field begins there. It holds
-// addresses, except for the zero Position.
+// Position is where Next stopped in a field that is a struct, so that a scan of that field begins
+// there. It holds addresses, except for the zero Position.
 type Position struct {
 	in   *Object
 	a, b unsafe.Pointer
@@ -80,8 +80,8 @@ func (c *Compiler) Object(t reflect.Type, fields []Field, rest [][]int) *Object 
 	return o
 }
 
-// sharedWords returns the words of a struct that belong to more than one owner. They can't tell
-// which of the owners differs.
+// sharedWords returns the words of a struct that belong to more than one owner. Such a word does
+// not show which of its owners differs.
 func sharedWords(t reflect.Type, owners [][][]int) map[uintptr]bool {
 	owner, shared := map[uintptr]int{}, map[uintptr]bool{}
 	for i, paths := range owners {
@@ -98,8 +98,8 @@ func sharedWords(t reflect.Type, owners [][][]int) map[uintptr]bool {
 	return shared
 }
 
-// include adds the words and ops of the Object of a field. A field that does not fill whole
-// words has no words.
+// include adds the words and ops of the Object of a field. An Object without words, whose field
+// does not fill whole words, adds only its separate ops.
 func (o *Object) include(in *Object, at uintptr) {
 	first, ops := at/wordSize, uint32(len(o.ops)-1)
 	for i, w := range in.words {
@@ -118,7 +118,7 @@ func (o *Object) include(in *Object, at uintptr) {
 	}
 }
 
-// Same reports whether two structs are equal. If they are not, it returns the position where
+// Same reports whether two structs are equal. If they are not, it returns the Position at which
 // Next may begin.
 func (o *Object) Same(a, b unsafe.Pointer) (Position, bool) {
 	at := o.differs(a, b, 0)
@@ -128,9 +128,9 @@ func (o *Object) Same(a, b unsafe.Pointer) (Position, bool) {
 	return Position{in: o, a: a, b: b, at: at}, false
 }
 
-// Next returns the next field that may differ, beginning at a position, and the position after
-// it. The first position is 0. The number of fields stands for the remaining fields, and a
-// higher number for the end. A field may be returned twice.
+// Next returns the next field that may differ, beginning at a position, and the position behind
+// that field. The first position is 0. If field is the number of fields, a remaining field
+// differs. If field is higher, nothing more differs. A field may be returned twice.
 func (o *Object) Next(a, b unsafe.Pointer, at int, found *Position) (field, next int) {
 	if at == 0 && found.in == o && found.a == a && found.b == b {
 		at = found.at

@@ -31,8 +31,8 @@ func sampleObject() *Object {
 	return New(reference).Object(reflect.TypeFor[sample](), sampleFields, [][]int{{1}, {2}, {6}})
 }
 
-// TestFoundIsBelievedOfItsStructs: where a look ended says nothing of other structs, of
-// which what lies before may differ.
+// TestFoundIsBelievedOfItsStructs checks that Next uses a Position only for the two structs that
+// it is about. Other structs may differ before that position.
 func TestFoundIsBelievedOfItsStructs(t *testing.T) {
 	o, other := sampleObject(), sampleObject()
 	a, b, c := &sample{}, &sample{List: []string{"x"}}, &sample{Text: "x", List: []string{"x"}}
@@ -51,7 +51,7 @@ func TestFoundIsBelievedOfItsStructs(t *testing.T) {
 		if same {
 			t.Fatal("a list is not seen")
 		}
-		if test.in != o { // as if it had ended in the same two
+		if test.in != o { // as if the scan had ended in these two structs
 			found.a, found.b = unsafe.Pointer(test.a), unsafe.Pointer(test.b)
 		}
 		if first, _ := test.in.Next(unsafe.Pointer(test.a), unsafe.Pointer(test.b), 0, &found); first != test.first {
@@ -60,7 +60,8 @@ func TestFoundIsBelievedOfItsStructs(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoValueDoesNotCount: padding, what no field was given of, and room behind a list.
+// TestWhatIsNoValueDoesNotCount checks that these bytes are not compared: padding, fields that the
+// Object does not have, and the spare capacity of a slice.
 func TestWhatIsNoValueDoesNotCount(t *testing.T) {
 	o, compare := sampleObject(), New(reference).Fields(reflect.TypeFor[sample](), [][]int{{0}, {1}, {2}, {3}, {4}, {6}})
 	list := make([]string, 1, 3)
@@ -90,7 +91,7 @@ func TestWhatIsNoValueDoesNotCount(t *testing.T) {
 	}
 }
 
-// everyday has what most fields of objects are.
+// everyday has fields of the types that most fields of objects have.
 type everyday struct {
 	Number   int64
 	Text     string
@@ -102,8 +103,8 @@ type everyday struct {
 	Either   intstr.IntOrString
 }
 
-// TestLookedAtTogether holds that words are looked at before what they belong to, wherever
-// what is the same in memory is equal.
+// TestLookedAtTogether checks that fields are compared by words, if values with the same words are
+// always equal.
 func TestLookedAtTogether(t *testing.T) {
 	of := reflect.TypeFor[everyday]()
 	for name, test := range map[string]struct {
@@ -111,7 +112,8 @@ func TestLookedAtTogether(t *testing.T) {
 		separate int
 	}{
 		"New": {New(reference), 0}, "NewSemantic": {NewSemantic(reference), 0},
-		// An int-or-string that is neither is equal to nothing.
+		// An int-or-string whose type is neither int nor string equals nothing, so the field needs
+		// an op of its own.
 		"NewExact": {NewExact(reference, NewBitwise(reference)), 1}, "NewBitwise": {NewBitwise(reference), 1},
 	} {
 		s, o := test.c.structure(of, [][]int{nil}), test.c.Object(of, nil, [][]int{nil})

@@ -8,27 +8,27 @@ import (
 	"unsafe"
 )
 
-// structure describes how structs of a type, or some of their fields, are compared: word by
-// word. Most fields of most objects are absent in both, and copies refer to the same memory.
-// Only if two words differ are the values compared that they belong to.
+// structure describes how structs of a type, or some of their fields, are compared: word by word.
+// This is fast because most fields of two objects are absent in both or refer to the same memory.
+// Only if two words differ, the values that the words belong to are compared.
 type structure struct {
 	words []word
-	// ops compare the values that words belong to. The first is unused.
+	// ops compare the values that words belong to. The first op is unused.
 	ops []op
-	// separate are the ops that always run: for values that may differ from themselves, and for
-	// values that do not fill words.
+	// separate are the ops that always run. They are for values that may differ from themselves,
+	// and for values that do not fill words.
 	separate []op
-	// shared are the words of several owners, which are not compared. It is used only while
-	// compiling.
+	// shared are the words that belong to several owners. They are not compared as words. The
+	// field is used only while compiling.
 	shared map[uintptr]bool
 }
 
 // word describes one word of a struct.
 type word struct {
-	// mask has the bits that are compared. Padding is not.
+	// mask has the bits that are compared. Bits of padding are not set.
 	mask uint64
 	// op is the index of the op that decides whether the values are equal although the word
-	// differs. If it is 0, they are not.
+	// differs. If op is 0, the values differ.
 	op uint32
 }
 
@@ -50,8 +50,8 @@ func (s *structure) equal(a, b unsafe.Pointer) bool {
 	return true
 }
 
-// differs returns the first word, beginning at i, that makes two structs different, or the
-// number of words if there is none.
+// differs returns the index of the first word, beginning at i, that makes two structs different.
+// If there is none, it returns the number of words.
 func (s *structure) differs(a, b unsafe.Pointer, i int) int {
 	words := s.words
 	for i < len(words) {
@@ -80,19 +80,19 @@ func (s *structure) differs(a, b unsafe.Pointer, i int) int {
 	return i
 }
 
-// op compares one field whose words differ or can't be compared.
+// op compares one field if its words differ, or if it can't be compared by words.
 type op struct {
 	offset uintptr
-	// end is the word behind it.
+	// end is the index of the word behind the field.
 	end  int
 	kind opKind
-	// elem is the type that a pointer or list refers to, and size its size.
+	// elem is the type that a pointer or list refers to, and size is the size of its values.
 	elem *entry
 	size uintptr
 	run  Func
 }
 
-// opKind is the kind of a field, so that common ones need no function of their own.
+// opKind is the kind of a field. A common kind needs no call of a compiled function.
 type opKind uint8
 
 const (
@@ -169,7 +169,7 @@ func locate(t reflect.Type, path []int) (offset uintptr, of reflect.Type) {
 	return offset, t
 }
 
-// add makes a structure compare a field. words is set if the structure has words.
+// add makes s compare a field of type t at an offset. words is set if s has words.
 func (c *Compiler) add(s *structure, t reflect.Type, at uintptr, words bool) {
 	switch {
 	case t.Kind() == reflect.Struct && !c.special(t):
@@ -186,7 +186,7 @@ func (c *Compiler) add(s *structure, t reflect.Type, at uintptr, words bool) {
 		for i := at / wordSize; i < at/wordSize+t.Size()/wordSize; i++ {
 			s.words[i] = word{mask: 1<<64 - 1, op: uint32(len(s.ops))}
 		}
-		if t.Kind() == reflect.Slice { // its capacity does not matter
+		if t.Kind() == reflect.Slice { // the capacity of a slice does not matter
 			s.words[at/wordSize+2] = word{op: uint32(len(s.ops))}
 		}
 		s.ops = append(s.ops, o)
@@ -195,8 +195,8 @@ func (c *Compiler) add(s *structure, t reflect.Type, at uintptr, words bool) {
 	}
 }
 
-// reflexive reports whether a value equals any value with the same words, and fills its words
-// alone. Functions and opaque values are never equal.
+// reflexive reports whether values of a type are equal if their words are, and fill whole words.
+// Functions and opaque values do not equal themselves.
 func (c *Compiler) reflexive(t reflect.Type) bool {
 	switch {
 	case c.exact && Opaque(t):
@@ -204,7 +204,7 @@ func (c *Compiler) reflexive(t reflect.Type) bool {
 	case t == quantityType || t == timeType:
 		return true
 	case t == intstrType:
-		return !c.exact // one that is neither has no representation
+		return !c.exact // a value that is neither an int nor a string has no representation
 	}
 	switch t.Kind() {
 	case reflect.String, reflect.Pointer, reflect.Map, reflect.Slice:

@@ -13,17 +13,18 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// Generator makes random objects of a schema. Objects are valid as far as keys
-// go: lists of a kind with keys have each key once and spelled out, in order.
-// Where a schema has a default, the default itself is never chosen.
+// Generator makes random objects of a schema. Their keys are valid: an element of a list-map or
+// set occurs once, in order, and has all its keys. If a schema has a default, no value is the
+// default.
 type Generator struct {
-	// IntN gives a number in [0, n), as math/rand does.
+	// IntN returns a number in [0, n), as in math/rand.
 	IntN        func(n int) int
 	Definitions map[string]*spec.Schema
 }
 
-// resolved is what stands at a place, references and allOf followed. Unlike the
-// compiler it takes the first word on everything and knows nothing of permissions.
+// resolved returns a schema merged with everything that its references and allOf lead to. If
+// several schemas set something, the first one wins, except for properties. resolved ignores
+// permissions.
 func (g *Generator) resolved(s *spec.Schema) *spec.Schema {
 	out := *s
 	out.Properties = map[string]spec.Schema{}
@@ -69,7 +70,7 @@ func (g *Generator) merge(out, s *spec.Schema, depth int) {
 	}
 }
 
-// Value makes a random value. Below depth 0 objects and lists are left out.
+// Value makes a random value. At depth 0 objects and lists are empty.
 func (g *Generator) Value(s *spec.Schema, depth int) any {
 	s = g.resolved(s)
 	kind := ""
@@ -171,7 +172,7 @@ func (g *Generator) list(s *spec.Schema, depth int) any {
 	return out
 }
 
-// Change makes another value of the schema that has much in common with v.
+// Change makes a value of the schema that has much in common with v.
 func (g *Generator) Change(s *spec.Schema, v any, depth int) any {
 	s = g.resolved(s)
 	switch v := v.(type) {

@@ -1,9 +1,9 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package testmodels holds small OpenAPI definitions made by hand after the
-// built-in kinds, for the tests of this library alone. Field names are those of
-// k8s.io/api, so that its Go types can be walked along the trees.
+// Package testmodels has small OpenAPI definitions that are modelled by hand on the built-in
+// kinds. They are only for tests of this library. Field names are those of k8s.io/api, so that its
+// Go types can be walked along the trees.
 package testmodels
 
 import (
@@ -21,7 +21,7 @@ import (
 //go:embed models.yaml
 var source []byte
 
-// Definitions gives the definitions by name.
+// Definitions returns the definitions by name.
 var Definitions = sync.OnceValues(func() (map[string]*spec.Schema, error) {
 	out := map[string]*spec.Schema{}
 	if err := yaml.UnmarshalStrict(source, &out); err != nil {

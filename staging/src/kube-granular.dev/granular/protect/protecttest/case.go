@@ -13,29 +13,29 @@ import (
 // Source is a source of random numbers, such as a rand.Rand.
 type Source interface{ IntN(n int) int }
 
-// Case is one random write, with the attributes in force and what its caller holds.
+// Case is one random write, with the entries in force and what its caller holds.
 type Case struct {
-	// Resource is that of the object, such as "deployments.apps", in Namespace. Objects of
-	// namespaces are in none.
+	// Resource is the resource of the object, such as "deployments.apps", and Namespace the
+	// namespace of the object. Namespace objects are in no namespace.
 	Resource, Namespace string
 	Entries             []protect.Entry
-	// Holds is what the caller holds: verbs, and roles as "ClusterRole a", by a binding of
-	// the cluster, or "Role a in default", by one in a namespace.
+	// Holds is what the caller holds: verbs, and roles. "ClusterRole a" is held by a cluster role
+	// binding, and "Role a in default" by a role binding in that namespace.
 	Holds []string
-	// Old is the object before the write, nil if it is created. Sent is the caller's, Final
-	// what admission made of it.
+	// Old is the object before the write, nil if it is created. Sent is the object that the caller
+	// sent, and Final is the object that admission made from Sent.
 	Old, Sent, Final map[string]any
 
 	changes []difference
 }
 
-// Resources are those that a case may be of.
+// Resources returns the resources that a Case may have.
 func Resources() []string { return slices.Sorted(maps.Keys(slots)) }
 
-// Random returns a case of one of some resources.
+// Random returns a Case with one of the given resources.
 func Random(r Source, resources ...string) *Case { return random(r, true, resources) }
 
-// RandomWithoutAdmission returns a case of which admission changes nothing.
+// RandomWithoutAdmission returns a Case in which admission changes nothing.
 func RandomWithoutAdmission(r Source, resources ...string) *Case { return random(r, false, resources) }
 
 func random(r Source, admission bool, resources []string) *Case {
@@ -56,8 +56,9 @@ func random(r Source, admission bool, resources []string) *Case {
 	return c
 }
 
-// Verdict reports whether the write is refused of who holds something and, if it is not, which
-// entries with mode Audit would refuse it.
+// Verdict reports whether the write is refused for a caller who holds what holds lists. If it is
+// not, found has the entries with mode Audit that are concerned, true for those that would refuse
+// the write.
 func (c *Case) Verdict(holds []string) (refused bool, found map[string]bool) {
 	has := map[string]bool{}
 	for _, h := range holds {

@@ -11,7 +11,7 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// difference is one key that differs.
+// difference is one key that differs between two objects.
 type difference struct {
 	slot
 	Key      string
@@ -43,7 +43,7 @@ func differences(old, new thing, resource string) (out []difference) {
 	return out
 }
 
-// answering is what the caller has to answer for.
+// answering returns the differences that the caller must be authorized for.
 func answering(observed, final []difference) (out []difference) {
 	same := func(a, b difference) bool { return a.Place == b.Place && a.Kind == b.Kind && a.Key == b.Key }
 	for _, f := range final {
@@ -100,8 +100,9 @@ func held(e *protect.Entry, holds map[string]bool, key string) bool {
 	return holds[e.Role.Kind+" "+e.Role.Name]
 }
 
-// side answers for one scope and one side: whether any entry is concerned, whether
-// one that audits is, and whether one admits.
+// side evaluates one scope and one side, the old or the new value. It returns the names of the
+// entries that protect the value and of those among them with mode Audit, and whether an entry
+// admits the caller.
 func side(entries []protect.Entry, namespace string, d difference, value string, audits bool, holds map[string]bool) (concerned, auditing []string, admitted bool) {
 	for _, e := range entries {
 		if e.Namespace != namespace || !has(&e, d) || e.Mode == protect.Audit && !audits {

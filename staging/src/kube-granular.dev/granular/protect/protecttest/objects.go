@@ -11,15 +11,16 @@ import (
 
 // slot is one map of labels or annotations in an object of the oracle.
 type slot struct {
-	// Place tells slots of one object apart, but for Elem, which tells elements apart.
+	// Place tells apart the slots of an object, except for elements of a list, which Elem tells
+	// apart.
 	Place, Elem string
 	// Kind is Label or Annotation.
 	Kind string
-	// Out are the resources that come out, everything if it is "*".
+	// Out lists the resources that the attributes end up in; "*" means any resource.
 	Out string
 }
 
-// slots are the places in each resource, spelled out by hand.
+// slots are the slots of each resource, written by hand.
 var slots = map[string][]slot{
 	"configmaps": {{Place: "own", Kind: "Label", Out: "configmaps"}, {Place: "own", Kind: "Annotation", Out: "configmaps"}},
 	"namespaces": {{Place: "own", Kind: "Label", Out: "namespaces"}, {Place: "own", Kind: "Annotation", Out: "namespaces"}},
@@ -48,7 +49,7 @@ var slots = map[string][]slot{
 	},
 }
 
-// thing is an object of the oracle: what each slot holds.
+// thing is an object of the oracle: the content of each slot.
 type thing map[slot]map[string]string
 
 func (o thing) clone() thing {
@@ -59,7 +60,7 @@ func (o thing) clone() thing {
 	return out
 }
 
-// object writes it as the API has it. Elements of lists come in any order.
+// object returns the thing as an API object. Elements of lists are in random order.
 func (o thing) object(r Source) map[string]any {
 	if o == nil {
 		return nil

@@ -72,7 +72,7 @@ func randomThing(r Source, resource string) thing {
 	return out
 }
 
-// edited changes a thing in some places.
+// edited returns a copy of a thing with some random changes.
 func edited(r Source, o thing, resource string) thing {
 	if r.IntN(8) == 0 {
 		return randomThing(r, resource)

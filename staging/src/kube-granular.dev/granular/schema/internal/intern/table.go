@@ -5,18 +5,18 @@ package intern
 
 import "weak"
 
-// Table is a hash table of weak pointers with open addressing. It keeps no hashes, to be
-// small: they are computed again when it grows. The zero Table is empty. It is not safe for
-// concurrent use.
+// Table is a hash table of weak pointers with open addressing. To be small, it stores no hashes
+// and computes them again when it grows. The zero Table is empty. It is not safe for concurrent
+// use.
 type Table[T any] struct {
 	slots []weak.Pointer[T]
-	// used counts the slots that are not empty, those of collected values too.
+	// used counts the slots that are not empty, including those of collected values.
 	used int
 }
 
-// One returns the value of the table that equals mine. If there is none, it adds mine and
-// returns it. All calls must pass the same hashOf. same must be true only for values with the
-// same hash.
+// One returns the value of the table that equals mine. If there is none, it adds mine and returns
+// it. All calls must pass the same hashOf. same reports whether a value equals mine; such values
+// must have the same hash.
 func (t *Table[T]) One(mine *T, hashOf func(*T) uint64, same func(*T) bool) *T {
 	if 4*(t.used+1) > 3*len(t.slots) {
 		t.resize(hashOf)
@@ -32,11 +32,11 @@ func (t *Table[T]) One(mine *T, hashOf func(*T) uint64, same func(*T) bool) *T {
 // Size returns how many slots the table has.
 func (t *Table[T]) Size() int { return len(t.slots) }
 
-// Used returns how many slots are taken, those of collected values too.
+// Used returns how many slots are taken, including those of collected values.
 func (t *Table[T]) Used() int { return t.used }
 
-// find returns the equal value, or the empty slot for it. The value is returned as a strong
-// pointer, because it might be collected before a second lookup.
+// find returns the value that same accepts, or else the empty slot for it. The value is returned
+// as a strong pointer, because it might be collected before a second lookup.
 func (t *Table[T]) find(hash uint64, same func(*T) bool) (uint64, *T) {
 	mask := uint64(len(t.slots) - 1)
 	for i := hash & mask; ; i = (i + 1) & mask {

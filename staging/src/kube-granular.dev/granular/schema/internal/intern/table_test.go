@@ -13,7 +13,7 @@ type value struct{ a, b int }
 
 var seed = maphash.MakeSeed()
 
-// byHalf gives many values one hash, so that slots are searched one by one.
+// byHalf gives many values the same hash, so that find has to search several slots.
 func byHalf(v *value) uint64 { return maphash.Comparable(seed, v.a) }
 
 func (v *value) same(o *value) bool { return *v == *o }
@@ -23,8 +23,8 @@ func intern(t *Table[value], a, b int) *value {
 	return t.One(v, byHalf, v.same)
 }
 
-// TestOne holds that there is one address for values that are the same, whatever their
-// hash, and throughout the growth of the table.
+// TestOne checks that One returns the same address for equal values, also for values with the same
+// hash, and while the table grows.
 func TestOne(t *testing.T) {
 	var table Table[value]
 	var first []*value
@@ -45,7 +45,7 @@ func TestOne(t *testing.T) {
 	runtime.KeepAlive(first)
 }
 
-// TestGrowth holds that a table is full up to three quarters, and no fuller.
+// TestGrowth checks that a table grows when three quarters of its slots are used, and not before.
 func TestGrowth(t *testing.T) {
 	var table Table[value]
 	var kept []*value
@@ -61,7 +61,7 @@ func TestGrowth(t *testing.T) {
 	runtime.KeepAlive(kept)
 }
 
-// TestSlotsOfCollectedValues holds that a full table grows only if most of it is in use.
+// TestSlotsOfCollectedValues checks that a full table grows only if most of its values are in use.
 func TestSlotsOfCollectedValues(t *testing.T) {
 	for inUse, want := range map[int]int{0: 16, 8: 16, 9: 32, 12: 32} {
 		var table Table[value]
@@ -82,7 +82,7 @@ func TestSlotsOfCollectedValues(t *testing.T) {
 	}
 }
 
-// TestForgets holds that the table keeps nothing alive, and does not grow with what is gone.
+// TestForgets checks that the table keeps no value alive, and does not grow with collected values.
 func TestForgets(t *testing.T) {
 	var table Table[value]
 	kept := intern(&table, -1, -1)
