@@ -1,21 +1,22 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package permission is the grammar of permission verbs: what an authorizer is
-// asked, and what an administrator writes into a role.
+// Package permission is the grammar of permission verbs. kube-apiserver passes a permission
+// verb to the authorizer, and an administrator writes the same verb into a role.
 //
-//	granular                            Verb{}                       may be considered at all
-//	granular:labels                     Verb{Permission: "labels"}
-//	granular:label(example.com)         ... Parameter: "example.com", Parameterized: true
-//	granular:example.com/nodePool       a third party's permission
+//	granular                            the general verb: the request may be judged field by field
+//	granular:labels                     the permission "labels"
+//	granular:label(example.com)         the permission "label" with the parameter "example.com"
+//	granular:example.com/nodePool       a permission that a third party defines
 //
-// A parameter may be any byte string, because keys are charged before they are
-// validated. Characters that could confuse a reader or a pattern are percent-escaped,
-// and a verb has exactly one spelling. A parameter has at most MaxParameterLength
-// bytes after escaping, so a verb is short, whatever a caller sends.
+// A parameter may be any byte string: it often comes from a map key in the request, and
+// Kubernetes validates that key only later. A verb percent-escapes each byte that could
+// confuse a reader or a pattern, so that each verb has exactly one spelling. A parameter has at
+// most MaxParameterLength bytes after escaping. This limits the length of a verb, whatever a
+// caller sends.
 //
-// Invariant: Parse(v.String()) returns v, and String returns what Parse accepted.
-// Two different permissions never share a spelling.
+// Invariant: for each valid Verb v, Parse(v.String()) returns v. For each string s that Parse
+// accepts, String of the parsed verb returns s. Two different verbs never share a spelling.
 //
-// The package knows no schema and no object, and calls no authorizer.
+// The package reads no schema and no object, and calls no authorizer.
 package permission

@@ -11,10 +11,10 @@ import (
 
 const hex = "0123456789ABCDEF"
 
-// plain reports whether a byte of a parameter needs no escape: the characters of a well-formed
-// label key, finalizer or condition type. Every other byte, percent included, is escaped: a
-// parenthesis could end the parameter early, an asterisk could be read as a pattern, and a space
-// or an unusual rune could be overlooked.
+// plain reports whether a byte of a parameter stays as it is in a verb. The bytes of a well-formed
+// label key, finalizer or condition type do. Every other byte, '%' included, is percent-escaped: a
+// parenthesis could end the parameter early, an asterisk could be read as a pattern, and a reader
+// could overlook a space or an unusual rune.
 func plain(c byte) bool {
 	switch {
 	case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
@@ -23,6 +23,7 @@ func plain(c byte) bool {
 	return strings.IndexByte("-_./:@+=,~", c) >= 0
 }
 
+// escape appends s to b, with each byte that is not plain percent-escaped.
 func escape(b *strings.Builder, s string) {
 	for i := 0; i < len(s); i++ {
 		if c := s[i]; plain(c) {
@@ -35,8 +36,8 @@ func escape(b *strings.Builder, s string) {
 	}
 }
 
-// fits returns how many bytes of s can be escaped into limit bytes. The prefix never ends inside
-// a character.
+// fits returns the length of the longest prefix of s that has at most limit bytes after escaping.
+// The prefix never ends inside a UTF-8 character.
 func fits(s string, limit int) int {
 	for i := 0; i < len(s); {
 		_, size := utf8.DecodeRuneInString(s[i:])
@@ -54,8 +55,8 @@ func fits(s string, limit int) int {
 	return len(s)
 }
 
-// unescape accepts only the output of escape: upper-case hexadecimal digits, and no escape of a
-// byte that needs none.
+// unescape reverses escape. It accepts only the output of escape: hexadecimal digits must be upper
+// case, and an escape of a plain byte is an error.
 func unescape(s string) (string, error) {
 	if strings.IndexByte(s, '%') < 0 {
 		for i := 0; i < len(s); i++ {
@@ -85,7 +86,7 @@ func unescape(s string) (string, error) {
 		}
 		d := byte(hi<<4 | lo)
 		if plain(d) {
-			return "", fmt.Errorf("the escape at byte %d stands for a byte that needs none", i)
+			return "", fmt.Errorf("the escape at byte %d stands for a byte that must not be escaped", i)
 		}
 		b.WriteByte(d)
 		i += 2

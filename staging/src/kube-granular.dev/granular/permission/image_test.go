@@ -67,8 +67,9 @@ func TestImagePrefixes(t *testing.T) {
 	}
 }
 
-// FuzzImagePrefixes compares with the parser that Kubernetes and container runtimes use: what
-// has prefixes is accepted by it, with that registry and that repository.
+// FuzzImagePrefixes compares imagePrefixes with the parser of github.com/distribution/reference,
+// which Kubernetes and container runtimes use. For each image with prefixes, that parser must
+// accept the image and find the same registry and repository.
 func FuzzImagePrefixes(f *testing.F) {
 	for _, seed := range []string{"registry.example/team/app:v1", "localhost:5000/a__b/c-d", "docker.io/library/nginx", "nginx"} {
 		f.Add(seed)

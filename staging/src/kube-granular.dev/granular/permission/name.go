@@ -10,19 +10,20 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of a permission name, in bytes: a DNS-1123 subdomain, a slash, a name.
+// Longest parts of a permission name, in bytes. The name of a third party's permission is a
+// DNS-1123 subdomain (MaxDomainLength), a slash and a name (MaxNameLength).
 const (
 	MaxDomainLength = 253
 	MaxNameLength   = 63
 )
 
-// Validate returns an error if the name of a permission is not well-formed: lowerCamelCase, or a
-// third party's domain, a slash and a lowerCamelCase name. The name of the general verb is not
-// allowed, because granular:granular would read like it and cover one field. Errors repeat at
-// most one character of the input, which a caller may have chosen.
+// Validate returns an error if the name of a permission is not well-formed. A well-formed name is
+// lowerCamelCase, or a third party's domain, a slash and a lowerCamelCase name. The name
+// "granular" is not allowed: a reader could mistake the verb granular:granular for the general
+// verb. A caller may have chosen the input, so an error quotes at most one character of it.
 func Validate(permission string) error {
 	if strings.HasPrefix(permission, prefix) {
-		return fmt.Errorf("permission: the name is written without %q, which only verbs begin with", prefix)
+		return fmt.Errorf("permission: the name must not begin with %q, only a permission verb does", prefix)
 	}
 	domain, name, qualified := strings.Cut(permission, "/")
 	if !qualified {
@@ -35,7 +36,7 @@ func Validate(permission string) error {
 	}
 	switch {
 	case permission == General:
-		return fmt.Errorf("permission: the name is reserved, it is that of the general verb")
+		return fmt.Errorf("permission: the name is reserved for the general verb")
 	case name == "":
 		return fmt.Errorf("permission: the name is empty")
 	case len(name) > MaxNameLength:
@@ -55,8 +56,8 @@ func alphanumeric(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 }
 
-// validateDomain requires a DNS-1123 subdomain with at least one dot. A name without a dot
-// belongs to nobody.
+// validateDomain returns an error unless domain is a DNS-1123 subdomain with at least one dot.
+// Nobody can own a domain without a dot.
 func validateDomain(domain string) error {
 	if len(domain) > MaxDomainLength {
 		return fmt.Errorf("permission: the domain is longer than %d bytes", MaxDomainLength)
@@ -72,22 +73,23 @@ func validateDomain(domain string) error {
 		for i := 0; i < len(label); i++ {
 			c := label[i]
 			if c != '-' && !('a' <= c && c <= 'z') && !('0' <= c && c <= '9') {
-				return fmt.Errorf("permission: the domain is not a DNS-1123 subdomain: %s", character(label, i))
+				return fmt.Errorf("permission: the domain is not a DNS-1123 subdomain: %s is not allowed", character(label, i))
 			}
 		}
 	}
 	return nil
 }
 
-// character returns the character at a byte of s, quoted.
+// character returns the character that begins at byte offset at of s, quoted.
 func character(s string, at int) string {
 	r, _ := utf8.DecodeRuneInString(s[at:])
 	return strconv.QuoteRune(r)
 }
 
-// Scoped returns the name of a permission below a scope: labels below podTemplate is
-// podTemplateLabels, example.com/nodePool is example.com/podTemplateNodePool. The domain of the
-// scope is used only if the permission has none.
+// Scoped returns the name of a permission within a scope. A scope is the name of an embedded
+// object, such as podTemplate in a Deployment, and becomes a prefix: labels within podTemplate is
+// podTemplateLabels, and example.com/nodePool is example.com/podTemplateNodePool. The result has
+// the domain of the permission, or that of the scope if the permission has no domain.
 func Scoped(scope, permission string) string {
 	if scope == "" {
 		return permission

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Treatment is how a raw key or value becomes a parameter (KEP-3617, "Complete List of parameter
-// treatments").
+// Treatment is a way to turn a raw key or value into the parameter of a permission verb (KEP-3617,
+// "Complete List of parameter treatments").
 type Treatment string
 
 const (
@@ -18,26 +18,27 @@ const (
 	// SlashDelimitedPrefix uses the part before the first slash, or the whole key if there is
 	// none: example.com/a yields example.com.
 	SlashDelimitedPrefix Treatment = "slash-delimited-prefix"
-	// ImageRepositoryPrefix uses the registry of a container image, and each longer prefix of
-	// its repository. Any of them suffices. See MaxPrefixes.
+	// ImageRepositoryPrefix makes several parameters from one container image: its registry, and
+	// each longer prefix of its repository, at most MaxPrefixes. A caller needs the permission
+	// for only one of these parameters.
 	ImageRepositoryPrefix Treatment = "image-repository-prefix"
 )
 
-// ParseTreatment returns an error for an unknown treatment. The schema must then be refused, and
-// the treatment not be read as verbatim.
+// ParseTreatment parses the name of a treatment. If ParseTreatment returns an error, the treatment
+// is unknown and the caller must refuse the schema, never fall back to Verbatim.
 func ParseTreatment(s string) (Treatment, error) {
 	switch t := Treatment(s); t {
 	case Verbatim, SlashDelimitedPrefix, ImageRepositoryPrefix:
 		return t, nil
 	}
-	return "", fmt.Errorf("unknown parameter treatment, known are %q and %q", SlashDelimitedPrefix, ImageRepositoryPrefix)
+	return "", fmt.Errorf("unknown parameter treatment, must be %q or %q", SlashDelimitedPrefix, ImageRepositoryPrefix)
 }
 
-// Several reports whether a key may have several parameters. Then Parameters returns them, and
-// any of them suffices.
+// Several reports whether the treatment may make several parameters from one key. Parameters then
+// returns all of them, and a caller needs the permission for only one.
 func (t Treatment) Several() bool { return t == ImageRepositoryPrefix }
 
-// Apply returns the parameter for a raw key. Use Parameters for a Treatment with Several.
+// Apply returns the parameter for a raw key. If Several returns true, use Parameters instead.
 func (t Treatment) Apply(key string) string {
 	if t == SlashDelimitedPrefix {
 		key, _, _ = strings.Cut(key, "/")
@@ -45,8 +46,8 @@ func (t Treatment) Apply(key string) string {
 	return key
 }
 
-// Parameters returns the parameters for a raw key, most general first. It returns none for a key
-// that the treatment does not accept. The permission then does not cover the key.
+// Parameters returns the parameters for a raw key, most general first. It returns an empty result
+// for a key that the treatment does not accept: no parameter of the permission covers that key.
 func (t Treatment) Parameters(key string) []string {
 	if t.Several() {
 		return imagePrefixes(key)

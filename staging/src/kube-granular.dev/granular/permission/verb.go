@@ -8,21 +8,23 @@ import (
 	"strings"
 )
 
-// General is the verb that lets a request be considered field by field although the caller does
-// not hold the ordinary verb (KEP-3617, "API Server Additional Plumbing and Checks"). It covers
-// no field on its own.
+// General is the general verb. A caller that does not hold the ordinary verb, such as update, but
+// holds General has its request judged field by field (KEP-3617, "API Server Additional Plumbing
+// and Checks"). General alone covers no field.
 const General = "granular"
 
 const prefix = General + ":"
 
-// MaxParameterLength is the length of the longest escaped parameter, in bytes. A domain of 253
-// bytes fits. It bounds what is sent to authorizers and logged, whatever key a caller sends.
+// MaxParameterLength is the length of the longest parameter after escaping, in bytes. A domain of
+// 253 bytes fits. The limit bounds the verbs that authorizers and logs receive, whatever key a
+// caller sends.
 const MaxParameterLength = 256
 
-// ErrTooLong means that the parameter of a key would be longer than MaxParameterLength.
+// ErrTooLong means that a parameter has more than MaxParameterLength bytes after escaping.
 var ErrTooLong = fmt.Errorf("the parameter is longer than %d bytes", MaxParameterLength)
 
-// CheckParameter returns ErrTooLong if a parameter is too long.
+// CheckParameter returns ErrTooLong if an unescaped parameter has more than MaxParameterLength
+// bytes after escaping.
 func CheckParameter(parameter string) error {
 	if fits(parameter, MaxParameterLength) < len(parameter) {
 		return ErrTooLong
@@ -30,26 +32,29 @@ func CheckParameter(parameter string) error {
 	return nil
 }
 
-// Head returns the beginning of a parameter that is too long, for a message: escaped, at most
-// limit bytes, and not cut inside an escape or a character.
+// Head returns the beginning of an unescaped parameter, so that a message can show one that is too
+// long. The result is escaped, has at most limit bytes and never ends inside an escape or a
+// UTF-8 character.
 func Head(parameter string, limit int) string {
 	var b strings.Builder
 	escape(&b, parameter[:fits(parameter, limit)])
 	return b.String()
 }
 
-// Verb is one permission verb. The zero value is the general verb.
+// Verb is one permission verb, such as granular:label(example.com). The zero value is the general
+// verb, granular.
 type Verb struct {
-	// Permission is the name, scope included. Empty means the general verb.
+	// Permission is the name of the permission, with its scope as a prefix. An empty name means
+	// the general verb.
 	Permission string
-	// Parameter is the unescaped parameter. It may be empty, and is no longer than
-	// CheckParameter allows.
+	// Parameter is the unescaped parameter. It may be empty. CheckParameter must accept it.
 	Parameter string
-	// Parameterized tells label() from label.
+	// Parameterized is true if the verb has a parameter, possibly an empty one: it
+	// distinguishes label() from label.
 	Parameterized bool
 }
 
-// String returns the only spelling of the verb. Authorizers are asked for it.
+// String returns the only spelling of the verb. An authorization check uses it as the verb.
 func (v Verb) String() string {
 	if v.Permission == "" {
 		return General
@@ -67,8 +72,8 @@ func (v Verb) String() string {
 	return b.String()
 }
 
-// Parse parses a verb. It accepts only the result of String, so that no two strings in a role
-// mean the same verb. Errors never repeat the input.
+// Parse parses a permission verb. It accepts only strings that String can return, so that no two
+// strings in a role mean the same verb. An error quotes at most one character of the input.
 func Parse(s string) (Verb, error) {
 	if s == General {
 		return Verb{}, nil
@@ -87,7 +92,7 @@ func Parse(s string) (Verb, error) {
 	}
 	escaped, ok := strings.CutSuffix(parameter, ")")
 	if !ok {
-		return Verb{}, fmt.Errorf("permission verb: the parameter is not closed with a parenthesis")
+		return Verb{}, fmt.Errorf("permission verb: the parameter must end with a closing parenthesis")
 	}
 	if len(escaped) > MaxParameterLength {
 		return Verb{}, fmt.Errorf("permission verb: %w", ErrTooLong)

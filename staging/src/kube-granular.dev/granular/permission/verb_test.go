@@ -46,8 +46,8 @@ func TestParseRefuses(t *testing.T) {
 		"granular:Labels", "granular:*", "granular:label*", "granular:1abel", "granular:node_pool", "granular:spec.replicas",
 		"granular:label(", "granular:label)", "granular:label(a", "granular:label(a)b", "granular:label(a))", "granular:label((a)",
 		"granular:label(*)", "granular:label(a b)", "granular:label(ä)", "granular:label(%)", "granular:label(%4)",
-		"granular:label(%2a)", // lower case
-		"granular:label(%41)", // stands for A, which needs no escape
+		"granular:label(%2a)", // hexadecimal digits in lower case
+		"granular:label(%41)", // escapes the letter A, which must not be escaped
 		"granular:label(%zz)", "granular:(a)", "granular:granular:labels",
 		"granular:granular", "granular:granular(a)", "granular:granular()",
 		"granular:com/nodePool", "granular:/nodePool", "granular:example.com/", "granular:example.com/a/b",
@@ -63,7 +63,8 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// TestTooLong holds that a parameter is as long as it may be, escaped, and not longer.
+// TestTooLong shows that a parameter may have MaxParameterLength bytes after escaping, and not one
+// more.
 func TestTooLong(t *testing.T) {
 	for _, test := range []struct {
 		name, parameter string
@@ -185,8 +186,8 @@ func FuzzPrint(f *testing.F) {
 	})
 }
 
-// FuzzHead holds that the beginning of a parameter fits, ends in no escape and in no
-// character, and leaves out no more than has to go.
+// FuzzHead shows that Head returns at most limit bytes, never ends inside an escape or a
+// character, and leaves out no character that would still fit.
 func FuzzHead(f *testing.F) {
 	f.Add("a€*b", 5)
 	f.Add(strings.Repeat("ä", 100), 64)
