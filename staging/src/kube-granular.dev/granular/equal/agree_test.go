@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// agreeFast holds the compiled comparison to the reference: on twins, on
-// strangers, and on twins of which one field was filled anew.
+// agreeFast fails the test unless each compiled comparison returns the same as its reference. It
+// compares two structs with equal random content, in which one field may be filled anew, and two
+// unrelated structs. It reports whether Values finds the two former structs equal.
 func agreeFast(t *testing.T, seed uint64) (equal bool) {
 	t.Helper()
 	a, b := &zoo{}, &zoo{}

@@ -1,23 +1,24 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package equal compares two values by their representation.
+// Package equal has five comparisons of two values, which differ in how strict they are. The
+// column "cached" compares two equal quantities in a slice, of which only one caches its text.
 //
-//	            1G, 1e9   nil, {}   spelling in a slice
-//	Semantic    equal     equal     equal       equality.Semantic of k8s.io/apimachinery
-//	Values      differ    equal     equal       used by the walk of package change
-//	Exact       differ    differ    differ      structured-merge-diff
-//	Bitwise     differ    differ    differ      reflect.DeepEqual
-//	JSON        -         differ    -           decoded JSON: maps, slices and scalars
+//	            1G, 1e9   nil, {}   cached   used for, or in place of
+//	Semantic    equal     equal     equal    equality.Semantic of k8s.io/apimachinery
+//	Values      differ    equal     equal    the change walk of package change
+//	Exact       differ    differ    differ   the comparison of structured-merge-diff
+//	Bitwise     differ    differ    differ   reflect.DeepEqual
+//	JSON        -         differ    -        decoded JSON: maps, slices and scalars
 //
-// Values and JSON decide what is equal when fields are authorized: a caller must not be able
-// to rewrite a field it may not write into another form with the same meaning. The other
-// comparisons are for upstream's own work. Each is at least as strict as the one it replaces.
+// Values and JSON decide whether a field changed when Kubernetes authorizes single fields. Both
+// compare representations, because a caller that may not write a field must not rewrite its value
+// into another form with the same meaning. The other three replace comparisons in Kubernetes
+// itself. Each is at least as strict as the comparison that it replaces.
 //
-// Comparisons of Go types are functions that package fast compiles once for a type. The
-// reference for each of them is a comparison by reflection in this package.
+// For Go types, package fast compiles one comparison function per type. The reference for each
+// compiled function is a comparison by reflection in this package.
 //
-// The invariant: a compiled comparison answers as its reference does, for every pair of
-// values. FuzzFast holds it to that. The package keeps no value, changes none, and starts
-// no goroutine.
+// Invariant: a compiled comparison returns the same result as its reference, for every pair of
+// values. FuzzFast checks this. The package keeps and changes no value, and starts no goroutine.
 package equal

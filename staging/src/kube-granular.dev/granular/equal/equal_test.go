@@ -164,12 +164,12 @@ func TestStrictEquality(t *testing.T) {
 	}
 }
 
-// TestEqualityOutsideOfStructs compares values that are in no struct, and structs of nothing but
-// words.
+// TestEqualityOutsideOfStructs compares values that are not fields of the struct zoo: maps and
+// slices by themselves, and structs that consist of 64-bit words.
 func TestEqualityOutsideOfStructs(t *testing.T) {
 	texts, bytes := map[string]string{"a": "b"}, map[string][]byte{"a": {1}}
 	sameTexts, sameBytes := texts, bytes
-	type words struct { // nothing but these
+	type words struct { // consists of 64-bit words, without padding
 		Number int64
 		Text   string
 	}

@@ -8,9 +8,10 @@ import (
 	"reflect"
 )
 
-// JSON reports whether two values of decoded JSON are equal, as strictly as Values. Only whole
-// numbers may have different types: int64 and float64. A value of a type that decoded JSON does
-// not have equals nothing, not even itself.
+// JSON reports whether two values of decoded JSON have equal representations. A nil map or slice
+// does not equal an empty one. Two whole numbers may be equal although their Go types differ: int,
+// int32, int64 or float64. A value of a type that decoded JSON does not have, such as uint8,
+// equals nothing, not even itself.
 func JSON(a, b any) bool {
 	switch a := a.(type) {
 	case nil:
@@ -73,13 +74,13 @@ func equalList(a, b []any) bool {
 	return true
 }
 
-// SameMap reports whether two maps are the same map in memory. It is false for nil maps.
+// SameMap reports whether a and b are the same map in memory. It returns false for nil maps.
 func SameMap(a, b map[string]any) bool {
 	return a != nil && reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer()
 }
 
-// Integer returns a number of decoded JSON as an int64, and whether that is exact. It is not for
-// the float64 -0, which has another representation than 0.
+// Integer returns a number of decoded JSON as an int64, and reports whether the conversion is
+// exact. It is not exact for the float64 -0, whose representation differs from that of 0.
 func Integer(v any) (int64, bool) {
 	switch v := v.(type) {
 	case int64:
@@ -89,7 +90,7 @@ func Integer(v any) (int64, bool) {
 	case int32:
 		return int64(v), true
 	case float64:
-		// 2^63 itself is no int64; -0 is not the same representation as 0.
+		// The number 2^63 is too large for an int64. The number -0 would become 0.
 		if i := int64(v); v >= -1<<63 && v < 1<<63 && float64(i) == v && !(v == 0 && math.Signbit(v)) {
 			return i, true
 		}

@@ -12,7 +12,8 @@ import (
 	"kube-granular.dev/granular/internal/fast"
 )
 
-// parts are the fields of a zoo, every other one by itself, and the rest.
+// parts are Objects for the struct zoo and its field Inner. The Object of zoo has Inner and every
+// second field as a field of its own. All other fields of zoo are its remaining fields.
 type parts struct {
 	fields []int
 	object *fast.Object
@@ -41,7 +42,8 @@ func partsOf(odd int) parts {
 
 var zooParts = []parts{partsOf(0), partsOf(1)}
 
-// differing asks for all fields that differ, and for those in the inner struct.
+// differing returns the fields of two zoos that differ according to fast.Object, and the fields of
+// Inner that differ. A field is identified by its index in the Object.
 func (p parts) differing(a, b *zoo) (fields, inner map[int]bool) {
 	fields, inner = map[int]bool{}, map[int]bool{}
 	innerField, _ := reflect.TypeFor[zoo]().FieldByName("Inner")
@@ -63,7 +65,8 @@ func (p parts) differing(a, b *zoo) (fields, inner map[int]bool) {
 	return fields, inner
 }
 
-// agreeObjects holds what finds fields that differ to the reference, field by field.
+// agreeObjects fails the test unless fast.Object finds exactly those fields of two zoos that differ
+// according to Values.
 func agreeObjects(t *testing.T, seed uint64, a, b *zoo) {
 	t.Helper()
 	p := zooParts[seed%2]

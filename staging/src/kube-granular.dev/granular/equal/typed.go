@@ -20,23 +20,26 @@ var (
 	intstrType   = reflect.TypeFor[intstr.IntOrString]()
 )
 
-// Values reports whether two Go values have equal representations. It is the reference for what
-// is equal: a nil and an empty map or slice are, because protobuf can't tell them apart; a nil
-// pointer and a pointer to a zero value are not. Functions and channels are different unless
-// both are nil.
+// Values reports whether two Go values have equal representations. A nil map or slice equals an
+// empty one, because protobuf can't distinguish them. A nil pointer does not equal a pointer to a
+// zero value. Two functions or channels are equal only if both are nil. Values is the reference
+// for the comparisons of Strict.
 func Values(a, b reflect.Value) bool { return equalValues(a, b, nilEqualsEmpty) }
 
-// strictness is how strict a comparison is, from the least strict to the most.
+// strictness is how strict a comparison is. A higher value is stricter.
 type strictness int
 
 const (
-	// semanticStrictness compares by meaning.
+	// semanticStrictness compares by meaning: the quantities 1G and 1e9 are equal.
 	semanticStrictness strictness = iota
-	// nilEqualsEmpty compares by representation. A nil and an empty map or slice are equal.
+	// nilEqualsEmpty compares by representation: the quantities 1G and 1e9 differ. A nil map or
+	// slice equals an empty one.
 	nilEqualsEmpty
-	// exactStrictness tells those apart, and compares elements of slices with bitwiseStrictness.
+	// exactStrictness compares by representation. A nil map or slice differs from an empty one.
+	// Elements of slices are compared with bitwiseStrictness.
 	exactStrictness
-	// bitwiseStrictness tells apart everything that Go does.
+	// bitwiseStrictness is like exactStrictness, but compares a Quantity, Time or IntOrString with
+	// ==: two such values differ if any of their Go fields does.
 	bitwiseStrictness
 )
 
@@ -134,9 +137,9 @@ func equalTypedMap(a, b reflect.Value, how strictness) bool {
 	return true
 }
 
-// read returns a copy of a value. A Quantity remembers its spelling in itself, which must not
-// happen to a shared object. All values of these types are in exported fields, as in any API
-// type.
+// read returns a copy of a value of type T, which must not come from an unexported field. A copy
+// is necessary for a Quantity: its String method stores the text in the Quantity, and an object
+// that other goroutines read must not change.
 func read[T any](v reflect.Value) T {
 	out, _ := reflect.TypeAssert[T](v)
 	return out
@@ -155,7 +158,7 @@ func equalQuantity(a, b resource.Quantity, how strictness) bool {
 func equalTime(a, b time.Time, how strictness) bool {
 	switch how {
 	case semanticStrictness:
-		return a.UTC() == b.UTC() // by the clock on the wall alone
+		return a.UTC() == b.UTC() // UTC drops the time zone and the monotonic clock reading
 	case bitwiseStrictness:
 		return a == b
 	}

@@ -15,7 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Decoded JSON is the same only if it is known to be.
+// TestSameJSON shows which values of decoded JSON are equal. A value of a type that decoded JSON
+// does not have equals nothing.
 func TestSameJSON(t *testing.T) {
 	object, list := map[string]any{"a": 1.5}, []any{1.5}
 	for _, test := range []struct {
@@ -57,7 +58,8 @@ type ownJSONBehindPointer struct{ n int }
 
 func (*ownJSONBehindPointer) MarshalJSON() ([]byte, error) { return json.Marshal("own") }
 
-// Of types that write their own JSON nothing is known, but for those that are.
+// TestOpaque shows that a type with a MarshalJSON method is opaque. Exceptions are quantities,
+// times and int-or-strings, whose JSON package fast knows, and pointer types.
 func TestOpaque(t *testing.T) {
 	for of, want := range map[reflect.Type]bool{
 		reflect.TypeFor[ownJSON](): true, reflect.TypeFor[ownJSONBehindPointer](): true, reflect.TypeFor[*ownJSON](): false,
@@ -82,8 +84,9 @@ type ownMap map[string]string
 
 func (ownMap) MarshalJSON() ([]byte, error) { return json.Marshal("own") }
 
-// What writes its own JSON is equal to nothing where nil is told from empty, not even to
-// itself, unless it lies in what is the same in memory.
+// TestOpaqueIsLikeNothing shows that for Exact and Bitwise a value with its own MarshalJSON method
+// equals nothing, not even itself. If both sides have the same slice, map or pointer in memory, the
+// values inside are not compared, and the two sides are equal.
 func TestOpaqueIsLikeNothing(t *testing.T) {
 	for _, test := range []struct {
 		value any
@@ -112,8 +115,8 @@ func TestOpaqueIsLikeNothing(t *testing.T) {
 	}
 }
 
-// What lies in fields that are not exported can't be read as what it is, so it is equal to
-// nothing.
+// TestHiddenValues shows that a Quantity, Time or IntOrString in an unexported field equals
+// nothing: reflection can't read such a field as a value of its type.
 func TestHiddenValues(t *testing.T) {
 	for _, value := range []any{
 		&struct{ a resource.Quantity }{}, &struct{ a time.Time }{}, &struct{ a intstr.IntOrString }{},
@@ -127,7 +130,8 @@ func TestHiddenValues(t *testing.T) {
 	}
 }
 
-// What nothing is known of is not held equal, by any comparison.
+// TestUnknownKinds shows that values of a kind that API types do not have, such as complex numbers
+// and functions, are not equal for any comparison. Two nil functions are equal.
 func TestUnknownKinds(t *testing.T) {
 	type odd struct {
 		N complex128
@@ -154,7 +158,8 @@ func TestUnknownKinds(t *testing.T) {
 	}
 }
 
-// Numbers of every size are compared as a whole.
+// TestEqualityOfSizes shows that numbers of every size are compared with all their bytes: 1 differs
+// from 257 in an int16.
 func TestEqualityOfSizes(t *testing.T) {
 	type sizes struct {
 		A int8

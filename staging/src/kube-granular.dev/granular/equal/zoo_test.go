@@ -16,7 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// zoo has a field of every kind a Go API type may have, and some it may not.
+// zoo has a field of each kind that a Go API type may have, and of some kinds that it may not have,
+// such as a function.
 type zoo struct {
 	B      bool
 	I8     int8
@@ -55,6 +56,8 @@ type zoo struct {
 	metav1.TypeMeta `json:",inline"`
 }
 
+// fill sets v to a random value, or leaves it unchanged. Pointers, slices and maps are nested at
+// most depth deep.
 func fill(r *rand.Rand, v reflect.Value, depth int) {
 	if r.IntN(3) == 0 {
 		return
@@ -125,7 +128,8 @@ func fill(r *rand.Rand, v reflect.Value, depth int) {
 	}
 }
 
-// hasNaN reports whether a value that fill made holds something unequal to itself.
+// hasNaN reports whether a value that fill made contains a NaN. For reflect.DeepEqual, a NaN does
+// not equal itself.
 func hasNaN(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Float64:

@@ -1,16 +1,15 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fast compares values of a Go type strictly, by functions compiled once
-// for the type that work on addresses.
+// Package fast compiles one comparison function for each Go type. The function takes the addresses
+// of two values of that type.
 //
-// It is the only package of the library that uses unsafe. A function compiled for a
-// type takes addresses of values of that type, which the caller keeps alive. It only
-// reads, and keeps no address. Structs are compared word by word; only where two
-// words differ are the fields compared that they belong to. A Position holds
-// addresses as long as its owner keeps it.
+// The package is the only one of the library that uses unsafe. The caller keeps both values alive
+// while a compiled function runs. The function only reads, and keeps no address. It compares
+// structs word by word, and looks at a field by itself only where a word of that field differs. A
+// Position, which the methods of Object return, does contain addresses.
 //
-// Invariant: a compiled comparison returns the same as the reference comparison by
-// reflection, for every pair of values. A fuzz test of package equal checks that.
-// Types without a fast comparison are compared by the reference.
+// Invariant: a compiled comparison returns the same as the reference comparison by reflection, for
+// every pair of values. FuzzFast of package equal checks this. For types without a fast comparison,
+// the compiled function calls the reference.
 package fast

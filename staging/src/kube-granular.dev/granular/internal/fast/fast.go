@@ -19,29 +19,32 @@ import (
 // Func reports whether the values at two addresses are equal.
 type Func func(a, b unsafe.Pointer) bool
 
-// Reference is a slow comparison by reflection. It defines what equal means for a compiler: the
-// compiled comparisons return the same.
+// Reference is a slow comparison by reflection. It defines which values are equal for a Compiler:
+// each compiled comparison returns the same as the Reference.
 type Reference func(a, b reflect.Value) bool
 
-// Address returns the address of an addressable value. It is the same as that of Addr, without a
-// lookup of the pointer's type.
+// Address returns the address of an addressable value, like v.Addr().UnsafePointer(). Unlike Addr,
+// it does not look up the pointer type.
 func Address(v reflect.Value) unsafe.Pointer { return unsafe.Pointer(v.UnsafeAddr()) }
 
-// Compiler compiles comparisons and caches them by type. It may be used by any number of
-// goroutines.
+// Compiler compiles comparisons and caches them by type. Any number of goroutines may use it.
 type Compiler struct {
 	reference Reference
-	exact     bool
-	// inLists compiles comparisons for elements of slices. If it is nil, the compiler itself
-	// does.
+	// exact makes a nil map or slice differ from an empty one. A value of an Opaque type, and an
+	// IntOrString that is neither an int nor a string, then equals nothing.
+	exact bool
+	// inLists compiles comparisons for elements of slices. If inLists is nil, this Compiler
+	// compiles them too.
 	inLists *Compiler
+	// bitwise compares quantities, times and int-or-strings with ==.
 	bitwise bool
-	// semantic compares quantities and instants by meaning.
+	// semantic compares quantities and times by meaning, and an IntOrString field by field.
 	semantic bool
 	made     sync.Map // reflect.Type to *entry
 }
 
-// entry is the comparison of a type, which may not be compiled yet: a type may refer to itself.
+// entry is the comparison of a type, compiled at first use. A type that refers to itself needs its
+// own entry before its comparison is compiled.
 type entry struct {
 	c    *Compiler
 	t    reflect.Type
@@ -49,13 +52,14 @@ type entry struct {
 	made atomic.Pointer[comparison]
 }
 
-// comparison compares values of a type: by words if the type is a struct that needs nothing
-// else, otherwise by a function.
+// comparison compares values of a type. If words is set, the type is a struct, and comparing its
+// words suffices. Otherwise run compares two values.
 type comparison struct {
 	words *structure
 	run   Func
 }
 
+// get returns the comparison, and compiles it at the first call.
 func (e *entry) get() *comparison {
 	if m := e.made.Load(); m != nil {
 		return m
@@ -64,6 +68,7 @@ func (e *entry) get() *comparison {
 	return e.made.Load()
 }
 
+// equal reports whether the values at two addresses are equal.
 func (e *entry) equal(a, b unsafe.Pointer) bool {
 	m := e.get()
 	if m.words != nil {
@@ -72,7 +77,7 @@ func (e *entry) equal(a, b unsafe.Pointer) bool {
 	return m.run(a, b)
 }
 
-// equalList compares n values of a size.
+// equalList reports whether two arrays in memory are equal. Each array has n values of size bytes.
 func (e *entry) equalList(a, b unsafe.Pointer, n int, size uintptr) bool {
 	if a == b {
 		return true
@@ -91,24 +96,24 @@ func (e *entry) equalList(a, b unsafe.Pointer, n int, size uintptr) bool {
 	return true
 }
 
-// New returns a compiler for a reference that holds a nil and an empty map or slice equal.
+// New returns a compiler for a reference for which a nil map or slice equals an empty one.
 func New(reference Reference) *Compiler { return &Compiler{reference: reference} }
 
-// NewExact returns a compiler for a reference that tells nil from empty, treats an IntOrString
-// whose type is neither int nor string as unequal to everything, even itself, and compares
-// elements of slices as the compiler inLists compares them.
+// NewExact returns a compiler for a reference for which a nil map or slice differs from an empty
+// one. For this reference, an IntOrString that is neither an int nor a string equals nothing, not
+// even itself. The compiler inLists compiles the comparisons for elements of slices.
 func NewExact(reference Reference, inLists *Compiler) *Compiler {
 	return &Compiler{reference: reference, exact: true, inLists: inLists}
 }
 
-// NewBitwise returns a compiler for a reference that tells apart everything that Go does: one
-// quantity, instant or int-or-string in two representations is not equal.
+// NewBitwise returns a compiler for a reference that compares quantities, times and int-or-strings
+// with ==: two of them differ if any of their Go fields does, although they mean the same.
 func NewBitwise(reference Reference) *Compiler {
 	return &Compiler{reference: reference, exact: true, bitwise: true}
 }
 
-// NewSemantic returns a compiler for a reference that compares by meaning. It compares an
-// int-or-string like any struct.
+// NewSemantic returns a compiler for a reference that compares quantities and times by meaning, and
+// an IntOrString field by field like any struct.
 func NewSemantic(reference Reference) *Compiler {
 	return &Compiler{reference: reference, semantic: true}
 }
@@ -131,11 +136,13 @@ var (
 	intstrType   = reflect.TypeFor[intstr.IntOrString]()
 )
 
-// special reports whether values of a type are not compared field by field.
+// special reports whether the compiler has a comparison of its own for a type, instead of comparing
+// its fields.
 func (c *Compiler) special(t reflect.Type) bool {
 	return t == quantityType || t == timeType || t == intstrType && !c.semantic || c.exact && Opaque(t)
 }
 
+// compile returns a new comparison for a type.
 func (c *Compiler) compile(t reflect.Type) *comparison {
 	if t.Kind() == reflect.Struct && !c.special(t) {
 		s := c.structure(t, [][]int{nil})
@@ -147,7 +154,7 @@ func (c *Compiler) compile(t reflect.Type) *comparison {
 	return &comparison{run: c.function(t)}
 }
 
-// function compiles a comparison for a type that is not a struct, or is special.
+// function returns a comparison for a type that is not a struct, or for a special type.
 func (c *Compiler) function(t reflect.Type) Func {
 	switch t {
 	case quantityType:
@@ -191,8 +198,8 @@ func (c *Compiler) function(t reflect.Type) Func {
 
 var marshalerType = reflect.TypeFor[json.Marshaler]()
 
-// Opaque reports whether values of a type write their own JSON in an unknown way. Pointers to
-// them are not opaque, because they may be nil.
+// Opaque reports whether type t has a MarshalJSON method whose output this package does not know.
+// A pointer type is never opaque, because a pointer may be nil. Its element type may be opaque.
 func Opaque(t reflect.Type) bool {
 	switch {
 	case t == quantityType || t == timeType || t == intstrType || t.Kind() == reflect.Pointer:
@@ -203,14 +210,15 @@ func Opaque(t reflect.Type) bool {
 	return t.Implements(marshalerType) || reflect.PointerTo(t).Implements(marshalerType)
 }
 
-// byReference returns the comparison by the reference.
+// byReference returns a comparison for type t that calls the slow reference.
 func (c *Compiler) byReference(t reflect.Type) Func {
 	return func(a, b unsafe.Pointer) bool {
 		return c.reference(reflect.NewAt(t, a).Elem(), reflect.NewAt(t, b).Elem())
 	}
 }
 
-// plainMemory reports whether values of the type are equal exactly if their memory is.
+// plainMemory reports whether t is a boolean or number type. Two values of such a type are equal if
+// and only if their bytes in memory are equal.
 func plainMemory(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
@@ -221,6 +229,7 @@ func plainMemory(t reflect.Type) bool {
 	return false
 }
 
+// memory returns a comparison of size bytes of memory.
 func memory(size uintptr) Func {
 	switch size {
 	case 1:
@@ -235,8 +244,8 @@ func memory(size uintptr) Func {
 	}
 }
 
-// quantity compares copies: a Quantity remembers its spelling in itself, which must not happen
-// to a shared object.
+// quantity takes copies of two quantities: the String method stores the text in the Quantity, and
+// an object that other goroutines read must not change.
 func (c *Compiler) quantity(a, b resource.Quantity) bool {
 	if c.semantic {
 		return a.Cmp(b) == 0
@@ -257,6 +266,7 @@ func (c *Compiler) intOrString(a, b unsafe.Pointer) bool {
 	return !c.exact && *x == *y
 }
 
+// slice returns a comparison for a slice type.
 func (c *Compiler) slice(t reflect.Type) Func {
 	elem, size, exact := t.Elem(), t.Elem().Size(), c.exact
 	if plainMemory(elem) {

@@ -11,9 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// mapping compiles the comparison of maps with keys of a string kind. Maps whose values have one
-// of a few layouts are read as the map of that layout: a named string type has the hash and the
-// layout of string. All others are compared by the reference.
+// mapping returns a comparison for a map type. If the keys are strings and the values are strings,
+// quantities, byte slices or string slices, the comparison reads the map as the corresponding Go
+// type without named types, such as map[string][]byte. This is safe because a named string type has
+// the same hash and memory layout as string. For all other maps the comparison calls the reference.
 func (c *Compiler) mapping(t reflect.Type) Func {
 	if t.Key().Kind() == reflect.String && !(c.exact && Opaque(t.Elem())) {
 		switch elem := t.Elem(); {
@@ -46,7 +47,8 @@ func (c *Compiler) equalStrings(a, b []string) bool {
 	return slices.Equal(a, b) && (!c.exact || (a == nil) == (b == nil))
 }
 
-// equalTexts is maps for maps of strings, which most maps are.
+// equalTexts reports whether two maps of strings are equal. A nil map equals an empty one. Most
+// maps in objects have string values, and equalTexts is faster for them than the function maps.
 func equalTexts(x, y map[string]string) bool {
 	if len(x) != len(y) {
 		return false
@@ -62,6 +64,8 @@ func equalTexts(x, y map[string]string) bool {
 	return true
 }
 
+// maps returns a comparison for maps with string keys, given a comparison for the values. If exact
+// is true, a nil map differs from an empty one.
 func maps[V any](exact bool, equal func(a, b V) bool) Func {
 	return func(a, b unsafe.Pointer) bool {
 		if *(*unsafe.Pointer)(a) == *(*unsafe.Pointer)(b) {
@@ -81,8 +85,8 @@ func maps[V any](exact bool, equal func(a, b V) bool) Func {
 	}
 }
 
-// DifferingKeys returns the keys of the maps at two addresses whose values differ, or that one
-// of the maps lacks. Keys and values of both maps are of a string kind.
+// DifferingKeys compares the maps at two addresses. It returns each key whose values differ, and
+// each key that only one of the maps has. Keys and values of both maps must be of a string kind.
 func DifferingKeys(a, b unsafe.Pointer) []string {
 	x, y := *(*map[string]string)(a), *(*map[string]string)(b)
 	var out []string

@@ -8,40 +8,43 @@ import (
 	"unsafe"
 )
 
-// Object finds the fields in which two structs differ. It compares structs inside structs in the
-// same scan.
+// Object finds the fields in which two structs of a type differ. It scans the words of both structs
+// once, and this scan includes the structs nested in them.
 type Object struct {
 	structure
 	fields []part
-	// owner is the field that each word belongs to. separateOwner is the field of each separate
-	// op.
+	// owner has, for each word, the index of the field that the word belongs to. separateOwner
+	// has the same for each op in structure.separate.
 	owner, separateOwner []int
 }
 
-// part is the location of a field, and the Object of the field if it is a struct.
+// part is the location of a field in the struct. end is the index of the first word after the
+// field. object finds differences inside the field, or is nil.
 type part struct {
 	offset uintptr
 	end    int
 	object *Object
 }
 
-// Field is a field of a struct, given by its index path. A Field without a path has no value. If
-// the field is a struct, Object finds differences in it, and nothing else of the field is
-// compared.
+// Field is a field of a struct. Path is its index path through nested structs. A Field without a
+// Path never differs. If Object is set, the field is a struct, and only the parts that Object
+// compares are compared.
 type Field struct {
 	Path   []int
 	Object *Object
 }
 
-// Position is where Next stopped last, so that a scan of that field begins there. It holds
-// addresses, except for the zero Position.
+// Position is the first word in which two structs at the addresses a and b differ. Object.Same and
+// Object.Next set it, so that the next scan of the same structs can begin at that word. The zero
+// Position belongs to no structs.
 type Position struct {
 	in   *Object
 	a, b unsafe.Pointer
 	at   int
 }
 
-// Object returns the Object for some fields of a struct and its remaining fields.
+// Object returns an Object for type t. It reports each of fields by itself, and the remaining
+// fields, whose index paths are rest, as one. Other fields of t are not compared.
 func (c *Compiler) Object(t reflect.Type, fields []Field, rest [][]int) *Object {
 	o := &Object{structure: structure{ops: []op{{}}}, fields: make([]part, len(fields))}
 	size := t.Size() / wordSize
@@ -80,8 +83,8 @@ func (c *Compiler) Object(t reflect.Type, fields []Field, rest [][]int) *Object 
 	return o
 }
 
-// sharedWords returns the words of a struct that belong to more than one owner. They can't tell
-// which of the owners differs.
+// sharedWords returns the words of a struct that belong to more than one owner, such as two bool
+// fields side by side. If such a word differs, it is unknown which owner does.
 func sharedWords(t reflect.Type, owners [][][]int) map[uintptr]bool {
 	owner, shared := map[uintptr]int{}, map[uintptr]bool{}
 	for i, paths := range owners {
@@ -98,8 +101,8 @@ func sharedWords(t reflect.Type, owners [][][]int) map[uintptr]bool {
 	return shared
 }
 
-// include adds the words and ops of the Object of a field. A field that does not fill whole
-// words has no words.
+// include adds the words and ops of in, the Object of a field at offset at, to o. The Object of a
+// field that does not fill whole words has no words.
 func (o *Object) include(in *Object, at uintptr) {
 	first, ops := at/wordSize, uint32(len(o.ops)-1)
 	for i, w := range in.words {
@@ -118,8 +121,8 @@ func (o *Object) include(in *Object, at uintptr) {
 	}
 }
 
-// Same reports whether two structs are equal. If they are not, it returns the position where
-// Next may begin.
+// Same reports whether two structs are equal. If they differ, Same also returns the Position of
+// their first difference, at which the first call of Next can begin.
 func (o *Object) Same(a, b unsafe.Pointer) (Position, bool) {
 	at := o.differs(a, b, 0)
 	if at >= len(o.words) && o.nextSeparate(a, b, 0) == len(o.separate) {
@@ -128,9 +131,13 @@ func (o *Object) Same(a, b unsafe.Pointer) (Position, bool) {
 	return Position{in: o, a: a, b: b, at: at}, false
 }
 
-// Next returns the next field that may differ, beginning at a position, and the position after
-// it. The first position is 0. The number of fields stands for the remaining fields, and a
-// higher number for the end. A field may be returned twice.
+// Next returns the index of the next field that may differ, and the position after that field. The
+// argument at is 0 in the first call, and the position that Next returned last in each later call.
+// An index equal to the number of fields means one of the remaining fields. A higher index means
+// that no further field differs. Next may return the same field twice.
+//
+// If found is the Position of these two structs, the first call begins there. If the returned field
+// has an Object, Next sets found to the Position of the difference inside that field.
 func (o *Object) Next(a, b unsafe.Pointer, at int, found *Position) (field, next int) {
 	if at == 0 && found.in == o && found.a == a && found.b == b {
 		at = found.at
@@ -154,6 +161,8 @@ func (o *Object) Next(a, b unsafe.Pointer, at int, found *Position) (field, next
 	return len(o.fields) + 1, at
 }
 
+// nextSeparate returns the index of the first separate op, from index i on, that finds a
+// difference, or the number of separate ops.
 func (o *Object) nextSeparate(a, b unsafe.Pointer, i int) int {
 	for i < len(o.separate) && o.separate[i].equal(a, b) {
 		i++

@@ -31,8 +31,8 @@ func sampleObject() *Object {
 	return New(reference).Object(reflect.TypeFor[sample](), sampleFields, [][]int{{1}, {2}, {6}})
 }
 
-// TestFoundIsBelievedOfItsStructs: where a look ended says nothing of other structs, of
-// which what lies before may differ.
+// TestFoundIsBelievedOfItsStructs shows that Next begins at a Position only if the Position belongs
+// to the same Object and the same two structs. In other structs, an earlier field may differ.
 func TestFoundIsBelievedOfItsStructs(t *testing.T) {
 	o, other := sampleObject(), sampleObject()
 	a, b, c := &sample{}, &sample{List: []string{"x"}}, &sample{Text: "x", List: []string{"x"}}
@@ -51,7 +51,7 @@ func TestFoundIsBelievedOfItsStructs(t *testing.T) {
 		if same {
 			t.Fatal("a list is not seen")
 		}
-		if test.in != o { // as if it had ended in the same two
+		if test.in != o { // the Position has the right addresses, but belongs to another Object
 			found.a, found.b = unsafe.Pointer(test.a), unsafe.Pointer(test.b)
 		}
 		if first, _ := test.in.Next(unsafe.Pointer(test.a), unsafe.Pointer(test.b), 0, &found); first != test.first {
@@ -60,7 +60,8 @@ func TestFoundIsBelievedOfItsStructs(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoValueDoesNotCount: padding, what no field was given of, and room behind a list.
+// TestWhatIsNoValueDoesNotCount shows that two structs are equal although they differ in padding,
+// in a field that is not compared, and in the capacity of a slice.
 func TestWhatIsNoValueDoesNotCount(t *testing.T) {
 	o, compare := sampleObject(), New(reference).Fields(reflect.TypeFor[sample](), [][]int{{0}, {1}, {2}, {3}, {4}, {6}})
 	list := make([]string, 1, 3)
@@ -90,7 +91,7 @@ func TestWhatIsNoValueDoesNotCount(t *testing.T) {
 	}
 }
 
-// everyday has what most fields of objects are.
+// everyday has a field of each type that is common in Kubernetes objects.
 type everyday struct {
 	Number   int64
 	Text     string
@@ -102,8 +103,8 @@ type everyday struct {
 	Either   intstr.IntOrString
 }
 
-// TestLookedAtTogether holds that words are looked at before what they belong to, wherever
-// what is the same in memory is equal.
+// TestLookedAtTogether shows that a compiler compares all fields of everyday by their words first.
+// Only a field that may differ although its words are equal is a separate op.
 func TestLookedAtTogether(t *testing.T) {
 	of := reflect.TypeFor[everyday]()
 	for name, test := range map[string]struct {
@@ -111,7 +112,7 @@ func TestLookedAtTogether(t *testing.T) {
 		separate int
 	}{
 		"New": {New(reference), 0}, "NewSemantic": {NewSemantic(reference), 0},
-		// An int-or-string that is neither is equal to nothing.
+		// An IntOrString that is neither an int nor a string equals nothing, not even itself.
 		"NewExact": {NewExact(reference, NewBitwise(reference)), 1}, "NewBitwise": {NewBitwise(reference), 1},
 	} {
 		s, o := test.c.structure(of, [][]int{nil}), test.c.Object(of, nil, [][]int{nil})

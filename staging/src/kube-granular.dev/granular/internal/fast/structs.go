@@ -8,30 +8,33 @@ import (
 	"unsafe"
 )
 
-// structure describes how structs of a type, or some of their fields, are compared: word by
-// word. Most fields of most objects are absent in both, and copies refer to the same memory.
-// Only if two words differ are the values compared that they belong to.
+// structure describes how two structs of a type, or some of their fields, are compared word by
+// word. A field is compared by itself only if one of its words differs. This is fast because most
+// words are equal: most fields of an object are absent, and a shallow copy refers to the same
+// memory.
 type structure struct {
 	words []word
-	// ops compare the values that words belong to. The first is unused.
+	// ops compare single fields. Each word has the index of the op of its field. The op with
+	// index 0 is unused, because 0 means that the word has no op.
 	ops []op
-	// separate are the ops that always run: for values that may differ from themselves, and for
-	// values that do not fill words.
+	// separate are ops that always run, for fields that equal words can't prove equal: a field
+	// that may differ from itself, and a field that does not fill whole words.
 	separate []op
-	// shared are the words of several owners, which are not compared. It is used only while
-	// compiling.
+	// shared are the indexes of words that belong to several owners. The words are not compared,
+	// and their fields get separate ops. shared is used only while compiling.
 	shared map[uintptr]bool
 }
 
 // word describes one word of a struct.
 type word struct {
-	// mask has the bits that are compared. Padding is not.
+	// mask has a 1 for each bit that is compared. Padding has zeros.
 	mask uint64
-	// op is the index of the op that decides whether the values are equal although the word
-	// differs. If it is 0, they are not.
+	// op is the index of the op that compares the field if this word differs: the field may be
+	// equal all the same. If op is 0, a differing word means that the field differs.
 	op uint32
 }
 
+// wordSize is the number of bytes in a word. block is the number of words compared at once.
 const (
 	wordSize = 8
 	block    = 4
@@ -50,8 +53,8 @@ func (s *structure) equal(a, b unsafe.Pointer) bool {
 	return true
 }
 
-// differs returns the first word, beginning at i, that makes two structs different, or the
-// number of words if there is none.
+// differs returns the index of the first word, from index i on, that belongs to a differing field.
+// If no such word exists, it returns the number of words.
 func (s *structure) differs(a, b unsafe.Pointer, i int) int {
 	words := s.words
 	for i < len(words) {
@@ -80,34 +83,36 @@ func (s *structure) differs(a, b unsafe.Pointer, i int) int {
 	return i
 }
 
-// op compares one field whose words differ or can't be compared.
+// op compares one field: after one of its words differed, or because comparing its words does not
+// suffice.
 type op struct {
 	offset uintptr
-	// end is the word behind it.
+	// end is the index of the first word after the field.
 	end  int
 	kind opKind
-	// elem is the type that a pointer or list refers to, and size its size.
+	// elem is the comparison of the values that a pointer or slice refers to, and size is the
+	// size of one such value in bytes.
 	elem *entry
 	size uintptr
 	run  Func
 }
 
-// opKind is the kind of a field, so that common ones need no function of their own.
+// opKind is the kind of a field. Common kinds are compared without a call of op.run.
 type opKind uint8
 
 const (
-	// call uses the op's function.
+	// call is any other kind: op.run compares the field.
 	call opKind = iota
-	// text is a string, texts a list of strings, and textMap a map of strings.
+	// text is a string, texts a slice of strings, and textMap a map from string to string.
 	text
 	texts
 	textMap
-	// pointer and list refer to values of one type.
+	// pointer is a pointer, and list a slice. op.elem compares the values that they refer to.
 	pointer
 	list
 )
 
-// equal reports whether the field of the op is equal in the structs at two addresses.
+// equal reports whether the field of the op is equal in the structs at addresses a and b.
 func (o *op) equal(a, b unsafe.Pointer) bool {
 	a, b = unsafe.Add(a, o.offset), unsafe.Add(b, o.offset)
 	switch o.kind {
@@ -136,13 +141,14 @@ func (o *op) equal(a, b unsafe.Pointer) bool {
 	return o.run(a, b)
 }
 
-// Fields returns the comparison of some fields of a struct, each given by its index path through
-// nested structs.
+// Fields returns a comparison of some fields of two structs of type t. Each path is the index path
+// of a field through nested structs. Other fields are not compared.
 func (c *Compiler) Fields(t reflect.Type, paths [][]int) Func {
 	s := c.structure(t, paths)
 	return s.equal
 }
 
+// structure compiles the structure that compares the fields of type t at the given index paths.
 func (c *Compiler) structure(t reflect.Type, paths [][]int) *structure {
 	s := &structure{ops: []op{{}}}
 	whole := wholeWords(t)
@@ -161,6 +167,7 @@ func wholeWords(t reflect.Type) bool {
 	return unsafe.Sizeof(uintptr(0)) == wordSize && t.Align() == wordSize && t.Size()%wordSize == 0
 }
 
+// locate returns the offset and the type of the field of t at an index path.
 func locate(t reflect.Type, path []int) (offset uintptr, of reflect.Type) {
 	for _, i := range path {
 		f := t.Field(i)
@@ -169,7 +176,7 @@ func locate(t reflect.Type, path []int) (offset uintptr, of reflect.Type) {
 	return offset, t
 }
 
-// add makes a structure compare a field. words is set if the structure has words.
+// add adds the comparison of a field of type t at offset at to s. words is true if s has words.
 func (c *Compiler) add(s *structure, t reflect.Type, at uintptr, words bool) {
 	switch {
 	case t.Kind() == reflect.Struct && !c.special(t):
@@ -186,7 +193,7 @@ func (c *Compiler) add(s *structure, t reflect.Type, at uintptr, words bool) {
 		for i := at / wordSize; i < at/wordSize+t.Size()/wordSize; i++ {
 			s.words[i] = word{mask: 1<<64 - 1, op: uint32(len(s.ops))}
 		}
-		if t.Kind() == reflect.Slice { // its capacity does not matter
+		if t.Kind() == reflect.Slice { // the third word is the capacity, which is not compared
 			s.words[at/wordSize+2] = word{op: uint32(len(s.ops))}
 		}
 		s.ops = append(s.ops, o)
@@ -195,8 +202,8 @@ func (c *Compiler) add(s *structure, t reflect.Type, at uintptr, words bool) {
 	}
 }
 
-// reflexive reports whether a value equals any value with the same words, and fills its words
-// alone. Functions and opaque values are never equal.
+// reflexive reports whether values of type t fill whole words, and two of them with equal words are
+// always equal. Functions and values of opaque types are not reflexive: none equals itself.
 func (c *Compiler) reflexive(t reflect.Type) bool {
 	switch {
 	case c.exact && Opaque(t):
@@ -204,7 +211,7 @@ func (c *Compiler) reflexive(t reflect.Type) bool {
 	case t == quantityType || t == timeType:
 		return true
 	case t == intstrType:
-		return !c.exact // one that is neither has no representation
+		return !c.exact // for exact, an IntOrString that is no int and no string differs from itself
 	}
 	switch t.Kind() {
 	case reflect.String, reflect.Pointer, reflect.Map, reflect.Slice:
@@ -213,13 +220,15 @@ func (c *Compiler) reflexive(t reflect.Type) bool {
 	return false
 }
 
+// op returns the op that compares a field of type t at offset at.
 func (c *Compiler) op(t reflect.Type, at uintptr) op {
 	o := op{offset: at, end: int((at + t.Size()) / wordSize), run: c.Of(t)}
 	o.kind, o.elem, o.size = c.opKind(t)
 	return o
 }
 
-// opKind returns the kind of a type, and the type that a pointer or list refers to.
+// opKind returns the kind of op for a type. For a pointer it also returns the comparison of its
+// element type, and for a list the size of an element too.
 func (c *Compiler) opKind(t reflect.Type) (opKind, *entry, uintptr) {
 	switch {
 	case c.exact && Opaque(t):

@@ -13,17 +13,19 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// Generator makes random objects of a schema. Objects are valid as far as keys
-// go: lists of a kind with keys have each key once and spelled out, in order.
-// Where a schema has a default, the default itself is never chosen.
+// Generator makes random objects of a schema. Lists in these objects have valid keys: each element
+// of a list with x-kubernetes-list-type map has all its key fields, no two elements have the same
+// key, and elements are sorted by key. No scalar has the default value of its schema.
 type Generator struct {
-	// IntN gives a number in [0, n), as math/rand does.
-	IntN        func(n int) int
+	// IntN returns a random number in [0, n), like the function of that name in math/rand/v2.
+	IntN func(n int) int
+	// Definitions are the schemas that a $ref may name.
 	Definitions map[string]*spec.Schema
 }
 
-// resolved is what stands at a place, references and allOf followed. Unlike the
-// compiler it takes the first word on everything and knows nothing of permissions.
+// resolved returns a copy of schema s into which each $ref and allOf is merged. If several of the
+// merged schemas set the same attribute, the first one wins. Unlike the compiler of permission
+// trees, resolved ignores permissions.
 func (g *Generator) resolved(s *spec.Schema) *spec.Schema {
 	out := *s
 	out.Properties = map[string]spec.Schema{}
@@ -32,6 +34,7 @@ func (g *Generator) resolved(s *spec.Schema) *spec.Schema {
 	return &out
 }
 
+// merge adds to out what s, its $ref and its allOf set and out does not set yet.
 func (g *Generator) merge(out, s *spec.Schema, depth int) {
 	for name, p := range s.Properties {
 		out.Properties[name] = p
@@ -69,7 +72,7 @@ func (g *Generator) merge(out, s *spec.Schema, depth int) {
 	}
 }
 
-// Value makes a random value. Below depth 0 objects and lists are left out.
+// Value returns a random value of schema s. At depth 0 objects and lists are empty.
 func (g *Generator) Value(s *spec.Schema, depth int) any {
 	s = g.resolved(s)
 	kind := ""
@@ -171,7 +174,7 @@ func (g *Generator) list(s *spec.Schema, depth int) any {
 	return out
 }
 
-// Change makes another value of the schema that has much in common with v.
+// Change returns a random value of schema s that has much in common with v.
 func (g *Generator) Change(s *spec.Schema, v any, depth int) any {
 	s = g.resolved(s)
 	switch v := v.(type) {

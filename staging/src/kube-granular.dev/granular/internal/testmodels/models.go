@@ -1,9 +1,9 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package testmodels holds small OpenAPI definitions made by hand after the
-// built-in kinds, for the tests of this library alone. Field names are those of
-// k8s.io/api, so that its Go types can be walked along the trees.
+// Package testmodels has small OpenAPI definitions that are written by hand and resemble the
+// built-in kinds. Only tests of this library use them. Field names are those of k8s.io/api, so that
+// tests can walk Go types of k8s.io/api along a permission tree from these definitions.
 package testmodels
 
 import (
@@ -21,7 +21,7 @@ import (
 //go:embed models.yaml
 var source []byte
 
-// Definitions gives the definitions by name.
+// Definitions returns the definitions by name.
 var Definitions = sync.OnceValues(func() (map[string]*spec.Schema, error) {
 	out := map[string]*spec.Schema{}
 	if err := yaml.UnmarshalStrict(source, &out); err != nil {
@@ -30,7 +30,8 @@ var Definitions = sync.OnceValues(func() (map[string]*spec.Schema, error) {
 	return out, nil
 })
 
-// Tree compiles the tree of a kind such as apps/v1 Deployment.
+// Tree compiles the permission tree of a kind, such as apps/v1 Deployment. A permission tree is the
+// tree of a kind's fields, with the permissions that cover each of them.
 func Tree(group, version, kind string) (*schema.Tree, error) {
 	definitions, err := Definitions()
 	if err != nil {
