@@ -17,8 +17,9 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// priced is a language whose expressions are "<name> <units>". Each gives its name, and
-// counts the keys it is evaluated for.
+// priced is an expression language for parameters. An expression is "<name> <units>": its result is
+// always the name, and it costs that many units. keys counts the evaluations of each expression by
+// key.
 type priced struct {
 	keys map[string]int
 	// during is called in each evaluation.
@@ -48,9 +49,10 @@ func (p *price) Parameter(ctx context.Context, key string) (string, int64, error
 	return p.name, p.cost, ctx.Err()
 }
 
-// thing has four maps in spec. Those in nested and computed have a permission by the key they
-// lie under, in computed by an expression. The values of many have two permissions by one
-// expression and one by another; those of bare have no permission without an expression.
+// thing is a schema with four maps in spec. The maps nested and computed contain maps, and an inner
+// value needs a permission with the outer key as parameter: in nested its part before the slash, in
+// computed the result of an expression. In many, the permissions one and x have the same parameter
+// expression, and z has another. In bare, the only permission has a parameter expression.
 const thing = `
 type: object
 properties:
@@ -100,8 +102,8 @@ func thingWalker(t *testing.T, language schema.Expressions) *change.Walker {
 	return change.NewWalker(tree)
 }
 
-// thingChanges sets a field below each of n keys of a map to a value; with no field it is
-// the key's value.
+// thingChanges returns the changes of a write that sets the given fields below each of n keys of
+// the map named by in. If no fields are given, the write changes the value of each key.
 func thingChanges(t *testing.T, w *change.Walker, in string, n int, fields ...string) change.Set {
 	t.Helper()
 	values := object{}
@@ -137,7 +139,8 @@ func TestCost(t *testing.T) {
 		keys   int
 		fields []string
 		holds  []string
-		// evaluations is how often an expression is evaluated, refused what the message says.
+		// evaluations is the wanted number of evaluations of expressions, and refused the
+		// wanted message, empty if the changes are covered.
 		evaluations int
 		refused     string
 	}{
@@ -156,7 +159,7 @@ func TestCost(t *testing.T) {
 		{"nothing held", "many", 5000, []string{"x", "z"}, nil, 1,
 			`cannot change .spec.many[k0000].x: needs one of the verbs "granular:x(a)", "granular:many"`},
 		{"no permission without an expression", "bare", 1001, nil, []string{"granular:bare(a)"}, 1000,
-			`cannot change .spec.bare[k1000]: the parameter expressions for this request cost more than 1000000 units, and every permission of the field has one; change fewer keys at a time`},
+			`cannot change .spec.bare[k1000]: the parameter expressions for this request cost more than 1000000 units, and every permission of the field has an expression; change fewer keys at a time`},
 		{"no permission without an expression, as many as the limit is for", "bare", 1000, nil,
 			[]string{"granular:bare(a)"}, 1000, ""},
 	} {
@@ -165,7 +168,7 @@ func TestCost(t *testing.T) {
 			w := thingWalker(t, language)
 			set := thingChanges(t, w, tc.in, tc.keys, tc.fields...)
 			d := New(&holder{t: t, holds: tc.holds}, 0)
-			// A retry is decided like the attempt before, and evaluates nothing anew.
+			// A retry has the same result as the first attempt, and evaluates no expression again.
 			for range 3 {
 				refusal, err := d.Decide(t.Context(), set, true)
 				got := ""
@@ -194,7 +197,8 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// TestCostOfRetries holds that attempts that change other keys each share one limit.
+// TestCostOfRetries shows that all attempts of one request share one cost limit, also if each
+// attempt changes different keys.
 func TestCostOfRetries(t *testing.T) {
 	w := thingWalker(t, &priced{})
 	set := thingChanges(t, w, "many", 1001, "x")
@@ -208,7 +212,8 @@ func TestCostOfRetries(t *testing.T) {
 	if err != nil || refusal == nil || refusal.Reason != Cost || refusal.General != "granular:many" || refusal.Specific != "" {
 		t.Error(refusal, err)
 	}
-	// What was paid for still counts, and another decider of the request pays no less.
+	// Results that are already known stay usable after the limit is reached. A second Decider of
+	// the same request shares the limit.
 	if refusal, err := d.Decide(t.Context(), set[:1000], true); refusal != nil || err != nil {
 		t.Error(refusal, err)
 	}
@@ -219,8 +224,8 @@ func TestCostOfRetries(t *testing.T) {
 	}
 }
 
-// TestEnded holds that no decision is made once the context has ended: neither of
-// changes, nor while an expression is evaluated.
+// TestEnded shows that Decide returns the context's error once the context has ended, even if that
+// happens during the evaluation of an expression.
 func TestEnded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	language := &priced{}
@@ -235,7 +240,7 @@ func TestEnded(t *testing.T) {
 	if refusal, err := d.Decide(ctx, set, true); !errors.Is(err, context.Canceled) || refusal != nil || d.Costs().Evaluations() != 100 {
 		t.Errorf("%v, %v after %d evaluations", refusal, err, d.Costs().Evaluations())
 	}
-	// The verb is held, and still nothing is decided.
+	// Decide returns an error for an ended context, although the caller holds the verb.
 	if refusal, err := d.Decide(ctx, set[:1], true); !errors.Is(err, context.Canceled) || refusal != nil {
 		t.Error(refusal, err)
 	}
@@ -246,7 +251,7 @@ func TestEnded(t *testing.T) {
 		t.Error(refusal, err)
 	}
 
-	// Without expressions it is noticed as well, however many changes one verb covers.
+	// Decide notices an ended context without expressions too, also if one verb covers all changes.
 	ctx, cancel = context.WithCancel(t.Context())
 	h := &ending{cancel: cancel}
 	if _, err := New(h, 0).Decide(ctx, changesOf(t, "apps", "v1", "Deployment", change.All, labels(0), labels(1000)), true); !errors.Is(err, context.Canceled) {
@@ -254,7 +259,7 @@ func TestEnded(t *testing.T) {
 	}
 }
 
-// ending allows everything and ends the request.
+// ending is an Authorizer that cancels the request's context, and allows the first verb.
 type ending struct{ cancel func() }
 
 func (e *ending) FirstAllowed(context.Context, []string) (int, error) {
@@ -262,8 +267,9 @@ func (e *ending) FirstAllowed(context.Context, []string) (int, error) {
 	return 0, nil
 }
 
-// forgetful is a language of expressions that give the first letter of a key. They can't be
-// compared, so nothing remembers what one of them gave but who asked.
+// forgetful is an expression language for parameters: the result of each expression is the first
+// letter of the key. Its values are not comparable, so a CostBudget can't remember results by
+// expression. Only the Decider can.
 type forgetful struct{ _ []byte }
 
 func (f forgetful) Compile(string) (schema.Expression, error) { return f, nil }
@@ -272,8 +278,8 @@ func (forgetful) Parameter(_ context.Context, key string) (string, int64, error)
 	return key[:1], 1, nil
 }
 
-// TestLongKey holds that the verb of a long key is made once for all that changes below it,
-// and that each key has its own.
+// TestLongKey shows that the verb of a long key is computed only once for all changes below the
+// key, and that each of two long keys has its own verb.
 func TestLongKey(t *testing.T) {
 	const n = 1000
 	w := thingWalker(t, forgetful{})
@@ -305,7 +311,8 @@ func TestLongKey(t *testing.T) {
 			t.Errorf("who holds %s: %v", held, err)
 		}
 	}
-	// The same with a treatment. Keys are long again, and differ in what is behind the slash too.
+	// The same for a parameter that is the part of the key before the slash. The keys are long, and
+	// differ both before and after the slash.
 	a, b = "a/"+a, "b/"+b
 	if refusal, err := New(&holder{t: t, holds: []string{"granular:inner(a)", "granular:inner(b)"}}, 0).Decide(t.Context(), changes("nested"), true); refusal != nil || err != nil {
 		t.Error(refusal, err)

@@ -14,57 +14,63 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Authorizer answers whether the caller holds a verb. It is the interface to the API server,
-// whose adapter knows the request's user, resource, subresource and name.
+// Authorizer answers whether the caller holds a verb. The API server implements it. The
+// implementation knows the user, resource, subresource and name of the request.
 type Authorizer interface {
-	// FirstAllowed takes at least one verb, ordered from general to specific, and returns the
-	// index of the first that is allowed, or -1. Without an error, all verbs before it were
-	// refused. An error means that some of them could not be answered: those are neither allowed
-	// nor refused.
+	// FirstAllowed takes at least one verb, ordered from general to specific. It returns the
+	// index of the first allowed verb, or -1 if no verb is allowed. If it returns no error, all
+	// verbs before that index were refused, or all verbs for -1. If it returns an error, some of
+	// these verbs got no answer: they are neither allowed nor refused.
 	FirstAllowed(ctx context.Context, verbs []string) (int, error)
 }
 
 const (
-	// DefaultBudget is how many verbs may be asked for one request.
+	// DefaultBudget is the largest number of verbs that the authorizer is asked for one request.
 	DefaultBudget = 64
-	// MaxCost limits the cost of all parameter expressions of one request, in their own units.
-	// It is what upstream allows for a single validation rule, about a tenth of a second.
+	// MaxCost limits the total cost of all parameter expressions of one request, in the cost
+	// units of the expression language. It equals the limit that Kubernetes has for a single CEL
+	// validation rule, about 0.1 seconds.
 	MaxCost = 1_000_000
-	// contextCheckInterval is the number of changes between two checks of the context.
+	// contextCheckInterval is the number of changes after which Decide checks the context again.
 	contextCheckInterval = 64
 )
 
-// Decider decides about one request, retries included. It is not safe for concurrent use.
+// Decider decides whether the changes of one request are covered, retries included. It is not safe
+// for concurrent use.
 type Decider struct {
 	authorizer Authorizer
 	budget     int
-	// asked are the verbs that were asked, at most budget. Those in used were allowed. Those in
-	// unanswered may not have been answered. All others were refused.
+	// asked are the verbs that the authorizer was asked, at most budget. A verb of asked that is
+	// also in used was allowed. A verb that is also in unanswered may have got no answer. All
+	// other verbs of asked were refused.
 	asked      []string
 	used       []string
 	unanswered []string
 	// failure is the first error of the authorizer.
 	failure error
-	// costs is the cost budget of the request. It is nil until an expression is evaluated,
-	// because few kinds have one.
+	// costs is the cost budget of the parameter expressions of the request. It is nil until the
+	// first expression is evaluated, because few kinds have expressions.
 	costs *schema.CostBudget
-	// long remembers, for each permission, the last verb that was made from a long key.
+	// long has, for each permission, the last verb that was made from a key of at least longKey
+	// bytes.
 	long map[*schema.Permission]verbResult
 }
 
-// verbResult is the verb that was made from a key, or the error that there is none.
+// verbResult is the verb that a permission has for a key, or an error if it has none.
 type verbResult struct {
 	key, verb string
-	// long is the beginning of a parameter that is too long.
+	// long is the beginning of the parameter if the parameter is too long for a verb.
 	long string
 	err  error
 }
 
-// longKey is the length from which the verb of a key is remembered. A body may have a key of a
-// megabyte and as many changes below it, which must not read the key again each time.
+// longKey is the length in bytes from which the Decider remembers the verb of a key. A request may
+// have a key of a megabyte and many changes below it. The key must not be read again for each
+// change.
 const longKey = 512
 
-// New returns the decider of one request. A budget of 0 means DefaultBudget.
+// New returns a Decider for one request. budget is the largest number of verbs that the authorizer
+// may be asked; 0 means DefaultBudget.
 func New(a Authorizer, budget int) *Decider {
 	if budget <= 0 {
 		budget = DefaultBudget
@@ -72,7 +78,7 @@ func New(a Authorizer, budget int) *Decider {
 	return &Decider{authorizer: a, budget: budget}
 }
 
-// Continue makes the decider share the cost budget of another decider of the same request.
+// Continue makes d share the cost budget of another Decider of the same request.
 func (d *Decider) Continue(other *Decider) { d.costs = other.Costs() }
 
 // Costs returns the cost budget of the request.
@@ -83,16 +89,18 @@ func (d *Decider) Costs() *schema.CostBudget {
 	return d.costs
 }
 
-// Asked returns the verbs that the authorizer was asked, in order, without duplicates. A verb
-// after the first allowed one of a question was not asked.
+// Asked returns the verbs that the authorizer was asked, in order, without duplicates. Of the verbs
+// passed in one call of FirstAllowed, those after the first allowed verb do not count as asked.
 func (d *Decider) Asked() []string { return d.asked }
 
 // Used returns the verbs that covered a change, in the order of their first use.
 func (d *Decider) Used() []string { return d.used }
 
-// Decide returns nil if the caller may make all changes, and otherwise the refusal of the first
-// one that is not covered. A marked request needs a permission for every change, an unmarked one
-// only for excluded fields. Decide returns an error if the context has ended.
+// Decide returns nil if the caller may make all changes, and otherwise a refusal for the first
+// change that is not covered. A marked request, whose caller holds the verb granular, needs a
+// permission for every change. An unmarked request, whose caller holds the ordinary verb, needs a
+// permission only for changes of excluded fields. Decide returns an error if the context has ended,
+// or if the authorizer failed on a verb that might have covered a change.
 func (d *Decider) Decide(ctx context.Context, changes change.Set, marked bool) (*Refusal, error) {
 	for i := range changes {
 		if i%contextCheckInterval == 0 && ctx.Err() != nil {
@@ -111,17 +119,19 @@ func (d *Decider) Decide(ctx context.Context, changes change.Set, marked bool) (
 	return nil, nil
 }
 
-// CoveredAsObserved reports whether the changes observed before mutating admission need no
-// second comparison with the object about to be stored. That is so if the caller changed
-// nothing, or made exactly one change that is covered. It returns false for:
+// CoveredAsObserved reports whether the observed changes, which the caller made before mutating
+// admission, suffice to allow the request. If they do, the object that is about to be stored need
+// not be compared too. CoveredAsObserved returns true if the caller changed nothing, or made
+// exactly one change and holds a permission for it. It returns false for:
 //
-//   - several changes: one might be gone and not be covered, and then the answers
-//     for the others would count;
-//   - an Ambiguous change, which stands for excluded fields below it;
-//   - a change WithContainer, whose container might remain without it;
-//   - a change that HasValues, because another value may be about to be stored.
+//   - several changes: one of them may no longer be in the object that is about to be stored, and
+//     then needs no permission;
+//   - an Ambiguous change, which may also stand for excluded fields below its node;
+//   - a change WithContainer: the stored object may change the container, but not the field in it;
+//   - a change that HasValues: the stored object may have another value.
 //
-// If it returns false, or if the authorizer failed, call Decide with the Answerable changes.
+// It also returns false if the authorizer failed. After false, call Decide with the changes that
+// change.Answerable returns.
 func (d *Decider) CoveredAsObserved(ctx context.Context, observed change.Set, marked bool) bool {
 	if len(observed) == 0 {
 		return true
@@ -133,8 +143,8 @@ func (d *Decider) CoveredAsObserved(ctx context.Context, observed change.Set, ma
 	return refusal == nil && err == nil
 }
 
-// Candidates returns the permissions that may cover a change of a node, most general first, and
-// whether one of them is excluded.
+// Candidates returns the permissions that can cover a change of a node, most general first, and
+// reports whether at least one of them is excluded. The package comment defines candidates.
 func Candidates(n *schema.Node) (candidates []*schema.Permission, excluded bool) {
 	deepest, chain := -1, n.Chain()
 	for i, p := range chain {
@@ -153,7 +163,8 @@ func Candidates(n *schema.Node) (candidates []*schema.Permission, excluded bool)
 	return candidates, true
 }
 
-// verb returns the verb of a permission for a change.
+// verb returns the verb of a permission for a change. It remembers the verb of a long key, so that
+// many changes below the key do not read it again.
 func (d *Decider) verb(ctx context.Context, c *change.Change, p *schema.Permission) verbResult {
 	key := c.Parameter(p)
 	if len(key) < longKey {
@@ -161,6 +172,7 @@ func (d *Decider) verb(ctx context.Context, c *change.Change, p *schema.Permissi
 	}
 	last, ok := d.long[p]
 	if !ok || last.key != key { // fast if both are the same string in memory
+		// A result that was cut short because the context has ended must not be remembered.
 		if last = d.makeVerb(ctx, p, key); ctx.Err() != nil {
 			return verbResult{err: ctx.Err()}
 		}
@@ -173,8 +185,9 @@ func (d *Decider) verb(ctx context.Context, c *change.Change, p *schema.Permissi
 	return last
 }
 
+// makeVerb returns the verb of a permission for a key.
 func (d *Decider) makeVerb(ctx context.Context, p *schema.Permission, key string) verbResult {
-	// A nil budget evaluates no expression.
+	// The cost budget stays nil for a permission without an expression, which spends nothing.
 	var costs *schema.CostBudget
 	if p.Parameter != nil && p.Parameter.Expression != nil {
 		costs = d.Costs()
@@ -189,6 +202,8 @@ func (d *Decider) makeVerb(ctx context.Context, p *schema.Permission, key string
 	return verbResult{key: key, verb: v.String()}
 }
 
+// cover returns nil if one of the candidates covers the change, and otherwise a refusal. First it
+// tries the candidates that do not depend on values of the object.
 func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*schema.Permission) (*Refusal, error) {
 	if len(candidates) == 0 {
 		return &Refusal{Reason: NoPermission, Change: *c}, nil
@@ -207,7 +222,8 @@ func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*sch
 	return d.coverValues(ctx, c, ofValue, refusal, failure)
 }
 
-// coverAlways looks for a permission that covers a change whatever its values are.
+// coverAlways returns nil if one of the candidates covers the change, and otherwise a refusal. No
+// candidate may make its parameter from a value.
 func (d *Decider) coverAlways(ctx context.Context, c *change.Change, candidates []*schema.Permission) (*Refusal, error) {
 	long, tooLong := "", false
 	refusal := func(r Refusal) *Refusal {
@@ -272,7 +288,7 @@ func (d *Decider) coverAlways(ctx context.Context, c *change.Change, candidates 
 		}
 	}
 	if slices.ContainsFunc(verbs, d.isUnanswered) {
-		return nil, d.failure // one of them might have been allowed
+		return nil, d.failure // a verb without an answer might have been allowed
 	}
 	if overBudget {
 		return refusal(Refusal{Reason: Budget, General: broadest(candidates, verbs[0]), Specific: verbs[len(verbs)-1]}), nil
@@ -283,8 +299,9 @@ func (d *Decider) coverAlways(ctx context.Context, c *change.Change, candidates 
 	return refusal(Refusal{Reason: NotCovered, General: verbs[0], Specific: verbs[len(verbs)-1]}), nil
 }
 
-// broadest returns the verb to grant in place of many narrow ones: the most specific candidate
-// without a parameter, or else the most general one.
+// broadest returns the verb that a message suggests in place of many verbs with parameters. It is
+// the verb of the most specific candidate without a parameter, or general if every candidate has a
+// parameter.
 func broadest(candidates []*schema.Permission, general string) string {
 	best := general
 	for _, p := range candidates {
@@ -295,16 +312,16 @@ func broadest(candidates []*schema.Permission, general string) string {
 	return best
 }
 
-// ask returns the index of the first allowed verb, or -1. It returns an error only for an
-// impossible answer. If the authorizer failed, the verbs that were not allowed are recorded as
-// unanswered.
+// ask passes verbs to the authorizer and returns the index of the first allowed verb, or -1. If the
+// authorizer failed, ask records the verbs that were not allowed as unanswered, and returns no
+// error. It returns an error only if the authorizer returned an index out of range.
 func (d *Decider) ask(ctx context.Context, verbs []string) (int, error) {
 	first, err := d.authorizer.FirstAllowed(ctx, verbs)
 	if first >= len(verbs) {
-		return -1, fmt.Errorf("authorizer allowed the verb at %d of %d", first, len(verbs))
+		return -1, fmt.Errorf("authorizer returned index %d for a list of %d verbs", first, len(verbs))
 	}
 	if first < 0 || first == 0 && err != nil {
-		// An error with nothing before it to fail on is no allowance either.
+		// Index 0 together with an error is not trusted: no verb before index 0 can have failed.
 		first = -1
 		d.asked = append(d.asked, verbs...)
 	} else {

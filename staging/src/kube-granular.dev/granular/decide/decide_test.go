@@ -17,7 +17,8 @@ import (
 	"kube-granular.dev/granular/internal/testmodels"
 )
 
-// holder allows what it holds, and says when it is asked twice.
+// holder is an Authorizer that allows the verbs in holds. It fails the test if it is asked for the
+// same verb twice.
 type holder struct {
 	t     *testing.T
 	holds []string
@@ -105,7 +106,8 @@ func TestBudget(t *testing.T) {
 	if got := refusal.Message(""); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	// The narrow ones that fit are enough for as many changes.
+	// The budget of 64 verbs suffices for 62 labels: two general verbs are asked, and one verb for
+	// each label.
 	d = New(&holder{t: t, holds: h.holds}, 0)
 	if refusal, err := d.Decide(context.Background(), set[:62], true); refusal != nil || err != nil {
 		t.Error(refusal, err)
@@ -180,7 +182,7 @@ func TestNoPermission(t *testing.T) {
 	}
 }
 
-// unsteady answers as holder does, but for verbs that it fails on.
+// unsteady is an Authorizer like holder, but it returns an error for the verbs in fails.
 type unsteady struct {
 	holder
 	fails []string
@@ -201,8 +203,9 @@ func (u *unsteady) FirstAllowed(ctx context.Context, verbs []string) (int, error
 	return -1, failure
 }
 
-// TestUnanswered holds that a verb which could not be answered keeps nobody from what another
-// verb allows, allows nothing, refuses nothing, and is not asked again.
+// TestUnanswered shows what Decide does if the authorizer fails on a verb. The verb covers no
+// change, and the request is not refused because of it. Another verb can still cover the change. A
+// retry does not ask the failed verb again.
 func TestUnanswered(t *testing.T) {
 	const metadata, all, first, second = "granular:metadata", "granular:labels", "granular:label(domain0000.com)", "granular:label(domain0001.com)"
 	one := changesOf(t, "apps", "v1", "Deployment", change.All, labels(0), labels(1))
@@ -244,7 +247,7 @@ func TestUnanswered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			u := &unsteady{holder: holder{t: t, holds: test.holds}, fails: test.fails}
 			d := New(u, test.budget)
-			for range 2 { // the storage may try again
+			for range 2 { // the second time stands for a retry by storage
 				refusal, err := d.Decide(context.Background(), test.changes, true)
 				if errors.Is(err, errDown) != test.failed || (err != nil) != test.failed {
 					t.Errorf("an error: %v", err)
@@ -304,8 +307,8 @@ func keyed(labels ...string) object {
 	return object{"metadata": object{"name": "a", "labels": l}}
 }
 
-// TestTooLong holds that a key that is too long for a verb is covered by the permissions
-// that take no parameter, and that nobody is asked about it.
+// TestTooLong shows that only permissions without a parameter can cover a key that is too long for
+// the parameter of a verb. The authorizer is not asked for a verb with that key.
 func TestTooLong(t *testing.T) {
 	long := strings.Repeat("ä", 400) + "/x"
 	set := changesOf(t, "apps", "v1", "Deployment", change.All, keyed(), keyed(long))
@@ -324,15 +327,15 @@ func TestTooLong(t *testing.T) {
 			t.Errorf("got %s", refusal.Needs())
 		}
 	}
-	// Where every permission takes the key, none covers it.
+	// If every permission takes the key as parameter, no permission covers the key.
 	const widget = `the parameter "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk..." is longer than the 256 bytes that a verb may have`
 	if got := (&Refusal{Reason: NoParameter, tooLong: true, long: strings.Repeat("k", 64)}).Needs(); got != widget {
 		t.Errorf("got %s", got)
 	}
 }
 
-// TestWithhold holds that of a refusal nothing is left that depends on a key, or on how it
-// came about, where the key is not known.
+// TestWithhold shows that the result of Withhold does not depend on a key that the caller does not
+// know, nor on the reason of the original refusal.
 func TestWithhold(t *testing.T) {
 	refused := func(budget int, holds []string, labels ...string) *Refusal {
 		t.Helper()
@@ -359,7 +362,7 @@ func TestWithhold(t *testing.T) {
 		if got := refusal.Withhold(1).Message(""); got != `cannot change .metadata: needs the verb "granular:metadata"` {
 			t.Errorf("%s: got %s", name, got)
 		}
-		if got := refusal.Withhold(0).Message(""); got != `cannot change the object: which permission it takes is shown only to callers who may get it` {
+		if got := refusal.Withhold(0).Message(""); got != `cannot change the object: the missing permission is shown only to callers that may get the object` {
 			t.Errorf("%s: got %s", name, got)
 		}
 		if refusal.Withhold(3) != refusal {
@@ -368,7 +371,8 @@ func TestWithhold(t *testing.T) {
 	}
 }
 
-// TestWithholdUncovered holds that what no permission covers stays so for who knows less.
+// TestWithholdUncovered shows that Withhold keeps the reason NoPermission: the caller may learn
+// that no permission covers the field.
 func TestWithholdUncovered(t *testing.T) {
 	set, err := thingWalker(t, &priced{}).Compare(change.All, object{"other": "a"}, object{"other": "b"})
 	if err != nil {
@@ -383,7 +387,8 @@ func TestWithholdUncovered(t *testing.T) {
 	}
 }
 
-// TestWithholdExcluded holds that no verb is named that would not do.
+// TestWithholdExcluded shows that Withhold names no included permission above an excluded field,
+// because that permission would not cover the change.
 func TestWithholdExcluded(t *testing.T) {
 	door := func(alarm string) object {
 		return object{"spec": object{"doors": []any{object{"floor": int64(1), "alarm": alarm}}}}

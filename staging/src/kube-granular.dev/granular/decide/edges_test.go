@@ -16,7 +16,8 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// picky is a language whose expressions give no parameter for one key.
+// picky is an expression language for parameters: the result of an expression is the key itself.
+// For the key "bad", the expression fails.
 type picky struct{}
 
 func (picky) Compile(string) (schema.Expression, error) { return picky{}, nil }
@@ -28,7 +29,8 @@ func (picky) Parameter(_ context.Context, key string) (string, int64, error) {
 	return key, 1, nil
 }
 
-// changed compares two objects of a schema, of which the properties are given as YAML.
+// changed returns the changes between two objects. All arguments are YAML: properties are the
+// properties of the schema, old and new the objects.
 func changed(t *testing.T, properties, old, new string) change.Set {
 	t.Helper()
 	root := &spec.Schema{}
@@ -52,7 +54,7 @@ func changed(t *testing.T, properties, old, new string) change.Set {
 	return set
 }
 
-// asked notes every question, and allows nothing.
+// asked is an Authorizer that records each call and allows no verb.
 type asked struct{ questions [][]string }
 
 func (a *asked) FirstAllowed(_ context.Context, verbs []string) (int, error) {
@@ -60,8 +62,8 @@ func (a *asked) FirstAllowed(_ context.Context, verbs []string) (int, error) {
 	return -1, nil
 }
 
-// An excluded permission is asked of everybody, whether or not anything more general lies
-// above it and whatever is below.
+// TestExcludedAtTheTop shows that every caller needs the excluded permission of a top-level field,
+// also a caller that holds the ordinary verb.
 func TestExcludedAtTheTop(t *testing.T) {
 	for name, properties := range map[string]string{
 		"alone":           `{lock: {x-kubernetes-permission-verb: lock, x-kubernetes-permission-excluded: true}}`,
@@ -79,7 +81,8 @@ func TestExcludedAtTheTop(t *testing.T) {
 	}
 }
 
-// What an included permission allows below an excluded one it allows alone, and none above.
+// TestIncludedBelowExcluded shows that an included permission below an excluded permission suffices
+// for its field. An included permission above the excluded permission does not.
 func TestIncludedBelowExcluded(t *testing.T) {
 	set := changed(t, `{spec: {x-kubernetes-permission-verb: specification, properties: {lock: {x-kubernetes-permission-verb: lock, x-kubernetes-permission-excluded: true, properties: {a: {x-kubernetes-permission-verb: part}}}}}}`,
 		`{spec: {lock: {a: x}}}`, `{spec: {lock: {a: y}}}`)
@@ -93,12 +96,12 @@ func TestIncludedBelowExcluded(t *testing.T) {
 	}
 }
 
-// A key for which no permission has a parameter is refused like any other field; that is
-// no failure.
+// TestNoParameter shows that Decide returns a refusal, not an error, if a parameter expression
+// fails for a key and no other permission covers the key.
 func TestNoParameter(t *testing.T) {
 	const properties = `{tags: {x-kubernetes-permission-parameter-source: tag, additionalProperties: {x-kubernetes-permission-verb: tag, x-kubernetes-permission-parameterized-by: tag, x-kubernetes-permission-parameter-expression: self}}}`
 	for key, want := range map[string]string{
-		"bad":  "cannot change .tags[bad]: the expression of its permission gives no parameter for this key",
+		"bad":  "cannot change .tags[bad]: the expression of the permission returns no parameter for this key",
 		"good": `cannot change .tags[good]: needs the verb "granular:tag(good)"`,
 	} {
 		a := &asked{}
@@ -115,8 +118,9 @@ func TestNoParameter(t *testing.T) {
 	}
 }
 
-// Who may just be asked all that there is to ask lacks a permission, not room to ask; what
-// was answered once is not asked again; and the authorizer is never asked for nothing.
+// TestTheLastQuestion shows that the reason is NotCovered if the budget of verbs just suffices to
+// ask all verbs, and Budget if it does not. A retry calls the authorizer for no verb again, and the
+// authorizer never gets an empty list.
 func TestTheLastQuestion(t *testing.T) {
 	set := changesOf(t, "apps", "v1", "Deployment", change.All, labels(0), labels(1))
 	for budget, want := range map[int]Reason{2: Budget, 3: NotCovered, 4: NotCovered} {
@@ -134,7 +138,8 @@ func TestTheLastQuestion(t *testing.T) {
 	}
 }
 
-// An answer beyond the question is none.
+// TestAnswerBeyondTheQuestion shows that Decide returns an error if the authorizer returns an index
+// that is out of range.
 func TestAnswerBeyondTheQuestion(t *testing.T) {
 	set := changesOf(t, "apps", "v1", "Deployment", change.All, labels(0), labels(1))
 	for index, wrong := range map[int]bool{2: false, 3: true, 4: true} {
@@ -145,7 +150,7 @@ func TestAnswerBeyondTheQuestion(t *testing.T) {
 	}
 }
 
-// Reasons have names, for traces.
+// TestReasonsHaveNames shows that String returns the name of a Reason, for traces.
 func TestReasonsHaveNames(t *testing.T) {
 	seen := map[string]bool{}
 	for r := Reason(0); r <= NoParameter+1; r++ {
@@ -158,7 +163,8 @@ func TestReasonsHaveNames(t *testing.T) {
 	}
 }
 
-// A change that charges the root itself is one of the object.
+// TestTheObjectItself shows that a message about a change of the root names the object, and no
+// field.
 func TestTheObjectItself(t *testing.T) {
 	refusal := &Refusal{Reason: NoPermission}
 	if got, want := refusal.Message(""), "cannot change the object: no permission covers this field"; got != want {

@@ -13,8 +13,9 @@ import (
 	"kube-granular.dev/granular/change"
 )
 
-// TestCoveredAsObserved holds that only what is beyond doubt as observed is not compared
-// again, and that nobody is asked about anything else.
+// TestCoveredAsObserved shows for which observed changes no second comparison is necessary. For
+// several changes, an Ambiguous change and a change WithContainer, CoveredAsObserved returns false
+// and does not call the authorizer.
 func TestCoveredAsObserved(t *testing.T) {
 	labeled := labels(1)
 	labeled["metadata"].(object)["labels"].(object)["domain0000.com/x"] = "2"

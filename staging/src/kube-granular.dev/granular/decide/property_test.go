@@ -15,9 +15,9 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// covered is the rule in the words of the design, written without the decider's
-// means: some verb of the chain is held, and where the chain has an excluded
-// permission, that verb is excluded itself or lies below every excluded one.
+// covered reports whether the verbs in holds cover the change. It implements the rule of the design
+// without code of the Decider: the caller holds the verb of one permission in the chain. If the
+// chain has excluded permissions, that permission is excluded itself or is below all of them.
 func covered(c *change.Change, holds []string) bool {
 	for i, p := range c.Node.Chain() {
 		below := true
@@ -38,7 +38,8 @@ func covered(c *change.Change, holds []string) bool {
 	return false
 }
 
-// verbOf is for trees without expressions: there every permission has a verb.
+// verbOf returns the verb of a permission for a change. The permission tree must have no
+// expressions, so that every permission has a verb.
 func verbOf(c *change.Change, p *schema.Permission) string {
 	v, err := c.Verb(context.Background(), schema.NewCostBudget(1000), p)
 	if err != nil {
@@ -91,9 +92,9 @@ func decideWith(t *testing.T, set change.Set, marked bool, holds []string) *Refu
 	return refusal
 }
 
-// Each change is given one of the verbs that cover it. With exactly those the
-// request passes; without any one of them it is refused, and it is a change that
-// verb was for which the refusal names.
+// TestSoundAndComplete grants, for each change of a random write, one verb that covers the change.
+// With all these verbs the write is allowed. Without one of them, the write is refused if a change
+// is then uncovered, and the refusal names the first uncovered change.
 func TestSoundAndComplete(t *testing.T) {
 	passed, refused := 0, 0
 	for seed := range uint64(2000) {
@@ -180,7 +181,7 @@ func FuzzDecide(f *testing.F) {
 		if refusal := decideWith(t, set, marked, holds); (refusal == nil) != all {
 			t.Errorf("holding %q: %+v, want allowed: %v", holds, refusal, all)
 		}
-		// A budget may refuse more, never less.
+		// With a small budget, Decide may refuse more writes, and never allows more.
 		tight := New(&holder{t: t, holds: holds}, 4)
 		refusal, err := tight.Decide(context.Background(), set, marked)
 		if err != nil || refusal == nil && !all || len(tight.Asked()) > 4 {

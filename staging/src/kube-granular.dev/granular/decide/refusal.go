@@ -16,23 +16,25 @@ import (
 type Reason int
 
 const (
-	// NotCovered: the caller holds none of the permissions that cover the change.
+	// NotCovered means that the caller holds none of the permissions that can cover the change.
 	NotCovered Reason = iota + 1
-	// NoPermission: no permission covers the change.
+	// NoPermission means that no permission in the schema covers the changed field.
 	NoPermission
-	// Budget: the request would have to ask more verbs than it may.
+	// Budget means that the authorizer would have to be asked more verbs than one request may
+	// use.
 	Budget
-	// NoParameter: no permission that covers the change has a parameter for its key. Its
-	// expression fails, or the parameter would be too long.
+	// NoParameter means that every permission for the change needs a parameter, and none has a
+	// parameter for this key or value: its expression fails, or the parameter would be too long.
 	NoParameter
-	// Cost: the parameter expressions of the request have used up its cost budget, and no
-	// permission without an expression covers the change.
+	// Cost means that the parameter expressions of the request have used up its cost budget, and
+	// that the caller holds no permission for the change without an expression.
 	Cost
-	// Withheld: the verbs that would cover the change depend on something that the caller must
-	// not learn.
+	// Withheld means that every verb that would cover the change depends on a key or value that
+	// the caller must not learn. So the refusal names no verb.
 	Withheld
 )
 
+// String returns the name of the reason, for traces.
 func (r Reason) String() string {
 	switch r {
 	case NotCovered:
@@ -51,24 +53,25 @@ func (r Reason) String() string {
 	return "unknown"
 }
 
-// Refusal is the first change that is not covered.
+// Refusal describes the first change that is not covered, and which verbs would cover it.
 type Refusal struct {
 	Reason Reason
 	Change change.Change
-	// General and Specific are the most general and the most specific verb that would have
-	// covered the change. They are equal if there is only one, and empty for NoPermission,
-	// NoParameter and Withheld. For Budget, General is the one verb to hold instead of many. For
-	// Cost, it is the verb to hold instead of those with an expression, empty if there is none.
+	// General and Specific are the most general and the most specific verb that would cover the
+	// change. They are equal if only one verb would. Both are empty for NoPermission, NoParameter
+	// and Withheld. For Budget, General is one verb that covers many keys or values at once. For
+	// Cost, General is a verb whose permission has no expression, or empty.
 	General, Specific string
 
+	// budget is the number of verbs that the authorizer may be asked for the request.
 	budget int
-	// long is the beginning of the last parameter that is too long. tooLong is set if there is
-	// one.
+	// tooLong is true if the parameter of a candidate is too long for a verb. long is then the
+	// beginning of the last such parameter.
 	long    string
 	tooLong bool
-	// ofValue is set if the parameter of a candidate is made from a value.
+	// ofValue is true if a candidate makes its parameter from a value of the object.
 	ofValue bool
-	// offered are the verbs that would have covered the change.
+	// offered are the verbs that would cover the change.
 	offered []offer
 }
 
@@ -78,13 +81,12 @@ type offer struct {
 	verb       string
 }
 
-// shownOfParameter is how many bytes a message shows of a parameter that is too long.
+// shownOfParameter is the number of bytes that a message shows of a parameter that is too long.
 const shownOfParameter = 64
 
-// Withhold returns the refusal for a caller who knows only the first steps of the path of the
-// change; see change.Sender. The result depends on no later step: not on the key, and not on the
-// authorizer's answers about it. It depends on no
-// value either.
+// Withhold returns a refusal that a caller may see who knows only the first known steps of the path
+// of the change; change.Sender computes that number. The result does not depend on later steps of
+// the path, on answers of the authorizer about them, or on values in the object.
 func (r *Refusal) Withhold(known int) *Refusal {
 	path := r.Change.Path()
 	if known >= len(path) && !r.ofValue {
@@ -113,8 +115,8 @@ func (r *Refusal) Withhold(known int) *Refusal {
 }
 
 // Cannot returns the part of a message that names the field, such as "cannot change
-// .spec.replicas". path is the result of change.Walker.Locate; if it is empty, the change's own
-// path is used.
+// .spec.replicas". path is the result of Locate or Outline of change.Walker. If path is empty,
+// Cannot uses the path of the change.
 func (r *Refusal) Cannot(path string) string {
 	if path == "" {
 		path = r.Change.Path().String()
@@ -125,32 +127,33 @@ func (r *Refusal) Cannot(path string) string {
 	return "cannot change " + path
 }
 
-// Needs returns the part of a message that tells what is missing. It names at most two verbs,
-// the narrower one first, because people copy the first.
+// Needs returns the part of a message that describes which permission is missing. It names at most
+// two verbs, the narrower verb first, because people tend to copy the first verb into a role.
 func (r *Refusal) Needs() string {
 	switch {
 	case r.Reason == NoPermission:
 		return "no permission covers this field"
 	case r.Reason == Withheld:
-		return "which permission it takes is shown only to callers who may get it"
+		return "the missing permission is shown only to callers that may get the object"
 	case r.Reason == NoParameter && r.tooLong:
 		return r.length()
 	case r.Reason == NoParameter && r.ofValue:
-		return "its permission has no parameter for this value"
+		return "the permission of this field has no parameter for this value"
 	case r.Reason == NoParameter:
-		return "the expression of its permission gives no parameter for this key"
+		return "the expression of the permission returns no parameter for this key"
 	case r.tooLong && r.Reason == NotCovered:
 		return r.verbs() + "; " + r.length()
 	case r.Reason == Budget:
 		return fmt.Sprintf("more than %d permissions would have to be asked for this request; hold the verb %q instead", r.budget, r.General)
 	case r.Reason == Cost && r.General == "":
-		return fmt.Sprintf("the parameter expressions for this request cost more than %d units, and every permission of the field has one; change fewer keys at a time", MaxCost)
+		return fmt.Sprintf("the parameter expressions for this request cost more than %d units, and every permission of the field has an expression; change fewer keys at a time", MaxCost)
 	case r.Reason == Cost:
 		return fmt.Sprintf("the parameter expressions for this request cost more than %d units; hold the verb %q instead, or change fewer keys at a time", MaxCost, r.General)
 	}
 	return r.verbs()
 }
 
+// verbs returns the part of a message that names the missing verbs.
 func (r *Refusal) verbs() string {
 	if r.General == r.Specific {
 		return fmt.Sprintf("needs the verb %q", r.General)
@@ -158,9 +161,10 @@ func (r *Refusal) verbs() string {
 	return fmt.Sprintf("needs one of the verbs %q, %q", r.Specific, r.General)
 }
 
+// length returns the part of a message for a parameter that is too long.
 func (r *Refusal) length() string {
 	return fmt.Sprintf("the parameter \"%s...\" is longer than the %d bytes that a verb may have", r.long, permission.MaxParameterLength)
 }
 
-// Message returns both parts, for tools that know no user.
+// Message returns the results of Cannot and Needs as one message, for tools that name no user.
 func (r *Refusal) Message(path string) string { return r.Cannot(path) + ": " + r.Needs() }

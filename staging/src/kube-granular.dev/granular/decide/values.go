@@ -13,8 +13,8 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// splitByValue separates candidates that cover a change whatever its values are from those whose
-// parameter is made from a value. It allocates nothing if there are none of the latter.
+// splitByValue splits candidates into ofValue, whose parameter is made from a value of the object,
+// and all others. It allocates nothing if no candidate makes its parameter from a value.
 func splitByValue(candidates []*schema.Permission) (others, ofValue []*schema.Permission) {
 	if !slices.ContainsFunc(candidates, takesValue) {
 		return candidates, nil
@@ -29,10 +29,12 @@ func splitByValue(candidates []*schema.Permission) (others, ofValue []*schema.Pe
 	return others, ofValue
 }
 
+// takesValue reports whether a permission makes its parameter from a value of the object.
 func takesValue(p *schema.Permission) bool { return p.Parameter != nil && p.Parameter.FromValue }
 
-// coverValues looks for a permission that covers every value of a change. The other candidates
-// did not cover it: they were refused, or the authorizer failed.
+// coverValues returns nil if one of the candidates covers every value of the change. Every
+// candidate makes its parameter from a value. The arguments refusal and failure are the result of
+// coverAlways for the other candidates, none of which covered the change.
 func (d *Decider) coverValues(ctx context.Context, c *change.Change, candidates []*schema.Permission, refusal *Refusal, failure error) (*Refusal, error) {
 	r := Refusal{Change: *c, budget: d.budget}
 	if refusal != nil {
@@ -60,7 +62,7 @@ func (d *Decider) coverValues(ctx context.Context, c *change.Change, candidates 
 		}
 	}
 	if failure != nil {
-		return nil, failure // the verb that was not answered might be held
+		return nil, failure // the caller might hold the verb for which the authorizer failed
 	}
 	if len(r.offered) == 0 {
 		return &r, nil
@@ -69,7 +71,7 @@ func (d *Decider) coverValues(ctx context.Context, c *change.Change, candidates 
 	switch r.Reason {
 	case Budget:
 		r.General, r.Specific = general.verb, specific.verb
-		for _, o := range r.offered { // prefer a verb for all values
+		for _, o := range r.offered { // prefer a verb without a parameter, which covers all values
 			if o.permission.Parameter == nil {
 				r.General = o.verb
 			}
@@ -80,22 +82,24 @@ func (d *Decider) coverValues(ctx context.Context, c *change.Change, candidates 
 	return &r, nil
 }
 
-// answer is the result of asking for the values of one permission.
+// answer is the result of authorization checks for the values of one permission.
 type answer int
 
 const (
-	// notHeld means that no verb covers one of the values.
+	// notHeld means that for one of the values the caller holds no verb.
 	notHeld answer = iota
+	// held means that the caller holds a verb for each value.
 	held
-	// unanswered means that the authorizer failed.
+	// unanswered means that the authorizer failed on a verb for one of the values.
 	unanswered
-	// unasked means that the budget of verbs was used up.
+	// unasked means that not all verbs could be asked, because the budget of verbs is used up.
 	unasked
 )
 
-// holdsAll asks for values until one is not covered. It returns the narrowest verb that would cover
-// that value, or "" if there is none. An error means that the request ended, or that the
-// authorizer returned an impossible answer.
+// holdsAll reports whether the caller holds a verb of p for each value. It stops at the first value
+// without one, and then also returns the narrowest verb that would cover this value, or "" if none
+// exists. An error means that the request ended, or that the authorizer returned an index out of
+// range. holdsAll records in r if a parameter is too long or the cost budget is used up.
 func (d *Decider) holdsAll(ctx context.Context, p *schema.Permission, values []string, r *Refusal) (answer, string, error) {
 	var costs *schema.CostBudget
 	if p.Parameter.Expression != nil {
@@ -126,8 +130,8 @@ func (d *Decider) holdsAll(ctx context.Context, p *schema.Permission, values []s
 	return held, "", nil
 }
 
-// holdsOne reports whether one of some verbs is held. It asks for those that were not asked yet, as
-// far as the budget permits.
+// holdsOne reports whether the caller holds at least one of verbs. It passes to the authorizer the
+// verbs that were not asked yet, as far as the budget permits.
 func (d *Decider) holdsOne(ctx context.Context, verbs []string) (answer, error) {
 	if slices.ContainsFunc(verbs, func(v string) bool { return slices.Contains(d.used, v) }) {
 		return held, nil

@@ -19,7 +19,7 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// valuesModel has permissions whose parameters are made of values.
+// valuesModel is a schema with permissions that make their parameter from a value of the object.
 const valuesModel = `
 spec:
   x-kubernetes-permission-verb: specification
@@ -79,8 +79,8 @@ func parsed(t testing.TB, text string) object {
 	return out
 }
 
-// Every value that a place had and has must be covered. Each row that is allowed is refused
-// with any one verb less.
+// TestValues shows that the caller needs a verb for the old value and for the new value of a field.
+// If a row is allowed, the same write without any one of its verbs is refused.
 func TestValues(t *testing.T) {
 	const team, other, vendor = "registry.example/team/app:v1", "registry.example/other/app:v1", "vendor.example/app:v1"
 	image := func(v string) string { return "spec: {image: '" + v + "'}" }
@@ -89,10 +89,10 @@ func TestValues(t *testing.T) {
 		name     string
 		unmarked bool
 		old, new string
-		// final is what is about to be stored, new where it is empty.
+		// final is the object that is about to be stored. If it is empty, new is stored.
 		final string
 		holds string
-		// needs is how the refusal ends, empty where there is none.
+		// needs is the wanted result of Refusal.Needs, empty if the write is allowed.
 		needs string
 	}{
 		{name: "another tag", old: image(team), new: image("registry.example/team/app:v2"),
@@ -169,7 +169,7 @@ func TestValues(t *testing.T) {
 		{name: "an excluded value by what includes nothing of it", unmarked: true, old: "spec: {mode: soft}", new: "spec: {mode: hard}", holds: "specification mode(hard)",
 			needs: `needs the verb "granular:mode(soft)"`},
 		{name: "an excluded value that makes no parameter", unmarked: true, old: "spec: {mode: soft}", new: "spec: {mode: bad}", holds: "specification mode(soft) mode(bad)",
-			needs: "its permission has no parameter for this value"},
+			needs: "the permission of this field has no parameter for this value"},
 		{name: "an excluded element comes", unmarked: true, old: "spec: {guards: [{key: a}]}",
 			new: "spec: {guards: [{key: a}, {key: b}]}", holds: "guard(b)"},
 		{name: "an excluded element is replaced", unmarked: true, old: "spec: {guards: [{key: a}]}",
@@ -230,8 +230,9 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestValuesOfLists compares with a definition of what may become of a list: some elements stay
-// in their order, and whoever changes it holds the keys of all others, of both lists.
+// TestValuesOfLists compares Decide with mayBecome, which defines which change of a list is
+// allowed: some elements stay in their order, and the caller holds a verb for the key of each other
+// element of both lists.
 func TestValuesOfLists(t *testing.T) {
 	w := valuesWalker(t)
 	allowed, refused, strict := 0, 0, 0
@@ -245,7 +246,7 @@ func TestValuesOfLists(t *testing.T) {
 			return out
 		}
 		old, new := list(), list()
-		if r.IntN(2) == 0 { // mostly the same
+		if r.IntN(2) == 0 { // a new list with few differences
 			new = slices.Clone(old)
 			for range r.IntN(3) {
 				if at := r.IntN(len(new) + 1); r.IntN(2) == 0 || at == len(new) {
@@ -281,7 +282,8 @@ func TestValuesOfLists(t *testing.T) {
 			refused++
 		}
 	}
-	// Where an element comes or goes beside one that is alike, the walk may see a reorder.
+	// If an element appears or disappears and another element has the same key, the change walk
+	// may report a new order. Decide then refuses a change that mayBecome allows.
 	if allowed < 500 || refused < 500 || strict > 200 {
 		t.Errorf("%d allowed, %d refused, %d refused that might be allowed", allowed, refused, strict)
 	}
@@ -295,7 +297,8 @@ func withTaints(keys []string) object {
 	return object{"spec": object{"taints": list}}
 }
 
-// mayBecome reports whether some common subsequence leaves nothing that is not held.
+// mayBecome reports whether old and new have a common subsequence such that holds contains every
+// element of both lists outside that subsequence.
 func mayBecome(old, new, holds []string) bool {
 	if len(old) == 0 || len(new) == 0 {
 		return !slices.ContainsFunc(slices.Concat(old, new), func(k string) bool { return !slices.Contains(holds, k) })
@@ -305,7 +308,8 @@ func mayBecome(old, new, holds []string) bool {
 		slices.Contains(holds, new[0]) && mayBecome(old, new[1:], holds)
 }
 
-// partlyFailing answers some verbs, and fails on the others.
+// partlyFailing is an Authorizer that allows the verbs in allows. It also returns an error if a
+// verb in fails precedes the allowed verb.
 type partlyFailing struct {
 	allows []string
 	fails  []string
@@ -354,18 +358,19 @@ func TestValuesThatAreNotAnswered(t *testing.T) {
 	}
 }
 
-// Who may not read the object is told of no value, whatever else it may be told.
+// TestValuesAreWithheld shows that a message to a caller that may not read the object contains no
+// value of the object, whatever number of steps the caller knows.
 func TestValuesAreWithheld(t *testing.T) {
 	w := valuesWalker(t)
 	for _, test := range []struct{ old, new, holds, needs string }{
 		{"spec: {image: secret.example/app}", "spec: {image: a.example/app}", "imageFrom(a.example)",
 			`needs one of the verbs "granular:image", "granular:specification"`},
 		{"spec: {mode: secret}", "spec: {mode: b}", "mode(b)",
-			"which permission it takes is shown only to callers who may get it"},
+			"the missing permission is shown only to callers that may get the object"},
 		{"spec: {mode: secret}", "spec: {mode: " + strings.Repeat("b", 1000) + "}", "mode(b)",
-			"which permission it takes is shown only to callers who may get it"},
+			"the missing permission is shown only to callers that may get the object"},
 		{"spec: {mode: bad}", "spec: {mode: b}", "mode(b)",
-			"which permission it takes is shown only to callers who may get it"},
+			"the missing permission is shown only to callers that may get the object"},
 	} {
 		set, err := w.Compare(change.All, parsed(t, test.old), parsed(t, test.new))
 		if err != nil {
@@ -387,7 +392,8 @@ func TestValuesAreWithheld(t *testing.T) {
 	}
 }
 
-// The values of many elements cost no more verbs than the budget.
+// TestValuesAreBounded shows that Decide asks no more verbs than the budget allows, even if many
+// values change.
 func TestValuesAreBounded(t *testing.T) {
 	w := valuesWalker(t)
 	var keys []string
@@ -411,7 +417,7 @@ func TestValuesAreBounded(t *testing.T) {
 	}
 }
 
-// allowing allows what has a parameter.
+// allowing is an Authorizer that allows each verb with a parameter.
 type allowing struct{ verbs int }
 
 func (a *allowing) FirstAllowed(_ context.Context, verbs []string) (int, error) {
@@ -424,7 +430,8 @@ func (a *allowing) FirstAllowed(_ context.Context, verbs []string) (int, error) 
 	return -1, nil
 }
 
-// endsAt ends the request with the answer to a verb.
+// endsAt is an Authorizer that allows no verb. When it is asked for the verb at, it cancels the
+// context of the request.
 type endsAt struct {
 	at  string
 	end context.CancelFunc
@@ -437,7 +444,8 @@ func (e endsAt) FirstAllowed(_ context.Context, verbs []string) (int, error) {
 	return -1, nil
 }
 
-// A request that ends is never allowed, whatever was asked last.
+// TestValuesWhenTheRequestEnds shows that Decide does not allow a request whose context ends during
+// an authorization check.
 func TestValuesWhenTheRequestEnds(t *testing.T) {
 	w := valuesWalker(t)
 	set, err := w.Compare(change.All, parsed(t, "spec: {image: a.example/x}"), parsed(t, "spec: {image: b.example/x}"))
@@ -447,7 +455,7 @@ func TestValuesWhenTheRequestEnds(t *testing.T) {
 	for _, at := range []string{"granular:specification", "granular:image", "granular:imageFrom(a.example)", "granular:imageFrom(a.example/x)"} {
 		ctx, end := context.WithCancel(t.Context())
 		refusal, err := New(endsAt{at, end}, 0).Decide(ctx, set, true)
-		if strings.Contains(at, "From") { // nothing is left to be asked, and the answer was no
+		if strings.Contains(at, "From") { // the check may be the last one, and the authorizer refused
 			if refusal == nil && err == nil {
 				t.Errorf("%s: allowed", at)
 			}
@@ -457,7 +465,8 @@ func TestValuesWhenTheRequestEnds(t *testing.T) {
 	}
 }
 
-// The context is looked at while values are looked at that cost no question.
+// TestManyValuesWhenTheRequestEnds shows that holdsAll returns an error if the context has ended,
+// also while it needs no authorization check.
 func TestManyValuesWhenTheRequestEnds(t *testing.T) {
 	w := valuesWalker(t)
 	keys := make([]string, 200)
@@ -477,7 +486,7 @@ func TestManyValuesWhenTheRequestEnds(t *testing.T) {
 	}
 }
 
-// impossible answers with a verb that it was not asked, where there is a parameter.
+// impossible is an Authorizer that returns an index out of range if the first verb has a parameter.
 type impossible struct{}
 
 func (impossible) FirstAllowed(_ context.Context, verbs []string) (int, error) {
@@ -497,7 +506,8 @@ func TestImpossibleAnswersAboutValues(t *testing.T) {
 	}
 }
 
-// What was asked for one attempt is not asked for the next.
+// TestValuesAreAskedOnce shows that a retry does not ask again for a verb that an earlier attempt
+// asked for.
 func TestValuesAreAskedOnce(t *testing.T) {
 	set, err := valuesWalker(t).Compare(change.All, parsed(t, "spec: {image: a.example/x}"), parsed(t, "spec: {image: b.example/x}"))
 	if err != nil {
@@ -510,12 +520,13 @@ func TestValuesAreAskedOnce(t *testing.T) {
 			t.Fatalf("got %v, %v", refusal, err)
 		}
 	}
-	if h.calls != 3 { // the general verbs, those of the old value, those of the new one
+	if h.calls != 3 { // for the general verbs, the verbs of the old value, those of the new value
 		t.Errorf("%d questions", h.calls)
 	}
 }
 
-// Where no permission is without a value, the refusal names the verb of a value.
+// TestExcludedValuesAreBounded shows that the refusal names the verb of a value if every permission
+// of the field makes its parameter from a value.
 func TestExcludedValuesAreBounded(t *testing.T) {
 	var guards []any
 	for i := range 100 {
@@ -531,7 +542,8 @@ func TestExcludedValuesAreBounded(t *testing.T) {
 	}
 }
 
-// dear is a language whose expressions cost more than a request may spend.
+// dear is an expression language for parameters: each expression costs more than a request may
+// spend.
 type dear struct{}
 
 func (dear) Compile(string) (schema.Expression, error) { return dear{}, nil }
@@ -558,7 +570,8 @@ func TestValuesThatCostTooMuch(t *testing.T) {
 	}
 }
 
-// A permission whose verb is not answered keeps nobody from what another one allows.
+// TestOtherValuesCoverWhatIsNotAnswered shows that a permission covers a change although the
+// authorizer fails on the verb of another permission.
 func TestOtherValuesCoverWhatIsNotAnswered(t *testing.T) {
 	set, err := valuesWalker(t).Compare(change.All, parsed(t, "spec: {taints: [{key: a, level: x}]}"), parsed(t, "spec: {taints: [{key: a, level: z}]}"))
 	if err != nil {
