@@ -3,15 +3,19 @@
 
 package change
 
-// Answerable returns the changes that the caller must be authorized for: the Intersect of the
-// observed and the final changes, and also observed changes that may be stored under another
-// key. Without the second part, a webhook that rewrites keys to lower case, or moves a field to
-// its new name, would let anybody write what the permission guards: the caller's location does
-// not change in the end, and the location that changes is not the caller's.
+// Answerable returns the changes that the caller must be authorized for. Observed changes are those
+// that the caller made before mutating admission. Final changes are those that are about to be
+// stored. The result has the Intersect of both sets, and also observed changes that a webhook may
+// have moved to another location.
 //
-// So an observed change that is missing at the end counts if a permission of the same name
-// covers a final change that was not observed. A caller who may make the observed change is not
-// affected. A caller who may not is refused for its own change, not for the webhook's.
+// An example of the latter is a webhook that rewrites keys to lower case, or moves a deprecated
+// field to its new name. The location that the caller changed is then no final change, and the
+// location that finally changes was not observed. Intersect alone would let any caller make such a
+// write.
+//
+// So an observed change without a matching final change counts if its most specific permission has
+// the same name as that of a final change that was not observed. A caller that holds the permission
+// for its own change is not affected.
 func Answerable(observed, final Set) Set {
 	out := Intersect(observed, final)
 	if len(observed) == 0 || len(final) == 0 || sameChanges(observed, final) {
@@ -41,9 +45,9 @@ func Answerable(observed, final Set) Set {
 	return out.normalize()
 }
 
-// Dropped reports whether some observed change is not among the final ones. The result of
-// Answerable then depends on all final changes, and not only on the fields that CompareObserved
-// compares.
+// Dropped reports whether an observed change is missing from the final changes. If so, Answerable
+// needs the final changes of all fields: the result of CompareObserved, which compares only some
+// fields, does not suffice.
 func Dropped(observed, final Set) bool {
 	if len(observed) == 0 || sameChanges(observed, final) {
 		return false

@@ -12,25 +12,26 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Change is one permission node that changed.
+// Change is a difference between two objects, charged to one node of the permission tree (the tree
+// of a kind's fields and their permissions).
 type Change struct {
-	// Node is the node charged: the nearest one at or above the difference that
-	// carries a permission, otherwise the root.
+	// Node is the nearest node at or above the difference that carries a permission. If no such
+	// node exists, it is the root.
 	Node *schema.Node
-	// Ambiguous is set if the differences below Extent can't be told apart. The change then
-	// stands for anything below Extent.
+	// Ambiguous is true if the walk does not know what differs below Extent. The change then
+	// stands for everything below Extent.
 	Ambiguous bool
-	// Presence is set if Ambiguous is set only because the container at Extent was added or
-	// removed, and nothing in it changed.
+	// Presence is true if the change is only that the container at Extent was added or removed,
+	// and nothing in the container changed. Ambiguous is then true as well.
 	Presence bool
-	// WithContainer is set if a container between Node's location and the root was added or
-	// removed together with the change.
+	// WithContainer is true if an object, map or list that contains the location of Node was
+	// added or removed together with the change.
 	WithContainer bool
 	// removedAt is the number of steps to the first element of Extent, or of Path, that only the
 	// old object has. It is 0 if there is none.
 	removedAt int32
 
-	// values are the values from which permissions of Node's chain make their parameter. Other
+	// values are the values from which permissions of Node's chain make their parameter. Several
 	// changes may share the slice, so it is never modified in place.
 	values []placeValue
 
@@ -42,15 +43,15 @@ type Change struct {
 // returns the top-level field. The result is allocated at each call.
 func (c *Change) Path() Path { return c.at.path() }
 
-// Extent returns the location of the container that an Ambiguous change stands for. It is Path,
-// or a location below Path.
+// Extent returns the location of the object, map or list that an Ambiguous change stands for. It
+// equals Path, or is a location below Path.
 func (c *Change) Extent() Path { return c.extent.path() }
 
-// Truncate returns the change for a caller who knows only the first steps of its Path. The
-// result has that location and nothing else.
+// Truncate returns a change with only the first steps of the Path of c, and with no other data. It
+// is for a message to a caller that may not know the rest of the Path.
 func (c *Change) Truncate(steps int) Change { return Change{at: c.at.up(steps)} }
 
-// narrowest returns the narrowest location that is known to contain the difference.
+// narrowest returns the deepest location that is known to contain the difference.
 func (c *Change) narrowest() *location {
 	if c.Ambiguous {
 		return c.extent
@@ -58,15 +59,15 @@ func (c *Change) narrowest() *location {
 	return c.at
 }
 
-// Parameter returns the raw key that parameterises a permission of the node's chain. It is empty
-// if the permission takes no parameter, or makes it from a
-// value; see Values.
+// Parameter returns the raw key from which p, a permission of the node's chain, makes its
+// parameter. It returns an empty string if p has no parameter, or makes its parameter from a value:
+// then see Values.
 func (c *Change) Parameter(p *schema.Permission) string {
 	from := p.Parameter
 	if from == nil || from.FromValue || from.SourceDepth >= depthOf(c.at) {
 		return ""
 	}
-	// The step that leads on from the source has its key.
+	// The source is a map or list. The next step of the path has the key in it.
 	keys := c.at.up(from.SourceDepth + 1).Keys
 	if from.SourceKey >= len(keys) {
 		return ""
@@ -74,9 +75,9 @@ func (c *Change) Parameter(p *schema.Permission) string {
 	return keys[from.SourceKey]
 }
 
-// Verb returns the verb of a permission of the node's chain. If the parameter is made from values,
-// it is the narrowest verb of the first value. An error means that the permission has no verb for
-// this change, so it can't cover it.
+// Verb returns the verb of p, a permission of the node's chain. If p makes its parameter from
+// values, Verb returns the narrowest verb for the first value. An error means that p has no verb
+// for this change and can't cover it.
 func (c *Change) Verb(ctx context.Context, costs *schema.CostBudget, p *schema.Permission) (permission.Verb, error) {
 	if p.Parameter == nil || !p.Parameter.FromValue {
 		return p.Verb(ctx, costs, c.Parameter(p))
@@ -88,8 +89,8 @@ func (c *Change) Verb(ctx context.Context, costs *schema.CostBudget, p *schema.P
 	return p.Verb(ctx, costs, values[0])
 }
 
-// Verbs returns the narrowest verbs of a permission of the node's chain that together cover the
-// change: one, or one for each value. An error means that no verbs cover it.
+// Verbs returns the narrowest verbs of p, a permission of the node's chain, that together cover the
+// change: one verb, or one for each value. An error means that p can't cover the change.
 func (c *Change) Verbs(ctx context.Context, costs *schema.CostBudget, p *schema.Permission) ([]permission.Verb, error) {
 	if p.Parameter == nil || !p.Parameter.FromValue {
 		v, err := c.Verb(ctx, costs, p)
@@ -109,8 +110,8 @@ func (c *Change) Verbs(ctx context.Context, costs *schema.CostBudget, p *schema.
 	return out, nil
 }
 
-// Uses reports whether a verb of a permission of the node's chain covers the change or one of its
-// values.
+// Uses reports whether verb is a verb of p, a permission of the node's chain, that covers the
+// change or one of its values.
 func (c *Change) Uses(ctx context.Context, costs *schema.CostBudget, p *schema.Permission, verb string) bool {
 	keys := []string{c.Parameter(p)}
 	if p.Parameter != nil && p.Parameter.FromValue {
@@ -152,7 +153,7 @@ func (c *Change) Top() string {
 	return ""
 }
 
-// normalize returns the set sorted and without duplicates.
+// normalize returns the set sorted by path and without duplicates.
 func (s Set) normalize() Set {
 	if s.ordered() {
 		return s
@@ -160,8 +161,8 @@ func (s Set) normalize() Set {
 	return newIndex(s).sorted(s)
 }
 
-// ordered reports whether the set is known to be sorted and without duplicates. A walk mostly
-// charges in order.
+// ordered reports whether the set is known to be sorted and without duplicates. It may return false
+// for a sorted set. The walk mostly adds changes in order, so sorting is rarely necessary.
 func (s Set) ordered() bool {
 	for i := 1; i < len(s); i++ {
 		a, b := &s[i-1], &s[i]

@@ -5,10 +5,10 @@ package change
 
 import "kube-granular.dev/granular/schema"
 
-// Charge returns the change that a difference at a field is charged to. It serves writes that
-// reach an object in another way than by its own representation: the field behind a scale
-// subresource, or metadata.managedFields edited by hand. The fields lead from the root through
-// objects and, as keys, through maps. Elements of lists can't be named.
+// Charge returns the Change that Compare would return for a difference at one field. It is for
+// writes that Compare can't see: the field behind a scale subresource, or metadata.managedFields
+// that the caller edited. The arguments are the path from the root: field names in objects and keys
+// in maps. They can't name elements of lists.
 func (w *Walker) Charge(fields ...string) Change {
 	k := walk{mode: All, tree: w.Tree()}
 	n := w.tree.Root

@@ -1,7 +1,9 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package change computes which permission nodes differ between two objects.
+// Package change compares two objects of a kind and computes which permission nodes changed. A
+// permission tree is the tree of a kind's fields, and a permission node is a node of it that
+// carries a permission. The walk along the tree is called the change walk.
 //
 //	tree                      old            new            charged
 //	metadata                                                -
@@ -10,34 +12,34 @@
 //	spec  specification       paused: false  paused: true   specification at .spec
 //	└─ replicas               3              3              -
 //
-// A difference is charged to the deepest node at or above it that carries a permission. A node
-// is charged once for each location it has in the object, and only for its remainder: the fields
-// that lead to no deeper permission. If no permission covers a difference, the change names the
-// top-level field that contains it, and its chain of permissions is empty.
+// The walk charges each difference to one node: the deepest node at or above the difference that
+// carries a permission. To charge a node means to add a Change of this node to the result. A node
+// is charged once for each location that it has in the object, and only for differences that no
+// deeper permission covers. If no permission covers a difference, the Change names the top-level
+// field that contains it, and its chain of permissions is empty.
 //
-// A permission may make its parameter from the value of its field. A change then has the old and
-// the new value. Elements of an atomic list with such a permission are found in both lists, and
-// are charged one by one.
+// A permission may make its parameter from the value of its field. A Change of that field then has
+// the old and the new value. If the elements of an atomic list have such a permission, the walk
+// pairs equal elements of both lists, and charges each changed element by itself.
 //
-// Values are compared strictly, by representation: 1G is not 1e9. Representations that storage
-// does not keep apart, such as a nil and an empty map of a Go type, are equal. Elements of
-// list-maps are found by their keys, and elements of sets by their value. A new order of such a
-// list is no change if each element carries its own permission. It is a change of the list if
-// one permission covers all elements.
+// Values are compared by representation: 1G is not 1e9. Representations that storage does not
+// distinguish, such as a nil and an empty map of a Go type, are equal. Elements of list-maps are
+// matched by their keys, and elements of sets by their value. A new order of a list-map is a change
+// only if one permission covers all elements, and no change if each element carries its own.
 //
-// Attributes answers a different question: which labels and annotations differ. Their keys may
-// be protected, whatever permissions the caller holds. It returns the values of both objects,
-// for the object's own metadata and for every template that the tree knows.
+// Walker.Attributes finds the labels and annotations that differ. Their keys may be protected,
+// whatever permissions the caller holds. It returns the values in both objects, for the object's
+// own metadata and for every template that the tree knows.
 //
-// One walk compares Go types and unstructured objects, through a view of either. Go types are
-// compiled to plans first. The package starts no goroutine, keeps no object and calls no
-// authorizer.
+// The same walk compares Go types and unstructured objects, through the interface view. For each Go
+// type, a plan that maps tree nodes to fields is compiled first. The package starts no goroutine,
+// keeps no object and calls no authorizer.
 //
-// A message names the location of a change. A Sender may not see the objects, so a message to it
-// names only the part of the location that it knows. The name is bounded in length, and is never
-// cut inside an escape.
+// A message names the location of a change. A caller that may not see the objects, described by a
+// Sender, gets a message with only the part of the location that it knows. The location is bounded
+// in length, and is never cut inside an escape.
 //
 // Invariant: every difference between two objects is charged, and the same two objects always
-// yield the same Set. If parts of an object can't be told apart, such as two elements with one
-// key, the change is Ambiguous and stands for everything that may be below it.
+// yield the same Set. If the walk can't match parts of the two objects, for example because two
+// elements have the same key, the Change is Ambiguous and stands for everything below its Extent.
 package change

@@ -12,13 +12,14 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Embedded returns the labels and annotations that differ between two values. The values hold
-// objects, or patches of objects, that no schema describes. Embedded reads what is below labels
-// and annotations of any metadata. The values are decoded JSON, nil if absent. at is their
-// location.
+// Embedded returns the labels and annotations that differ between two values that no schema
+// describes. The values are decoded JSON, nil if absent, and contain objects or patches of objects.
+// Embedded looks at the fields labels and annotations of each field named metadata, at any depth.
+// at is the location of the values.
 //
-// Elements of lists are matched by position. Names are compared without regard to case, because
-// Go's encoding/json, with which consumers read such values, ignores case too.
+// Elements of lists are matched by position. The field names metadata, labels and annotations match
+// in upper or lower case, because consumers read such values with Go's encoding/json, which ignores
+// case.
 func Embedded(kinds schema.Attribute, at Path, old, new any) Attributes {
 	if equal.JSON(old, new) {
 		return nil
@@ -35,8 +36,8 @@ func Embedded(kinds schema.Attribute, at Path, old, new any) Attributes {
 	return k.out.normalize()
 }
 
-// Unknown returns one unreadable attribute of each kind, which stands for anything that a
-// location that can't be read may hold.
+// Unknown returns one Unreadable attribute for each of kinds. It stands for all labels or
+// annotations that may be below location at, whose content can't be read.
 func Unknown(kinds schema.Attribute, at Path) Attributes {
 	var out Attributes
 	for _, kind := range [...]schema.Attribute{schema.Label, schema.Annotation} {
@@ -54,10 +55,10 @@ type embeddedKey struct {
 
 type embeddedWalk struct {
 	kinds schema.Attribute
-	// new is set while the walk is in the new value.
+	// new is true while the walk is in the new value, and false in the old value.
 	new   bool
 	found map[embeddedKey]*Attribute
-	// out has the unreadable attributes.
+	// out has the Unreadable attributes.
 	out Attributes
 }
 

@@ -9,8 +9,8 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// fieldSet is a set of positions among the fields of a root. The last bit stands for all
-// positions from 63 on.
+// fieldSet is a set of top-level fields. Bit i stands for field i of the tree's root, and bit 63
+// for all fields from 63 on.
 type fieldSet uint64
 
 const (
@@ -20,8 +20,8 @@ const (
 
 func (f fieldSet) has(i int) bool { return f&(1<<min(i, lastBit)) != 0 }
 
-// fields returns the fields of the root in which something changed. The root is that of the tree
-// that the set was computed with. A change of no single field may be a change of any field.
+// fields returns the top-level fields that contain a change of s. root is the root of the tree that
+// s was computed with. If a change is at the root itself, fields returns all fields.
 func (s Set) fields(root *schema.Node) fieldSet {
 	var in fieldSet
 	for i := range s {
@@ -29,7 +29,7 @@ func (s Set) fields(root *schema.Node) fieldSet {
 		if top == nil || s[i].at == nil {
 			return allFields
 		}
-		// A field that is in no tree is always compared, as part of the root's remainder.
+		// A field that is not in the tree needs no bit: every walk compares such fields.
 		if at := slices.Index(root.Fields(), top.Node); at >= 0 {
 			in |= 1 << min(at, lastBit)
 		}

@@ -9,12 +9,13 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// compareOwned compares an atomic list whose elements each have a permission for their value. An
-// element that both lists have is not a change. Other elements with the same value are compared
-// with each other. The remaining elements were removed or added.
+// compareOwned compares an atomic list whose elements each carry a permission with a parameter made
+// from a value of the element. It pairs each old element with at most one new element: first
+// elements with equal JSON, which did not change, then elements with the same value for the
+// parameter, which are compared. Elements without a partner were removed or added.
 //
-//	old   a1  b  c       b is in both lists, and a1 is compared with a2;
-//	new   b  a2  d       c was removed, d was added, and a and b changed places
+//	old   a1  b  c       b is in both lists; a1 and a2 have the value a and are compared;
+//	new   b  a2  d       c was removed, d was added; a and b changed places
 //
 // A change of the order is charged to the list.
 func compareOwned[V view[V]](w *walk, n *schema.Node, old, new V) bool {
@@ -60,6 +61,7 @@ func compareOwned[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	return changed
 }
 
+// part returns the elements of a list from index from up to, but not including, index to.
 func part[V view[V]](list V, from, to int) []V {
 	out := make([]V, 0, to-from)
 	for i := from; i < to; i++ {
@@ -68,8 +70,8 @@ func part[V view[V]](list V, from, to int) []V {
 	return out
 }
 
-// encoded returns the JSON of an element. Two elements with the same JSON may still differ, so
-// they are compared.
+// encoded returns the JSON of an element, and false if it has none. Two elements with the same JSON
+// may still differ, so compareOwned compares them too.
 func encoded[V view[V]](v V) (string, bool) {
 	value, ok := v.decoded()
 	if !ok {
@@ -79,12 +81,13 @@ func encoded[V view[V]](v V) (string, bool) {
 	return string(data), err == nil
 }
 
-// pairs are the elements of two lists, each with at most one partner in the other.
+// pairs are the elements of two lists, each with at most one partner in the other list.
 type pairs[V any] struct {
 	before, after []V
-	// partner is the position of the partner in after, or -1.
+	// partner has, for each element of before, the position of its partner in after, or -1.
 	partner []int
-	taken   []bool
+	// taken reports, for each element of after, whether it has a partner.
+	taken []bool
 }
 
 func newPairs[V any](before, after []V) *pairs[V] {
@@ -95,7 +98,7 @@ func newPairs[V any](before, after []V) *pairs[V] {
 	return p
 }
 
-// match pairs elements that have no partner and the same identity, in order.
+// match pairs elements without a partner that have the same identity, in the order of the lists.
 func (p *pairs[V]) match(identity func(V) (string, bool)) {
 	waiting := map[string][]int{}
 	for j, v := range p.after {

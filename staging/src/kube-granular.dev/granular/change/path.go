@@ -11,14 +11,15 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Step is one step of a concrete path.
+// Step is one step of a path in an object: a field, or an element of a map or list.
 type Step struct {
-	// Node is the node that the step leads to. It is nil for a field that is in no tree.
+	// Node is the node of the permission tree that the step leads to. It is nil for a field that
+	// is not in the tree.
 	Node *schema.Node
-	// Field is the name of a field, empty for an element.
+	// Field is the name of a field. It is empty for an element of a map or list.
 	Field string
-	// Keys identify an element: the key of a Map, the key values of a ListMap element in the
-	// order of its keys, or the value of a Set element. They are empty for an element of an
+	// Keys identify an element: its key in a Map, the values of its key fields in a ListMap (in
+	// the order of the list's keys), or its value in a Set. Keys are empty for an element of an
 	// atomic List, which has no identity.
 	Keys []string
 }
@@ -28,7 +29,7 @@ type Path []Step
 
 // Bounds of what a message shows, in bytes.
 const (
-	// MaxPathLength is the longest path a message shows.
+	// MaxPathLength is the length of the longest path that a message shows.
 	MaxPathLength = 512
 	maxKeyLength  = 128
 	ellipsis      = "..."
@@ -45,8 +46,8 @@ func (p Path) String() string {
 	return Shorten(b.String(), MaxPathLength)
 }
 
-// show writes the step that leads on from the node above. That node is nil for the root, which
-// is an object and has no elements.
+// show writes the step as a message shows it. above is the node that the step starts from, or nil
+// for the root. The root is an object and has no elements.
 func (s Step) show(b *strings.Builder, above *schema.Node) {
 	switch {
 	case s.Field != "":
@@ -58,7 +59,7 @@ func (s Step) show(b *strings.Builder, above *schema.Node) {
 	}
 }
 
-// showElement writes an element by its identity.
+// showElement writes the keys that identify an element, in brackets.
 func showElement(b *strings.Builder, kind schema.NodeKind, names []schema.Key, keys []string) {
 	b.WriteByte('[')
 	for i, k := range keys {
@@ -77,6 +78,7 @@ func showElement(b *strings.Builder, kind schema.NodeKind, names []schema.Key, k
 	b.WriteByte(']')
 }
 
+// showField writes a field name: with a dot in front, or in brackets if the name could be misread.
 func showField(b *strings.Builder, name string) {
 	if name == unquotedIfPlain(name) && !strings.ContainsAny(name, "./[]") {
 		b.WriteString("." + name)
@@ -85,7 +87,8 @@ func showField(b *strings.Builder, name string) {
 	b.WriteString("[" + unquotedIfPlain(name) + "]")
 }
 
-// unquotedIfPlain returns a key without quotes if nobody could misread it.
+// unquotedIfPlain returns a key without quotes if it is short and has only letters, digits and
+// common separators, and otherwise in quotes.
 func unquotedIfPlain(key string) string {
 	for i := 0; i < len(key); i++ {
 		c := key[i]
@@ -99,6 +102,7 @@ func unquotedIfPlain(key string) string {
 	return key
 }
 
+// quoted returns a key in quotes, cut to maxKeyLength bytes before escaping.
 func quoted(key string) string {
 	cut := ""
 	if len(key) > maxKeyLength {
@@ -111,14 +115,14 @@ func quoted(key string) string {
 	return strconv.QuoteToASCII(key) + cut
 }
 
-// Shorten cuts a result of String, Locate or Outline to at most limit bytes, never inside an
-// escape.
+// Shorten cuts path to at most limit bytes, and never inside an escape. path is a result of String,
+// Locate or Outline.
 func Shorten(path string, limit int) string {
 	if len(path) <= limit {
 		return path
 	}
 	end := 0
-	for { // never as far as the end of the path, which is longer
+	for { // ends before the end of path, because path is longer than limit
 		size := 1
 		if path[end] == '\\' && end+1 < len(path) {
 			switch path[end+1] {

@@ -10,27 +10,29 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Sender is the caller of a request who may not see the object. It knows the fields of the
-// schema, and the keys of maps and lists and elements of sets in its own request. All others are
-// hidden from it.
+// Sender is the caller of a request, who may not see the object. The Sender knows the fields of the
+// schema, and the map keys, list keys and set elements in its own request. All other keys and
+// elements of the object are hidden from it.
 type Sender struct {
-	walker   *Walker
+	walker *Walker
+	// inBody reports whether a key is in the body of the request. If it is nil, the body is the
+	// whole new object that observed was computed from.
 	inBody   func(key string) bool
 	observed Set
-	// root is the cursor at the root of the schema. It is nil until needed, because the schema
-	// may have to be generated.
+	// root is the cursor at the root of the schema. It is nil until the first use, because the
+	// schema may have to be generated.
 	root *schema.Cursor
 }
 
-// Sender returns the sender of a request. inBody reports whether a key is in the body of the
-// request. If it is nil, the body is the whole new object that observed was computed from.
+// Sender returns the Sender of a request. wrote reports whether a key is in the body of the
+// request. If wrote is nil, the body is the whole new object that observed was computed from.
 func (w *Walker) Sender(wrote func(key string) bool, observed Set) *Sender {
 	return &Sender{walker: w, inBody: wrote, observed: observed}
 }
 
-// Knows returns how many steps of the location of a change the sender knows, which a message may
-// show, and whether the verbs of the change depend on those steps alone.
-// Verbs made from values depend on the old value, which the sender may not see.
+// Knows returns the number of steps of a change's location that the Sender knows. A message may
+// show these steps. Knows also reports whether the verbs of the change depend on these steps alone.
+// Verbs with a parameter made from a value do not, because the Sender may not see the old value.
 func (s *Sender) Knows(c *Change) (steps int, verbs bool) {
 	place := c.narrowest().path()
 	steps = slices.IndexFunc(place, func(step Step) bool { return s.isHidden(step) })
@@ -45,7 +47,8 @@ func (s *Sender) Knows(c *Change) (steps int, verbs bool) {
 	return steps, steps >= depthOf(c.at) && !c.HasValues()
 }
 
-// isHidden reports whether a step is one that not every object of the kind has.
+// isHidden reports whether a step shows content of the object: a key, or a field that the schema
+// does not have.
 func (s *Sender) isHidden(step Step) bool {
 	if step.Field == "" || step.Node != nil {
 		return len(step.Keys) > 0
@@ -57,8 +60,8 @@ func (s *Sender) isHidden(step Step) bool {
 	return !s.root.Has(step.Field)
 }
 
-// knownFromBody returns how many steps are known. The steps from index from on must be in the
-// body if they are hidden.
+// knownFromBody returns the number of steps of place that the Sender knows. It knows the steps up
+// to from. A later step that is hidden must be in the body.
 func (s *Sender) knownFromBody(place Path, from int) int {
 	for i := from; i < len(place); i++ {
 		step := place[i]
@@ -69,8 +72,8 @@ func (s *Sender) knownFromBody(place Path, from int) int {
 	return len(place)
 }
 
-// bodyHasStep reports whether a step is in the body: its field, or the keys of its element. Keys
-// that have their default value may be left out, but not all of them.
+// bodyHasStep reports whether the body has a step: its field name, or the keys of its element. The
+// body may omit keys with their default value, but must have at least one key of the element.
 func (s *Sender) bodyHasStep(above Path, step Step) bool {
 	if step.Field != "" {
 		return s.inBody(step.Field)
@@ -95,8 +98,9 @@ func (s *Sender) bodyHasStep(above Path, step Step) bool {
 	return one
 }
 
-// knownFromObject is knownFromBody for a body that is the new object. The object about to be
-// stored may hold more by now, so the observed change decides.
+// knownFromObject returns the number of steps of place that the Sender knows if the body is the
+// whole new object. Mutating admission may have added keys, so a step counts as known only if the
+// observed changes have it. Elements that only the old object has are not known.
 func (s *Sender) knownFromObject(c *Change, place Path, from int) int {
 	if place[from].Field != "" {
 		return from
@@ -115,7 +119,7 @@ func (s *Sender) knownFromObject(c *Change, place Path, from int) int {
 		}
 		known = depthOf(c.at)
 	}
-	// Steps below the observed path were not observed.
+	// Below the location of the observed change, the Sender knows only fields of the schema.
 	for known < len(place) && !s.isHidden(place[known]) {
 		known++
 	}

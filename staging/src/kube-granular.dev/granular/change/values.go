@@ -9,12 +9,12 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// placeValue is a value from which a permission makes its parameter: the old or the new value at
-// the location of a change.
+// placeValue is the old or the new value of a field from which a permission makes its parameter.
 type placeValue struct {
 	of   *schema.Permission
 	text string
-	// unknown is set if the value has no text. The permission then can't cover the change.
+	// unknown is true if the value is not a scalar or not known. The permission then can't cover
+	// the change.
 	unknown bool
 }
 
@@ -22,9 +22,9 @@ type placeValue struct {
 // made from the field's value.
 func (c *Change) HasValues() bool { return len(c.values) > 0 }
 
-// Values returns the old and new values from which a permission of the node's chain makes its
-// parameter, each once. It returns false if a value is not known. The permission covers the change
-// only if it covers each value.
+// Values returns the old and new values from which p, a permission of the node's chain, makes its
+// parameter, without duplicates. It returns false if a value is not known, or if no values exist.
+// The permission covers the change only if the caller holds a verb of it for each value.
 func (c *Change) Values(p *schema.Permission) ([]string, bool) {
 	var out []string
 	met := map[string]bool{}
@@ -44,7 +44,8 @@ func (c *Change) Values(p *schema.Permission) ([]string, bool) {
 	return out, len(out) > 0
 }
 
-// addValues adds the old and the new value of a field to the changes at and below it.
+// addValues adds the old and the new value of a field with permission p to changes, the changes at
+// and below that field.
 func addValues[V view[V]](changes []Change, p *schema.Permission, old, new V) {
 	var values []placeValue
 	for _, side := range [...]V{old, new} {
@@ -55,7 +56,7 @@ func addValues[V view[V]](changes []Change, p *schema.Permission, old, new V) {
 			values = append(values, placeValue{of: p, unknown: true})
 		}
 	}
-	if len(values) == 0 { // from absent to null, or back: a change without a value
+	if len(values) == 0 { // one side is absent and the other is null
 		values = append(values, placeValue{of: p, unknown: true})
 	}
 	for i := range changes {
@@ -63,8 +64,8 @@ func addValues[V view[V]](changes []Change, p *schema.Permission, old, new V) {
 	}
 }
 
-// withValuesOf returns the set with the values of both sets, which have the same changes in the
-// same order.
+// withValuesOf returns s with the values of observed added to each change. Both sets must have the
+// same changes in the same order.
 func (s Set) withValuesOf(observed Set) Set {
 	copied := false
 	for i := range s {
@@ -79,8 +80,9 @@ func (s Set) withValuesOf(observed Set) Set {
 	return s
 }
 
-// sent returns the observed changes with values whose location is also in counted. The values
-// that the caller sent must be covered, in addition to those that are about to be stored.
+// sent returns the observed changes that have values and whose location is also in counted. The
+// caller needs a permission for each value that it sent, not only for the values that are about to
+// be stored.
 func (x *index) sent(observed, counted Set) Set {
 	if !slices.ContainsFunc(observed, func(c Change) bool { return c.HasValues() }) {
 		return nil
@@ -106,14 +108,15 @@ func (c *Change) forgetValues() {
 	}
 }
 
-// textState is the state of a value from which a parameter is made.
+// textState describes whether a value has a text, from which a permission can make its parameter.
 type textState int
 
 const (
-	// noText is the state of a value that is not a scalar.
+	// noText means that the value is not a scalar.
 	noText textState = iota
-	// noValue is the state of an absent or null value.
+	// noValue means that the value is absent or null.
 	noValue
-	// hasText is the state of a scalar. A missing field of an object has the empty text.
+	// hasText means that the value is a scalar. If the parameter is made from a field of an object
+	// and the object lacks that field, the text is empty.
 	hasText
 )
