@@ -12,13 +12,13 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Value is the value of an attribute before or after a write.
+// Value is the value of a label or annotation before or after a write.
 type Value struct {
-	// Text is the value, empty if there is none.
+	// Text is the value. It is empty if the value is absent or Unreadable.
 	Text string
-	// Present tells an empty value from an absent one.
+	// Present is false if the object does not have the label or annotation.
 	Present bool
-	// Unreadable is set if the value is present and not a string.
+	// Unreadable is true if the value is present and not a string.
 	Unreadable bool
 }
 
@@ -26,24 +26,26 @@ type Value struct {
 type Attribute struct {
 	// Kind is Label or Annotation.
 	Kind schema.Attribute
-	// Path is the location of the map that has the key.
+	// Path is the location of the map that has the key, such as .metadata.labels.
 	Path Path
-	Key  string
-	// Old and New differ. One of them may be absent.
+	// Key is the key of the label or annotation.
+	Key string
+	// Old and New are the values in both objects. They differ. One of them may be absent.
 	Old, New Value
-	// Unreadable is set if the new value at Path is not a map, so that its keys are not known.
-	// Key is empty and both values are absent.
+	// Unreadable is true if the keys at Path can't be read, for example because the new value at
+	// Path is not a map. Key is then empty, and Old and New are absent.
 	Unreadable bool
-	// Embedded is set for an attribute that Embedded or Unknown returned.
+	// Embedded is true for an attribute that the function Embedded or Unknown returned.
 	Embedded bool
 
-	// pathID is an unambiguous spelling of Path. pattern is pathID without the identity of
-	// elements.
+	// pathID is an unambiguous spelling of Path. pattern is pathID without the keys of map and
+	// list elements.
 	pathID, pattern string
 }
 
-// Scopes returns the scopes that contain the attribute, the outermost first. No scope contains
-// an attribute of the object itself.
+// Scopes returns the scopes that contain the attribute, the outermost first. A scope is the name of
+// an embedded object, such as podTemplate. For an attribute of the object itself, Scopes returns
+// none.
 func (a *Attribute) Scopes() []string {
 	var out []string
 	for _, s := range a.Path {
@@ -56,12 +58,12 @@ func (a *Attribute) Scopes() []string {
 	return out
 }
 
-// String returns the location of the attribute, its key included, as messages show it. It shows
-// keys and no value.
+// String returns the location of the attribute, including its key, as messages show it. It never
+// shows a value.
 func (a *Attribute) String() string { return a.shown(a.Path) }
 
-// Outline is String for a caller who may not see the objects. It shows no identity of the
-// elements of maps and lists on the path.
+// Outline is like String, but for a message to a caller that may not see the objects. It shows the
+// key of the attribute, but no keys of map and list elements on the path.
 func (a *Attribute) Outline() string {
 	path := slices.Clone(a.Path)
 	for i := range path {
@@ -70,6 +72,7 @@ func (a *Attribute) Outline() string {
 	return a.shown(path)
 }
 
+// shown returns path with the key of the attribute appended.
 func (a *Attribute) shown(path Path) string {
 	if a.Unreadable {
 		return path.String()
@@ -77,10 +80,11 @@ func (a *Attribute) shown(path Path) string {
 	return Shorten(path.String()+"["+unquotedIfPlain(a.Key)+"]", MaxPathLength)
 }
 
-// Attributes are the labels and annotations that one write changes, sorted by path and key,
-// without duplicates.
+// Attributes are the labels and annotations that one write changes, sorted by path and key, without
+// duplicates.
 type Attributes []Attribute
 
+// compareAttributes defines the order of Attributes.
 func compareAttributes(a, b Attribute) int {
 	return cmp.Or(
 		strings.Compare(a.pathID, b.pathID), cmp.Compare(a.Kind, b.Kind), strings.Compare(a.Key, b.Key),
@@ -111,15 +115,15 @@ func (s Attributes) normalize() Attributes {
 	return slices.CompactFunc(s, func(a, b Attribute) bool { return compareAttributes(a, b) == 0 })
 }
 
-// setPathIDs computes pathID and pattern.
+// setPathIDs sets pathID and pattern, if they are not set yet.
 func (a *Attribute) setPathIDs() {
 	if a.pattern == "" {
 		a.pathID, a.pattern = a.Path.id(), a.Path.pattern()
 	}
 }
 
-// appendID appends an unambiguous spelling of the step. A path begins with another exactly if
-// its spelling begins with the other's.
+// appendID appends an unambiguous spelling of the step to b. One path is a prefix of another path
+// if and only if its spelling is a prefix of the other spelling.
 func (s Step) appendID(b []byte) []byte {
 	if s.Field != "" {
 		return strconv.AppendQuote(append(b, '.'), s.Field)
@@ -131,6 +135,7 @@ func (s Step) appendID(b []byte) []byte {
 	return append(b, ']')
 }
 
+// id returns an unambiguous spelling of the path.
 func (p Path) id() string {
 	var b []byte
 	for _, s := range p {
@@ -139,7 +144,7 @@ func (p Path) id() string {
 	return string(b)
 }
 
-// pattern returns the spelling of the path without the identity of elements.
+// pattern returns the spelling of the path without the keys of map and list elements.
 func (p Path) pattern() string {
 	var b []byte
 	for _, s := range p {
@@ -149,14 +154,15 @@ func (p Path) pattern() string {
 	return string(b)
 }
 
-// IntersectAttributes returns the attributes that the caller must be authorized for: those that
-// the caller changed, as observed before mutating admission, and that are about to change. The
-// result has the final change and, if it differs, the caller's own.
+// IntersectAttributes returns the labels and annotations that the caller must be authorized for:
+// those in both arguments. Observed attributes are those that the caller changed before mutating
+// admission. Final attributes differ between the old object and the object that is about to be
+// stored. If the observed and the final values of an attribute differ, the result has both.
 //
-// Two changes are of one attribute if kind, pattern and key are the same. The identity of list
-// and map elements on the path does not matter: otherwise an attribute that admission moved, or
-// whose element it renamed, would be lost. An unreadable location stands for every key at and
-// below it.
+// An observed and a final attribute match if their kind, pattern and key are equal. The keys of map
+// and list elements on the path do not matter: otherwise mutating admission could move an attribute
+// to another element, or rename its element, and no attribute would match. An Unreadable attribute
+// matches every attribute of its kind at and below its path.
 func IntersectAttributes(observed, final Attributes) Attributes {
 	if len(observed) == 0 || len(final) == 0 {
 		return nil
@@ -178,10 +184,12 @@ func IntersectAttributes(observed, final Attributes) Attributes {
 
 // attributeIndex finds attributes by kind, pattern and key.
 type attributeIndex struct {
+	// keys has the attributes that are not Unreadable.
 	keys map[attributeKey]bool
-	// unreadable has the unreadable locations, which stand for everything below them.
+	// unreadable has the Unreadable attributes, which match every attribute at and below their
+	// path.
 	unreadable map[attributeKey]bool
-	// patterns has a sorted slice for each kind.
+	// patterns has, for each kind, the sorted patterns of all attributes.
 	patterns map[schema.Attribute][]string
 }
 
@@ -207,7 +215,7 @@ func newAttributeIndex(s Attributes) *attributeIndex {
 	return x
 }
 
-// has reports whether the index has the attribute, or an unreadable one that may stand for it.
+// has reports whether the index has an attribute that matches a, as IntersectAttributes defines it.
 func (x *attributeIndex) has(a *Attribute) bool {
 	if a.Unreadable {
 		patterns := x.patterns[a.Kind]

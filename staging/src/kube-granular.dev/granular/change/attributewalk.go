@@ -12,8 +12,8 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// attributeWalk finds labels and annotations that differ. It visits only the nodes that have
-// some at or below them.
+// attributeWalk finds labels and annotations that differ. It visits only nodes of the permission
+// tree that may have labels or annotations at or below them.
 type attributeWalk struct {
 	kinds schema.Attribute
 	keys  Keys
@@ -21,27 +21,30 @@ type attributeWalk struct {
 	out   Attributes
 }
 
+// attributeWalks is a pool of unused attributeWalks.
 var attributeWalks = sync.Pool{New: func() any { return &attributeWalk{} }}
 
-// Keys reports which keys are of interest.
+// Keys selects the keys of labels and annotations that Walker.Attributes returns. Wanted reports
+// whether a key is selected.
 type Keys interface {
 	Wanted(kind schema.Attribute, key string) bool
 }
 
-// Attributes returns the labels and annotations of the given kinds that differ: those of the
-// object itself and those in the templates that its tree knows. The objects are those of
-// Compare, and old is nil on create.
+// Attributes returns the labels and annotations of the given kinds that differ: those of the object
+// itself, and those in the templates that its permission tree knows, such as a pod template. The
+// objects are like those of Compare. old is nil on create.
 //
-// Elements of lists are matched by their keys. Elements of an atomic list have no keys. They are
-// matched by equality at the start and the end of the list, then by the name of the element,
-// then by position. Each unmatched element counts as added or removed with all its attributes.
-// So a key that moves to another element is reported, and inserting or reordering named elements
-// changes nothing in the others.
+// Elements of lists are matched by their keys. Elements of an atomic list have no keys. Equal
+// elements at the start and at the end of the list are matched first. The rest are matched by the
+// name of the element, and elements without a unique name by position. An element without a match
+// counts as added or removed with all its labels and annotations. So a label that moves to another
+// element is reported. If named elements are inserted or reordered, the other elements have no
+// differences.
 //
-// Keys for which keys.Wanted returns false are left out; nil keys want all. Values that can't be
-// read are always reported.
+// Only keys for which keys.Wanted returns true are returned, or all keys if keys is nil. Values
+// that can't be read are returned in any case, as Unreadable.
 //
-// An error means that the objects can't be compared; the write must then be refused.
+// An error means that the objects can't be compared. The write must then be refused.
 func (w *Walker) Attributes(kinds schema.Attribute, keys Keys, old, new any) (Attributes, error) {
 	if kinds&w.tree.Root.Attributes() == 0 {
 		return nil, nil
@@ -74,6 +77,7 @@ func (w *Walker) Attributes(kinds schema.Attribute, keys Keys, old, new any) (At
 	return runAttributes(w, kinds, keys, before, typedView{v: v, p: p}), nil
 }
 
+// runAttributes walks two objects and returns the labels and annotations that differ.
 func runAttributes[V view[V]](w *Walker, kinds schema.Attribute, keys Keys, old, new V) Attributes {
 	k := attributeWalks.Get().(*attributeWalk)
 	k.kinds, k.keys, k.path, k.out = kinds, keys, k.path[:0], nil
@@ -85,6 +89,7 @@ func runAttributes[V view[V]](w *Walker, kinds schema.Attribute, keys Keys, old,
 	return out.normalize()
 }
 
+// attributesOf finds differing labels and annotations at and below node n.
 func attributesOf[V view[V]](w *attributeWalk, n *schema.Node, old, new V) {
 	if n.Attributes()&w.kinds == 0 || old.identical(new) {
 		return
@@ -137,7 +142,9 @@ func attributesOf[V view[V]](w *attributeWalk, n *schema.Node, old, new V) {
 	}
 }
 
-// keysOf reports the keys of a map that differ. An old value that is not a map has no keys.
+// keysOf adds an attribute for each differing key of a map of labels or annotations. If the new
+// value is not a map, keysOf adds an Unreadable attribute. An old value that is not a map counts as
+// a map without keys.
 func keysOf[V view[V]](w *attributeWalk, n *schema.Node, own schema.Attribute, old, new V) {
 	if !new.isStringMap() {
 		w.unreadable(own)
@@ -146,7 +153,7 @@ func keysOf[V view[V]](w *attributeWalk, n *schema.Node, own schema.Attribute, o
 	if !old.isStringMap() {
 		old = old.absentElem()
 	}
-	at := Attribute{Kind: own} // shared by all keys of the map
+	at := Attribute{Kind: own} // its kind and path are the same for all keys of the map
 	for _, key := range old.differingKeys(new) {
 		wanted := w.keys == nil || w.keys.Wanted(own, key)
 		below := n.Kind == schema.Map && n.Elem().Attributes() != 0
@@ -168,6 +175,7 @@ func keysOf[V view[V]](w *attributeWalk, n *schema.Node, own schema.Attribute, o
 	}
 }
 
+// valueOf returns the value of a label or annotation.
 func valueOf[V view[V]](v V) Value {
 	if v.state() == absent {
 		return Value{}
@@ -176,6 +184,7 @@ func valueOf[V view[V]](v V) Value {
 	return Value{Text: text, Present: true, Unreadable: !ok}
 }
 
+// elementOf finds differing labels and annotations in an element of a map or list.
 func elementOf[V view[V]](w *attributeWalk, n *schema.Node, keys []string, old, new V) {
 	w.path = append(w.path, Step{Node: n.Elem(), Keys: keys})
 	attributesOf(w, n.Elem(), old, new)
@@ -184,7 +193,7 @@ func elementOf[V view[V]](w *attributeWalk, n *schema.Node, keys []string, old, 
 
 func (w *attributeWalk) pop() { w.path = w.path[:len(w.path)-1] }
 
-// unreadable reports a location whose new value can't be read, once for each kind.
+// unreadable adds an Unreadable attribute at the current location for each of kinds.
 func (w *attributeWalk) unreadable(kinds schema.Attribute) {
 	for _, kind := range [...]schema.Attribute{schema.Label, schema.Annotation} {
 		if kinds&w.kinds&kind != 0 {
@@ -193,7 +202,8 @@ func (w *attributeWalk) unreadable(kinds schema.Attribute) {
 	}
 }
 
-// compareUnkeyed compares lists whose elements have no keys, or share one.
+// compareUnkeyed compares two lists whose elements can't be matched by keys: an element has no key,
+// or two elements have the same key. It matches elements as Walker.Attributes describes.
 func compareUnkeyed[V view[V]](w *attributeWalk, n *schema.Node, old, new V) {
 	start, endOld, endNew := 0, old.len(), new.len()
 	for start < min(endOld, endNew) && old.index(start).equal(new.index(start)) {
@@ -226,15 +236,16 @@ func compareUnkeyed[V view[V]](w *attributeWalk, n *schema.Node, old, new V) {
 	}
 }
 
-// elementNames returns the names of some elements, and the position of each name, -1 if several
-// elements have it. The empty name has no position.
+// elementNames returns the names of the elements from index from up to, but not including, to. It
+// also returns the position of each name, or -1 for a name that several elements have. An empty
+// name has no position.
 func elementNames[V view[V]](n *schema.Node, list V, from, to int) ([]string, map[string]int) {
 	names, at := make([]string, 0, to-from), map[string]int{}
 	for i := from; i < to; i++ {
 		name := list.index(i).objectName()
 		if n.Kind == schema.ListMap {
 			if keys, ok := list.key(n, i); ok {
-				name = "=" + identity(keys) // an empty key is one too
+				name = "=" + identity(keys) // with "=", an element with an empty key has a name
 			}
 		}
 		names = append(names, name)

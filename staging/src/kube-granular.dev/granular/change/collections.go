@@ -11,6 +11,7 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
+// compareMap compares the values of two maps by key, and reports whether any of them changed.
 func compareMap[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	changed, keys := false, old.differingKeys(new)
 	slices.Sort(keys) // so that changes are charged in order
@@ -22,16 +23,18 @@ func compareMap[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	return changed
 }
 
-// element is one element of a list whose elements have an identity.
+// element is one element of a ListMap or Set, whose elements have an identity.
 type element[V any] struct {
 	value V
-	keys  []string
-	id    string
+	// keys identify the element in paths and parameters.
+	keys []string
+	// id is the identity of the element as one string.
+	id string
 }
 
-// elements returns the elements of a list and their positions by identity. It returns false if
-// an element has no identity, or if two elements have the same one: nothing then tells which old
-// element is which new one.
+// elements returns the elements of a list and their positions by identity. It returns false if an
+// element has no identity, or if two elements have the same identity: old and new elements then
+// can't be matched.
 func elements[V view[V]](n *schema.Node, list V) ([]element[V], map[string]int, bool) {
 	out := make([]element[V], 0, list.len())
 	byID := make(map[string]int, list.len())
@@ -50,6 +53,8 @@ func elements[V view[V]](n *schema.Node, list V) ([]element[V], map[string]int, 
 	return out, byID, true
 }
 
+// identity returns one string for all keys of an element. Two elements of a list have the same
+// string only if all their keys are equal.
 func identity(keys []string) string {
 	if len(keys) == 1 {
 		return keys[0]
@@ -61,7 +66,8 @@ func identity(keys []string) string {
 	return b.String()
 }
 
-// shownKeys returns the keys of an element as paths and parameters have them.
+// shownKeys returns the keys of an element for paths and parameters. keys is the result of view.key.
+// A last string in it that describes the types of the keys is dropped.
 func shownKeys(n *schema.Node, keys []string) []string {
 	if n.Kind == schema.Set {
 		return keys[:1]
@@ -69,6 +75,8 @@ func shownKeys(n *schema.Node, keys []string) []string {
 	return keys[:len(n.Keys()):len(n.Keys())]
 }
 
+// compareListMap matches the elements of two lists by their keys, and reports whether any of them
+// changed.
 func compareListMap[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	before, beforeByID, ok := elements(n, old)
 	after, afterByID, ok2 := elements(n, new)
@@ -99,8 +107,8 @@ func compareListMap[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 			one(e.keys, none, e.value)
 		}
 	}
-	// The order of elements with a permission each is no change. If one permission covers them
-	// all, as with the containers of a pod, it covers their order too.
+	// If each element carries its own permission, a new order is no change. If one permission
+	// covers all elements, as for the containers of a pod, a new order needs this permission.
 	if reordered && !n.Elem().Carries() && (w.mode == All || n.ExcludedAt) {
 		w.charge(n)
 		changed = true
@@ -108,7 +116,8 @@ func compareListMap[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	return changed
 }
 
-// compareSet finds elements by value. The number of equal elements counts, their order does not.
+// compareSet matches the elements of two sets by value, and reports whether any were added or
+// removed. The number of equal elements counts. The order does not.
 func compareSet[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	count := map[string]int{}
 	shown := map[string]element[V]{}
@@ -133,7 +142,7 @@ func compareSet[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 			ids = append(ids, id)
 		}
 	}
-	slices.Sort(ids) // almost the order of the elements: an id begins with their text
+	slices.Sort(ids) // mostly the order of a Set, because an id begins with the element's text
 	for _, id := range ids {
 		before, after := new.absentElem(), shown[id].value
 		if count[id] < 0 {
@@ -146,13 +155,15 @@ func compareSet[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	return changed
 }
 
+// compareList compares two atomic lists by position.
 func compareList[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	return byPosition(w, n, old, new, false)
 }
 
-// byPosition pairs elements by their position. If ambiguous is set, the elements should have had
-// an identity and have none: the change then stands for anything in the list, and elements with
-// different keys at one position count as one removed and one added.
+// byPosition compares the elements of two lists by position, and reports whether the lists differ.
+// If whole is true, the list is a ListMap or Set whose elements can't be matched by identity.
+// byPosition then also adds an Ambiguous change of the list. Two elements with different keys at
+// one position count as one removed and one added element.
 func byPosition[V view[V]](w *walk, n *schema.Node, old, new V, whole bool) bool {
 	none := new.absentElem()
 	changed := false

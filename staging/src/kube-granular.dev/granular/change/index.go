@@ -8,34 +8,38 @@ import (
 	"slices"
 )
 
-// index numbers the locations of some changes. A location has the same number in every walk, and
-// the locations below it have the numbers that follow. Each location is visited once, so the
-// work grows with the number of locations and keys, not with the length of their paths.
+// index numbers the locations of one or more Sets of changes, in the order of their paths. Equal
+// locations of different walks have the same number. The locations below a location have the
+// numbers that follow it. The index visits each location once, so its work grows with the number of
+// locations and keys, not with the total length of their paths.
 type index struct {
+	// ids maps each location to its position in entries.
 	ids map[*location]int32
-	// entries are the distinct locations in the order in which they were added.
+	// entries are the distinct locations in the order in which they were added. The first entry
+	// is the root.
 	entries []indexEntry
 }
 
-// indexEntry is one location. The first is the root.
+// indexEntry is one location in an index.
 type indexEntry struct {
+	// above is the position in index.entries of the location that step starts from.
 	above int32
 	step  *Step
-	// first is the number of the location in the order of paths. last is the number of the last
-	// location below it.
+	// first is the number of this location. last is the highest number of the locations below it,
+	// or first if there are none.
 	first, last int32
 }
 
-// edge identifies a location among those that start from one location.
+// edge identifies a location by the location above it and the last step.
 type edge struct {
 	above int32
 	field string
-	// key is the identity of all keys, and keys is their number.
+	// key is one string made of all keys of the step, and keys is their number.
 	key  string
 	keys int
 }
 
-// newIndex numbers the locations of all changes.
+// newIndex returns an index of the locations of all changes in the given sets.
 func newIndex(sets ...Set) *index {
 	n := 0
 	for _, set := range sets {
@@ -54,6 +58,7 @@ func newIndex(sets ...Set) *index {
 	return x
 }
 
+// add adds a location and those above it, and returns its position in entries.
 func (x *index) add(p *location, known map[edge]int32) int32 {
 	if id, ok := x.ids[p]; ok {
 		return id
@@ -72,10 +77,10 @@ func (x *index) add(p *location, known map[edge]int32) int32 {
 	return id
 }
 
-// number assigns numbers in the order of paths: a location comes before those below it, and
-// compareSteps orders those that start from one location.
+// number assigns the numbers. A location comes before the locations below it. Locations directly
+// below the same location are in the order of compareSteps.
 func (x *index) number() {
-	// below[starts[i]:starts[i+1]] are the entries that start from entry i.
+	// below[starts[i]:starts[i+1]] are the entries directly below entry i.
 	starts := make([]int32, len(x.entries)+1)
 	for _, n := range x.entries[1:] {
 		starts[n.above+1]++
@@ -91,7 +96,7 @@ func (x *index) number() {
 	}
 	next := int32(0)
 	var visit func(id int32)
-	visit = func(id int32) { // no deeper than trees are
+	visit = func(id int32) { // the recursion is as deep as the permission tree at most
 		n := &x.entries[id]
 		n.first = next
 		next++
@@ -127,7 +132,8 @@ func (x *index) compare(a, b *Change) int {
 	return 0
 }
 
-// order orders false before true, for two values that differ. is is the first of them.
+// order returns the result of comparing two different booleans, of which the first is is: false
+// comes before true.
 func order(is bool) int {
 	if is {
 		return 1
@@ -135,7 +141,8 @@ func order(is bool) int {
 	return -1
 }
 
-// sorted returns the set sorted and without duplicates. Most locations have one change.
+// sorted returns the changes of a set sorted by path and without duplicates. It first groups the
+// changes by location. Few locations have more than one change.
 func (x *index) sorted(s Set) Set {
 	starts := make([]int32, len(x.entries)+1)
 	numbers := make([]int32, len(s))
@@ -159,8 +166,8 @@ func (x *index) sorted(s Set) Set {
 	return x.merged(out)
 }
 
-// merged removes repeated changes from a set in order. The change that is kept gets the values of
-// the others.
+// merged returns a sorted set without duplicates. Of equal changes it keeps the first, and adds the
+// values of the others to it.
 func (x *index) merged(s Set) Set {
 	kept, shared := 0, true
 	for i := range s {

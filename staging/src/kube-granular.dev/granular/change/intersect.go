@@ -3,14 +3,15 @@
 
 package change
 
-// Intersect returns the final changes that the caller must be authorized for: those that the
-// caller made, as observed before mutating admission, and that are about to be stored. A change
-// that only one of the sets has is not the caller's, or never happened.
+// Intersect returns the changes that are in both sets: those that the caller must be authorized
+// for. Observed changes are those that the caller made before mutating admission. Final changes are
+// those that are about to be stored. A final change that was not observed comes from a webhook or
+// the server. An observed change that is not final was dropped.
 //
-// Two changes are the same if they charge one node at one path. An Ambiguous change stands for
-// everything below its Extent. If the caller added or removed a container, and somebody else put
-// something into it, the caller is charged for the container alone: the content is not the
-// caller's, its presence is.
+// Two changes are the same if their Node and Path are the same. An Ambiguous change stands for
+// everything below its Extent. If the caller added or removed an object, map or list, and a webhook
+// changed fields in it, the caller needs the permission for adding or removing it, and not the
+// permissions for those fields.
 func Intersect(observed, final Set) Set {
 	if len(observed) == 0 || len(final) == 0 {
 		return nil
@@ -25,7 +26,8 @@ func Intersect(observed, final Set) Set {
 		if f := &final[i]; seen.matches(f) {
 			out = append(out, *f)
 			if at := x.of(f.at).first; f.HasValues() && (seen.covered[at] || !seen.charged[at]) {
-				out[len(out)-1].forgetValues() // the values that the caller sent are not known
+				// An Ambiguous change matched, so the values that the caller sent are not known.
+				out[len(out)-1].forgetValues()
 			}
 		}
 	}
@@ -44,7 +46,7 @@ func Intersect(observed, final Set) Set {
 	return x.sorted(out)
 }
 
-// sameChanges reports whether two sets are known to have the same changes, one by one.
+// sameChanges reports whether two sets have the same changes in the same order.
 func sameChanges(a, b Set) bool {
 	if len(a) != len(b) {
 		return false
@@ -59,19 +61,20 @@ func sameChanges(a, b Set) bool {
 	return true
 }
 
-// coverage describes a set by the numbers of an index.
+// coverage describes which locations the changes of a set are at. Its slices are indexed by the
+// numbers of an index.
 type coverage struct {
 	*index
-	// charged reports for each location whether it is charged.
+	// charged is true for each location that is the Path of a change.
 	charged []bool
-	// covered reports for each location whether it is at or below the Extent of an Ambiguous
-	// change that is more than a presence change.
+	// covered is true for each location at or below the Extent of an Ambiguous change that is not
+	// a Presence change.
 	covered []bool
-	// reaches counts, up to each number, the narrowest locations that are known to contain a
-	// difference.
+	// reaches[i] is the number of changes whose narrowest location has a number below i.
 	reaches []int32
 }
 
+// coverage returns the coverage of a set whose locations are in the index.
 func (x *index) coverage(s Set) *coverage {
 	h := &coverage{index: x, charged: make([]bool, len(x.entries)), covered: make([]bool, len(x.entries)), reaches: make([]int32, len(x.entries)+1)}
 	wholes := make([]bool, len(x.entries))
@@ -83,7 +86,7 @@ func (x *index) coverage(s Set) *coverage {
 		}
 		h.reaches[x.of(c.narrowest()).first+1]++
 	}
-	// An entry comes after the one above it.
+	// In entries, each entry comes after the entry above it.
 	for id := range x.entries {
 		n := &x.entries[id]
 		if wholes[id] = wholes[id] || id > 0 && wholes[n.above]; wholes[id] {
@@ -94,13 +97,13 @@ func (x *index) coverage(s Set) *coverage {
 	return h
 }
 
-// matches reports whether a final change is among the observed ones. One location has one node,
-// so comparing locations is enough.
+// matches reports whether the set has the change f, or an Ambiguous change that may stand for f. It
+// compares only locations, because each location has exactly one node.
 func (h *coverage) matches(f *Change) bool {
 	return h.charged[h.of(f.at).first] || f.Ambiguous && h.below(f.extent) || h.covered[h.of(f.narrowest()).first]
 }
 
-// below reports whether anything is charged at or below a location.
+// below reports whether the set has a change at or below a location.
 func (h *coverage) below(p *location) bool {
 	n := h.of(p)
 	return h.reaches[n.last+1] > h.reaches[n.first]

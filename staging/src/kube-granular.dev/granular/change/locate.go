@@ -14,18 +14,18 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Locate returns the path of the most specific difference below a change, for a message:
-// .spec.strategy.type, .metadata.labels[foo.com/bar], .status.conditions[type="Ready"].reason.
-// It shows names, keys and elements of sets, which are identities, and never a value. The path
-// is printable ASCII of at most MaxPathLength bytes. Locate compares each value at most once. It
-// is slow and meant for refusals.
+// Locate returns the path of one difference at or below a change, as deep as possible, for a
+// message: .spec.strategy.type, .metadata.labels[foo.com/bar] or
+// .status.conditions[type="Ready"].reason. The path shows field names, keys and elements of sets,
+// and never a value. It is printable ASCII of at most MaxPathLength bytes. Locate compares each
+// value at most once. It is slow, and only for messages about refusals.
 func (w *Walker) Locate(c Change, old, new any) string {
 	return w.locate(c, old, new, depthOf(c.narrowest()), false)
 }
 
-// Outline is Locate for a caller who may not see the objects and knows only the first steps of
-// the location; see Sender. Keys of maps and lists and elements of sets are part of an object,
-// so the path ends before the first unknown one.
+// Outline is like Locate, but for a message to a caller that may not see the objects. known is the
+// number of steps of the location that the caller knows, computed by Sender.Knows. After these
+// steps, the path shows only field names of the schema, and no keys or elements of sets.
 func (w *Walker) Outline(c Change, old, new any, known int) string {
 	return w.locate(c, old, new, known, true)
 }
@@ -33,7 +33,7 @@ func (w *Walker) Outline(c Change, old, new any, known int) string {
 func (w *Walker) locate(c Change, old, new any, known int, outline bool) string {
 	start, n := c.narrowest().path(), w.tree.Root
 	if len(start) > 0 {
-		n = start[len(start)-1].Node // nil for a field that is in no tree
+		n = start[len(start)-1].Node // nil for a field that is not in the permission tree
 	}
 	if known < len(start) {
 		return start[:known].String()
@@ -47,8 +47,8 @@ func (w *Walker) locate(c Change, old, new any, known int, outline bool) string 
 		above = s.Node
 	}
 	if at.node = n; at.composite() {
-		// The definitions may have to be generated again, so not for a scalar. Without them
-		// the message names the location of the change.
+		// Reading the schema may have to generate the OpenAPI definitions again, so it is not
+		// read for a scalar. Without a schema the path is the location of the change.
 		if root := w.Tree().Schema(); root.Known() {
 			at.cursor = w.follow(root, start)
 			l.descend(at)
@@ -60,7 +60,7 @@ func (w *Walker) locate(c Change, old, new any, known int, outline bool) string 
 	return Shorten(out.String(), MaxPathLength)
 }
 
-// follow moves a cursor from the root along a path.
+// follow moves a schema cursor from the root along a path.
 func (w *Walker) follow(c schema.Cursor, path Path) schema.Cursor {
 	above := w.tree.Root
 	for _, s := range path {
@@ -77,8 +77,8 @@ func (w *Walker) follow(c schema.Cursor, path Path) schema.Cursor {
 	return c
 }
 
-// pairAt finds the values at a location of both objects. Nothing else is read: of a Go object,
-// only the value at the location is converted to decoded JSON.
+// pairAt returns the values of both objects at a location. Of a Go object, it converts only the
+// value at the location to decoded JSON.
 func (w *Walker) pairAt(path Path, old, new any) valuePair {
 	before, plainOld := content(old)
 	after, plainNew := content(new)
@@ -100,8 +100,8 @@ func (w *Walker) pairAt(path Path, old, new any) valuePair {
 	return valuePair{a: a, b: b, elem: len(path) > 0 && path[len(path)-1].Field == ""}
 }
 
-// valueAt returns the value at a location of a Go object as decoded JSON, nil if it is absent.
-// It returns false if the value can't be determined.
+// valueAt returns the value of a Go object at a location as decoded JSON, or nil if the value is
+// absent. It returns false if the value can't be determined.
 func (w *Walker) valueAt(object any, path Path) (any, bool) {
 	if isNil(object) {
 		return nil, true
@@ -117,7 +117,7 @@ func (w *Walker) valueAt(object any, path Path) (any, bool) {
 		case at >= 0:
 			v = v.field(n, at)
 		case s.Field != "":
-			return nil, false // in no tree
+			return nil, false // the field is not in the permission tree
 		case n.Kind == schema.Map && len(s.Keys) == 1:
 			v = v.at(s.Keys[0])
 		default:
@@ -140,15 +140,17 @@ func (w *Walker) valueAt(object any, path Path) (any, bool) {
 	return v.decoded()
 }
 
-// valuePair holds the values of both objects at one location. A nil value is an absent one.
+// valuePair holds the values a and b of the old and the new object at one location, as decoded
+// JSON. An absent value is nil.
 type valuePair struct {
 	cursor schema.Cursor
 	node   *schema.Node
 	a, b   any
-	// elem is set for an element of a list.
+	// elem is true for an element of a list.
 	elem bool
 }
 
+// child returns the pair of a field of two objects, or of a key of two maps.
 func (s valuePair) child(name string) valuePair {
 	a, _ := s.a.(map[string]any)
 	b, _ := s.b.(map[string]any)
@@ -164,6 +166,7 @@ func (s valuePair) child(name string) valuePair {
 	return out
 }
 
+// element returns the pair of two list elements a and b. of is the schema cursor for elements.
 func (s valuePair) element(of schema.Cursor, a, b any) valuePair {
 	out := valuePair{cursor: of, a: a, b: b, elem: true}
 	if s.node != nil {
@@ -172,6 +175,7 @@ func (s valuePair) element(of schema.Cursor, a, b any) valuePair {
 	return out
 }
 
+// follow returns the pair at the end of a step.
 func (s valuePair) follow(step Step) valuePair {
 	if step.Field != "" {
 		return s.child(step.Field)
@@ -194,34 +198,38 @@ func (s valuePair) follow(step Step) valuePair {
 	return s.element(s.cursor.Elem(), find(s.a), find(s.b))
 }
 
-// composite reports whether a difference below the pair could be named.
+// composite reports whether both values are objects or lists, so that a path can name a difference
+// inside them.
 func (s valuePair) composite() bool { return s.objects() || s.lists() }
 
-// objects reports whether both values are objects, or one is and the other is absent.
+// objects reports whether both values are objects, or one is an object with fields and the other
+// is absent. For an element of a list, both must be objects.
 func (s valuePair) objects() bool {
 	a, mapA := s.a.(map[string]any)
 	b, mapB := s.b.(map[string]any)
 	return mapA && mapB || !s.elem && (len(a) > 0 && s.b == nil || len(b) > 0 && s.a == nil)
 }
 
+// lists reports whether both values are lists.
 func (s valuePair) lists() bool {
 	_, listA := s.a.([]any)
 	_, listB := s.b.([]any)
 	return listA && listB
 }
 
-// locator finds a difference to name. It compares a value only when it descends into it;
-// otherwise each level would compare everything below it again.
+// locator finds a difference that a path can name. It compares scalars only after it descended to
+// them. If it compared whole values at each level, it would compare deep values once per level.
 type locator struct {
-	// steps are the steps of the path as text, the last one first.
-	steps     []string
+	// steps are the steps of the path as text, the last step first.
+	steps []string
+	// ambiguous is true if the change is Ambiguous.
 	ambiguous bool
-	// outline is set if the path must show only fields of the schema.
+	// outline is true if the path must show only fields of the schema.
 	outline bool
 }
 
-// descend descends into a pair of different values, and reports whether it found a difference to
-// name. It skips what a deeper permission covers, because that is charged on its own.
+// descend looks for a difference inside a pair of values, and reports whether it found one. It
+// skips fields with a permission of their own, because a difference there is another change.
 func (l *locator) descend(s valuePair) bool {
 	switch {
 	case s.objects():
@@ -234,11 +242,13 @@ func (l *locator) descend(s valuePair) bool {
 	return true
 }
 
-// nameable reports whether the change stands for everything at a location. If something there
-// differs that can't be named, the location itself is named.
+// nameable reports whether the path may end at the location of s if the two values differ only in
+// content that the path can't show. This is so for an Ambiguous change, which stands for everything
+// below it, and for a field that is not in the permission tree.
 func (l *locator) nameable(s valuePair) bool { return s.node == nil || l.ambiguous }
 
-// tryBelow descends into a pair below, and adds its step if that found a difference.
+// tryBelow calls descend for a field or element, and reports whether it found a difference. If so,
+// tryBelow adds the step that leads there, as show returns it.
 func (l *locator) tryBelow(s valuePair, show func() string) bool {
 	if !l.nameable(s) && s.node.Carries() || !l.descend(s) {
 		return false
@@ -247,6 +257,7 @@ func (l *locator) tryBelow(s valuePair, show func() string) bool {
 	return true
 }
 
+// fields looks for a difference in the fields of two objects, and reports whether it found one.
 func (l *locator) fields(s valuePair) bool {
 	a, _ := s.a.(map[string]any)
 	b, _ := s.b.(map[string]any)
@@ -281,7 +292,7 @@ func (l *locator) fields(s valuePair) bool {
 	return differs && l.nameable(s)
 }
 
-// sameScalar reports whether two values are equal scalars. It avoids descending into them.
+// sameScalar reports whether two values are equal scalars or both nil.
 func sameScalar(a, b any) bool {
 	switch a.(type) {
 	case map[string]any, []any:
@@ -290,6 +301,7 @@ func sameScalar(a, b any) bool {
 	return equal.JSON(a, b)
 }
 
+// elements looks for a difference in the elements of two lists, and reports whether it found one.
 func (l *locator) elements(s valuePair) bool {
 	kind, names := s.cursor.List()
 	n, of := schema.NewList(kind, names), s.cursor.Elem()
@@ -315,7 +327,7 @@ func (l *locator) elements(s valuePair) bool {
 			return out.String()
 		}
 	}
-	// If no element differs, their order may.
+	// If no element differs, the order of the elements may.
 	reordered, last := false, -1
 	for _, e := range before {
 		var b any
@@ -332,6 +344,6 @@ func (l *locator) elements(s valuePair) bool {
 			return true
 		}
 	}
-	// The elements have an identity, so the order changed.
+	// No element differs. The path then ends at the list if the order of a list-map changed.
 	return reordered && kind == schema.ListMap || (differs || reordered) && l.nameable(s)
 }

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// location is a step of a walk and the location that it starts from, which is nil for the root.
-// Changes below one location share it. So memory grows with the number of charged locations, not
-// with the length of the paths to them.
+// location is a path in an object, stored as its last step and the location above, which is nil for
+// the root. All changes below a location share it. So memory grows with the number of locations of
+// changes, not with the total length of their paths.
 type location struct {
 	above *location
 	depth int
@@ -46,8 +46,8 @@ func (p *location) up(depth int) *location {
 	return p
 }
 
-// compareSteps orders the steps that lead on from one location: fields by name, then elements by
-// their keys.
+// compareSteps orders two steps that start from the same location: fields by name come first, then
+// elements by their keys.
 func compareSteps(a, b *Step) int {
 	if (a.Field == "") != (b.Field == "") {
 		if a.Field != "" {
@@ -58,8 +58,8 @@ func compareSteps(a, b *Step) int {
 	return cmp.Or(strings.Compare(a.Field, b.Field), slices.Compare(a.Keys, b.Keys))
 }
 
-// before reports whether p is known to come before q. For locations of different walks the order
-// may not be known.
+// before reports whether p is known to come before q in the order of paths. For locations of
+// different walks, it may return false although p comes before q.
 func (p *location) before(q *location) bool {
 	depth := min(depthOf(p), depthOf(q))
 	a, b := p.up(depth), q.up(depth)
@@ -72,14 +72,14 @@ func (p *location) before(q *location) bool {
 	return compareSteps(&a.Step, &b.Step) < 0
 }
 
-// compareLocations orders locations of any walks in the order of a Set: a location comes before
-// those below it.
+// compareLocations compares two locations, also of different walks, in the order of a Set: a
+// location comes before the locations below it.
 func compareLocations(a, b *location) int {
 	depth := min(depthOf(a), depthOf(b))
 	return cmp.Or(compareSameDepth(a.up(depth), b.up(depth)), cmp.Compare(depthOf(a), depthOf(b)))
 }
 
-// compareSameDepth orders locations of the same depth.
+// compareSameDepth is compareLocations for two locations of the same depth.
 func compareSameDepth(a, b *location) int {
 	if a == b {
 		return 0
@@ -90,12 +90,12 @@ func compareSameDepth(a, b *location) int {
 	return compareSteps(&a.Step, &b.Step)
 }
 
-// locationMemo remembers two locations of different walks that are known to be the same. Nil is
-// the root.
+// locationMemo remembers two locations of different walks that are known to be the same path. A nil
+// location is the root.
 type locationMemo struct{ a, b *location }
 
-// same reports whether two locations are the same, and remembers the locations above them,
-// because the next two locations mostly start from there.
+// same reports whether two locations are the same path. It remembers the locations above both,
+// because the next two locations often start from the same locations.
 func (t *locationMemo) same(a, b *location) bool {
 	if depthOf(a) != depthOf(b) {
 		return false
@@ -111,8 +111,8 @@ func (t *locationMemo) same(a, b *location) bool {
 	return true
 }
 
-// here returns the location of the walk at a depth. Locations are made only when something is
-// charged at or below them, because most of what is compared is equal.
+// here returns the location of the first depth steps of the walk's path. It makes a location only
+// when a change at or below needs it, because most compared fields are equal.
 func (w *walk) here(depth int) *location {
 	known := depth
 	for known > 0 && w.path[known-1].location == nil {
@@ -132,7 +132,7 @@ func (w *walk) here(depth int) *location {
 	return at
 }
 
-// walkStep is a step of the walk, and its location once that was made.
+// walkStep is a step of the walk's path. location is nil until the first change needs it.
 type walkStep struct {
 	Step
 	location *location

@@ -17,7 +17,7 @@ import (
 type plainView struct {
 	value   any
 	present bool
-	// emptyIsAbsent is set if null and empty containers count as absent.
+	// emptyIsAbsent is true if null, an empty map and an empty list count as absent.
 	emptyIsAbsent bool
 }
 
@@ -101,6 +101,8 @@ func (v plainView) sameRest(n *schema.Node, o plainView) bool {
 	return true
 }
 
+// sameField reports whether a field of an object is equal, or is not compared by sameRest: it has a
+// node in the tree, or the tree ignores it.
 func sameField(n *schema.Node, field string, a, b plainView) bool {
 	return n.Child(field) != nil || n.Ignores(field) || a.equal(b)
 }
@@ -170,14 +172,15 @@ func (v plainView) key(n *schema.Node, i int) ([]string, bool) {
 		kinds += kind
 		all = all && ok
 	}
-	return append(out, kinds), all // 80 is not "80", and a key may be either
+	return append(out, kinds), all // the types distinguish the key 80 from the key "80"
 }
 
 func (v plainView) decoded() (any, bool) { return v.value, v.present }
 
 func (v plainView) omitempty() bool { return false }
 
-// scalarText returns the text of a scalar, as parameters and messages show it, and its type.
+// scalarText returns the text of a scalar, as parameters and messages show it, and a letter for its
+// type. It returns false if v is not a scalar.
 func scalarText(v any) (text, kind string, ok bool) {
 	switch v := v.(type) {
 	case string:

@@ -13,23 +13,25 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// typePlan maps a node of the tree to the fields of a Go type.
+// typePlan maps a node of the permission tree, and the nodes below it, to a Go type.
 type typePlan struct {
 	node *schema.Node
-	// typ is the type of the value. inner is the type that it points to, or typ itself.
+	// typ is the Go type of the node's value. If typ is a pointer type, inner is the type that it
+	// points to, otherwise inner is typ.
 	typ, inner reflect.Type
 	// zero is a zero value of type inner. It is never written.
 	zero reflect.Value
-	// equal compares values of typ. restEqual compares the fields that lead to no child.
+	// equal compares values of typ. restEqual compares only the fields listed in rest.
 	equal, restEqual fast.Func
 	// object finds the fields of a struct that differ.
 	object *fast.Object
-	// fields[i] is the plan for node.Fields[i]. rest lists the fields of the Go struct for which
-	// node has no child; they are compared as a whole.
+	// fields[i] is the plan for node.Fields()[i]. rest lists the fields of the Go struct for
+	// which node has no child. They are compared together.
 	fields []fieldPlan
 	rest   []restPlan
-	elem   *typePlan
-	keys   []keyPlan
+	// elem is the plan for the elements of a map or list. keys locate the keys of a list element.
+	elem *typePlan
+	keys []keyPlan
 	// value locates the value from which a permission of the node makes its parameter.
 	value keyPlan
 }
@@ -47,17 +49,18 @@ type restPlan struct {
 
 type keyPlan struct {
 	index []int
-	// omitted is set if JSON leaves out a zero key, so that a zero key is no identity.
-	omitted  bool
+	// omitted is true if JSON omits a zero value of the field. A zero key is then a missing key.
+	omitted bool
+	// fallback is the schema's default for a missing key.
 	fallback any
 }
 
-// compiled makes and caches the comparisons of the walk.
+// compiled compiles and caches the comparisons of Go types that the walk uses.
 var compiled = equal.Strict()
 
-// compile matches the nodes of a tree with the fields of a Go type, by the names in json tags.
-// It refuses a type that lacks a field of the tree, because the type is not the version that the
-// schema describes.
+// compile returns the plan for a node of the permission tree and a Go type. It matches nodes with
+// Go fields by the names in json tags. If the type lacks a field of the tree, compile returns an
+// error, because the schema then describes another version than the type.
 func compile(at schema.NodePath, t reflect.Type) (*typePlan, error) {
 	n := at.Node()
 	p := &typePlan{node: n, typ: t, inner: t, equal: compiled.Of(t)}
@@ -91,6 +94,7 @@ func compile(at schema.NodePath, t reflect.Type) (*typePlan, error) {
 	return p, p.listKeys(at)
 }
 
+// wantKind is the kind of Go type that each kind of node needs.
 var wantKind = map[schema.NodeKind]reflect.Kind{
 	schema.Object:  reflect.Struct,
 	schema.Map:     reflect.Map,
@@ -99,6 +103,7 @@ var wantKind = map[schema.NodeKind]reflect.Kind{
 	schema.List:    reflect.Slice,
 }
 
+// fieldsOf completes the plan of an object with its fields.
 func (p *typePlan) fieldsOf(at schema.NodePath) error {
 	found := map[string]jsonField{}
 	for _, f := range jsonFields(p.inner, nil) {
@@ -119,7 +124,7 @@ func (p *typePlan) fieldsOf(at schema.NodePath) error {
 		f, ok := found[child.Field]
 		if !ok {
 			if child.Last() == nil && child.Fields() == nil && child.Elem() == nil {
-				p.fields = append(p.fields, fieldPlan{}) // a kind without metadata
+				p.fields = append(p.fields, fieldPlan{}) // such as the metadata of a kind without any
 				continue
 			}
 			return fmt.Errorf("%s: a Go %s has no such field", append(at, child).Pattern(), p.inner)
@@ -143,7 +148,8 @@ func (p *typePlan) fieldsOf(at schema.NodePath) error {
 	return nil
 }
 
-// valueOf locates a scalar field, or the value itself if the name of the field is empty.
+// valueOf locates the scalar from which a permission makes its parameter: a field of the value, or
+// the value itself if field is empty.
 func (p *typePlan) valueOf(at schema.NodePath, field string) (keyPlan, error) {
 	if field == "" && scalarKind(p.inner) {
 		return keyPlan{}, nil
@@ -158,6 +164,7 @@ func (p *typePlan) valueOf(at schema.NodePath, field string) (keyPlan, error) {
 	return keyPlan{}, fmt.Errorf("%s: a Go %s has no scalar %s for a parameter", at.Pattern(), p.inner, strings.TrimSuffix(schema.Self+"."+field, "."))
 }
 
+// listKeys completes the plan of a list with the keys of its elements.
 func (p *typePlan) listKeys(at schema.NodePath) error {
 	if p.node.Kind == schema.Set && !scalarKind(p.elem.inner) {
 		return fmt.Errorf("%s: a Go %s is not a set of scalars", at.Pattern(), p.inner)
@@ -188,9 +195,9 @@ type jsonField struct {
 	omitted bool
 }
 
-// jsonFields lists the fields of a struct by their names in JSON, including those of inlined
-// structs. A field that JSON leaves out is listed by its Go name in brackets: it is compared,
-// but no schema can name it.
+// jsonFields lists the fields of a struct by their names in JSON, including the fields of inlined
+// structs. A field that never appears in JSON has its Go name in parentheses: the walk compares
+// it, but no schema can name it.
 func jsonFields(t reflect.Type, at []int) []jsonField {
 	var out []jsonField
 	for i := range t.NumField() {

@@ -12,17 +12,18 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// typedView is a view of a value of a Go type, read by its plan.
+// typedView is a view of a value of a Go type. Its plan maps tree nodes to Go fields.
 type typedView struct {
 	v reflect.Value
 	p *typePlan
-	// parentAbsent is set if the object that holds the value is absent. v is then a zero value.
+	// parentAbsent is true if the object that has the field v is absent. v is then a zero value.
 	parentAbsent bool
-	// elem is set for an element of a map or list, which is present even if it is zero.
+	// elem is true for an element of a map or list, which is present even if it is a zero value.
 	elem bool
 }
 
-// deref follows a pointer. It returns the invalid value for nil.
+// deref returns the value, or the value that it points to. It returns the invalid reflect.Value for
+// a nil pointer.
 func (v typedView) deref() reflect.Value {
 	if v.v.IsValid() && v.v.Kind() == reflect.Pointer {
 		return v.v.Elem()
@@ -30,6 +31,7 @@ func (v typedView) deref() reflect.Value {
 	return v.v
 }
 
+// isEmpty reports whether the value is absent, a nil pointer, or a map or slice without elements.
 func (v typedView) isEmpty() bool {
 	switch v.v.Kind() {
 	case reflect.Invalid:
@@ -84,8 +86,8 @@ func (v typedView) field(_ *schema.Node, i int) typedView {
 	return typedView{v: f.zero, p: f.plan, parentAbsent: true}
 }
 
-// canScan reports whether both objects are present. Absent ones may have defaults, which a scan
-// does not consider.
+// canScan reports whether both objects are present. A scan ignores defaults, which matter if one of
+// the objects is absent.
 func (v typedView) canScan(o typedView) bool {
 	return !v.parentAbsent && !o.parentAbsent && v.deref().CanAddr() && o.deref().CanAddr()
 }
@@ -94,12 +96,13 @@ func (v typedView) nextDiffering(at int, o typedView, found *fast.Position) (chi
 	return v.p.object.Next(fast.Address(v.deref()), fast.Address(o.deref()), at, found)
 }
 
-// same reports whether two objects are equal. It may be called if canScan returned true.
+// same reports whether two objects are equal. If they differ, it also returns the position of their
+// first difference. It must only be called if canScan returned true.
 func (v typedView) same(o typedView) (fast.Position, bool) {
 	return v.p.object.Same(fast.Address(v.deref()), fast.Address(o.deref()))
 }
 
-// bases returns the structs of both objects, a zero one in place of an absent one.
+// bases returns the structs of both objects. For an absent object it returns a zero struct.
 func (v typedView) bases(o typedView) (a, b reflect.Value) {
 	a, b = v.deref(), o.deref()
 	if !a.IsValid() {
@@ -225,7 +228,8 @@ func (v typedView) decoded() (any, bool) {
 
 func (v typedView) omitempty() bool { return true }
 
-// scalarOf returns a scalar of any Go type as decoded JSON has it.
+// scalarOf returns a scalar of any Go type as the type that decoded JSON has for it, or nil if v is
+// not a scalar.
 func scalarOf(v reflect.Value) any {
 	switch {
 	case v.Kind() == reflect.String:
@@ -288,7 +292,7 @@ func (v typedView) objectName() string {
 	return v.textField("name")
 }
 
-// textField returns the text of a field, whether or not the tree has it.
+// textField returns the text of a string field, also if the field has no node in the tree.
 func (v typedView) textField(field string) string {
 	base := v.deref()
 	if !base.IsValid() || v.p.inner.Kind() != reflect.Struct {

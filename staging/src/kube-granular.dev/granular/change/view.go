@@ -8,7 +8,7 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// state tells whether a value is absent, null or present.
+// state is whether a value is absent, null or present.
 type state int
 
 const (
@@ -17,33 +17,37 @@ const (
 	present
 )
 
-// view is a value of an object as the walk sees it. There are two implementations: typedView for
-// Go types and plainView for unstructured objects. The zero view is an absent value.
+// view gives the change walk access to one value of an object. It has two implementations:
+// typedView for Go types and plainView for unstructured objects. The zero view is an absent value.
 type view[V any] interface {
 	state() state
 	// unset reports whether nobody set the value, so that the schema's default applies.
 	unset() bool
-	// identical reports whether both are the same value in memory. It is cheap, and may return
-	// false for equal values.
+	// identical reports whether both values are known to be equal without a look at their
+	// content, such as two equal pointers. It is fast, and may return false for equal values.
 	identical(V) bool
-	// equal compares strictly, by representation. Absent values may be compared.
+	// equal reports whether both values have equal representations. One or both may be absent.
 	equal(V) bool
-	// hasShape reports whether the value is what the node's kind expects. Absent and null values
-	// are. The methods below treat a view without the expected shape as absent.
+	// hasShape reports whether the value has the type that the node's kind expects, such as a
+	// list. It is true for absent and null values. The methods below treat a value of another
+	// type as absent.
 	hasShape(*schema.Node) bool
 
-	// field returns the child of an object at a position in n.Fields.
+	// field returns the value of the field n.Fields()[i] of an object.
 	field(n *schema.Node, i int) V
-	// canScan reports whether nextDiffering may be called. nextDiffering returns the next child
-	// that may differ, beginning at a position, and the position after it. The child is
-	// len(n.Fields()) for fields that lead to no child, and more than that at the end.
+	// canScan reports whether nextDiffering may be called. nextDiffering returns the index of the
+	// next field that may differ, from position at on, and the position after that field. An
+	// index of len(n.Fields()) means that fields without a node in the tree may differ. A higher
+	// index means that no further field differs.
 	canScan(other V) bool
 	nextDiffering(at int, other V, found *fast.Position) (child, behind int)
-	// sameRest compares the fields of an object that lead to no child, and differing returns the
-	// names of those that differ. Fields that the server itself writes are not compared.
+	// sameRest reports whether all fields of an object without a node in the tree are equal.
+	// differing returns the names of those that differ. Neither compares fields that the server
+	// itself writes.
 	sameRest(n *schema.Node, other V) bool
 	differing(n *schema.Node, other V) []string
-	// differingKeys returns the keys of two maps whose values differ, or that one of them lacks.
+	// differingKeys returns the keys of two maps whose values differ, and the keys that only one
+	// of the maps has.
 	differingKeys(other V) []string
 	// at returns the value of a key of a map.
 	at(key string) V
@@ -51,23 +55,25 @@ type view[V any] interface {
 	// absentElem returns an absent element of the map or list.
 	absentElem() V
 
-	// len, index and key read a list. key returns the identity of an element of a ListMap or
-	// Set: the text of each key, followed by what tells apart keys with the same text. It
-	// returns false if the element has no identity.
+	// len, index and key read a list. key returns the identity of element i of a ListMap or Set:
+	// the text of each key, and for some views one more string that distinguishes keys of
+	// different types with the same text, such as 80 and "80". It returns false if the element
+	// has no identity, for example because it lacks a key.
 	len() int
 	index(i int) V
 	key(n *schema.Node, i int) ([]string, bool)
-	// isStringMap reports whether the value is absent or a map. For a Go type it must be a map
-	// of strings. text returns a scalar that is a string.
+	// isStringMap reports whether the value is absent or a map. A Go type must be a map from
+	// strings to strings. text returns the value if it is a string.
 	isStringMap() bool
 	text() (string, bool)
-	// valueText returns the text of a scalar, or of the scalar in a field of an object.
+	// valueText returns the text of the value, which must be a scalar, or of the named field of
+	// the value if field is not empty.
 	valueText(field string) (string, textState)
-	// objectName returns the name of an object in a list: the name in its metadata, or else its
-	// own field name. It is empty if there is none.
+	// objectName returns the name of an object in a list: its field metadata.name, or else its
+	// field "name". It is empty if the object has neither.
 	objectName() string
-	// decoded returns the value as decoded JSON, and false if it has no such form.
+	// decoded returns the value as decoded JSON, and false if the value can't be converted.
 	decoded() (any, bool)
-	// omitempty reports whether decoded leaves out zero values.
+	// omitempty reports whether the result of decoded may lack fields with a zero value.
 	omitempty() bool
 }

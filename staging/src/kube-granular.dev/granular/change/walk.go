@@ -8,7 +8,8 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// walk is one comparison in progress. Only out is used after Compare returns.
+// walk is one comparison of two objects in progress. It is reused afterwards; only out, the changes
+// found, outlives the comparison.
 type walk struct {
 	mode Mode
 	// in is the set of top-level fields to compare.
@@ -16,26 +17,28 @@ type walk struct {
 	tree *schema.Tree
 	path []walkStep
 	out  Set
-	// created is set if there is no old object. byDefault is set while the walk is inside an
+	// created is true if there is no old object. byDefault is true while the walk is inside an
 	// object that is new and has only its default values.
 	created, byDefault bool
-	// removedAt is the depth of the first element on the path that is not in the new object, 0
-	// if there is none.
+	// removedAt is the depth of the first map or list element on the path that is not in the new
+	// object. It is 0 if the new object has all elements on the path.
 	removedAt int
-	// found is where the last scan of the fields of a Go type ended.
+	// found is the position of a known difference in two structs of a Go type. A scan of these
+	// two structs can begin there.
 	found fast.Position
 }
 
-// ofInterest reports whether the mode asks for anything at or below the node.
+// ofInterest reports whether the mode selects changes at or below the node.
 func (w *walk) ofInterest(n *schema.Node) bool {
 	return w.mode == All || n.ExcludedAt || n.ExcludedBelow
 }
 
+// push adds a step to the path.
 func (w *walk) push(n *schema.Node, field string, keys []string) {
 	w.path = append(w.path, walkStep{Step: Step{Node: n, Field: field, Keys: keys}})
 }
 
-// at returns the node on the path at a depth.
+// at returns the node on the path at a depth. Depth 0 is the root.
 func (w *walk) at(depth int) *schema.Node {
 	if depth == 0 {
 		return w.tree.Root
@@ -45,23 +48,26 @@ func (w *walk) at(depth int) *schema.Node {
 
 func (w *walk) pop() { w.path = w.path[:len(w.path)-1] }
 
-// charge charges the current location, or the top-level field on the path if n is the root, to
-// the nearest node at or above it that carries a permission.
+// charge adds a change to the result: a difference at the current location, whose node is n. The
+// change is of the nearest node at or above n that carries a permission. With ExcludedOnly, charge
+// does nothing if no excluded permission covers n.
 func (w *walk) charge(n *schema.Node) {
 	if w.mode == All || n.ExcludedAt {
 		w.add(n, Change{})
 	}
 }
 
-// ambiguous charges the current location with a change that stands for everything below it. With
-// ExcludedOnly the walk does not compare everything below. So the presence of a container is
-// then charged only if the container itself is excluded.
+// ambiguous adds an Ambiguous change to the result: it stands for everything below the current
+// location, whose node is n. If presence is true, the difference is only that the container at the
+// location was added or removed. With ExcludedOnly, the walk does not compare all fields below. So
+// such a presence counts only if an excluded permission covers the container itself.
 func (w *walk) ambiguous(n *schema.Node, presence bool) {
 	if w.mode == All || n.ExcludedAt || n.ExcludedBelow && !presence {
 		w.add(n, Change{Ambiguous: true, Presence: presence})
 	}
 }
 
+// add completes c with the node and the locations of a difference at n, and adds c to the result.
 func (w *walk) add(n *schema.Node, c Change) {
 	depth := len(w.path)
 	if n == w.tree.Root {
@@ -71,7 +77,7 @@ func (w *walk) add(n *schema.Node, c Change) {
 		depth--
 	}
 	if !c.Node.Carries() {
-		depth = min(1, len(w.path)) // no permission at all: name the field of the root
+		depth = min(1, len(w.path)) // no permission covers n: name the top-level field
 	}
 	if c.Ambiguous {
 		c.extent = w.here(len(w.path))
@@ -93,8 +99,8 @@ func compareElem[V view[V]](w *walk, n *schema.Node, keys []string, old, new V) 
 	return changed
 }
 
-// compareNode compares one node and reports whether anything at or below it changed. The path
-// already leads to the node.
+// compareNode compares the values of node n in both objects, and adds the changes to the result. It
+// reports whether anything at or below n changed. The path of the walk already ends at n.
 func compareNode[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	p := n.TakesValue()
 	if p == nil {
@@ -108,6 +114,7 @@ func compareNode[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	return changed
 }
 
+// compareAt is compareNode without the values from which permissions make their parameter.
 func compareAt[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	if old.identical(new) || n.Kind != schema.Object && old.equal(new) {
 		return false
@@ -135,7 +142,7 @@ func compareAt[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 		return changed
 	}
 	if changed {
-		// A caller who may change a field below may lack the permission for the container.
+		// A caller that may change a field below may lack the permission for the container.
 		for i := range w.out[before:] {
 			if c := &w.out[before+i]; depthOf(c.at) > len(w.path) {
 				c.WithContainer = true
@@ -147,6 +154,7 @@ func compareAt[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	return true
 }
 
+// below compares the fields or elements of node n, and reports whether any of them changed.
 func below[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	switch n.Kind {
 	case schema.Object:
@@ -164,12 +172,16 @@ func below[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	return compareList(w, n, old, new)
 }
 
-// onlyDefault reports whether a field was added or removed with exactly the value that the
-// schema sets by default. Such a field is no change for its own excluded permission, only for
-// the permission of the object that holds it. For an excluded permission of a field inside, it
-// is no change only if the whole object is new: otherwise the field could be removed together
-// with its object and come back with another default. No schema adds an element to a map or
-// list; a default of an element stands for null.
+// onlyDefault reports whether a field was added or removed with exactly the value that the schema
+// sets by default. Such a change does not need the excluded permission of the field itself. It
+// needs only the permission of the object that contains the field.
+//
+// An excluded permission of a field inside the added or removed value is exempt only if the whole
+// object is created. Otherwise a caller could remove that field together with the value, and the
+// field could come back with another default.
+//
+// onlyDefault returns false for elements of maps and lists, because no schema adds an element by
+// default. A default of an element replaces null.
 func onlyDefault[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	if old.unset() == new.unset() || len(w.path) == 0 || w.at(len(w.path)-1).Kind != schema.Object {
 		return false
@@ -182,8 +194,9 @@ func onlyDefault[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	return ok && n.OnlyDefault(value, there.omitempty())
 }
 
-// chargeAbove charges the object that holds a field which only took its default. If no
-// permission covers that object, the default set by the server is nobody's change.
+// chargeAbove charges the object that contains the current field, after onlyDefault returned true
+// for the field. If no permission covers that object, chargeAbove adds no change: the server set
+// the default, not the caller. It reports whether it added a change.
 func (w *walk) chargeAbove() bool {
 	above := w.at(len(w.path) - 1)
 	if w.mode == ExcludedOnly && !above.ExcludedAt || above.Last() == nil {
@@ -196,12 +209,13 @@ func (w *walk) chargeAbove() bool {
 	return true
 }
 
+// compareObject compares the fields of an object, and reports whether any of them changed.
 func compareObject[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	changed, sameRest := false, true
 	fields := n.Fields()
 	everything := w.mode == All && (n != w.tree.Root || w.in == allFields)
-	if everything && old.canScan(new) { // a scan of all fields is too much for a few of them
-		// Most fields are the same, which is cheap to tell for all of them at once.
+	if everything && old.canScan(new) { // to compare only some fields, a scan of all is too slow
+		// Most fields are equal. One scan over all fields finds the few that differ.
 		for i, at := old.nextDiffering(0, new, &w.found); i <= len(fields); i, at = old.nextDiffering(at, new, &w.found) {
 			if i == len(fields) {
 				sameRest = false
@@ -227,7 +241,8 @@ func compareObject[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 		w.charge(n)
 		return true
 	}
-	// No permission covers these fields. Each is charged on its own, so that a message names it.
+	// No permission covers these top-level fields. Each field becomes a change of its own, so that
+	// a message names it.
 	for _, field := range old.differing(n, new) {
 		w.push(nil, field, nil)
 		w.charge(n)
@@ -236,6 +251,7 @@ func compareObject[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	return true
 }
 
+// compareField compares field i of an object, and reports whether it changed.
 func compareField[V view[V]](w *walk, n *schema.Node, i int, old, new V) bool {
 	child := n.Fields()[i]
 	w.push(child, child.Field, nil)

@@ -18,56 +18,58 @@ import (
 type Mode int
 
 const (
-	// ExcludedOnly selects changes of excluded permissions. It is for a caller who holds the
-	// ordinary verb.
+	// ExcludedOnly selects changes of excluded permissions, which the ordinary verb (such as
+	// update) does not include. It is for a caller that holds the ordinary verb.
 	ExcludedOnly Mode = iota
-	// All selects all changes. It is for a granular request.
+	// All selects all changes. It is for a granular request: its caller holds the verb granular
+	// and lacks the ordinary verb.
 	All
 )
 
-// Walker compares objects of one kind along the kind's tree. It may be used by any number
-// of goroutines.
+// Walker compares objects of one kind along the kind's permission tree (the tree of its fields and
+// their permissions). Any number of goroutines may use it.
 type Walker struct {
 	tree *schema.Tree
-	// plans has one entry for each Go type that was compared: one for most kinds, none for
-	// custom resources.
+	// plans has one entry for each Go type that was compared. Most built-in kinds have one Go
+	// type, and custom resources have none.
 	plans atomic.Pointer[[]cachedPlan]
 }
 
-// cachedPlan is the plan of a Go type, or the error that there is none.
+// cachedPlan is the plan of a Go type, or the error that compile returned for the type.
 type cachedPlan struct {
 	typ  reflect.Type
 	plan *typePlan
 	err  error
 }
 
-// walks holds unused walks, for all kinds.
+// walks is a pool of unused walks. All Walkers share it.
 var walks = sync.Pool{New: func() any { return &walk{} }}
 
-// NewWalker returns the walker for a tree.
+// NewWalker returns a Walker for a permission tree.
 func NewWalker(tree *schema.Tree) *Walker { return &Walker{tree: tree} }
 
-// Tree returns the tree of the walker.
+// Tree returns the permission tree of the Walker.
 func (w *Walker) Tree() *schema.Tree { return w.tree }
 
-// NothingToCheck reports whether Compare finds nothing for any objects: the mode is ExcludedOnly
-// and the kind has no excluded permission.
+// NothingToCheck reports whether Compare returns no changes for any two objects, because the mode
+// is ExcludedOnly and the kind has no excluded permission.
 func (w *Walker) NothingToCheck(mode Mode) bool { return mode == ExcludedOnly && !w.tree.HasExcluded() }
 
-// Compare returns which permission nodes changed from old to new. Both are pointers to the same
-// Go type, or both are map[string]any or have UnstructuredContent. old is nil on create. An
-// error means that the objects can't be compared against the tree; the write must then be
-// refused.
+// Compare returns the changes from old to new that the mode selects. Either both objects are
+// pointers to the same Go struct type, or each is a map[string]any or has a method
+// UnstructuredContent. old is nil on create. An error means that the objects can't be compared
+// along the tree. The write must then be refused.
 func (w *Walker) Compare(mode Mode, old, new any) (Set, error) {
 	return w.compare(mode, allFields, old, new)
 }
 
-// CompareObserved is Compare for a change that was observed before: it compares only the
-// top-level fields in which something was observed. Intersect of the observed changes yields the
-// same with its result as with the result of Compare.
+// CompareObserved is a faster Compare for a write with observed changes (those that the caller made
+// before mutating admission). It compares only the top-level fields that contain an observed
+// change. Intersect returns the same for its result as for the result of Compare.
 func (w *Walker) CompareObserved(mode Mode, observed Set, old, new any) (Set, error) {
 	if isNil(old) {
-		// The new root is a change of its own, unless something in it changed.
+		// On create, a comparison of only some fields could find no change in them, and would
+		// then report that only the object itself was added.
 		return w.Compare(mode, old, new)
 	}
 	return w.compare(mode, observed.fields(w.tree.Root), old, new)
@@ -106,7 +108,7 @@ func (w *Walker) compare(mode Mode, in fieldSet, old, new any) (Set, error) {
 		}
 	}
 	after, found := typedView{v: v, p: p}, fast.Position{}
-	if mode == All && in == allFields && before.canScan(after) { // otherwise a scan of all fields is more than needed
+	if mode == All && in == allFields && before.canScan(after) { // for fewer fields, a scan is too slow
 		same := false
 		if found, same = before.same(after); same {
 			return nil, nil
@@ -115,8 +117,8 @@ func (w *Walker) compare(mode Mode, in fieldSet, old, new any) (Set, error) {
 	return run(w, mode, in, found, before, after), nil
 }
 
-// run walks two objects. found is the position at which a scan of their fields ended, if there
-// was one.
+// run walks two objects and returns the changes. found is the position of their first difference,
+// or the zero Position if it is not known.
 func run[V view[V]](w *Walker, mode Mode, in fieldSet, found fast.Position, old, new V) Set {
 	k := walks.Get().(*walk)
 	k.mode, k.tree, k.in, k.path, k.out, k.created, k.byDefault, k.removedAt = mode, w.tree, in, k.path[:0], nil, old.state() == absent, false, 0
@@ -153,7 +155,7 @@ func (w *Walker) plan(t reflect.Type) (*typePlan, error) {
 	}
 }
 
-// content returns the map of an unstructured object.
+// content returns the map of an unstructured object, and false if object is not one.
 func content(object any) (map[string]any, bool) {
 	switch o := object.(type) {
 	case map[string]any:
@@ -167,6 +169,7 @@ func content(object any) (map[string]any, bool) {
 	return nil, false
 }
 
+// isNil reports whether object is nil, or a nil pointer or map.
 func isNil(object any) bool {
 	v := reflect.ValueOf(object)
 	switch v.Kind() {
