@@ -14,8 +14,8 @@ import (
 	"kube-granular.dev/granular/internal/testmodels"
 )
 
-// plainable takes out what a Go type can't hold: empty containers and the zero
-// values of fields that are no pointers.
+// plainable removes from decoded JSON what Go types with omitempty do not keep: empty maps, lists
+// and strings, and false.
 func plainable(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -50,7 +50,8 @@ func typedFrom(t testing.TB, kind string, v map[string]any) any {
 	return typedOf(t, kind, string(data))
 }
 
-// agreeTyped holds the walk of a Go type to that of the same object in JSON.
+// agreeTyped fails the test unless Compare returns the same changes for two random Go objects as
+// for the same objects as decoded JSON.
 func agreeTyped(t *testing.T, w *Walker, kind string, seed uint64) {
 	t.Helper()
 	definitions, err := testmodels.Definitions()
@@ -117,8 +118,8 @@ func FuzzWalk(f *testing.F) {
 	})
 }
 
-// FuzzJSON compares whatever JSON there is: nothing may give up, the same
-// object is no change, and any difference is one.
+// FuzzJSON compares two arbitrary JSON objects. Compare must return no error, no change for equal
+// objects, and at least one change for different objects.
 func FuzzJSON(f *testing.F) {
 	f.Add(`{"spec":{"guard":null}}`, `{"spec":[1,{"a":1e400}]}`)
 	f.Add(`{"metadata":{"labels":[1]}}`, `{"metadata":{"labels":{"a":null}}}`)
@@ -160,8 +161,8 @@ func onlySystem(v map[string]any) bool {
 	return true
 }
 
-// same says whether two objects differ in no more than what is allowed to: the
-// server's own fields, empty metadata, and the order of conditions.
+// same reports whether two objects are equal, apart from differences that Compare ignores: fields
+// that the server writes, empty metadata, and the order of conditions.
 func same(w *Walker, a, b map[string]any) bool {
 	return fmt.Sprint(canonical(a)) == fmt.Sprint(canonical(b))
 }

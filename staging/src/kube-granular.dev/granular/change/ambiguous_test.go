@@ -13,7 +13,8 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// What stands for all below a place stands for nothing beside it.
+// TestIntersectAmbiguous shows that an Ambiguous change matches changes below its Extent, and no
+// changes beside or above it.
 func TestIntersectAmbiguous(t *testing.T) {
 	const parts = `{spec: {x-kubernetes-permission-verb: specification, properties: {
 		a: {properties: {b: {x-kubernetes-permission-verb: b, properties: {c: {x-kubernetes-permission-verb: c}}}, d: {properties: {e: {x-kubernetes-permission-verb: e}}}}},
@@ -53,7 +54,8 @@ func TestIntersectAmbiguous(t *testing.T) {
 	}
 }
 
-// Where the object itself has a permission, a change of it may be one anywhere.
+// TestObservedOfARootWithPermission shows that CompareObserved compares all fields if the root
+// carries a permission, because a change of the root may be a change of any field.
 func TestObservedOfARootWithPermission(t *testing.T) {
 	root := &spec.Schema{}
 	root.AddExtension(schema.ExtVerb, "everything")
@@ -82,7 +84,8 @@ func TestObservedOfARootWithPermission(t *testing.T) {
 	}
 }
 
-// A message names what the change is, not what happens to differ beside it.
+// TestLocateAmbiguous shows that the path of an Ambiguous change names a difference below its
+// Extent, and no difference beside it.
 func TestLocateAmbiguous(t *testing.T) {
 	const parts = `{metadata: {x-kubernetes-permission-verb: metadata},
 		basket: {properties: {tags: {type: array, x-kubernetes-list-type: set, items: {type: string}}, lock: {x-kubernetes-permission-verb: lock}}},
@@ -152,14 +155,14 @@ func TestLocateAmbiguous(t *testing.T) {
 	}
 }
 
-// Keys are shown as they are up to a length, and paths as well.
+// TestShownKeys shows that paths show keys in full up to a length, and cut longer keys.
 func TestShownKeys(t *testing.T) {
 	w := walkerFor(t, `{tags: {x-kubernetes-permission-verb: tags, additionalProperties: {x-kubernetes-permission-verb: tag}}}`)
 	full, more := strings.Repeat("k", maxKeyLength), strings.Repeat("k", maxKeyLength+1)
 	for key, want := range map[string]string{
 		"azAZ09": ".tags[azAZ09]", "-_./": ".tags[-_./]", "a{": `.tags["a{"]`, "a@": `.tags["a@"]`, "a`": ".tags[\"a`\"]", "a[": `.tags["a["]`, "a:": `.tags["a:"]`,
 		full: ".tags[" + full + "]", more: `.tags["` + full + `"...]`,
-		// Bytes that are no characters are cut anywhere.
+		// A key that is no valid UTF-8 may be cut after any byte.
 		full[:100] + strings.Repeat("\x80", 40): `.tags["` + full[:100] + strings.Repeat(`\x80`, 24) + `"...]`,
 		" " + full[1:]:                          `.tags[" ` + full[1:] + `"]`, " " + full: `.tags[" ` + full[1:] + `"...]`,
 	} {

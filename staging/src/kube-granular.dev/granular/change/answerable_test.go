@@ -9,7 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Each case is a webhook that stores a caller's change elsewhere, or does not.
+// TestAnswerable lists webhooks that move a change of the caller to another location, and webhooks
+// that do not.
 func TestAnswerable(t *testing.T) {
 	const widget = "example.com/v1/Widget"
 	for _, test := range []struct {
@@ -102,7 +103,7 @@ func TestAnswerable(t *testing.T) {
 	}
 }
 
-// TestGone holds that a change is gone if its place does not change, in whole or in part.
+// TestGone shows that Dropped returns true if no final change matches one of the observed changes.
 func TestGone(t *testing.T) {
 	for _, test := range []struct {
 		name, old, observed, final string

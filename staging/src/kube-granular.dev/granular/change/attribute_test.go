@@ -25,7 +25,8 @@ func (v Value) shown() string {
 	return fmt.Sprintf("%q", v.Text)
 }
 
-// shownAttributes shows what a test expects of attributes, values too.
+// shownAttributes returns one line of text for each attribute, with its values, for comparison with
+// the wanted lines.
 func shownAttributes(s Attributes) []string {
 	out := []string{}
 	for i := range s {
@@ -50,7 +51,7 @@ func shownAttributes(s Attributes) []string {
 var attributeTests = []struct {
 	name, kind, old, new string
 	want                 []string
-	// plain says that the Go type has no such form.
+	// plain is true if the kind's Go type can't represent the objects.
 	plain bool
 }{
 	{name: "nothing", kind: "/v1/ConfigMap", old: `metadata: {labels: {a: x}}`,
@@ -175,7 +176,9 @@ var attributeTests = []struct {
 		new: `spec: {listed: null, template: null}`, want: []string{}},
 }
 
-// claims writes a list of claim templates: a name, =value for a label, ! for another size.
+// claims returns a StatefulSet, as YAML, with one volumeClaimTemplate for each argument. The
+// argument "n=x!" is a template with the name n, the label a with value x (if "=x" is given), and
+// another spec (if "!" is given).
 func claims(each ...string) string {
 	out := "spec: {serviceName: s, volumeClaimTemplates: ["
 	for i, one := range each {
@@ -237,8 +240,8 @@ func TestAttributes(t *testing.T) {
 	}
 }
 
-// TestAttributeOutline holds that the outline of an attribute shows its key and no identity
-// of what it lies in, and leaves the attribute as it is.
+// TestAttributeOutline shows that Outline shows the key of an attribute, and no keys of elements on
+// its path. It does not modify the attribute.
 func TestAttributeOutline(t *testing.T) {
 	a := Attribute{Kind: schema.Label,
 		Path: Path{{Field: "list", Node: &schema.Node{Kind: schema.Set}}, {Keys: []string{"secret"}},

@@ -17,8 +17,8 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// labelled lists what a list of claims, as the function of that name takes it, stands for:
-// the labels that come out under each name.
+// labelled returns the labels in a list of arguments of the function claims, sorted: each as
+// "name=value", with the name of the element that has the label.
 func labelled(list []string) []string {
 	var out []string
 	for _, one := range list {
@@ -30,7 +30,8 @@ func labelled(list []string) []string {
 	return out
 }
 
-// ephemeral writes the same list as volumes of a pod.
+// ephemeral is like the function claims, but returns a Pod with one ephemeral volume for each
+// element.
 func ephemeral(list []string) string {
 	out := "spec: {containers: [], volumes: ["
 	for i, one := range list {
@@ -52,7 +53,8 @@ func ephemeral(list []string) string {
 	return out + "]}"
 }
 
-// looseCase compares two random lists, whose elements may have one name or none.
+// looseCase calls Attributes for two random lists. Several elements may have the same name, or no
+// name.
 func looseCase(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 7))
 	element := func() string {
@@ -104,7 +106,8 @@ func looseCase(t *testing.T, seed uint64) {
 	}
 }
 
-// No label moves to another element, comes or goes without being reported.
+// TestLooseLists shows that Attributes returns at least one attribute if a label was added, removed
+// or moved to an element with another name.
 func TestLooseLists(t *testing.T) {
 	for seed := range uint64(1000) {
 		looseCase(t, seed)
@@ -116,8 +119,8 @@ func FuzzLooseLists(f *testing.F) {
 	f.Fuzz(looseCase)
 }
 
-// Whoever inserts, removes, moves and changes elements with names of their own, and leaves
-// the labels of those that had one alone, is never stopped.
+// TestBystandersOfLists shows that Attributes returns none if a write inserts, removes, moves and
+// changes uniquely named elements, and leaves each element that has a label with that label.
 func TestBystandersOfLists(t *testing.T) {
 	w := walkerOf(t, "apps/v1/StatefulSet")
 	for seed := range uint64(500) {
@@ -142,7 +145,8 @@ func TestBystandersOfLists(t *testing.T) {
 	}
 }
 
-// The objects that Compare refuses are refused here too.
+// TestAttributesOfOtherObjects shows that Attributes returns an error for objects for which Compare
+// returns an error.
 func TestAttributesOfOtherObjects(t *testing.T) {
 	w := walkerOf(t, "/v1/Pod")
 	for name, pair := range map[string][2]any{
@@ -162,12 +166,13 @@ func TestAttributesOfOtherObjects(t *testing.T) {
 	}
 }
 
-// wantedKeys are the only keys that are of interest.
+// wantedKeys implements Keys: it selects exactly these keys.
 type wantedKeys []string
 
 func (w wantedKeys) Wanted(_ schema.Attribute, key string) bool { return slices.Contains(w, key) }
 
-// A key that is not wanted is left out, and what is below it is not.
+// TestWantedKeys shows that Attributes omits a key that is not wanted, and still returns wanted
+// keys below it.
 func TestWantedKeys(t *testing.T) {
 	const text = `
 root:

@@ -12,7 +12,7 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// strange is a kind with labels in Go types that labels have nowhere.
+// strange is a kind whose labels have Go types that no Kubernetes kind uses for labels.
 type strange struct {
 	Numbers map[string]int32 `json:"numbers,omitempty"`
 	Keys    map[int32]string `json:"keys,omitempty"`
@@ -22,7 +22,7 @@ type strange struct {
 	Known   []knownPart      `json:"known,omitempty"`
 }
 
-// knownPart has a name that is in the tree, beside another text that is.
+// knownPart is a list element with two string fields in the permission tree: alias and name.
 type knownPart struct {
 	Alias    string            `json:"alias,omitempty"`
 	Name     string            `json:"name,omitempty"`
@@ -34,7 +34,8 @@ type parts struct {
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// strangePart has a name of its own, one in its metadata, and one that is not its.
+// strangePart is a list element with a field name, a name in its metadata, and a name in another
+// field, which is not the name of the element.
 type strangePart struct {
 	Name     string    `json:"name,omitempty"`
 	Other    partNamed `json:"other,omitempty"`
@@ -47,9 +48,8 @@ type partNamed struct {
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// TestAttributesOfGoTypes holds that labels of a Go type are read where they can be, and
-// reported as what can't be read elsewhere; and that elements without keys are matched by
-// their own names.
+// TestAttributesOfGoTypes shows that labels in a map of strings are compared, and labels of another
+// Go type are reported as Unreadable. Elements without keys are matched by their names.
 func TestAttributesOfGoTypes(t *testing.T) {
 	const labels = `{type: object, x-kubernetes-permission-parameter-source: label-key}`
 	const named = `{properties: {name: {type: string}, alias: {type: string}, labels: ` + labels + `}}`
@@ -116,7 +116,7 @@ func TestAttributesOfGoTypes(t *testing.T) {
 	}
 }
 
-// TestUnknown holds that what can't be read stands for each kind that is asked for.
+// TestUnknown shows that Unknown returns one Unreadable attribute for each of the given kinds.
 func TestUnknown(t *testing.T) {
 	at := Path{{Field: "spec"}, {Field: "raw"}}
 	for kinds, want := range map[schema.Attribute][]string{
@@ -129,8 +129,8 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// TestAttributesOfDoubledKeys holds that where some elements have one key, the others are
-// matched by theirs.
+// TestAttributesOfDoubledKeys shows that elements with a unique key are matched by this key, also
+// if two other elements of the list share a key.
 func TestAttributesOfDoubledKeys(t *testing.T) {
 	w := walkerFor(t, `{list: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [id], items: {properties: {
 		id: {type: string}, labels: {type: object, x-kubernetes-permission-parameter-source: label-key}}}}}`)

@@ -15,7 +15,7 @@ import (
 	"kube-granular.dev/granular/equal"
 )
 
-// bigPod is about what a service mesh makes of a pod.
+// bigPod returns a pod about as large as a pod with the sidecar of a service mesh.
 func bigPod() *corev1.Pod {
 	yes, seconds := true, int64(30)
 	pod := &corev1.Pod{
@@ -77,11 +77,11 @@ func TestNoAllocationsWithoutChange(t *testing.T) {
 		"widget, full":       func() Set { s, _ := widgets.Compare(All, x, y); return s },
 		"widget, sparse":     func() Set { s, _ := widgets.Compare(ExcludedOnly, x, y); return s },
 	} {
-		run() // compiles, and fills the pool
+		run() // compiles the plan, and fills the pool of walks
 		if set := run(); set != nil {
 			t.Fatalf("%s: %v", name, verbs(set))
 		}
-		// Under the race detector a pool forgets at random.
+		// Under the race detector, a sync.Pool drops items at random.
 		if n := testing.AllocsPerRun(100, func() { run() }); n > 0 && !raceDetector {
 			t.Errorf("%s: %v allocations", name, n)
 		}

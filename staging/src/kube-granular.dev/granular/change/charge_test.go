@@ -38,7 +38,8 @@ func TestCharge(t *testing.T) {
 	}
 }
 
-// What can't be compared is an error and never an empty set.
+// TestCompareRefuses shows that Compare returns an error for objects that it can't compare, and
+// never an empty Set.
 func TestCompareRefuses(t *testing.T) {
 	pods := walkerOf(t, "/v1/Pod")
 	for name, pair := range map[string][2]any{
@@ -57,8 +58,8 @@ func TestCompareRefuses(t *testing.T) {
 	}
 }
 
-// TestOfOneChange holds what is told of a single change: the field of the root that it lies
-// under, and its verb or why it has none.
+// TestOfOneChange shows the top-level field of a change, and its most specific verb or the error if
+// it has no verb.
 func TestOfOneChange(t *testing.T) {
 	w := walkerOf(t, deployment)
 	for _, test := range []struct {

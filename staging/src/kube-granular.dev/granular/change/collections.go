@@ -66,8 +66,8 @@ func identity(keys []string) string {
 	return b.String()
 }
 
-// shownKeys returns the keys of an element for paths and parameters. keys is the result of view.key.
-// A last string in it that describes the types of the keys is dropped.
+// shownKeys returns the keys of an element for paths and parameters. The argument keys is a result
+// of view.key. If its last string describes the types of the keys, shownKeys drops that string.
 func shownKeys(n *schema.Node, keys []string) []string {
 	if n.Kind == schema.Set {
 		return keys[:1]

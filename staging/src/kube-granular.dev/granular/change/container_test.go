@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestWithContainer holds which changes make or take away what holds them. The container might be
-// left, or left out, without them.
+// TestWithContainer shows which changes have WithContainer set: those that also add or remove the
+// object, map or list that contains the field.
 func TestWithContainer(t *testing.T) {
 	const deployment, widget = "apps/v1/Deployment", "example.com/v1/Widget"
 	tests := map[string]struct {
@@ -59,7 +59,8 @@ func TestWithContainer(t *testing.T) {
 	}
 }
 
-// TestWithContainerIsOfOneChange holds that others are left alone.
+// TestWithContainerIsOfOneChange shows that WithContainer is set only for the changes in the added
+// container, and not for other changes of the same write.
 func TestWithContainerIsOfOneChange(t *testing.T) {
 	w := walkerOf(t, "example.com/v1/Widget")
 	set := compareOrFail(t, w, All, plainOf(t, `{metadata: {labels: {a: "1"}}, spec: {size: 1}}`),
@@ -68,14 +69,15 @@ func TestWithContainerIsOfOneChange(t *testing.T) {
 	for i := range set {
 		brings = append(brings, set[i].WithContainer)
 	}
-	// The label, the guard's level, the size.
+	// In the order of the set: the label, the level of the guard, the size.
 	if want := []bool{false, true, false}; !slices.Equal(brings, want) {
 		t.Errorf("%v: %v, wanted %v", verbs(set), brings, want)
 	}
 }
 
-// TestWithContainerOfLists holds that elements of a list bring what holds it, in the place of its
-// mere presence, however they are told apart.
+// TestWithContainerOfLists shows that a change in an element of an added list has WithContainer
+// set, and that no Presence change of the list is then added. This holds for atomic lists and
+// list-maps.
 func TestWithContainerOfLists(t *testing.T) {
 	const guard = `items: {properties: {name: {type: string}, level: {x-kubernetes-permission-verb: level, x-kubernetes-permission-excluded: true}}}`
 	w := walkerFor(t, `{spec: {properties: {atomic: {type: array, `+guard+`},

@@ -15,8 +15,8 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// things is a Go type of which fields lie in structs that are inlined, some of them
-// objects, at other offsets than in those; some share a word with others.
+// things is a Go type with fields at many kinds of offsets: in inlined structs, in structs inside
+// inlined structs, and in 64-bit words that several fields share.
 type things struct {
 	Size  int64
 	Inner inner `json:"inner"`
@@ -29,7 +29,7 @@ type things struct {
 	Many  map[string]small `json:"many"`
 }
 
-// small does not fill words.
+// small is a struct whose size is no multiple of a 64-bit word.
 type small struct {
 	A int32 `json:"a"`
 	B bool  `json:"b"`
@@ -54,9 +54,8 @@ type inner struct {
 	C [3]int16 `json:"c"`
 }
 
-// TestEveryFieldIsLookedAt changes each field by itself, and takes the object that holds it
-// away, in a type whose fields lie all over: the change is found, and charged to the field.
-// So are any two at once.
+// TestEveryFieldIsLookedAt changes each field of things by itself, and each two fields at once. It
+// also removes the objects that contain fields. Compare must charge each change to its field.
 func TestEveryFieldIsLookedAt(t *testing.T) {
 	text := strings.ReplaceAll(`{properties: {spec: {+verb: spec, properties: {
   many: {additionalProperties: {properties: {a: {+verb: manyA}, b: {+verb: manyB}}}},
@@ -131,8 +130,9 @@ func TestEveryFieldIsLookedAt(t *testing.T) {
 	}
 }
 
-// TestDefaultInWhatIsNew: an excluded object of a Go type that is nothing but its default
-// came with what holds it, which is not there to be compared with.
+// TestDefaultInWhatIsNew shows that an excluded object in a new Go object does not need its own
+// permission if it has only its default value. The change is charged to the object that contains
+// it.
 func TestDefaultInWhatIsNew(t *testing.T) {
 	text := strings.NewReplacer("+verb", schema.ExtVerb, "+excluded", schema.ExtExcluded).Replace(`{properties: {spec: {+verb: spec, properties: {
   inner: {default: {}, +verb: guard, +excluded: true, properties: {a: {+verb: a}}}}}}}`)
@@ -150,7 +150,7 @@ func TestDefaultInWhatIsNew(t *testing.T) {
 	}
 }
 
-// treeOf compiles the schema of an object.
+// treeOf compiles the permission tree of a schema, given as YAML.
 func treeOf(t *testing.T, text string) *schema.Tree {
 	t.Helper()
 	root := &spec.Schema{}

@@ -14,8 +14,8 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// What holders of update did to get around an excluded permission, and what they may
-// do without one.
+// TestExcluded lists attempts of callers with the verb update to change a field without its
+// excluded permission, and changes that need no excluded permission.
 func TestExcluded(t *testing.T) {
 	const (
 		either = `{ports: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [port], items: {properties: {port: {x-kubernetes-int-or-string: true}, guard: {type: string, +}}}}}`
@@ -50,8 +50,8 @@ func TestExcluded(t *testing.T) {
 		{"a list with defaults within", rules, ``, `{rules: [{name: x, weight: 7}]}`, nil},
 		{"a list with more than defaults", rules, ``, `{rules: [{name: x, weight: 8}]}`, []string{`guard .rules`}},
 		{"the default of what holds it", outer, ``, `{outer: {limit: 5, other: 1}}`, nil},
-		// Only in a new object: gone and back, a field could come by another default than
-		// the one it went by, or not at all.
+		// A default is exempt only in a new object. Otherwise a caller could remove the field and
+		// let it come back with another default, or not at all.
 		{"that goes", outer, `{outer: {limit: 5, other: 1}}`, `{}`, []string{`guard .outer.limit`}},
 		{"that comes later", outer, `{}`, `{outer: {limit: 5, other: 1}}`, []string{`guard .outer.limit`}},
 		{"that goes with what holds it", above, `{optional: {outer: {limit: 5}}}`, `{}`,

@@ -15,8 +15,9 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// agreeObserved holds a walk of what was observed to a walk of everything, for a change
-// that admission and the strategy make something else of.
+// agreeObserved fails the test unless CompareObserved and Compare lead to the same Intersect, for a
+// random write that mutating admission or the strategy changes afterwards. It reports whether
+// CompareObserved found fewer changes than Compare.
 func agreeObserved(t *testing.T, w *Walker, kind string, root *spec.Schema, g testmodels.Generator, mode Mode) (smaller bool) {
 	t.Helper()
 	old := g.Value(root, 6)
@@ -71,7 +72,7 @@ func TestCompareObserved(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 12))
 		a := &author{r: r}
 		root := spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"object"}, Properties: map[string]spec.Schema{}}}
-		// More fields than there are bits for, at times.
+		// Some schemas have more top-level fields than a fieldSet has bits.
 		for i := range 2 + r.IntN(2)*r.IntN(80) {
 			root.Properties[fmt.Sprintf("f%d", i)] = a.schema(2, "")
 		}
@@ -89,8 +90,9 @@ func TestCompareObserved(t *testing.T) {
 	}
 }
 
-// TestCompareObservedOnCreate holds that a new object is no change of the whole only
-// because nothing is looked at in which the caller put something that was dropped.
+// TestCompareObservedOnCreate shows that CompareObserved compares all fields of a new object. If it
+// compared only fields with an observed change, and these were dropped, it would report a change of
+// the whole object.
 func TestCompareObservedOnCreate(t *testing.T) {
 	w := walkerOf(t, "example.com/v1/Widget")
 	observed := compareOrFail(t, w, All, nil, plainOf(t, "status: {conditions: [{type: A}]}"))

@@ -19,7 +19,7 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// goTypes are the kinds of the test models that k8s.io/api has a type for.
+// goTypes has the kinds of the test models for which k8s.io/api has a Go type.
 var goTypes = map[string]func() any{
 	"apps/v1/Deployment":  func() any { return &appsv1.Deployment{} },
 	"/v1/Pod":             func() any { return &corev1.Pod{} },
@@ -38,7 +38,7 @@ func walkerOf(t testing.TB, kind string) *Walker {
 	return NewWalker(tree)
 }
 
-// plainOf reads YAML as the API server reads a custom resource; empty is nil.
+// plainOf reads YAML as the API server reads a custom resource. For an empty text it returns nil.
 func plainOf(t testing.TB, text string) map[string]any {
 	t.Helper()
 	if strings.TrimSpace(text) == "" {
@@ -55,7 +55,7 @@ func plainOf(t testing.TB, text string) map[string]any {
 	return out
 }
 
-// typedOf reads YAML into the kind's Go type; empty is nil.
+// typedOf reads YAML into the Go type of a kind. For an empty text it returns nil.
 func typedOf(t testing.TB, kind, text string) any {
 	t.Helper()
 	make := goTypes[kind]
@@ -72,7 +72,8 @@ func typedOf(t testing.TB, kind, text string) any {
 	return out
 }
 
-// verbs shows a set: for each change the most specific verb and the path.
+// verbs returns a text for each change of a set: its most specific verb, without the prefix
+// "granular:", and its path.
 func verbs(s Set) []string {
 	var out []string
 	for i := range s {

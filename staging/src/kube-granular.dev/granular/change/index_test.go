@@ -16,8 +16,8 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// randomPlace makes a place of few names, so that the same ones are met again. Each is made
-// anew, as by a walk of its own, or leads on from one that was made.
+// randomPlace returns a random location. It uses few names, so that equal locations are likely. The
+// location is independent, as from another walk, or is below one of the locations in made.
 func randomPlace(r *rand.Rand, made []*location) *location {
 	var p *location
 	if len(made) > 0 && r.IntN(2) == 0 {
@@ -60,7 +60,8 @@ func randomSet(r *rand.Rand) Set {
 	return out
 }
 
-// copyOf is what another walk would have made of the same.
+// copyOf returns a copy of a set with new locations, as another walk of the same objects would
+// return it.
 func copyOf(s Set) Set {
 	out := Set{}
 	copies := map[*location]*location{nil: nil}
@@ -78,7 +79,8 @@ func copyOf(s Set) Set {
 	return out
 }
 
-// plainIntersect is Intersect as its comment says it, one pair of changes after the other.
+// plainIntersect implements the doc comment of Intersect directly, by comparing each observed
+// change with each final change.
 func plainIntersect(observed, final Set) map[string]bool {
 	reach := func(c *Change) string { return spelled(c.narrowest().path()) }
 	out := map[string]bool{}
@@ -108,7 +110,7 @@ func TestIntersectAgreesWithItsComment(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		observed, final := randomSet(r), randomSet(r)
 		if r.IntN(3) == 0 {
-			final = copyOf(observed) // as where nobody else changed anything, or little
+			final = copyOf(observed) // a write that admission changed little or not at all
 			for i := range final {
 				if c := &final[i]; c.Ambiguous && r.IntN(4) == 0 {
 					c.Presence = !c.Presence
@@ -135,8 +137,8 @@ func TestIntersectAgreesWithItsComment(t *testing.T) {
 	}
 }
 
-// TestNormalOrders holds that the order of a set does not depend on that of the walk, that
-// a place comes before what is below it, and that nothing is in it twice.
+// TestNormalOrders shows that normalize returns the same set for changes in any order, without
+// duplicates, and with each location before the locations below it.
 func TestNormalOrders(t *testing.T) {
 	for seed := range uint64(20_000) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -173,7 +175,7 @@ func TestNormalOrders(t *testing.T) {
 	}
 }
 
-// nested is a map of maps below some levels.
+// nested returns a Walker for a kind with a map of maps, below levels objects.
 func nested(t *testing.T, levels int) *Walker {
 	t.Helper()
 	value := spec.StringProperty()
@@ -203,8 +205,8 @@ func nestedObject(levels int, outer string, values map[string]any) map[string]an
 	return map[string]any{"spec": at}
 }
 
-// TestMemoryOfChanges holds that what a walk takes grows with the changes and with the
-// object, and not with their product.
+// TestMemoryOfChanges shows that the memory of a walk grows with the number of changes plus the
+// size of the object, and not with their product.
 //
 // Attack: thousands of keys inside a map key that is a megabyte long, in a definition with permissions in maps
 // of maps
@@ -239,7 +241,7 @@ func TestMemoryOfChanges(t *testing.T) {
 			if len(both) != changes+1 {
 				t.Fatalf("%d changes", len(both))
 			}
-			// A copy of its path for each change is 10 KB here, a text of it 50 KB.
+			// A copy of the path for each change would take 10 KB, and the path as text 50 KB.
 			if each := int(after.TotalAlloc-before.TotalAlloc-2*long) / changes; each > 2500 {
 				t.Errorf("%d bytes for each change", each)
 			}
@@ -247,8 +249,8 @@ func TestMemoryOfChanges(t *testing.T) {
 	}
 }
 
-// TestLocateLooksOnce names what is below thousands of levels, most of which is the same.
-// Compared again on each level it would take hours.
+// TestLocateLooksOnce shows that Locate compares each value only once: it finds a difference below
+// thousands of levels. If Locate compared all values again on each level, it would take hours.
 //
 // Attack: a field thousands of levels deep, which a refusal must name
 // Answer: everything is compared once

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Each case is an attempt to have a difference stored that the caller does not
-// answer for, or to be held to one that is not the caller's.
+// TestIntersect lists writes whose final changes differ from the observed changes. The caller must
+// be authorized for its own changes, and not for changes of a webhook or the server.
 func TestIntersect(t *testing.T) {
 	const widget = "example.com/v1/Widget"
 	for _, test := range []struct {
@@ -143,7 +143,8 @@ func TestIntersect(t *testing.T) {
 	}
 }
 
-// Sets that have as many changes are told apart wherever they differ.
+// TestIntersectOfLikeSets shows that Intersect distinguishes two sets with equally many changes, at
+// whichever step their locations differ.
 func TestIntersectOfLikeSets(t *testing.T) {
 	const pool = `{additionalProperties: {properties: {x: {x-kubernetes-permission-verb: x}, z: {x-kubernetes-permission-verb: z}}}}`
 	w := walkerFor(t, `{pools: `+pool+`, tubs: `+pool+`, outer: {properties: {pools: `+pool+`}}}`)

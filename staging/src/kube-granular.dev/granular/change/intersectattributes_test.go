@@ -15,7 +15,8 @@ func TestIntersectAttributes(t *testing.T) {
 	labels := func(text string) string { return "metadata: {labels: {" + text + "}}" }
 	for _, test := range []struct {
 		name, kind, old string
-		// caller is what the caller wants, final what is about to be stored.
+		// caller is the object that the caller sent, and final the object that is about to be
+		// stored.
 		caller, final string
 		want          []string
 	}{
@@ -77,8 +78,8 @@ func TestIntersectAttributes(t *testing.T) {
 	}
 }
 
-// What can't be read in one element of a list stands for what lies below in any of them,
-// at whichever of many places.
+// TestIntersectUnreadableElements shows that an Unreadable attribute in one list element matches
+// attributes at and below the same path in every element of the list.
 func TestIntersectUnreadableElements(t *testing.T) {
 	at := func(element string, fields ...string) Path {
 		p := Path{{Field: "list", Node: &schema.Node{Kind: schema.Set}}, {Keys: []string{element}}}
@@ -173,7 +174,7 @@ func TestNoAllocationsWithoutChangedAttribute(t *testing.T) {
 		"pod":    func() Attributes { s, _ := pods.Attributes(both, nil, a, b); return s },
 		"widget": func() Attributes { s, _ := widgets.Attributes(both, nil, x, y); return s },
 	} {
-		run() // compiles, and fills the pool
+		run() // compiles the plan, and fills the pool of walks
 		if set := run(); set != nil {
 			t.Fatalf("%s: %v", name, shownAttributes(set))
 		}

@@ -10,7 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Elements whose identity can't be told are compared by position, and their list as a whole.
+// TestElementsWithoutIdentity shows that elements of a list-map or set are compared by position if
+// they have no identity. An Ambiguous change of the list is then added. Atomic lists are compared
+// by position too.
 func TestElementsWithoutIdentity(t *testing.T) {
 	const (
 		keyed  = `{list: {x-kubernetes-permission-verb: list, type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [a, b], items: {properties: {a: {type: string}, b: {type: string}, v: {type: integer, x-kubernetes-permission-verb: value}}}}}`
@@ -54,7 +56,7 @@ func TestElementsWithoutIdentity(t *testing.T) {
 			if diff := cmp.Diff(test.want, verbs(set)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			// Nothing is excluded, so an ordinary caller is not looked at.
+			// The kind has no excluded permission, so ExcludedOnly finds no changes.
 			if set := compareOrFail(t, w, ExcludedOnly, plainOf(t, test.old), plainOf(t, test.new)); len(set) > 0 {
 				t.Errorf("sparse: %v", verbs(set))
 			}
@@ -62,8 +64,8 @@ func TestElementsWithoutIdentity(t *testing.T) {
 	}
 }
 
-// Of one place there may be a change of presence and one that is more; both stay, in an order
-// that does not depend on which was found first.
+// TestSetKeepsPresenceApart shows that normalize keeps a Presence change and another Ambiguous
+// change of the same location apart, in a fixed order.
 func TestSetKeepsPresenceApart(t *testing.T) {
 	w := walkerFor(t, `{a: {x-kubernetes-permission-verb: a, properties: {b: {x-kubernetes-permission-verb: b}}}, c: {x-kubernetes-permission-verb: c}}`)
 	place := w.Charge("a")
@@ -87,7 +89,8 @@ func TestSetKeepsPresenceApart(t *testing.T) {
 	}
 }
 
-// A change that does not reach below what emits a parameter has none.
+// TestParameterAtTheSource shows that a change of a whole map has no parameter. Only changes of
+// single keys in the map have one.
 func TestParameterAtTheSource(t *testing.T) {
 	w := walkerFor(t, `{tags: {x-kubernetes-permission-verb: tags, x-kubernetes-permission-parameter-source: tag, additionalProperties: {x-kubernetes-permission-verb: tag, x-kubernetes-permission-parameterized-by: tag}}}`)
 	c := w.Charge("tags", "x")

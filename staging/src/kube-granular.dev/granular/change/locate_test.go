@@ -119,7 +119,8 @@ func TestLocate(t *testing.T) {
 	}
 }
 
-// A caller chooses keys and depth; neither makes a message long or unprintable.
+// TestLocateIsBounded shows that a path is printable and at most MaxPathLength bytes long, whatever
+// keys and depth a caller chooses.
 func TestLocateIsBounded(t *testing.T) {
 	w := walkerOf(t, "example.com/v1/Widget")
 	deep := any(int64(1))
@@ -138,7 +139,7 @@ func TestLocateIsBounded(t *testing.T) {
 			t.Fatalf("byte %d is %x", i, got[i])
 		}
 	}
-	// One that is as long as it may be, and goes on.
+	// A path of exactly MaxPathLength bytes that has one more step is cut.
 	shown, rest := ".spec.settings[s]", any(map[string]any{"z": int64(1)})
 	for len(shown) < MaxPathLength {
 		name := strings.Repeat("k", min(100, MaxPathLength-len(shown)-1))
@@ -154,7 +155,8 @@ func TestLocateIsBounded(t *testing.T) {
 	}
 }
 
-// TestLocateTellsNilFromEmpty holds that what counts as a difference can be named.
+// TestLocateTellsNilFromEmpty shows that Locate names a field that changed between nil and an empty
+// map or list, because Compare counts this as a difference in decoded JSON.
 func TestLocateTellsNilFromEmpty(t *testing.T) {
 	w := walkerOf(t, "example.com/v1/Widget")
 	object := func(value any) map[string]any {
@@ -187,8 +189,8 @@ type locatedBox struct {
 	X int32 `json:"x,omitempty"`
 }
 
-// TestLocateFindsThePlace holds that what is named below a change lies at the change's own
-// place, in Go types as in JSON, though it may be there in one of the objects alone.
+// TestLocateFindsThePlace shows that Locate names a difference at or below the location of the
+// change, for Go types and for decoded JSON, also if only one of the objects has that location.
 func TestLocateFindsThePlace(t *testing.T) {
 	const box = `box: {x-kubernetes-permission-verb: box, properties: {x: {type: integer}}}`
 	const element = `{properties: {name: {type: string}, side: {type: string}, ` + box + `}}`
@@ -240,7 +242,7 @@ func TestLocateFindsThePlace(t *testing.T) {
 	}
 }
 
-// TestShorten holds that a path is cut where one can.
+// TestShorten shows that Shorten cuts a path to the limit, and never inside an escape.
 func TestShorten(t *testing.T) {
 	for _, test := range []struct {
 		path  string
@@ -264,8 +266,7 @@ func TestShorten(t *testing.T) {
 	}
 }
 
-// FuzzShorten holds that a path with a key of any bytes is cut into text whose escapes
-// are whole.
+// FuzzShorten shows that Shorten never cuts inside an escape, for a path with a key of any bytes.
 func FuzzShorten(f *testing.F) {
 	f.Add("a€\x00\"", 20)
 	f.Add("\xa5kkkkkkkkkkkkkkkkkkkkkk\xe2\"\"\x00\xa5", -29)

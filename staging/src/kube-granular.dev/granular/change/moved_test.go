@@ -13,7 +13,7 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// walkerFor makes the walker of a schema, of which the properties are given as YAML.
+// walkerFor returns a Walker for a schema. The argument is the properties of the schema, as YAML.
 func walkerFor(t testing.TB, properties string) *Walker {
 	t.Helper()
 	root := &spec.Schema{}
@@ -27,8 +27,8 @@ func walkerFor(t testing.TB, properties string) *Walker {
 	return NewWalker(tree)
 }
 
-// Where two elements have one identity, each of those that came and went is charged, and
-// what was put in its place.
+// TestPutInAnothersPlace shows the changes of a list in which two elements have the same key: an
+// Ambiguous change of the list, and a change of each element that differs at its position.
 func TestPutInAnothersPlace(t *testing.T) {
 	const whole = "conditions .status.conditions *"
 	condition := func(of string) string { return "condition(" + of + `) .status.conditions[type="` + of + `"]` }
@@ -57,7 +57,7 @@ func TestPutInAnothersPlace(t *testing.T) {
 	}
 }
 
-// pointers is a kind whose elements lie behind pointers.
+// pointers is a kind whose map and list elements are pointers.
 type pointers struct {
 	Spec struct {
 		List  []*pointed          `json:"list,omitempty"`
@@ -71,7 +71,8 @@ type pointed struct {
 	Guard string `json:"guard,omitempty"`
 }
 
-// Elements behind pointers come, go and are nil like others.
+// TestElementsBehindPointers shows that Compare handles elements that are pointers, also nil
+// pointers, like other elements.
 func TestElementsBehindPointers(t *testing.T) {
 	w := walkerFor(t, `{spec: {x-kubernetes-permission-verb: specification, properties: {
 		list: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {properties: {name: {type: string}, guard: {type: string, x-kubernetes-permission-verb: guard}}}},
@@ -109,7 +110,8 @@ func TestElementsBehindPointers(t *testing.T) {
 	}
 }
 
-// An element of an atomic list has no identity, so nothing below it is named of another's.
+// TestLocateInAtomicList shows that Locate names no field below an element of an atomic list:
+// elements have no identity, so the field could belong to another element.
 func TestLocateInAtomicList(t *testing.T) {
 	w := walkerFor(t, `{spec: {x-kubernetes-permission-verb: specification, properties: {
 		steps: {type: array, items: {properties: {approval: {x-kubernetes-permission-verb: approval, properties: {by: {type: string}, at: {type: string}}}}}}}}}`)

@@ -21,9 +21,9 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// oracle says what changed by other means: structured-merge-diff compares, and
-// every path it gives is charged by going down the tree as far as it leads. It
-// knows nothing of positions in atomic lists and of order.
+// oracle computes the changes without the walk. structured-merge-diff compares the objects, and the
+// oracle charges each path in the result to the deepest node on it that carries a permission. It
+// ignores the order of elements, and positions in atomic lists.
 type oracle struct {
 	tree *schema.Tree
 	kind typed.ParseableType
@@ -108,7 +108,7 @@ func (o *oracle) charge(p fieldpath.Path) string {
 
 func scalarString(v value.Value) string { return fmt.Sprint(v.Unstructured()) }
 
-// spelled is a path as the oracle spells it.
+// spelled returns the text of a path that the oracle uses.
 func spelled(p Path) string {
 	var b strings.Builder
 	for _, s := range p {
@@ -130,7 +130,7 @@ func shown(s Set) []string {
 	for i := range s {
 		path, node := s[i].Path(), s[i].Node
 		if node.TakesValue() != nil && len(path) > 1 && path[len(path)-1].Field == "" && path[len(path)-1].Keys == nil {
-			// To structured-merge-diff an atomic list is one value.
+			// For structured-merge-diff an atomic list is one value, so charge the list.
 			path = path[:len(path)-1]
 			node = path[len(path)-1].Node
 		}
@@ -175,7 +175,7 @@ func agree(t *testing.T, w *Walker, o *oracle, definitions map[string]*spec.Sche
 	if diff := cmp.Diff(shown(got), shown(again)); diff != "" {
 		t.Fatalf("seed %d: the way back differs (-there +back):\n%s", seed, diff)
 	}
-	// Whatever is excluded in a full walk is found by the sparse one, and nothing else.
+	// ExcludedOnly must find exactly the excluded changes that All finds.
 	var excluded []string
 	for _, c := range got {
 		if c.Node.ExcludedAt {
@@ -188,9 +188,9 @@ func agree(t *testing.T, w *Walker, o *oracle, definitions map[string]*spec.Sche
 	return len(got)
 }
 
-// tame takes out what the oracle can't judge: where one owner has the elements
-// of a list, the walk minds their order and looks into atomic ones by position;
-// and the object's own metadata, in which empty is nothing.
+// tame removes parts of an object that the walk and the oracle compare differently: the atomic list
+// spec.steps, whose elements the walk compares by position, and empty fields of the object's
+// metadata, which count as absent for the walk.
 func tame(v any) map[string]any {
 	object, _ := v.(map[string]any)
 	metadata, _ := object["metadata"].(map[string]any)

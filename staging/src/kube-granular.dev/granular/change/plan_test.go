@@ -19,14 +19,15 @@ type other struct {
 	A string `json:"a,omitempty"`
 }
 
-// twice has two inlined fields of one name. Linters refuse it as it stands.
+// twice is a struct type with two inlined fields of the same name. It is built by reflection,
+// because linters reject its declaration.
 var twice = reflect.StructOf([]reflect.StructField{
 	{Name: "Inlined", Type: reflect.TypeFor[inlined](), Tag: `json:",inline"`},
 	{Name: "Other", Type: reflect.TypeFor[other](), Tag: `json:",inline"`},
 })
 
-// A Go type that is not what the schema describes is refused, whatever is wrong with it: a
-// field that nobody looks at would be one that anybody may change.
+// TestTypesThatDoNotFit shows that Compare returns an error if a Go type does not match the schema.
+// Otherwise a field might not be compared, and any caller could change it.
 func TestTypesThatDoNotFit(t *testing.T) {
 	const field = `{a: {x-kubernetes-permission-verb: a}}`
 	for _, test := range []struct {
@@ -75,12 +76,13 @@ func TestTypesThatDoNotFit(t *testing.T) {
 	}
 }
 
-// withoutMetadata is a kind that has none.
+// withoutMetadata is a kind whose Go type has no metadata.
 type withoutMetadata struct {
 	A string `json:"a"`
 }
 
-// A kind without metadata is compared; one that lacks metadata with permissions is refused.
+// TestTypeWithoutMetadata shows that a Go type may lack the field metadata of the schema if no
+// permission is at or below that field. Otherwise Compare returns an error.
 func TestTypeWithoutMetadata(t *testing.T) {
 	w := walkerFor(t, `{metadata: {type: object}, a: {x-kubernetes-permission-verb: a}}`)
 	if got := verbs(compareOrFail(t, w, All, &withoutMetadata{"x"}, &withoutMetadata{"y"})); !cmp.Equal(got, []string{"a .a"}) {
@@ -97,14 +99,16 @@ func TestTypeWithoutMetadata(t *testing.T) {
 	}
 }
 
-// unnamed has fields that JSON does not show, or shows by their Go names.
+// unnamed has fields that JSON omits, and a field without a json tag, which has its Go name in
+// JSON.
 type unnamed struct {
 	Plain  string
 	Hidden string `json:"-"`
 	secret string
 }
 
-// What JSON does not show is compared, and shown as what no schema can name.
+// TestFieldsWithoutNames shows that fields that never appear in JSON are compared. Their path has
+// the Go name in parentheses, which no schema can use as a field name.
 func TestFieldsWithoutNames(t *testing.T) {
 	w := walkerFor(t, `{Plain: {x-kubernetes-permission-verb: plain}, Hidden: {x-kubernetes-permission-verb: hidden}}`)
 	if _, err := w.Compare(All, &unnamed{}, &unnamed{}); err == nil {

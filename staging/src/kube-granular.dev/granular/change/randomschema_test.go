@@ -13,7 +13,7 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// author writes random schemas with permissions in random places.
+// author makes random schemas in which random fields carry permissions.
 type author struct {
 	r       *rand.Rand
 	written int

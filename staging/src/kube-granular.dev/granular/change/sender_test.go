@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// A caller who may not see the object could take one element after another away and
-// be told which it was.
+// TestOutline shows that a message to a caller that may not see the object names only keys in the
+// caller's request. Otherwise the caller could remove elements and learn their keys from refusals.
 func TestOutline(t *testing.T) {
 	const widget = "example.com/v1/Widget"
 	none := []string{}
 	for _, test := range []struct {
 		kind, old, new string
-		// wrote is nil where the new object is what was written.
+		// inBody are the keys in the body of the request. It is nil if the body is the new object.
 		inBody []string
 		want   string
 		verbs  bool
@@ -92,8 +92,8 @@ func TestOutline(t *testing.T) {
 	}
 }
 
-// TestUnobserved holds that a key is not known that was changed by somebody else, whatever
-// was observed before and behind it.
+// TestUnobserved shows that the Sender does not know a key that only a webhook changed, whatever
+// keys before and after it in the Set were observed.
 func TestUnobserved(t *testing.T) {
 	w := walkerOf(t, deployment)
 	labels := func(text string) any { return plainOf(t, "metadata: {labels: {"+text+"}}") }
@@ -106,7 +106,8 @@ func TestUnobserved(t *testing.T) {
 	}
 }
 
-// A list that has no permission is named, and nothing in it.
+// TestOutlineOfLists shows that Outline names a list without a permission, and none of its
+// elements.
 func TestOutlineOfLists(t *testing.T) {
 	w := walkerFor(t, `{basket: {properties: {lock: {x-kubernetes-permission-verb: lock}, zone: {type: string},
 		tags: {type: array, x-kubernetes-list-type: set, items: {type: string}}}}}`)
@@ -121,8 +122,8 @@ func TestOutlineOfLists(t *testing.T) {
 	}
 }
 
-// TestKnownBelowAPath holds that of what could not be told apart the fields that lead to it are
-// known, where what was observed is.
+// TestKnownBelowAPath shows that, for an observed Ambiguous change, the Sender knows the path of
+// the change, and the field names of the schema from there to its Extent.
 func TestKnownBelowAPath(t *testing.T) {
 	w := walkerFor(t, `{pools: {additionalProperties: {x-kubernetes-permission-verb: pool, properties: {
 		inner: {properties: {doors: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {properties: {name: {type: string}, open: {x-kubernetes-permission-verb: open}}}}}}}}}}`)
@@ -139,7 +140,8 @@ func TestKnownBelowAPath(t *testing.T) {
 	t.Error("nothing is whole")
 }
 
-// TestGoneIsOfOneElement holds that an element is known that came beside one that went.
+// TestGoneIsOfOneElement shows that the Sender knows an element that it added, also if another
+// element was removed by the same write.
 func TestGoneIsOfOneElement(t *testing.T) {
 	w := walkerOf(t, deployment)
 	set := compareOrFail(t, w, All, plainOf(t, "status: {conditions: [{type: A}]}"), plainOf(t, "status: {conditions: [{type: B}]}"))

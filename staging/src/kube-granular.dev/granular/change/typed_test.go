@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// many is a kind with keys, sets and maps of all types that an API may have.
+// many is a kind with list keys, sets and maps of all Go types that an API may use for them.
 type many struct {
 	Plain   []manyKey                    `json:"plain,omitempty"`
 	Omitted []manyOmitted                `json:"omitted,omitempty"`
@@ -51,7 +51,8 @@ const manySchema = `{
 	deep: {additionalProperties: {additionalProperties: {x-kubernetes-permission-verb: deep}}},
 	texts: {additionalProperties: {additionalProperties: {x-kubernetes-permission-verb: text}}}}`
 
-// Elements of a Go type have the identity that they have in JSON.
+// TestIdentityOfGoTypes shows that an element has the same identity in a Go object and in decoded
+// JSON.
 func TestIdentityOfGoTypes(t *testing.T) {
 	for _, test := range []struct {
 		old, new string
@@ -97,7 +98,7 @@ func TestIdentityOfGoTypes(t *testing.T) {
 		if diff := cmp.Diff(test.want, verbs(compareOrFail(t, w, All, &objects[0], &objects[1]))); diff != "" {
 			t.Errorf("%s to %s (-want +got):\n%s", test.old, test.new, diff)
 		}
-		// As JSON they are the same, where JSON holds the same.
+		// The same objects as decoded JSON must lead to the same changes.
 		if diff := cmp.Diff(test.want, verbs(compareOrFail(t, w, All, plainOf(t, test.old), plainOf(t, test.new)))); diff != "" {
 			t.Errorf("plain, %s to %s (-want +got):\n%s", test.old, test.new, diff)
 		}
@@ -121,7 +122,8 @@ type box struct {
 	Count int64 `json:"count,omitempty"`
 }
 
-// What the schema puts in is nobody's change, of a Go type as of JSON; what it would not is.
+// TestDefaultsOfGoTypes shows that a field with only its default value needs no excluded
+// permission, and a field with another value does, for Go types and for decoded JSON.
 func TestDefaultsOfGoTypes(t *testing.T) {
 	const guard = `x-kubernetes-permission-verb: guard, x-kubernetes-permission-excluded: true`
 	w := walkerFor(t, `{
@@ -168,7 +170,7 @@ func TestDefaultsOfGoTypes(t *testing.T) {
 					old = o
 				}
 				if test.name == "all defaults" {
-					continue // JSON shows that the size is left out, and the box is not the default
+					continue // as JSON, the box lacks its size, and so is not equal to the default
 				}
 				if diff := cmp.Diff(want, verbs(compareOrFail(t, w, mode, old, plainOf(t, test.new)))); diff != "" {
 					t.Errorf("plain, mode %d (-want +got):\n%s", mode, diff)
@@ -178,8 +180,9 @@ func TestDefaultsOfGoTypes(t *testing.T) {
 	}
 }
 
-// What is not shaped as the schema says is a change by itself, and that what holds it came
-// with it is none besides.
+// TestMisshapenWithWhatHoldsIt shows that a value whose type does not match the schema is an
+// Ambiguous change. If the object that contains it is added or removed too, no change of that
+// object is added.
 func TestMisshapenWithWhatHoldsIt(t *testing.T) {
 	w := walkerFor(t, `{spec: {x-kubernetes-permission-verb: specification, properties: {inner: {properties: {guard: {properties: {level: {x-kubernetes-permission-verb: level}}}}}}}}`)
 	for _, test := range []struct {

@@ -11,8 +11,8 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// TestViewsOfWhatDoesNotFit holds what a view answers where a value is not of the kind that is
-// asked for. Its callers ask before; nobody is to depend on that.
+// TestViewsOfWhatDoesNotFit shows what the methods of a view return for a value of the wrong type.
+// Their callers check the type first, but the methods must be safe without that check.
 func TestViewsOfWhatDoesNotFit(t *testing.T) {
 	number := typedView{v: reflect.ValueOf(3)}
 	if text, ok := number.text(); text != "" || ok {
@@ -40,13 +40,13 @@ func TestViewsOfWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// badly is a type whose JSON is none.
+// badly is a type whose MarshalJSON returns invalid JSON.
 type badly struct{}
 
 func (badly) MarshalJSON() ([]byte, error) { return []byte("{"), nil }
 
-// TestParameterBelowItsSource holds that a permission has no parameter at the place where the
-// parameter is still to come.
+// TestParameterBelowItsSource shows that a permission has no parameter for a change above the map
+// or list whose key is the parameter.
 func TestParameterBelowItsSource(t *testing.T) {
 	p := &schema.Permission{Name: "label", Parameter: &schema.Parameter{Source: "label-key", SourceDepth: 0}}
 	c := Change{}
@@ -55,7 +55,8 @@ func TestParameterBelowItsSource(t *testing.T) {
 	}
 }
 
-// TestShowElement holds how an element is shown that has more keys than names.
+// TestShowElement shows how a path shows the keys of an element, also if it has more keys than the
+// list has key names.
 func TestShowElement(t *testing.T) {
 	names := []schema.Key{{Name: "name"}}
 	for _, test := range []struct {
@@ -78,8 +79,8 @@ func TestShowElement(t *testing.T) {
 	}
 }
 
-// TestWithContainerOfElements holds that a list without keys that comes with an excluded field in its
-// elements is that change, and not one of the list.
+// TestWithContainerOfElements shows that adding an atomic list with an excluded field in an element
+// is a change of that field with WithContainer set, and not a Presence change of the list.
 func TestWithContainerOfElements(t *testing.T) {
 	w := walkerFor(t, `{items: {type: array, x-kubernetes-permission-verb: items, items: {properties: {other: {type: string},
 		guard: {type: string, x-kubernetes-permission-verb: guard, x-kubernetes-permission-excluded: true}}}}}`)
@@ -103,8 +104,8 @@ func TestWithContainerOfElements(t *testing.T) {
 	}
 }
 
-// TestWithinWhatDoesNotFit holds that the place of a change can't be told in a Go object of
-// another kind, nor for a field that is in no tree.
+// TestWithinWhatDoesNotFit shows that Locate finds no values in a Go object of another type, and
+// none for a field that is not in the permission tree.
 func TestWithinWhatDoesNotFit(t *testing.T) {
 	const properties = `{parts: {type: array, items: {properties: {name: {type: string, x-kubernetes-permission-verb: named}}}}}`
 	w := walkerFor(t, properties)

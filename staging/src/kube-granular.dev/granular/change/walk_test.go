@@ -15,7 +15,7 @@ func TestCompare(t *testing.T) {
 	for _, test := range []struct {
 		name, kind, old, new string
 		full, sparse         []string
-		// plainOnly holds where a Go type can't hold the difference.
+		// plainOnly is true if the kind's Go type can't represent the difference.
 		plainOnly bool
 	}{
 		{

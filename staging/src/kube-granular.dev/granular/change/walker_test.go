@@ -8,12 +8,13 @@ import (
 	"testing"
 )
 
-// content is an object that is no map by itself.
+// wrapped is an object with a method UnstructuredContent that is not itself a map.
 type wrapped struct{ object map[string]any }
 
 func (w *wrapped) UnstructuredContent() map[string]any { return w.object }
 
-// Objects that can't be compared are an error at either look; nothing is held to be the same.
+// TestObjectsThatDoNotFit shows that Compare and CompareObserved return an error for objects that
+// can't be compared, instead of reporting no changes.
 func TestObjectsThatDoNotFit(t *testing.T) {
 	const field = `{a: {x-kubernetes-permission-verb: a}}`
 	plain := map[string]any{"a": "x"}
@@ -41,9 +42,9 @@ func TestObjectsThatDoNotFit(t *testing.T) {
 		"no new object that is wrapped": {plain, (*wrapped)(nil), "not a pointer to a struct"},
 	} {
 		w := walkerFor(t, field)
-		for range 2 { // what is known of a type the second time is the same
+		for range 2 { // the second time, the Walker has cached its error for the Go type
 			if _, err := w.Compare(All, test.old, test.new); err == nil || !strings.Contains(err.Error(), test.want) {
-				// A nil that is wrapped is no map, and is refused as another type is.
+				// A nil *wrapped is refused too, but the text of its error does not matter.
 				if name != "no new object that is wrapped" || err == nil {
 					t.Errorf("%s: %v", name, err)
 				}
@@ -63,7 +64,8 @@ func TestObjectsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// A kind whose root is no object can't be compared, so nothing of it is covered.
+// TestRootThatIsNoObject shows that Compare returns an error if the root of the tree is not an
+// object, so that a write of such a kind is refused.
 func TestRootThatIsNoObject(t *testing.T) {
 	w := walkerFor(t, `{}`)
 	w.Tree().Root.Kind = 0
