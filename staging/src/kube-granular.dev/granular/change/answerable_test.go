@@ -103,7 +103,8 @@ func TestAnswerable(t *testing.T) {
 	}
 }
 
-// TestGone shows that Dropped returns true if no final change matches one of the observed changes.
+// TestGone shows that Dropped returns true if at least one observed change has no matching final
+// change.
 func TestGone(t *testing.T) {
 	for _, test := range []struct {
 		name, old, observed, final string

@@ -20,7 +20,7 @@
 //
 // A permission may make its parameter from the value of its field. A Change of that field then has
 // the old and the new value. If the elements of an atomic list have such a permission, the walk
-// pairs equal elements of both lists, and charges each changed element by itself.
+// matches elements of both lists by their values, and charges each changed element by itself.
 //
 // Values are compared by representation: 1G is not 1e9. Representations that storage does not
 // distinguish, such as a nil and an empty map of a Go type, are equal. Elements of list-maps are

@@ -29,7 +29,7 @@ func (s Set) fields(root *schema.Node) fieldSet {
 		if top == nil || s[i].at == nil {
 			return allFields
 		}
-		// A field that is not in the tree needs no bit: every walk compares such fields.
+		// A field that is not in the tree needs no bit: the walk does not skip such fields.
 		if at := slices.Index(root.Fields(), top.Node); at >= 0 {
 			in |= 1 << min(at, lastBit)
 		}

@@ -132,8 +132,7 @@ func (x *index) compare(a, b *Change) int {
 	return 0
 }
 
-// order returns the result of comparing two different booleans, of which the first is is: false
-// comes before true.
+// order compares two booleans that differ, false before true. The argument is the first of the two.
 func order(is bool) int {
 	if is {
 		return 1

@@ -11,8 +11,8 @@ import (
 
 // compareOwned compares an atomic list whose elements each carry a permission with a parameter made
 // from a value of the element. It pairs each old element with at most one new element: first
-// elements with equal JSON, which did not change, then elements with the same value for the
-// parameter, which are compared. Elements without a partner were removed or added.
+// elements with equal JSON, then elements with the same value for the parameter. The two elements
+// of a pair are compared. Elements without a partner were removed or added.
 //
 //	old   a1  b  c       b is in both lists; a1 and a2 have the value a and are compared;
 //	new   b  a2  d       c was removed, d was added; a and b changed places
