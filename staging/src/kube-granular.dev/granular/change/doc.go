@@ -35,9 +35,9 @@
 // type, a plan that maps tree nodes to fields is compiled first. The package starts no goroutine,
 // keeps no object and calls no authorizer.
 //
-// A message names the location of a change. A caller that may not see the objects, described by a
-// Sender, gets a message with only the part of the location that it knows. The location is bounded
-// in length, and is never cut inside an escape.
+// A message names the location of a change. If the caller is not allowed to see the object, a
+// Sender computes how much of the location the caller knows, and the message names only that part.
+// The location is bounded in length, and is never cut inside an escape.
 //
 // Invariant: every difference between two objects is charged, and the same two objects always
 // yield the same Set. If the walk can't match parts of the two objects, for example because two

@@ -10,9 +10,9 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Sender is the caller of a request, who may not see the object. The Sender knows the fields of the
-// schema, and the map keys, list keys and set elements in its own request. All other keys and
-// elements of the object are hidden from it.
+// Sender describes the caller of a request that is not allowed to see the object. The Sender knows
+// the fields of the schema, and the map keys, list keys and set elements in its own request. All
+// other keys and elements of the object are hidden from the Sender.
 type Sender struct {
 	walker *Walker
 	// inBody reports whether a key is in the body of the request. If it is nil, the body is the
@@ -32,7 +32,8 @@ func (w *Walker) Sender(wrote func(key string) bool, observed Set) *Sender {
 
 // Knows returns the number of steps of a change's location that the Sender knows. A message may
 // show these steps. Knows also reports whether the verbs of the change depend on these steps alone.
-// Verbs with a parameter made from a value do not, because the Sender may not see the old value.
+// Verbs with a parameter made from a value do not: they also depend on the old value, which is
+// hidden from the Sender.
 func (s *Sender) Knows(c *Change) (steps int, verbs bool) {
 	place := c.narrowest().path()
 	steps = slices.IndexFunc(place, func(step Step) bool { return s.isHidden(step) })
@@ -60,8 +61,9 @@ func (s *Sender) isHidden(step Step) bool {
 	return !s.root.Has(step.Field)
 }
 
-// knownFromBody returns the number of steps of place that the Sender knows. It knows the steps up
-// to from. A later step that is hidden must be in the body.
+// knownFromBody returns the number of steps of place that the Sender knows if inBody is set. The
+// Sender knows the first from steps. It knows a later step if the step is not hidden, or if the
+// body has it.
 func (s *Sender) knownFromBody(place Path, from int) int {
 	for i := from; i < len(place); i++ {
 		step := place[i]

@@ -26,8 +26,8 @@ const (
 	// NoParameter means that every permission for the change needs a parameter, and none has a
 	// parameter for this key or value: its expression fails, or the parameter would be too long.
 	NoParameter
-	// Cost means that the parameter expressions of the request have used up its cost budget, and
-	// that the caller holds no permission for the change without an expression.
+	// Cost means that the parameter expressions of the request have used up its cost budget. The
+	// caller holds none of the permissions that cover the change without an expression.
 	Cost
 	// Withheld means that every verb that would cover the change depends on a key or value that
 	// the caller must not learn. So the refusal names no verb.
@@ -84,9 +84,10 @@ type offer struct {
 // shownOfParameter is the number of bytes that a message shows of a parameter that is too long.
 const shownOfParameter = 64
 
-// Withhold returns a refusal that a caller may see who knows only the first known steps of the path
-// of the change; change.Sender computes that number. The result does not depend on later steps of
-// the path, on answers of the authorizer about them, or on values in the object.
+// Withhold returns a refusal for a caller that must not learn the whole path of the change. known
+// is the number of steps that the caller knows; change.Sender computes it. The result does not
+// depend on later steps of the path, on answers of the authorizer about them, or on values in the
+// object.
 func (r *Refusal) Withhold(known int) *Refusal {
 	path := r.Change.Path()
 	if known >= len(path) && !r.ofValue {

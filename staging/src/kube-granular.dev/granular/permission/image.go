@@ -125,7 +125,7 @@ func isDigest(s string) bool {
 	return size > 0 && len(sum) == size && all(sum, func(c byte) bool { return digit(c) || 'a' <= c && c <= 'f' })
 }
 
-// all reports whether s has at least one byte and the predicate is holds for every byte of s.
+// all reports whether s has at least one byte, and is(c) returns true for every byte c of s.
 func all(s string, is func(byte) bool) bool {
 	for i := range len(s) {
 		if !is(s[i]) {

@@ -6,8 +6,9 @@
 //
 // The package is the only one of the library that uses unsafe. The caller keeps both values alive
 // while a compiled function runs. The function only reads, and keeps no address. It compares
-// structs word by word, and looks at a field by itself only where a word of that field differs. A
-// Position, which the methods of Object return, does contain addresses.
+// structs word by word. It compares a field by itself only if a word of the field differs, or if
+// equal words do not prove the field equal. A Position, which the methods of Object return, does
+// contain addresses.
 //
 // Invariant: a compiled comparison returns the same as the reference comparison by reflection, for
 // every pair of values. FuzzFast of package equal checks this. For types without a fast comparison,

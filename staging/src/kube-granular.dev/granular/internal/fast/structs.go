@@ -9,9 +9,9 @@ import (
 )
 
 // structure describes how two structs of a type, or some of their fields, are compared word by
-// word. A field is compared by itself only if one of its words differs. This is fast because most
-// words are equal: most fields of an object are absent, and a shallow copy refers to the same
-// memory.
+// word. A field in ops is compared by itself only if one of its words differs. This is fast because
+// most words are equal: most fields of an object are absent, and a shallow copy refers to the same
+// memory. A field in separate is always compared by itself.
 type structure struct {
 	words []word
 	// ops compare single fields. Each word has the index of the op of its field. The op with
