@@ -29,7 +29,8 @@ func Strict() *fast.Compiler { return strict }
 //     compares slices with reflect.DeepEqual.
 //   - A value of an Opaque type equals nothing, not even itself.
 //
-// Pointers, maps and slices that refer to the same memory are equal without a look inside.
+// Two pointers, two maps, or two slices of equal length that refer to the same memory are equal
+// whatever is inside, unless their own type is Opaque.
 //
 // Both values must be of type t and addressable. The comparison is compiled once for a type. Any
 // number of goroutines may use it. It neither keeps nor changes its arguments.
