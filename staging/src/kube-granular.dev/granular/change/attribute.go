@@ -12,13 +12,13 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Value is the value of an attribute before or after a write.
+// Value is the value of a label or annotation before or after a write.
 type Value struct {
-	// Text is the value, empty if there is none.
+	// Text is the value. It is empty if the value is absent or Unreadable.
 	Text string
 	// Present is set if the key exists, possibly with an empty value.
 	Present bool
-	// Unreadable is set if the value is present and not a string.
+	// Unreadable is true if the value is present and not a string.
 	Unreadable bool
 }
 
@@ -26,7 +26,7 @@ type Value struct {
 type Attribute struct {
 	// Kind is Label or Annotation.
 	Kind schema.Attribute
-	// Path is the location of the map that has the key.
+	// Path is the location of the map that has the key, such as .metadata.labels.
 	Path Path
 	Key  string
 	// Old and New are the values before and after the write. They differ unless the attribute is
@@ -72,6 +72,7 @@ func (a *Attribute) Outline() string {
 	return a.shown(path)
 }
 
+// shown returns path with the key of the attribute appended.
 func (a *Attribute) shown(path Path) string {
 	if a.Unreadable {
 		return path.String()
@@ -79,10 +80,11 @@ func (a *Attribute) shown(path Path) string {
 	return Shorten(path.String()+"["+unquotedIfPlain(a.Key)+"]", MaxPathLength)
 }
 
-// Attributes are the labels and annotations that one write changes, sorted by path and key,
-// without duplicates.
+// Attributes are the labels and annotations that one write changes, sorted by path and key, without
+// duplicates.
 type Attributes []Attribute
 
+// compareAttributes defines the order of Attributes.
 func compareAttributes(a, b Attribute) int {
 	return cmp.Or(
 		strings.Compare(a.pathID, b.pathID), cmp.Compare(a.Kind, b.Kind), strings.Compare(a.Key, b.Key),
@@ -113,7 +115,7 @@ func (s Attributes) normalize() Attributes {
 	return slices.CompactFunc(s, func(a, b Attribute) bool { return compareAttributes(a, b) == 0 })
 }
 
-// setPathIDs computes pathID and pattern.
+// setPathIDs sets pathID and pattern, if they are not set yet.
 func (a *Attribute) setPathIDs() {
 	if a.pattern == "" {
 		a.pathID, a.pattern = a.Path.id(), a.Path.pattern()
@@ -133,6 +135,7 @@ func (s Step) appendID(b []byte) []byte {
 	return append(b, ']')
 }
 
+// id returns an unambiguous spelling of the path.
 func (p Path) id() string {
 	var b []byte
 	for _, s := range p {
@@ -181,6 +184,7 @@ func IntersectAttributes(observed, final Attributes) Attributes {
 
 // attributeIndex finds attributes by kind, pattern and key.
 type attributeIndex struct {
+	// keys has the attributes that are not Unreadable.
 	keys map[attributeKey]bool
 	// unreadable has the locations of the Unreadable attributes. Each stands for all keys at and
 	// below it.

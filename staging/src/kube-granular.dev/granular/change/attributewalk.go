@@ -21,6 +21,7 @@ type attributeWalk struct {
 	out   Attributes
 }
 
+// attributeWalks is a pool of unused attributeWalks.
 var attributeWalks = sync.Pool{New: func() any { return &attributeWalk{} }}
 
 // Keys reports which keys of labels and annotations a walk must return.
@@ -41,7 +42,7 @@ type Keys interface {
 // The result lacks the keys for which keys.Wanted returns false. If keys is nil, it has all keys.
 // It always has the locations whose values can't be read.
 //
-// An error means that the objects can't be compared; the write must then be refused.
+// An error means that the objects can't be compared. The write must then be refused.
 func (w *Walker) Attributes(kinds schema.Attribute, keys Keys, old, new any) (Attributes, error) {
 	if kinds&w.tree.Root.Attributes() == 0 {
 		return nil, nil
@@ -74,6 +75,7 @@ func (w *Walker) Attributes(kinds schema.Attribute, keys Keys, old, new any) (At
 	return runAttributes(w, kinds, keys, before, typedView{v: v, p: p}), nil
 }
 
+// runAttributes walks two objects and returns the labels and annotations that differ.
 func runAttributes[V view[V]](w *Walker, kinds schema.Attribute, keys Keys, old, new V) Attributes {
 	k := attributeWalks.Get().(*attributeWalk)
 	k.kinds, k.keys, k.path, k.out = kinds, keys, k.path[:0], nil
@@ -85,6 +87,7 @@ func runAttributes[V view[V]](w *Walker, kinds schema.Attribute, keys Keys, old,
 	return out.normalize()
 }
 
+// attributesOf finds differing labels and annotations at and below node n.
 func attributesOf[V view[V]](w *attributeWalk, n *schema.Node, old, new V) {
 	if n.Attributes()&w.kinds == 0 || old.identical(new) {
 		return
@@ -147,7 +150,7 @@ func keysOf[V view[V]](w *attributeWalk, n *schema.Node, own schema.Attribute, o
 	if !old.isStringMap() {
 		old = old.absentElem()
 	}
-	at := Attribute{Kind: own} // shared by all keys of the map
+	at := Attribute{Kind: own} // its kind and path are the same for all keys of the map
 	for _, key := range old.differingKeys(new) {
 		wanted := w.keys == nil || w.keys.Wanted(own, key)
 		below := n.Kind == schema.Map && n.Elem().Attributes() != 0
@@ -169,6 +172,7 @@ func keysOf[V view[V]](w *attributeWalk, n *schema.Node, own schema.Attribute, o
 	}
 }
 
+// valueOf returns the value of a label or annotation.
 func valueOf[V view[V]](v V) Value {
 	if v.state() == absent {
 		return Value{}
@@ -177,6 +181,7 @@ func valueOf[V view[V]](v V) Value {
 	return Value{Text: text, Present: true, Unreadable: !ok}
 }
 
+// elementOf finds differing labels and annotations in an element of a map or list.
 func elementOf[V view[V]](w *attributeWalk, n *schema.Node, keys []string, old, new V) {
 	w.path = append(w.path, Step{Node: n.Elem(), Keys: keys})
 	attributesOf(w, n.Elem(), old, new)

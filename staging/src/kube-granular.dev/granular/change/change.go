@@ -154,7 +154,7 @@ func (c *Change) Top() string {
 	return ""
 }
 
-// normalize returns the set sorted and without duplicates.
+// normalize returns the set sorted by path and without duplicates.
 func (s Set) normalize() Set {
 	if s.ordered() {
 		return s

@@ -11,6 +11,7 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
+// compareMap compares the values of two maps by key, and reports whether any of them changed.
 func compareMap[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	changed, keys := false, old.differingKeys(new)
 	slices.Sort(keys) // so that changes are charged in order
@@ -26,8 +27,10 @@ func compareMap[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 // a set.
 type element[V any] struct {
 	value V
-	keys  []string
-	id    string
+	// keys identify the element in paths and parameters.
+	keys []string
+	// id is the identity of the element as one string.
+	id string
 }
 
 // elements returns the elements of a list, and the position of each by its identity. It returns
@@ -51,6 +54,8 @@ func elements[V view[V]](n *schema.Node, list V) ([]element[V], map[string]int, 
 	return out, byID, true
 }
 
+// identity returns one string for all keys of an element. Two elements of a list have the same
+// string only if all their keys are equal.
 func identity(keys []string) string {
 	if len(keys) == 1 {
 		return keys[0]
@@ -71,6 +76,8 @@ func shownKeys(n *schema.Node, keys []string) []string {
 	return keys[:len(n.Keys()):len(n.Keys())]
 }
 
+// compareListMap matches the elements of two lists by their keys, and reports whether any of them
+// changed.
 func compareListMap[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	before, beforeByID, ok := elements(n, old)
 	after, afterByID, ok2 := elements(n, new)
@@ -149,6 +156,7 @@ func compareSet[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	return changed
 }
 
+// compareList compares two atomic lists by position.
 func compareList[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	return byPosition(w, n, old, new, false)
 }

@@ -55,7 +55,7 @@ type embeddedKey struct {
 
 type embeddedWalk struct {
 	kinds schema.Attribute
-	// new is set while the walk is in the new value.
+	// new is true while the walk is in the new value, and false in the old value.
 	new   bool
 	found map[embeddedKey]*Attribute
 	// out has only the Unreadable attributes until both values are visited.

@@ -13,13 +13,16 @@ import (
 // own. Each location is visited once, so the work grows with the number of locations and keys, not
 // with the length of their paths.
 type index struct {
+	// ids maps each location to its position in entries.
 	ids map[*location]int32
-	// entries are the distinct locations in the order in which they were added.
+	// entries are the distinct locations in the order in which they were added. The first entry
+	// is the root.
 	entries []indexEntry
 }
 
 // indexEntry is one location. The first entry is the root.
 type indexEntry struct {
+	// above is the position in index.entries of the location that step starts from.
 	above int32
 	step  *Step
 	// first is the number of the location. last is the number of the last location below it, or
@@ -36,7 +39,7 @@ type edge struct {
 	keys int
 }
 
-// newIndex numbers the locations of all changes.
+// newIndex returns an index of the locations of all changes in the given sets.
 func newIndex(sets ...Set) *index {
 	n := 0
 	for _, set := range sets {
@@ -55,6 +58,7 @@ func newIndex(sets ...Set) *index {
 	return x
 }
 
+// add adds a location and those above it, and returns its position in entries.
 func (x *index) add(p *location, known map[edge]int32) int32 {
 	if id, ok := x.ids[p]; ok {
 		return id

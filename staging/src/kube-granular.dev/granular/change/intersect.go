@@ -26,7 +26,8 @@ func Intersect(observed, final Set) Set {
 		if f := &final[i]; seen.matches(f) {
 			out = append(out, *f)
 			if at := x.of(f.at).first; f.HasValues() && (seen.covered[at] || !seen.charged[at]) {
-				out[len(out)-1].forgetValues() // the values that the caller sent are not known
+				// An Ambiguous change matched, so the values that the caller sent are not known.
+				out[len(out)-1].forgetValues()
 			}
 		}
 	}
@@ -73,6 +74,7 @@ type coverage struct {
 	reaches []int32
 }
 
+// coverage returns the coverage of a set whose locations are in the index.
 func (x *index) coverage(s Set) *coverage {
 	h := &coverage{index: x, charged: make([]bool, len(x.entries)), covered: make([]bool, len(x.entries)), reaches: make([]int32, len(x.entries)+1)}
 	wholes := make([]bool, len(x.entries))

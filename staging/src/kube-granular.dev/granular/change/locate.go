@@ -145,10 +145,11 @@ type valuePair struct {
 	cursor schema.Cursor
 	node   *schema.Node
 	a, b   any
-	// elem is set for an element of a list.
+	// elem is true for an element of a list.
 	elem bool
 }
 
+// child returns the pair of a field of two objects, or of a key of two maps.
 func (s valuePair) child(name string) valuePair {
 	a, _ := s.a.(map[string]any)
 	b, _ := s.b.(map[string]any)
@@ -164,6 +165,7 @@ func (s valuePair) child(name string) valuePair {
 	return out
 }
 
+// element returns the pair of two list elements a and b. of is the schema cursor for elements.
 func (s valuePair) element(of schema.Cursor, a, b any) valuePair {
 	out := valuePair{cursor: of, a: a, b: b, elem: true}
 	if s.node != nil {
@@ -172,6 +174,7 @@ func (s valuePair) element(of schema.Cursor, a, b any) valuePair {
 	return out
 }
 
+// follow returns the pair at the end of a step.
 func (s valuePair) follow(step Step) valuePair {
 	if step.Field != "" {
 		return s.child(step.Field)
@@ -206,6 +209,7 @@ func (s valuePair) objects() bool {
 	return mapA && mapB || !s.elem && (len(a) > 0 && s.b == nil || len(b) > 0 && s.a == nil)
 }
 
+// lists reports whether both values are lists.
 func (s valuePair) lists() bool {
 	_, listA := s.a.([]any)
 	_, listB := s.b.([]any)
@@ -215,8 +219,9 @@ func (s valuePair) lists() bool {
 // locator finds a difference that a message can name. It compares a value only when it descends
 // into the value; otherwise each level would compare everything below it again.
 type locator struct {
-	// steps are the steps of the path as text, the last one first.
-	steps     []string
+	// steps are the steps of the path as text, the last step first.
+	steps []string
+	// ambiguous is true if the change is Ambiguous.
 	ambiguous bool
 	// outline is set if the path must have only fields that the schema has.
 	outline bool
@@ -251,6 +256,7 @@ func (l *locator) tryBelow(s valuePair, show func() string) bool {
 	return true
 }
 
+// fields looks for a difference in the fields of two objects, and reports whether it found one.
 func (l *locator) fields(s valuePair) bool {
 	a, _ := s.a.(map[string]any)
 	b, _ := s.b.(map[string]any)
@@ -295,6 +301,7 @@ func sameScalar(a, b any) bool {
 	return equal.JSON(a, b)
 }
 
+// elements looks for a difference in the elements of two lists, and reports whether it found one.
 func (l *locator) elements(s valuePair) bool {
 	kind, names := s.cursor.List()
 	n, of := schema.NewList(kind, names), s.cursor.Elem()

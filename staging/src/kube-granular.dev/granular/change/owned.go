@@ -14,8 +14,8 @@ import (
 // the same value are compared with each other. The remaining elements were removed or added. In
 // this example a1 and a2 both have the value a:
 //
-//	old   a1  b  c       b is in both lists, and a1 is compared with a2;
-//	new   b  a2  d       c was removed, d was added, and a and b changed places
+//	old   a1  b  c       b is in both lists; a1 and a2 have the value a and are compared;
+//	new   b  a2  d       c was removed, d was added; a and b changed places
 //
 // A change of the order is charged to the list.
 func compareOwned[V view[V]](w *walk, n *schema.Node, old, new V) bool {
@@ -61,6 +61,7 @@ func compareOwned[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	return changed
 }
 
+// part returns the elements of a list from index from up to, but not including, index to.
 func part[V view[V]](list V, from, to int) []V {
 	out := make([]V, 0, to-from)
 	for i := from; i < to; i++ {
@@ -85,7 +86,8 @@ type pairs[V any] struct {
 	before, after []V
 	// partner has for each element of before the position of its partner in after, or -1.
 	partner []int
-	taken   []bool
+	// taken reports, for each element of after, whether it has a partner.
+	taken []bool
 }
 
 func newPairs[V any](before, after []V) *pairs[V] {

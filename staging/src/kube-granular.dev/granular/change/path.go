@@ -15,7 +15,7 @@ import (
 type Step struct {
 	// Node is the node that the step leads to. It is nil for a field that the tree does not have.
 	Node *schema.Node
-	// Field is the name of a field, empty for an element.
+	// Field is the name of a field. It is empty for an element of a map or list.
 	Field string
 	// Keys identify an element: the key of a Map, the key values of a ListMap element in the order
 	// of its keys, or the value of a Set element. Keys are empty for a field, and for an element
@@ -28,7 +28,7 @@ type Path []Step
 
 // Bounds of what a message shows, in bytes.
 const (
-	// MaxPathLength is the longest path a message shows.
+	// MaxPathLength is the length of the longest path that a message shows.
 	MaxPathLength = 512
 	maxKeyLength  = 128
 	ellipsis      = "..."
@@ -77,6 +77,7 @@ func showElement(b *strings.Builder, kind schema.NodeKind, names []schema.Key, k
 	b.WriteByte(']')
 }
 
+// showField writes a field name: with a dot in front, or in brackets if the name could be misread.
 func showField(b *strings.Builder, name string) {
 	if name == unquotedIfPlain(name) && !strings.ContainsAny(name, "./[]") {
 		b.WriteString("." + name)
@@ -100,6 +101,7 @@ func unquotedIfPlain(key string) string {
 	return key
 }
 
+// quoted returns a key in quotes, cut to maxKeyLength bytes before escaping.
 func quoted(key string) string {
 	cut := ""
 	if len(key) > maxKeyLength {
@@ -112,8 +114,8 @@ func quoted(key string) string {
 	return strconv.QuoteToASCII(key) + cut
 }
 
-// Shorten cuts a result of String, Locate or Outline to at most limit bytes, never inside an
-// escape.
+// Shorten cuts path to at most limit bytes, and never inside an escape. path is a result of String,
+// Locate or Outline.
 func Shorten(path string, limit int) string {
 	if len(path) <= limit {
 		return path

@@ -17,7 +17,7 @@ import (
 type plainView struct {
 	value   any
 	present bool
-	// emptyIsAbsent is set if null and empty containers count as absent.
+	// emptyIsAbsent is true if null, an empty map and an empty list count as absent.
 	emptyIsAbsent bool
 }
 
@@ -101,6 +101,8 @@ func (v plainView) sameRest(n *schema.Node, o plainView) bool {
 	return true
 }
 
+// sameField reports whether a field of an object is equal, or is not compared by sameRest: it has a
+// node in the tree, or the tree ignores it.
 func sameField(n *schema.Node, field string, a, b plainView) bool {
 	return n.Child(field) != nil || n.Ignores(field) || a.equal(b)
 }
@@ -177,7 +179,8 @@ func (v plainView) decoded() (any, bool) { return v.value, v.present }
 
 func (v plainView) omitempty() bool { return false }
 
-// scalarText returns the text of a scalar, as parameters and messages show it, and its type.
+// scalarText returns the text of a scalar, as parameters and messages show it, and a letter for its
+// type. It returns false if v is not a scalar.
 func scalarText(v any) (text, kind string, ok bool) {
 	switch v := v.(type) {
 	case string:

@@ -16,7 +16,8 @@ import (
 // typePlan maps a node of the permission tree to the fields of a Go type.
 type typePlan struct {
 	node *schema.Node
-	// typ is the type of the value. inner is the type that it points to, or typ itself.
+	// typ is the Go type of the node's value. If typ is a pointer type, inner is the type that it
+	// points to, otherwise inner is typ.
 	typ, inner reflect.Type
 	// zero is a zero value of type inner. It is never written.
 	zero reflect.Value
@@ -24,12 +25,13 @@ type typePlan struct {
 	equal, restEqual fast.Func
 	// object finds the fields of a struct that differ.
 	object *fast.Object
-	// fields[i] is the plan for node.Fields[i]. rest lists the fields of the Go struct for which
-	// node has no child; they are compared as a whole.
+	// fields[i] is the plan for node.Fields()[i]. rest lists the fields of the Go struct for
+	// which node has no child. They are compared together.
 	fields []fieldPlan
 	rest   []restPlan
-	elem   *typePlan
-	keys   []keyPlan
+	// elem is the plan for the elements of a map or list. keys locate the keys of a list element.
+	elem *typePlan
+	keys []keyPlan
 	// value locates the value from which a permission of the node makes its parameter.
 	value keyPlan
 }
@@ -91,6 +93,7 @@ func compile(at schema.NodePath, t reflect.Type) (*typePlan, error) {
 	return p, p.listKeys(at)
 }
 
+// wantKind is the kind of Go type that each kind of node needs.
 var wantKind = map[schema.NodeKind]reflect.Kind{
 	schema.Object:  reflect.Struct,
 	schema.Map:     reflect.Map,
@@ -99,6 +102,7 @@ var wantKind = map[schema.NodeKind]reflect.Kind{
 	schema.List:    reflect.Slice,
 }
 
+// fieldsOf completes the plan of an object with its fields.
 func (p *typePlan) fieldsOf(at schema.NodePath) error {
 	found := map[string]jsonField{}
 	for _, f := range jsonFields(p.inner, nil) {
@@ -159,6 +163,7 @@ func (p *typePlan) valueOf(at schema.NodePath, field string) (keyPlan, error) {
 	return keyPlan{}, fmt.Errorf("%s: a Go %s has no scalar %s for a parameter", at.Pattern(), p.inner, strings.TrimSuffix(schema.Self+"."+field, "."))
 }
 
+// listKeys completes the plan of a list with the keys of its elements.
 func (p *typePlan) listKeys(at schema.NodePath) error {
 	if p.node.Kind == schema.Set && !scalarKind(p.elem.inner) {
 		return fmt.Errorf("%s: a Go %s is not a set of scalars", at.Pattern(), p.inner)

@@ -13,7 +13,9 @@ import (
 // Sender is the caller of a request who may not see the object. It knows the fields of the schema.
 // Of the keys of maps and lists and the elements of sets, it knows only those in its own request.
 type Sender struct {
-	walker   *Walker
+	walker *Walker
+	// inBody reports whether a key is in the body of the request. If it is nil, the body is the
+	// whole new object that observed was computed from.
 	inBody   func(key string) bool
 	observed Set
 	// root is the cursor at the root of the schema. It is nil until needed, because the schema may

@@ -18,7 +18,7 @@ type typedView struct {
 	p *typePlan
 	// parentAbsent is set if the object that contains the value is absent. v is then a zero value.
 	parentAbsent bool
-	// elem is set for an element of a map or list, which is present even if it is zero.
+	// elem is true for an element of a map or list, which is present even if it is a zero value.
 	elem bool
 }
 
@@ -30,6 +30,7 @@ func (v typedView) deref() reflect.Value {
 	return v.v
 }
 
+// isEmpty reports whether the value is absent, a nil pointer, or a map or slice without elements.
 func (v typedView) isEmpty() bool {
 	switch v.v.Kind() {
 	case reflect.Invalid:

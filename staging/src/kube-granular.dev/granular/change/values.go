@@ -9,8 +9,7 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// placeValue is a value from which a permission makes its parameter: the old or the new value at
-// the location of a change.
+// placeValue is the old or the new value of a field from which a permission makes its parameter.
 type placeValue struct {
 	of   *schema.Permission
 	text string
@@ -107,13 +106,13 @@ func (c *Change) forgetValues() {
 	}
 }
 
-// textState is the state of a value from which a parameter is made.
+// textState describes whether a value has a text, from which a permission can make its parameter.
 type textState int
 
 const (
-	// noText is the state of a value that is not a scalar.
+	// noText means that the value is not a scalar.
 	noText textState = iota
-	// noValue is the state of an absent or null value.
+	// noValue means that the value is absent or null.
 	noValue
 	// hasText is the state of a scalar. A missing field of a present object is also in this state,
 	// with an empty text.

@@ -23,10 +23,10 @@ type view[V any] interface {
 	state() state
 	// unset reports whether nobody set the value, so that the schema's default applies.
 	unset() bool
-	// identical reports whether both are the same value in memory. It is cheap, and may return
-	// false for equal values.
+	// identical reports whether both values are known to be equal without a look at their
+	// content, such as two equal pointers. It is fast, and may return false for equal values.
 	identical(V) bool
-	// equal compares strictly, by representation. Absent values may be compared.
+	// equal reports whether both values have equal representations. One or both may be absent.
 	equal(V) bool
 	// hasShape reports whether the value is an object, map or list if the node's kind requires
 	// one. It is true for absent and null values. The methods below treat a value without the

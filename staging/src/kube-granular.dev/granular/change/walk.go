@@ -23,7 +23,8 @@ type walk struct {
 	// removedAt is the depth of the first element on the path that the new object lacks, 0 if
 	// there is none.
 	removedAt int
-	// found is where the last scan of the fields of a Go type ended.
+	// found is the position of a known difference in two structs of a Go type. A scan of these
+	// two structs can begin there.
 	found fast.Position
 }
 
@@ -32,11 +33,12 @@ func (w *walk) ofInterest(n *schema.Node) bool {
 	return w.mode == All || n.ExcludedAt || n.ExcludedBelow
 }
 
+// push adds a step to the path.
 func (w *walk) push(n *schema.Node, field string, keys []string) {
 	w.path = append(w.path, walkStep{Step: Step{Node: n, Field: field, Keys: keys}})
 }
 
-// at returns the node on the path at a depth.
+// at returns the node on the path at a depth. Depth 0 is the root.
 func (w *walk) at(depth int) *schema.Node {
 	if depth == 0 {
 		return w.tree.Root
@@ -64,6 +66,7 @@ func (w *walk) ambiguous(n *schema.Node, presence bool) {
 	}
 }
 
+// add completes c with the node and the locations of a difference at n, and adds c to the result.
 func (w *walk) add(n *schema.Node, c Change) {
 	depth := len(w.path)
 	if n == w.tree.Root {
@@ -110,6 +113,7 @@ func compareNode[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	return changed
 }
 
+// compareAt is compareNode without the values from which permissions make their parameter.
 func compareAt[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	if old.identical(new) || n.Kind != schema.Object && old.equal(new) {
 		return false
@@ -150,6 +154,7 @@ func compareAt[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	return true
 }
 
+// below compares the fields or elements of node n, and reports whether any of them changed.
 func below[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	switch n.Kind {
 	case schema.Object:
@@ -200,6 +205,7 @@ func (w *walk) chargeAbove() bool {
 	return true
 }
 
+// compareObject compares the fields of an object, and reports whether any of them changed.
 func compareObject[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	changed, sameRest := false, true
 	fields := n.Fields()
@@ -231,7 +237,8 @@ func compareObject[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 		w.charge(n)
 		return true
 	}
-	// No permission covers these fields. Each is charged on its own, so that a message names it.
+	// No permission covers these top-level fields. Each field becomes a change of its own, so that
+	// a message names it.
 	for _, field := range old.differing(n, new) {
 		w.push(nil, field, nil)
 		w.charge(n)
@@ -240,6 +247,7 @@ func compareObject[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	return true
 }
 
+// compareField compares field i of an object, and reports whether it changed.
 func compareField[V view[V]](w *walk, n *schema.Node, i int, old, new V) bool {
 	child := n.Fields()[i]
 	w.push(child, child.Field, nil)

@@ -30,8 +30,8 @@ const (
 // number of goroutines.
 type Walker struct {
 	tree *schema.Tree
-	// plans has one entry for each Go type that was compared: one for most kinds, none for
-	// custom resources.
+	// plans has one entry for each Go type that was compared. Most built-in kinds have one Go
+	// type, and custom resources have none.
 	plans atomic.Pointer[[]cachedPlan]
 }
 
@@ -45,14 +45,14 @@ type cachedPlan struct {
 // walks holds walks that are not in use. All kinds share them.
 var walks = sync.Pool{New: func() any { return &walk{} }}
 
-// NewWalker returns the walker for a tree.
+// NewWalker returns a Walker for a permission tree.
 func NewWalker(tree *schema.Tree) *Walker { return &Walker{tree: tree} }
 
-// Tree returns the tree of the walker.
+// Tree returns the permission tree of the Walker.
 func (w *Walker) Tree() *schema.Tree { return w.tree }
 
-// NothingToCheck reports whether Compare finds nothing for any objects: the mode is ExcludedOnly
-// and the kind has no excluded permission.
+// NothingToCheck reports whether Compare returns no changes for any two objects, because the mode
+// is ExcludedOnly and the kind has no excluded permission.
 func (w *Walker) NothingToCheck(mode Mode) bool { return mode == ExcludedOnly && !w.tree.HasExcluded() }
 
 // Compare returns which permission nodes changed from old to new. Both objects are pointers to the
@@ -155,7 +155,7 @@ func (w *Walker) plan(t reflect.Type) (*typePlan, error) {
 	}
 }
 
-// content returns the map of an unstructured object.
+// content returns the map of an unstructured object, and false if object is not one.
 func content(object any) (map[string]any, bool) {
 	switch o := object.(type) {
 	case map[string]any:
@@ -169,6 +169,7 @@ func content(object any) (map[string]any, bool) {
 	return nil, false
 }
 
+// isNil reports whether object is nil, or a nil pointer or map.
 func isNil(object any) bool {
 	v := reflect.ValueOf(object)
 	switch v.Kind() {

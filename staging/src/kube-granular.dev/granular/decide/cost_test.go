@@ -157,7 +157,7 @@ func TestCost(t *testing.T) {
 		{"nothing held", "many", 5000, []string{"x", "z"}, nil, 1,
 			`cannot change .spec.many[k0000].x: needs one of the verbs "granular:x(a)", "granular:many"`},
 		{"no permission without an expression", "bare", 1001, nil, []string{"granular:bare(a)"}, 1000,
-			`cannot change .spec.bare[k1000]: the parameter expressions for this request cost more than 1000000 units, and every permission of the field has one; change fewer keys at a time`},
+			`cannot change .spec.bare[k1000]: the parameter expressions for this request cost more than 1000000 units, and every permission of the field has an expression; change fewer keys at a time`},
 		{"no permission without an expression, as many as the limit is for", "bare", 1000, nil,
 			[]string{"granular:bare(a)"}, 1000, ""},
 	} {

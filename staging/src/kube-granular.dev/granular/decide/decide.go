@@ -31,11 +31,12 @@ const (
 	// schema.Expression returns. Upstream allows as much for a single validation rule, about a
 	// tenth of a second.
 	MaxCost = 1_000_000
-	// contextCheckInterval is the number of changes between two checks of the context.
+	// contextCheckInterval is the number of changes after which Decide checks the context again.
 	contextCheckInterval = 64
 )
 
-// Decider decides about one request, retries included. It is not safe for concurrent use.
+// Decider decides whether the changes of one request are covered, retries included. It is not safe
+// for concurrent use.
 type Decider struct {
 	authorizer Authorizer
 	budget     int
@@ -50,14 +51,15 @@ type Decider struct {
 	// costs is the cost budget of the request. It is nil until an expression is evaluated, because
 	// few kinds have an expression.
 	costs *schema.CostBudget
-	// long remembers, for each permission, the last verb that was made from a long key.
+	// long has, for each permission, the last verb that was made from a key of at least longKey
+	// bytes.
 	long map[*schema.Permission]verbResult
 }
 
 // verbResult is the verb that was made from a key, or the error because of which there is no verb.
 type verbResult struct {
 	key, verb string
-	// long is the beginning of a parameter that is too long.
+	// long is the beginning of the parameter if the parameter is too long for a verb.
 	long string
 	err  error
 }
@@ -66,7 +68,8 @@ type verbResult struct {
 // megabyte and many changes below it, and the key should not be read again for each change.
 const longKey = 512
 
-// New returns the decider of one request. A budget of 0 means DefaultBudget.
+// New returns a Decider for one request. budget is the largest number of verbs that the authorizer
+// may be asked; 0 means DefaultBudget.
 func New(a Authorizer, budget int) *Decider {
 	if budget <= 0 {
 		budget = DefaultBudget
@@ -125,7 +128,8 @@ func (d *Decider) Decide(ctx context.Context, changes change.Set, marked bool) (
 //   - a change WithContainer: the container might be stored without the change;
 //   - a change that HasValues, because another value may be about to be stored.
 //
-// If it returns false, or if the authorizer failed, call Decide with the Answerable changes.
+// It also returns false if the authorizer failed. After false, call Decide with the changes that
+// change.Answerable returns.
 func (d *Decider) CoveredAsObserved(ctx context.Context, observed change.Set, marked bool) bool {
 	if len(observed) == 0 {
 		return true
@@ -157,7 +161,8 @@ func Candidates(n *schema.Node) (candidates []*schema.Permission, excluded bool)
 	return candidates, true
 }
 
-// verb returns the verb of a permission for a change.
+// verb returns the verb of a permission for a change. It remembers the verb of a long key, so that
+// many changes below the key do not read it again.
 func (d *Decider) verb(ctx context.Context, c *change.Change, p *schema.Permission) verbResult {
 	key := c.Parameter(p)
 	if len(key) < longKey {
@@ -177,6 +182,7 @@ func (d *Decider) verb(ctx context.Context, c *change.Change, p *schema.Permissi
 	return last
 }
 
+// makeVerb returns the verb of a permission for a key.
 func (d *Decider) makeVerb(ctx context.Context, p *schema.Permission, key string) verbResult {
 	// With a nil budget no expression can be evaluated, and none is needed here.
 	var costs *schema.CostBudget
@@ -193,6 +199,8 @@ func (d *Decider) makeVerb(ctx context.Context, p *schema.Permission, key string
 	return verbResult{key: key, verb: v.String()}
 }
 
+// cover returns nil if one of the candidates covers the change, and otherwise a refusal. First it
+// tries the candidates that do not depend on values of the object.
 func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*schema.Permission) (*Refusal, error) {
 	if len(candidates) == 0 {
 		return &Refusal{Reason: NoPermission, Change: *c}, nil
@@ -305,7 +313,7 @@ func broadest(candidates []*schema.Permission, general string) string {
 func (d *Decider) ask(ctx context.Context, verbs []string) (int, error) {
 	first, err := d.authorizer.FirstAllowed(ctx, verbs)
 	if first >= len(verbs) {
-		return -1, fmt.Errorf("authorizer allowed the verb at %d of %d", first, len(verbs))
+		return -1, fmt.Errorf("authorizer returned index %d for a list of %d verbs", first, len(verbs))
 	}
 	if first < 0 || first == 0 && err != nil {
 		// With an error, index 0 is no allowance: there is no verb before it that could have

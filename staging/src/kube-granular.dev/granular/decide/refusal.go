@@ -33,6 +33,7 @@ const (
 	Withheld
 )
 
+// String returns the name of the reason, for traces.
 func (r Reason) String() string {
 	switch r {
 	case NotCovered:
@@ -61,14 +62,15 @@ type Refusal struct {
 	// Cost, General is the verb to hold instead of verbs with an expression, empty if there is none.
 	General, Specific string
 
+	// budget is the number of verbs that the authorizer may be asked for the request.
 	budget int
 	// tooLong is set if a parameter is too long. long is then the beginning of the last such
 	// parameter.
 	long    string
 	tooLong bool
-	// ofValue is set if the parameter of a candidate is made from a value.
+	// ofValue is true if a candidate makes its parameter from a value of the object.
 	ofValue bool
-	// offered are the verbs that would have covered the change.
+	// offered are the verbs that would cover the change.
 	offered []offer
 }
 
@@ -144,13 +146,14 @@ func (r *Refusal) Needs() string {
 	case r.Reason == Budget:
 		return fmt.Sprintf("more than %d permissions would have to be checked for this request; hold the verb %q instead", r.budget, r.General)
 	case r.Reason == Cost && r.General == "":
-		return fmt.Sprintf("the parameter expressions for this request cost more than %d units, and every permission of the field has one; change fewer keys at a time", MaxCost)
+		return fmt.Sprintf("the parameter expressions for this request cost more than %d units, and every permission of the field has an expression; change fewer keys at a time", MaxCost)
 	case r.Reason == Cost:
 		return fmt.Sprintf("the parameter expressions for this request cost more than %d units; hold the verb %q instead, or change fewer keys at a time", MaxCost, r.General)
 	}
 	return r.verbs()
 }
 
+// verbs returns the part of a message that names the missing verbs.
 func (r *Refusal) verbs() string {
 	if r.General == r.Specific {
 		return fmt.Sprintf("needs the verb %q", r.General)
@@ -158,6 +161,7 @@ func (r *Refusal) verbs() string {
 	return fmt.Sprintf("needs one of the verbs %q, %q", r.Specific, r.General)
 }
 
+// length returns the part of a message for a parameter that is too long.
 func (r *Refusal) length() string {
 	return fmt.Sprintf("the parameter \"%s...\" is longer than the %d bytes that a verb may have", r.long, permission.MaxParameterLength)
 }

@@ -30,6 +30,7 @@ func splitByValue(candidates []*schema.Permission) (others, ofValue []*schema.Pe
 	return others, ofValue
 }
 
+// takesValue reports whether a permission makes its parameter from a value of the object.
 func takesValue(p *schema.Permission) bool { return p.Parameter != nil && p.Parameter.FromValue }
 
 // coverValues looks for a permission that covers every value of a change. Before, coverAlways
@@ -70,7 +71,7 @@ func (d *Decider) coverValues(ctx context.Context, c *change.Change, candidates 
 	switch r.Reason {
 	case Budget:
 		r.General, r.Specific = general.verb, specific.verb
-		for _, o := range r.offered { // prefer a verb for all values
+		for _, o := range r.offered { // prefer a verb without a parameter, which covers all values
 			if o.permission.Parameter == nil {
 				r.General = o.verb
 			}
@@ -87,8 +88,9 @@ type answer int
 const (
 	// notHeld means that the caller holds no verb for one of the values.
 	notHeld answer = iota
+	// held means that the caller holds a verb for each value.
 	held
-	// unanswered means that the authorizer failed.
+	// unanswered means that the authorizer failed on a verb for one of the values.
 	unanswered
 	// unasked means that a verb was not asked for, because the budget of verbs was used up.
 	unasked

@@ -537,7 +537,8 @@ func TestExcludedValuesAreBounded(t *testing.T) {
 	}
 }
 
-// dear is a language whose expressions cost more than a request may spend.
+// dear is an expression language for parameters: each expression costs more than a request may
+// spend.
 type dear struct{}
 
 func (dear) Compile(string) (schema.Expression, error) { return dear{}, nil }

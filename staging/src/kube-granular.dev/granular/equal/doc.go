@@ -1,14 +1,15 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package equal compares two values by their representation.
+// Package equal has five comparisons of two values, which differ in how strict they are. The
+// column "cached" compares two equal quantities in a slice, of which only one caches its text.
 //
-//	            1G, 1e9   nil, {}   spelling in a slice
-//	Semantic    equal     equal     equal       equality.Semantic of k8s.io/apimachinery
-//	Values      differ    equal     equal       used by the walk of package change
-//	Exact       differ    differ    differ      structured-merge-diff
-//	Bitwise     differ    differ    differ      reflect.DeepEqual
-//	JSON        -         differ    -           decoded JSON: maps, slices and scalars
+//	            1G, 1e9   nil, {}   cached   used for, or in place of
+//	Semantic    equal     equal     equal    equality.Semantic of k8s.io/apimachinery
+//	Values      differ    equal     equal    the change walk of package change
+//	Exact       differ    differ    differ   the comparison of structured-merge-diff
+//	Bitwise     differ    differ    differ   reflect.DeepEqual
+//	JSON        -         differ    -        decoded JSON: maps, slices and scalars
 //
 // The last column is about the same quantity in two slices, of which only one has cached its
 // spelling.

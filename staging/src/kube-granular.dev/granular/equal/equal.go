@@ -16,19 +16,19 @@ var (
 	semantic = fast.NewSemantic(semanticallyEqual)
 )
 
-// Strict returns the compiler of comparisons that are equivalent to Values. The walk of package
-// change compares single fields of a type with it.
+// Strict returns a compiler whose comparisons are equivalent to Values. Package change uses the
+// compiler to compare single fields of a Go type.
 func Strict() *fast.Compiler { return strict }
 
-// Exact returns a comparison for values of a Go type that is at least as strict as that of
-// structured-merge-diff. It is as strict as Values, and also:
+// Exact returns a comparison for values of type t that is at least as strict as the comparison of
+// structured-merge-diff. It distinguishes all that Values distinguishes, and more:
 //
 //   - A nil map or slice does not equal an empty one.
 //   - An int-or-string whose type is neither int nor string equals nothing, because it has no
 //     representation.
 //   - Elements of slices are compared like Bitwise, because structured-merge-diff
 //     compares slices with reflect.DeepEqual.
-//   - A value of an Opaque type equals no other value.
+//   - A value of an Opaque type equals nothing, not even itself.
 //
 // Both values must be of type t and addressable. The comparison is compiled once for a type, may
 // be used by any number of goroutines, and neither keeps nor changes its arguments. Floating-point
@@ -55,6 +55,7 @@ func Semantic(t reflect.Type) func(a, b reflect.Value) bool { return compared(se
 // none.
 func Opaque(t reflect.Type) bool { return fast.Opaque(t) }
 
+// compared turns a comparison of addresses into a comparison of addressable values.
 func compared(run fast.Func) func(a, b reflect.Value) bool {
 	return func(a, b reflect.Value) bool {
 		return run(fast.Address(a), fast.Address(b))

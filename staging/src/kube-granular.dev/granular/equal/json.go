@@ -73,7 +73,7 @@ func equalList(a, b []any) bool {
 	return true
 }
 
-// SameMap reports whether two maps are the same map in memory. It is false for nil maps.
+// SameMap reports whether a and b are the same map in memory. It returns false for nil maps.
 func SameMap(a, b map[string]any) bool {
 	return a != nil && reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer()
 }

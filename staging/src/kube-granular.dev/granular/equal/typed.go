@@ -26,13 +26,14 @@ var (
 // both are nil.
 func Values(a, b reflect.Value) bool { return equalValues(a, b, nilEqualsEmpty) }
 
-// strictness is how strict a comparison is, from the least strict to the most.
+// strictness is how strict a comparison is. A higher value is stricter.
 type strictness int
 
 const (
-	// semanticStrictness compares by meaning.
+	// semanticStrictness compares by meaning: the quantities 1G and 1e9 are equal.
 	semanticStrictness strictness = iota
-	// nilEqualsEmpty compares by representation. A nil and an empty map or slice are equal.
+	// nilEqualsEmpty compares by representation: the quantities 1G and 1e9 differ. A nil map or
+	// slice equals an empty one.
 	nilEqualsEmpty
 	// exactStrictness tells nil from empty, and compares elements of slices with
 	// bitwiseStrictness.

@@ -55,6 +55,8 @@ type zoo struct {
 	metav1.TypeMeta `json:",inline"`
 }
 
+// fill sets v to a random value, or leaves it unchanged. Pointers, slices and maps are nested at
+// most depth deep.
 func fill(r *rand.Rand, v reflect.Value, depth int) {
 	if r.IntN(3) == 0 {
 		return

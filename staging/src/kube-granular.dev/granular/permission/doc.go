@@ -17,5 +17,5 @@
 // Invariant: Parse(v.String()) returns v, and if Parse(s) returns v, v.String() returns s. Two
 // different verbs never share a spelling.
 //
-// The package knows no schema and no object, and calls no authorizer.
+// The package reads no schema and no object, and calls no authorizer.
 package permission

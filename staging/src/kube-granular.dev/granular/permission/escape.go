@@ -23,6 +23,7 @@ func plain(c byte) bool {
 	return strings.IndexByte("-_./:@+=,~", c) >= 0
 }
 
+// escape appends s to b, with each byte that is not plain percent-escaped.
 func escape(b *strings.Builder, s string) {
 	for i := 0; i < len(s); i++ {
 		if c := s[i]; plain(c) {
@@ -54,8 +55,8 @@ func fits(s string, limit int) int {
 	return len(s)
 }
 
-// unescape accepts only the output of escape: upper-case hexadecimal digits, and no escape of a
-// byte that needs none.
+// unescape reverses escape. It accepts only the output of escape: hexadecimal digits must be upper
+// case, and an escape of a plain byte is an error.
 func unescape(s string) (string, error) {
 	if strings.IndexByte(s, '%') < 0 {
 		for i := 0; i < len(s); i++ {
@@ -85,7 +86,7 @@ func unescape(s string) (string, error) {
 		}
 		d := byte(hi<<4 | lo)
 		if plain(d) {
-			return "", fmt.Errorf("the escape at byte %d stands for a byte that needs none", i)
+			return "", fmt.Errorf("the escape at byte %d stands for a byte that must not be escaped", i)
 		}
 		b.WriteByte(d)
 		i += 2

@@ -6,12 +6,13 @@ package permission
 import "strings"
 
 // MaxPrefixes is the largest number of parameters that ImageRepositoryPrefix makes from one image.
-// The authorizer may be asked for each of them.
+// Each parameter may cost one authorization check.
 const MaxPrefixes = 8
 
-// imagePrefixes returns the prefixes of the repository of an image, shortest first:
-// registry.example/team/app:v1 has registry.example, registry.example/team and
-// registry.example/team/app. It returns at most MaxPrefixes.
+// imagePrefixes returns the registry of a container image and each longer prefix of its repository,
+// shortest first and at most MaxPrefixes. For registry.example/team/app:v1 it returns
+// registry.example, registry.example/team and registry.example/team/app. Tag and digest are not
+// part of the repository.
 //
 // It returns nil for an image that does not name its registry, because each node decides which
 // registry the name nginx means. It also returns nil for an image with a second spelling, such as
@@ -63,9 +64,9 @@ func imagePrefixes(image string) []string {
 // bytes.
 const maxRepository = 255
 
-// isRegistry reports whether the first component of a name is a registry: a host with a dot
-// or a port, or localhost. Upper case and addresses in brackets are not accepted, so that a registry
-// has one spelling.
+// isRegistry reports whether s, the part of an image name before the first slash, is a registry: a
+// host with a dot or a port, or localhost. It rejects upper case and IPv6 addresses in brackets, so
+// that each registry has one spelling.
 func isRegistry(s string) bool {
 	host, port, ported := strings.Cut(s, ":")
 	if host == "index.docker.io" {
@@ -86,8 +87,8 @@ func isRegistry(s string) bool {
 	return true
 }
 
-// isPathComponent reports whether s consists of lower-case letters and digits, separated by one dot,
-// one or two underscores, or dashes.
+// isPathComponent reports whether s consists of groups of lower-case letters and digits. Between
+// two groups stands one dot, one or two underscores, or any number of dashes.
 func isPathComponent(s string) bool {
 	for {
 		n := 0
@@ -113,8 +114,8 @@ func isPathComponent(s string) bool {
 	}
 }
 
-// isTag reports whether s has at most 128 word characters, dots and dashes, and begins with a word
-// character.
+// isTag reports whether s is an image tag: at most 128 word characters, dots and dashes, the first
+// of them a word character.
 func isTag(s string) bool {
 	return len(s) <= 128 && all(s, func(c byte) bool { return word(c) || c == '.' || c == '-' }) && word(s[0])
 }

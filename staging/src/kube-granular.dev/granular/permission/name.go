@@ -24,7 +24,7 @@ const (
 // input.
 func Validate(permission string) error {
 	if strings.HasPrefix(permission, prefix) {
-		return fmt.Errorf("permission: the name is written without %q, which only verbs begin with", prefix)
+		return fmt.Errorf("permission: the name must not begin with %q, only a permission verb does", prefix)
 	}
 	domain, name, qualified := strings.Cut(permission, "/")
 	if !qualified {
@@ -37,7 +37,7 @@ func Validate(permission string) error {
 	}
 	switch {
 	case permission == General:
-		return fmt.Errorf("permission: the name is reserved, it is that of the general verb")
+		return fmt.Errorf("permission: the name is reserved for the general verb")
 	case name == "":
 		return fmt.Errorf("permission: the name is empty")
 	case len(name) > MaxNameLength:
@@ -74,14 +74,14 @@ func validateDomain(domain string) error {
 		for i := 0; i < len(label); i++ {
 			c := label[i]
 			if c != '-' && !('a' <= c && c <= 'z') && !('0' <= c && c <= '9') {
-				return fmt.Errorf("permission: the domain is not a DNS-1123 subdomain: %s", character(label, i))
+				return fmt.Errorf("permission: the domain is not a DNS-1123 subdomain: %s is not allowed", character(label, i))
 			}
 		}
 	}
 	return nil
 }
 
-// character returns the character at a byte of s, quoted.
+// character returns the character that begins at byte offset at of s, quoted.
 func character(s string, at int) string {
 	r, _ := utf8.DecodeRuneInString(s[at:])
 	return strconv.QuoteRune(r)

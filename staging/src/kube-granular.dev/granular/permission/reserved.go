@@ -4,9 +4,11 @@
 package permission
 
 // ProtectedLabel and ProtectedAnnotation are the permissions to set, change and remove protected
-// labels and annotations. Their parameter is the full key.
+// labels and annotations. The parameter of both permissions is the full key of the label or
+// annotation.
 //
-// No schema may have them. Otherwise the author of a schema could use them for a field.
+// No schema may use these two names. Otherwise the author of a CRD could let a grant for protected
+// labels cover a field of that CRD.
 const (
 	ProtectedLabel      = "protectedLabel"
 	ProtectedAnnotation = "protectedAnnotation"

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Treatment is how a raw key or value becomes a parameter (KEP-3617, "Complete List of parameter
-// treatments").
+// Treatment is a way to turn a raw key or value into the parameter of a permission verb (KEP-3617,
+// "Complete List of parameter treatments").
 type Treatment string
 
 const (
@@ -30,7 +30,7 @@ func ParseTreatment(s string) (Treatment, error) {
 	case Verbatim, SlashDelimitedPrefix, ImageRepositoryPrefix:
 		return t, nil
 	}
-	return "", fmt.Errorf("unknown parameter treatment, known are %q and %q", SlashDelimitedPrefix, ImageRepositoryPrefix)
+	return "", fmt.Errorf("unknown parameter treatment, must be %q or %q", SlashDelimitedPrefix, ImageRepositoryPrefix)
 }
 
 // Several reports whether the treatment may make several parameters from a key. Parameters then

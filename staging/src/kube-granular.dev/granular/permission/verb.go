@@ -20,10 +20,11 @@ const prefix = General + ":"
 // sends.
 const MaxParameterLength = 256
 
-// ErrTooLong means that the parameter of a key would be longer than MaxParameterLength.
+// ErrTooLong means that a parameter has more than MaxParameterLength bytes after escaping.
 var ErrTooLong = fmt.Errorf("the parameter is longer than %d bytes", MaxParameterLength)
 
-// CheckParameter returns ErrTooLong if a parameter is too long.
+// CheckParameter returns ErrTooLong if an unescaped parameter has more than MaxParameterLength
+// bytes after escaping.
 func CheckParameter(parameter string) error {
 	if fits(parameter, MaxParameterLength) < len(parameter) {
 		return ErrTooLong
@@ -31,20 +32,21 @@ func CheckParameter(parameter string) error {
 	return nil
 }
 
-// Head returns the beginning of a parameter that is too long, for a message: escaped, at most
-// limit bytes, and not cut inside an escape or a character.
+// Head returns the beginning of an unescaped parameter, so that a message can show one that is too
+// long. The result is escaped, has at most limit bytes and never ends inside an escape or a
+// UTF-8 character.
 func Head(parameter string, limit int) string {
 	var b strings.Builder
 	escape(&b, parameter[:fits(parameter, limit)])
 	return b.String()
 }
 
-// Verb is one permission verb. The zero value is the general verb.
+// Verb is one permission verb, such as granular:label(example.com). The zero value is the general
+// verb, granular.
 type Verb struct {
 	// Permission is the name, including the scope. Empty means the general verb.
 	Permission string
-	// Parameter is the unescaped parameter. It may be empty, and is no longer than
-	// CheckParameter allows.
+	// Parameter is the unescaped parameter. It may be empty. CheckParameter must accept it.
 	Parameter string
 	// Parameterized is set if the verb has a parameter. It distinguishes label() from label.
 	Parameterized bool
@@ -88,7 +90,7 @@ func Parse(s string) (Verb, error) {
 	}
 	escaped, ok := strings.CutSuffix(parameter, ")")
 	if !ok {
-		return Verb{}, fmt.Errorf("permission verb: the parameter is not closed with a parenthesis")
+		return Verb{}, fmt.Errorf("permission verb: the parameter must end with a closing parenthesis")
 	}
 	if len(escaped) > MaxParameterLength {
 		return Verb{}, fmt.Errorf("permission verb: %w", ErrTooLong)

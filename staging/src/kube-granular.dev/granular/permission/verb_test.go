@@ -46,8 +46,8 @@ func TestParseRefuses(t *testing.T) {
 		"granular:Labels", "granular:*", "granular:label*", "granular:1abel", "granular:node_pool", "granular:spec.replicas",
 		"granular:label(", "granular:label)", "granular:label(a", "granular:label(a)b", "granular:label(a))", "granular:label((a)",
 		"granular:label(*)", "granular:label(a b)", "granular:label(ä)", "granular:label(%)", "granular:label(%4)",
-		"granular:label(%2a)", // lower case
-		"granular:label(%41)", // stands for A, which needs no escape
+		"granular:label(%2a)", // hexadecimal digits in lower case
+		"granular:label(%41)", // escapes the letter A, which must not be escaped
 		"granular:label(%zz)", "granular:(a)", "granular:granular:labels",
 		"granular:granular", "granular:granular(a)", "granular:granular()",
 		"granular:com/nodePool", "granular:/nodePool", "granular:example.com/", "granular:example.com/a/b",

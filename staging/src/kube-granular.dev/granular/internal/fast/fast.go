@@ -27,16 +27,16 @@ type Reference func(a, b reflect.Value) bool
 // lookup of the pointer's type.
 func Address(v reflect.Value) unsafe.Pointer { return unsafe.Pointer(v.UnsafeAddr()) }
 
-// Compiler compiles comparisons and caches them by type. It may be used by any number of
-// goroutines.
+// Compiler compiles comparisons and caches them by type. Any number of goroutines may use it.
 type Compiler struct {
 	reference Reference
 	exact     bool
 	// inLists compiles comparisons for elements of slices. If inLists is nil, the Compiler itself
 	// compiles them.
 	inLists *Compiler
+	// bitwise compares quantities, times and int-or-strings with ==.
 	bitwise bool
-	// semantic compares quantities and instants by meaning.
+	// semantic compares quantities and times by meaning, and an IntOrString field by field.
 	semantic bool
 	made     sync.Map // reflect.Type to *entry
 }
@@ -57,6 +57,7 @@ type comparison struct {
 	run   Func
 }
 
+// get returns the comparison, and compiles it at the first call.
 func (e *entry) get() *comparison {
 	if m := e.made.Load(); m != nil {
 		return m
@@ -65,6 +66,7 @@ func (e *entry) get() *comparison {
 	return e.made.Load()
 }
 
+// equal reports whether the values at two addresses are equal.
 func (e *entry) equal(a, b unsafe.Pointer) bool {
 	m := e.get()
 	if m.words != nil {
@@ -137,6 +139,7 @@ func (c *Compiler) special(t reflect.Type) bool {
 	return t == quantityType || t == timeType || t == intstrType && !c.semantic || c.exact && Opaque(t)
 }
 
+// compile returns a new comparison for a type.
 func (c *Compiler) compile(t reflect.Type) *comparison {
 	if t.Kind() == reflect.Struct && !c.special(t) {
 		s := c.structure(t, [][]int{nil})
@@ -148,7 +151,7 @@ func (c *Compiler) compile(t reflect.Type) *comparison {
 	return &comparison{run: c.function(t)}
 }
 
-// function compiles a comparison for a type that is not a struct, or is special.
+// function returns a comparison for a type that is not a struct, or for a special type.
 func (c *Compiler) function(t reflect.Type) Func {
 	switch t {
 	case quantityType:
@@ -223,6 +226,7 @@ func plainMemory(t reflect.Type) bool {
 	return false
 }
 
+// memory returns a comparison of size bytes of memory.
 func memory(size uintptr) Func {
 	switch size {
 	case 1:
@@ -259,6 +263,7 @@ func (c *Compiler) intOrString(a, b unsafe.Pointer) bool {
 	return !c.exact && *x == *y
 }
 
+// slice returns a comparison for a slice type.
 func (c *Compiler) slice(t reflect.Type) Func {
 	elem, size, exact := t.Elem(), t.Elem().Size(), c.exact
 	if plainMemory(elem) {

@@ -63,6 +63,8 @@ func equalTexts(x, y map[string]string) bool {
 	return true
 }
 
+// maps returns a comparison for maps with string keys, given a comparison for the values. If exact
+// is true, a nil map differs from an empty one.
 func maps[V any](exact bool, equal func(a, b V) bool) Func {
 	return func(a, b unsafe.Pointer) bool {
 		if *(*unsafe.Pointer)(a) == *(*unsafe.Pointer)(b) {

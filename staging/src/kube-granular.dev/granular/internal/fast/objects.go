@@ -18,7 +18,8 @@ type Object struct {
 	owner, separateOwner []int
 }
 
-// part is the location of a field, and the Object of the field if it is a struct.
+// part is the location of a field in the struct. end is the index of the first word after the
+// field. object finds differences inside the field, or is nil.
 type part struct {
 	offset uintptr
 	end    int
@@ -41,7 +42,8 @@ type Position struct {
 	at   int
 }
 
-// Object returns the Object for some fields of a struct and its remaining fields.
+// Object returns an Object for type t. It reports each of fields by itself, and the remaining
+// fields, whose index paths are rest, as one. Other fields of t are not compared.
 func (c *Compiler) Object(t reflect.Type, fields []Field, rest [][]int) *Object {
 	o := &Object{structure: structure{ops: []op{{}}}, fields: make([]part, len(fields))}
 	size := t.Size() / wordSize
@@ -154,6 +156,8 @@ func (o *Object) Next(a, b unsafe.Pointer, at int, found *Position) (field, next
 	return len(o.fields) + 1, at
 }
 
+// nextSeparate returns the index of the first separate op, from index i on, that finds a
+// difference, or the number of separate ops.
 func (o *Object) nextSeparate(a, b unsafe.Pointer, i int) int {
 	for i < len(o.separate) && o.separate[i].equal(a, b) {
 		i++

@@ -32,6 +32,7 @@ type word struct {
 	op uint32
 }
 
+// wordSize is the number of bytes in a word. block is the number of words compared at once.
 const (
 	wordSize = 8
 	block    = 4
@@ -96,18 +97,18 @@ type op struct {
 type opKind uint8
 
 const (
-	// call uses the op's function.
+	// call is any other kind: op.run compares the field.
 	call opKind = iota
-	// text is a string, texts a list of strings, and textMap a map of strings.
+	// text is a string, texts a slice of strings, and textMap a map from string to string.
 	text
 	texts
 	textMap
-	// pointer and list refer to values of one type.
+	// pointer is a pointer, and list a slice. op.elem compares the values that they refer to.
 	pointer
 	list
 )
 
-// equal reports whether the field of the op is equal in the structs at two addresses.
+// equal reports whether the field of the op is equal in the structs at addresses a and b.
 func (o *op) equal(a, b unsafe.Pointer) bool {
 	a, b = unsafe.Add(a, o.offset), unsafe.Add(b, o.offset)
 	switch o.kind {
@@ -136,13 +137,14 @@ func (o *op) equal(a, b unsafe.Pointer) bool {
 	return o.run(a, b)
 }
 
-// Fields returns the comparison of some fields of a struct, each given by its index path through
-// nested structs.
+// Fields returns a comparison of some fields of two structs of type t. Each path is the index path
+// of a field through nested structs. Other fields are not compared.
 func (c *Compiler) Fields(t reflect.Type, paths [][]int) Func {
 	s := c.structure(t, paths)
 	return s.equal
 }
 
+// structure compiles the structure that compares the fields of type t at the given index paths.
 func (c *Compiler) structure(t reflect.Type, paths [][]int) *structure {
 	s := &structure{ops: []op{{}}}
 	whole := wholeWords(t)
@@ -161,6 +163,7 @@ func wholeWords(t reflect.Type) bool {
 	return unsafe.Sizeof(uintptr(0)) == wordSize && t.Align() == wordSize && t.Size()%wordSize == 0
 }
 
+// locate returns the offset and the type of the field of t at an index path.
 func locate(t reflect.Type, path []int) (offset uintptr, of reflect.Type) {
 	for _, i := range path {
 		f := t.Field(i)
@@ -213,13 +216,15 @@ func (c *Compiler) reflexive(t reflect.Type) bool {
 	return false
 }
 
+// op returns the op that compares a field of type t at offset at.
 func (c *Compiler) op(t reflect.Type, at uintptr) op {
 	o := op{offset: at, end: int((at + t.Size()) / wordSize), run: c.Of(t)}
 	o.kind, o.elem, o.size = c.opKind(t)
 	return o
 }
 
-// opKind returns the kind of a type, and the type that a pointer or list refers to.
+// opKind returns the kind of op for a type. For a pointer it also returns the comparison of its
+// element type, and for a list the size of an element too.
 func (c *Compiler) opKind(t reflect.Type) (opKind, *entry, uintptr) {
 	switch {
 	case c.exact && Opaque(t):

@@ -33,6 +33,7 @@ func (g *Generator) resolved(s *spec.Schema) *spec.Schema {
 	return &out
 }
 
+// merge adds to out what s, its $ref and its allOf set and out does not set yet.
 func (g *Generator) merge(out, s *spec.Schema, depth int) {
 	for name, p := range s.Properties {
 		out.Properties[name] = p

@@ -30,7 +30,8 @@ var Definitions = sync.OnceValues(func() (map[string]*spec.Schema, error) {
 	return out, nil
 })
 
-// Tree compiles the tree of a kind such as apps/v1 Deployment.
+// Tree compiles the permission tree of a kind, such as apps/v1 Deployment. A permission tree is the
+// tree of a kind's fields, with the permissions that cover each of them.
 func Tree(group, version, kind string) (*schema.Tree, error) {
 	definitions, err := Definitions()
 	if err != nil {
