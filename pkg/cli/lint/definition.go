@@ -95,7 +95,7 @@ func (in *objectLinter) compile(written *yaml.Node) (*schema.Tree, error) {
 			what = p.Extension + ": " + what
 		}
 		if p.Extension == schema.ExtVerb && strings.HasPrefix(place.Value, permission.General+":") {
-			what = fmt.Sprintf("%s: permission: the name is written without %q, which only verbs begin with", p.Extension, permission.General+":")
+			what = fmt.Sprintf("%s: %v", p.Extension, permission.Validate(place.Value))
 		}
 		in.report(place, Error, "%s", what)
 	}
