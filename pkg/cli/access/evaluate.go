@@ -18,22 +18,24 @@ type Evaluation struct {
 	Object string `json:"object"`
 	// Verb is the ordinary verb of the request.
 	Verb string `json:"verb"`
-	// Ordinary is true if the caller holds Verb. Then only excluded fields, which the ordinary
-	// verbs do not include, need a permission.
+	// Ordinary is true if the caller holds Verb. Then only excluded fields need a permission:
+	// those that an ordinary verb does not let a caller change.
 	Ordinary bool `json:"ordinary"`
 	// By is the authorizer's reason for allowing the ordinary verb or the verb granular. It is
 	// empty if the caller holds neither.
 	By string `json:"by,omitempty"`
 	// Missing is the verb that the caller lacks and without which no field is authorized: the verb
-	// granular, or Verb if an authorizer denied it. It is empty if no such verb is missing.
+	// granular, or Verb if an authorizer denied it, because the server then authorizes no field.
+	// It is empty if no such verb is missing.
 	Missing string  `json:"missing,omitempty"`
 	Fields  []Field `json:"fields"`
-	// Allowed is true if access reviews allow the whole request.
+	// Allowed is true if the whole request is allowed: by access reviews, or by the server's
+	// answer to a dry run, which takes precedence.
 	Allowed bool `json:"allowed"`
-	// Server is the server's answer to a dry run as the subject.
+	// Server is the server's answer to a dry run that is sent with the caller's credentials.
 	Server *ServerAnswer `json:"server,omitempty"`
 	// Sure is false if no dry run was possible. Then Fields are computed from the request alone,
-	// without the changes by defaulting and admission.
+	// without the changes that defaulting and admission would make.
 	Sure bool `json:"sure"`
 }
 
@@ -46,15 +48,17 @@ type ServerAnswer struct {
 // Field is one field that a request changes.
 type Field struct {
 	Path string `json:"path"`
-	// Verbs are the verbs that cover the field, most general first. If a field needs one verb for
-	// each of several values, "and" joins them.
+	// Verbs are the verbs that cover the field, most general first. Each element alone is
+	// sufficient. If a change needs a verb for each of several values, the element is these verbs,
+	// joined by "and".
 	Verbs    []string `json:"verbs"`
 	Excluded bool     `json:"excluded"`
 	Allowed  bool     `json:"allowed"`
 	// Verb is the verb that allows the change, and By is the authorizer's reason for allowing it.
 	Verb string `json:"verb,omitempty"`
 	By   string `json:"by,omitempty"`
-	// Why is the reason if no verb can allow the change. It is empty otherwise.
+	// Why explains an answer that the verbs do not explain: why no verb can allow the change, or
+	// why the server allows it although the access reviews do not. It is empty for other answers.
 	Why string `json:"why,omitempty"`
 }
 
@@ -117,8 +121,10 @@ func (r *Reviews) Evaluate(ctx context.Context, of *changes.DryRun) (*Evaluation
 	return out, nil
 }
 
-// ordinary returns the answer for the verb of the request, and also for create if an update or a
-// patch creates the object. denied is true if an authorizer denied one of these verbs.
+// ordinary asks whether the caller holds the verb of the request, and also create if an update or
+// a patch creates the object. It returns the last answer if all are allowed, and an empty answer
+// if one is not. denied is true if an authorizer denied the verb that is not allowed, rather than
+// had no opinion.
 func (r *Reviews) ordinary(ctx context.Context, of *changes.DryRun, target Target) (answer Answer, denied bool, err error) {
 	verbs := []string{of.Verb}
 	if of.Creates && of.Verb != "create" {

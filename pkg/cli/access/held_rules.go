@@ -21,7 +21,7 @@ type HeldRule struct {
 	By string `json:"by"`
 }
 
-// HeldBy returns the rules that a user holds by its name or by one of the groups, in the order of
+// HeldBy returns the rules that bindings grant to a user with a name and groups, in the order of
 // the bindings.
 func (r *RBAC) HeldBy(name string, groups []string) []HeldRule {
 	var out []HeldRule
@@ -64,7 +64,8 @@ func Grants(rule rbacv1.PolicyRule, verb string, of Target) bool {
 }
 
 // IsSubject reports whether s, a subject of a binding, includes the user with a name and groups.
-// namespace is the namespace of the binding. It is the default namespace of a service account.
+// namespace is the namespace of the binding. A service account in s without a namespace is taken
+// to be in this namespace.
 func IsSubject(s rbacv1.Subject, namespace, name string, groups []string) bool {
 	switch s.Kind {
 	case rbacv1.UserKind:

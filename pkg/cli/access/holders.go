@@ -32,8 +32,8 @@ type binding struct {
 	subjects              []rbacv1.Subject
 }
 
-// ReadRBAC reads all roles and bindings. namespace limits Roles and RoleBindings to one
-// namespace.
+// ReadRBAC reads all roles and bindings. namespace limits Roles and RoleBindings to one namespace;
+// if it is empty, those of all namespaces are read.
 func ReadRBAC(ctx context.Context, client rbacclient.RbacV1Interface, namespace string) (*RBAC, error) {
 	out := &RBAC{roles: map[roleKey][]rbacv1.PolicyRule{}}
 	for _, step := range []struct {
@@ -83,10 +83,11 @@ func ReadRBAC(ctx context.Context, client rbacclient.RbacV1Interface, namespace 
 	return out, nil
 }
 
-// Holder is a subject that has the permission of a Query, or lacks only a part of it.
+// Holder is a subject that has the permission that a Query asks for, or that lacks only a part of
+// what the permission needs.
 type Holder struct {
 	Subject string `json:"subject"`
-	// Can is true if the subject has the permission, and false if it lacks a part.
+	// Can is true if the subject has the permission, and false if it lacks what But describes.
 	Can bool `json:"can"`
 	// Verb is the verb that the subject holds.
 	Verb string `json:"verb"`
@@ -101,8 +102,8 @@ type Holder struct {
 // Query describes the permission whose holders WhoCan finds.
 type Query struct {
 	Target
-	// Verbs are the verbs of which one is sufficient. The last one is the verb that the user asked
-	// for; the others are more general.
+	// Verbs are the verbs that give the permission; one of them is sufficient. The first one is
+	// the verb that the user asked for; the others are more general.
 	Verbs []string
 	// Granular is true if a subject also needs the verb granular.
 	Granular bool
@@ -227,9 +228,10 @@ func matchesResource(rule rbacv1.PolicyRule, of Target) bool {
 		(containsOrAll(rule.Resources, resource) || of.Subresource != "" && slices.Contains(rule.Resources, "*/"+of.Subresource))
 }
 
-// whyNotGranted returns why a rule that has one of the query's verbs does not grant this verb on
-// the target, such as "only in namespace shop". It returns "" if the rule lists none of the verbs,
-// has the verb *, or is for another resource.
+// whyNotGranted returns why a rule that lists one of the query's verbs does not grant that verb on
+// the query's target, such as "only in namespace shop". namespace is that of the binding, and
+// where is true if the binding applies in the namespace of the target. It returns "" if the rule
+// lists none of the verbs, lists the verb *, or is for another resource.
 func whyNotGranted(rule rbacv1.PolicyRule, w Query, namespace string, where bool) string {
 	if firstVerb(rule, w.Verbs) == "" || slices.Contains(rule.Verbs, "*") {
 		return ""

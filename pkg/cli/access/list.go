@@ -22,8 +22,8 @@ import (
 // FieldList lists what a caller may change of one object.
 type FieldList struct {
 	Items []Item `json:"items"`
-	// Incomplete is the reason if an authorizer could not list the caller's rules, so that verbs
-	// with parameters may be missing in the list. It is empty otherwise.
+	// Incomplete says why an authorizer could not list the caller's rules. Then Items may lack
+	// verbs with parameters that the caller holds. It is empty if the rules are complete.
 	Incomplete string `json:"incomplete,omitempty"`
 }
 
@@ -104,7 +104,8 @@ type lister struct {
 	reviews    *Reviews
 	target     Target
 	parameters []permission.Verb
-	// ordinary is the answer for the verb update or patch, and general that for the verb granular.
+	// ordinary is the answer for verb, which is update or patch. general is the answer for the
+	// verb granular, which is asked for only if ordinary does not allow.
 	ordinary, general Answer
 	verb              string
 }

@@ -26,8 +26,8 @@ type Answer struct {
 	Reason string
 }
 
-// Reviews sends access reviews about the caller of a client, and caches the answers. It is not
-// safe for concurrent use.
+// Reviews sends access reviews about the user whose credentials a client has, and caches the
+// answers. It is not safe for concurrent use.
 type Reviews struct {
 	client authorizationclient.SelfSubjectAccessReviewInterface
 	cache  map[cacheKey]Answer
