@@ -25,8 +25,8 @@ type Reader struct {
 	// be used after Use returns. If Use returns ErrNotAnEvent, reading continues after a call of
 	// Warn; any other error ends reading.
 	Use func(line []byte) error
-	// Idle, unless nil, is called after a line when no further input is buffered, so that a caller
-	// who follows a log can flush its output.
+	// Idle is called after a line when no further input is buffered, so that output can be flushed
+	// when a log that still grows has no more lines yet. It may be nil.
 	Idle func() error
 	// Warn is called with an error for each line that can't be read.
 	Warn func(error)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// ParseTime parses a time in RFC 3339, or a duration before now. It returns the zero time for an
-// empty string.
+// ParseTime parses a time in RFC 3339, or a duration such as 2h, which means that long before now.
+// It returns the zero time for an empty string.
 func ParseTime(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
