@@ -49,8 +49,9 @@ func (f *Filter) Matches(r *Record) bool {
 		(f.Name == "" || f.Name == r.Object.Name)
 }
 
-// matchesResource reports whether the resource matches. A filter without a group matches any
-// group, one without a subresource any subresource.
+// matchesResource reports whether the resource of a record's object matches f.Resource. If
+// f.Resource has no group, every group matches; if it has no subresource, every subresource
+// matches, and also the object itself.
 func (f *Filter) matchesResource(r *Record) bool {
 	name, subresource, hasSubresource := strings.Cut(f.Resource, "/")
 	name, group, hasGroup := strings.Cut(name, ".")

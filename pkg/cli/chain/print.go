@@ -133,8 +133,8 @@ func (t *tablePrinter) name(text string) string {
 	return escape(text)
 }
 
-// behalf returns the users of the chain without the caller. The first one is the user whose
-// authority was handed over.
+// behalf returns the users on whose behalf the caller acted: those of the chain without the
+// caller, in order. The first user is the one whose authority was handed over.
 func (t *tablePrinter) behalf(r *Record) string {
 	var names []string
 	for i, e := range r.Chain {
@@ -226,7 +226,8 @@ func handoversText(r *Record) string {
 	return strings.Join(out, " > ")
 }
 
-// escape quotes text that contains control characters, or the separator of chains.
+// escape quotes text that contains control characters, or " > ", which separates the users of a
+// chain.
 func escape(text string) string {
 	quoted := strconv.Quote(text)
 	if quoted[1:len(quoted)-1] != text || strings.Contains(text, " > ") {
@@ -235,8 +236,8 @@ func escape(text string) string {
 	return text
 }
 
-// asYAML returns a record as an element of a YAML list. YAML requires control characters to be
-// escaped that JSON allows unescaped.
+// asYAML returns a record as an element of a YAML list. It escapes the control characters that
+// JSON allows unescaped and YAML does not.
 func asYAML(r *Record) ([]byte, error) {
 	data, err := json.Marshal([]*Record{r})
 	if err != nil {

@@ -31,8 +31,8 @@ const (
 	Token         = "Token"
 )
 
-// Entry is one handover of authority: the user By handed it to the next user of the chain. The
-// JSON is that of the server's audit annotation.
+// Entry is one handover of authority: the user By handed authority to the next user of the chain.
+// The JSON form is the one that the server writes into the audit annotation.
 type Entry struct {
 	// Via is Delegation, Impersonation or Token.
 	Via   string `json:"via"`
@@ -81,8 +81,9 @@ type Record struct {
 	Running bool `json:"running,omitempty"`
 	// Refused is why the selected delegation did not allow the request.
 	Refused string `json:"refused,omitempty"`
-	// Delegation is the delegation that the request created: as its object, or because the server
-	// made one by a policy for the created object.
+	// Delegation is the delegation that the request created. Either the delegation is the object
+	// of the request, or the request created another object, for which a policy made the server
+	// create a delegation.
 	Delegation *CreatedDelegation `json:"delegation,omitempty"`
 }
 
@@ -190,8 +191,9 @@ const (
 	nodeUIDExtra    = "authentication.kubernetes.io/node-uid"
 )
 
-// addTokenAndImpersonation adds the token and the impersonation of the request to the chain, unless
-// the server has already written them there, as for a request that selects a delegation.
+// addTokenAndImpersonation adds the token and the impersonation of the request to the chain. It
+// adds no entry that the server has already written there, as the server does for a request that
+// selects a delegation.
 func (r *Record) addTokenAndImpersonation(e *event) {
 	if t, ok := e.User.token(); ok && !r.has(t) {
 		r.Chain = append(r.Chain, t)
@@ -205,8 +207,9 @@ func (r *Record) addTokenAndImpersonation(e *event) {
 	}
 }
 
-// has reports whether the chain has the handover e after its last delegation. Earlier entries
-// belong to the request that created that delegation.
+// has reports whether the chain contains a handover of the same kind and by the same user as e.
+// Only the entries after the last delegation are compared, because earlier entries belong to the
+// request that created this delegation.
 func (r *Record) has(e Entry) bool {
 	for i := len(r.Chain) - 1; i >= 0 && r.Chain[i].Via != Delegation; i-- {
 		if r.Chain[i].Via == e.Via && isUser(r.Chain[i].By, e.By) {
