@@ -10,8 +10,9 @@
 // every write into a dry run, and refuses other requests.
 //
 // Fields that webhooks or the server add are not changes of the caller. So if this package can
-// compute the object that the request asks for, it returns only the fields that differ both in
-// that object and in the result of the dry run. The server does the same.
+// compute the object that the request asks for, it returns only the fields that differ from the
+// current object both in the requested object and in the result of the dry run. The server selects
+// the fields to authorize in the same way.
 //
 // The invariant: this package sends only reads and dry runs, except in Write, which implements
 // --apply.

@@ -15,8 +15,8 @@ type resourcePath struct {
 	Namespace, Name, Subresource string
 }
 
-// parsePath parses the path of a request. It returns false if the path does not name a resource, as
-// in discovery requests.
+// parsePath parses the path of a request. It returns false if the path is not that of a resource
+// or an object, such as a path of discovery.
 func parsePath(path string) (resourcePath, bool) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	var a resourcePath

@@ -50,7 +50,8 @@ type Command struct {
 }
 
 // Record runs a command with a kubeconfig for a proxy on loopback, which forwards reads and makes
-// a dry run of each write. A token lets only this command use the proxy.
+// a dry run of each write. It returns the requests that the command sent. The path of the proxy
+// contains a secret token, so that only this command can use the proxy.
 func (r *DryRunner) Record(ctx context.Context, config *rest.Config, c Command) (*Recording, error) {
 	for _, a := range c.Args {
 		if flag, _, _ := strings.Cut(a, "="); flag == "--as" || flag == "--as-group" || flag == "--kubeconfig" || flag == "--context" || flag == "--server" || flag == "-s" {
@@ -132,7 +133,7 @@ type recorder struct {
 }
 
 // reviewGroups are the API groups of reviews, whose objects the server does not store. So the
-// recorder may forward a create of them.
+// recorder can forward their creation without writing anything.
 var reviewGroups = []string{"authorization.k8s.io", "authentication.k8s.io"}
 
 // ServeHTTP forwards a read or a review, records a write and sends it as a dry run, and refuses any

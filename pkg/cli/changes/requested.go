@@ -21,8 +21,9 @@ import (
 // errNotComputable means that this package can't compute the object that a request asks for.
 var errNotComputable = errors.New("only the server can compute the requested object")
 
-// requestedObject returns the object that a request asks for, without the changes by defaulting and
-// admission.
+// requestedObject returns the object that a request asks for, without the changes that defaulting
+// and admission would make. It returns errNotComputable if only the server can compute this
+// object.
 func (r *DryRunner) requestedObject(of *DryRun) (map[string]any, error) {
 	if of.Verb != "patch" {
 		return asMap(of.Body)
@@ -55,9 +56,9 @@ func (r *DryRunner) requestedObject(of *DryRun) (map[string]any, error) {
 	return nil, errNotComputable
 }
 
-// mergeApplied merges an applied configuration into the current object. The result keeps fields
-// that the manager applied earlier and now omits. The server would remove them, but this package
-// does not know them.
+// mergeApplied merges an applied configuration into the current object. The result keeps the
+// fields that the field manager applied earlier and now omits. The server would remove these
+// fields, but this package does not know which ones they are.
 func (r *DryRunner) mergeApplied(of *DryRun) (map[string]any, error) {
 	body, err := asMap(of.Body)
 	if err != nil {
