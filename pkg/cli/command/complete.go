@@ -65,7 +65,8 @@ func (s *options) resources(begun string) []string {
 	return withPrefix(c.Names(), begun)
 }
 
-// fields returns completions for the path of a field of a resource, from the typed part.
+// fields returns the completions of a path of a field of a resource. begun is the part that the
+// user has typed.
 func (s *options) fields(resource, begun string) []string {
 	c, err := s.cluster()
 	if err != nil {
@@ -97,7 +98,8 @@ func (s *options) fields(resource, begun string) []string {
 	return withPrefix(out, begun)
 }
 
-// objects returns completions for an argument of the form RESOURCE/NAME, from the typed part.
+// objects returns the completions of an argument of the form RESOURCE/NAME. begun is the part that
+// the user has typed.
 func (s *options) objects(cmd *cobra.Command, begun string) []string {
 	resource, name, found := strings.Cut(begun, "/")
 	if !found {

@@ -120,7 +120,8 @@ func (l *auditLogs) size() int64 {
 }
 
 // subjectFilter returns a function that maps a user name and groups to the first of the given
-// subjects that includes this user.
+// subjects that includes this user. The function returns false if no subject does. Each text has
+// the form of --subject, such as user:jane.
 func subjectFilter(texts []string) (func(string, []string) (rbacv1.Subject, bool), error) {
 	var subjects []rbacv1.Subject
 	for _, text := range texts {

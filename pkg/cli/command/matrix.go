@@ -124,8 +124,9 @@ func (s *options) kindsOf(cmd *cobra.Command, c *kinds.Cluster, resources []stri
 	return out, nil
 }
 
-// columnsOf returns the columns of the matrix: the named subjects, or without names all subjects
-// with a binding that applies to the namespace.
+// columnsOf returns the columns of the matrix, one for each subject that texts names. If texts is
+// empty, the subjects are those of all bindings that apply to the namespace. Then bindings whose
+// names begin with system: are included only if all is true.
 func columnsOf(rbac *access.RBAC, texts []string, namespace string, all bool) ([]matrix.Subject, error) {
 	var wanted []rbacv1.Subject
 	for _, text := range texts {
@@ -161,8 +162,9 @@ func columnsOf(rbac *access.RBAC, texts []string, namespace string, all bool) ([
 	return out, nil
 }
 
-// column returns the column of a subject: the rules that it holds, including those of the groups
-// that every such subject belongs to, such as system:authenticated.
+// column returns the column of a subject: the rules that the subject holds. A user or a service
+// account also holds the rules of the groups that all users or all service accounts belong to,
+// such as system:authenticated.
 func column(rbac *access.RBAC, subject rbacv1.Subject) matrix.Subject {
 	switch subject.Kind {
 	case rbacv1.GroupKind:

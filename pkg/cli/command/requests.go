@@ -58,8 +58,8 @@ type changeRequests struct {
 	reads     []changes.Read
 }
 
-// requests returns the requests that the flags and arguments describe. For a kubectl command, it
-// runs the command to record them.
+// requests returns the requests that the flags and arguments describe. If the arguments are a
+// kubectl command, it runs the command and records the requests that the command sends.
 func (o *changeFlags) requests(cmd *cobra.Command, s *options, args []string) (*changeRequests, error) {
 	var before, command []string
 	if dash := cmd.ArgsLenAtDash(); dash >= 0 {

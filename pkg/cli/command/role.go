@@ -137,8 +137,8 @@ out.`,
 	return cmd
 }
 
-// grants returns the rules that the change of the flags and arguments needs, and a suggested name
-// for the role.
+// grants returns the rules that are needed for the change that the flags and arguments describe,
+// and a suggested name for the role.
 func (s *options) grants(cmd *cobra.Command, from *changeFlags, options roles.Options, args []string) ([]roles.Grant, string, error) {
 	changed, err := from.requests(cmd, s, args)
 	if err != nil {

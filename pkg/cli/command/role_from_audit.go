@@ -20,7 +20,7 @@ import (
 	"kube-granular.dev/pkg/cli/roles"
 )
 
-// learnedRoles are the roles that allow one subject the requests that audit logs show.
+// learnedRoles are the roles that one subject needs for its requests in audit logs.
 type learnedRoles struct {
 	subject *learn.Subject
 	name    string
@@ -29,7 +29,7 @@ type learnedRoles struct {
 }
 
 // fromAudit prints roles that allow the requests in audit logs. If apply is true, it also writes
-// them to the cluster.
+// the roles and their bindings to the cluster.
 func (s *options) fromAudit(cmd *cobra.Command, l *auditLogs, format *output.Flag, options roles.Options, name string, apply bool) error {
 	learner, err := l.learn(cmd, s)
 	if err != nil {
@@ -102,8 +102,8 @@ func unusedOf(ctx context.Context, subject *learn.Subject, rbac *access.RBAC) []
 // permissions of one subject.
 var generalGroups = map[string]bool{"system:authenticated": true, "system:unauthenticated": true, "system:serviceaccounts": true}
 
-// rulesHeldBy returns the rules that a subject holds by its name and by its groups, except
-// generalGroups.
+// rulesHeldBy returns the rules that a subject holds by its name and by its groups. It leaves out
+// the rules of generalGroups, and of the group of all service accounts of a namespace.
 func rulesHeldBy(subject *learn.Subject, rbac *access.RBAC) []access.HeldRule {
 	if subject.Kind == rbacv1.GroupKind {
 		return rbac.HeldBy("", []string{subject.Name})
@@ -211,7 +211,8 @@ func printRules(out io.Writer, rules []learn.Rule) error {
 	return nil
 }
 
-// printable returns a text on one line, because a name in a log may contain any characters.
+// printable replaces line breaks and other control characters by spaces. The text is printed in a
+// YAML comment, which a name from a log must not end.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 {

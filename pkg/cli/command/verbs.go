@@ -260,7 +260,7 @@ func protectedVerb(name string, spec *v1alpha1.ProtectedAttributeSpec) []verbEnt
 	return []verbEntry{e}
 }
 
-// verbs returns completions for a verb, from the typed part.
+// verbs returns the completions of a verb. begun is the part that the user has typed.
 func (s *options) verbs(begun string) []string {
 	c, err := s.cluster()
 	if err != nil {
