@@ -14,22 +14,23 @@ import (
 type Denial struct {
 	// Resource has the form deployments.apps.
 	Resource string `json:"resource"`
-	// Subresource is set if the refusal was read from an audit log or is an ordinary 403. The text
-	// of a refusal of a field does not contain it.
+	// Subresource is the subresource of the request. It is empty if the refusal of a field was
+	// read from a text, because such a text does not contain the subresource.
 	Subresource string `json:"subresource,omitempty"`
 	Name        string `json:"name,omitempty"`
 	Namespace   string `json:"namespace,omitempty"`
 	User        string `json:"user"`
-	// Field is the path of the field that the caller may not change. It is empty for an ordinary
-	// 403, for which the server did not authorize single fields.
+	// Field is the path of the field that the caller may not change. It is empty if the request
+	// was refused as a whole, for lack of an ordinary verb such as update.
 	Field string `json:"field,omitempty"`
 	// Verbs are the verbs that the refusal names, the narrowest one first. Each of them would allow
 	// the change of Field.
 	Verbs []string `json:"verbs,omitempty"`
-	// Ordinary is the verb create, update or patch in an ordinary 403. It is empty for a refusal of
-	// a field.
+	// Ordinary is the ordinary verb that the caller lacks, such as update, if the request was
+	// refused as a whole. It is empty for a refusal of a field.
 	Ordinary string `json:"ordinary,omitempty"`
-	// Why is the server's reason for refusing Field, if that reason names no verbs.
+	// Why is the server's reason for refusing Field, if the reason is not just that the caller
+	// needs one of Verbs.
 	Why string `json:"why,omitempty"`
 }
 
