@@ -63,8 +63,9 @@ type Parameter struct {
 }
 
 // New describes the field at a path of a kind, and the fields below it that have verbs of their
-// own. The path "" is the whole object. Of an embedded object, such as a pod template, New only
-// counts these fields, unless recursive is true; then it describes all fields.
+// own. The path "" is the whole object. Inside an embedded object, such as a pod template, New
+// does not describe these fields and only counts them. If recursive is true, New describes all
+// fields below, everywhere and also without verbs.
 func New(k *kinds.Kind, path string, recursive bool) (*Explanation, error) {
 	at, err := k.Find(path)
 	if err != nil {
