@@ -162,7 +162,8 @@ func (c *Cluster) discover(resource schema.GroupVersionResource) (*Kind, error) 
 	return find(list, resource), nil
 }
 
-// invalidateCache drops cached discovery documents, and reports whether there were any.
+// invalidateCache drops cached discovery documents, and reports whether the discovery client has a
+// cache.
 func (c *Cluster) invalidateCache() bool {
 	cached, ok := c.discovery.(discovery.CachedDiscoveryInterface)
 	if ok {
@@ -257,7 +258,7 @@ func find(list *metav1.APIResourceList, resource schema.GroupVersionResource) *K
 var connectionSubresources = map[string]bool{"attach": true, "exec": true, "portforward": true, "proxy": true}
 
 // Definitions returns all schemas that the server publishes for the group and version of the kind,
-// by name. They must not be modified.
+// by name. The schemas must not be modified.
 func (k *Kind) Definitions() map[string]*spec.Schema { return k.definitions }
 
 // ForKind returns the resource whose objects have a kind.

@@ -93,8 +93,8 @@ func (c *Cluster) document(of schema.GroupVersion) (*document, error) {
 }
 
 // publishesPermissions reports whether published schemas have permissions. It looks only at
-// metadata.labels, because a server that authorizes single fields publishes a permission for it in
-// each kind.
+// metadata.labels, because a server that authorizes single fields publishes a permission for the
+// labels of each kind.
 func publishesPermissions(definitions map[string]*spec.Schema) bool {
 	for name, s := range definitions {
 		if !strings.HasSuffix(name, ".ObjectMeta") {

@@ -26,8 +26,9 @@ type Field struct {
 	// Own are the permissions that are declared at the field, from general to specific.
 	Own []*granular.Permission
 	// Cover are the permissions of which one is sufficient to change the field, from general to
-	// specific. If one of them is excluded (update does not include it), the list has no
-	// permissions of fields above that are not excluded.
+	// specific. If one of them is excluded, which means that update does not include its field,
+	// the list leaves out the permissions of fields above that one that are not excluded, because
+	// those do not include the excluded field.
 	Cover []*granular.Permission
 	// Excluded is true if the verbs update and patch do not include the field, so that every caller
 	// needs a permission of Cover.
@@ -118,7 +119,7 @@ func (f *Field) below(name, path string, s *spec.Schema) *Field {
 }
 
 // describe sets the properties of the field from its schema. It returns false if the schema refers
-// to a definition in f.above, so that a definition would contain itself.
+// to a definition in f.above, because that definition then contains itself.
 func (f *Field) describe(s *spec.Schema) bool {
 	for queue := []*spec.Schema{s}; len(queue) > 0; queue = queue[1:] {
 		layer := queue[0]
@@ -223,7 +224,8 @@ func (f *Field) field(name string) *Field {
 	return nil
 }
 
-// element returns the innermost element of a list or a map, and any other field itself.
+// element returns the innermost element if the field is a list or a map, such as a list of lists.
+// It returns any other field itself.
 func (f *Field) element() *Field {
 	for at := f; ; {
 		below := at.Fields()
