@@ -32,7 +32,8 @@ type event struct {
 	ImpersonatedUser *user              `json:"impersonatedUser"`
 	ObjectRef        *objectRef         `json:"objectRef"`
 	ResponseStatus   struct{ Code int } `json:"responseStatus"`
-	// RequestObject and ResponseObject are kept as JSON, because most of them are never used.
+	// RequestObject and ResponseObject are not decoded with the event, because most of them are
+	// never used.
 	RequestObject  json.RawMessage   `json:"requestObject"`
 	ResponseObject json.RawMessage   `json:"responseObject"`
 	Received       time.Time         `json:"requestReceivedTimestamp"`

@@ -87,7 +87,8 @@ func (l *Learner) Use(ctx context.Context, line []byte) error {
 	case e.Stage != "ResponseComplete":
 		return nil
 	case e.Verb == "watch":
-		// A log may leave out the stage ResponseStarted. Otherwise the watch was counted there.
+		// If the log has the event of the stage ResponseStarted, the watch was counted with it. A
+		// log may leave out that stage.
 		if _, counted := l.watches[e.AuditID]; counted {
 			delete(l.watches, e.AuditID)
 			return nil
@@ -243,8 +244,8 @@ func (l *Learner) request(ctx context.Context, s *Subject, e *event) {
 	}
 }
 
-// countVerbs counts the permission verbs that the server wrote into the event. If too many
-// different verbs were counted already, it counts a new one without its parameter.
+// countVerbs counts the permission verbs that the server wrote into the event. If n.named has
+// maxNamed verbs already, it counts a new verb without its parameter, so that the map stays small.
 func (n *needs) countVerbs(verbs []string, e *event) {
 	for _, verb := range verbs {
 		if n.named[verb] == nil && len(n.named) >= maxNamed {

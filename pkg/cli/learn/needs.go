@@ -102,8 +102,9 @@ func (n *needs) add(ctx context.Context, set change.Set, e *event) {
 	n.join(ctx, key, &changes{set: set}).add(e)
 }
 
-// join returns the changes that are stored under a key, after storing c if there were none. If
-// there would be more than maxSets keys, it merges all changes into one set and returns that.
+// join returns the entry of n.sets with a key. If there is none, it stores c as the entry. If
+// n.sets would then have more than maxSets entries, it merges c and all entries into one and
+// returns that.
 func (n *needs) join(ctx context.Context, key string, c *changes) *changes {
 	if n.sets[key] != nil {
 		return n.sets[key]
@@ -124,8 +125,8 @@ func (n *needs) join(ctx context.Context, key string, c *changes) *changes {
 	return c
 }
 
-// distinct drops each change that the same verbs cover as an earlier change of the set. The
-// returned key is equal for two sets that need the same verbs.
+// distinct drops each change that is covered by the same verbs as an earlier change of the set.
+// The returned key is equal for two sets that need the same verbs.
 func distinct(ctx context.Context, set change.Set) (change.Set, string) {
 	var out change.Set
 	keys := map[string]bool{}

@@ -111,7 +111,8 @@ func (s *objectCache) record(e *event) {
 	}
 }
 
-// removeAll removes an object, its scale, and the part that of names.
+// removeAll removes an object from the cache, and also its scale and the object of the subresource
+// of.part.
 func (s *objectCache) removeAll(of object) {
 	for _, part := range []string{"", "scale", of.part} {
 		of.part = part
@@ -119,8 +120,9 @@ func (s *objectCache) removeAll(of object) {
 	}
 }
 
-// object identifies the object in the request and the response. For subresources such as status
-// this is the object itself; others, such as scale, have objects of another kind.
+// object identifies the object in the request and the response. Requests for subresources such as
+// status contain the object itself. Those for other subresources, such as scale, contain an object
+// of another kind.
 func (e *event) object() object {
 	of := e.ObjectRef
 	out := object{of.APIGroup, of.APIVersion, of.Resource, "", of.Namespace, of.Name}

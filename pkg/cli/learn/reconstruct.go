@@ -18,8 +18,9 @@ import (
 )
 
 // reconstructOld returns an object that differs from after exactly in the fields that a patch
-// names. It replaces the object before the patch if that is not known. The patch may be a merge
-// patch, a strategic merge patch, a JSON patch or an applied object. The log does not show which.
+// names. The result is used in place of the object before the patch, if the log does not show that
+// object. The patch may be a merge patch, a strategic merge patch, a JSON patch or an applied
+// object. The log does not show which kind of patch it is.
 func reconstructOld(patch []byte, after map[string]any, root *granular.Node) (map[string]any, error) {
 	var ops []operation
 	if utiljson.Unmarshal(patch, &ops) == nil {
@@ -44,7 +45,8 @@ func reconstructOld(patch []byte, after map[string]any, root *granular.Node) (ma
 	return undoMap(fields, after, root), nil
 }
 
-// undoMap returns a map that differs from after in the fields that a patch of the map names.
+// undoMap returns a map that differs from after in the fields that a patch of the map names. n is
+// the node of the map in the permission tree, or nil.
 func undoMap(patch, after map[string]any, n *granular.Node) map[string]any {
 	out := maps.Clone(after)
 	for key, value := range patch {
@@ -92,6 +94,7 @@ func differentMap(after map[string]any) map[string]any {
 }
 
 // undoList returns a list that differs from after in the elements that a patch of the list names.
+// n is the node of the list in the permission tree, or nil.
 func undoList(patch, after []any, n *granular.Node) []any {
 	if n == nil || n.Kind != granular.ListMap || n.Elem() == nil {
 		return withoutElements(after, patch)
@@ -138,8 +141,8 @@ func sameKeys(n *granular.Node, a map[string]any, e any) bool {
 	}
 	for _, k := range n.Keys() {
 		x, given := a[k.Name]
-		// A key that the patch omits has its default value. Only the response contains that value,
-		// so it is not compared.
+		// A key that the patch omits has its default value, which only the response contains. So
+		// such a key is not compared.
 		if given && !reflect.DeepEqual(x, b[k.Name]) {
 			return false
 		}
@@ -147,8 +150,9 @@ func sameKeys(n *granular.Node, a map[string]any, e any) bool {
 	return true
 }
 
-// withoutElements returns a list without the elements that a patch names. The result always
-// differs from after.
+// withoutElements returns after without the elements in named, which are those that a patch
+// contains. If after has none of them, it adds an element, so that the result always differs from
+// after.
 func withoutElements(after, named []any) []any {
 	out := slices.DeleteFunc(slices.Clone(after), func(e any) bool {
 		return contains(named, e)
@@ -205,7 +209,8 @@ type operation struct {
 	From string `json:"from"`
 }
 
-// undo changes the values that the operation wrote, so that the object differs there.
+// undo changes the values in object that the operation wrote or moved, so that the object differs
+// there from the result of the patch.
 func (op operation) undo(object map[string]any) {
 	switch op.Op {
 	case "test":

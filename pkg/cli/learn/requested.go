@@ -61,7 +61,8 @@ func builtIn(object []byte) runtime.Object {
 }
 
 // decoded decodes an object. Like the server, it drops fields that the Go type does not have.
-// typed is nil for a custom resource. It returns false if err is not nil or decoding fails.
+// typed is nil for a custom resource. err is the error of the call that returned data. decoded
+// returns false if err is not nil or decoding fails.
 func decoded(data []byte, err error, typed runtime.Object) (map[string]any, bool) {
 	if err != nil {
 		return nil, false
@@ -88,9 +89,9 @@ func distance(w *change.Walker, a, b map[string]any) int {
 	return len(set)
 }
 
-// intersect returns old without the fields that after does not have. Elements of a list are matched
-// by the list's map keys. An element of a list without map keys is kept if after has the list; in a
-// set, only if after has the element.
+// intersect returns old without the fields that after does not have. Elements of a list are
+// matched by the list's map keys. An element of a set is kept only if after has an equal element.
+// Other lists without map keys are kept whole if after has the list.
 func intersect(old, after map[string]any, n *granular.Node) map[string]any {
 	out := maps.Clone(old)
 	for key, was := range old {

@@ -199,8 +199,9 @@ func (n *needs) least(ctx context.Context, what string, wider bool) (verbs, note
 	return append(slices.Compact(verbs), slices.Compact(permissions)...), notes, nil
 }
 
-// countCovered calls use for each of the permission verbs that covers a change of the set, and adds
-// the paths of the changes to fields.
+// countCovered finds for each change of c the most specific permission that has a verb in
+// permissions. It calls use once for each verb found, and adds the first few paths of the changes
+// that a verb covers to fields, by verb.
 func (c *changes) countCovered(ctx context.Context, permissions []string, use func(string, *Use), fields map[string][]string) {
 	counted := map[string]bool{}
 	for i := range c.set {

@@ -13,8 +13,9 @@ import (
 	"kube-granular.dev/granular/permission"
 )
 
-// Used reports whether the subject ever used a verb of a rule for a resource of the rule, in the
-// namespace, or in any namespace if that is "". If resource is not "", only that resource counts.
+// Used reports whether the subject ever used a verb of a rule for a resource of the rule. If
+// namespace is not "", only requests in this namespace count. If resource is not "", only requests
+// for this resource of the rule count.
 func (s *Subject) Used(ctx context.Context, rule rbacv1.PolicyRule, namespace, verb, resource string) bool {
 	for p, u := range s.usages {
 		if namespace != "" && p.Namespace != namespace && !s.Everywhere ||
