@@ -120,8 +120,8 @@ func rowsOf(k *kinds.Kind, subjects []Subject, namespace string) []Row {
 	return out
 }
 
-// permissionsUpTo returns the permissions that include own, which are the ones before it in
-// candidates, from general to specific, followed by own itself.
+// permissionsUpTo returns own and the permissions that include it. These are the ones before own
+// in candidates, which has the permissions that cover a field from general to specific.
 func permissionsUpTo(candidates []*schema.Permission, own *schema.Permission) []*schema.Permission {
 	return candidates[:slices.Index(candidates, own)+1]
 }
@@ -144,8 +144,9 @@ func (r *Row) merge(s Row) {
 
 // cell returns whether a subject with the rules held may change a field, decided as in the server.
 // A holder of update or patch may change a field that is not excluded. Any other caller needs the
-// verb granular and one of the permissions in candidates. For an excluded field, a holder of update
-// or patch needs one of these permissions too.
+// verb granular and one of the permissions in candidates. For an excluded field, a holder of
+// update or patch needs one of these permissions too. everywhere is true if the matrix is for all
+// namespaces and the resource is namespaced.
 func cell(held []access.HeldRule, of access.Target, candidates []*schema.Permission, excluded, everywhere bool) Cell {
 	ordinary := maxCell(verb(held, "update", of, everywhere), verb(held, "patch", of, everywhere))
 	marked := verb(held, permission.General, of, everywhere)
@@ -180,7 +181,7 @@ func maxCell(a, b Cell) Cell {
 	return a
 }
 
-// verb returns the level to which the rules in held grant a verb for a target.
+// verb returns the highest level to which one of the rules in held grants a verb for a target.
 func verb(held []access.HeldRule, verb string, of access.Target, everywhere bool) Cell {
 	var out Cell
 	for _, h := range held {
@@ -189,8 +190,10 @@ func verb(held []access.HeldRule, verb string, of access.Target, everywhere bool
 	return out
 }
 
-// parameterized returns the level to which the rules in held grant a verb with any parameter. It is
-// at most Some, because each verb has only one parameter; only the verb * can give Yes.
+// parameterized returns the highest level to which one of the rules in held grants a verb with a
+// parameter. prefix is that verb up to the opening parenthesis. A rule that lists such a verb
+// gives at most Some, because the verb allows only one parameter. A rule with the verb * can give
+// Yes.
 func parameterized(held []access.HeldRule, prefix string, of access.Target, everywhere bool) Cell {
 	var out Cell
 	for _, h := range held {
