@@ -92,8 +92,8 @@ func entry(name, namespace string, spec *v1alpha1.ProtectedAttributeSpec) protec
 	return e
 }
 
-// namespaceUIDs caches the UIDs of namespaces. It returns "" for a namespace that does not exist or
-// that the caller may not read.
+// namespaceUIDs caches the UIDs of namespaces. The UID is "" for a namespace that does not exist
+// or that the caller may not read.
 type namespaceUIDs struct {
 	core  kubernetes.Interface
 	cache map[string]types.UID

@@ -40,7 +40,8 @@ type listable struct {
 
 // resources returns the resources that can be listed, in the preferred version of the server,
 // sorted by name. names, such as pods or deployments.apps, select some of them; without names all
-// are selected. If a part of discovery fails, resources returns the others together with an error.
+// are selected. If discovery fails for some API groups, resources returns the resources of the
+// other groups together with an error.
 func resources(client discovery.DiscoveryInterface, names []string) ([]listable, error) {
 	lists, err := discovery.ServerPreferredResources(client)
 	found := map[string]bool{}
