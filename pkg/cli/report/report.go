@@ -105,8 +105,9 @@ func compareBool(a, b bool) int {
 	return -1
 }
 
-// coarse returns the subject's permission to update or patch the resource of w if it is wider than
-// its use, or else nil.
+// coarse returns the subject's permission to update or patch the resource of w, if verbs of single
+// fields would allow less and are sufficient for the requests in w. It returns nil otherwise, and
+// also if these verbs are not known.
 func coarse(s *learn.Subject, w learn.Write, held []access.HeldRule, trees learn.Trees) *Coarse {
 	of, sub := w.Resource()
 	tree, err := trees.Tree(of, sub)
@@ -160,8 +161,9 @@ func countCovered(tree *granular.Tree, verbs []string) (covered, all int) {
 	return covered, all
 }
 
-// unused returns the parts of a granted rule that no subject of its binding used: the resources for
-// which no verb was used, and the verbs that were used for none of the other resources.
+// unused returns the parts of a granted rule that no subject of its binding used: the resources
+// for which no verb of the rule was used, and the verbs that were not used for any of the
+// remaining resources.
 func unused(ctx context.Context, g access.GrantedRule, subjects []*learn.Subject) []Unused {
 	var users []*learn.Subject
 	out := Unused{Binding: g.Binding, Role: g.Role, Groups: g.Rule.APIGroups, Subjects: []string{}}
