@@ -94,8 +94,9 @@ func GrantsFor(ctx context.Context, rehearsed []*changes.DryRun, reads []changes
 	return grants(verbs, notes), nil
 }
 
-// escalationVerbs maps a resource of RBAC to the verb that RBAC itself requires, in addition, of a
-// caller that writes the resource and does not hold all permissions that it grants.
+// escalationVerbs maps a resource of RBAC to the verb that RBAC itself requires in addition, if
+// the caller writes an object of the resource and does not hold all permissions that this object
+// grants.
 var escalationVerbs = map[schema.GroupResource]string{
 	{Group: rbacv1.GroupName, Resource: "roles"}:               "escalate",
 	{Group: rbacv1.GroupName, Resource: "clusterroles"}:        "escalate",
