@@ -34,12 +34,13 @@ type Match struct {
 	Namespaces []string `json:"namespaces,omitempty"`
 	Names      []string `json:"names,omitempty"`
 
-	// Paths match requests to non-resource URLs, such as "/metrics". A match with paths matches
-	// no objects.
+	// Paths match requests to non-resource URLs, such as "/metrics". A match with paths matches no
+	// requests for objects.
 	Paths []string `json:"paths,omitempty"`
 }
 
-// validate returns an error if the match can't match any review.
+// validate returns an error if the match has both paths and fields of objects, because then no
+// review can match.
 func (m Match) validate() error {
 	if len(m.Paths) > 0 && m.matchesObjects() {
 		return errors.New("paths can't be combined with apiGroups, resources, namespaces or names: a request is for a path or for an object")
