@@ -108,8 +108,8 @@ func (c *cluster) startEtcd(ctx context.Context, member *etcd.Member) error {
 type server struct {
 	*apiserver.Server
 	log string
-	// ctx is the context of the server, which cancel ends. abandoned is closed if the server was
-	// stopped before its start was complete, and so will not return from Run.
+	// ctx is the Go context with which the server runs, and cancel ends ctx. abandoned is closed
+	// if the server was stopped before its start was complete. In that case Run never returns.
 	ctx       context.Context
 	cancel    func()
 	abandoned chan struct{}
@@ -148,9 +148,9 @@ func (c *cluster) newServer(ctx context.Context, l net.Listener, endpoints []str
 				c.logf("kube-apiserver cannot continue (log: %s)", relativePath(path))
 				return
 			}
-			// If kube-apiserver is stopped while it starts, it wants to exit the process with an
-			// error. This goroutine blocks forever to prevent that: a stop is not an error, and
-			// etcd must be stopped before the process ends.
+			// If kube-apiserver is stopped while it starts, it calls this function and would then
+			// exit the process with an error. The function blocks forever to prevent the exit: a
+			// stop is not an error, and etcd must be stopped before the process ends.
 			close(gaveUp)
 			select {}
 		},

@@ -15,9 +15,9 @@ import (
 	"kube-granular.dev/pkg/localcluster/demo"
 )
 
-// grantsTimeout is the time limit for RBAC to know the demo's grants. In a new cluster this takes a
-// moment. If an administrator has changed the roles, it may never happen; then the start continues
-// with a message.
+// grantsTimeout is how long the start waits until RBAC allows what the demo's roles grant. In a
+// new cluster this takes a moment. If an administrator has changed the roles, RBAC may never allow
+// it. After the limit, the start continues with a message.
 const grantsTimeout = 15 * time.Second
 
 // granular reports whether the feature gate GranularAuthorization is on.

@@ -9,9 +9,9 @@
 // demo, and prints that the cluster is ready. When the context of Up ends, Up stops the API server
 // and then etcd. The parts of the cluster have a package each below this one.
 //
-// Invariants: only the API server listens on a TCP port, and the tenancy controller if it is
-// enabled, which is a separate process. Both listen on 127.0.0.1. A cluster that is stopped and
-// started with the same directory has the same state.
+// Invariants: only the API server and, if it is enabled, the tenancy controller listen on TCP
+// ports, both on 127.0.0.1. The tenancy controller is a separate process. A cluster that is
+// stopped and started with the same directory has the same state.
 //
 // The cluster is only for local use. It has no nodes, a single etcd member, and no controllers
 // except the one that fills the built-in roles.

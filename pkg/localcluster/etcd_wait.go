@@ -14,8 +14,8 @@ import (
 // etcdTimeout is the time limit for connecting to an external etcd.
 const etcdTimeout = 10 * time.Second
 
-// waitForEtcd waits until the external etcd accepts connections, if one is configured. Without it,
-// kube-apiserver would wait longer, and report neither the waiting nor the URL.
+// waitForEtcd waits until the external etcd accepts connections, if one is configured. Without
+// this wait, kube-apiserver would wait longer itself, and report neither the wait nor the URL.
 func (c *cluster) waitForEtcd(ctx context.Context) error {
 	for _, endpoint := range c.EtcdServers {
 		if err := c.waitFor(ctx, endpoint, etcdTimeout); err != nil {

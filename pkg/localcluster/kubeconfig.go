@@ -37,7 +37,8 @@ func (a kubeconfigs) byCertificate(user string, groups ...string) (*clientcmdapi
 	return a.byCertificateAs(user, user, groups...)
 }
 
-// byCertificateAs is like byCertificate, but the file has another name than the user.
+// byCertificateAs is like byCertificate, but the name of the file is made from name and not from
+// user.
 func (a kubeconfigs) byCertificateAs(name, user string, groups ...string) (*clientcmdapi.Config, error) {
 	cert, key, err := a.authority.Client(user, groups...)
 	if err != nil {

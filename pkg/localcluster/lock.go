@@ -55,7 +55,7 @@ func lockDir(dir string) (release func(), err error) {
 		_ = lock.Close()
 		return nil, fmt.Errorf("write the lock of the cluster's directory: %w", err)
 	}
-	// The lock file is not removed. Otherwise one process could lock a new file of the same name,
-	// while another one locks the removed file.
+	// The lock file is not removed. If it were, one process could lock a new file of the same name
+	// while another process still holds the lock of the removed file.
 	return func() { _ = lock.Close() }, nil
 }

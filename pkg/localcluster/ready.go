@@ -60,8 +60,8 @@ func waitReady(ctx context.Context, cfg *rest.Config, waiting func(last error)) 
 // maxReadyzBody is the maximum number of bytes of a /readyz response that are read.
 const maxReadyzBody = 64 << 10
 
-// failingChecks returns the names of the failing checks in a /readyz response, whose lines begin
-// with "[-]".
+// failingChecks returns a text for messages with the names of the failing checks in a /readyz
+// response, or "" if there are none. The line of a failing check begins with "[-]".
 func failingChecks(answer string) string {
 	var names []string
 	for _, line := range strings.Split(answer, "\n") {

@@ -47,7 +47,8 @@ func (c *cluster) startTenancy(ctx context.Context, access kubeconfigs, program 
 }
 
 // findTenancy returns the path of the tenancy controller, or "" if the controller is not enabled.
-// It is called before anything is started, so that a missing program stops nothing.
+// It is called before anything is started, so that nothing has to be stopped if the program is
+// missing.
 func (c *cluster) findTenancy() (string, error) {
 	if !c.Tenancy {
 		return "", nil

@@ -125,8 +125,9 @@ func (c *cluster) start(ctx context.Context) error {
 	return err
 }
 
-// withFailures calls f. It cancels the context of f when a component of the cluster fails, and
-// after startTimeout.
+// withFailures calls f and returns its error. It cancels the Go context of f after startTimeout,
+// and when a component of the cluster fails. In the second case it returns the error of the
+// component.
 func (c *cluster) withFailures(ctx context.Context, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()

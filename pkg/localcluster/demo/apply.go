@@ -63,7 +63,7 @@ func Objects() ([]*unstructured.Unstructured, error) {
 
 // Apply applies the objects with an administrator's client configuration. It waits for the
 // namespace, which a new cluster creates a moment after it is ready. It returns the objects that
-// it kept because others had changed them.
+// it left as they are, because other field managers had changed them.
 func Apply(ctx context.Context, cfg *rest.Config) (kept []string, err error) {
 	objects, err := Objects()
 	if err != nil {

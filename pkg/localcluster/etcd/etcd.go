@@ -6,9 +6,9 @@
 // Model: the member is the only one, and has its data in a directory. Clients connect by a Unix
 // socket.
 //
-// Invariant: a client of etcd bypasses every authorizer, so only this operating system user can
-// connect. The socket is in a directory that only this user can access, and there is no TCP
-// listener, not even for peers.
+// Invariant: a client of etcd bypasses every authorizer, so only the operating system user of this
+// process can connect. The socket is in a directory that only this user can access, and there is
+// no TCP listener, not even for peers.
 //
 // The package does not depend on what is stored.
 package etcd

@@ -4,8 +4,9 @@
 // Package pki manages the certificates of a local cluster in one directory.
 //
 // Model: one certificate authority signs the API server's serving certificate and the client
-// certificates of users. One key pair signs service account tokens. A certificate that is missing,
-// or about to expire, is issued anew; any other one is used again.
+// certificates of users. One key pair signs service account tokens. A certificate is issued anew
+// if it is missing, is about to expire, or does not match its authority or its names. Any other
+// certificate is used again.
 //
 // Invariant: from the moment that a private key file exists, only its owner can read it and access
 // its directory.

@@ -50,9 +50,9 @@ type Authority struct {
 
 // Ensure reads the certificates in dir and issues those that are missing: the certificate of the
 // authority, a serving certificate for the loopback names and for the names that clients in a
-// cluster use, and the service account key pair. If the authority is about to expire, Ensure
-// replaces it and all its certificates. It returns an error if it can't read a file, and does not
-// overwrite that file.
+// cluster use, and the service account key pair. If the authority's certificate is about to
+// expire, Ensure replaces it and the serving certificate, and Client later replaces those of
+// users. Ensure returns an error if it can't read a file, and does not overwrite that file.
 func Ensure(dir string) (*Authority, Files, error) {
 	return ensure(dir, time.Now)
 }
@@ -90,7 +90,7 @@ func (a *Authority) CertificatePEM() []byte {
 }
 
 // Client returns a client certificate and its key, as PEM, for a user with groups. Both are stored
-// in files with the user's name.
+// in files whose names begin with client- and the user's name.
 func (a *Authority) Client(user string, groups ...string) (certPEM, keyPEM []byte, err error) {
 	cert, key, err := a.leaf("client-"+user, certutil.Config{
 		CommonName:   user,
