@@ -30,8 +30,8 @@ func main() {
 }
 
 // exitCode returns the exit code of the process. If a signal interrupted the start of the cluster,
-// it is 130, as in shells, so that a script does not take this for a cluster that started and was
-// stopped later.
+// the code is 130, as in shells. A cluster that was ready before it was stopped has the code 0, so
+// that a script can tell the two cases apart.
 func exitCode(err error) int {
 	switch {
 	case err == nil:
