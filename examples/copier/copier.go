@@ -40,14 +40,14 @@ type copier struct {
 // the namespace of the source. The administrator of the target namespace allows copies from a
 // namespace by creating that Role and binding it to the copier.
 //
-// No part of the selection may come only from the author of the object, such as a role name in an
-// annotation: the author could name a role that was granted for somebody else. The namespace of
-// the object is safe, because the author was authorized to write there.
+// The author of the object must not be able to choose the role freely, for example by a role name
+// in an annotation: the author could choose a role that was granted to the copier for somebody
+// else. The namespace of the object is safe, because the author was authorized to write there.
 //
-// It must be a Role in the target namespace, not a ClusterRole for each source namespace. A caller
-// may select a role without a binding if it holds the same rules by other roles, so several such
-// ClusterRoles with the same rules would be equal for the copier. A Role in the target namespace
-// exists only if somebody with permissions there created it.
+// The selected authority must be a Role in the target namespace, not a ClusterRole for each source
+// namespace. A caller may select a role without a binding if it holds the same rules by other
+// roles, so several such ClusterRoles with the same rules would be equal for the copier. A Role in
+// the target namespace exists only if somebody with permissions there created it.
 func fromNamespace(source *corev1.ConfigMap, to string) *selection.SelectedAuthority {
 	return selection.Role(to, "copier-from-"+source.Namespace)
 }

@@ -44,8 +44,9 @@ func run() error {
 	return mgr.Start(ctrl.SetupSignalHandler())
 }
 
-// newManager returns a manager with the copier. Each client of the manager sends the selection of
-// a request's context to the server. Reads of the cache use the controller's own permissions.
+// newManager returns a manager with the copier. If the Go context of a request contains a selected
+// role, each client of the manager sends this selection to the server. Reads of the cache use the
+// controller's own permissions.
 func newManager(config *rest.Config) (manager.Manager, error) {
 	config = rest.CopyConfig(config)
 	config.Wrap(transport.New)
