@@ -18,7 +18,7 @@ import (
 )
 
 // source is a script or a Go test with the attacks that its comments describe. intro is the first
-// paragraph of a script.
+// paragraph of the comments of a script.
 type source struct {
 	name, file, intro string
 	attacks           []attack

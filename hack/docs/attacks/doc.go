@@ -16,6 +16,6 @@
 //   - Was: the former response, if it was different: "got through".
 //   - Held by: other tests and scripts that check the response, separated by commas.
 //
-// An empty line or the end of the comment ends the block. Every script attack_*.txtar and every
-// Go test TestAttackX has at least one.
+// An empty line or the end of the comment ends the block. Every script attack_*.txtar and every Go
+// test TestAttackX must have at least one such block.
 package attacks

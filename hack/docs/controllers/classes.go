@@ -36,8 +36,8 @@ var classReasons = []struct {
 	{housekeeping, "stays", "nobody asks for it", "A node fails, a time passes, or an owner is gone. There is no request whose author could delegate, or the author has already left the cluster."},
 }
 
-// classification is the class of some permissions of a role: of verbs, separated by spaces, on a
-// resource in the format of right.resourceName.
+// classification gives the class of some permissions of a role. resource has the format of
+// right.resourceName, such as pods/status. verbs are separated by spaces.
 type classification struct {
 	resource, verbs string
 	class           class
@@ -45,8 +45,8 @@ type classification struct {
 	trigger string
 }
 
-// classifications are the classes of permissions that classByRule does not classify, by the name of
-// the controller.
+// classifications are the classes of permissions, by the name of the controller. classByRule
+// classifies only the permissions that are not in this list.
 var classifications = map[string][]classification{
 	"attachdetach-controller": {
 		{"nodes/status", "patch update", housekeeping, ""},
@@ -220,8 +220,9 @@ func (l classification) matches(r right) bool {
 }
 
 // classify returns the permissions of a role with their classes. The list classifications takes
-// precedence over the general rules of classByRule. classify adds each entry of the list that
-// matches to used.
+// precedence over the general rules of classByRule. For each verb of an entry of the list that
+// matches a permission, classify adds a key to used, so that checkUnused finds the entries that
+// match none.
 func classify(role *rbacv1.ClusterRole, used map[string]bool) ([]classifiedRight, error) {
 	name := strings.TrimPrefix(role.Name, prefix)
 	var out []classifiedRight
@@ -273,7 +274,8 @@ func classByRule(r right, role *rbacv1.ClusterRole) (class, bool) {
 	return "", false
 }
 
-// checkUnused returns an error if an entry of the list classifications matches no permission.
+// checkUnused returns an error if a verb of an entry of the list classifications matches no
+// permission.
 func checkUnused(used map[string]bool) error {
 	for name, lines := range classifications {
 		for _, l := range lines {

@@ -109,8 +109,9 @@ func rows(rights []classifiedRight, of class) []row {
 	return out
 }
 
-// smallestRoles returns the smallest of the roles view, edit and admin that has the permissions. If
-// it is not the same for all permissions, it returns a role for each.
+// smallestRoles returns the smallest of the roles view, edit and admin that has the permissions.
+// If the smallest role is not the same for all permissions, the result lists the role for each
+// verb.
 func smallestRoles(people map[string][]rbacv1.PolicyRule, rights []right) string {
 	var each []string
 	for _, r := range rights {

@@ -68,8 +68,8 @@ func policies(all []rbacv1.ClusterRole) (string, error) {
 }
 
 // needed returns the permissions that controllers need to act for an object of the resource
-// trigger, including those for the objects that they create for it, such as the pods of a
-// ReplicaSet.
+// trigger, including the permissions for objects that the controllers create in turn, such as the
+// ReplicaSet of a Deployment and the pods of that ReplicaSet.
 func needed(trigger string, rights map[string][]right) []right {
 	out := slices.Clone(rights[trigger])
 	for _, r := range rights[trigger] {

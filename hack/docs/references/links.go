@@ -66,8 +66,8 @@ func (c *checker) headings(document string) (map[string]bool, error) {
 	return out, nil
 }
 
-// anchor returns the anchor that GitHub creates for a heading. If taken has the anchor already, it
-// gets a number as suffix.
+// anchor returns the anchor that GitHub creates for a heading. If taken contains that anchor, a
+// number is appended to the anchor, as in name-1.
 func anchor(heading string, taken map[string]bool) string {
 	heading = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`).ReplaceAllString(heading, "$1")
 	var b strings.Builder

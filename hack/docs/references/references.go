@@ -126,8 +126,8 @@ func (c *checker) names(document, line string) []error {
 	return wrong
 }
 
-// exists reports whether a folder has a Go file whose name begins with name. Then the name in a
-// document, which looks like that of a script, is that of a Go test.
+// exists reports whether a folder has a Go file whose name begins with name. Then a name such as
+// attack_x in a document is that of a Go test file and not that of a script.
 func (c *checker) exists(name, folder string) bool {
 	found, _ := filepath.Glob(c.file(path.Join(folder, name+"*.go")))
 	return len(found) > 0
