@@ -6,8 +6,7 @@
 // them.
 //
 // The invariant: the result has all kinds that a resource or subresource accepts in a create,
-// update or patch, so that a property of all kinds is a property of all objects that can be
-// written.
+// update or patch, so that a test of all these kinds covers all objects that can be written.
 //
 // The package writes nothing to the server.
 package served

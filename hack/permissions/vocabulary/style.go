@@ -35,8 +35,8 @@ func (v *Vocabulary) CheckStyle(name, kind string, ancestors []string) error {
 			return fmt.Errorf("%q contains the name of its parent field %q", base, ancestor)
 		}
 	}
-	// The permission may have the name of its kind, as in Endpoints, but not begin with the name of
-	// its kind.
+	// The permission may be named exactly like its kind, as in Endpoints. It must not be the name
+	// of its kind followed by further words.
 	if of := Words(lowerFirst(kind)); len(words) > len(of) && slices.Equal(words[:len(of)], of) {
 		return fmt.Errorf("%q contains the name of its kind %s", base, kind)
 	}
