@@ -24,9 +24,9 @@ type Evaluation struct {
 	// By is the authorizer's reason for allowing the ordinary verb or the verb granular. It is
 	// empty if the caller holds neither.
 	By string `json:"by,omitempty"`
-	// Missing is the verb that the caller lacks and without which no field is authorized: the verb
-	// granular, or Verb if an authorizer denied it, because the server then authorizes no field.
-	// It is empty if no such verb is missing.
+	// Missing is the verb that the caller lacks and without which the server refuses the request
+	// as a whole, without looking at its fields. It is the verb granular, or Verb if an authorizer
+	// denied Verb. It is empty if the caller lacks no such verb.
 	Missing string  `json:"missing,omitempty"`
 	Fields  []Field `json:"fields"`
 	// Allowed is true if the whole request is allowed: by access reviews, or by the server's
