@@ -13,7 +13,8 @@ import (
 )
 
 // MaxLine is the maximum length of a line in bytes. The API server accepts objects of at most 3
-// MiB, and an event contains at most two objects: that of the request and that of the response.
+// MiB, and an event contains at most two objects, that of the request and that of the response. So
+// no event of the server exceeds the limit.
 const MaxLine = 16 << 20
 
 // ErrNotAnEvent is returned by Reader.Use, possibly wrapped, for a line that is not an event.
