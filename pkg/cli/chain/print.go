@@ -78,7 +78,8 @@ func (l *listPrinter) Close() error {
 	return err
 }
 
-// maxRows is the maximum number of rows of a table that are buffered to align their columns.
+// maxRows is the number of rows of a table that are buffered at a time to align their columns.
+// Then they are written, so that memory does not grow with the log.
 const maxRows = 200
 
 // tablePrinter prints one line per record.
