@@ -103,9 +103,9 @@ func (r *DryRunner) Run(ctx context.Context, request Request) (*DryRun, error) {
 		return nil, err
 	}
 	out.Changes = final
-	// A server-side apply also removes fields that the manager applied earlier and now omits. These
-	// are the caller's changes too, and only the dry run shows them. So for an apply the changes of
-	// the dry run are not filtered.
+	// A server-side apply also removes fields that the field manager applied earlier and now
+	// omits. These are the caller's changes too, and only the dry run shows them. So for an apply
+	// the changes of the dry run are not filtered.
 	if out.Sure && ownErr == nil && !out.Creates && request.PatchType != types.ApplyPatchType {
 		observed, err := out.compare(own)
 		if err != nil {
