@@ -16,7 +16,7 @@ import (
 	"kube-granular.dev/pkg/cli/kinds"
 )
 
-// completeFlags adds shell completion for the kubeconfig flags, such as --context.
+// completeFlags adds shell completion for the values of --namespace and --context.
 func (s *options) completeFlags(cmd *cobra.Command) {
 	for flag, names := range map[string]func(*cobra.Command) []string{
 		"namespace": s.namespaces,

@@ -34,7 +34,8 @@ type verbEntry struct {
 	Resources []string `json:"resources"`
 	// Fields are the paths of the fields that the verb covers, without duplicates.
 	Fields []string `json:"fields,omitempty"`
-	// Protects is the protected label or annotation that requires the verb.
+	// Protects is the object that protects a label or an annotation and requires the verb for it,
+	// such as clusterprotectedattribute/NAME. It is empty for the verbs of fields.
 	Protects string `json:"protects,omitempty"`
 }
 
