@@ -28,8 +28,8 @@ type Entry struct {
 	Description string `json:"description,omitempty"`
 	// Verbs are the verbs of the permissions that are declared at the field, most general first.
 	Verbs []Verb `json:"verbs,omitempty"`
-	// CoveredBy are all verbs that allow a change of the field, most general first. One of them
-	// is enough. If there is none, no granular request can change the field.
+	// CoveredBy are all verbs that allow a change of the field, most general first. One of them is
+	// enough. If there is none, no permission verb can allow a change of the field.
 	CoveredBy []string `json:"coveredBy,omitempty"`
 	// Excluded is true if the verbs create, update and patch do not include the field, so that
 	// every caller needs one of the verbs of CoveredBy.
@@ -65,7 +65,7 @@ type Parameter struct {
 // New describes the field at a path of a kind, and the fields below it that have verbs of their
 // own. The path "" is the whole object. Inside an embedded object, such as a pod template, New
 // does not describe these fields and only counts them. If recursive is true, New describes all
-// fields below, everywhere and also without verbs.
+// fields below, including those inside embedded objects and those without verbs.
 func New(k *kinds.Kind, path string, recursive bool) (*Explanation, error) {
 	at, err := k.Find(path)
 	if err != nil {
