@@ -26,9 +26,9 @@ type Field struct {
 	// Own are the permissions that are declared at the field, from general to specific.
 	Own []*granular.Permission
 	// Cover are the permissions of which one is sufficient to change the field, from general to
-	// specific. If one of them is excluded, which means that update does not include its field,
-	// the list leaves out the permissions of fields above that one that are not excluded, because
-	// those do not include the excluded field.
+	// specific. A permission is excluded if update does not include its field. If Cover has an
+	// excluded permission, it has no permissions of fields further up that are not excluded,
+	// because those do not include the excluded field either.
 	Cover []*granular.Permission
 	// Excluded is true if the verbs update and patch do not include the field, so that every caller
 	// needs a permission of Cover.
@@ -224,8 +224,8 @@ func (f *Field) field(name string) *Field {
 	return nil
 }
 
-// element returns the innermost element if the field is a list or a map, such as a list of lists.
-// It returns any other field itself.
+// element returns the innermost element of a list or a map. For a list of lists, that is the
+// element of the inner lists. It returns any other field itself.
 func (f *Field) element() *Field {
 	for at := f; ; {
 		below := at.Fields()
