@@ -80,8 +80,9 @@ func changed(w *change.Walker, e *event, old []byte) (change.Set, error) {
 	if !isApply(e) {
 		return set, nil
 	}
-	// A server-side apply also removes fields that its manager applied earlier and now omits. They
-	// are not in the applied object, so they are found as fields that the stored object lacks.
+	// A server-side apply also removes fields that the field manager applied earlier and now
+	// omits. The applied object does not contain them, so they are found as the fields of the old
+	// object that the stored object lacks.
 	gone, err := w.Compare(change.All, was, intersect(was, after, w.Tree().Root))
 	if err != nil {
 		return nil, errFieldsUnknown
@@ -134,8 +135,8 @@ func changesOfObject(w *change.Walker, e *event, mode change.Mode, was map[strin
 	return change.Answerable(sets[0], sets[1]), nil
 }
 
-// isBasedOn reports whether the object of an update may be based on the version old: it has the
-// resourceVersion of old, or none.
+// isBasedOn reports whether the object of an update can be a changed copy of the version old: it
+// has the resourceVersion of old, or none.
 func isBasedOn(old, object []byte) bool {
 	var was, is identity
 	if utiljson.Unmarshal(old, &was) != nil || utiljson.Unmarshal(object, &is) != nil {

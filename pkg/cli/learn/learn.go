@@ -218,7 +218,7 @@ func (l *Learner) request(ctx context.Context, s *Subject, e *event) {
 		switch set, err := created(w, e); {
 		case err == nil && len(set) > 0:
 			n.add(ctx, set, e)
-		case err == nil || e.granular(): // only create is counted: permission verbs for the whole object allow more
+		case err == nil || e.granular(): // create alone is counted, because verbs for the whole object would allow more
 		case whole:
 			n.countVerbs(verbs, e)
 		}

@@ -257,8 +257,9 @@ func setAt(at any, path []string, removed bool) {
 	}
 }
 
-// setElement returns a list that differs from list in the element that the last step of a JSON
-// patch path names: an index or "-". It adds an element if the patch removed one.
+// setElement returns list without the element that step refers to. step is the last step of a path
+// in a JSON patch: an index, or "-" for the end of the list. If the patch removed that element, or
+// list has no such element, setElement adds an element instead.
 func setElement(list []any, step string, removed bool) []any {
 	n, err := strconv.Atoi(step)
 	switch {
