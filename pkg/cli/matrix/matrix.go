@@ -126,8 +126,8 @@ func permissionsUpTo(candidates []*schema.Permission, own *schema.Permission) []
 	return candidates[:slices.Index(candidates, own)+1]
 }
 
-// merge adds to r the row s for another field with the same permission. A cell that differs between
-// the two rows becomes Some.
+// merge adds s to r. s is the row of the same permission for another field. A cell whose level
+// differs between the two rows gets the level Some.
 func (r *Row) merge(s Row) {
 	if !slices.Contains(r.Fields, s.Fields[0]) {
 		r.Fields = append(r.Fields, s.Fields[0])
