@@ -26,8 +26,8 @@ type Options struct {
 	Port int
 	// EtcdServers are the URLs of an etcd to use instead of an embedded one.
 	EtcdServers []string
-	// FeatureGates are gates of kube-apiserver. GranularAuthorization is on unless they turn it
-	// off.
+	// FeatureGates are gates of kube-apiserver. GranularAuthorization is on unless this map turns
+	// it off.
 	FeatureGates map[string]bool
 	// AuthorizationConfig is a file for kube-apiserver's --authorization-config;
 	// empty means RBAC.

@@ -21,8 +21,9 @@ const pollInterval = 50 * time.Millisecond
 // progressInterval is the time between two messages about what the start waits for.
 const progressInterval = 5 * time.Second
 
-// waitReady waits until the server's /readyz succeeds. It calls waiting periodically with the error
-// of the last attempt. Its own error includes the error of the last attempt.
+// waitReady waits until the server's /readyz succeeds. It calls waiting periodically with the
+// error of the last attempt. If waitReady fails, the returned error includes the error of the last
+// attempt.
 func waitReady(ctx context.Context, cfg *rest.Config, waiting func(last error)) error {
 	transport, err := rest.TransportFor(cfg)
 	if err != nil {

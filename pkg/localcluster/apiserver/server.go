@@ -43,7 +43,7 @@ type Config struct {
 	EtcdServers []string
 	// Files are the paths of the certificates and keys.
 	Files pki.Files
-	// FeatureGates are the user's gates. GranularAuthorization is on unless they turn it off.
+	// FeatureGates are the user's gates. GranularAuthorization is on unless this map turns it off.
 	FeatureGates map[string]bool
 	// AuthorizationConfig is the file for --authorization-config. Empty means RBAC.
 	AuthorizationConfig string

@@ -39,8 +39,8 @@ var ErrDamaged = errors.New("its data is damaged")
 type Config struct {
 	// DataDir is the data directory. It is created with mode 0700 if needed.
 	DataDir string
-	// RunDir is the directory of the socket. It is created if needed, with access for this user
-	// only.
+	// RunDir is the directory of the socket. It is created if needed, and only the user of this
+	// process gets access to it.
 	RunDir string
 	// LogFile is the log file, to which the member appends.
 	LogFile string

@@ -6,8 +6,8 @@
 // Model: the controller is a separate program, so that the API server does not link its code. It
 // is in the directory of this program or on the PATH. The program first installs the manifests of
 // the controller as an administrator, and then runs as the controller's service account. Its
-// webhooks, health endpoint and metrics listen on free loopback ports. It writes its bill, which
-// says what tenants used, to a file.
+// webhooks, health endpoint and metrics listen on free loopback ports. It writes its bill, the
+// record of which account pays for which tenant and when, to a file.
 //
 // Invariant: the controller ends with the cluster, even if the cluster is killed: it exits when
 // its standard input, a pipe, is closed.
