@@ -46,13 +46,15 @@ type copier struct {
 //
 // The selected authority must be a Role in the target namespace, not a ClusterRole for each source
 // namespace. A caller may select a role without a binding if it holds the same rules by other
-// roles, so several such ClusterRoles with the same rules would be equal for the copier. A Role in
-// the target namespace exists only if somebody with permissions there created it.
+// roles. So if several such ClusterRoles had the same rules, a binding of one of them would let
+// the copier select each of them. A Role in the target namespace exists only if somebody with
+// permissions there created it.
 func fromNamespace(source *corev1.ConfigMap, to string) *selection.SelectedAuthority {
 	return selection.Role(to, "copier-from-"+source.Namespace)
 }
 
-// Reconcile copies the ConfigMap of a request into the namespace that its annotation names.
+// Reconcile copies the ConfigMap of a request into the namespace that the annotation of the
+// ConfigMap names.
 func (c *copier) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	source := &corev1.ConfigMap{}
 	if err := c.client.Get(ctx, req.NamespacedName, source); err != nil {
@@ -69,8 +71,9 @@ func (c *copier) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 	case err == nil:
 		return ctrl.Result{}, nil
 	case apierrors.IsForbidden(err), apierrors.IsConflict(err), errors.As(err, &not):
-		// The author of the ConfigMap sees an event there. The controller writes it with its own
-		// authority, because the selected role may not exist or may not allow events.
+		// An event tells the author of the ConfigMap why there is no copy. The controller writes
+		// the event with its own authority, because the selected role possibly does not exist or
+		// does not allow events.
 		c.events.Eventf(source, nil, corev1.EventTypeWarning, "NotCopied", "Copy", "%s", message(to, err))
 		return ctrl.Result{RequeueAfter: later}, nil
 	}

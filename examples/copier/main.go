@@ -6,8 +6,8 @@
 // the namespace of the ConfigMap, so that the server ignores all other permissions of the copier.
 //
 // It uses controller-runtime, and needs three additions to select a role: a transport in its
-// client configuration, a function that returns the role for an object, and for each write a
-// context with that role.
+// client configuration, a function that returns the role for an object, and for each write a Go
+// context that contains that role.
 package main
 
 import (
