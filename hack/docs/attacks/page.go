@@ -63,7 +63,8 @@ func Page(root string) ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// inPackage returns the first tests of the list that are in the same package as the first one.
+// inPackage returns the tests at the beginning of the list that are in the same package as the
+// first test.
 func inPackage(tests []source) []source {
 	n := 1
 	for n < len(tests) && path.Dir(tests[n].file) == path.Dir(tests[0].file) {

@@ -26,7 +26,7 @@ feature gates. It leaves out the API group extensions, which no server has any m
 
 `
 
-// Page returns the page for the upstream tree that the program is built with.
+// Page returns the page for the version of upstream Kubernetes that this program is built with.
 func Page() ([]byte, error) {
 	all, err := roles()
 	if err != nil {

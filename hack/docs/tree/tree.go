@@ -37,8 +37,8 @@ type Comment struct {
 	Lines []string
 }
 
-// Tree has the tests, scripts and documents of a repository. Paths are relative to the root and
-// have slashes.
+// Tree has the tests, scripts and documents of a repository. Paths are relative to the root of the
+// repository, with slashes on every operating system.
 type Tree struct {
 	Tests     []Test
 	Comments  []Comment
