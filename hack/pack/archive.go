@@ -22,7 +22,8 @@ type file struct {
 	mode       fs.FileMode
 }
 
-// modificationTime is the modification time of all files. Zip has no time before 1980.
+// modificationTime is the modification time of all files in an archive. It is fixed, so that
+// archives are reproducible. Zip has no time before 1980.
 var modificationTime = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // writeArchive writes an archive to the file to. pack writes the archive's content; it gets the
