@@ -110,8 +110,8 @@ func unversioned(config *rest.Config) *rest.Config {
 	return c
 }
 
-// writes are the values of x-kubernetes-action of operations whose body is an object. The bodies of
-// connections and deletions are options.
+// writes are the values of x-kubernetes-action of operations whose body is an object. The bodies
+// of connections and deletions are not objects but options, such as DeleteOptions.
 var writes = map[string]bool{"post": true, "put": true, "patch": true}
 
 func add(all map[gvk.GroupVersionKind]*Kind, prefix string, document *spec3.OpenAPI) error {
