@@ -64,8 +64,8 @@ func (in *objectLinter) definition(node *yaml.Node) error {
 	return nil
 }
 
-// compile compiles the permissions in a schema as the server does. It reports those that the server
-// could not enforce, and then returns nil.
+// compile compiles the permissions in a schema as the server does. If the server could not enforce
+// some of them, compile reports these permissions as findings and returns no tree.
 func (in *objectLinter) compile(written *yaml.Node) (*schema.Tree, error) {
 	var decoded any
 	if err := written.Decode(&decoded); err != nil {
