@@ -129,8 +129,8 @@ func (c *cluster) newServer(ctx context.Context, l net.Listener, endpoints []str
 			return nil, err
 		}
 	}
-	// The server has a context of its own, because it must run until everything that uses it has
-	// stopped, which is after the end of ctx.
+	// The server has a Go context of its own, because the server must run until everything that
+	// uses it has stopped, which is after the end of ctx.
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	gaveUp := make(chan struct{})
 	configured, err := apiserver.New(serving, apiserver.Config{

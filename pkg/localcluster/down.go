@@ -50,9 +50,9 @@ func Down(ctx context.Context, dir string, remove bool, out io.Writer) error {
 	return nil
 }
 
-// interrupt sends the process that holds the lock the signal of Ctrl-C, waits until that process
-// has released the lock, takes the lock, and returns it. The process ID in the lock file is that
-// of the right process, because a process that holds a lock is alive.
+// interrupt sends SIGINT, as Ctrl-C does, to the process that holds the lock, waits until that
+// process has released the lock, takes the lock, and returns it. The process ID in the lock file
+// is that of the right process, because a process that holds a lock is alive.
 func interrupt(ctx context.Context, path, dir string, out io.Writer) (*fileutil.LockedFile, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 )
 
 // checkAuthorization returns the errors of the authorization configuration file. The server would
-// find the same errors later, but if GranularAuthorization is off, its messages do not name the
-// file.
+// find the same errors later, but if GranularAuthorization is off, the server's messages do not
+// name the file.
 func checkAuthorization(o *kubeoptions.BuiltInAuthorizationOptions) error {
 	if o.AuthorizationConfigurationFile == "" || o.AreLegacyFlagsSet != nil && o.AreLegacyFlagsSet() {
 		return nil // without a file there are no errors, and upstream reports conflicting flags
@@ -28,7 +28,7 @@ func checkAuthorization(o *kubeoptions.BuiltInAuthorizationOptions) error {
 	return err
 }
 
-// loadAuthorization loads and validates a configuration as the server does.
+// loadAuthorization loads and validates an authorization configuration file as the server does.
 func loadAuthorization(file string) (*apiserverapi.AuthorizationConfiguration, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {

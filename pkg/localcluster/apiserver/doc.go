@@ -4,7 +4,7 @@
 // Package apiserver runs the patched kube-apiserver inside this process.
 //
 // Model: a Config is converted to kube-apiserver's flags. Flags that the user gives after -- take
-// precedence. Upstream's code runs the server until its context ends.
+// precedence. Upstream's code runs the server until the Go context of Server.Run ends.
 //
 // Invariant: the server listens only on the listener that it is given.
 //

@@ -25,7 +25,7 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 
-	// Packages that kube-apiserver's main package imports too, because they register themselves.
+	// kube-apiserver's main package imports these packages too, because they register themselves.
 	_ "time/tzdata"
 
 	_ "k8s.io/component-base/logs/json/register"
