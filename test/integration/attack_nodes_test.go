@@ -151,7 +151,7 @@ func TestAttackNodes(t *testing.T) {
 		{name: "the labels of its own pod", user: "system:node:n1", groups: n1, path: pods + "/on-n1",
 			body: `{"metadata":{"labels":{"a":"b"}}}`, status: 403, says: "unexpected operation"},
 		{name: "the labels of another's pod", user: "system:node:n1", groups: n1, path: pods + "/on-n2",
-			body: `{"metadata":{"labels":{"a":"b"}}}`, status: 403, says: "shown only to callers who may get it"},
+			body: `{"metadata":{"labels":{"a":"b"}}}`, status: 403, says: "shown only to callers who may get the object"},
 		{name: "the labels of its own pod through the status", user: "system:node:n1", groups: n1,
 			path: pods + "/on-n1/status", body: `{"metadata":{"labels":{"a":"b"}}}`, status: 403,
 			says: "cannot update labels through pod status"},

@@ -55,7 +55,7 @@ func TestRefusalsQuoteNothing(t *testing.T) {
 		not    string
 	}{
 		{"who may get it", []string{"granular", "granular:labels", "get"}, "Resources:[\"quoted\"]", "shown only"},
-		{"who may not", []string{"granular", "granular:labels"}, "shown only to callers who may get it", "Resources"},
+		{"who may not", []string{"granular", "granular:labels"}, "shown only to callers who may get the object", "Resources"},
 		{"who may patch it", []string{"patch"}, "Resources:[\"quoted\"]", "shown only"},
 		{"our own refusal", []string{"granular", "escalate"}, "cannot change .metadata.labels[a]", "shown only"},
 	} {
