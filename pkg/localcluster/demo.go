@@ -22,8 +22,13 @@ const grantsTimeout = 15 * time.Second
 
 // granular reports whether the feature gate GranularAuthorization is on.
 func (c *cluster) granular() bool {
-	on, said := c.FeatureGates[string(features.GranularAuthorization)]
-	return on || !said
+	// A gate may have the name of its component before it.
+	for _, prefix := range []string{"", "kube:"} {
+		if on, said := c.FeatureGates[prefix+string(features.GranularAuthorization)]; said {
+			return on
+		}
+	}
+	return true
 }
 
 // startDemo creates the objects and users of the demo.
