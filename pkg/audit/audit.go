@@ -55,8 +55,8 @@ const SelectedAnnotation = "authority.kube-granular.dev/selected"
 // ReasonAnnotation is the reason that the caller gave for the selection.
 const ReasonAnnotation = "authority.kube-granular.dev/reason"
 
-// The annotations of requests that act with delegated authority.
-// docs/adr/0055-audit-of-a-chain.md describes their format.
+// The annotations of requests that act with delegated authority, or create delegations.
+// docs/adr/0055-audit-of-a-chain.md describes the values of the first three.
 const (
 	ChainAnnotation      = "authority.kube-granular.dev/chain"
 	RefusedAnnotation    = "authority.kube-granular.dev/refused"

@@ -195,8 +195,8 @@ func delegationEnabled() bool {
 	return utilfeature.DefaultFeatureGate.Enabled(features.AuthorityDelegation)
 }
 
-// delegations returns the index of delegations of this process. All servers of the process share
-// it.
+// delegations returns the index of all delegations, by which a server finds the delegation that a
+// request selects. All servers of the process share one index.
 var delegations = sync.OnceValue(delegation.NewIndex)
 
 func delegationsOrNil() *delegation.Index {
