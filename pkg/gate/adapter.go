@@ -156,8 +156,8 @@ func (p *authorizerAdapter) enumerable(ctx context.Context, verbs int) bool {
 	return p.complete
 }
 
-// allowedByRules reports whether a rule of the caller allows a verb on the object of the
-// request.
+// allowedByRules reports whether one of the caller's rules that match the object of the request
+// contains the verb or "*".
 func (p *authorizerAdapter) allowedByRules(verb string) bool {
 	return slices.ContainsFunc(p.verbs, func(of []string) bool {
 		return slices.ContainsFunc(of, func(v string) bool { return v == verb || v == "*" })

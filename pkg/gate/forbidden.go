@@ -28,8 +28,8 @@ func (w *write) refused(ctx context.Context, refusal *decide.Refusal, newObj, ol
 	return w.refusedIn(ctx, w.written(), refusal, newObj, oldObj)
 }
 
-// inVersion is one version in which the object is verified: the version of the request, or
-// another one that a conversion webhook makes.
+// inVersion is one version in which the object is verified: the version of the request, or another
+// version to which a conversion webhook converts the object.
 type inVersion struct {
 	kind   *kind
 	target granular.Target
@@ -76,8 +76,8 @@ func (w *write) visibleTo(ctx context.Context, in inVersion, refusal *decide.Ref
 	c := refusal.Change
 	switch {
 	case in.kind == w.kind && w.tampered && c.Path().String() == w.managedFieldsPath():
-		// The objects hold the managed fields that the server made, not those that the caller
-		// sent.
+		// The caller edited managed fields. Their exact path can't be found in newObj, which has
+		// the managed fields that the server made, not those that the caller sent.
 		return ".metadata.managedFields", refusal
 	case in.kind == w.kind && w.scale.isReplicas(c):
 		return ".spec.replicas", refusal

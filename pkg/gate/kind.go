@@ -74,8 +74,8 @@ func kindOf(target granular.Target) *kind {
 func compileKind(of gvk.GroupVersionKind, source func() map[string]*spec.Schema, excludes []gvk.GroupVersionKind) *kind {
 	options := []schema.Option{schema.WithExpressions(storedExpressions), schema.WithInterner(interner)}
 	if excludes != nil {
-		// The kind is a custom resource. Its models are generated from the definition that the
-		// endpoint serves, and are not kept.
+		// The kind is a custom resource. Its schemas are not kept. When a message needs them, they
+		// are generated again from the definition that the endpoint serves.
 		options = append(options, schema.WithSource(source))
 	}
 	models := source()

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apiserver/pkg/authorization/granular"
 )
 
-// ErrNotComparable means that an object can't be converted to the version in which it is to be
-// compared.
+// ErrNotComparable means that an object can't be compared, because it can't be converted to the
+// version of the request, or to another version in which it must be verified.
 var ErrNotComparable = errors.New("the object can't be compared field by field")
 
 // Before returns the object with which the new object is compared to find the path of a change
