@@ -97,7 +97,8 @@ func (w *write) Observe(ctx context.Context, newObj, oldObj runtime.Object) erro
 }
 
 // Verify verifies newObj, the object that is about to be stored. A permission of the caller must
-// cover each field that the caller changed and whose stored value is about to change.
+// cover each field that the caller changed and whose stored value is about to change. If the
+// caller holds the ordinary verb, that is required only for fields with an excluded permission.
 func (w *write) Verify(ctx context.Context, newObj, oldObj runtime.Object) error {
 	ctx, step := w.begin(ctx, "Verify granular change")
 	w.missing = nil
