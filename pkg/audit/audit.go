@@ -1,8 +1,9 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package audit writes the decisions of the Gate into the audit event of a request. From the
-// audit log alone an operator can tell which permissions a client used and which it lacked.
+// Package audit writes annotations into the audit event of a request: the decisions of the Gate
+// (package gate), and the role or delegation that the request selected. From the audit log alone
+// an operator can tell which permissions a client used and which it lacked.
 //
 //	granular.authorization.kube-granular.dev/marked:      "true"
 //	granular.authorization.kube-granular.dev/permissions: granular:labels granular:replicas
@@ -16,10 +17,10 @@
 //	authority.kube-granular.dev/delegation:               {"name":"...","uid":"..."}
 //	authority.kube-granular.dev/not-delegated:            workloads
 //
-// The invariant: each annotation is written at most once for a request, because the audit backend
-// keeps only the first value. An annotation has a limited length, whatever the request holds. It
-// never contains the value of a field, but it may contain the keys of maps, such as labels, which
-// readers of the log can see.
+// The invariant: each annotation is written at most once for a request, because an audit event
+// keeps only the first value. The length of an annotation is limited, whatever the request
+// contains. An annotation never contains the value of a field. But it can contain keys of maps,
+// such as the names of labels, and everybody who can read the log sees these.
 package audit
 
 import (
@@ -33,10 +34,14 @@ import (
 
 const prefix = "granular.authorization.kube-granular.dev/"
 
-// The annotations of granular requests. Permissions and Missing list permission verbs, separated
-// by spaces (see Listed). Missing also lists roles, as ClusterRole/NAME or Role/NAME, if a change
-// of a protected label or annotation was refused. WouldRefuse lists fields, each with the
-// ProtectedAttribute objects in mode Audit that protect it.
+// The annotations of the Gate's decisions. See the functions Marked, Permissions, Missing and
+// WouldRefuse. The values of the last three are lists, separated by spaces (see Listed):
+//
+//   - PermissionsAnnotation lists permission verbs.
+//   - MissingAnnotation lists verbs. If a change of a protected label or annotation was refused,
+//     it also lists roles, as ClusterRole/NAME or Role/NAME.
+//   - WouldRefuseAnnotation lists labels and annotations, each with the names of the
+//     ProtectedAttribute objects in mode Audit that protect it.
 const (
 	MarkedAnnotation      = prefix + "marked"
 	PermissionsAnnotation = prefix + "permissions"
@@ -50,74 +55,77 @@ const SelectedAnnotation = "authority.kube-granular.dev/selected"
 // ReasonAnnotation is the reason that the caller gave for the selection.
 const ReasonAnnotation = "authority.kube-granular.dev/reason"
 
-// The annotations of requests that act with delegated authority.
-// docs/adr/0055-audit-of-a-chain.md describes their format.
+// The annotations of requests that act with delegated authority, or create delegations.
+// docs/adr/0055-audit-of-a-chain.md describes the values of the first three.
 const (
 	ChainAnnotation      = "authority.kube-granular.dev/chain"
 	RefusedAnnotation    = "authority.kube-granular.dev/refused"
 	DelegationAnnotation = "authority.kube-granular.dev/delegation"
-	// NotDelegatedAnnotation names the first policy that issued no delegation, because the caller
-	// does not hold what the policy delegates.
+	// NotDelegatedAnnotation has the name of an AuthorityDelegationPolicy that issued no
+	// delegation, because the caller does not hold the permissions that the policy delegates. If
+	// there are several such policies, it has the name of the first.
 	NotDelegatedAnnotation = "authority.kube-granular.dev/not-delegated"
 )
 
-// MaxLength is the maximum length of an annotation's value that Listed returns, in bytes. A
-// request has at most two annotations with verbs, and one with refused fields.
+// MaxLength is the maximum length of a list that Listed returns, in bytes. A request has at most
+// three annotations with such lists: used verbs, missing verbs, and changes that would be refused.
 const MaxLength = 2000
 
-// Marked records that the request was allowed only because its caller holds the verb "granular".
+// Marked writes that the request was allowed only because the caller holds the verb "granular":
+// the fields that it changes still had to be verified.
 func Marked(ctx context.Context) {
 	audit.AddAuditAnnotation(ctx, MarkedAnnotation, "true")
 }
 
-// Permissions records which permission verbs covered the change.
+// Permissions writes which permission verbs of the caller covered the change.
 func Permissions(ctx context.Context, verbs []string) {
 	if len(verbs) > 0 {
 		audit.AddAuditAnnotation(ctx, PermissionsAnnotation, Listed(verbs))
 	}
 }
 
-// Missing records what the caller lacked: the permission verbs that would have covered the first
-// field that was not covered, the most specific verb first; or roles that would have admitted the
-// caller.
+// Missing writes what the caller of a refused request lacked. Each of the given verbs or roles
+// alone would have been enough for the change that was refused first. If they are permission
+// verbs, the most specific verb comes first.
 func Missing(ctx context.Context, verbs ...string) {
 	audit.AddAuditAnnotation(ctx, MissingAnnotation, Listed(verbs))
 }
 
-// WouldRefuse records the changes that would be refused if all protected attributes were
-// enforced.
+// WouldRefuse writes the changes of protected labels and annotations that were allowed only
+// because the mode of the protection is Audit. In mode Enforce they would be refused.
 func WouldRefuse(ctx context.Context, found []string) {
 	audit.AddAuditAnnotation(ctx, WouldRefuseAnnotation, Listed(found))
 }
 
-// Selected records the role or delegation that the request selected. text has the form of the
-// user's extra attribute.
+// Selected writes the role or delegation that the request selected. text is JSON, in the form
+// that the selection also has in the extra attributes of the user.
 func Selected(ctx context.Context, text string) {
 	audit.AddAuditAnnotation(ctx, SelectedAnnotation, text)
 }
 
-// Reason records the reason of the selection.
+// Reason writes the reason that the caller gave for the selection.
 func Reason(ctx context.Context, text string) {
 	audit.AddAuditAnnotation(ctx, ReasonAnnotation, text)
 }
 
-// Chain records on whose behalf the request was made. entries must be encodable as JSON.
+// Chain writes on whose behalf a request with a selected delegation was made. entries must be
+// encodable as JSON: one element for each user who passed authority on.
 func Chain(ctx context.Context, entries any) {
 	annotate(ctx, ChainAnnotation, entries)
 }
 
-// Delegated records the delegation that the request created.
+// Delegated writes the name and the UID of the AuthorityDelegation that the request created.
 func Delegated(ctx context.Context, name, uid string) {
 	annotate(ctx, DelegationAnnotation, map[string]string{"name": name, "uid": uid})
 }
 
-// NotDelegated records a policy that issued no delegation, because the caller does not hold what
-// the policy delegates.
+// NotDelegated writes the name of an AuthorityDelegationPolicy that issued no delegation, because
+// the caller does not hold the permissions that the policy delegates.
 func NotDelegated(ctx context.Context, policy string) {
 	audit.AddAuditAnnotation(ctx, NotDelegatedAnnotation, policy)
 }
 
-// Refused records why the selected delegation did not allow the request.
+// Refused writes why the selected delegation did not allow the request, such as "Expired".
 func Refused(ctx context.Context, reason string) {
 	audit.AddAuditAnnotation(ctx, RefusedAnnotation, reason)
 }
@@ -128,8 +136,8 @@ func annotate(ctx context.Context, key string, value any) {
 	}
 }
 
-// Listed joins verbs by spaces. If the result is longer than MaxLength, it is cut and ends with
-// the number of omitted verbs: "granular:labels ...+3".
+// Listed joins verbs by spaces. If the result would be longer than MaxLength, Listed omits verbs
+// at the end and writes their number instead: "granular:labels ...+3".
 func Listed(verbs []string) string {
 	text := strings.Join(verbs, " ")
 	if len(text) <= MaxLength {

@@ -3,10 +3,11 @@
 
 // Package features defines the feature gates of kube-granular.
 //
-// All of them are alpha. All are off by default, except RBACIndex, which has no effect without
+// All gates are alpha. All are off by default, except RBACIndex, which has no effect without
 // GranularAuthorization. With all gates off, the server behaves as upstream's server does.
 //
-// The package only names the gates and adds them to a registry. Package wiring reads them.
+// The package only defines the gates and adds them to a registry. Package wiring asks which of
+// them are on.
 package features
 
 import (
@@ -14,49 +15,52 @@ import (
 	"k8s.io/component-base/featuregate"
 )
 
-// GranularAuthorization makes the API server authorize single fields (KEP-3617). A caller with
-// the verb "granular" may create, update and patch an object if it holds the permissions of all
-// fields that it changes. Every caller, including holders of `update`, needs the excluded
-// permissions of the fields that it changes.
+// GranularAuthorization makes the API server authorize single fields (KEP-3617). A caller that
+// holds the verb "granular", but not the ordinary verb create, update or patch, is allowed to
+// write an object if it holds permissions for all fields that it changes. Some fields have an
+// excluded permission, which the ordinary verbs do not include. To change such a field, a caller
+// with the ordinary verb needs that permission too.
 //
 // alpha: v1.37
 const GranularAuthorization featuregate.Feature = "GranularAuthorization"
 
-// RBACIndex lets RBAC find bindings by subject, and skip roles without a rule for the resource,
-// when the server authorizes a write. The decisions are the same but take less time. The gate has
-// an effect only if GranularAuthorization is on.
+// RBACIndex makes RBAC authorize writes faster: RBAC finds the bindings of the caller in an index
+// by subject, and skips roles without a rule for the resource. The decisions are the same. The
+// gate has an effect only if GranularAuthorization is on.
 //
 // alpha: v1.37
 const RBACIndex featuregate.Feature = "RBACIndex"
 
-// ProtectedAttributes serves the kinds ProtectedAttribute and ClusterProtectedAttribute, by which
-// an administrator defines who may set which labels and annotations, and enforces them.
+// ProtectedAttributes serves the kinds ProtectedAttribute and ClusterProtectedAttribute. With
+// objects of these kinds an administrator defines who is allowed to set which labels and
+// annotations. The server enforces that.
 //
 // alpha: v1.37
 const ProtectedAttributes featuregate.Feature = "ProtectedAttributes"
 
-// SelectedAuthority lets a caller select, in the header Authority-Selector, the single role that
-// authorizes a request. The gate needs no other gate.
+// SelectedAuthority lets a caller select one role for a request, in the header
+// Authority-Selector. Then nothing but that role authorizes the request. The gate needs no other
+// gate.
 //
 // alpha: v1.37
 const SelectedAuthority featuregate.Feature = "SelectedAuthority"
 
-// AuthorityDelegation serves the kinds AuthorityDelegation and AuthorityDelegationPolicy. A user
-// can delegate permissions, and a delegate can select such a delegation for a request. The gate
-// needs SelectedAuthority.
+// AuthorityDelegation serves the kinds AuthorityDelegation and AuthorityDelegationPolicy. With an
+// AuthorityDelegation a user lets others use some of its permissions. These others can select the
+// delegation for a request, as they select a role. The gate needs SelectedAuthority.
 //
 // alpha: v1.37
 const AuthorityDelegation featuregate.Feature = "AuthorityDelegation"
 
-// The linker sets these defaults to run upstream's own tests with a gate on, because those tests
-// start servers with flags of their own. Nothing else sets them.
+// These are the default values of three gates. Only test builds change them, by the linker's flag
+// -X, to run upstream's own tests with a gate on: those tests start servers with their own flags.
 var (
 	granularDefault  = "false"
 	selectedDefault  = "false"
 	protectedDefault = "false"
 )
 
-// Register adds the gates to a registry. It must be called before flags are parsed.
+// Register adds the feature gates to a registry. It must be called before flags are parsed.
 func Register(gates featuregate.MutableVersionedFeatureGate) error {
 	if err := gates.AddVersioned(map[featuregate.Feature]featuregate.VersionedSpecs{
 		GranularAuthorization: {

@@ -12,8 +12,9 @@ import (
 	"k8s.io/apiserver/pkg/authorization/granular"
 )
 
-// verbAttributes are the attributes of a request, with another verb. The resource, subresource,
-// name and user are those of the request, so the verb of a permission need not name a kind.
+// verbAttributes are the attributes of a request, with another verb in place of the request's.
+// They are for checks of permission verbs, such as "granular:labels". A permission verb need not
+// contain the resource, because the attributes still have that of the request.
 type verbAttributes struct {
 	upstream.Attributes
 	verb string
@@ -29,8 +30,8 @@ func withVerb(a upstream.Attributes, verb string) verbAttributes {
 func (a verbAttributes) GetVerb() string  { return a.verb }
 func (a verbAttributes) IsReadOnly() bool { return a.verb == "get" }
 
-// unexplained are verbAttributes for which the authorizer need not return a reason. RBAC takes
-// longer to write the reason than to decide.
+// unexplained are verbAttributes that tell the authorizer that it need not return a reason for
+// the decision. RBAC takes longer to write a reason than to decide.
 type unexplained struct {
 	verbAttributes
 }
@@ -39,45 +40,47 @@ var _ granular.Unexplained = unexplained{}
 
 func (unexplained) Unexplained() {}
 
-// ask asks the authorizer whether it allows the request with another verb. If ctx is a context of
-// package rbacindex, RBAC reads only bindings that may include the caller, and only rules about
-// the resource.
+// ask asks the authorizer whether it allows the request a with the given verb in place of its
+// own. If ctx was made by package rbacindex, RBAC reads only bindings that can include the caller,
+// and only rules about the resource of the request.
 func ask(ctx context.Context, authorizer upstream.Authorizer, a upstream.Attributes, verb string) (upstream.Decision, string, error) {
 	return authorizer.Authorize(ctx, withVerb(a, verb))
 }
 
-// allows reports whether the authorizer allows the request with another verb. It is cheaper than
-// ask, because the authorizer need not return a reason.
+// allows reports whether the authorizer allows the request a with the given verb in place of its
+// own. allows is cheaper than ask, because the authorizer need not return a reason.
 func allows(ctx context.Context, authorizer upstream.Authorizer, a upstream.Attributes, verb string) (bool, error) {
 	decision, _, err := authorizer.Authorize(ctx, unexplained{withVerb(a, verb)})
 	return decision == upstream.DecisionAllow, err
 }
 
-// authorizerAdapter implements decide.Authorizer with the configured authorizer.
+// authorizerAdapter implements decide.Authorizer with the configured authorizer. It finds out
+// which permission verbs the caller of one request holds.
 //
 // For every check RBAC reads all bindings of the caller. So to check more than a few verbs, the
-// adapter reads the rules of the caller once, and looks the verbs up in them. The rules only save
-// checks: the authorizer must still allow a verb that the rules allow. If the rules may be
-// incomplete, the adapter asks the authorizer about one verb at a time.
+// adapter reads the rules of the caller once, and looks up the verbs in these rules. It then asks
+// the authorizer only about a verb that the rules contain, and the answer of the authorizer
+// counts. If the authorizer can't return all rules, the adapter asks about one verb at a time.
 type authorizerAdapter struct {
 	authorizer upstream.Authorizer
 	attributes upstream.Attributes
 
-	// rulesRead is set after the first attempt to read the rules of the caller. complete is set
-	// if that attempt returned all of them.
+	// rulesRead is set after the adapter tried to read the rules of the caller, which it does only
+	// once. complete is set if it got all rules of the caller.
 	rulesRead bool
 	complete  bool
-	// verbs has one element for each of the caller's rules about the object: the verbs of that
-	// rule.
+	// verbs has one element for each rule of the caller that matches the object of the request:
+	// the list of verbs of that rule.
 	verbs [][]string
 	// calls counts the calls of the authorizer, including the one for the rules.
 	calls int
 }
 
-// FirstAllowed returns the index of the first verb that is allowed, or -1. If the authorizer
-// returns Deny or an error for a verb, a later and more specific verb may still be allowed. An
-// error that comes with Allow is ignored, as in the filter WithAuthorization. If an error for an
-// earlier verb is known, it is returned together with the index of the allowed verb.
+// FirstAllowed returns the index of the first of the verbs that the authorizer allows, or -1 if
+// it allows none. After a Deny or an error for one verb, the following, more specific verbs are
+// still checked. If the authorizer returns Allow together with an error, the error is ignored, as
+// in the filter WithAuthorization. FirstAllowed also returns the first error that the authorizer
+// returned for a verb before the allowed one.
 func (p *authorizerAdapter) FirstAllowed(ctx context.Context, verbs []string) (int, error) {
 	if !p.enumerable(ctx, len(verbs)) {
 		return p.oneByOne(ctx, verbs)
@@ -89,7 +92,8 @@ func (p *authorizerAdapter) FirstAllowed(ctx context.Context, verbs []string) (i
 	if allowed, _ := p.allowed(ctx, verbs[first]); allowed {
 		return first, nil
 	}
-	// The rules changed meanwhile, allow more than the authorizer does, or the authorizer failed.
+	// The rules contain the verb, but the authorizer does not allow it. Either the rules changed
+	// meanwhile, or they allow more than the authorizer does, or the authorizer failed.
 	return p.oneByOne(ctx, verbs)
 }
 
@@ -110,8 +114,8 @@ func (p *authorizerAdapter) oneByOne(ctx context.Context, verbs []string) (int, 
 	return -1, failure
 }
 
-// allowed reports whether the authorizer allows a verb. It returns an error only for a verb that
-// is not allowed.
+// allowed reports whether the authorizer allows a verb. If the verb is allowed, the error is nil,
+// even if the authorizer returned one.
 func (p *authorizerAdapter) allowed(ctx context.Context, verb string) (bool, error) {
 	p.calls++
 	allowed, err := allows(ctx, p.authorizer, p.attributes, verb)
@@ -121,14 +125,15 @@ func (p *authorizerAdapter) allowed(ctx context.Context, verb string) (bool, err
 	return false, err
 }
 
-// maxSingleQuestions is how many verbs a request may check one by one. To check more, the adapter
-// reads the rules of the caller. Three verbs cover a label: those for the metadata, for all
-// labels, and for the labels of a domain.
+// maxSingleQuestions is the number of verbs up to which the adapter asks the authorizer about each
+// verb of a request. For more verbs the adapter first reads the rules of the caller. The limit is
+// 3 because a label is covered by 3 verbs: for the metadata, for all labels, and for the labels of
+// a domain.
 const maxSingleQuestions = 3
 
-// enumerable reports whether the rules of the caller are known and complete. It reads them once
-// the request checks more than maxSingleQuestions verbs; the parameter is the number of verbs to
-// check now.
+// enumerable reports whether all rules of the caller are known. If the verbs checked so far for
+// the request, and the number of verbs to check now, are together more than maxSingleQuestions,
+// enumerable reads the rules, unless it tried that before.
 func (p *authorizerAdapter) enumerable(ctx context.Context, verbs int) bool {
 	if p.rulesRead || p.calls+verbs <= maxSingleQuestions {
 		return p.complete
@@ -151,16 +156,16 @@ func (p *authorizerAdapter) enumerable(ctx context.Context, verbs int) bool {
 	return p.complete
 }
 
-// allowedByRules reports whether a rule of the caller allows a verb on the object of the
-// request.
+// allowedByRules reports whether one of the caller's rules that match the object of the request
+// contains the verb or "*".
 func (p *authorizerAdapter) allowedByRules(verb string) bool {
 	return slices.ContainsFunc(p.verbs, func(of []string) bool {
 		return slices.ContainsFunc(of, func(v string) bool { return v == verb || v == "*" })
 	})
 }
 
-// appliesTo reports whether a rule is about the object of the request. It matches as
-// k8s.io/kubernetes/pkg/apis/rbac/v1 does.
+// appliesTo reports whether a rule matches the API group, resource, subresource and name of the
+// request. It has the same result as the functions of k8s.io/kubernetes/pkg/apis/rbac/v1.
 func (p *authorizerAdapter) appliesTo(rule upstream.ResourceRuleInfo) bool {
 	a := p.attributes
 	group, resource := a.GetAPIGroup(), a.GetResource()

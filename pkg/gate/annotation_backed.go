@@ -16,17 +16,21 @@ import (
 	"kube-granular.dev/granular/change"
 )
 
-// annotationBackedChanges returns the changes of fields that the version of the request lacks.
-// Conversion to that version keeps the value of such an annotation-backed field in an annotation:
-// an autoscaling/v1 HorizontalPodAutoscaler has most of its spec in annotations, and one
-// annotation of an apps/v1 Deployment rolls the Deployment back (ADR 0015). The internal version
-// has fields in place of these annotations, so a permission to write annotations is not enough:
-// the change is charged to the spec as well, or to the status for a status subresource.
+// annotationBackedChanges returns the changes of annotation-backed fields. Such a field exists in
+// the internal version of the object. The version of the request lacks the field, and has its
+// value in an annotation: an autoscaling/v1 HorizontalPodAutoscaler has most of its spec in
+// annotations, and one annotation of an apps/v1 Deployment rolls the Deployment back (ADR 0015).
+// To change such an annotation, the permission for annotations is not enough. The caller also
+// needs the permission for the whole spec or, through the subresource status, the whole status.
 //
-// An annotation or label is considered to hold the value of a field if conversion to the version
-// of the request adds, removes or rewrites it. Only the conversion knows which field that is. So
-// the write is refused if the kind has an excluded permission (one that `update` does not
-// include), because that field might need it.
+// An annotation or label counts as the value of a field if conversion from the internal version
+// to the version of the request adds, removes or rewrites it. Only the conversion knows which
+// field that is. If the kind has an excluded permission (one that `update` does not include), the
+// field might need that permission, so annotationBackedChanges returns an error, and the write is
+// refused.
+//
+// newObj and oldObj are in the internal version, newVersioned and oldVersioned in the version of
+// the request.
 func (k *kind) annotationBackedChanges(target granular.Target, newObj, oldObj runtime.Object, newVersioned, oldVersioned any) (change.Set, error) {
 	if sameMetadataMaps(newObj, newVersioned) && sameMetadataMaps(oldObj, oldVersioned) {
 		return nil, nil
@@ -45,9 +49,10 @@ func (k *kind) annotationBackedChanges(target granular.Target, newObj, oldObj ru
 	return change.Set{k.walker.Charge(field)}, nil
 }
 
-// sameMetadataMaps reports whether conversion from hub to shown left annotations and labels
-// alone, which is the usual case: both objects then share the same maps in memory. It returns
-// true if hub is nil.
+// sameMetadataMaps reports whether conversion left annotations and labels alone. hub is an object
+// in the internal version, shown is the same object converted to the version of the request.
+// Usually both objects share the same maps in memory, which shows that nothing changed. If hub is
+// nil, sameMetadataMaps returns true.
 func sameMetadataMaps(hub runtime.Object, shown any) bool {
 	if hub == nil {
 		return true
@@ -71,7 +76,8 @@ func backingChanged(of func(metav1.Object) map[string]string, newObj, oldObj run
 	return slices.ContainsFunc(convertedKeys(metadataMap(of, newObj), after), differs) || slices.ContainsFunc(convertedKeys(metadataMap(of, oldObj), before), differs)
 }
 
-// convertedKeys returns the keys that conversion added, removed or rewrote.
+// convertedKeys returns the keys of annotations or labels that conversion added, removed or
+// rewrote. hub has the values before the conversion, shown those after it.
 func convertedKeys(hub, shown map[string]string) []string {
 	if sameMap(hub, shown) || maps.Equal(hub, shown) {
 		return nil

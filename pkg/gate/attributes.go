@@ -22,9 +22,10 @@ var (
 	deployments = gvk.GroupResource{Group: appsv1.GroupName, Resource: "deployments"}
 )
 
-// protectsAs returns the resource as package protect describes it: the resources to which labels
-// and annotations of its objects may apply. The description is made at first use, and kept in k,
-// because a kind has one resource.
+// protectsAs returns the protect.Target of a resource of this kind. It describes on which
+// resources labels and annotations can end up if they are written to an object of the resource,
+// because controllers copy them. The description is made at first use and kept in k, because a
+// kind has only one resource.
 func (k *kind) protectsAs(resource gvk.GroupVersionResource) *protect.Target {
 	if k == noSchema { // noSchema stands for many kinds, so it can't keep a description
 		return targetOf(resource.GroupResource(), nil)
@@ -49,9 +50,10 @@ func targetOf(resource gvk.GroupResource, tree *schema.Tree) *protect.Target {
 	return out
 }
 
-// attributes returns the labels and annotations that differ between two objects and have one of
-// the given kinds and keys. If keys is nil, it returns all keys. If the kind has no schema, every
-// field named metadata is searched.
+// attributes returns the labels and annotations that differ between two objects. kinds says
+// whether labels, annotations or both are returned. keys limits the result to some keys; nil means
+// all keys. The result includes those of embedded objects, such as a pod template. If the
+// kind has no schema, every field named metadata is searched for labels and annotations.
 func (k *kind) attributes(target granular.Target, kinds schema.Attribute, keys change.Keys, newObj, oldObj runtime.Object) (change.Attributes, error) {
 	s := k.scratch.Borrow()
 	out, err := k.attributesIn(s, target, kinds, keys, newObj, oldObj)
@@ -88,8 +90,8 @@ func (k *kind) attributesIn(s *convert.Scratch, target granular.Target, kinds sc
 	return out, nil
 }
 
-// byName returns the labels and annotations that differ between two objects without a schema. It
-// searches every field named metadata.
+// byName returns the labels and annotations that differ between two objects of a kind without a
+// schema. It searches every field named metadata for them.
 func byName(kinds schema.Attribute, was, now any) (change.Attributes, error) {
 	after, err := contentOf(now)
 	if err != nil {
@@ -113,8 +115,9 @@ func contentOf(object any) (any, error) {
 	return content, err
 }
 
-// revised returns the labels and annotations that differ in the data of a ControllerRevision. The
-// controllers of daemon sets and stateful sets make pod templates from these data.
+// revised returns the labels and annotations that differ in the field data of a
+// ControllerRevision. The controllers of daemon sets and stateful sets make pod templates from
+// that field. If the new data can't be read, the result stands for unknown labels and annotations.
 func revised(kinds schema.Attribute, was, now any) change.Attributes {
 	at := change.Path{{Field: "data"}}
 	after, ok := dataOf(now)
@@ -137,10 +140,10 @@ func dataOf(object any) (data any, ok bool) {
 	return data, true
 }
 
-// rolledBack returns attributes that stand for unknown labels and annotations if the caller sets
-// the annotation that makes the deployment controller roll back. The rollback restores an older
-// template. Some caller was admitted to its labels and annotations at the time, but it need not
-// have been this one.
+// rolledBack returns attributes that stand for unknown labels and annotations, if the caller sets
+// the annotation that makes the deployment controller roll a Deployment back. The rollback
+// restores an older pod template with its labels and annotations. Somebody was admitted to write
+// them when that template was new, but perhaps not the caller of this request.
 func rolledBack(kinds schema.Attribute, was, now any) change.Attributes {
 	to, asked := rollbackOf(now)
 	if from, before := rollbackOf(was); !asked || before && from == to {

@@ -20,10 +20,10 @@ var (
 	podKind                        = corev1.SchemeGroupVersion.WithKind("Pod")
 )
 
-// BeginOperation starts the verification of a binding, which assigns a pod to a node. The server
-// merges the labels and annotations of the binding into those of the pod, both through the
-// subresource of the pod and through the resource bindings. No other operation (a create that
-// stores no object of its own) writes labels or annotations.
+// BeginOperation starts the verification of an operation: a create that stores no object of its
+// own. It returns nil for every operation except a Binding, which assigns a pod to a node, because
+// only a Binding writes labels and annotations: the server merges those of the Binding into those
+// of the pod. It does so for the subresource pods/binding and for the resource bindings.
 func (g *Gate) BeginOperation(ctx context.Context, target granular.Target) granular.Operation {
 	if target.Kind != bound {
 		return nil
@@ -41,15 +41,15 @@ func (g *Gate) BeginOperation(ctx context.Context, target granular.Target) granu
 	return &binding{guarded: guarded{labels: labels}}
 }
 
-// binding verifies a binding whose labels and annotations are merged into a pod.
+// binding verifies the labels and annotations that one Binding merges into a pod.
 type binding struct {
 	guarded
 	// labelled and annotated are the labels and annotations that the caller sent.
 	labelled, annotated map[string]string
 }
 
-// Observe records the labels and annotations that the caller sent, before mutating admission adds
-// others.
+// Observe keeps the labels and annotations of the Binding that the caller sent. It is called
+// before mutating admission, which can add others.
 func (b *binding) Observe(_ context.Context, newObj, _ runtime.Object) error {
 	accessor, err := meta.Accessor(newObj)
 	if err != nil {
@@ -59,10 +59,12 @@ func (b *binding) Observe(_ context.Context, newObj, _ runtime.Object) error {
 	return nil
 }
 
-// Verify accepts every binding, because a binding itself is not stored. Changed verifies the pod.
+// Verify accepts every Binding, because the Binding itself is not stored. Changed verifies the
+// pod.
 func (b *binding) Verify(context.Context, runtime.Object, runtime.Object) error { return nil }
 
-// Changed verifies the pod with the binding merged into it.
+// Changed verifies a pod that is about to be stored: newObj is the pod with the labels and
+// annotations of the Binding merged into it, oldObj is the stored pod.
 func (b *binding) Changed(ctx context.Context, newObj, oldObj runtime.Object) error {
 	if len(b.labelled)+len(b.annotated) == 0 {
 		return nil

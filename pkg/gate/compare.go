@@ -11,17 +11,18 @@ import (
 	"kube-granular.dev/pkg/gate/convert"
 )
 
-// compare returns the changes from old to new, each with the permissions that cover it. If old is
-// nil, or was never stored, everything in new is a change, except fields that have their default
-// value.
+// compare returns the changes from oldObj to newObj, each with the permissions that cover it. mode
+// tells which fields are compared. If oldObj is nil or was never stored, every field of newObj is
+// a change, except fields that have their default value.
 func (k *kind) compare(target granular.Target, mode change.Mode, newObj, oldObj runtime.Object) (change.Set, error) {
 	return k.changes(target, newObj, oldObj, func(old, new any) (change.Set, error) {
 		return k.walker.Compare(mode, old, new)
 	})
 }
 
-// compareObserved is compare for a caller that intersects the result with the observed change. It
-// compares only the top-level fields in which a change was observed.
+// compareObserved is like compare, but compares only the top-level fields in which a change was
+// observed. The result is enough to find those of the observed changes that are about to be
+// stored.
 func (k *kind) compareObserved(target granular.Target, mode change.Mode, observed change.Set, newObj, oldObj runtime.Object) (change.Set, error) {
 	return k.changes(target, newObj, oldObj, func(old, new any) (change.Set, error) {
 		return k.walker.CompareObserved(mode, observed, old, new)
@@ -59,7 +60,7 @@ func (k *kind) changesIn(s *convert.Scratch, target granular.Target, newObj, old
 	if err != nil {
 		return nil, err
 	}
-	// The caller did not write a field that is absent or has its default value.
+	// A field of a new object that is absent or has its default value is no change of the caller.
 	if blank := convert.Pristine(target); blank != nil && len(set) > 0 {
 		written, err := compare(blank, newVersioned)
 		if err != nil {
@@ -74,8 +75,9 @@ func (k *kind) changesIn(s *convert.Scratch, target granular.Target, newObj, old
 	return append(backed, set...), err
 }
 
-// locate returns the path of a change, for a message. by is the method of the walker that
-// computes the path.
+// locate returns the path of a change c, for a message. by computes the path from c and both
+// objects in the version of the request. If an object can't be converted to that version, by gets
+// no objects.
 func (k *kind) locate(target granular.Target, c change.Change, newObj, oldObj runtime.Object, by func(w *change.Walker, c change.Change, old, new any) string) string {
 	newVersioned, err := convert.Versioned(target, newObj)
 	if err != nil {

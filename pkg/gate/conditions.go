@@ -13,10 +13,12 @@ import (
 	"kube-granular.dev/granular/permission"
 )
 
-// ConditionsAwareAuthorize returns a decision without conditions, as Authorize does, for
-// permission verbs and for writes whose fields can be verified. Conditions would be evaluated at
-// admission: too late for Fallback to mark the request, and for a Write to observe it. For all
-// other requests it asks the configured authorizer, whose decision may have conditions.
+// ConditionsAwareAuthorize returns the decision of Authorize, which has no conditions, for checks
+// of permission verbs and for creates, updates and patches. Conditions of an authorizer are
+// evaluated at admission. That is too late for these requests: Fallback, which marks a request as
+// granular, runs before, and so does the observation of the caller's change. For all other
+// requests, and for all requests if the Gate verifies no fields, ConditionsAwareAuthorize returns
+// the decision of the configured authorizer, which can have conditions.
 func (g *Gate) ConditionsAwareAuthorize(ctx context.Context, a upstream.Attributes) upstream.ConditionsAwareDecision {
 	if !g.withoutFields && (mayBeGranular(a) || isPermissionVerb(a.GetVerb())) {
 		return upstream.ConditionsAwareDecisionFromParts(g.Authorize(ctx, a))
@@ -24,10 +26,10 @@ func (g *Gate) ConditionsAwareAuthorize(ctx context.Context, a upstream.Attribut
 	return g.Authorizer.ConditionsAwareAuthorize(ctx, a)
 }
 
-// EvaluateConditions lets the configured authorizer evaluate conditions. A Gate that verifies
-// fields does so only for deletions and connections: for creates and updates
-// ConditionsAwareAuthorize returns no conditions, so for those it returns Deny and
-// ErrorConditionEvaluationNotSupported.
+// EvaluateConditions evaluates the conditions of a decision of ConditionsAwareAuthorize, by the
+// configured authorizer. If the Gate verifies fields, decisions about creates and updates have no
+// conditions. So EvaluateConditions then supports only deletions and connections. For other
+// operations it returns Deny and ErrorConditionEvaluationNotSupported.
 func (g *Gate) EvaluateConditions(ctx context.Context, decision upstream.ConditionsAwareDecision, data upstream.ConditionsData) (upstream.Decision, string, error) {
 	if g.withoutFields {
 		return g.Authorizer.EvaluateConditions(ctx, decision, data)

@@ -17,29 +17,29 @@ import (
 	"kube-granular.dev/pkg/gate/convert"
 )
 
-// conversion is a version of a custom resource other than that of the request, if it has an
-// excluded permission (one that `update` does not include). A conversion webhook makes an object
-// of that version from the object that is written. The webhook may move the value of an
-// annotation, or of a field with an included permission, into a field with an excluded
-// permission. So such fields are also compared in that version, after the webhook converted the
-// old and the new object.
+// conversion is a version of a custom resource other than the version of the request, with a field
+// that needs an excluded permission (one that `update` does not include). A conversion webhook
+// converts the object that is written to that version. The webhook can move the value of an
+// annotation, or of a field with an included permission, into the field with the excluded
+// permission. So the webhook converts the old and the new object, and the fields with excluded
+// permissions are compared in that version too.
 //
 // A field that the webhook drops can't be compared. Included permissions are checked only in the
 // version of the request.
 type conversion struct {
-	// target is the target of the request, in the other version.
+	// target is the target of the request, with the other version in place of the request's.
 	target granular.Target
 	kind   *kind
 
-	// observed is the caller's change in the other version. everything is set if that change is
-	// not known; then every change counts as the caller's.
+	// observed is the caller's change in the other version. If that change is not known, the field
+	// everything is set. Then all changes that are about to be stored count as the caller's.
 	observed   change.Set
 	everything bool
 }
 
-// conversionsOf returns the conversions of a target. If the target is a scale, they are the
-// conversions of the scaled resource. Nearly every target has none. This function is so small
-// that the compiler inlines the test for that into every write.
+// conversionsOf returns the other versions of a custom resource in which a write must be verified
+// too. For a scale they are versions of the scaled resource. Nearly always there are none.
+// conversionsOf tests that and nothing else, so that it is small enough to be inlined.
 func conversionsOf(target granular.Target) []conversion {
 	if target.Schema == nil || len(target.Schema.Converted) == 0 {
 		return nil
@@ -67,14 +67,14 @@ func conversionsFrom(target granular.Target) []conversion {
 	return out
 }
 
-// observe records the caller's change in the other version.
+// observe finds and keeps the caller's own change in the other version.
 func (c *conversion) observe(newObj, oldObj runtime.Object) {
 	observed, _, _, err := c.compare(newObj, oldObj)
 	c.observed, c.everything = observed, err != nil
 }
 
-// compare returns the changes, in the other version, of fields with excluded permissions. It also
-// returns both objects in that version.
+// compare converts both objects to the other version and compares there the fields with excluded
+// permissions. It returns the changes of these fields, and both converted objects.
 func (c *conversion) compare(newObj, oldObj runtime.Object) (set change.Set, newThere, oldThere runtime.Object, err error) {
 	if c.kind.walker == nil {
 		return nil, nil, nil, c.kind.err
@@ -86,8 +86,8 @@ func (c *conversion) compare(newObj, oldObj runtime.Object) (set change.Set, new
 	return set, newThere, oldThere, err
 }
 
-// convert converts both objects to the other version, in one call of the webhook. If oldObj is
-// not stored, oldThere is nil.
+// convert converts both objects to the other version, in one call of the webhook. If oldObj does
+// not come from storage, which is so for a create, oldThere is nil.
 func (c *conversion) convert(newObj, oldObj runtime.Object) (newThere, oldThere runtime.Object, err error) {
 	list := &unstructured.UnstructuredList{}
 	for _, obj := range []runtime.Object{newObj, oldObj} {
@@ -116,8 +116,9 @@ func (c *conversion) convert(newObj, oldObj runtime.Object) (newThere, oldThere 
 	return &there.Items[0], oldThere, nil
 }
 
-// observeConverted records the caller's change in other versions. For a write to a scale, the
-// scaled resource is not known yet, so every change of the resource counts as the caller's.
+// observeConverted finds and keeps the caller's own change in the other versions of w.conversions.
+// For a write to a scale it does nothing, because the scaled resource is not known yet. Then every
+// change of that resource counts as the caller's.
 func (w *write) observeConverted(newObj, oldObj runtime.Object) {
 	if w.scale != nil {
 		return
@@ -127,12 +128,13 @@ func (w *write) observeConverted(newObj, oldObj runtime.Object) {
 	}
 }
 
-// errNotShown means that granular.ScaledFrom has no resource for a scale. That is a bug of this
-// server.
+// errNotShown means that granular.ScaledFrom returned no resource for a scale. The patched storage
+// of scales must provide the resource, so this is a bug of the server.
 var errNotShown = errors.New("bug of this server: the resource behind the scale is missing")
 
-// resource returns newObj and oldObj. For a scale with conversions it returns the scaled resource
-// instead, as it is about to be stored and as it is stored.
+// resource returns the new and the old object that verifyConverted is to compare. These are newObj
+// and oldObj, except for a scale. If w writes a scale and has conversions, they are the scaled
+// resource as it is about to be stored, and as it is stored.
 func (w *write) resource(ctx context.Context, newObj, oldObj runtime.Object) (resource, was runtime.Object, err error) {
 	if w.scale == nil || len(w.conversions) == 0 {
 		return newObj, oldObj, nil
@@ -143,7 +145,8 @@ func (w *write) resource(ctx context.Context, newObj, oldObj runtime.Object) (re
 	return resource, was, nil
 }
 
-// verifyConverted verifies what is about to be stored, in the other versions.
+// verifyConverted verifies newObj, which is about to be stored, in the other versions of
+// w.conversions. Only excluded permissions are checked there.
 func (w *write) verifyConverted(ctx context.Context, newObj, oldObj runtime.Object) error {
 	for i := range w.conversions {
 		c := &w.conversions[i]

@@ -10,13 +10,14 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// nothingToCheck reports whether a caller that holds the ordinary verb may write every field: the
-// kind has no excluded permission (one that the ordinary verb does not include) in the version
-// that is written, nor in another version that a conversion webhook makes from it.
+// nothingToCheck reports whether the ordinary verb (create, update or patch) alone allows a caller
+// to write every field. That is so if the kind has no excluded permission, which is one that the
+// ordinary verb does not include: neither in the version that is written, nor in another version
+// to which a conversion webhook converts the object.
 //
-// If no version in the definition of a custom resource mentions an excluded permission, the
-// function compiles no permission tree. It need not consider the metadata fields that the server
-// adds to each definition: none of them has an excluded permission.
+// For a custom resource whose definition mentions no excluded permission in any version,
+// nothingToCheck compiles no permission tree. The server adds metadata fields to each definition,
+// but none of these fields has an excluded permission.
 func nothingToCheck(target granular.Target) bool {
 	if target.Schema != nil && target.Schema.Excludes != nil && len(target.Schema.Excludes) == 0 {
 		return true
@@ -30,8 +31,9 @@ func nothingToCheck(target granular.Target) bool {
 	return !kindOf(target).excludes()
 }
 
-// excludes reports whether the kind has an excluded permission. If the kind has no permission
-// tree, k.excluded decides, and it is not known which fields need that permission.
+// excludes reports whether some field of the kind needs an excluded permission. If the permission
+// tree of the kind could not be compiled, excludes reports whether the schema mentions such a
+// permission, without knowing for which fields.
 func (k *kind) excludes() bool {
 	if k.walker == nil {
 		return k.excluded
@@ -39,7 +41,7 @@ func (k *kind) excludes() bool {
 	return k.walker.Tree().HasExcluded()
 }
 
-// mentionsExcluded reports whether any of the models mentions an excluded permission.
+// mentionsExcluded reports whether at least one of the schemas mentions an excluded permission.
 func mentionsExcluded(models map[string]*spec.Schema) bool {
 	for _, model := range models {
 		if model != nil && schemaExcludes(model) {

@@ -19,37 +19,40 @@ import (
 	"kube-granular.dev/pkg/metrics"
 )
 
-// refused returns the 403 for a change that is not covered. It names the object, the field, and
-// the most general and the most specific verb that would have covered the change. It never
-// contains a value, nor all verbs that are missing (KEP-3617, "Risks and Mitigations"), nor a key
-// that the caller neither sent nor may read.
+// refused returns the 403 for a change that no permission of the caller covers. The error contains
+// the name of the object, the path of the field, and the most general and the most specific verb
+// that would have covered the change. It never contains the value of a field, nor the verbs that
+// other changes would need (KEP-3617, "Risks and Mitigations"). It contains the key of a map only
+// if the caller sent the key or is allowed to get the object.
 func (w *write) refused(ctx context.Context, refusal *decide.Refusal, newObj, oldObj runtime.Object) error {
 	return w.refusedIn(ctx, w.written(), refusal, newObj, oldObj)
 }
 
-// inVersion is one version in which the object is verified: the version of the request, or
-// another one that a conversion webhook makes.
+// inVersion is one version in which the object is verified: the version of the request, or another
+// version to which a conversion webhook converts the object.
 type inVersion struct {
 	kind   *kind
 	target granular.Target
 	// observed is the caller's change in that version.
 	observed change.Set
-	// shown names the version in a message. It is empty for the version of the request.
+	// shown is the text for the version in a message, such as " of version v2". It is empty for
+	// the version of the request.
 	shown string
 }
 
-// written returns the version of the request.
+// written returns the inVersion for the version of the request.
 func (w *write) written() inVersion {
 	return inVersion{kind: w.kind, target: w.target, observed: w.observed}
 }
 
-// refusedIn returns what refused returns, for a change in the given version.
+// refusedIn returns the 403 that refused describes, for a change that was found in the version in.
+// newObj and oldObj are objects of that version.
 func (w *write) refusedIn(ctx context.Context, in inVersion, refusal *decide.Refusal, newObj, oldObj runtime.Object) error {
 	if refusal.Reason == decide.Budget || refusal.Reason == decide.Cost {
 		metrics.OverBudget(ctx)
 	}
 	path, told := w.visibleTo(ctx, in, refusal, newObj, oldObj)
-	switch { // the audit log names these verbs, even if the response may not
+	switch { // the audit log contains these verbs, even if the response must not
 	case refusal.General == "":
 	case refusal.General == refusal.Specific, refusal.Specific == "":
 		w.missing = []string{refusal.General}
@@ -66,14 +69,15 @@ func (w *write) refusedIn(ctx context.Context, in inVersion, refusal *decide.Ref
 	})
 }
 
-// visibleTo returns the path of the change and the refusal, both without what the caller may not
-// see.
+// visibleTo returns the path of the refused change, and the refusal, as the caller is allowed to
+// see them. If the caller may not get the object, they contain no key that the caller did not
+// send, and do not depend on such a key.
 func (w *write) visibleTo(ctx context.Context, in inVersion, refusal *decide.Refusal, newObj, oldObj runtime.Object) (string, *decide.Refusal) {
 	c := refusal.Change
 	switch {
 	case in.kind == w.kind && w.tampered && c.Path().String() == w.managedFieldsPath():
-		// The objects hold the managed fields that the server made, not those that the caller
-		// sent.
+		// The caller edited managed fields. Their exact path can't be found in newObj, which has
+		// the managed fields that the server made, not those that the caller sent.
 		return ".metadata.managedFields", refusal
 	case in.kind == w.kind && w.scale.isReplicas(c):
 		return ".spec.replicas", refusal
@@ -95,7 +99,8 @@ func (w *write) visibleTo(ctx context.Context, in inVersion, refusal *decide.Ref
 	return outline, refusal.Withhold(known)
 }
 
-// refuseAll is the Write for a request whose context has no request info. It refuses everything.
+// refuseAll is the Write, or the Operation, for a request whose context lacks the attributes that
+// authorization needs. It refuses the request with a 500.
 type refuseAll struct {
 	err error
 }

@@ -16,15 +16,15 @@ import (
 	"kube-granular.dev/pkg/rbacindex"
 )
 
-// Gate wraps the configured authorizer and adds the verification of single fields. It decides
-// everything else as the configured authorizer does. It implements granular.Gate.
+// Gate wraps the configured authorizer and adds the verification of single fields. Every other
+// decision is that of the configured authorizer. Gate implements granular.Gate.
 type Gate struct {
 	upstream.Authorizer
 	// protection provides the protected attributes: labels and annotations that only certain
-	// callers may change. It is nil if this feature is off.
+	// callers are allowed to change. It is nil if the feature gate ProtectedAttributes is off.
 	protection Protection
-	// withoutFields is set if the Gate verifies only protected attributes, and no permissions of
-	// fields.
+	// withoutFields is set if the Gate verifies only changes of protected attributes, and checks
+	// no permissions for fields.
 	withoutFields bool
 }
 
@@ -42,8 +42,9 @@ func New(configured upstream.Authorizer, options ...Option) *Gate {
 	return g
 }
 
-// mayBeGranular reports whether a request is a write whose fields can be verified. Any other
-// request, such as a deletion, a connection or a read, needs the ordinary verb.
+// mayBeGranular reports whether a request is a create, update or patch of a resource. Only in
+// these requests can single fields be verified. All others, such as deletions and reads, are left
+// to the configured authorizer alone.
 func mayBeGranular(a upstream.Attributes) bool {
 	if !a.IsResourceRequest() {
 		return false
@@ -55,9 +56,10 @@ func mayBeGranular(a upstream.Attributes) bool {
 	return false
 }
 
-// Authorize asks the configured authorizer. If the request is a write whose fields can be
-// verified, Authorize makes RBAC read only the bindings of the caller, as Fallback does.
-// Otherwise the cost of refusing the ordinary verb would grow with the number of all bindings.
+// Authorize asks the configured authorizer. For a create, update or patch it makes RBAC read only
+// the bindings of the caller. Such a request is often refused the ordinary verb before its fields
+// are verified. If RBAC read all bindings, each refusal would take longer with every binding in
+// the cluster.
 func (g *Gate) Authorize(ctx context.Context, a upstream.Attributes) (upstream.Decision, string, error) {
 	if !g.withoutFields && mayBeGranular(a) {
 		ctx = rbacindex.For(ctx, a)
@@ -66,9 +68,10 @@ func (g *Gate) Authorize(ctx context.Context, a upstream.Attributes) (upstream.D
 }
 
 // Fallback asks the configured authorizer whether the caller holds the verb "granular" for the
-// same resource, subresource and name (KEP-3617, "API Server Additional Plumbing and Checks",
-// step 2). It is called only if the configured authorizer returned NoOpinion for the ordinary
-// verb: an explicit Deny is final.
+// resource, subresource and name of the request (KEP-3617, "API Server Additional Plumbing and
+// Checks", step 2). If so, it returns Allow and a context that marks the request: all fields that
+// the request changes must then be verified. The server calls Fallback only if the authorizer
+// returned NoOpinion for the ordinary verb. A Deny is final.
 func (g *Gate) Fallback(ctx context.Context, a upstream.Attributes) (context.Context, upstream.Decision, string, error) {
 	if g.withoutFields || !mayBeGranular(a) {
 		return ctx, upstream.DecisionNoOpinion, "", nil
@@ -83,8 +86,8 @@ func (g *Gate) Fallback(ctx context.Context, a upstream.Attributes) (context.Con
 	return marked, decision, reason, nil
 }
 
-// unanswered logs an error of the authorizer, and returns the error that the caller sees in its
-// place.
+// unanswered logs err, an error of the authorizer, and returns a general error that the caller
+// sees instead. It returns nil if err is nil.
 func unanswered(ctx context.Context, a upstream.Attributes, err error) error {
 	if err == nil {
 		return nil
@@ -94,9 +97,10 @@ func unanswered(ctx context.Context, a upstream.Attributes, err error) error {
 	return errUnanswered
 }
 
-// Begin starts the verification of one write. It returns nil if nothing needs to be verified: the
-// caller holds the ordinary verb, the kind has no excluded permission (one that the ordinary verb
-// does not include), and none of its labels and annotations is protected.
+// Begin starts the verification of one write. It returns nil if nothing needs to be verified.
+// That is so if all of this is true: the caller holds the ordinary verb, the kind has no excluded
+// permission (one that the ordinary verb does not include), and no protected label or annotation
+// needs to be verified.
 func (g *Gate) Begin(ctx context.Context, target granular.Target) granular.Write {
 	marker := granular.MarkerFrom(ctx)
 	labels, err := g.protect(ctx, target, marker != nil)
@@ -119,8 +123,9 @@ func (g *Gate) Begin(ctx context.Context, target granular.Target) granular.Write
 	return &guarded{labels: labels, fields: fields}
 }
 
-// begin starts the verification of fields. If the request is marked, all changed fields are
-// verified. Otherwise only those with an excluded permission are.
+// begin starts the verification of fields by their permissions. marker is set if the caller lacks
+// the ordinary verb; then all changed fields are verified. If marker is nil, only changed fields
+// with an excluded permission are verified.
 func (g *Gate) begin(ctx context.Context, target granular.Target, marker *granular.Marker) (*write, error) {
 	kind := kindOf(target)
 	if passed := filterStateFrom(ctx); passed != nil {
@@ -137,9 +142,14 @@ func (g *Gate) begin(ctx context.Context, target granular.Target, marker *granul
 }
 
 // FallbackCreate asks the configured authorizer whether the caller holds the verb "granular" for
-// the create that an update or patch of a missing object implies. If the caller holds the verb
-// update, begun observed only some fields. Then everything that is stored counts as the caller's
-// change. The observed changes of labels and annotations are kept.
+// the create that an update or patch of a missing object implies. If so, it returns the Write that
+// verifies the fields of the new object. begun is the Write that Begin returned for the update or
+// patch.
+//
+// If the update or patch was granular itself, FallbackCreate returns begun. If the caller holds
+// the ordinary verb, begun has compared only fields with excluded permissions, or is nil. Then
+// the result is a new Write, for which everything that is stored counts as the caller's change.
+// The changes of labels and annotations that begun has observed are kept.
 func (g *Gate) FallbackCreate(ctx context.Context, target granular.Target, begun granular.Write, a upstream.Attributes) (granular.Write, upstream.Decision, string, error) {
 	if g.withoutFields || !mayBeGranular(a) {
 		return nil, upstream.DecisionNoOpinion, "", nil
@@ -174,8 +184,9 @@ func (g *Gate) FallbackCreate(ctx context.Context, target granular.Target, begun
 	return &guarded{labels: labels, fields: create}, decision, reason, nil
 }
 
-// partsOf returns the two parts of a Write: the write that verifies fields, and the protected
-// that verifies labels and annotations. Either may be nil.
+// partsOf returns the two parts of a Write that Begin returned: the part that verifies fields by
+// their permissions, and the part that verifies protected labels and annotations. Each of them is
+// nil if the Write does not have it.
 func partsOf(begun granular.Write) (*write, *protected) {
 	switch w := begun.(type) {
 	case *write:

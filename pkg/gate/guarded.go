@@ -20,18 +20,19 @@ import (
 	"kube-granular.dev/pkg/audit"
 )
 
-// guarded is a Write that verifies protected labels and annotations. If the other fields of the
-// request are verified too, it verifies them first. A granular request (whose caller lacks the
-// ordinary verb) must pass both.
+// guarded is a Write with two parts. The part fields verifies the permissions of the changed
+// fields, and the part labels then verifies protected labels and annotations. The write must pass
+// both parts.
 type guarded struct {
 	labels *protected
-	// fields is nil if no other fields are verified.
+	// fields is nil if no permissions of fields need to be verified.
 	fields *write
 }
 
 var _ granular.Write = &guarded{}
 
-// Patch passes the patch to fields. Protected labels and annotations need no patch of their own.
+// Patch passes the patch to the part fields. To verify protected labels and annotations the patch
+// is not needed.
 func (g *guarded) Patch(ctx context.Context, patchType types.PatchType, body []byte) error {
 	if g.fields == nil {
 		return nil
@@ -39,7 +40,7 @@ func (g *guarded) Patch(ctx context.Context, patchType types.PatchType, body []b
 	return g.fields.Patch(ctx, patchType, body)
 }
 
-// Submitted passes the objects to fields.
+// Submitted passes the objects to the part fields, which verifies managed fields.
 func (g *guarded) Submitted(ctx context.Context, newObj, oldObj runtime.Object) error {
 	if g.fields == nil {
 		return nil
@@ -47,7 +48,7 @@ func (g *guarded) Submitted(ctx context.Context, newObj, oldObj runtime.Object) 
 	return g.fields.Submitted(ctx, newObj, oldObj)
 }
 
-// Observe records the caller's change.
+// Observe passes the objects to both parts, which find and keep the caller's own change.
 func (g *guarded) Observe(ctx context.Context, newObj, oldObj runtime.Object) error {
 	if g.fields != nil {
 		if err := g.fields.Observe(ctx, newObj, oldObj); err != nil {
@@ -58,7 +59,7 @@ func (g *guarded) Observe(ctx context.Context, newObj, oldObj runtime.Object) er
 	return nil
 }
 
-// Verify verifies what is about to be stored.
+// Verify verifies newObj, which is about to be stored, by both parts.
 func (g *guarded) Verify(ctx context.Context, newObj, oldObj runtime.Object) error {
 	if g.fields != nil {
 		if err := g.fields.Verify(ctx, newObj, oldObj); err != nil {
@@ -73,14 +74,15 @@ func (g *guarded) Verify(ctx context.Context, newObj, oldObj runtime.Object) err
 	return err
 }
 
-// refusedBeside makes err, a refusal because of protected labels and annotations, the verdict of
-// the write.
+// refusedBeside replaces the verdict of the write, which accepted the fields, by err: a refusal
+// because of protected labels and annotations.
 func (w *write) refusedBeside(err error) {
 	w.verdict.Store(&verdict{err: err, calls: w.adapter.calls})
 }
 
-// Respond reports the changes that mode Audit let pass (see finish), and returns the result that
-// fields returns.
+// Respond reports changes of protected labels and annotations that were allowed only because the
+// mode of the protection is Audit (see finish). It returns the result as the part fields shows it
+// to the caller.
 func (g *guarded) Respond(ctx context.Context, result runtime.Object) runtime.Object {
 	g.labels.finish(ctx)
 	if g.fields == nil {
@@ -89,8 +91,8 @@ func (g *guarded) Respond(ctx context.Context, result runtime.Object) runtime.Ob
 	return g.fields.Respond(ctx, result)
 }
 
-// RespondError records in the audit log which roles or verbs would have admitted the caller, and
-// returns the error that fields returns.
+// RespondError writes to the audit log which roles or verbs would have admitted the caller to a
+// refused label or annotation. It returns the error as the part fields shows it to the caller.
 func (g *guarded) RespondError(ctx context.Context, err error) error {
 	if last := g.labels.outcome.Load(); last != nil && len(last.missing) > 0 && errors.Is(err, last.err) {
 		audit.Missing(ctx, last.missing...)
@@ -101,12 +103,13 @@ func (g *guarded) RespondError(ctx context.Context, err error) error {
 	return g.fields.RespondError(ctx, err)
 }
 
-// maxWarnings is the number of changes that a caller is warned of, and of ProtectedAttribute
-// objects that one warning names.
+// maxWarnings limits the warnings to a caller. It is the highest number of changes with a warning
+// of their own, and the highest number of ProtectedAttribute objects in one warning.
 const maxWarnings = 5
 
-// finish reports the changes that would have been refused if the entries with mode Audit were
-// enforced. It warns the caller, writes them to the audit log, and counts them.
+// finish reports the changes of labels and annotations that were allowed only because the
+// ProtectedAttribute objects that protect them have the mode Audit. It warns the caller, writes
+// the changes to the audit log, and counts the request, unless it is a dry run, for each object.
 func (p *protected) finish(ctx context.Context) {
 	last := p.outcome.Load()
 	if last == nil || len(last.findings) == 0 {
@@ -130,13 +133,14 @@ func (p *protected) finish(ctx context.Context) {
 	}
 }
 
-// counter is implemented by a Protection that counts, for each ProtectedAttribute object, the
-// requests that its enforcement would have refused.
+// counter is implemented by a Protection that counts violations: for each ProtectedAttribute
+// object, the requests that the object would have refused if its mode were Enforce.
 type counter interface {
 	CountViolations(namespace string, attributes ...string)
 }
 
-// count counts the request once for each ProtectedAttribute object that would have refused it.
+// count counts the request once for each ProtectedAttribute object in findings: those that would
+// have refused the request if their mode were Enforce.
 func (p *protected) count(findings []protect.Finding) {
 	to, ok := p.gate.protection.(counter)
 	if !ok {
@@ -160,9 +164,10 @@ func head(names []string, limit int) []string {
 	return append(slices.Clone(names[:limit]), fmt.Sprintf("%d others", len(names)-limit))
 }
 
-// knownFirst splits the changes of a granular request whose caller may not get the object: known
-// are those whose keys are in the request. For any other request all changes are known.
-// write.knownFirst does the same for other fields.
+// knownFirst splits changed in two, if the request is granular and the caller is not allowed to
+// get the object. known has the changes whose keys are in the request, unknown has all others.
+// Errors must not show the keys of unknown changes, so these are to be verified last. For any
+// other request all changes are known. write.knownFirst does the same for other fields.
 func (p *protected) knownFirst(ctx context.Context, fields *write, changed change.Attributes) (known, unknown change.Attributes) {
 	if fields == nil || !fields.marked {
 		return changed, nil
@@ -180,8 +185,8 @@ func (p *protected) knownFirst(ctx context.Context, fields *write, changed chang
 	return known, unknown
 }
 
-// inRequest reports whether the request contains the key of an attribute, and the keys of the
-// elements on its path.
+// inRequest reports whether the request contains the key of a label or annotation, and all keys
+// of list and map elements on the path to it.
 func (p *protected) inRequest(fields *write, a *change.Attribute) bool {
 	if fields.patch == nil {
 		return slices.ContainsFunc(p.observed, func(o change.Attribute) bool {

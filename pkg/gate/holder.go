@@ -14,10 +14,11 @@ import (
 
 var _ protect.Holder = &protected{}
 
-// Holds implements protect.Holder. If r is a role, the Protection knows who is bound to it. If r
-// is a verb, the configured authorizer is asked for that verb on the resource and the name of the
-// request. In RBAC only a rule with this verb or with "*" allows it, because no permission
-// includes the verb of a protected attribute.
+// Holds implements protect.Holder. It reports whether the caller holds r, a role or a verb that
+// admits callers to a protected label or annotation. For a role, the Gate's Protection finds out
+// whether a binding of the role includes the caller. For a verb, the configured authorizer is
+// asked whether the caller has this verb for the resource and the name of the request. In RBAC
+// only a rule with exactly this verb or with "*" allows that.
 func (p *protected) Holds(ctx context.Context, r protect.Reference) (bool, error) {
 	if r.Kind == protect.Verb {
 		return allows(rbacindex.For(ctx, p.attributes), p.gate.Authorizer, p.attributes, r.Name)
@@ -29,9 +30,10 @@ func (p *protected) Holds(ctx context.Context, r protect.Reference) (bool, error
 	return p.gate.protection.Holds(ctx, u, r)
 }
 
-// bypasses reports whether the caller may write protected attributes without being admitted.
-// Upstream's controllers may, because they copy templates that other callers wrote. The
-// authorizer is asked at most once for a request, unless it fails.
+// bypasses reports whether the caller is allowed to write all protected labels and annotations,
+// because it holds the verb "bypass". Upstream's controllers hold it, because they copy templates
+// that other callers wrote. bypasses asks the authorizer once for a request, and again only if the
+// authorizer returned an error.
 func (p *protected) bypasses(ctx context.Context) (bool, error) {
 	if p.bypass != nil {
 		return *p.bypass, nil
@@ -48,8 +50,9 @@ func (p *protected) bypasses(ctx context.Context) (bool, error) {
 	return false, err
 }
 
-// referenceID returns the text for a reference in the audit log: a verb, or the kind and the name
-// of a role.
+// referenceID returns the text for the audit log that stands for r, something that would have
+// admitted the caller. For a verb it is the verb. For a role it is the kind and the name, such as
+// ClusterRole/NAME.
 func referenceID(r protect.Reference) string {
 	if r.Kind == protect.Verb {
 		return r.Name

@@ -22,18 +22,19 @@ import (
 	"kube-granular.dev/pkg/metrics"
 )
 
-// kind is a Kubernetes kind, with the data that the Gate compiles from one schema of the kind.
+// kind is a Kubernetes kind in one version, with what the Gate compiles from its schema.
 type kind struct {
-	// walker compares objects by the permission tree of the kind: the tree of its fields, with the
-	// permission that each needs. It is nil if the tree can't be compiled.
+	// walker compares objects by the permission tree of the kind: the tree of the kind's fields,
+	// with the permission that each field needs. It is nil if the tree can't be compiled.
 	walker *change.Walker
 	// err is the reason why there is no walker.
 	err error
-	// excluded is set if there is no walker, and the schema has an excluded permission: one that
-	// `update` does not include. It is not known which fields need that permission.
+	// excluded is set if there is no walker, and the schema mentions an excluded permission: one
+	// that `update` does not include. It is not known which fields need that permission, so all
+	// writes of the kind are refused.
 	excluded bool
-	// scratch has memory for converted objects. It is nil for custom resources, which need no
-	// conversion.
+	// scratch lends memory into which objects are converted to the version of the request. It is
+	// nil for custom resources, which need no conversion.
 	scratch *convert.Pool
 	// target is what protectsAs returns, nil before its first call.
 	target atomic.Pointer[protect.Target]
@@ -45,16 +46,17 @@ var (
 	errAnnotationBacked = errors.New("an annotation holds the value of a field, and the kind has excluded permissions")
 	errHidden           = errors.New("its definition has an excluded permission that its permission tree lacks")
 
-	// storedExpressions is the language of expressions in stored definitions.
+	// storedExpressions is the language of the parameter expressions (CEL) in definitions that are
+	// stored already.
 	storedExpressions = expression.Stored()
 
-	// interner lets the permission trees of all kinds share equal nodes. It keeps no tree alive,
-	// so a definition is freed with the endpoints that were built from it.
+	// interner lets the permission trees of all kinds share equal nodes, to save memory. It keeps
+	// no tree alive: a tree is freed with the endpoints of the definition it was compiled from.
 	interner = schema.NewInterner()
 )
 
-// kindOf returns the kind of a target. Its permission tree is compiled at first use and lives as
-// long as the schema that the endpoint serves.
+// kindOf returns the kind of the object that a request writes. The permission tree of the kind is
+// compiled at first use, and lives as long as the schema that the endpoint serves.
 func kindOf(target granular.Target) *kind {
 	if target.Schema == nil {
 		return noSchema
@@ -64,14 +66,16 @@ func kindOf(target granular.Target) *kind {
 	}).(*kind)
 }
 
-// compileKind compiles the permission tree of a kind. If that fails, or if the tree has no
-// excluded permission although the definition of the kind mentions one, the result has an error
-// in place of the tree. Writes that need the tree are then refused.
+// compileKind compiles the permission tree of the kind of, from the schemas that source returns.
+// excludes lists the versions of a custom resource that have an excluded permission; it is nil for
+// a built-in kind. If the tree can't be compiled, or lacks an excluded permission that the
+// definition has, the result has an error in place of the tree. Writes that need the tree are then
+// refused.
 func compileKind(of gvk.GroupVersionKind, source func() map[string]*spec.Schema, excludes []gvk.GroupVersionKind) *kind {
 	options := []schema.Option{schema.WithExpressions(storedExpressions), schema.WithInterner(interner)}
 	if excludes != nil {
-		// The kind is a custom resource. Its models are generated from the definition that the
-		// endpoint serves, and are not kept.
+		// The kind is a custom resource. Its schemas are not kept. When a message needs them, they
+		// are generated again from the definition that the endpoint serves.
 		options = append(options, schema.WithSource(source))
 	}
 	models := source()

@@ -17,10 +17,10 @@ import (
 	"kube-granular.dev/pkg/gate/convert"
 )
 
-// tampered reports whether the managed fields that the caller sends differ from the stored ones.
-// If the caller sends managed fields, field management starts from them, and an empty list resets
-// them. Only if the caller sends none, it starts from the stored ones. So managed fields that a
-// caller sends must equal the stored ones.
+// tampered reports whether the caller edits or resets metadata.managedFields: it sends managed
+// fields, possibly an empty list, and they differ from the stored ones. newObj is the object that
+// the caller sends. Upstream's field management starts from the managed fields that the caller
+// sends. Only if the caller sends none, field management starts from the stored ones.
 func tampered(newObj, oldObj runtime.Object) bool {
 	sent, plain := plainManagedFields(newObj)
 	if plain && sent == nil {
@@ -30,8 +30,8 @@ func tampered(newObj, oldObj runtime.Object) bool {
 		return hasManagedFields(newObj)
 	}
 	if plain {
-		// The JSON is compared first, because decoding managed fields would take longer than all
-		// other work for a granular request.
+		// The JSON values are compared first. Usually they are equal, and then the managed fields
+		// need not be decoded, which would take longer than all other work for a granular request.
 		if is, ok := plainManagedFields(oldObj); ok && equal.JSON(sent, is) {
 			return false
 		}
@@ -48,8 +48,8 @@ func tampered(newObj, oldObj runtime.Object) bool {
 	return err != nil || !sameManagedFields(list, accessor.GetManagedFields())
 }
 
-// hasManagedFields reports whether an object has managed fields. It does not decode those of
-// custom resources.
+// hasManagedFields reports whether an object has at least one entry of managed fields. It does
+// not decode the entries of custom resources.
 func hasManagedFields(obj runtime.Object) bool {
 	if obj == nil {
 		return false
@@ -62,8 +62,8 @@ func hasManagedFields(obj runtime.Object) bool {
 	return err == nil && len(accessor.GetManagedFields()) > 0
 }
 
-// plainManagedFields returns the managed fields of a custom resource as decoded JSON. It returns
-// false for other objects.
+// plainManagedFields returns the value of metadata.managedFields of a custom resource as decoded
+// JSON, nil if there is none, and true. For an object of a built-in kind it returns false.
 func plainManagedFields(obj runtime.Object) (any, bool) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
@@ -73,9 +73,9 @@ func plainManagedFields(obj runtime.Object) (any, bool) {
 	return metadata["managedFields"], true
 }
 
-// sameManagedFields reports whether two lists of managed fields are equal. It compares the
-// decoded fields, because many clients send back the JSON of the server with other white space
-// and in another order.
+// sameManagedFields reports whether two lists of managed fields are equal. Two entries are equal
+// if they contain the same set of fields, whatever their JSON looks like, because many clients
+// send the server's JSON back with other white space and in another order.
 func sameManagedFields(a, b []metav1.ManagedFieldsEntry) bool {
 	return slices.EqualFunc(a, b, func(a, b metav1.ManagedFieldsEntry) bool {
 		return a.Manager == b.Manager && a.Operation == b.Operation && a.APIVersion == b.APIVersion && a.Time.Equal(b.Time) &&

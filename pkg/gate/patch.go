@@ -14,13 +14,14 @@ import (
 	"kube-granular.dev/pkg/gate/redact"
 )
 
-// Patch refuses a JSON patch (RFC 6902) with an operation copy or move if the caller may not get
-// the object. Such an operation would copy a value that the caller may not read to a field that
-// the caller sees elsewhere, for example to a label that a controller copies to another object.
+// Patch refuses a JSON patch (RFC 6902) that contains an operation copy or move, if the request is
+// granular and the caller is not allowed to get the object. With such an operation the caller
+// could copy a value that it is not allowed to read to a field that it sees elsewhere, for example
+// to a label that a controller copies to another object.
 //
-// Patch also keeps the body of a patch, because a refusal of the patch names only keys that are
-// in the body. An apply needs no body: it describes a whole object, so a key that the new object
-// lacks is not in the body.
+// Patch also keeps the body of a patch. If the write is refused later, the error contains only
+// keys that are in the body, unless the caller is allowed to get the object. The body of an apply
+// is not kept: it describes a whole object, so its keys are found in the new object.
 func (w *write) Patch(ctx context.Context, patchType types.PatchType, body []byte) error {
 	switch patchType {
 	case types.JSONPatchType, types.MergePatchType, types.StrategicMergePatchType:
@@ -29,9 +30,9 @@ func (w *write) Patch(ctx context.Context, patchType types.PatchType, body []byt
 	if !w.marked || patchType != types.JSONPatchType {
 		return nil
 	}
-	// This decodes as upstream does: names are case sensitive, and of equal names the last one
-	// counts. If a patch does not decode here, it does not decode there either, and upstream
-	// refuses it.
+	// This decodes the patch as upstream does: names are case sensitive, and of equal names in one
+	// operation the last one counts. A patch that can't be decoded here is refused by upstream,
+	// which can't decode it either.
 	var operations []map[string]json.RawMessage
 	if json.Unmarshal(body, &operations) != nil {
 		return nil

@@ -20,43 +20,46 @@ import (
 )
 
 // protected verifies the protected labels and annotations that one write changes: those that only
-// admitted callers may change. Package protect decides which are protected and who is admitted.
-// The same set of protected attributes is used for the whole request, retries included.
+// admitted callers are allowed to change. Package protect decides which are protected and who is
+// admitted. If an administrator changes the protection during the request, the request still uses
+// what was protected when the request was first checked.
 type protected struct {
 	requestInfo
 	gate *Gate
 	kind *kind
-	// resource is the target of the request in package protect.
+	// resource is the resource of the request, as package protect describes it.
 	resource *protect.Target
-	// decider and kinds are set once it is known which attributes are protected. Until then
-	// decider is nil, and all labels and annotations are compared.
+	// decider and kinds are set when it is known which labels and annotations are protected. kinds
+	// tells whether labels, annotations or both are among them. While decider is nil, all labels
+	// and annotations are compared.
 	decider *protect.Decider
 	kinds   schema.Attribute
 
-	// observed is the caller's change in the current attempt. If everything is set, the caller's
-	// change is not known, and everything that is about to be stored counts as the caller's.
+	// observed is the caller's change in the current attempt. If that change is not known, the
+	// field everything is set. Then all changes that are about to be stored count as the caller's.
 	observed   change.Attributes
 	everything bool
-	// bypass is whether the caller may bypass the protection. It is nil until the authorizer
-	// decided that.
+	// bypass is true if the caller is allowed to bypass the protection. The pointer is nil until
+	// the authorizer decided that.
 	bypass *bool
-	// outcome is the result of the latest attempt. It is atomic, because a request that took too
-	// long is answered while it is still running.
+	// outcome is the result of the latest attempt. It is atomic, because if a request takes too
+	// long, the server responds while the request is still running.
 	outcome atomic.Pointer[outcome]
 }
 
 // outcome is the result of verifying the labels and annotations in one attempt.
 type outcome struct {
 	err error
-	// missing lists roles and verbs. Any one of them would have satisfied the protected
-	// attributes that refused the change.
+	// missing lists roles and verbs for a refused change. If the caller held one of them, the
+	// change would have been admitted.
 	missing []string
-	// findings are the changes that would be refused if all attributes were enforced.
+	// findings are the changes that are allowed only because the mode of the protection is Audit.
+	// In mode Enforce they would be refused.
 	findings []protect.Finding
 }
 
-// judgeBy sets the protected attributes for the request. It reports whether an object of the
-// request may have any of them.
+// judgeBy makes the request use the given set of protected attributes. It reports whether some of
+// them can apply to the object of the request.
 func (p *protected) judgeBy(set *protect.Set) bool {
 	namespace := p.attributes.GetNamespace()
 	p.kinds = set.Active(namespace, p.resource)
@@ -67,14 +70,15 @@ func (p *protected) judgeBy(set *protect.Set) bool {
 	return true
 }
 
-// observe records the caller's change. If the objects can't be compared, verify refuses the write
-// later.
+// observe finds and keeps the caller's own change of labels and annotations, before mutating
+// admission changes the object. If the objects can't be compared, verify refuses the write later.
 func (p *protected) observe(newObj, oldObj runtime.Object) {
 	observed, err := p.differing(newObj, oldObj)
 	p.observed, p.everything = observed, err != nil
 }
 
-// differing returns the labels and annotations that differ and may be protected.
+// differing returns the labels and annotations that differ between two objects. If it is known
+// which keys are protected, it returns only those that can be protected.
 func (p *protected) differing(newObj, oldObj runtime.Object) (change.Attributes, error) {
 	if p.decider == nil {
 		return p.kind.attributes(p.target, schema.Label|schema.Annotation, nil, newObj, oldObj)
@@ -82,8 +86,8 @@ func (p *protected) differing(newObj, oldObj runtime.Object) (change.Attributes,
 	return p.kind.attributes(p.target, p.kinds, p.decider, newObj, oldObj)
 }
 
-// verify verifies what is about to be stored. fields verifies the other fields of a granular
-// request; it is nil for any other request.
+// verify verifies the labels and annotations of newObj, which is about to be stored. fields is the
+// part of the Write that verifies the permissions of fields, nil if there is no such part.
 func (p *protected) verify(ctx context.Context, fields *write, newObj, oldObj runtime.Object) error {
 	o := &outcome{}
 	if p.everything || len(p.observed) > 0 {
@@ -129,7 +133,7 @@ func (p *protected) judge(ctx context.Context, fields *write, newObj, oldObj run
 	case bypasses:
 		metrics.ProtectedAttributes(metrics.Bypassed)
 		return &outcome{}
-	case refusal != nil: // only then does it matter that the check of the bypass failed
+	case refusal != nil: // without a refusal an error of the check of the bypass has no effect
 		err = bypassErr
 	}
 	switch {
@@ -154,8 +158,9 @@ func (p *protected) undecided(err error) *outcome {
 // not know yet which of them are protected.
 const errNotKnown = "it is not known yet which labels and annotations are protected, so none can be changed"
 
-// wait waits until the protected attributes are known, and reports whether any of them applies to
-// the request.
+// wait waits until the server has read which labels and annotations are protected. It reports
+// whether some protected attributes can apply to the object of the request. If the server has not
+// read them in time, the error is a 503.
 func (p *protected) wait(ctx context.Context) (active bool, err error) {
 	err = p.gate.protection.Wait(ctx)
 	set, synced := p.gate.protection.Set()
@@ -170,9 +175,10 @@ func (p *protected) wait(ctx context.Context) (active bool, err error) {
 	return false, unavailable
 }
 
-// refused returns the outcome with the 403 for a change that is not admitted. The error names the
-// object, the path and the key, and what would have admitted the caller. It never contains a
-// value. If hide is set, the caller must not learn the key, and the error does not name it.
+// refused returns the outcome with the 403 for a change that is not admitted. The error contains
+// the name of the object, the path and the key of the label or annotation, and the roles or verbs
+// that would have admitted the caller. It never contains a value. If hide is set, the caller must
+// not learn the key, and the error contains neither the key nor the roles and verbs.
 func (p *protected) refused(newObj runtime.Object, refusal *protect.Refusal, hide bool) *outcome {
 	o := &outcome{}
 	for _, r := range refusal.References {

@@ -16,36 +16,37 @@ import (
 )
 
 // Protection provides the protected attributes in force: the labels and annotations that only
-// admitted callers may change. It is implemented by package protected.
+// admitted callers are allowed to change. Package protected implements Protection.
 type Protection interface {
-	// Set returns the protected attributes, and whether all stored ones are known. It allocates
-	// nothing.
+	// Set returns the set of protected attributes, which is nil if there are none. synced reports
+	// whether the server has read all that are stored. Set allocates nothing.
 	Set() (set *protect.Set, synced bool)
-	// Wait waits for a bounded time until all stored protected attributes are known.
+	// Wait waits until the server has read all stored protected attributes. It returns an error if
+	// that takes too long or ctx ends.
 	Wait(ctx context.Context) error
-	// Holds reports whether a user is bound to the role r by a binding that counts for r: a
-	// ClusterRoleBinding, or for the role of a namespace also a RoleBinding in that namespace.
+	// Holds reports whether a user is bound to the role r. A ClusterRoleBinding counts for every
+	// role. For a role of a namespace, a RoleBinding in that namespace counts too.
 	Holds(ctx context.Context, u user.Info, r protect.Reference) (bool, error)
 }
 
 // Option is an option of New.
 type Option func(*Gate)
 
-// WithProtection makes the Gate verify protected labels and annotations, for all callers. If p is
-// nil, none are protected.
+// WithProtection makes the Gate verify changes of protected labels and annotations, by all
+// callers. If p is nil, no labels and annotations are protected.
 func WithProtection(p Protection) Option {
 	return func(g *Gate) { g.protection = p }
 }
 
-// WithoutFields makes the Gate verify only protected attributes: the Gate marks no request as
-// granular, and requires no excluded permissions.
+// WithoutFields makes the Gate verify only changes of protected attributes. The Gate then lets no
+// caller write with the verb "granular", and requires no excluded permissions.
 func WithoutFields() Option {
 	return func(g *Gate) { g.withoutFields = true }
 }
 
-// A caller that may use this verb on this resource, in all namespaces, may write protected
-// attributes without being admitted. The authorizer is asked about that only for a write that is
-// about to be refused or reported.
+// A caller that is allowed this verb on this resource, in all namespaces, is allowed to write
+// protected attributes without being admitted. The Gate checks the verb only for a write that it
+// would otherwise refuse or report.
 const (
 	BypassVerb     = "bypass"
 	BypassGroup    = "authority.kube-granular.dev"
@@ -54,16 +55,18 @@ const (
 )
 
 var (
-	// copiedAttributes lists which labels and annotations controllers copy from objects of
-	// built-in kinds to other objects.
+	// copiedAttributes is a table of the labels and annotations that controllers copy from objects
+	// of built-in kinds to other objects.
 	copiedAttributes = protect.Builtin()
-	// anyTarget stands for a resource whose objects may have any label and annotation.
+	// anyTarget stands for a resource about which nothing is known, so that its labels and
+	// annotations can end up on objects of any resource.
 	anyTarget = copiedAttributes.Target(protect.Resource{}, nil)
 )
 
 // protect returns the verification of protected labels and annotations for one write. It returns
 // nil if no label or annotation of the object can be protected, and then allocates nothing. It
-// compiles a permission tree only if the result depends on it.
+// also returns nil for members of the privileged group, who are allowed everything. It compiles
+// the permission tree of the kind only if the result depends on the tree.
 func (g *Gate) protect(ctx context.Context, target granular.Target, marked bool) (*protected, error) {
 	if g.protection == nil {
 		return nil, nil

@@ -18,11 +18,12 @@ import (
 	"kube-granular.dev/pkg/metrics"
 )
 
-// slow is the duration from which a span is logged. Upstream uses the same duration for a whole
-// write.
+// slow is the duration from which the span of a step is logged. It is the duration from which
+// upstream logs the span of a whole write.
 const slow = 500 * time.Millisecond
 
-// notable is the duration from which the log line of a slow request mentions a step.
+// notable is the duration from which a step of the verification is mentioned in the log line that
+// upstream writes for a slow request.
 const notable = 10 * time.Millisecond
 
 // step is one step in the verification of a write.
@@ -45,8 +46,8 @@ func (w *write) begin(ctx context.Context, name string) (context.Context, step) 
 	return ctx, s
 }
 
-// traced returns ctx for metrics that refer to the trace of the request. It returns nil if the
-// request is not traced.
+// traced returns ctx if the request is traced, so that a metric can refer to the trace. It returns
+// nil if the request is not traced.
 func (w *write) traced(ctx context.Context) context.Context {
 	if w.recorded {
 		return ctx
@@ -54,7 +55,7 @@ func (w *write) traced(ctx context.Context) context.Context {
 	return nil
 }
 
-// end ends the step and returns its duration.
+// end ends the step and returns the duration of the step.
 func (s step) end(ctx context.Context) time.Duration {
 	took := time.Since(s.started)
 	if s.span != nil {
@@ -65,8 +66,8 @@ func (s step) end(ctx context.Context) time.Duration {
 	return took
 }
 
-// verified reports the result of a verification to the metrics and the log. It reports no value
-// of a field, because errors of this package contain none.
+// verified writes the result of one verification, which is the error of Verify, to the metrics and
+// the log. The log gets no value of a field, because the errors of this package contain none.
 func (w *write) verified(ctx context.Context, took time.Duration, newObj runtime.Object, err error) {
 	traced := w.traced(ctx)
 	switch {
@@ -85,13 +86,14 @@ func (w *write) verified(ctx context.Context, took time.Duration, newObj runtime
 	}
 }
 
-// errUnanswered replaces an error of the authorizer in the response. The error of an
-// authorization webhook may quote what was sent to it, by whom, and from where.
+// errUnanswered replaces an error of the authorizer in the response. The caller must not see the
+// error itself: that of an authorization webhook can quote what was sent to the webhook, by whom,
+// and from where.
 var errUnanswered = errors.New("the authorizer could not say which permissions the caller holds; the log of the server has its error")
 
-// finish reports, once for a request, how often the authorizer was called and which permissions
-// were used. If the request was refused because permissions were missing, finish reports the
-// missing ones.
+// finish is called once at the end of a request; err is the error of the request, or nil. It adds
+// the number of authorizer calls to the metrics. It writes to the audit log which permissions
+// were used or, if the request was refused for lack of permissions, which were missing.
 func (w *write) finish(ctx context.Context, err error) {
 	if err == nil {
 		audit.Permissions(ctx, w.decider.Used())

@@ -22,14 +22,15 @@ import (
 type requestInfo struct {
 	target     granular.Target
 	attributes upstream.Attributes
-	// marked is set if every changed field must be covered by a permission, because the caller
-	// does not hold the ordinary verb.
+	// marked is set if the caller does not hold the ordinary verb (create, update or patch). Then
+	// a permission must cover every field that the request changes.
 	marked bool
 }
 
-// boundedForbidden returns a 403 whose text and cause are the results of the function says; the
-// cause may be empty. It calls says with narrower limits, and shortens the text in the end, to
-// keep the error within redact.MaxRefusal.
+// boundedForbidden returns a 403 of at most redact.MaxRefusal bytes. The function says returns the
+// text after the user's name, and the cause, which is empty if the error needs none; both must
+// keep the given limits. boundedForbidden first calls says with the usual limits. If the error is
+// too large, it calls says with narrow limits, and if that is not enough, it cuts the text.
 func (a *requestInfo) boundedForbidden(obj runtime.Object, says func(redact.Limits) (string, metav1.StatusCause)) error {
 	var err *apierrors.StatusError
 	for _, l := range []redact.Limits{redact.Usual, redact.Narrow} {
@@ -49,15 +50,16 @@ func (a *requestInfo) boundedForbidden(obj runtime.Object, says func(redact.Limi
 	return err
 }
 
-// forbidden returns the 403 for a write whose fields can't be verified. why is the reason.
+// forbidden returns the 403 for a write whose fields can't be verified. why is the reason that
+// the caller sees.
 func (a *requestInfo) forbidden(newObj runtime.Object, why error) error {
 	return a.boundedForbidden(newObj, func(l redact.Limits) (string, metav1.StatusCause) {
 		return fmt.Sprintf("can't write it%s: %v", a.where(l), why), metav1.StatusCause{}
 	})
 }
 
-// where returns the namespace and the subresource of the request for a message, because a role
-// that allows the change must match both.
+// where returns the namespace and the subresource of the request as words for a message, such as
+// ` in namespace "a" through "pods/status"`. A role that allows the change must match both.
 func (a *requestInfo) where(l redact.Limits) string {
 	where := ""
 	if namespace := a.attributes.GetNamespace(); namespace != "" {
@@ -76,8 +78,8 @@ func (a *requestInfo) user() string {
 	return ""
 }
 
-// name returns the name in the request. A create by POST has none; then it returns the name of
-// the object.
+// name returns the name of the object in the request's URL. The URL of a create by POST contains
+// no name. Then it returns metadata.name of obj, or "" if obj has none.
 func (a *requestInfo) name(obj runtime.Object) string {
 	if name := a.attributes.GetName(); name != "" {
 		return name
@@ -89,14 +91,14 @@ func (a *requestInfo) name(obj runtime.Object) string {
 }
 
 // failed returns the 500 for a write that could not be verified because the authorizer failed. It
-// logs the error err of the authorizer.
+// logs err, the error of the authorizer, which the caller does not see.
 func (a *requestInfo) failed(ctx context.Context, newObj runtime.Object, err error) error {
 	klog.FromContext(ctx).Error(redact.Logged(err), "Unable to verify a write field by field", a.logFields(newObj)...)
 	return apierrors.NewInternalError(errUnanswered)
 }
 
-// logFields returns the key-value pairs that identify the request in a line of the log, followed
-// by more.
+// logFields returns the key-value pairs that identify the request in a line of the log. The pairs
+// in more follow at the end.
 func (a *requestInfo) logFields(obj runtime.Object, more ...any) []any {
 	return append([]any{
 		"user", redact.Head(a.user(), redact.Usual.Name), "resource", a.target.Resource, "subresource", a.target.Subresource,

@@ -17,10 +17,11 @@ import (
 	"kube-granular.dev/pkg/rbacindex"
 )
 
-// Respond returns what the caller sees of the result of the write. The caller of a granular
-// request sees the whole object only if it may get the object, and otherwise only the name,
-// namespace, UID and resource version. If it saw more, a permission to write one label of a
-// Secret would let it read the Secret.
+// Respond returns what the caller sees of result, the object after the write. A caller that holds
+// the ordinary verb sees the whole object. The caller of a granular request sees the whole object
+// only if it is allowed to get the object. If not, it sees only the name, namespace, UID and
+// resource version. If it saw more, a permission to write one label of a Secret would let it read
+// the Secret.
 func (w *write) Respond(ctx context.Context, result runtime.Object) runtime.Object {
 	w.finish(ctx, nil)
 	shown := !w.marked || w.mayGet(ctx)
@@ -31,12 +32,13 @@ func (w *write) Respond(ctx context.Context, result runtime.Object) runtime.Obje
 	return redact.Identity(result)
 }
 
-// RespondError removes from an error what could show a field of an object that the caller may not
-// get: validation quotes values, a patch that does not decode is quoted as a whole, a conflict
-// names other managers, the storage of roles lists the rules that the caller may not grant, and
-// an admission plugin or policy may return any text. An error without a status of the API, which
-// would become a 500, quotes what could not be merged or converted. Package redact decides what
-// remains.
+// RespondError returns what the caller sees of an error. If the request is granular, and the
+// caller is not allowed to get the object, RespondError removes all that could show a field of the
+// object. Validation quotes values. If a patched object can't be decoded, the error quotes the
+// whole object. A conflict contains the names of other field managers, the storage of roles lists
+// the rules that the caller must not grant, and an admission plugin or policy can return any text.
+// An error without a status of the API becomes a 500, and quotes what could not be merged or
+// converted. Package redact decides what remains.
 func (w *write) RespondError(ctx context.Context, err error) error {
 	w.finish(ctx, err)
 	var status apierrors.APIStatus
@@ -55,9 +57,9 @@ func (w *write) RespondError(ctx context.Context, err error) error {
 	return &apierrors.StatusError{ErrStatus: redact.Status(status.Status(), w.requestNames())}
 }
 
-// harmless reports whether an error shows nothing of the object but its name. Such errors are a
-// refusal by this package, a refusal by upstream of the create that an update implies, and errors
-// whose only content is the name.
+// harmless reports whether an error can be shown to a caller that is not allowed to get the
+// object. That is so for a refusal by this package, for upstream's refusal of the create that an
+// update implies, and for an error that contains nothing of the object but the name.
 func (w *write) harmless(err error, status metav1.Status) bool {
 	if last := w.verdict.Load(); last != nil && last.err != nil && apierrors.IsForbidden(err) && errors.Is(err, last.err) {
 		return true
@@ -68,14 +70,14 @@ func (w *write) harmless(err error, status metav1.Status) bool {
 	return redact.NamesOnly(err, status, w.target.Resource.GroupResource(), registry.OptimisticLockErrorMsg)
 }
 
-// requestNames returns how the request names its object.
+// requestNames returns the name, resource and kind of the object, as the request has them.
 func (w *write) requestNames() redact.Request {
 	return redact.Request{Name: w.attributes.GetName(), Resource: w.target.Resource.GroupResource(), Kind: w.target.Kind.GroupKind()}
 }
 
-// mayGet reports whether the caller may get the object of the request. It asks the authorizer
-// only once. A create by POST names no object; then the caller must be allowed to get any object
-// of the resource.
+// mayGet reports whether the caller is allowed to get the object of the request. It asks the
+// authorizer only once for a request. The URL of a create by POST contains no name. Then mayGet
+// reports whether the caller is allowed to get every object of the resource.
 func (w *write) mayGet(ctx context.Context) bool {
 	if known := w.readable.Load(); known != nil {
 		return *known

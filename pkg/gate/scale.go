@@ -11,19 +11,21 @@ import (
 	"kube-granular.dev/granular/change"
 )
 
-// scale is the scale subresource of a custom resource. Its replicas stand for one field of the
-// resource. If the permission of that field is excluded (not part of `update`), everybody who
-// changes the field through the scale needs that permission. If it is included, the permissions
-// of the scale itself apply instead, because roles name the subresource.
+// scale is the scale subresource of a custom resource. The replicas of the scale are the value of
+// one field of the resource. If the permission of that field is excluded (not part of `update`),
+// everybody who changes the field through the scale needs that permission. If the permission is
+// included in `update`, it is not checked. Then the rights to the subresource decide, because a
+// role lists the subresource separately from the resource.
 type scale struct {
 	kind *kind
 	path []string
-	// set is set if the caller changes the replicas. That is known only before admission: in the
-	// object that is about to be stored, missing replicas are shown as 0.
+	// set is true if the caller changes the replicas. It is determined before admission, because
+	// in the object that is about to be stored, missing replicas can't be told from 0.
 	set bool
 }
 
-// scaleOf returns nil if the target is not the scale of a custom resource.
+// scaleOf returns the scale that a request writes. It returns nil if the target of the request is
+// not the scale of a custom resource.
 func scaleOf(target granular.Target) *scale {
 	if target.Scale == nil {
 		return nil
@@ -32,7 +34,8 @@ func scaleOf(target granular.Target) *scale {
 	return &scale{kind: kindOf(target), path: target.Scale.Path, set: true}
 }
 
-// excludes reports whether the field that holds the replicas needs an excluded permission.
+// excludes reports whether the field of the custom resource that holds the replicas needs an
+// excluded permission.
 func (s *scale) excludes() bool {
 	if s.kind.walker == nil {
 		return s.kind.excluded
@@ -40,7 +43,7 @@ func (s *scale) excludes() bool {
 	return s.field().Node.ExcludedAt
 }
 
-// field returns the change of the field that holds the replicas in the resource.
+// field returns the change of the field of the custom resource that holds the replicas.
 func (s *scale) field() change.Change { return s.kind.walker.Charge(s.path...) }
 
 // observe records whether the caller changes the replicas.
@@ -50,9 +53,10 @@ func (s *scale) observe(newObj, oldObj runtime.Object) {
 	s.set = !ok || !okOld || now.Spec.Replicas != was.Spec.Replicas
 }
 
-// changes returns the changes that must be covered: the change of the field that holds the
-// replicas, if its permission is excluded, and for a marked request also the changes of the scale
-// itself.
+// changes returns the changes that permissions of the caller must cover. If the caller changes the
+// replicas, and the field of the custom resource that holds them has an excluded permission, the
+// change of that field is one of them. For a marked request they include the changes of the scale
+// itself: those in changed and, if the caller changes the replicas, the observed changes of spec.
 func (s *scale) changes(observed, changed change.Set, marked bool) change.Set {
 	if !marked {
 		changed = nil
@@ -73,7 +77,8 @@ func (s *scale) changes(observed, changed change.Set, marked bool) change.Set {
 	return changed
 }
 
-// isReplicas reports whether c is a change of the field that holds the replicas. s may be nil.
+// isReplicas reports whether c is a change of the field of the custom resource that holds the
+// replicas. If s is nil, the request writes no scale, and isReplicas returns false.
 func (s *scale) isReplicas(c change.Change) bool {
 	return s != nil && s.kind.walker != nil && c.Node == s.field().Node
 }

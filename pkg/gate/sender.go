@@ -10,8 +10,9 @@ import (
 	"kube-granular.dev/granular/change"
 )
 
-// sender returns the caller of a granular request as a change.Sender, which knows only the keys
-// in its own request.
+// sender returns a change.Sender for the caller of a granular request. The change.Sender tells
+// which keys are in the request: in the patch or, if the request is no patch, in the new object.
+// The caller is assumed to know only these.
 func (w *write) sender(in inVersion) *change.Sender {
 	if w.patch == nil {
 		return in.kind.walker.Sender(nil, in.observed)
@@ -19,9 +20,10 @@ func (w *write) sender(in inVersion) *change.Sender {
 	return in.kind.walker.Sender(w.patch.Has, nil)
 }
 
-// knownFirst moves changes whose keys the caller does not know to the end, if the caller may not
-// get the object. So the refusal concerns such a change only if all other changes are covered,
-// and then the refusal does not name the key.
+// knownFirst moves the changes at keys that are not in the request to the end, if the caller is
+// not allowed to get the object. The first change that is not covered is refused. So such a
+// change is refused only if all other changes are covered, and then the error does not contain
+// the key.
 func (w *write) knownFirst(ctx context.Context, changes change.Set) change.Set {
 	if !w.marked || len(changes) < 2 {
 		return changes

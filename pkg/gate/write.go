@@ -19,20 +19,21 @@ import (
 	"kube-granular.dev/pkg/rbacindex"
 )
 
-// write verifies the fields of one request. The storage may attempt the write several times. The
-// caller's change is observed anew in each attempt; the answers of the authorizer are kept for
-// all attempts.
+// write verifies the fields that one request changes. The storage can attempt the write several
+// times, for example if the stored object changes meanwhile. In each attempt the caller's change
+// is observed anew. The answers of the authorizer are kept for all attempts.
 type write struct {
 	requestInfo
 	gate  *Gate
 	kind  *kind
 	scale *scale
-	// conversions are the other versions of a custom resource that are verified too.
+	// conversions are the other versions of a custom resource in which the write is verified too.
 	conversions []conversion
-	// marker marks a granular request. It is nil for any other request, and also if only the
-	// create that an update implies is granular.
+	// marker is the mark of a granular request, whose caller lacks the ordinary verb. It is nil
+	// for all other requests. It is also nil if the caller holds the verb update, but only
+	// "granular" for the create that the update implies.
 	marker *granular.Marker
-	// recorded is set if spans of the request are recorded.
+	// recorded is set if tracing records the spans of this request.
 	recorded bool
 
 	questions
@@ -58,8 +59,9 @@ func newWrite(ctx context.Context, gate *Gate, target granular.Target, kind *kin
 	return w
 }
 
-// mode returns which fields are compared: all fields for a marked request, whose caller lacks the
-// ordinary verb, and otherwise only those with an excluded permission.
+// mode returns which fields are compared. For a marked request, whose caller lacks the ordinary
+// verb, these are all fields. For any other request they are the fields with an excluded
+// permission.
 func (w *write) mode() change.Mode {
 	if w.marked {
 		return change.All
@@ -67,18 +69,19 @@ func (w *write) mode() change.Mode {
 	return change.ExcludedOnly
 }
 
-// Submitted records whether the caller edits or resets managed fields. Verify can't find that
-// out, because field management has replaced the managed fields by then. If the caller sends no
-// managed fields, the server keeps the stored ones; on a subresource it always does. An apply
-// can't send managed fields.
+// Submitted finds out whether the caller edits or resets metadata.managedFields. newObj is the
+// object as the caller sent it. Verify can't find that out, because by then upstream's field
+// management has replaced the managed fields. A write through a subresource never edits them:
+// there the server keeps the stored ones. An apply can't send managed fields.
 func (w *write) Submitted(_ context.Context, newObj, oldObj runtime.Object) error {
 	// A caller that holds the ordinary verb may edit managed fields.
 	w.tampered = w.marked && w.target.Subresource == "" && tampered(newObj, oldObj)
 	return nil
 }
 
-// Observe records the caller's change. It accepts objects that can't be compared: Verify refuses
-// them later, so that the caller first sees the errors that upstream returns before.
+// Observe finds and keeps the caller's own change, before mutating admission changes the object.
+// If the objects can't be compared, it returns no error. Verify refuses the write later, so that
+// the caller first sees the errors that upstream returns in between.
 func (w *write) Observe(ctx context.Context, newObj, oldObj runtime.Object) error {
 	ctx, step := w.begin(ctx, "Observe granular change")
 	defer func() { metrics.Observed(w.traced(ctx), step.end(ctx)) }()
@@ -93,8 +96,9 @@ func (w *write) Observe(ctx context.Context, newObj, oldObj runtime.Object) erro
 	return nil
 }
 
-// Verify verifies what is about to be stored. A permission must cover every field that the caller
-// changed and whose stored value will change.
+// Verify verifies newObj, the object that is about to be stored. A permission of the caller must
+// cover each field that the caller changed and whose stored value is about to change. If the
+// caller holds the ordinary verb, that is required only for fields with an excluded permission.
 func (w *write) Verify(ctx context.Context, newObj, oldObj runtime.Object) error {
 	ctx, step := w.begin(ctx, "Verify granular change")
 	w.missing = nil
@@ -112,7 +116,8 @@ func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error
 		return w.forbidden(newObj, fmt.Errorf("its fields can't be verified: %w", err))
 	}
 	if w.owned && hasManagedFields(oldObj) && !hasManagedFields(newObj) {
-		// Upstream dropped the managed fields, because the caller made the object too large.
+		// Upstream dropped the managed fields, because the caller made the object too large. So
+		// the caller has reset them.
 		w.tampered = true
 	}
 	asking := ctx
@@ -140,9 +145,10 @@ func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error
 	return nil
 }
 
-// coveredAsObserved reports whether the caller may make all observed changes, so that a
-// comparison of the final objects is not needed. A scale and edited managed fields always need
-// it, because the observed changes do not include them.
+// coveredAsObserved reports whether the changes that were observed before mutating admission are
+// enough to allow the write, so that the object to be stored need not be compared. It returns
+// false for a scale, and if the caller edited managed fields, because the observed changes do not
+// include these.
 func (w *write) coveredAsObserved(ctx context.Context) bool {
 	if w.everything || w.scale != nil || w.tampered {
 		return false
@@ -150,8 +156,8 @@ func (w *write) coveredAsObserved(ctx context.Context) bool {
 	return w.decider.CoveredAsObserved(ctx, w.observed, w.marked)
 }
 
-// verifyFinal compares what is about to be stored with what is stored, and verifies those changes
-// that the caller made.
+// verifyFinal compares newObj, which is about to be stored, with oldObj, which is stored. Of the
+// changes between them it verifies those that the caller made.
 func (w *write) verifyFinal(ctx context.Context, newObj, oldObj runtime.Object) error {
 	if ctx.Err() != nil {
 		return ended() // before the objects are compared again
@@ -176,8 +182,9 @@ func (w *write) verifyFinal(ctx context.Context, newObj, oldObj runtime.Object) 
 	return w.refused(ctx, refusal, newObj, oldObj)
 }
 
-// decide returns a refusal if a change is not covered. If the authorizer failed or the request
-// ended, it returns the error for the caller instead.
+// decide returns the refusal of the first change that no permission of the caller covers, or nil
+// if all changes are covered. If the authorizer failed or the request ended, decide returns an
+// error that the caller is to see.
 func (w *write) decide(ctx context.Context, changes change.Set, marked bool, newObj runtime.Object) (*decide.Refusal, error) {
 	refusal, err := w.decider.Decide(ctx, changes, marked)
 	switch {
@@ -194,8 +201,9 @@ func ended() error {
 	return apierrors.NewTimeoutError("the request ended before its fields were verified", 0)
 }
 
-// changes returns the changes between the stored object and the object that is about to be
-// stored. For a scale it returns none unless the request is granular.
+// changes returns the changes from oldObj, which is stored, to newObj, which is about to be
+// stored. If the object is a scale and the caller holds the ordinary verb, it returns none: then
+// the fields of the scale itself are not verified, only the field of the scaled resource.
 func (w *write) changes(newObj, oldObj runtime.Object) (change.Set, error) {
 	if w.scale != nil && !w.marked {
 		return nil, nil
@@ -211,9 +219,10 @@ func (w *write) changes(newObj, oldObj runtime.Object) (change.Set, error) {
 	return w.kind.compare(w.target, w.mode(), newObj, oldObj)
 }
 
-// schemaError returns why the fields of the request can't be verified, or nil. A scale needs the
-// schema of the scaled resource. It needs the schema of the scale itself only if the caller lacks
-// the ordinary verb.
+// schemaError returns an error if a permission tree that the verification needs could not be
+// compiled from its schema. A write to a scale needs the tree of the scaled resource. It needs the
+// tree of the kind Scale itself only if the caller lacks the ordinary verb. Any other write needs
+// the tree of its kind.
 func (w *write) schemaError() error {
 	if w.scale != nil && w.scale.kind.walker == nil {
 		return w.scale.kind.err
@@ -224,7 +233,8 @@ func (w *write) schemaError() error {
 	return nil
 }
 
-// managedFields returns the change that must be covered if the caller edits managed fields.
+// managedFields returns the change of metadata.managedFields, which a permission must cover if the
+// caller edits managed fields.
 func (w *write) managedFields() change.Change {
 	return w.kind.walker.Charge("metadata", "managedFields")
 }

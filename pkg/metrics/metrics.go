@@ -11,10 +11,10 @@
 //	apiserver_granular_authorization_over_budget_total                 refused because a limit is exceeded
 //	apiserver_granular_authorization_protected_attribute_decisions_total{result}
 //
-// A request whose fields need no verification is not counted.
+// A write for which the Gate has nothing to verify is not counted.
 //
-// The invariant: no label has a value that a caller chooses, so the number of series is fixed.
-// The package registers no metric by itself; package wiring calls Register.
+// The invariant: the metrics have no label whose value a caller can choose, so the number of
+// series is fixed. The package registers no metric by itself; package wiring calls Register.
 package metrics
 
 import (
@@ -42,14 +42,14 @@ const (
 
 // The results for changes of protected labels and annotations, besides Refused and Error.
 const (
-	// Admitted means that the caller holds the role or the verb, or that the values are not
-	// protected.
+	// Admitted means that the caller holds a role or a verb that the protection requires, or that
+	// the protection does not cover the changed values.
 	Admitted Result = "admitted"
-	// Bypassed means that the change would have been refused or reported, but the caller may
-	// bypass protected attributes.
+	// Bypassed means that the caller was not admitted, but holds the verb "bypass", which allows
+	// every change of protected labels and annotations.
 	Bypassed Result = "bypassed"
-	// Audited means that the change would have been refused if all protected attributes were
-	// enforced.
+	// Audited means that the change is allowed and reported: the objects that protect the label or
+	// annotation, and that do not admit the caller, all have the mode Audit, which only reports.
 	Audited Result = "audited"
 )
 
@@ -63,12 +63,13 @@ var (
 	calls = metrics.NewHistogram(&metrics.HistogramOpts{
 		Namespace: namespace, Subsystem: subsystem, Name: "authorizer_calls",
 		Help: "Calls of the authorizer to verify one request.",
-		// A request checks at most 64 verbs, and one call reads the caller's rules.
+		// The Gate checks at most 64 verbs for a request, and may read the caller's rules once.
 		Buckets:        []float64{0, 1, 2, 4, 8, 16, 32, 65},
 		StabilityLevel: metrics.ALPHA,
 	})
 
-	// buckets range from 4 µs, for a small object, to 4 s, for a failing authorizer.
+	// buckets are the limits of both duration histograms. They range from 4 µs, for a small
+	// object, to 4 s, for a failing authorizer.
 	buckets = metrics.ExponentialBuckets(4e-6, 4, 11)
 
 	observing = metrics.NewHistogram(&metrics.HistogramOpts{
@@ -111,8 +112,8 @@ func Register() {
 	}
 }
 
-// observe adds a value to a histogram. traced is the context whose trace becomes the exemplar. It
-// is nil if the request is not traced.
+// observe adds a value to a histogram. If traced is not nil, the trace of that context is added
+// as the exemplar of the value. traced is nil if the request is not traced.
 func observe(into *metrics.Histogram, traced context.Context, value float64) {
 	if traced == nil {
 		into.Observe(value)
@@ -121,31 +122,33 @@ func observe(into *metrics.Histogram, traced context.Context, value float64) {
 	}
 }
 
-// Observed records how long it took to compare the caller's change. traced is nil if the request
-// is not traced.
+// Observed adds the time that it took to find the caller's own change. traced is the context of
+// the request, or nil if the request is not traced.
 func Observed(traced context.Context, took time.Duration) {
 	observe(observing, traced, took.Seconds())
 }
 
-// Verified records the duration and the result of one verification. traced is nil if the request
-// is not traced.
+// Verified adds the duration of one verification of an object to be stored, and counts its
+// result. traced is the context of the request, or nil if the request is not traced.
 func Verified(traced context.Context, took time.Duration, result Result) {
 	observe(verifying, traced, took.Seconds())
 	decisions.WithLabelValues(string(result)).Inc()
 }
 
-// ProtectedAttributes counts one change of protected labels or annotations.
+// ProtectedAttributes counts one write that changes a label or annotation that a protected
+// attribute names, by the result of its verification.
 func ProtectedAttributes(result Result) {
 	protectedAttributes.WithLabelValues(string(result)).Inc()
 }
 
-// OverBudget counts one refusal because the request exceeds a limit.
+// OverBudget counts one write that is refused because it needs too many permission verbs, or
+// because its parameter expressions cost too much.
 func OverBudget(ctx context.Context) {
 	overBudget.WithContext(ctx).Inc()
 }
 
-// Calls records the authorizer calls of one request, whatever its result. traced is nil if the
-// request is not traced.
+// Calls adds the number of authorizer calls for one request, whether the request was allowed or
+// not. traced is the context of the request, or nil if the request is not traced.
 func Calls(traced context.Context, made int) {
 	observe(calls, traced, float64(made))
 }

@@ -13,15 +13,18 @@ import (
 	"kube-granular.dev/granular/permission"
 )
 
-// Questions is the set of authorization checks in progress. The zero value is ready to use.
+// Questions is the set of authorization checks that webhooks are answering now. The zero value is
+// ready to use.
 type Questions struct {
 	mu sync.Mutex
-	// pending has a channel for each check, which is closed when the check is answered.
+	// pending has a channel for each check in progress. The channel is closed when the check is
+	// answered.
 	pending map[question]chan struct{}
 }
 
-// question is a check by one authorizer. The authorizer is part of the key, because two webhooks
-// may decide differently, and so may one webhook with a new configuration.
+// question identifies a check that is sent to one authorizer. The authorizer is part of it,
+// because two webhooks can decide the same check differently, and a new configuration makes new
+// authorizers. text is the check as the authorizer's cache identifies it.
 type question struct {
 	authorizer any
 	text       string
@@ -29,10 +32,14 @@ type question struct {
 
 var _ granular.Questions = &Questions{}
 
-// Ask implements granular.Questions. It waits while another caller makes the same check. Only
-// checks of the Gate wait: of the verb "granular" and of permission verbs. If a caller finds no
-// decision after it has waited, it makes the check without blocking others, at the same time as
-// all others that waited. Without this package all of them would check at once as well.
+// Ask implements granular.Questions. If no other caller is making the same check, Ask returns at
+// once, and other callers with this check wait until the first one calls answered. Otherwise Ask
+// waits for that call, or until ctx ends. Only checks of the verb "granular" and of permission
+// verbs, such as "granular:labels", wait.
+//
+// A caller that waited, and then finds no decision in the authorizer's cache, makes the check
+// itself, and nobody waits for it. All callers that waited can do so at the same time, as they
+// would without this package.
 func (q *Questions) Ask(ctx context.Context, authorizer any, verb, text string) (answered func()) {
 	if verb != permission.General && !strings.HasPrefix(verb, permission.General+":") {
 		return func() {}

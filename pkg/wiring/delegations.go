@@ -19,12 +19,12 @@ import (
 	authorityregistry "kube-granular.dev/pkg/registry/authority"
 )
 
-// writeUsesInterval is how often the last uses of delegations with idleSeconds are written to
-// storage.
+// writeUsesInterval is how often a server writes to storage when delegations were last used. It
+// writes that only for delegations with idleSeconds, which end if nobody uses them for so long.
 const writeUsesInterval = 5 * time.Second
 
-// useNamespaces makes an index of delegations read namespaces from informers, which must not have
-// started.
+// useNamespaces makes an index of delegations look up the UIDs of namespaces in the informers of
+// factory. It must be called before factory is started, because it adds the namespace informer.
 func useNamespaces(index *delegation.Index, factory informers.SharedInformerFactory) {
 	lister := factory.Core().V1().Namespaces().Lister()
 	index.Namespace = func(name string) types.UID {
@@ -35,8 +35,9 @@ func useNamespaces(index *delegation.Index, factory informers.SharedInformerFact
 	}
 }
 
-// runDelegations keeps an index of delegations up to date with storage until ctx ends. It returns
-// once the index has all stored delegations.
+// runDelegations waits until an index of delegations contains all stored delegations. From then
+// on goroutines keep the index up to date with storage, and write to storage when delegations
+// were last used, until ctx ends. It returns an error if ctx ends before the index is complete.
 func runDelegations(ctx context.Context, index *delegation.Index, stored authorityregistry.DelegationStorage) error {
 	reflector := cache.NewReflectorWithOptions(listThenWatch{stored.ListWatch}, &authority.AuthorityDelegation{}, index.ReflectorStore(), cache.ReflectorOptions{Name: "kube-granular/delegations"})
 	go reflector.RunWithContext(ctx)
@@ -53,9 +54,10 @@ func runDelegations(ctx context.Context, index *delegation.Index, stored authori
 	return nil
 }
 
-// listThenWatch is a ListWatch that makes a reflector list the objects before it watches them.
+// listThenWatch is a ListWatch that makes a reflector get the existing objects from a list, and
+// only later changes from a watch.
 type listThenWatch struct{ *cache.ListWatch }
 
-// IsWatchListSemanticsUnSupported returns true, so that a reflector lists instead of streaming
-// the list by a watch.
+// IsWatchListSemanticsUnSupported returns true. So a reflector does not get the existing objects
+// from a watch (a streaming list).
 func (listThenWatch) IsWatchListSemanticsUnSupported() bool { return true }

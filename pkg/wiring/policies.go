@@ -37,8 +37,8 @@ import (
 // sweepInterval is how often a server removes delegations that no object needs any more.
 const sweepInterval = time.Minute
 
-// policyIssuer returns the issuer that creates delegations by policies, for writes to any server
-// of this process.
+// policyIssuer returns the issuer that creates the delegations which AuthorityDelegationPolicies
+// require for an object that is written. All servers of the process share the issuer.
 var policyIssuer = sync.OnceValue(func() *selected.PolicyIssuer {
 	return &selected.PolicyIssuer{Policies: policy.NewIndex(), Issuer: &selected.Issuer{Delegations: delegations()}}
 })
@@ -50,7 +50,8 @@ func policyIssuerOrNil() *selected.PolicyIssuer {
 	return policyIssuer()
 }
 
-// cachedRBAC returns readers of roles and bindings from informers, which must not have started.
+// cachedRBAC returns functions that read roles and bindings from the informers of factory. It
+// must be called before factory is started, because it adds these informers.
 func cachedRBAC(factory informers.SharedInformerFactory) authorityselected.Policy {
 	all := factory.Rbac().V1()
 	return authorityselected.Policy{
@@ -61,8 +62,9 @@ func cachedRBAC(factory informers.SharedInformerFactory) authorityselected.Polic
 	}
 }
 
-// newPolicies returns the configuration for the storage of policies. It also sets the fields of
-// the policy issuer that were not known before.
+// newPolicies returns the configuration for the storage of policies. It also sets two fields of
+// the policy issuer (see policyIssuer) that only a server can provide: Issuer, which decides
+// whether a delegation is allowed, and Labels, which reads the labels of a namespace.
 func newPolicies(deciding *selected.Issuer, client kubernetes.Interface, factory informers.SharedInformerFactory) *authorityregistry.Policies {
 	c := policyIssuer()
 	c.Issuer = deciding
@@ -81,8 +83,9 @@ func newPolicies(deciding *selected.Issuer, client kubernetes.Interface, factory
 	return &authorityregistry.Policies{Prepare: deciding.PreparePolicy, Observe: c.Policies.Observe}
 }
 
-// runPolicies keeps an index of policies up to date with storage until ctx ends. It returns once
-// the index has all stored policies.
+// runPolicies waits until an index of policies contains all stored policies. A goroutine keeps
+// the index up to date with storage until ctx ends. runPolicies returns an error if ctx ends
+// before the index is complete.
 func runPolicies(ctx context.Context, index *policy.Index, all *cache.ListWatch) error {
 	reflector := cache.NewReflectorWithOptions(listThenWatch{all}, &authority.AuthorityDelegationPolicy{}, index.ReflectorStore(), cache.ReflectorOptions{Name: "kube-granular/policies"})
 	go reflector.RunWithContext(ctx)
@@ -94,7 +97,8 @@ func runPolicies(ctx context.Context, index *policy.Index, all *cache.ListWatch)
 	}
 }
 
-// runSweeper removes delegations that no object needs any more, until ctx ends.
+// runSweeper starts a goroutine that removes delegations that no object needs any more, until ctx
+// ends. It returns an error if the clients that the goroutine needs can't be made.
 func runSweeper(ctx context.Context, index *delegation.Index, stored authorityregistry.DelegationStorage, self *rest.Config) error {
 	client, err := metadata.NewForConfig(self)
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 	"kube-granular.dev/pkg/rolecheck"
 )
 
-// permissionRules implements bindings.Rules, through which RBAC asks about permission verbs.
+// permissionRules implements bindings.Rules, the hook through which RBAC asks this project about
+// rules with permission verbs, such as "granular:labels".
 type permissionRules struct{}
 
 var _ bindings.Rules = permissionRules{}
@@ -31,8 +32,9 @@ func (permissionRules) Missing(held, missing []rbacv1.PolicyRule) []rbacv1.Polic
 	return included.Missing(held, missing)
 }
 
-// Warnings implements bindings.Rules. It returns no warnings for unchanged rules, because their
-// author was warned before, and because the caller may not be allowed to read them.
+// Warnings implements bindings.Rules. It returns warnings about probable mistakes in the
+// permission verbs of a role that is written. It returns none if the rules are unchanged: their
+// author was warned before, and the present caller might not be allowed to read the rules.
 func (permissionRules) Warnings(written, before []rbac.PolicyRule) []string {
 	if !slices.ContainsFunc(written, hasPermission) || slices.EqualFunc(written, before, sameRule) {
 		return nil

@@ -3,23 +3,31 @@
 
 // Package wiring connects kube-granular with the kube-apiserver that it is linked into.
 //
-// The patched kube-apiserver only has to import it. The package registers the feature gates. With
-// GranularAuthorization on:
+// The patched kube-apiserver only has to import this package. The package registers the feature
+// gates. With the feature gate GranularAuthorization on:
 //
-//   - The Gate (package gate) wraps the configured authorizer, and its metrics are served.
+//   - The Gate (package gate) wraps the configured authorizer, and the server serves the metrics
+//     of the Gate.
 //   - Permission extensions of custom resource definitions are validated.
-//   - Concurrent requests share one review of a permission verb by a webhook.
-//   - Authorization configurations are validated before they are used.
-//   - RBAC lets a caller that holds a verb such as "update" grant the permissions that it includes.
-//   - RBAC warns about misspelled permission verbs in roles.
+//   - While a request asks an authorization webhook about a permission verb, other requests with
+//     the same question wait for the answer.
+//   - Authorization configurations are validated before the server uses them.
+//   - RBAC lets a caller that holds a verb such as "update" grant the permissions that the verb
+//     includes.
+//   - RBAC warns about probable mistakes in the permission verbs of roles.
 //
-// With RBACIndex on too, RBAC reads only the bindings of the caller. With ProtectedAttributes on,
-// the Gate verifies protected labels and annotations, even without GranularAuthorization. With
-// ProtectedAttributes or AuthorityDelegation on, the API group authority.kube-granular.dev is
-// served. Its types are registered when the package is initialized, whatever the gates, because
-// the flags are parsed only later. With SelectedAuthority on, a caller may name a role for a
-// request (with AuthorityDelegation on, also a delegation); then nothing else authorizes the
-// request.
+// The other feature gates:
+//
+//   - With RBACIndex and GranularAuthorization on, RBAC reads only the bindings of the caller when
+//     it authorizes a write.
+//   - With ProtectedAttributes on, the Gate verifies protected labels and annotations, even
+//     without GranularAuthorization.
+//   - With SelectedAuthority on, a caller can select a role for a request (with
+//     AuthorityDelegation on, also a delegation). Then nothing else authorizes the request.
+//   - With ProtectedAttributes or AuthorityDelegation on, the API group
+//     authority.kube-granular.dev is served. The types of the group are registered when this
+//     package is initialized, whether these gates are on or off, because the flags are parsed
+//     only later.
 //
 // This is the only package of pkg that registers anything. It has no logic of its own.
 package wiring
@@ -87,8 +95,8 @@ func granularEnabled() bool {
 	return utilfeature.DefaultFeatureGate.Enabled(features.GranularAuthorization)
 }
 
-// registerMetrics registers the metrics once, because a process may start several servers and has
-// only one registry of metrics.
+// registerMetrics registers the metrics. Only the first call has an effect: a process can start
+// several servers, which share one registry of metrics.
 var registerMetrics = sync.OnceFunc(metrics.Register)
 
 func wrapAuthorizer(configured upstream.Authorizer) upstream.Authorizer {
@@ -115,14 +123,14 @@ func wrapAuthorizer(configured upstream.Authorizer) upstream.Authorizer {
 }
 
 // gateWithProtection is the authorizer of one server, together with the server's protected
-// attributes.
+// attributes (labels and annotations that only certain callers are allowed to change).
 type gateWithProtection struct {
 	*gate.Gate
 	protectionHolder
 }
 
-// protectionHolder has the protected attributes of one server. protection is nil if their feature
-// gate is off.
+// protectionHolder gives access to the protected attributes of one server. The field protection
+// is nil if the feature gate ProtectedAttributes is off.
 type protectionHolder struct{ protection *protected.Protection }
 
 var _ bindings.Binder = protectionHolder{}
@@ -137,7 +145,8 @@ func (k protectionHolder) ConfirmBind(ctx context.Context, binding schema.GroupR
 	return k.protection.ConfirmBind(ctx, binding, name, namespace, role)
 }
 
-// protectionOf returns the protected attributes of the server that has the authorizer a, or nil.
+// protectionOf returns the protected attributes of the server whose authorizer is a. It returns
+// nil if the feature gate ProtectedAttributes is off.
 func protectionOf(a upstream.UnconditionalAuthorizer) *protected.Protection {
 	if of, ok := a.(interface{ protected() *protected.Protection }); ok {
 		return of.protected()
@@ -152,8 +161,9 @@ func bindingIndexOrNil() granular.Bindings {
 	return rbacindex.Listers{}
 }
 
-// webhookQuestions has the reviews in progress, for all servers of the process. It tells the
-// servers apart by their authorizers.
+// webhookQuestions is the set of questions about permission verbs that authorization webhooks are
+// answering now, for all servers of the process. Each question is stored with its authorizer, so
+// questions of different servers are never taken for the same.
 var webhookQuestions questions.Questions
 
 func webhookQuestionsOrNil() granular.Questions {
@@ -185,8 +195,8 @@ func delegationEnabled() bool {
 	return utilfeature.DefaultFeatureGate.Enabled(features.AuthorityDelegation)
 }
 
-// delegations returns the index of delegations of this process. All servers of the process share
-// it.
+// delegations returns the index of all delegations, by which a server finds the delegation that a
+// request selects. All servers of the process share one index.
 var delegations = sync.OnceValue(delegation.NewIndex)
 
 func delegationsOrNil() *delegation.Index {
@@ -197,8 +207,8 @@ func delegationsOrNil() *delegation.Index {
 }
 
 // authorityProvider returns the storage of the API group authority.kube-granular.dev for one
-// server. The server maintains the group's bootstrap roles if it maintains upstream's bootstrap
-// roles, which is if RBAC is configured.
+// server. If RBAC is configured, the server maintains the bootstrap roles of the group, as it
+// does upstream's bootstrap roles.
 func authorityProvider(config controlplaneapiserver.CompletedConfig, client kubernetes.Interface) controlplaneapiserver.RESTStorageProvider {
 	provider := authorityregistry.Provider{
 		Namespaces:     client.CoreV1(),

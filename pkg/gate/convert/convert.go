@@ -11,12 +11,13 @@ import (
 	"k8s.io/apiserver/pkg/authorization/granular"
 )
 
-// ErrNotComparable means that an object can't be converted to the version in which it is to be
-// compared.
+// ErrNotComparable means that an object can't be compared, because it can't be converted to the
+// version of the request, or to another version in which it must be verified.
 var ErrNotComparable = errors.New("the object can't be compared field by field")
 
-// Before returns the object to which a message compares the new object, nil if there is none: the
-// stored object or, if nothing is stored, an object with its defaults.
+// Before returns the object with which the new object is compared to find the path of a change
+// for a message. That is the stored object oldObj or, for a create, an empty object with its
+// defaults, nil if Pristine can't make one.
 func Before(target granular.Target, oldObj runtime.Object) (any, error) {
 	if Stored(oldObj) {
 		return Versioned(target, oldObj)
@@ -24,11 +25,11 @@ func Before(target granular.Target, oldObj runtime.Object) (any, error) {
 	return Pristine(target), nil
 }
 
-// Pristine returns an empty object with its defaults. Decoding sets defaults that the creator of
-// an object did not write: a namespace has a phase before the Gate sees it. Upstream's convertors
-// for built-in kinds are schemes, which can create and default objects. For other convertors,
-// such as those of custom resources, Pristine returns nil. Every field of a new object then
-// counts as a change.
+// Pristine returns an empty object with its defaults. A new object is compared with it, so that
+// defaults do not count as changes of the caller: decoding sets them before the Gate sees the
+// object, for example the phase of a namespace. Upstream's convertors for built-in kinds are
+// schemes, which can create and default objects. For other convertors, such as those of custom
+// resources, Pristine returns nil. Every field of a new object then counts as a change.
 func Pristine(target granular.Target) any {
 	scheme, ok := target.Convertor.(interface {
 		runtime.ObjectCreater
@@ -45,8 +46,8 @@ func Pristine(target granular.Target) any {
 	return object
 }
 
-// Versioned converts an object to the version of the request, in which permissions are defined.
-// The result may share memory with obj.
+// Versioned converts obj to the version of the request, in which permissions are defined. The
+// result can share memory with obj, so it must not be changed.
 func Versioned(target granular.Target, obj runtime.Object) (any, error) {
 	if _, ok := obj.(runtime.Unstructured); ok {
 		// A custom resource is held in the version of the request already.
@@ -58,8 +59,8 @@ func Versioned(target granular.Target, obj runtime.Object) (any, error) {
 	return target.Convertor.ConvertToVersion(obj, target.Kind.GroupVersion())
 }
 
-// Stored reports whether an object comes from storage, which sets the UID. For an object that
-// does not exist yet, handlers pass nil or an empty object.
+// Stored reports whether obj comes from storage: a stored object has a UID. If no object is stored
+// yet, handlers pass nil or an empty object as the old object.
 func Stored(obj runtime.Object) bool {
 	accessor, err := meta.Accessor(obj)
 	return err == nil && accessor.GetUID() != ""

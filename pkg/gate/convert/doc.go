@@ -3,11 +3,12 @@
 
 // Package convert converts objects to the version of a request, in which permissions are defined.
 //
-// Handlers and storage hold built-in objects in the internal (hub) version, whose fields differ
-// from those of the published schema. Versioned converts one object. A Scratch converts both
-// objects of a comparison, and reuses the memory of an earlier comparison. Custom resources are
-// held in the version of the request already, and are not converted.
+// The API server's handlers and storage hold objects of built-in kinds in the internal (hub)
+// version, whose fields differ from those of the published schema. The function Versioned converts
+// one object. The type Scratch converts both objects of a comparison into memory that an earlier
+// comparison used. Custom resources are in the version of the request already, and are not
+// converted.
 //
-// Invariant: the package never changes an object that is passed in, and a Scratch passes nothing
-// from one comparison to the next. The package compares no fields and decides nothing.
+// Invariant: the package never changes an object that is passed in, and no content of an object
+// stays in a Scratch after the comparison. The package compares no fields and decides nothing.
 package convert

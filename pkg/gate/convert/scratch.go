@@ -12,33 +12,35 @@ import (
 	"k8s.io/apiserver/pkg/authorization/granular"
 )
 
-// Scratch holds the converted new and old object of one comparison. The next comparison of the
-// kind overwrites both instead of allocating new ones. Between comparisons both are empty.
+// Scratch holds two converted objects, the new and the old object of one comparison. The next
+// comparison of objects of the same kind overwrites them, and allocates no others. Between
+// comparisons both are empty.
 //
-// The result of a comparison must not refer to these objects. It names fields, and shares only
-// strings with the objects.
+// The result of a comparison must not refer to these objects. It consists of paths of fields, and
+// shares only strings with the objects.
 type Scratch struct {
 	new, old buffer
 }
 
-// buffer is an object that other objects are converted into.
+// buffer keeps one object, into which other objects are converted, to save memory.
 type buffer struct {
-	// of is the type of the object that was converted, and by is the convertor. Both determine
-	// the type of into, because a kind is compared in one version.
+	// of is the type of the object that was converted, and by is the convertor. If both are the
+	// same for the next object, that object can be converted into the object into, because a kind
+	// is always compared in the same version.
 	of   reflect.Type
 	by   runtime.ObjectConvertor
 	kind gvk.GroupVersionKind
 	into runtime.Object
 }
 
-// Pool lends Scratches for the comparisons of one kind. A nil Pool lends none. It is for custom
-// resources, which are not converted.
+// Pool lends Scratches for the comparisons of one kind. A nil Pool, which custom resources have
+// because they are not converted, lends nil.
 type Pool struct {
 	pool sync.Pool
 }
 
-// Borrow returns a Scratch, which the caller returns with GiveBack. After a panic the caller may
-// drop it instead.
+// Borrow returns a Scratch, which the caller gives back by GiveBack after the comparison. After a
+// panic the caller need not give it back.
 func (p *Pool) Borrow() *Scratch {
 	if p == nil {
 		return nil
@@ -58,8 +60,8 @@ func (p *Pool) GiveBack(s *Scratch) {
 	}
 }
 
-// New converts the new object of a comparison, as Versioned does. A nil Scratch does not reuse
-// memory.
+// New converts the new object of a comparison to the version of the request, as Versioned does.
+// The result is valid until GiveBack. If s is nil, New returns what Versioned returns.
 func (s *Scratch) New(target granular.Target, obj runtime.Object) (any, error) {
 	if s == nil {
 		return Versioned(target, obj)
@@ -67,8 +69,8 @@ func (s *Scratch) New(target granular.Target, obj runtime.Object) (any, error) {
 	return s.new.convert(target, obj)
 }
 
-// Old converts the old object of a comparison, as Versioned does. A nil Scratch does not reuse
-// memory.
+// Old converts the old object of a comparison to the version of the request, as Versioned does.
+// The result is valid until GiveBack. If s is nil, Old returns what Versioned returns.
 func (s *Scratch) Old(target granular.Target, obj runtime.Object) (any, error) {
 	if s == nil {
 		return Versioned(target, obj)
@@ -84,8 +86,9 @@ func (v *buffer) convert(target granular.Target, obj runtime.Object) (any, error
 		return v.into, err
 	}
 	out, err := Versioned(target, obj)
-	// A scheme converts into a new object, or returns obj if there is nothing to convert.
-	// Other convertors may behave differently.
+	// Only the result of a scheme is kept as the buffer, because a scheme returns either a new
+	// object or, if there is nothing to convert, obj itself. Other convertors can return an object
+	// that somebody else uses.
 	_, scheme := target.Convertor.(runtime.ObjectCreater)
 	if into, ok := out.(runtime.Object); ok && scheme && err == nil && into != obj {
 		*v = buffer{of: of, by: target.Convertor, kind: into.GetObjectKind().GroupVersionKind(), into: into}
@@ -93,8 +96,8 @@ func (v *buffer) convert(target granular.Target, obj runtime.Object) (any, error
 	return out, err
 }
 
-// empty clears the object in the buffer. A later conversion may not set every field, and the
-// object shares memory with the object that it was converted from.
+// empty clears the object in the buffer. That is needed because the next conversion might not set
+// every field, and because the object shares memory with the object that was converted.
 func (v *buffer) empty() {
 	if v.into != nil {
 		reflect.ValueOf(v.into).Elem().SetZero()

@@ -9,21 +9,24 @@ import (
 	"strings"
 )
 
-// Body is a patch in JSON. Its method Has reports which keys are in the patch.
+// Body is the JSON of a patch. The method Has reports whether a key is in the patch.
 type Body struct {
 	text []byte
-	// operations is set for a JSON patch (RFC 6902), whose JSON pointers (RFC 6901) contain
-	// names.
+	// operations is set for a JSON patch (RFC 6902). Such a patch contains JSON pointers (RFC
+	// 6901), such as "/metadata/labels/env", and each part of a pointer can be a key.
 	operations bool
-	// holds is the set of strings in the patch. It is nil until Has is called first.
+	// holds is the set of strings, numbers and other literals in the patch. It is nil until the
+	// first call of Has.
 	holds map[string]struct{}
 }
 
-// NewBody returns the body of a patch. operations is set for a JSON patch.
+// NewBody returns the Body with the given text. operations must be true for a JSON patch (RFC
+// 6902), and false for a merge patch.
 func NewBody(text []byte, operations bool) *Body { return &Body{text: text, operations: operations} }
 
-// Has reports whether a key, or an element of a list, is anywhere in the patch. It may miss a key
-// with an unusual spelling, but never reports a key that is not in the patch.
+// Has reports whether a text, such as the key of a map or an element of a list, is anywhere in the
+// patch, even as a value. It can return false for a text that the patch spells in an unusual way,
+// but never returns true for a text that is not in the patch.
 func (p *Body) Has(key string) bool {
 	if p.holds == nil {
 		p.holds = map[string]struct{}{}
@@ -48,8 +51,9 @@ func (p *Body) read() {
 	}
 }
 
-// next returns the first string, number or literal of JSON and the rest. If JSON begins with any
-// other character, it returns "" and the JSON after that character.
+// next returns the string, number or literal at the start of body, and the rest of body. If body
+// starts with another character, such as a brace or a space, next returns "" and the rest after
+// that character.
 func next(body []byte) (string, []byte) {
 	if body[0] != '"' {
 		end := bytes.IndexAny(body, "\",:[]{} \t\r\n")

@@ -13,18 +13,20 @@ import (
 	"kube-granular.dev/granular/change"
 )
 
-// MaxRefusal is the size of the largest refusal, in bytes of JSON. Refusals are sent, logged and
-// audited, so their size must not depend on what a caller sends or names.
+// MaxRefusal is the maximum size of the error that refuses a write, in bytes of JSON. Such errors
+// are sent to the caller, logged and audited, so a caller must not be able to make them large.
 const MaxRefusal = 4096
 
-// Limits limits the length of values in a message that a caller chose, in bytes before quoting.
+// Limits has the maximum lengths of names and of paths in a message, because the caller can choose
+// them. The lengths are in bytes, before the values are quoted.
 type Limits struct {
 	Name, Path int
-	// Causes is set if the cause of the error repeats what is missing.
+	// Causes is set if the cause of the error has a message too, which repeats what is missing.
 	Causes bool
 }
 
-// Usual has the limits that fit nearly every refusal. Narrow has the limits for all others.
+// Usual has the limits that are tried first. Narrow has the limits for an error that would be
+// larger than MaxRefusal with the usual ones.
 var (
 	Usual  = Limits{Name: 256, Path: change.MaxPathLength, Causes: true}
 	Narrow = Limits{Name: 64, Path: 128}
@@ -42,7 +44,8 @@ func SizeOf(err *apierrors.StatusError) int {
 // Ellipsis ends a text that Head shortened.
 const Ellipsis = "..."
 
-// Head shortens a text to a limit. It does not cut inside a character.
+// Head returns a text of at most limit bytes as it is. It cuts a longer text to at most limit
+// bytes, not inside a character, and appends Ellipsis.
 func Head(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -53,7 +56,8 @@ func Head(s string, limit int) string {
 	return s[:limit] + Ellipsis
 }
 
-// Logged returns err for the log, shortened if it is long.
+// Logged returns err as it is to be logged: if the text has more than MaxRefusal bytes, the
+// result is an error with the shortened text.
 func Logged(err error) error {
 	if text := err.Error(); len(text) > MaxRefusal {
 		return errors.New(Head(text, MaxRefusal))

@@ -11,8 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// NamesOnly reports whether an error of the API contains the name of an object of the resource
-// and nothing else of the object. conflict is the text that the storage uses in a conflict.
+// NamesOnly reports whether an error of the API is one of upstream's usual errors NotFound,
+// AlreadyExists or Conflict, which contain the name of an object and nothing else of the object.
+// conflict is the text that the storage uses in a Conflict.
 func NamesOnly(err error, status metav1.Status, resource schema.GroupResource, conflict string) bool {
 	if status.Details == nil {
 		return false

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Identity returns an object of the same type that has only the identity of result: name,
-// namespace, uid and resource version.
+// Identity returns a new object of the type and kind of result that has only the name, namespace,
+// uid and resource version of result. If result has no metadata, Identity returns a Status.
 func Identity(result runtime.Object) runtime.Object {
 	old, err := meta.Accessor(result)
 	if err != nil {

@@ -14,11 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// ErrHidden is the message in place of an error that shows too much of the object.
+// ErrHidden replaces the message of an error that shows too much of the object.
 var ErrHidden = errors.New("the object was refused; the reason is shown only to callers who may get the object")
 
-// reasons and causes are the values that the API defines. A webhook may choose others, and many
-// webhooks put a whole sentence into the reason.
+// reasons and causes are the reasons of a Status and the types of its causes that the API defines.
+// Only these are shown. A webhook can choose others, and many webhooks put a whole sentence into
+// the reason.
 var (
 	reasons = sets.New(
 		metav1.StatusReasonUnauthorized, metav1.StatusReasonForbidden, metav1.StatusReasonNotFound,
@@ -39,16 +40,18 @@ var (
 	)
 )
 
-// Request has the name, resource and kind of the object that a request writes.
+// Request has the name, resource and kind of the object that a request writes, which an error may
+// contain.
 type Request struct {
 	Name     string
 	Resource schema.GroupResource
 	Kind     schema.GroupKind
 }
 
-// Status returns an error that shows nothing of the object. It keeps the code, reasons and causes
-// that the API defines, the names in the request, and of each field's path only the part that
-// every object of the kind has.
+// Status returns status without everything that could show something of the object. The result
+// has the message ErrHidden. It keeps the code, the time after which to retry, the reason and the
+// types of causes, if the API defines them, and the name, group and kind, if they are those of the
+// request. Of the path of each field it keeps only the part that every object of the kind has.
 func Status(status metav1.Status, request Request) metav1.Status {
 	out := metav1.Status{Status: metav1.StatusFailure, Code: status.Code, Message: ErrHidden.Error()}
 	if reasons.Has(status.Reason) {
@@ -75,7 +78,7 @@ func Status(status metav1.Status, request Request) metav1.Status {
 	return out
 }
 
-// oneOf returns status if it is among known, and otherwise "".
+// oneOf returns status, a value of an error's status, if it is among known. If not, it returns "".
 func oneOf(status string, known ...string) string {
 	if slices.Contains(known, status) {
 		return status
@@ -83,9 +86,10 @@ func oneOf(status string, known ...string) string {
 	return ""
 }
 
-// fieldOfEvery returns the first name of a field's path, and in metadata also the second. The
-// rest may contain the key of a map that the caller did not write, because upstream validates the
-// whole object.
+// fieldOfEvery returns the part of a field's path that every object of the kind has: the first
+// name, such as spec, or in metadata the first two, such as metadata.labels. The rest of the path
+// can contain the key of a map that the caller did not write, because upstream validates the whole
+// object.
 func fieldOfEvery(path string) string {
 	path, _, _ = strings.Cut(strings.TrimPrefix(path, "."), "[")
 	first, rest, _ := strings.Cut(path, ".")
@@ -98,7 +102,7 @@ func fieldOfEvery(path string) string {
 	return first
 }
 
-// maxFieldLength is the length of the longest text that counts as the name of a field.
+// maxFieldLength is the length in bytes of the longest text that counts as the name of a field.
 const maxFieldLength = 63
 
 func isName(s string) bool {

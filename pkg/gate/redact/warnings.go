@@ -11,9 +11,10 @@ import (
 )
 
 // Warnings is the warning recorder of a granular request. Upstream's warnings quote fields of the
-// whole object, including fields that the caller did not send. So from Hold on, while the object
-// is written, warnings are held back until it is known whether the caller may get the object.
-// Warnings before Hold concern only the body that the caller sent, and are recorded at once.
+// whole object, including fields that the caller did not send. So when the write begins, Hold is
+// called, and from then on warnings are held back. When it is known whether the caller is allowed
+// to get the object, Settle sends or drops them. Warnings before Hold concern only the body that
+// the caller sent, and are sent at once.
 type Warnings struct {
 	record func(agent, text string)
 
@@ -30,8 +31,8 @@ const (
 	dropping
 )
 
-// NewWarnings returns a recorder that passes all warnings to the recorder of ctx until Hold is
-// called.
+// NewWarnings returns a recorder in front of the warning recorder of ctx. Until Hold is called, it
+// passes every warning on at once.
 func NewWarnings(ctx context.Context) *Warnings {
 	return &Warnings{record: func(agent, text string) { warning.AddWarning(ctx, agent, text) }}
 }
@@ -58,7 +59,8 @@ func (w *Warnings) Hold() {
 	w.state = held
 }
 
-// Settle records the held warnings and all later ones if show is set. Otherwise it drops them.
+// Settle ends the effect of Hold. If show is true, the held warnings and all later ones are passed
+// on. If show is false, all of them are dropped.
 func (w *Warnings) Settle(show bool) {
 	if w == nil {
 		return
