@@ -42,9 +42,9 @@ func Answerable(observed, final Set) Set {
 	return out.normalize()
 }
 
-// Dropped reports whether some observed change is not among the final changes. Answerable then
-// needs all final changes. The result of CompareObserved is not enough, because it compares only
-// some fields.
+// Dropped reports whether some observed change is not among the final changes. If so, call
+// Answerable with final changes from Compare. Those from CompareObserved are not enough, because
+// CompareObserved compares only the fields in which a change was observed.
 func Dropped(observed, final Set) bool {
 	if len(observed) == 0 || sameChanges(observed, final) {
 		return false

@@ -38,7 +38,7 @@ func (p *location) path() Path {
 	return out
 }
 
-// up returns the ancestor of p at a depth, or p itself if p is not deeper than that.
+// up returns the location above p at the given depth, or p itself if p is not deeper than that.
 func (p *location) up(depth int) *location {
 	for p != nil && p.depth > depth {
 		p = p.above
@@ -58,8 +58,8 @@ func compareSteps(a, b *Step) int {
 	return cmp.Or(strings.Compare(a.Field, b.Field), slices.Compare(a.Keys, b.Keys))
 }
 
-// before reports whether p is known to come before q. For locations of different walks it may
-// return false although p comes first.
+// before reports whether p is known to come before q. For locations that different comparisons
+// found, the result can be false although p comes first.
 func (p *location) before(q *location) bool {
 	depth := min(depthOf(p), depthOf(q))
 	a, b := p.up(depth), q.up(depth)
@@ -111,8 +111,9 @@ func (t *locationMemo) same(a, b *location) bool {
 	return true
 }
 
-// here returns the location of the walk's current path, cut to a depth. A location is made only
-// when something at or below it is charged, because most compared values are equal.
+// here returns the location that the first depth steps of the walk's current path lead to. A
+// location is made only when something at or below it is charged, because most compared values are
+// equal.
 func (w *walk) here(depth int) *location {
 	known := depth
 	for known > 0 && w.path[known-1].location == nil {

@@ -70,8 +70,8 @@ func part[V view[V]](list V, from, to int) []V {
 	return out
 }
 
-// encoded returns the JSON of an element. Elements with the same JSON are paired, and are still
-// compared because they may differ.
+// encoded returns the JSON of an element, and false if the element has none. It serves to pair
+// elements. Two elements with the same JSON are still compared, because their Go values can differ.
 func encoded[V view[V]](v V) (string, bool) {
 	value, ok := v.decoded()
 	if !ok {
@@ -99,6 +99,7 @@ func newPairs[V any](before, after []V) *pairs[V] {
 }
 
 // match pairs elements that have the same identity and no partner yet, in the order of the lists.
+// The function identity returns false for an element that must not be paired.
 func (p *pairs[V]) match(identity func(V) (string, bool)) {
 	waiting := map[string][]int{}
 	for j, v := range p.after {

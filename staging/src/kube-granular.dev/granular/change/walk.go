@@ -8,8 +8,8 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// walk is one comparison in progress. After Compare returns, a walk is used again, but not its
-// out.
+// walk is one comparison in progress. Later comparisons use the same walk again, except the field
+// out, which is the result.
 type walk struct {
 	mode Mode
 	// in is the set of top-level fields to compare.
@@ -48,25 +48,28 @@ func (w *walk) at(depth int) *schema.Node {
 
 func (w *walk) pop() { w.path = w.path[:len(w.path)-1] }
 
-// charge adds a change for the current location. It is charged to the nearest node at or above n
-// that carries a permission. n is the node at the current location; if it is the root, the path
-// may have one more step, to a field of the root that has no node.
+// charge adds a change for the current location, if the mode selects it. The change is charged to
+// the nearest node at or above n that carries a permission. n is the node at the current location.
+// If n is the root, the path may have one more step, to a field of the root that has no node.
 func (w *walk) charge(n *schema.Node) {
 	if w.mode == All || n.ExcludedAt {
 		w.add(n, Change{})
 	}
 }
 
-// ambiguous adds a change that stands for everything below the current location. presence is set
-// if only a container was added or removed. With ExcludedOnly this is charged only if the
-// container itself is excluded, because the walk then does not compare everything inside.
+// ambiguous adds an Ambiguous change, which stands for everything at and below the current
+// location, if the mode selects it. presence is set if the container (object, map or list) was
+// added or removed and no difference was found inside. In mode ExcludedOnly, a change with presence
+// is added only if an excluded permission covers the container itself: this mode compares only some
+// fields inside, so not finding a difference there means little.
 func (w *walk) ambiguous(n *schema.Node, presence bool) {
 	if w.mode == All || n.ExcludedAt || n.ExcludedBelow && !presence {
 		w.add(n, Change{Ambiguous: true, Presence: presence})
 	}
 }
 
-// add completes c with the node and the locations of a difference at n, and adds c to the result.
+// add sets the node and the locations of the change c, for a difference at the node n, and adds c
+// to the result.
 func (w *walk) add(n *schema.Node, c Change) {
 	depth := len(w.path)
 	if n == w.tree.Root {
@@ -113,7 +116,8 @@ func compareNode[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	return changed
 }
 
-// compareAt is compareNode without the values from which permissions make their parameter.
+// compareAt is compareNode, except that it does not add to the changes the values from which a
+// permission of n makes its parameter.
 func compareAt[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	if old.identical(new) || n.Kind != schema.Object && old.equal(new) {
 		return false
@@ -191,8 +195,8 @@ func onlyDefault[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 }
 
 // chargeAbove charges the object that contains the current field, because the field only took its
-// default. If no permission covers that object, it charges nothing: the server set the default,
-// not the caller.
+// default, and reports whether it did. If no permission covers that object, it charges nothing:
+// the server set the default, not the caller.
 func (w *walk) chargeAbove() bool {
 	above := w.at(len(w.path) - 1)
 	if w.mode == ExcludedOnly && !above.ExcludedAt || above.Last() == nil {
