@@ -19,8 +19,9 @@
 // A permission whose parameter is made from a value covers a change only if the caller holds a
 // verb of this permission for the old and for the new value.
 //
-// Every change of a marked request must be covered. An unmarked request, whose caller holds the
-// ordinary verb, must be covered only for changes whose chain has an excluded permission.
+// A request is marked if its caller does not hold the ordinary verb: every change must then be
+// covered. An unmarked request, whose caller holds the ordinary verb, must be covered only for
+// changes whose chain has an excluded permission.
 //
 // For one request, retries included, the authorizer is asked for each verb at most once, and only
 // for a limited number of verbs. So its work is bounded, however much the request changes. A verb

@@ -86,7 +86,7 @@ func (d *Decider) coverValues(ctx context.Context, c *change.Change, candidates 
 type answer int
 
 const (
-	// notHeld means that the caller holds no verb for one of the values.
+	// notHeld means that for at least one of the values the caller holds no verb.
 	notHeld answer = iota
 	// held means that the caller holds a verb for each value.
 	held
@@ -96,10 +96,11 @@ const (
 	unasked
 )
 
-// holdsAll asks the authorizer for the values of a permission, one after the other, until the
-// caller does not hold a verb for one. It then returns the narrowest verb that would cover that
-// value, or "" if there is none. An error means that the request ended, or that the authorizer
-// returned an impossible answer.
+// holdsAll asks the authorizer about the values of a permission, one after the other, and stops at
+// the first value for which the caller does not hold a verb. It then returns the narrowest verb
+// that would cover that value, or "" if there is none. If a parameter is too long or costs too
+// much, it notes that in the refusal r. An error means that ctx has ended, or that the authorizer
+// returned an impossible index.
 func (d *Decider) holdsAll(ctx context.Context, p *schema.Permission, values []string, r *Refusal) (answer, string, error) {
 	var costs *schema.CostBudget
 	if p.Parameter.Expression != nil {
@@ -130,8 +131,8 @@ func (d *Decider) holdsAll(ctx context.Context, p *schema.Permission, values []s
 	return held, "", nil
 }
 
-// holdsOne reports whether the caller holds one of some verbs. It asks the authorizer for those
-// that were not asked for yet, as far as the budget permits.
+// holdsOne reports whether the caller holds at least one of the verbs. It asks the authorizer for
+// the verbs that were not asked for yet, but never for more than the budget of the request permits.
 func (d *Decider) holdsOne(ctx context.Context, verbs []string) (answer, error) {
 	if slices.ContainsFunc(verbs, func(v string) bool { return slices.Contains(d.used, v) }) {
 		return held, nil
