@@ -1,8 +1,8 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package permission is the grammar of permission verbs: an authorizer is asked for them, and an
-// administrator writes them into a role.
+// Package permission defines the grammar of permission verbs. The API server asks an authorizer
+// for such a verb, and an administrator writes it into a role.
 //
 //	granular                            Verb{}                       may send a granular request
 //	granular:labels                     Verb{Permission: "labels"}

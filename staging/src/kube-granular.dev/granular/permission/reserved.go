@@ -14,6 +14,6 @@ const (
 	ProtectedAnnotation = "protectedAnnotation"
 )
 
-// Reserved reports whether a name of a permission, including its scope, is not allowed in a
-// schema.
+// Reserved reports whether schemas must not use the given name of a permission. The name includes
+// the scope.
 func Reserved(name string) bool { return name == ProtectedLabel || name == ProtectedAnnotation }
