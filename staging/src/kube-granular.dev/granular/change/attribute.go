@@ -29,8 +29,9 @@ type Attribute struct {
 	// Path is the location of the map that has the key, such as .metadata.labels.
 	Path Path
 	Key  string
-	// Old and New are the values before and after the write. They differ unless the attribute is
-	// Unreadable, and one of them may be absent.
+	// Old and New are the values before and after the write. One of them is absent if the key was
+	// added or removed. Both are absent if the attribute is Unreadable. Two different values that
+	// are not strings look equal here, because their Text is empty.
 	Old, New Value
 	// Unreadable is set if the new value at Path is not a map, so that the keys are not known. Key,
 	// Old and New are then zero.

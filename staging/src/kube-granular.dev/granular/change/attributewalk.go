@@ -237,10 +237,9 @@ func compareUnkeyed[V view[V]](w *attributeWalk, n *schema.Node, old, new V) {
 	}
 }
 
-// elementNames returns the names of the list elements from index from up to, but not including,
-// index to. An element of a list-map has its keys as its name. The map gives the index in the list
-// of the element with a name, or -1 if several elements have the name. The map lacks the empty
-// name.
+// elementNames returns the names of the list elements at the indexes i with from <= i < to. An
+// element of a list-map has its keys as its name. The map gives the index in the list of the
+// element with a name, or -1 if several elements have the name. The map lacks the empty name.
 func elementNames[V view[V]](n *schema.Node, list V, from, to int) ([]string, map[string]int) {
 	names, at := make([]string, 0, to-from), map[string]int{}
 	for i := from; i < to; i++ {

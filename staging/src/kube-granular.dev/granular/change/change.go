@@ -13,7 +13,7 @@ import (
 )
 
 // Change is a difference between two objects that is charged to one node of the permission tree, at
-// one location of the object.
+// one location of the object: the caller needs a permission that covers this node.
 type Change struct {
 	// Node is the node that the difference is charged to: the nearest one at or above the
 	// difference that carries a permission, or the root if none does.

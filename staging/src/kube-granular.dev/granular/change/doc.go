@@ -18,7 +18,7 @@
 // permission covers a difference, the change names the top-level field that contains it, and the
 // chain is empty.
 //
-// A permission may make its parameter from the value of its field. A change then has the old and
+// A permission can make its parameter from the value of its field. A change then has the old and
 // the new value. If the elements of an atomic list have such a permission, they are matched by
 // value, and each is charged on its own.
 //
@@ -37,9 +37,9 @@
 // interface, named view. At the first use of a Go type, a plan is compiled that says which Go field
 // belongs to which node. The package starts no goroutine, keeps no object and calls no authorizer.
 //
-// A message names the location of a change. A Sender is a caller who may not see the objects. A
-// message to a Sender names only the part of the location that the Sender knows. The shown
-// location is bounded in length, and is never cut inside an escape.
+// A message names the location of a change. A Sender is a caller who is not allowed to see the
+// objects. A message to a Sender names only the part of the location that the Sender knows. The
+// shown location is bounded in length, and is never cut inside an escape.
 //
 // Invariant: in mode All, every difference is charged, except in fields that the server itself
 // sets. The same two objects always yield the same Set. If parts of an object can't be told apart,

@@ -218,8 +218,9 @@ func (s valuePair) lists() bool {
 	return listA && listB
 }
 
-// locator finds a difference that a message can name. It compares a value only when it descends
-// into the value; otherwise each level would compare everything below it again.
+// locator finds a difference that a message can name. It compares two objects or lists only by
+// descending into them. If it also compared them as a whole first, each level would compare
+// everything below it again.
 type locator struct {
 	// steps are the steps of the path as text, the last step first.
 	steps []string

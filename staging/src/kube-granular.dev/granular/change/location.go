@@ -72,8 +72,8 @@ func (p *location) before(q *location) bool {
 	return compareSteps(&a.Step, &b.Step) < 0
 }
 
-// compareLocations orders locations, which may be of different walks, in the order of a Set: a
-// location comes before those below it.
+// compareLocations orders locations, also those that different comparisons found, in the order of a
+// Set: a location comes before the locations below it.
 func compareLocations(a, b *location) int {
 	depth := min(depthOf(a), depthOf(b))
 	return cmp.Or(compareSameDepth(a.up(depth), b.up(depth)), cmp.Compare(depthOf(a), depthOf(b)))
@@ -90,12 +90,12 @@ func compareSameDepth(a, b *location) int {
 	return compareSteps(&a.Step, &b.Step)
 }
 
-// locationMemo remembers two locations of different walks that are known to be equal. The zero
-// value remembers the root.
+// locationMemo remembers two equal locations that different comparisons found. The zero value
+// remembers the root.
 type locationMemo struct{ a, b *location }
 
-// same reports whether two locations of different walks are equal. It remembers the locations
-// above them, because the next two locations are mostly below the same ones.
+// same reports whether two locations that different comparisons found are equal. If they are, it
+// remembers the locations above a and b, because the next two locations are mostly below them too.
 func (t *locationMemo) same(a, b *location) bool {
 	if depthOf(a) != depthOf(b) {
 		return false

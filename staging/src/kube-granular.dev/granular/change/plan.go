@@ -26,7 +26,7 @@ type typePlan struct {
 	// object finds the fields of a struct that differ.
 	object *fast.Object
 	// fields[i] is the plan for node.Fields()[i]. rest lists the fields of the Go struct for
-	// which node has no child. They are compared together.
+	// which node has no child. The fields in rest are compared together.
 	fields []fieldPlan
 	rest   []restPlan
 	// elem is the plan for the elements of a map or list. keys locate the keys of a list element.

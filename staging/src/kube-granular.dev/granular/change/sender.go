@@ -75,7 +75,7 @@ func (s *Sender) knownFromBody(place Path, from int) int {
 }
 
 // bodyHasStep reports whether the body contains a step: the name of its field, or the keys of its
-// element. Keys that have their default value may be missing in the body, but the body must contain
+// element. Keys that have their default value can be missing in the body, but the body must contain
 // at least one key. above is the path that the step starts from.
 func (s *Sender) bodyHasStep(above Path, step Step) bool {
 	if step.Field != "" {

@@ -86,7 +86,7 @@ func (v typedView) field(_ *schema.Node, i int) typedView {
 }
 
 // canScan reports whether both objects are present and addressable. A field of an absent object
-// may have a default, which a scan does not consider.
+// can have a default, which a scan does not consider.
 func (v typedView) canScan(o typedView) bool {
 	return !v.parentAbsent && !o.parentAbsent && v.deref().CanAddr() && o.deref().CanAddr()
 }

@@ -23,9 +23,9 @@ type placeValue struct {
 // made from the field's value.
 func (c *Change) HasValues() bool { return len(c.values) > 0 }
 
-// Values returns the old and new values from which a permission of the node's chain makes its
-// parameter, without duplicates. It returns false if a value is not known. The permission covers
-// the change only if it covers each value.
+// Values returns the old and new field values from which the permission p makes its parameter,
+// without duplicates. p must be one of the permissions that cover Node. Values returns false if a
+// value is not known. p covers the change only if it covers each value.
 func (c *Change) Values(p *schema.Permission) ([]string, bool) {
 	var out []string
 	met := map[string]bool{}

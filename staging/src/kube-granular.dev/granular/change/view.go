@@ -24,9 +24,9 @@ type view[V any] interface {
 	// unset reports whether nobody set the value, so that the schema's default applies.
 	unset() bool
 	// identical reports whether both values are known to be equal without a look at their
-	// content, such as two equal pointers. It is fast, and may return false for equal values.
+	// content, such as two equal pointers. It is fast, and can return false for equal values.
 	identical(V) bool
-	// equal reports whether both values have equal representations. One or both may be absent.
+	// equal reports whether both values have equal representations. One or both can be absent.
 	equal(V) bool
 	// hasShape reports whether the value is an object, map or list if the node's kind requires
 	// one. It is true for absent and null values. The methods below treat a value without the
@@ -56,8 +56,8 @@ type view[V any] interface {
 	absentElem() V
 
 	// len, index and key read a list. key returns the identity of an element of a ListMap or Set:
-	// the text of each key. Their types may follow as one more text, to tell 80 from "80". key
-	// returns false if the element has no identity.
+	// the text of each key. One more text for the types of the keys can follow, to tell 80 from
+	// "80". key returns false if the element has no identity.
 	len() int
 	index(i int) V
 	key(n *schema.Node, i int) ([]string, bool)

@@ -20,8 +20,8 @@ type walk struct {
 	// created is set if there is no old object. byDefault is set while the walk of a new object is
 	// inside a field that has only its default values.
 	created, byDefault bool
-	// removedAt is the depth of the first element on the path that the new object lacks, 0 if
-	// there is none.
+	// removedAt is the number of steps from the root to the first element on the path that the new
+	// object lacks, or 0 if there is no such element.
 	removedAt int
 	// found is the position of a known difference in two structs of a Go type. A scan of these
 	// two structs can begin there.
@@ -50,7 +50,7 @@ func (w *walk) pop() { w.path = w.path[:len(w.path)-1] }
 
 // charge adds a change for the current location, if the mode selects it. The change is charged to
 // the nearest node at or above n that carries a permission. n is the node at the current location.
-// If n is the root, the path may have one more step, to a field of the root that has no node.
+// If n is the root, the path can have one more step, to a field of the root that has no node.
 func (w *walk) charge(n *schema.Node) {
 	if w.mode == All || n.ExcludedAt {
 		w.add(n, Change{})
@@ -145,8 +145,8 @@ func compareAt[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 		return changed
 	}
 	if changed {
-		// A caller who may change a field inside may still lack the permission to add or remove
-		// the container.
+		// A caller with a permission for a field inside can still lack the permission to add or
+		// remove the container.
 		for i := range w.out[before:] {
 			if c := &w.out[before+i]; depthOf(c.at) > len(w.path) {
 				c.WithContainer = true
@@ -178,10 +178,11 @@ func below[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 
 // onlyDefault reports whether a field was added or removed with exactly the value that the schema
 // sets by default. Such a field counts as no change for its own excluded permission, only for the
-// permission of the object that contains it; see chargeAbove. The fields inside it count as no
-// change only on create. Otherwise a caller could remove a field together with the object around
-// it, and the field would come back with another default. The result is false for an element of a
-// map or list, because a default never adds one: the default of an element only replaces null.
+// permission of the object that contains it; see chargeAbove. On create, the fields inside such a
+// field count as no change too. On an update the fields inside do count: if they did not, a caller
+// could remove a field together with the object around it, and the field would come back with
+// another default. The result is false for an element of a map or list, because a default never
+// adds one: the default of an element only replaces null.
 func onlyDefault[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	if old.unset() == new.unset() || len(w.path) == 0 || w.at(len(w.path)-1).Kind != schema.Object {
 		return false

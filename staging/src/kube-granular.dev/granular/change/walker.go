@@ -64,7 +64,7 @@ func (w *Walker) Compare(mode Mode, old, new any) (Set, error) {
 }
 
 // CompareObserved is a faster Compare for the object about to be stored. observed are the changes
-// before mutating admission. Only the top-level fields in which observed has a change are compared.
+// before mutating admission. Top-level fields in which observed has no change can be left out.
 // Intersect(observed, result) returns the same as with the result of Compare.
 func (w *Walker) CompareObserved(mode Mode, observed Set, old, new any) (Set, error) {
 	if isNil(old) {

@@ -18,18 +18,19 @@ import (
 // that knows the request's user, resource, subresource and name.
 type Authorizer interface {
 	// FirstAllowed takes at least one verb, ordered from general to specific, and returns the
-	// index of the first allowed verb, or -1. Without an error, all verbs before that one are
-	// refused. With an error, some of them have no answer: such a verb is neither allowed nor
-	// refused.
+	// index of the first allowed verb, or -1. If the error is nil, the verbs before the allowed
+	// one are refused, or all verbs if none is allowed. If the error is not nil, some of these
+	// verbs have no answer: they are neither allowed nor refused.
 	FirstAllowed(ctx context.Context, verbs []string) (int, error)
 }
 
 const (
-	// DefaultBudget is the highest number of verbs that a request may ask the authorizer for.
+	// DefaultBudget is the highest number of verbs that the authorizer is asked for in one request,
+	// if New gets no other budget.
 	DefaultBudget = 64
-	// MaxCost limits the cost of all parameter expressions of one request, in the units that
-	// schema.Expression returns. Upstream allows as much for a single validation rule, about a
-	// tenth of a second.
+	// MaxCost limits the cost of all parameter expressions of one request, in the units in which
+	// schema.Expression counts. Upstream allows as much for a single validation rule, about a tenth
+	// of a second.
 	MaxCost = 1_000_000
 	// contextCheckInterval is the number of changes after which Decide checks again whether its
 	// context.Context has ended.
@@ -71,7 +72,7 @@ type verbResult struct {
 const longKey = 512
 
 // New returns a Decider for one request. budget is the largest number of verbs that the authorizer
-// may be asked; 0 means DefaultBudget.
+// may be asked for. 0 means DefaultBudget.
 func New(a Authorizer, budget int) *Decider {
 	if budget <= 0 {
 		budget = DefaultBudget
@@ -144,8 +145,8 @@ func (d *Decider) CoveredAsObserved(ctx context.Context, observed change.Set, ma
 	return refusal == nil && err == nil
 }
 
-// Candidates returns the permissions that may cover a change of a node, most general first, and
-// whether one of them is excluded; see the package comment.
+// Candidates returns the permissions of which one suffices to change a node, most general first,
+// and whether one of them is excluded. The package comment says which permissions these are.
 func Candidates(n *schema.Node) (candidates []*schema.Permission, excluded bool) {
 	deepest, chain := -1, n.Chain()
 	for i, p := range chain {

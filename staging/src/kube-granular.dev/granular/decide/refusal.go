@@ -64,7 +64,7 @@ type Refusal struct {
 	// none.
 	General, Specific string
 
-	// budget is the number of verbs that the authorizer may be asked for the request.
+	// budget is the largest number of verbs that the authorizer may be asked for in one request.
 	budget int
 	// tooLong is set if a parameter is too long. long is then the beginning of the last such
 	// parameter.

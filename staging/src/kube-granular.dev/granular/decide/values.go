@@ -13,9 +13,8 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// splitByValue separates candidates that cover a change whatever its values are from candidates
-// whose parameter is made from a value. It allocates nothing if there is no candidate of the
-// second kind.
+// splitByValue returns the candidates whose parameter is made from a field value as ofValue, and
+// all other candidates as others. It allocates nothing if ofValue is empty.
 func splitByValue(candidates []*schema.Permission) (others, ofValue []*schema.Permission) {
 	if !slices.ContainsFunc(candidates, takesValue) {
 		return candidates, nil
@@ -33,8 +32,10 @@ func splitByValue(candidates []*schema.Permission) (others, ofValue []*schema.Pe
 // takesValue reports whether a permission makes its parameter from a value of the object.
 func takesValue(p *schema.Permission) bool { return p.Parameter != nil && p.Parameter.FromValue }
 
-// coverValues looks for a permission that covers every value of a change. Before, coverAlways
-// found none that covers the change whatever its values are: refusal and failure are its result.
+// coverValues returns nil if one of the candidates covers the change: the caller holds a verb of
+// this candidate for every value of the change. If none does, coverValues returns a refusal.
+// refusal and failure are what coverAlways returned for the candidates that do not depend on
+// values.
 func (d *Decider) coverValues(ctx context.Context, c *change.Change, candidates []*schema.Permission, refusal *Refusal, failure error) (*Refusal, error) {
 	r := Refusal{Change: *c, budget: d.budget}
 	if refusal != nil {
@@ -82,7 +83,7 @@ func (d *Decider) coverValues(ctx context.Context, c *change.Change, candidates 
 	return &r, nil
 }
 
-// answer is whether the caller holds the verbs for the values of one permission.
+// answer tells whether the caller holds a verb of one permission for each value of a change.
 type answer int
 
 const (

@@ -9,7 +9,7 @@
 //	granular:label(example.com)         ... Parameter: "example.com", Parameterized: true
 //	granular:example.com/nodePool       a third party's permission
 //
-// A parameter may be any byte string, because an authorizer is asked about keys before they are
+// A parameter can be any byte string, because an authorizer is asked about keys before they are
 // validated. Characters that could confuse a reader or a pattern are percent-escaped, and a verb
 // has exactly one spelling. A parameter has at most MaxParameterLength bytes after escaping, so a
 // verb is short, whatever a caller sends.

@@ -6,7 +6,7 @@ package permission
 import "strings"
 
 // MaxPrefixes is the largest number of parameters that ImageRepositoryPrefix makes from one image.
-// It limits the work of the authorizer, which may be asked for the verb of each parameter.
+// It limits the work of the authorizer, which can be asked for the verb of each parameter.
 const MaxPrefixes = 8
 
 // imagePrefixes returns the registry of a container image and each longer prefix of its repository,
@@ -113,8 +113,8 @@ func isPathComponent(s string) bool {
 	}
 }
 
-// isTag reports whether s is an image tag: at most 128 word characters, dots and dashes, the first
-// of them a word character.
+// isTag reports whether s is an image tag: at most 128 letters, digits, underscores, dots and
+// dashes, the first of them neither a dot nor a dash.
 func isTag(s string) bool {
 	return len(s) <= 128 && all(s, func(c byte) bool { return word(c) || c == '.' || c == '-' }) && word(s[0])
 }

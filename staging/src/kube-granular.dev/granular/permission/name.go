@@ -20,8 +20,8 @@ const (
 // Validate returns an error if the name of a permission is not well-formed: a lowerCamelCase name,
 // or a third party's domain, a slash and a lowerCamelCase name. It refuses the name of the general
 // verb, because granular:granular would look like that verb and yet be the permission for one
-// field. An error has at most one character of the input, because a caller may have chosen the
-// input.
+// field. An error contains at most one character of the input, because an attacker can have chosen
+// the input.
 func Validate(permission string) error {
 	if strings.HasPrefix(permission, prefix) {
 		return fmt.Errorf("permission: the name must not begin with %q, only a permission verb does", prefix)

@@ -7,8 +7,8 @@ package permission
 // labels and annotations. The parameter of both permissions is the full key of the label or
 // annotation.
 //
-// No schema may use these two names. Otherwise the author of a CRD could let a grant for protected
-// labels cover a field of that CRD.
+// Schemas must not use these two names. If the author of a CRD could use them, a grant for
+// protected labels could also cover a field of that CRD.
 const (
 	ProtectedLabel      = "protectedLabel"
 	ProtectedAnnotation = "protectedAnnotation"

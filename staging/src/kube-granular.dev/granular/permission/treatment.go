@@ -19,7 +19,7 @@ const (
 	// none: example.com/a yields example.com.
 	SlashDelimitedPrefix Treatment = "slash-delimited-prefix"
 	// ImageRepositoryPrefix makes several parameters from a container image: its registry, and
-	// each longer prefix of its repository. A grant for any of them suffices. See MaxPrefixes.
+	// each longer prefix of its repository. A grant for one of them suffices. See MaxPrefixes.
 	ImageRepositoryPrefix Treatment = "image-repository-prefix"
 )
 

@@ -10,7 +10,7 @@
 // requests never uses this data, but only the schema of the server.
 //
 // Invariant: a permission name without a domain is in the registry, or belongs to nobody, so that
-// later versions may use it. Third parties qualify their names with a domain (KEP-3617, "Style
+// later versions can use it. Third parties qualify their names with a domain (KEP-3617, "Style
 // Guide / Consistency Help", option B).
 //
 // The package parses its data once and never changes it.

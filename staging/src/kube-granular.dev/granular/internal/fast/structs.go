@@ -102,11 +102,13 @@ type opKind uint8
 const (
 	// call is any other kind: op.run compares the field.
 	call opKind = iota
-	// text is a string, texts a slice of strings, and textMap a map from string to string.
+	// text is the kind of a string, texts of a slice of strings, and textMap of a map from string
+	// to string.
 	text
 	texts
 	textMap
-	// pointer is a pointer, and list a slice. op.elem compares the values that they refer to.
+	// pointer is the kind of a pointer, and list of a slice, if op.elem compares the values that
+	// the pointer or slice refers to.
 	pointer
 	list
 )
