@@ -6,13 +6,13 @@ package change
 // Answerable returns the changes that the caller must be authorized for. These are the Intersect
 // of the observed changes (the caller's own, before mutating admission) and the final changes
 // (those about to be stored). Some observed changes without a final change at their location are
-// also in the result, because a mutating webhook may have moved them: it may rewrite keys to lower
-// case, or move a field to its new name. Without this rule, a caller could change a field through
-// such a webhook although it lacks the permission of the field.
+// also in the result, because a mutating webhook can have moved them: a webhook can rewrite keys to
+// lower case, or move a value to a field with a new name. Without this rule, a caller who lacks the
+// permission of a field could change the field through such a webhook.
 //
-// Such an observed change counts if its most specific permission has the same name as that of a
-// final change that was not observed. A caller who lacks the permission is refused for its own
-// change, not for the webhook's.
+// Such an observed change is in the result if its most specific permission has the same name as
+// the most specific permission of a final change that was not observed. A caller who lacks the
+// permission is refused for the change of the caller, not for the change of the webhook.
 func Answerable(observed, final Set) Set {
 	out := Intersect(observed, final)
 	if len(observed) == 0 || len(final) == 0 || sameChanges(observed, final) {
@@ -42,9 +42,9 @@ func Answerable(observed, final Set) Set {
 	return out.normalize()
 }
 
-// Dropped reports whether some observed change is not among the final changes. Answerable then
-// needs all final changes. The result of CompareObserved is not enough, because it compares only
-// some fields.
+// Dropped reports whether some observed change is not among the final changes. If so, call
+// Answerable with final changes from Compare. Those from CompareObserved are not enough, because
+// CompareObserved compares only the fields in which a change was observed.
 func Dropped(observed, final Set) bool {
 	if len(observed) == 0 || sameChanges(observed, final) {
 		return false

@@ -29,17 +29,19 @@ type Attribute struct {
 	// Path is the location of the map that has the key, such as .metadata.labels.
 	Path Path
 	Key  string
-	// Old and New are the values before and after the write. They differ unless the attribute is
-	// Unreadable, and one of them may be absent.
+	// Old and New are the values before and after the write. One of them is absent if the key was
+	// added or removed. Both are absent if the attribute is Unreadable. Two different values that
+	// are not strings look equal here, because their Text is empty.
 	Old, New Value
-	// Unreadable is set if the new value at Path is not a map, so that its keys are not known. Key
-	// is then empty, and Old and New are absent.
+	// Unreadable is set if the new value at Path is not a map, so that the keys are not known. Key,
+	// Old and New are then zero.
 	Unreadable bool
-	// Embedded is set for an attribute that the function Embedded or Unknown returned. It is in a
-	// value that no schema describes.
+	// Embedded is set if the function Embedded or Unknown returned the attribute: the attribute is
+	// inside a value that no schema describes.
 	Embedded bool
 
-	// pathID is an unambiguous spelling of Path. pattern is pathID without the keys of elements.
+	// pathID is Path as a string, such that different paths have different strings. pattern is the
+	// same without the keys of map and list elements.
 	pathID, pattern string
 }
 
@@ -58,12 +60,13 @@ func (a *Attribute) Scopes() []string {
 	return out
 }
 
-// String returns the location of the attribute, including its key, as messages show it. The
-// location has keys but no values.
+// String returns the location of the attribute, including its key, as messages show it. The result
+// contains keys of maps and list elements, but no other values.
 func (a *Attribute) String() string { return a.shown(a.Path) }
 
-// Outline returns what String returns, but without the keys of the maps and list elements on the
-// path to the attribute. It is for a caller who may not see the objects.
+// Outline returns what String returns, but without the keys of the map and list elements on the
+// path to the attribute. The attribute's own key stays. Outline is for messages to a caller who is
+// not allowed to see the objects.
 func (a *Attribute) Outline() string {
 	path := slices.Clone(a.Path)
 	for i := range path {
@@ -72,7 +75,7 @@ func (a *Attribute) Outline() string {
 	return a.shown(path)
 }
 
-// shown returns path with the key of the attribute appended.
+// shown returns path as text, followed by the key of the attribute if the key is known.
 func (a *Attribute) shown(path Path) string {
 	if a.Unreadable {
 		return path.String()
@@ -122,8 +125,9 @@ func (a *Attribute) setPathIDs() {
 	}
 }
 
-// appendID appends an unambiguous spelling of the step to b. So one path is a prefix of another
-// exactly if its spelling is a prefix of the other's spelling.
+// appendID appends the step as text to b. The text of one step is never a prefix of the text of a
+// different step. So one path is a prefix of another path exactly if the same is true of their
+// texts.
 func (s Step) appendID(b []byte) []byte {
 	if s.Field != "" {
 		return strconv.AppendQuote(append(b, '.'), s.Field)
@@ -155,14 +159,14 @@ func (p Path) pattern() string {
 }
 
 // IntersectAttributes returns the attributes that the caller must be authorized for: those that
-// the caller changed, as observed before mutating admission, and that are also about to change in
-// storage. For each of them the result has the final change, and the observed change too if it
-// differs.
+// the caller changed and that are also about to change in storage. observed are the changes of the
+// caller, before mutating admission. final are the changes about to be stored. For each attribute
+// the result has the final change, and also the observed change if the two differ.
 //
-// Two changes are of the same attribute if their kind, pattern and key are equal. The keys of the
-// list and map elements on the path are ignored. Otherwise the result would lack an attribute that
-// admission moved to another element, or whose element it renamed. An Unreadable attribute stands
-// for every key at and below its location.
+// Two changes are of the same attribute if they have the same kind, key and path, where the keys
+// of list and map elements on the path are ignored. If these keys were compared, the result would
+// lack an attribute that admission moved to another element, or whose element admission renamed.
+// An Unreadable attribute stands for every key at and below its location.
 func IntersectAttributes(observed, final Attributes) Attributes {
 	if len(observed) == 0 || len(final) == 0 {
 		return nil
@@ -182,14 +186,15 @@ func IntersectAttributes(observed, final Attributes) Attributes {
 	return out.normalize()
 }
 
-// attributeIndex finds attributes by kind, pattern and key.
+// attributeIndex finds attributes by their kind, their key, and their path without the keys of
+// elements.
 type attributeIndex struct {
-	// keys has the attributes that are not Unreadable.
+	// keys contains the attributes that are not Unreadable.
 	keys map[attributeKey]bool
-	// unreadable has the locations of the Unreadable attributes. Each stands for all keys at and
-	// below it.
+	// unreadable contains the locations of the Unreadable attributes. Each location stands for all
+	// keys at and below it.
 	unreadable map[attributeKey]bool
-	// patterns has the sorted patterns of all attributes of a kind.
+	// patterns lists the paths of all attributes of a kind, without keys of elements, sorted.
 	patterns map[schema.Attribute][]string
 }
 
@@ -215,8 +220,8 @@ func newAttributeIndex(s Attributes) *attributeIndex {
 	return x
 }
 
-// has reports whether the index has the attribute, or one that may be the same because one of the
-// two is Unreadable.
+// has reports whether the index contains a, or an attribute that might be the same as a, because
+// one of the two is Unreadable and so stands for unknown keys.
 func (x *attributeIndex) has(a *Attribute) bool {
 	if a.Unreadable {
 		patterns := x.patterns[a.Kind]

@@ -29,18 +29,21 @@ type Keys interface {
 	Wanted(kind schema.Attribute, key string) bool
 }
 
-// Attributes returns the labels and annotations of the given kinds that differ: those of the
-// object itself, and those of the templates inside the object that the permission tree has. old
-// and new are objects as Compare accepts them, and old is nil on create.
+// Attributes returns the labels and annotations that differ between old and new: those of the
+// object itself, and those of the templates inside the object that the permission tree knows.
+// kinds selects labels, annotations or both. old and new are objects as Compare accepts them, and
+// old is nil on create.
 //
-// Elements of a list-map are matched by their keys. Elements of an atomic list have no keys. They
-// are matched by equality from both ends of the list, then by their name, then by position. An
-// element without a match counts as added or removed with all its attributes. So a key that moves
-// to another element is reported as changed. If elements have names, inserting or reordering them
-// changes no attribute of other elements.
+// Elements of a list-map are matched by their keys. Elements of an atomic list have no keys. There,
+// equal elements at the start and at the end of both lists are matched first, then elements by
+// their name, and elements whose name is missing or not unique by position. An element without a
+// match counts as added or removed with all its attributes. So a key that moves to another element
+// is reported as changed. If elements have names, inserting or reordering elements changes no
+// attribute of other elements.
 //
-// The result lacks the keys for which keys.Wanted returns false. If keys is nil, it has all keys.
-// It always has the locations whose values can't be read.
+// The result lacks the keys for which keys.Wanted returns false. If keys is nil, the result has
+// all keys. In both cases the result has an Unreadable attribute for each location whose new value
+// can't be read.
 //
 // An error means that the objects can't be compared. The write must then be refused.
 func (w *Walker) Attributes(kinds schema.Attribute, keys Keys, old, new any) (Attributes, error) {
@@ -190,8 +193,8 @@ func elementOf[V view[V]](w *attributeWalk, n *schema.Node, keys []string, old, 
 
 func (w *attributeWalk) pop() { w.path = w.path[:len(w.path)-1] }
 
-// unreadable adds one Unreadable attribute of each kind for a location whose new value can't be
-// read.
+// unreadable adds an Unreadable attribute for the current location, whose new value can't be read:
+// one for each of the given kinds.
 func (w *attributeWalk) unreadable(kinds schema.Attribute) {
 	for _, kind := range [...]schema.Attribute{schema.Label, schema.Annotation} {
 		if kinds&w.kinds&kind != 0 {
@@ -234,8 +237,9 @@ func compareUnkeyed[V view[V]](w *attributeWalk, n *schema.Node, old, new V) {
 	}
 }
 
-// elementNames returns the names of the elements of a list in a range, and the position of each
-// name. The position is -1 if several elements have the name. The empty name has no position.
+// elementNames returns the names of the list elements at the indexes i with from <= i < to. An
+// element of a list-map has its keys as its name. The map gives the index in the list of the
+// element with a name, or -1 if several elements have the name. The map lacks the empty name.
 func elementNames[V view[V]](n *schema.Node, list V, from, to int) ([]string, map[string]int) {
 	names, at := make([]string, 0, to-from), map[string]int{}
 	for i := from; i < to; i++ {

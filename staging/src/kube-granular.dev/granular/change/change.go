@@ -13,13 +13,13 @@ import (
 )
 
 // Change is a difference between two objects that is charged to one node of the permission tree, at
-// one location of the object.
+// one location of the object: the caller needs a permission that covers this node.
 type Change struct {
 	// Node is the node that the difference is charged to: the nearest one at or above the
 	// difference that carries a permission, or the root if none does.
 	Node *schema.Node
-	// Ambiguous is set if it is not known what differs below Extent. The change then stands for a
-	// difference anywhere below Extent.
+	// Ambiguous is set if it is not known what differs at and below the location Extent. The change
+	// then stands for a difference anywhere at or below Extent.
 	Ambiguous bool
 	// Presence is set if Ambiguous is set only because the object, map or list at Extent was added
 	// or removed, and no difference was found inside it.
@@ -27,12 +27,13 @@ type Change struct {
 	// WithContainer is set if an object, map or list above Node's location was added or removed in
 	// the same write.
 	WithContainer bool
-	// removedAt is the depth of the first element of a map or list, on the way to the difference,
-	// that only the old object has. It is 0 if there is none.
+	// removedAt is set if the path to the difference leads through a map or list element that only
+	// the old object has. It is the number of steps from the root to the first such element, and
+	// otherwise 0.
 	removedAt int32
 
-	// values are the field values from which permissions of Node's chain make their parameter.
-	// Several changes may share the slice, so it is never modified in place.
+	// values are the field values from which permissions that cover Node make their parameter.
+	// Several changes may share the slice, so the slice is never modified in place.
 	values []placeValue
 
 	// at and extent are the locations that Path and Extent return.
@@ -40,15 +41,17 @@ type Change struct {
 }
 
 // Path returns the location of Node in the object. If no permission covers the difference, Path
-// returns the location of the top-level field. The result is allocated at each call.
+// returns the location of the top-level field that contains the difference. The result is
+// allocated at each call.
 func (c *Change) Path() Path { return c.at.path() }
 
 // Extent returns the location of the object, map or list that an Ambiguous change stands for. It
 // is equal to Path or below it. For other changes the result is nil.
 func (c *Change) Extent() Path { return c.extent.path() }
 
-// Truncate returns a change that has only the first steps of the Path and no other field. It is
-// for a caller who knows only these steps.
+// Truncate returns a change whose Path is cut to its first steps, and whose exported fields are
+// all zero. steps is the number of steps to keep. The result is for messages to a caller who knows
+// only these steps.
 func (c *Change) Truncate(steps int) Change { return Change{at: c.at.up(steps)} }
 
 // narrowest returns the deepest location that is known to contain the difference.
@@ -59,8 +62,9 @@ func (c *Change) narrowest() *location {
 	return c.at
 }
 
-// Parameter returns the raw key from which a permission of the node's chain makes its parameter.
-// It returns "" if the permission takes no parameter, or makes it from a value; see Values.
+// Parameter returns the raw key from which the permission p makes its parameter. p must be one of
+// the permissions that cover Node. Parameter returns "" if p takes no parameter, or makes the
+// parameter from a field value; see Values.
 func (c *Change) Parameter(p *schema.Permission) string {
 	from := p.Parameter
 	if from == nil || from.FromValue || from.SourceDepth >= depthOf(c.at) {
@@ -74,9 +78,10 @@ func (c *Change) Parameter(p *schema.Permission) string {
 	return keys[from.SourceKey]
 }
 
-// Verb returns the verb with which a permission of the node's chain covers the change. If the
-// parameter is made from values, Verb returns the most specific verb for the first value. An error
-// means that the permission has no verb for this change, so the permission can't cover it.
+// Verb returns the verb with which the permission p covers the change. p must be one of the
+// permissions that cover Node. If p makes its parameter from field values, Verb returns the most
+// specific verb for the first value. costs limits the evaluation of parameter expressions. An error
+// means that p has no verb for this change, so p can't cover the change.
 func (c *Change) Verb(ctx context.Context, costs *schema.CostBudget, p *schema.Permission) (permission.Verb, error) {
 	if p.Parameter == nil || !p.Parameter.FromValue {
 		return p.Verb(ctx, costs, c.Parameter(p))
@@ -88,10 +93,10 @@ func (c *Change) Verb(ctx context.Context, costs *schema.CostBudget, p *schema.P
 	return p.Verb(ctx, costs, values[0])
 }
 
-// Verbs returns the most specific verbs with which a permission of the node's chain covers the
-// change. There is one verb for each value if the parameter is made from values, and all of them
-// are needed. Otherwise there is one verb. An error means that the permission can't cover the
-// change.
+// Verbs returns the most specific verbs with which the permission p covers the change. p must be
+// one of the permissions that cover Node. If p makes its parameter from field values, there is one
+// verb for each value, and the caller needs all of them. If p does not, there is one verb. costs
+// limits the evaluation of parameter expressions. An error means that p can't cover the change.
 func (c *Change) Verbs(ctx context.Context, costs *schema.CostBudget, p *schema.Permission) ([]permission.Verb, error) {
 	if p.Parameter == nil || !p.Parameter.FromValue {
 		v, err := c.Verb(ctx, costs, p)
@@ -111,8 +116,9 @@ func (c *Change) Verbs(ctx context.Context, costs *schema.CostBudget, p *schema.
 	return out, nil
 }
 
-// Uses reports whether the given verb is one with which a permission of the node's chain covers
-// the change, or at least one of the values of the change.
+// Uses reports whether verb is a verb of the permission p for the change. p must be one of the
+// permissions that cover Node. If p makes its parameter from field values, a verb for one of the
+// values of the change suffices.
 func (c *Change) Uses(ctx context.Context, costs *schema.CostBudget, p *schema.Permission, verb string) bool {
 	keys := []string{c.Parameter(p)}
 	if p.Parameter != nil && p.Parameter.FromValue {

@@ -29,13 +29,13 @@ type element[V any] struct {
 	value V
 	// keys identify the element in paths and parameters.
 	keys []string
-	// id is the identity of the element as one string.
+	// id is one string that no other element of the list has.
 	id string
 }
 
-// elements returns the elements of a list, and the position of each by its identity. It returns
-// false if an element has no identity, or if two elements have the same identity. The elements of
-// the old and the new list then can't be matched.
+// elements returns the elements of a list, and a map from the id of each element to its index in
+// the list. It returns false if an element has no identity, or if two elements have the same
+// identity. The elements of the old and the new list then can't be matched.
 func elements[V view[V]](n *schema.Node, list V) ([]element[V], map[string]int, bool) {
 	out := make([]element[V], 0, list.len())
 	byID := make(map[string]int, list.len())
@@ -117,8 +117,8 @@ func compareListMap[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	return changed
 }
 
-// compareSet matches elements by value. It compares how often each value occurs, and ignores the
-// order.
+// compareSet compares how often each value occurs in two sets, and reports whether any count
+// changed. It ignores the order.
 func compareSet[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	count := map[string]int{}
 	shown := map[string]element[V]{}
@@ -161,9 +161,10 @@ func compareList[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	return byPosition(w, n, old, new, false)
 }
 
-// byPosition compares the elements of two lists by position. whole is set if the elements should
-// have an identity but lack it. byPosition then adds an Ambiguous change of the list, and two
-// elements with different keys at one position count as one removed and one added.
+// byPosition compares the elements of two lists by position. whole is set for a list-map or set
+// whose elements can't be matched, because an element has no identity or two have the same. Then
+// byPosition also adds an Ambiguous change of the list, and two elements with different keys at
+// one position count as one removed and one added.
 func byPosition[V view[V]](w *walk, n *schema.Node, old, new V, whole bool) bool {
 	none := new.absentElem()
 	changed := false

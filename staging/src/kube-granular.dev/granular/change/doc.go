@@ -18,7 +18,7 @@
 // permission covers a difference, the change names the top-level field that contains it, and the
 // chain is empty.
 //
-// A permission may make its parameter from the value of its field. A change then has the old and
+// A permission can make its parameter from the value of its field. A change then has the old and
 // the new value. If the elements of an atomic list have such a permission, they are matched by
 // value, and each is charged on its own.
 //
@@ -29,19 +29,20 @@
 // list if one permission covers all elements.
 //
 // Walker.Attributes returns another result: the labels and annotations that differ, with their old
-// and new values. It covers the object's own metadata and every template that the tree has. It is
-// for protected labels and annotations, which need an authorization of their own.
+// and new values. It reads the object's own metadata and every template inside the object that the
+// tree knows, such as a pod template. It serves the check of protected labels and annotations,
+// which need an authorization of their own.
 //
-// The same code compares Go types and unstructured objects. It reads both through the interface
-// view. A Go type is compiled to a plan at first use. The package starts no goroutine, keeps no
-// object and calls no authorizer.
+// The same code compares Go types and unstructured objects. It reads both through one internal
+// interface, named view. At the first use of a Go type, a plan is compiled that says which Go field
+// belongs to which node. The package starts no goroutine, keeps no object and calls no authorizer.
 //
-// A message names the location of a change. A Sender is a caller who may not see the objects. A
-// message to a Sender names only the part of the location that the Sender knows. The shown
-// location is bounded in length, and is never cut inside an escape.
+// A message names the location of a change. A Sender is a caller who is not allowed to see the
+// objects. A message to a Sender names only the part of the location that the Sender knows. The
+// shown location is bounded in length, and is never cut inside an escape.
 //
-// Invariant: with mode All, every difference is charged, except in fields that the server sets.
-// The same two objects always yield the same Set. If parts of an object can't be told apart, such
-// as two elements with the same key, the change is Ambiguous and stands for every difference that
-// may be below it.
+// Invariant: in mode All, every difference is charged, except in fields that the server itself
+// sets. The same two objects always yield the same Set. If parts of an object can't be told apart,
+// such as two elements with the same key, the change is Ambiguous and stands for every difference
+// that might be below it.
 package change

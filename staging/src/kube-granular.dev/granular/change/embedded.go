@@ -36,8 +36,8 @@ func Embedded(kinds schema.Attribute, at Path, old, new any) Attributes {
 	return k.out.normalize()
 }
 
-// Unknown returns one Unreadable attribute of each kind for a location that can't be read. It
-// stands for any label or annotation at the location.
+// Unknown returns one Unreadable attribute of each of the given kinds, for a location that can't
+// be read. The attribute stands for every label or annotation that might be at the location.
 func Unknown(kinds schema.Attribute, at Path) Attributes {
 	var out Attributes
 	for _, kind := range [...]schema.Attribute{schema.Label, schema.Annotation} {

@@ -9,8 +9,8 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// fieldSet is a set of fields of a root, by their position in Fields. The last bit stands for all
-// positions from 63 on.
+// fieldSet is a set of top-level fields. Bit i stands for the field root.Fields()[i], and the last
+// bit for all fields from position 63 on.
 type fieldSet uint64
 
 const (
@@ -21,8 +21,8 @@ const (
 func (f fieldSet) has(i int) bool { return f&(1<<min(i, lastBit)) != 0 }
 
 // fields returns the top-level fields in which something changed. root is the root of the tree
-// that the set was computed with. A change at the root itself may be in any field, so it yields
-// allFields.
+// that the set was computed with. If a change is at the root itself, the difference can be in any
+// field, so the result is allFields.
 func (s Set) fields(root *schema.Node) fieldSet {
 	var in fieldSet
 	for i := range s {
@@ -30,8 +30,7 @@ func (s Set) fields(root *schema.Node) fieldSet {
 		if top == nil || s[i].at == nil {
 			return allFields
 		}
-		// A field without a node is not in the set. It belongs to the remainder of the root, which
-		// is always compared.
+		// A field without a node has no bit. Fields of the root without a node are always compared.
 		if at := slices.Index(root.Fields(), top.Node); at >= 0 {
 			in |= 1 << min(at, lastBit)
 		}

@@ -8,10 +8,10 @@ import (
 	"slices"
 )
 
-// index numbers the locations of some changes in the order of paths. Equal locations of different
-// walks have the same number, and the locations below a location have the numbers that follow its
-// own. Each location is visited once, so the work grows with the number of locations and keys, not
-// with the length of their paths.
+// index numbers the locations of some changes in the order of paths. Equal locations that different
+// comparisons found have the same number. The locations below a location have the numbers directly
+// after its number. Each location is visited once, so the work grows with the number of locations
+// and keys, not with the length of their paths.
 type index struct {
 	// ids maps each location to its position in entries.
 	ids map[*location]int32
@@ -34,7 +34,7 @@ type indexEntry struct {
 type edge struct {
 	above int32
 	field string
-	// key is the identity of all keys of the step, and keys is their number.
+	// key is one string for all keys of the step, and keys is the number of these keys.
 	key  string
 	keys int
 }
@@ -58,7 +58,8 @@ func newIndex(sets ...Set) *index {
 	return x
 }
 
-// add adds a location and those above it, and returns its position in entries.
+// add adds the location p and the locations above it to the index, and returns the position of p
+// in entries. known has the position of each location that the index already has.
 func (x *index) add(p *location, known map[edge]int32) int32 {
 	if id, ok := x.ids[p]; ok {
 		return id
@@ -132,7 +133,8 @@ func (x *index) compare(a, b *Change) int {
 	return 0
 }
 
-// order compares two booleans that differ: false comes before true. is is the first of the two.
+// order returns the order of two booleans that differ: 1 if the first one, is, is true, and -1 if
+// it is false. So false comes before true.
 func order(is bool) int {
 	if is {
 		return 1
@@ -140,8 +142,8 @@ func order(is bool) int {
 	return -1
 }
 
-// sorted returns the set sorted and without duplicates. It compares only changes at the same
-// location, which are few.
+// sorted returns the set sorted and without duplicates. It places changes by the number of their
+// location, and compares only changes at the same location, which are few.
 func (x *index) sorted(s Set) Set {
 	starts := make([]int32, len(x.entries)+1)
 	numbers := make([]int32, len(s))

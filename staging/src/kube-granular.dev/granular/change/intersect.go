@@ -3,15 +3,15 @@
 
 package change
 
-// Intersect returns the final changes that the caller must be authorized for: those that the
-// caller made, as observed before mutating admission, and that are about to be stored. A change
-// that is only final was made by admission or the server, and a change that is only observed is
-// not stored.
+// Intersect returns the changes that the caller must be authorized for: those that are in observed,
+// the caller's changes before mutating admission, and in final, the changes about to be stored. A
+// change that is only in final was made by admission or the server. A change that is only in
+// observed will not be stored.
 //
 // Two changes are the same if they charge the same node at the same path. An Ambiguous change
-// stands for every change below its Extent. If the caller added or removed an empty container, and
-// somebody else changed its content, the result has only the change of the container: the content
-// is not the caller's change.
+// stands for every change at or below its Extent. If the caller added or removed an empty
+// container, and somebody else changed its content, the result has only the change of the
+// container: the content is not the caller's change.
 func Intersect(observed, final Set) Set {
 	if len(observed) == 0 || len(final) == 0 {
 		return nil
@@ -46,7 +46,8 @@ func Intersect(observed, final Set) Set {
 	return x.sorted(out)
 }
 
-// sameChanges reports whether two sets are known to have the same changes in the same order.
+// sameChanges reports whether two sets have the same changes in the same order. The values of
+// changes are not compared.
 func sameChanges(a, b Set) bool {
 	if len(a) != len(b) {
 		return false
@@ -61,14 +62,14 @@ func sameChanges(a, b Set) bool {
 	return true
 }
 
-// coverage records which locations a set of changes covers. Its slices are indexed by the numbers
-// of an index.
+// coverage tells which locations the changes of a set are at or stand for. Its slices have one
+// element for each location, at the number that the index gave the location.
 type coverage struct {
 	*index
 	// charged is set for each location that a change of the set is charged to.
 	charged []bool
-	// covered is set for each location at or below the Extent of an Ambiguous change that is not a
-	// Presence change.
+	// covered is set for each location at or below the Extent of an Ambiguous change. Changes with
+	// Presence do not count, because they say nothing about the content of the container.
 	covered []bool
 	// reaches[n] is the number of changes whose narrowest location has a number below n.
 	reaches []int32
@@ -97,13 +98,13 @@ func (x *index) coverage(s Set) *coverage {
 	return h
 }
 
-// matches reports whether the set has a change that is the same as f, or that stands for f. Equal
-// locations have equal nodes, so it compares only locations.
+// matches reports whether the set has a change that is the same as f, that stands for f, or that f
+// stands for. Equal locations have equal nodes, so only locations are compared.
 func (h *coverage) matches(f *Change) bool {
 	return h.charged[h.of(f.at).first] || f.Ambiguous && h.below(f.extent) || h.covered[h.of(f.narrowest()).first]
 }
 
-// below reports whether the set has a change at or below a location.
+// below reports whether the set has a change at or below the location p.
 func (h *coverage) below(p *location) bool {
 	n := h.of(p)
 	return h.reaches[n.last+1] > h.reaches[n.first]

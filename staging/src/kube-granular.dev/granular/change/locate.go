@@ -16,16 +16,17 @@ import (
 
 // Locate returns the path of the most specific difference that belongs to a change, for a message:
 // .spec.strategy.type, .metadata.labels[foo.com/bar], .status.conditions[type="Ready"].reason. The
-// path has names of fields, keys, and elements of sets, which are their own identity. It never has
-// another value. The path is printable ASCII of at most MaxPathLength bytes. Locate compares each
-// value at most once. It is slow, and meant for refusals.
+// path contains names of fields, keys of map and list elements, and elements of sets, which are
+// identified by their value. It never contains any other value. The path is printable ASCII of at
+// most MaxPathLength bytes. Locate compares each value at most once. It is slow, and meant for
+// refusals.
 func (w *Walker) Locate(c Change, old, new any) string {
 	return w.locate(c, old, new, depthOf(c.narrowest()), false)
 }
 
-// Outline returns what Locate returns, for a caller who may not see the objects. known is the number
-// of steps of the location that the caller knows; see Sender.Knows. Keys of maps and lists and
-// elements of sets are part of an object, so the path ends before the first unknown one.
+// Outline is Locate for a caller who is not allowed to see the objects. known is the number of
+// steps from the root that the caller knows; see Sender.Knows. Keys of maps and lists and elements
+// of sets are content of an object, so the path ends before the first unknown key or element.
 func (w *Walker) Outline(c Change, old, new any, known int) string {
 	return w.locate(c, old, new, known, true)
 }
@@ -60,7 +61,7 @@ func (w *Walker) locate(c Change, old, new any, known int, outline bool) string 
 	return Shorten(out.String(), MaxPathLength)
 }
 
-// follow moves the cursor c, which is at the root, along a path.
+// follow returns the schema cursor at the end of a path. c is the cursor at the root.
 func (w *Walker) follow(c schema.Cursor, path Path) schema.Cursor {
 	above := w.tree.Root
 	for _, s := range path {
@@ -202,7 +203,8 @@ func (s valuePair) follow(step Step) valuePair {
 func (s valuePair) composite() bool { return s.objects() || s.lists() }
 
 // objects reports whether both values are objects, or one is a non-empty object and the other is
-// absent. The second case does not apply to elements of lists.
+// absent. The second case does not apply to list elements: a message names an added or removed
+// element as a whole.
 func (s valuePair) objects() bool {
 	a, mapA := s.a.(map[string]any)
 	b, mapB := s.b.(map[string]any)
@@ -216,20 +218,21 @@ func (s valuePair) lists() bool {
 	return listA && listB
 }
 
-// locator finds a difference that a message can name. It compares a value only when it descends
-// into the value; otherwise each level would compare everything below it again.
+// locator finds a difference that a message can name. It compares two objects or lists only by
+// descending into them. If it also compared them as a whole first, each level would compare
+// everything below it again.
 type locator struct {
 	// steps are the steps of the path as text, the last step first.
 	steps []string
 	// ambiguous is true if the change is Ambiguous.
 	ambiguous bool
-	// outline is set if the path must have only fields that the schema has.
+	// outline is set if the steps must be fields that the schema has, not keys or elements.
 	outline bool
 }
 
 // descend searches two different values for a difference that a message can name, and reports
-// whether it found one. It skips what a deeper permission covers, because that is a change of its
-// own.
+// whether it found one. It skips fields and elements that a deeper permission covers, because a
+// difference there is a change of its own.
 func (l *locator) descend(s valuePair) bool {
 	switch {
 	case s.objects():
@@ -242,12 +245,12 @@ func (l *locator) descend(s valuePair) bool {
 	return true
 }
 
-// nameable reports whether every difference at a location belongs to the change. If such a
-// difference can't be named, the message names the location itself.
+// nameable reports whether every difference at or below a location belongs to the change, so that
+// the message can name the location itself if no deeper difference can be named.
 func (l *locator) nameable(s valuePair) bool { return s.node == nil || l.ambiguous }
 
-// tryBelow descends into s, which is one step deeper. If it finds a difference there, it adds the
-// step to the path and returns true.
+// tryBelow descends into s, the values one step deeper. If it finds a difference there, it adds
+// that step to the path and returns true. show returns the step as text.
 func (l *locator) tryBelow(s valuePair, show func() string) bool {
 	if !l.nameable(s) && s.node.Carries() || !l.descend(s) {
 		return false

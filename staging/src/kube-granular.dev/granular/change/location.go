@@ -38,7 +38,7 @@ func (p *location) path() Path {
 	return out
 }
 
-// up returns the ancestor of p at a depth, or p itself if p is not deeper than that.
+// up returns the location above p at the given depth, or p itself if p is not deeper than that.
 func (p *location) up(depth int) *location {
 	for p != nil && p.depth > depth {
 		p = p.above
@@ -58,8 +58,8 @@ func compareSteps(a, b *Step) int {
 	return cmp.Or(strings.Compare(a.Field, b.Field), slices.Compare(a.Keys, b.Keys))
 }
 
-// before reports whether p is known to come before q. For locations of different walks it may
-// return false although p comes first.
+// before reports whether p is known to come before q. For locations that different comparisons
+// found, the result can be false although p comes first.
 func (p *location) before(q *location) bool {
 	depth := min(depthOf(p), depthOf(q))
 	a, b := p.up(depth), q.up(depth)
@@ -72,8 +72,8 @@ func (p *location) before(q *location) bool {
 	return compareSteps(&a.Step, &b.Step) < 0
 }
 
-// compareLocations orders locations, which may be of different walks, in the order of a Set: a
-// location comes before those below it.
+// compareLocations orders locations, also those that different comparisons found, in the order of a
+// Set: a location comes before the locations below it.
 func compareLocations(a, b *location) int {
 	depth := min(depthOf(a), depthOf(b))
 	return cmp.Or(compareSameDepth(a.up(depth), b.up(depth)), cmp.Compare(depthOf(a), depthOf(b)))
@@ -90,12 +90,12 @@ func compareSameDepth(a, b *location) int {
 	return compareSteps(&a.Step, &b.Step)
 }
 
-// locationMemo remembers two locations of different walks that are known to be equal. The zero
-// value remembers the root.
+// locationMemo remembers two equal locations that different comparisons found. The zero value
+// remembers the root.
 type locationMemo struct{ a, b *location }
 
-// same reports whether two locations of different walks are equal. It remembers the locations
-// above them, because the next two locations are mostly below the same ones.
+// same reports whether two locations that different comparisons found are equal. If they are, it
+// remembers the locations above a and b, because the next two locations are mostly below them too.
 func (t *locationMemo) same(a, b *location) bool {
 	if depthOf(a) != depthOf(b) {
 		return false
@@ -111,8 +111,9 @@ func (t *locationMemo) same(a, b *location) bool {
 	return true
 }
 
-// here returns the location of the walk's current path, cut to a depth. A location is made only
-// when something at or below it is charged, because most compared values are equal.
+// here returns the location that the first depth steps of the walk's current path lead to. A
+// location is made only when something at or below it is charged, because most compared values are
+// equal.
 func (w *walk) here(depth int) *location {
 	known := depth
 	for known > 0 && w.path[known-1].location == nil {

@@ -10,11 +10,11 @@ import (
 )
 
 // compareOwned compares an atomic list whose elements carry a permission with a parameter made
-// from their value. An element that is in both lists is not a change. Of the others, elements with
-// the same value are compared with each other. The remaining elements were removed or added. In
-// this example a1 and a2 both have the value a:
+// from their value. An element that is in both lists is not a change. Of the other elements, two
+// with the same parameter value are compared with each other. The remaining elements were removed
+// or added. In this example a1 and a2 differ, but both have the parameter value a:
 //
-//	old   a1  b  c       b is in both lists; a1 and a2 have the value a and are compared;
+//	old   a1  b  c       b is in both lists; a1 and a2 are compared with each other;
 //	new   b  a2  d       c was removed, d was added; a and b changed places
 //
 // A change of the order is charged to the list.
@@ -61,7 +61,7 @@ func compareOwned[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	return changed
 }
 
-// part returns the elements of a list from index from up to, but not including, index to.
+// part returns the elements of a list at the indexes i with from <= i < to.
 func part[V view[V]](list V, from, to int) []V {
 	out := make([]V, 0, to-from)
 	for i := from; i < to; i++ {
@@ -70,8 +70,8 @@ func part[V view[V]](list V, from, to int) []V {
 	return out
 }
 
-// encoded returns the JSON of an element. Elements with the same JSON are paired, and are still
-// compared because they may differ.
+// encoded returns the JSON of an element, and false if the element has none. It serves to pair
+// elements. Two elements with the same JSON are still compared, because their Go values can differ.
 func encoded[V view[V]](v V) (string, bool) {
 	value, ok := v.decoded()
 	if !ok {
@@ -99,6 +99,7 @@ func newPairs[V any](before, after []V) *pairs[V] {
 }
 
 // match pairs elements that have the same identity and no partner yet, in the order of the lists.
+// The function identity returns false for an element that must not be paired.
 func (p *pairs[V]) match(identity func(V) (string, bool)) {
 	waiting := map[string][]int{}
 	for j, v := range p.after {

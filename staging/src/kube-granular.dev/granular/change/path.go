@@ -45,8 +45,8 @@ func (p Path) String() string {
 	return Shorten(b.String(), MaxPathLength)
 }
 
-// show writes a step. above is the node that the step starts from. It is nil for the root, which
-// is an object and has no elements.
+// show writes a step. above is the node that the step starts from. For the first step, from the
+// root, above is nil: the root is an object, so the step leads to a field.
 func (s Step) show(b *strings.Builder, above *schema.Node) {
 	switch {
 	case s.Field != "":
@@ -86,8 +86,8 @@ func showField(b *strings.Builder, name string) {
 	b.WriteString("[" + unquotedIfPlain(name) + "]")
 }
 
-// unquotedIfPlain returns a key as it is if it is short and has only letters, digits and the
-// characters -_./ in it. It quotes any other key.
+// unquotedIfPlain returns the key without quotes if the key has 1 to maxKeyLength bytes, all of
+// them ASCII letters, digits or one of -_./. Every other key is quoted.
 func unquotedIfPlain(key string) string {
 	for i := 0; i < len(key); i++ {
 		c := key[i]

@@ -101,8 +101,8 @@ func (v plainView) sameRest(n *schema.Node, o plainView) bool {
 	return true
 }
 
-// sameField reports whether a field of an object is equal, or is not compared by sameRest: it has a
-// node in the tree, or the tree ignores it.
+// sameField reports whether the values a and b of a field are equal. It also returns true if the
+// field is none that sameRest compares: the field has a node in the tree, or the tree ignores it.
 func sameField(n *schema.Node, field string, a, b plainView) bool {
 	return n.Child(field) != nil || n.Ignores(field) || a.equal(b)
 }

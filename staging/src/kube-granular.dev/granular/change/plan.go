@@ -19,14 +19,14 @@ type typePlan struct {
 	// typ is the Go type of the node's value. If typ is a pointer type, inner is the type that it
 	// points to, otherwise inner is typ.
 	typ, inner reflect.Type
-	// zero is a zero value of type inner. It is never written.
+	// zero is a zero value of type inner, which nobody modifies.
 	zero reflect.Value
 	// equal compares values of typ. restEqual compares the fields in rest.
 	equal, restEqual fast.Func
 	// object finds the fields of a struct that differ.
 	object *fast.Object
 	// fields[i] is the plan for node.Fields()[i]. rest lists the fields of the Go struct for
-	// which node has no child. They are compared together.
+	// which node has no child. The fields in rest are compared together.
 	fields []fieldPlan
 	rest   []restPlan
 	// elem is the plan for the elements of a map or list. keys locate the keys of a list element.
@@ -163,7 +163,8 @@ func (p *typePlan) valueOf(at schema.NodePath, field string) (keyPlan, error) {
 	return keyPlan{}, fmt.Errorf("%s: a Go %s has no scalar %s for a parameter", at.Pattern(), p.inner, strings.TrimSuffix(schema.Self+"."+field, "."))
 }
 
-// listKeys completes the plan of a list with the keys of its elements.
+// listKeys adds to the plan of a list which Go fields are the keys of the elements. It returns an
+// error if the Go type lacks such a field.
 func (p *typePlan) listKeys(at schema.NodePath) error {
 	if p.node.Kind == schema.Set && !scalarKind(p.elem.inner) {
 		return fmt.Errorf("%s: a Go %s is not a set of scalars", at.Pattern(), p.inner)

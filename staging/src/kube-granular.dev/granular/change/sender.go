@@ -10,12 +10,13 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Sender is the caller of a request who may not see the object. It knows the fields of the schema.
-// Of the keys of maps and lists and the elements of sets, it knows only those in its own request.
+// Sender is the caller of a request who is not allowed to see the object. The sender knows the
+// fields of the schema. Of the keys of maps and lists and the elements of sets, the sender knows
+// only those in the request.
 type Sender struct {
 	walker *Walker
-	// inBody reports whether a key is in the body of the request. If it is nil, the body is the
-	// whole new object that observed was computed from.
+	// inBody reports whether a key is in the body of the request. If inBody is nil, the body is the
+	// whole new object that the field observed was computed from.
 	inBody   func(key string) bool
 	observed Set
 	// root is the cursor at the root of the schema. It is nil until needed, because the schema may
@@ -23,15 +24,17 @@ type Sender struct {
 	root *schema.Cursor
 }
 
-// Sender returns the sender of a request. wrote reports whether a name or a key is in the body of
-// the request. If wrote is nil, the body is the whole new object that observed was computed from.
+// Sender returns the sender of a request. observed are the changes of the request before mutating
+// admission. wrote reports whether a field name or a key is in the body of the request. If wrote is
+// nil, the body is the whole new object that observed was computed from.
 func (w *Walker) Sender(wrote func(key string) bool, observed Set) *Sender {
 	return &Sender{walker: w, inBody: wrote, observed: observed}
 }
 
-// Knows returns how many steps of the location of a change the sender knows, so that a message may
-// show these. verbs is set if these steps determine the verbs of the change. Verbs made from
-// values also depend on the old value, which the sender may not see.
+// Knows returns how many steps of the location of a change the sender knows, counted from the
+// root. A message may show these steps. verbs is set if these steps determine which verbs cover the
+// change. It is never set if a verb is made from field values, because such a verb also depends on
+// the old value, which the sender is not allowed to see.
 func (s *Sender) Knows(c *Change) (steps int, verbs bool) {
 	place := c.narrowest().path()
 	steps = slices.IndexFunc(place, func(step Step) bool { return s.isHidden(step) })
@@ -59,8 +62,8 @@ func (s *Sender) isHidden(step Step) bool {
 	return !s.root.Has(step.Field)
 }
 
-// knownFromBody returns how many steps of place the sender knows from the body of its request. The
-// first hidden step is at index from.
+// knownFromBody returns how many steps of the path place the sender knows from the body of the
+// request. from is the index of the first step that the schema alone does not reveal.
 func (s *Sender) knownFromBody(place Path, from int) int {
 	for i := from; i < len(place); i++ {
 		step := place[i]
@@ -71,8 +74,9 @@ func (s *Sender) knownFromBody(place Path, from int) int {
 	return len(place)
 }
 
-// bodyHasStep reports whether a step is in the body: its field, or the keys of its element. Keys
-// that have their default value may be missing in the body, but at least one key must be there.
+// bodyHasStep reports whether the body contains a step: the name of its field, or the keys of its
+// element. Keys that have their default value can be missing in the body, but the body must contain
+// at least one key. above is the path that the step starts from.
 func (s *Sender) bodyHasStep(above Path, step Step) bool {
 	if step.Field != "" {
 		return s.inBody(step.Field)
@@ -97,8 +101,9 @@ func (s *Sender) bodyHasStep(above Path, step Step) bool {
 	return one
 }
 
-// knownFromObject is knownFromBody for a body that is the whole new object. The object about to be
-// stored may have more keys than the body, so the result depends on the observed changes.
+// knownFromObject is knownFromBody for a body that is the whole new object. The change c is one
+// about to be stored, and mutating admission may have added keys that the body lacks. So the sender
+// knows a key only if a change at the same location was observed before admission.
 func (s *Sender) knownFromObject(c *Change, place Path, from int) int {
 	if place[from].Field != "" {
 		return from

@@ -86,7 +86,7 @@ func (v typedView) field(_ *schema.Node, i int) typedView {
 }
 
 // canScan reports whether both objects are present and addressable. A field of an absent object
-// may have a default, which a scan does not consider.
+// can have a default, which a scan does not consider.
 func (v typedView) canScan(o typedView) bool {
 	return !v.parentAbsent && !o.parentAbsent && v.deref().CanAddr() && o.deref().CanAddr()
 }
@@ -95,8 +95,9 @@ func (v typedView) nextDiffering(at int, o typedView, found *fast.Position) (chi
 	return v.p.object.Next(fast.Address(v.deref()), fast.Address(o.deref()), at, found)
 }
 
-// same reports whether two objects are equal, and returns where its scan ended. It must be called
-// only if canScan returns true.
+// same reports whether two objects are equal. It also returns the position of the first difference
+// that it found, so that a later scan can begin there. It must be called only if canScan returns
+// true.
 func (v typedView) same(o typedView) (fast.Position, bool) {
 	return v.p.object.Same(fast.Address(v.deref()), fast.Address(o.deref()))
 }

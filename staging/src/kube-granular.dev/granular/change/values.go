@@ -11,10 +11,11 @@ import (
 
 // placeValue is the old or the new value of a field from which a permission makes its parameter.
 type placeValue struct {
+	// of is the permission, and text is the value as text.
 	of   *schema.Permission
 	text string
-	// unknown is set if the value has no text, or its text is not known. The permission then can't
-	// cover the change.
+	// unknown is set if the value is not a scalar, so that it has no text, or if its text is not
+	// known. The permission then can't cover the change.
 	unknown bool
 }
 
@@ -22,9 +23,9 @@ type placeValue struct {
 // made from the field's value.
 func (c *Change) HasValues() bool { return len(c.values) > 0 }
 
-// Values returns the old and new values from which a permission of the node's chain makes its
-// parameter, without duplicates. It returns false if a value is not known. The permission covers
-// the change only if it covers each value.
+// Values returns the old and new field values from which the permission p makes its parameter,
+// without duplicates. p must be one of the permissions that cover Node. Values returns false if a
+// value is not known. p covers the change only if it covers each value.
 func (c *Change) Values(p *schema.Permission) ([]string, bool) {
 	var out []string
 	met := map[string]bool{}
@@ -63,8 +64,8 @@ func addValues[V view[V]](changes []Change, p *schema.Permission, old, new V) {
 	}
 }
 
-// withValuesOf returns s with the values of observed added. Both sets must have the same changes
-// in the same order.
+// withValuesOf returns s with the values of each observed change added to the change of s at the
+// same index. Both sets must have the same changes in the same order.
 func (s Set) withValuesOf(observed Set) Set {
 	copied := false
 	for i := range s {
@@ -79,8 +80,9 @@ func (s Set) withValuesOf(observed Set) Set {
 	return s
 }
 
-// sent returns the observed changes that have values and whose location is also in counted. The
-// caller must be authorized for the values that it sent, in addition to those about to be stored.
+// sent returns the observed changes that HasValues and that are at the location of a change in
+// counted. The caller must be authorized for the values in the request, in addition to those about
+// to be stored.
 func (x *index) sent(observed, counted Set) Set {
 	if !slices.ContainsFunc(observed, func(c Change) bool { return c.HasValues() }) {
 		return nil

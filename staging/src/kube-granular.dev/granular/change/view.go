@@ -24,9 +24,9 @@ type view[V any] interface {
 	// unset reports whether nobody set the value, so that the schema's default applies.
 	unset() bool
 	// identical reports whether both values are known to be equal without a look at their
-	// content, such as two equal pointers. It is fast, and may return false for equal values.
+	// content, such as two equal pointers. It is fast, and can return false for equal values.
 	identical(V) bool
-	// equal reports whether both values have equal representations. One or both may be absent.
+	// equal reports whether both values have equal representations. One or both can be absent.
 	equal(V) bool
 	// hasShape reports whether the value is an object, map or list if the node's kind requires
 	// one. It is true for absent and null values. The methods below treat a value without the
@@ -35,14 +35,15 @@ type view[V any] interface {
 
 	// field returns the field of an object that has position i in n.Fields.
 	field(n *schema.Node, i int) V
-	// canScan reports whether nextDiffering may be called. nextDiffering searches from a position
-	// for the next child that may differ, and returns the child's index and the position behind
-	// it. The index is len(n.Fields()) if a field without a node differs, and larger if nothing
-	// more differs.
+	// canScan reports whether nextDiffering may be called. nextDiffering searches for the next
+	// field that might differ. at is the position to start from: 0, or the position behind that the
+	// previous call returned. child is the index of the field in n.Fields. It is len(n.Fields()) if
+	// a field without a node differs, and larger if nothing more differs.
 	canScan(other V) bool
 	nextDiffering(at int, other V, found *fast.Position) (child, behind int)
-	// sameRest compares the fields of an object that lead to no child. differing returns the names
-	// of those of them that differ. Fields that the server itself writes are not compared.
+	// sameRest reports whether the fields of an object that have no node in the tree are equal in
+	// both objects. differing returns the names of those that differ. Neither compares fields that
+	// the server itself writes.
 	sameRest(n *schema.Node, other V) bool
 	differing(n *schema.Node, other V) []string
 	// differingKeys returns the keys whose values differ between two maps, and the keys that only
@@ -55,8 +56,8 @@ type view[V any] interface {
 	absentElem() V
 
 	// len, index and key read a list. key returns the identity of an element of a ListMap or Set:
-	// the text of each key. Their types may follow as one more text, to tell 80 from "80". key
-	// returns false if the element has no identity.
+	// the text of each key. One more text for the types of the keys can follow, to tell 80 from
+	// "80". key returns false if the element has no identity.
 	len() int
 	index(i int) V
 	key(n *schema.Node, i int) ([]string, bool)
@@ -67,10 +68,11 @@ type view[V any] interface {
 	// valueText returns the text of a scalar or, if field is not empty, of that field of an
 	// object.
 	valueText(field string) (string, textState)
-	// objectName returns the name of an element of a list: metadata.name, or else its field name.
-	// It is empty if the element has neither.
+	// objectName returns the name of an element of a list: the value of metadata.name or, if that
+	// is empty, of the field called name. It is empty if both are.
 	objectName() string
-	// decoded returns the value as decoded JSON, and false if the value can't be decoded JSON.
+	// decoded returns the value as decoded JSON. It returns false if the value is absent or can't
+	// be converted.
 	decoded() (any, bool)
 	// omitempty reports whether decoded leaves out fields with zero values, as Go's omitempty
 	// does.

@@ -8,8 +8,8 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// walk is one comparison in progress. After Compare returns, a walk is used again, but not its
-// out.
+// walk is one comparison in progress. Later comparisons use the same walk again, except the field
+// out, which is the result.
 type walk struct {
 	mode Mode
 	// in is the set of top-level fields to compare.
@@ -20,8 +20,8 @@ type walk struct {
 	// created is set if there is no old object. byDefault is set while the walk of a new object is
 	// inside a field that has only its default values.
 	created, byDefault bool
-	// removedAt is the depth of the first element on the path that the new object lacks, 0 if
-	// there is none.
+	// removedAt is the number of steps from the root to the first element on the path that the new
+	// object lacks, or 0 if there is no such element.
 	removedAt int
 	// found is the position of a known difference in two structs of a Go type. A scan of these
 	// two structs can begin there.
@@ -48,25 +48,28 @@ func (w *walk) at(depth int) *schema.Node {
 
 func (w *walk) pop() { w.path = w.path[:len(w.path)-1] }
 
-// charge adds a change for the current location. It is charged to the nearest node at or above n
-// that carries a permission. n is the node at the current location; if it is the root, the path
-// may have one more step, to a field of the root that has no node.
+// charge adds a change for the current location, if the mode selects it. The change is charged to
+// the nearest node at or above n that carries a permission. n is the node at the current location.
+// If n is the root, the path can have one more step, to a field of the root that has no node.
 func (w *walk) charge(n *schema.Node) {
 	if w.mode == All || n.ExcludedAt {
 		w.add(n, Change{})
 	}
 }
 
-// ambiguous adds a change that stands for everything below the current location. presence is set
-// if only a container was added or removed. With ExcludedOnly this is charged only if the
-// container itself is excluded, because the walk then does not compare everything inside.
+// ambiguous adds an Ambiguous change, which stands for everything at and below the current
+// location, if the mode selects it. presence is set if the container (object, map or list) was
+// added or removed and no difference was found inside. In mode ExcludedOnly, a change with presence
+// is added only if an excluded permission covers the container itself: this mode compares only some
+// fields inside, so not finding a difference there means little.
 func (w *walk) ambiguous(n *schema.Node, presence bool) {
 	if w.mode == All || n.ExcludedAt || n.ExcludedBelow && !presence {
 		w.add(n, Change{Ambiguous: true, Presence: presence})
 	}
 }
 
-// add completes c with the node and the locations of a difference at n, and adds c to the result.
+// add sets the node and the locations of the change c, for a difference at the node n, and adds c
+// to the result.
 func (w *walk) add(n *schema.Node, c Change) {
 	depth := len(w.path)
 	if n == w.tree.Root {
@@ -113,7 +116,8 @@ func compareNode[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	return changed
 }
 
-// compareAt is compareNode without the values from which permissions make their parameter.
+// compareAt is compareNode, except that it does not add to the changes the values from which a
+// permission of n makes its parameter.
 func compareAt[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	if old.identical(new) || n.Kind != schema.Object && old.equal(new) {
 		return false
@@ -141,8 +145,8 @@ func compareAt[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 		return changed
 	}
 	if changed {
-		// A caller who may change a field inside may still lack the permission to add or remove
-		// the container.
+		// A caller with a permission for a field inside can still lack the permission to add or
+		// remove the container.
 		for i := range w.out[before:] {
 			if c := &w.out[before+i]; depthOf(c.at) > len(w.path) {
 				c.WithContainer = true
@@ -174,10 +178,11 @@ func below[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 
 // onlyDefault reports whether a field was added or removed with exactly the value that the schema
 // sets by default. Such a field counts as no change for its own excluded permission, only for the
-// permission of the object that contains it; see chargeAbove. The fields inside it count as no
-// change only on create. Otherwise a caller could remove a field together with the object around
-// it, and the field would come back with another default. The result is false for an element of a
-// map or list, because a default never adds one: the default of an element only replaces null.
+// permission of the object that contains it; see chargeAbove. On create, the fields inside such a
+// field count as no change too. On an update the fields inside do count: if they did not, a caller
+// could remove a field together with the object around it, and the field would come back with
+// another default. The result is false for an element of a map or list, because a default never
+// adds one: the default of an element only replaces null.
 func onlyDefault[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	if old.unset() == new.unset() || len(w.path) == 0 || w.at(len(w.path)-1).Kind != schema.Object {
 		return false
@@ -191,8 +196,8 @@ func onlyDefault[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 }
 
 // chargeAbove charges the object that contains the current field, because the field only took its
-// default. If no permission covers that object, it charges nothing: the server set the default,
-// not the caller.
+// default, and reports whether it did. If no permission covers that object, it charges nothing:
+// the server set the default, not the caller.
 func (w *walk) chargeAbove() bool {
 	above := w.at(len(w.path) - 1)
 	if w.mode == ExcludedOnly && !above.ExcludedAt || above.Last() == nil {

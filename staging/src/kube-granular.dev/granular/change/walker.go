@@ -51,21 +51,21 @@ func NewWalker(tree *schema.Tree) *Walker { return &Walker{tree: tree} }
 // Tree returns the permission tree of the Walker.
 func (w *Walker) Tree() *schema.Tree { return w.tree }
 
-// NothingToCheck reports whether Compare returns no changes for any two objects, because the mode
-// is ExcludedOnly and the kind has no excluded permission.
+// NothingToCheck reports whether Compare never returns a change, whatever the objects are. This is
+// so if the mode is ExcludedOnly and the kind has no excluded permission.
 func (w *Walker) NothingToCheck(mode Mode) bool { return mode == ExcludedOnly && !w.tree.HasExcluded() }
 
 // Compare returns which permission nodes changed from old to new. Both objects are pointers to the
 // same Go type, or each is a map[string]any or has a method UnstructuredContent. old is nil on
-// create. An error means that the objects can't be compared by the tree; the write must then be
+// create. An error means that the objects can't be compared along the tree. The write must then be
 // refused.
 func (w *Walker) Compare(mode Mode, old, new any) (Set, error) {
 	return w.compare(mode, allFields, old, new)
 }
 
-// CompareObserved is Compare for the final change, after an observed change is known. It compares
-// only the top-level fields in which observed has a change. Intersect with observed returns the
-// same for this result as for the result of Compare.
+// CompareObserved is a faster Compare for the object about to be stored. observed are the changes
+// before mutating admission. Top-level fields in which observed has no change can be left out.
+// Intersect(observed, result) returns the same as with the result of Compare.
 func (w *Walker) CompareObserved(mode Mode, observed Set, old, new any) (Set, error) {
 	if isNil(old) {
 		// If a walk finds no change inside a new object, it charges the root. So all fields must
@@ -117,8 +117,8 @@ func (w *Walker) compare(mode Mode, in fieldSet, old, new any) (Set, error) {
 	return run(w, mode, in, found, before, after), nil
 }
 
-// run walks two objects. found is where an earlier scan of their fields ended, and zero if there
-// was none.
+// run walks two objects and returns their changes. found is where an earlier scan of their fields
+// ended, and zero if there was no such scan.
 func run[V view[V]](w *Walker, mode Mode, in fieldSet, found fast.Position, old, new V) Set {
 	k := walks.Get().(*walk)
 	k.mode, k.tree, k.in, k.path, k.out, k.created, k.byDefault, k.removedAt = mode, w.tree, in, k.path[:0], nil, old.state() == absent, false, 0

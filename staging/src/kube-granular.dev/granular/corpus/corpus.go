@@ -23,8 +23,8 @@ const (
 	Forbidden Decision = "Forbidden"
 )
 
-// Ways are the ways to send a change to a server. The last one creates an object, the others
-// change one.
+// Ways are the ways to send a change to a server. The last way creates an object, the others change
+// an object that exists.
 var Ways = []string{"put", "merge", "strategic", "json", "apply", "post"}
 
 // Object is an object decoded as the API server decodes a custom resource: whole numbers are
@@ -80,7 +80,8 @@ func Load(dir string) ([]Scenario, error) {
 	return out, err
 }
 
-// Read is Load for scenarios that have no expected result yet: it does not check their fields.
+// Read is Load for scenarios that have no expected result yet. It does not check whether the fields
+// of a scenario are complete and fit together.
 func Read(dir string) ([]Scenario, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil {

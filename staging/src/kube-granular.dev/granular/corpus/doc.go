@@ -1,7 +1,8 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package corpus reads scenarios: what a caller holds, what it requests, and the expected result.
+// Package corpus reads and runs scenarios. Each says what a caller holds, what the caller requests,
+// and what the expected result is.
 // Scenarios are data, so the library and a running server are tested with the same scenarios.
 //
 //   - name: a holder of one label may set it
@@ -22,8 +23,8 @@
 // These fields are only for a server:
 //
 //	subresource: status   the subresource that the change is sent to
-//	reset: true           the strategy of the kind makes final from new; otherwise
-//	                      a mutating webhook does
+//	reset: true           the strategy of the kind makes final from new; without
+//	                      reset, a mutating webhook does
 //	ways: [put, merge]    how the change may be sent, if not in every way
 //	answer: 422           the HTTP code, if the server refuses the request before it
 //	                      authorizes fields

@@ -8,8 +8,9 @@ import (
 	"reflect"
 )
 
-// Overlay overlays one object on another like a JSON merge patch: fields are replaced, null
-// removes a field, and lists are replaced as a whole. Neither argument is changed.
+// Overlay returns base with the fields of over applied like a JSON merge patch: objects are merged,
+// null removes a field, and other values, lists included, are replaced as a whole. Neither argument
+// is changed.
 func Overlay(base, over Object) Object {
 	out, _ := overlay(map[string]any(base), map[string]any(over)).(map[string]any)
 	return out
@@ -35,7 +36,7 @@ func overlay(base, over any) any {
 	return out
 }
 
-// Diff returns the object that yields after if it is overlaid on before.
+// Diff returns an object over for which Overlay(before, over) equals after.
 func Diff(before, after Object) Object {
 	out := Object{}
 	for name, was := range before {

@@ -9,9 +9,10 @@ import (
 	"strings"
 )
 
-// Rewrite replaces the expected results of the named scenarios in their files, and returns these
-// files. The caller must review every changed line, because the corpus defines the behaviour of
-// the library.
+// Rewrite replaces expected results in the files of the scenarios, and returns the names of all
+// these files. outcomes has the new result for each scenario name; other scenarios stay as they
+// are. A person must review every changed line, because the corpus defines the behaviour of the
+// library.
 func Rewrite(scenarios []Scenario, outcomes map[string]Outcome) ([]string, error) {
 	var files []string
 	seen := map[string]bool{}

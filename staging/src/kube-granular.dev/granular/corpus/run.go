@@ -12,8 +12,8 @@ import (
 	"kube-granular.dev/granular/decide"
 )
 
-// Outcome is the result of a scenario: what its fields of the same names expect, or what Run
-// found.
+// Outcome is the result of a scenario: the expected one, from the fields of the same names in
+// Scenario, or the one that Run found.
 type Outcome struct {
 	Decision     Decision
 	Asked        []string
@@ -25,8 +25,9 @@ func (s *Scenario) Want() Outcome {
 	return Outcome{Decision: s.Decision, Asked: s.Asked, Field: s.Field, Needs: s.Needs}
 }
 
-// Run runs a scenario with the library and returns its outcome. object converts an object of the
-// scenario to the form that w compares. On a create, object also gets the nil Object.
+// Run runs a scenario with the library, without a server, and returns the outcome. The function
+// object converts an object of the scenario to a form that the Walker w can compare. On a create
+// there is no old object, so object must also accept a nil Object.
 func Run(s *Scenario, w *change.Walker, object func(Object) (any, error)) (Outcome, error) {
 	final := s.Final
 	if final == nil {

@@ -18,20 +18,22 @@ import (
 // that knows the request's user, resource, subresource and name.
 type Authorizer interface {
 	// FirstAllowed takes at least one verb, ordered from general to specific, and returns the
-	// index of the first allowed verb, or -1. Without an error, all verbs before that one are
-	// refused. With an error, some of them have no answer: such a verb is neither allowed nor
-	// refused.
+	// index of the first allowed verb, or -1. If the error is nil, the verbs before the allowed
+	// one are refused, or all verbs if none is allowed. If the error is not nil, some of these
+	// verbs have no answer: they are neither allowed nor refused.
 	FirstAllowed(ctx context.Context, verbs []string) (int, error)
 }
 
 const (
-	// DefaultBudget is the highest number of verbs that a request may ask the authorizer for.
+	// DefaultBudget is the highest number of verbs that the authorizer is asked for in one request,
+	// if New gets no other budget.
 	DefaultBudget = 64
-	// MaxCost limits the cost of all parameter expressions of one request, in the units that
-	// schema.Expression returns. Upstream allows as much for a single validation rule, about a
-	// tenth of a second.
+	// MaxCost limits the cost of all parameter expressions of one request, in the units in which
+	// schema.Expression counts. Upstream allows as much for a single validation rule, about a tenth
+	// of a second.
 	MaxCost = 1_000_000
-	// contextCheckInterval is the number of changes after which Decide checks the context again.
+	// contextCheckInterval is the number of changes after which Decide checks again whether its
+	// context.Context has ended.
 	contextCheckInterval = 64
 )
 
@@ -40,9 +42,9 @@ const (
 type Decider struct {
 	authorizer Authorizer
 	budget     int
-	// asked are the verbs that the authorizer was asked for, at most budget. Those in used were
-	// allowed. Those in unanswered may have no answer, because the authorizer failed. All others
-	// were refused.
+	// asked are the verbs that the authorizer was asked for, at most as many as the field budget
+	// says. The authorizer allowed those in used. Those in unanswered might have no answer, because
+	// the authorizer returned an error. All others were refused.
 	asked      []string
 	used       []string
 	unanswered []string
@@ -51,7 +53,7 @@ type Decider struct {
 	// costs is the cost budget of the request. It is nil until an expression is evaluated, because
 	// few kinds have an expression.
 	costs *schema.CostBudget
-	// long has, for each permission, the last verb that was made from a key of at least longKey
+	// long remembers for each permission the last verb that was made from a key of at least longKey
 	// bytes.
 	long map[*schema.Permission]verbResult
 }
@@ -64,12 +66,13 @@ type verbResult struct {
 	err  error
 }
 
-// longKey is the length from which the verb of a key is remembered. A body may have a key of a
-// megabyte and many changes below it, and the key should not be read again for each change.
+// longKey is the length in bytes from which a Decider remembers the verb that it made from a key. A
+// request body can have a key of a megabyte and many changes below that key. The key should not be
+// read again for each change.
 const longKey = 512
 
 // New returns a Decider for one request. budget is the largest number of verbs that the authorizer
-// may be asked; 0 means DefaultBudget.
+// may be asked for. 0 means DefaultBudget.
 func New(a Authorizer, budget int) *Decider {
 	if budget <= 0 {
 		budget = DefaultBudget
@@ -88,17 +91,18 @@ func (d *Decider) Costs() *schema.CostBudget {
 	return d.costs
 }
 
-// Asked returns the verbs that the authorizer was asked for, in order, without duplicates. If a
-// call of FirstAllowed returned an allowed verb, the verbs after that one are not in the result.
+// Asked returns the verbs that the authorizer was asked for, in order, without duplicates. If
+// FirstAllowed allowed one verb of a list, the verbs after it in that list do not count as asked.
 func (d *Decider) Asked() []string { return d.asked }
 
 // Used returns the verbs that covered a change, in the order of their first use.
 func (d *Decider) Used() []string { return d.used }
 
-// Decide returns nil if the caller may make all changes, and otherwise the refusal of the first
-// change that is not covered. A marked request, which was let through only by the general verb,
-// needs a permission for every change. An unmarked request needs one only for excluded fields.
-// Decide returns an error if the authorizer failed or the context has ended.
+// Decide returns nil if the caller is allowed to make all changes, and otherwise the refusal of the
+// first change that is not covered. marked is set if only the general verb let the request through:
+// the caller then needs a permission for every change. If marked is false, the caller holds the
+// ordinary verb, and needs a permission only for changes of excluded fields. Decide returns an
+// error if ctx has ended, or if the authorizer failed and no other verb covers the change.
 func (d *Decider) Decide(ctx context.Context, changes change.Set, marked bool) (*Refusal, error) {
 	for i := range changes {
 		if i%contextCheckInterval == 0 && ctx.Err() != nil {
@@ -122,8 +126,8 @@ func (d *Decider) Decide(ctx context.Context, changes change.Set, marked bool) (
 // the caller changed nothing, or made exactly one change and that is covered. It returns false
 // for:
 //
-//   - several changes: one that will not be stored might not be covered, and the verbs asked
-//     for the others would still count as Asked and Used;
+//   - several changes: some might not be stored, so that a permission for them is not needed, but
+//     the verbs asked for them would still count as Asked and Used;
 //   - an Ambiguous change, which stands for excluded fields below it;
 //   - a change WithContainer: the container might be stored without the change;
 //   - a change that HasValues, because another value may be about to be stored.
@@ -141,8 +145,8 @@ func (d *Decider) CoveredAsObserved(ctx context.Context, observed change.Set, ma
 	return refusal == nil && err == nil
 }
 
-// Candidates returns the permissions that may cover a change of a node, most general first, and
-// whether one of them is excluded; see the package comment.
+// Candidates returns the permissions of which one suffices to change a node, most general first,
+// and whether one of them is excluded. The package comment says which permissions these are.
 func Candidates(n *schema.Node) (candidates []*schema.Permission, excluded bool) {
 	deepest, chain := -1, n.Chain()
 	for i, p := range chain {
@@ -199,8 +203,8 @@ func (d *Decider) makeVerb(ctx context.Context, p *schema.Permission, key string
 	return verbResult{key: key, verb: v.String()}
 }
 
-// cover returns nil if one of the candidates covers the change, and otherwise a refusal. First it
-// tries the candidates that do not depend on values of the object.
+// cover returns nil if the caller holds one of the candidates, so that the change is covered, and
+// otherwise a refusal. First it tries the candidates whose verb does not depend on field values.
 func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*schema.Permission) (*Refusal, error) {
 	if len(candidates) == 0 {
 		return &Refusal{Reason: NoPermission, Change: *c}, nil
@@ -219,7 +223,8 @@ func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*sch
 	return d.coverValues(ctx, c, ofValue, refusal, failure)
 }
 
-// coverAlways looks for a permission that covers a change whatever its old and new values are.
+// coverAlways returns nil if the caller holds one of the candidates, and otherwise a refusal. No
+// candidate makes its parameter from a field value.
 func (d *Decider) coverAlways(ctx context.Context, c *change.Change, candidates []*schema.Permission) (*Refusal, error) {
 	long, tooLong := "", false
 	refusal := func(r Refusal) *Refusal {
@@ -307,9 +312,9 @@ func broadest(candidates []*schema.Permission, general string) string {
 	return best
 }
 
-// ask asks the authorizer and returns the index of the first allowed verb, or -1. It returns an
-// error only for an impossible answer. If the authorizer failed, the verbs that it did not allow
-// are added to unanswered.
+// ask asks the authorizer for the verbs and returns the index of the first allowed verb, or -1. It
+// returns an error only for an impossible index. If the authorizer returned an error, the verbs
+// before the allowed one, or all verbs if none is allowed, are added to unanswered.
 func (d *Decider) ask(ctx context.Context, verbs []string) (int, error) {
 	first, err := d.authorizer.FirstAllowed(ctx, verbs)
 	if first >= len(verbs) {

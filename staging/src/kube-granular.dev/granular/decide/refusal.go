@@ -22,11 +22,12 @@ const (
 	NoPermission
 	// Budget means that the decision would need more verbs than one request may ask for.
 	Budget
-	// NoParameter means that no permission that covers the change has a parameter for its key: the
-	// expression fails, or the parameter would be too long.
+	// NoParameter means that no permission for the changed field has a parameter for the key or
+	// value of the change: the expression fails, or the parameter would be too long.
 	NoParameter
-	// Cost means that the parameter expressions of the request have used up its cost budget, and
-	// the caller holds no permission without an expression that covers the change.
+	// Cost means that the parameter expressions of the request have used up the cost budget of the
+	// request, and that the caller holds no permission without an expression that covers the
+	// change.
 	Cost
 	// Withheld means that the verbs that would cover the change depend on content of the object
 	// that the caller must not learn.
@@ -59,10 +60,11 @@ type Refusal struct {
 	// General and Specific are the most general and the most specific verb that would have covered
 	// the change. They are equal if there is only one, and empty for NoPermission, NoParameter and
 	// Withheld. For Budget, General is the one verb that a caller should hold instead of many. For
-	// Cost, General is the verb to hold instead of verbs with an expression, empty if there is none.
+	// Cost, General is the verb to hold instead of verbs with an expression, empty if there is
+	// none.
 	General, Specific string
 
-	// budget is the number of verbs that the authorizer may be asked for the request.
+	// budget is the largest number of verbs that the authorizer may be asked for in one request.
 	budget int
 	// tooLong is set if a parameter is too long. long is then the beginning of the last such
 	// parameter.
@@ -84,9 +86,9 @@ type offer struct {
 const shownOfParameter = 64
 
 // Withhold returns the refusal as it may be shown to a caller who knows only the first steps of
-// the path of the change; see change.Sender. The result does not depend on the later steps: not on
-// their keys, and not on the authorizer's answers about them. It does not depend on the values of
-// fields either.
+// the path of the change. known is the number of these steps; see change.Sender. If the refusal
+// depends on later steps or on field values, the result is a new refusal that does not: not on the
+// keys of later steps, not on values, and not on the authorizer's answers about them.
 func (r *Refusal) Withhold(known int) *Refusal {
 	path := r.Change.Path()
 	if known >= len(path) && !r.ofValue {

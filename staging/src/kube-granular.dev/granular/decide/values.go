@@ -13,9 +13,8 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// splitByValue separates candidates that cover a change whatever its values are from candidates
-// whose parameter is made from a value. It allocates nothing if there is no candidate of the
-// second kind.
+// splitByValue returns the candidates whose parameter is made from a field value as ofValue, and
+// all other candidates as others. It allocates nothing if ofValue is empty.
 func splitByValue(candidates []*schema.Permission) (others, ofValue []*schema.Permission) {
 	if !slices.ContainsFunc(candidates, takesValue) {
 		return candidates, nil
@@ -33,8 +32,10 @@ func splitByValue(candidates []*schema.Permission) (others, ofValue []*schema.Pe
 // takesValue reports whether a permission makes its parameter from a value of the object.
 func takesValue(p *schema.Permission) bool { return p.Parameter != nil && p.Parameter.FromValue }
 
-// coverValues looks for a permission that covers every value of a change. Before, coverAlways
-// found none that covers the change whatever its values are: refusal and failure are its result.
+// coverValues returns nil if one of the candidates covers the change: the caller holds a verb of
+// this candidate for every value of the change. If none does, coverValues returns a refusal.
+// refusal and failure are what coverAlways returned for the candidates that do not depend on
+// values.
 func (d *Decider) coverValues(ctx context.Context, c *change.Change, candidates []*schema.Permission, refusal *Refusal, failure error) (*Refusal, error) {
 	r := Refusal{Change: *c, budget: d.budget}
 	if refusal != nil {
@@ -82,11 +83,11 @@ func (d *Decider) coverValues(ctx context.Context, c *change.Change, candidates 
 	return &r, nil
 }
 
-// answer is whether the caller holds the verbs for the values of one permission.
+// answer tells whether the caller holds a verb of one permission for each value of a change.
 type answer int
 
 const (
-	// notHeld means that the caller holds no verb for one of the values.
+	// notHeld means that for at least one of the values the caller holds no verb.
 	notHeld answer = iota
 	// held means that the caller holds a verb for each value.
 	held
@@ -96,10 +97,11 @@ const (
 	unasked
 )
 
-// holdsAll asks the authorizer for the values of a permission, one after the other, until the
-// caller does not hold a verb for one. It then returns the narrowest verb that would cover that
-// value, or "" if there is none. An error means that the request ended, or that the authorizer
-// returned an impossible answer.
+// holdsAll asks the authorizer about the values of a permission, one after the other, and stops at
+// the first value for which the caller does not hold a verb. It then returns the narrowest verb
+// that would cover that value, or "" if there is none. If a parameter is too long or costs too
+// much, it notes that in the refusal r. An error means that ctx has ended, or that the authorizer
+// returned an impossible index.
 func (d *Decider) holdsAll(ctx context.Context, p *schema.Permission, values []string, r *Refusal) (answer, string, error) {
 	var costs *schema.CostBudget
 	if p.Parameter.Expression != nil {
@@ -130,8 +132,8 @@ func (d *Decider) holdsAll(ctx context.Context, p *schema.Permission, values []s
 	return held, "", nil
 }
 
-// holdsOne reports whether the caller holds one of some verbs. It asks the authorizer for those
-// that were not asked for yet, as far as the budget permits.
+// holdsOne reports whether the caller holds at least one of the verbs. It asks the authorizer for
+// the verbs that were not asked for yet, but never for more than the budget of the request permits.
 func (d *Decider) holdsOne(ctx context.Context, verbs []string) (answer, error) {
 	if slices.ContainsFunc(verbs, func(v string) bool { return slices.Contains(d.used, v) }) {
 		return held, nil

@@ -26,7 +26,7 @@ func Strict() *fast.Compiler { return strict }
 //   - A nil map or slice does not equal an empty one.
 //   - An int-or-string whose type is neither int nor string equals nothing, because it has no
 //     representation.
-//   - Elements of slices are compared like Bitwise, because structured-merge-diff
+//   - Elements of slices are compared as Bitwise compares them, because structured-merge-diff
 //     compares slices with reflect.DeepEqual.
 //   - A value of an Opaque type equals nothing, not even itself.
 //
@@ -37,7 +37,8 @@ func Exact(t reflect.Type) func(a, b reflect.Value) bool { return compared(exact
 
 // Bitwise returns a comparison for values of a Go type that is at least as strict as
 // reflect.DeepEqual, except that a NaN equals itself. For example, a quantity that has cached its
-// spelling does not equal one that has not. Otherwise Bitwise is like Exact.
+// text does not equal one that has not. What Exact says about int-or-strings, Opaque types and the
+// arguments holds for Bitwise too.
 func Bitwise(t reflect.Type) func(a, b reflect.Value) bool { return compared(bitwise.Of(t)) }
 
 // Semantic returns a comparison for values of a Go type that is equivalent to equality.Semantic of
@@ -50,9 +51,9 @@ func Bitwise(t reflect.Type) func(a, b reflect.Value) bool { return compared(bit
 // Its arguments must be like those of Exact.
 func Semantic(t reflect.Type) func(a, b reflect.Value) bool { return compared(semantic.Of(t)) }
 
-// Opaque reports whether a type has a MarshalJSON of its own that this package does not know. For
-// Exact and Bitwise a value of such a type equals no value, so values that they find equal contain
-// none.
+// Opaque reports whether a type has a MarshalJSON of its own that this package does not know. Exact
+// and Bitwise never find two values of such a type equal, because they don't know its JSON. They
+// don't look behind pointers, slices and maps that are the same in memory on both sides.
 func Opaque(t reflect.Type) bool { return fast.Opaque(t) }
 
 // compared turns a comparison of addresses into a comparison of addressable values.

@@ -8,9 +8,10 @@ import (
 	"reflect"
 )
 
-// JSON reports whether two values of decoded JSON are equal, as strictly as Values. Only whole
-// numbers may have different Go types: int64 and float64. A value of a type that decoded JSON does
-// not have equals nothing, not even itself.
+// JSON reports whether two values of decoded JSON are equal, as strictly as Values, except that nil
+// and empty maps and slices differ. Values of different Go types are equal only if both are the
+// same whole number, such as an int64 and a float64. A value of a type that decoded JSON does not
+// have equals nothing, not even itself.
 func JSON(a, b any) bool {
 	switch a := a.(type) {
 	case nil:
@@ -78,8 +79,9 @@ func SameMap(a, b map[string]any) bool {
 	return a != nil && reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer()
 }
 
-// Integer returns a number of decoded JSON as an int64, and whether the int64 is exact. For the
-// float64 -0 it returns false, because -0 has another representation than 0.
+// Integer returns a number of decoded JSON as an int64. It returns false if v is not a number, or
+// not exactly an int64. For the float64 -0 it also returns false, because -0 has another
+// representation than 0.
 func Integer(v any) (int64, bool) {
 	switch v := v.(type) {
 	case int64:

@@ -20,10 +20,10 @@ var (
 	intstrType   = reflect.TypeFor[intstr.IntOrString]()
 )
 
-// Values reports whether two Go values have equal representations. It is the reference for what is
-// equal. A nil map or slice equals an empty one, because protobuf can't tell them apart. A nil
-// pointer does not equal a pointer to a zero value. Functions and channels are different unless
-// both are nil.
+// Values reports whether two Go values have equal representations. It defines which values are
+// equal when the fields of Go types are authorized. A nil map or slice equals an empty one, because
+// protobuf can't tell them apart. A nil pointer does not equal a pointer to a zero value. Two
+// functions or channels are equal only if both are nil.
 func Values(a, b reflect.Value) bool { return equalValues(a, b, nilEqualsEmpty) }
 
 // strictness is how strict a comparison is. A higher value is stricter.
@@ -35,10 +35,11 @@ const (
 	// nilEqualsEmpty compares by representation: the quantities 1G and 1e9 differ. A nil map or
 	// slice equals an empty one.
 	nilEqualsEmpty
-	// exactStrictness tells nil from empty, and compares elements of slices with
-	// bitwiseStrictness.
+	// exactStrictness compares by representation too, but a nil map or slice does not equal an
+	// empty one. Elements of slices are compared as strictly as reflect.DeepEqual compares them.
 	exactStrictness
-	// bitwiseStrictness tells apart everything that reflect.DeepEqual does.
+	// bitwiseStrictness distinguishes all values that reflect.DeepEqual distinguishes, except that
+	// a NaN equals itself.
 	bitwiseStrictness
 )
 
@@ -136,9 +137,9 @@ func equalTypedMap(a, b reflect.Value, how strictness) bool {
 	return true
 }
 
-// read returns a copy of a value. A Quantity caches its spelling in itself when it is printed,
-// which must not happen to a shared object. read works only for exported fields, and all values of
-// these types are in exported fields of API types.
+// read returns a copy of a value. The copy is needed because a Quantity that is printed caches its
+// text in itself, which must not happen to a shared object. The value must not be in an unexported
+// field.
 func read[T any](v reflect.Value) T {
 	out, _ := reflect.TypeAssert[T](v)
 	return out

@@ -1,15 +1,15 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package permission is the grammar of permission verbs: an authorizer is asked for them, and an
-// administrator writes them into a role.
+// Package permission defines the grammar of permission verbs. The API server asks an authorizer
+// for such a verb, and an administrator writes it into a role.
 //
 //	granular                            Verb{}                       may send a granular request
 //	granular:labels                     Verb{Permission: "labels"}
 //	granular:label(example.com)         ... Parameter: "example.com", Parameterized: true
 //	granular:example.com/nodePool       a third party's permission
 //
-// A parameter may be any byte string, because an authorizer is asked about keys before they are
+// A parameter can be any byte string, because an authorizer is asked about keys before they are
 // validated. Characters that could confuse a reader or a pattern are percent-escaped, and a verb
 // has exactly one spelling. A parameter has at most MaxParameterLength bytes after escaping, so a
 // verb is short, whatever a caller sends.

@@ -36,8 +36,8 @@ func escape(b *strings.Builder, s string) {
 	}
 }
 
-// fits returns the length of the longest prefix of s that has at most limit bytes once it is
-// escaped. The prefix never ends inside a character.
+// fits returns the length in bytes of the longest prefix of s that, once escaped, has at most limit
+// bytes. The returned length is that before escaping. The prefix never ends inside a character.
 func fits(s string, limit int) int {
 	for i := 0; i < len(s); {
 		_, size := utf8.DecodeRuneInString(s[i:])

@@ -6,7 +6,7 @@ package permission
 import "strings"
 
 // MaxPrefixes is the largest number of parameters that ImageRepositoryPrefix makes from one image.
-// Each parameter may cost one authorization check.
+// It limits the work of the authorizer, which can be asked for the verb of each parameter.
 const MaxPrefixes = 8
 
 // imagePrefixes returns the registry of a container image and each longer prefix of its repository,
@@ -17,8 +17,7 @@ const MaxPrefixes = 8
 // It returns nil for an image that does not name its registry, because each node decides which
 // registry the name nginx means. It also returns nil for an image with a second spelling, such as
 // docker.io/nginx for docker.io/library/nginx, because a grant for one spelling would miss the
-// other. Tag and digest are not part of the repository. The accepted images are a subset of the
-// grammar of github.com/distribution/reference.
+// other. The accepted images are a subset of the grammar of github.com/distribution/reference.
 func imagePrefixes(image string) []string {
 	name := image
 	if at := strings.IndexByte(name, '@'); at >= 0 {
@@ -114,8 +113,8 @@ func isPathComponent(s string) bool {
 	}
 }
 
-// isTag reports whether s is an image tag: at most 128 word characters, dots and dashes, the first
-// of them a word character.
+// isTag reports whether s is an image tag: at most 128 letters, digits, underscores, dots and
+// dashes, the first of them neither a dot nor a dash.
 func isTag(s string) bool {
 	return len(s) <= 128 && all(s, func(c byte) bool { return word(c) || c == '.' || c == '-' }) && word(s[0])
 }

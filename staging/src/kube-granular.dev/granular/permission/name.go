@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of the two parts of a permission name, in bytes: a DNS-1123 subdomain and, behind a
-// slash, a name.
+// Bounds of the two parts of a permission name, in bytes: the DNS-1123 subdomain before the slash,
+// and the name after the slash. A name without a slash has no domain.
 const (
 	MaxDomainLength = 253
 	MaxNameLength   = 63
@@ -20,8 +20,8 @@ const (
 // Validate returns an error if the name of a permission is not well-formed: a lowerCamelCase name,
 // or a third party's domain, a slash and a lowerCamelCase name. It refuses the name of the general
 // verb, because granular:granular would look like that verb and yet be the permission for one
-// field. An error has at most one character of the input, because a caller may have chosen the
-// input.
+// field. An error contains at most one character of the input, because an attacker can have chosen
+// the input.
 func Validate(permission string) error {
 	if strings.HasPrefix(permission, prefix) {
 		return fmt.Errorf("permission: the name must not begin with %q, only a permission verb does", prefix)
@@ -57,8 +57,8 @@ func alphanumeric(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 }
 
-// validateDomain requires a DNS-1123 subdomain with at least one dot, because a domain without a
-// dot belongs to nobody.
+// validateDomain returns an error if domain is not a DNS-1123 subdomain with at least one dot. The
+// dot is required because a domain without a dot belongs to nobody.
 func validateDomain(domain string) error {
 	if len(domain) > MaxDomainLength {
 		return fmt.Errorf("permission: the domain is longer than %d bytes", MaxDomainLength)
@@ -87,9 +87,10 @@ func character(s string, at int) string {
 	return strconv.QuoteRune(r)
 }
 
-// Scoped returns the name of a permission below a scope: labels below podTemplate is
-// podTemplateLabels, and example.com/nodePool is example.com/podTemplateNodePool. The domain of
-// the scope is used only if the permission has no domain.
+// Scoped returns the name that a permission has inside a scope, a part of the object such as
+// podTemplate. In the scope podTemplate, the permission labels gets the name podTemplateLabels, and
+// example.com/nodePool gets the name example.com/podTemplateNodePool. The domain of the scope is
+// used only if the permission has no domain.
 func Scoped(scope, permission string) string {
 	if scope == "" {
 		return permission

@@ -7,13 +7,13 @@ package permission
 // labels and annotations. The parameter of both permissions is the full key of the label or
 // annotation.
 //
-// No schema may use these two names. Otherwise the author of a CRD could let a grant for protected
-// labels cover a field of that CRD.
+// Schemas must not use these two names. If the author of a CRD could use them, a grant for
+// protected labels could also cover a field of that CRD.
 const (
 	ProtectedLabel      = "protectedLabel"
 	ProtectedAnnotation = "protectedAnnotation"
 )
 
-// Reserved reports whether a name of a permission, including its scope, is not allowed in a
-// schema.
+// Reserved reports whether schemas must not use the given name of a permission. The name includes
+// the scope.
 func Reserved(name string) bool { return name == ProtectedLabel || name == ProtectedAnnotation }

@@ -19,12 +19,12 @@ const (
 	// none: example.com/a yields example.com.
 	SlashDelimitedPrefix Treatment = "slash-delimited-prefix"
 	// ImageRepositoryPrefix makes several parameters from a container image: its registry, and
-	// each longer prefix of its repository. A grant for any of them suffices. See MaxPrefixes.
+	// each longer prefix of its repository. A grant for one of them suffices. See MaxPrefixes.
 	ImageRepositoryPrefix Treatment = "image-repository-prefix"
 )
 
-// ParseTreatment returns an error for an unknown treatment. The schema must then be refused, and
-// the treatment must not be taken for Verbatim.
+// ParseTreatment returns the treatment with the given name. It returns an error for an unknown
+// name. The caller must then refuse the schema, and must not use Verbatim instead.
 func ParseTreatment(s string) (Treatment, error) {
 	switch t := Treatment(s); t {
 	case Verbatim, SlashDelimitedPrefix, ImageRepositoryPrefix:
@@ -33,8 +33,8 @@ func ParseTreatment(s string) (Treatment, error) {
 	return "", fmt.Errorf("unknown parameter treatment, must be %q or %q", SlashDelimitedPrefix, ImageRepositoryPrefix)
 }
 
-// Several reports whether the treatment may make several parameters from a key. Parameters then
-// returns them, and any of them suffices.
+// Several reports whether the treatment can make more than one parameter from a key. Parameters
+// returns all of them, and a grant for one of them suffices.
 func (t Treatment) Several() bool { return t == ImageRepositoryPrefix }
 
 // Apply returns the parameter for a raw key. For a treatment for which Several returns true, use
@@ -46,8 +46,8 @@ func (t Treatment) Apply(key string) string {
 	return key
 }
 
-// Parameters returns the parameters for a raw key, most general first. It returns none for a key
-// that the treatment does not accept, which means that the permission does not cover the key.
+// Parameters returns the parameters for a raw key, most general first. It returns nil for a key
+// that the treatment does not accept. The permission then does not cover the key.
 func (t Treatment) Parameters(key string) []string {
 	if t.Several() {
 		return imagePrefixes(key)

@@ -9,8 +9,8 @@ import (
 )
 
 // General is the verb that lets a request through although the caller does not hold the ordinary
-// verb. Each of its changes then needs a permission (KEP-3617, "API Server Additional Plumbing and
-// Checks"). General covers no field on its own.
+// verb, such as update. Each change of the request then needs a permission (KEP-3617, "API Server
+// Additional Plumbing and Checks"). General covers no field on its own.
 const General = "granular"
 
 const prefix = General + ":"
@@ -32,7 +32,7 @@ func CheckParameter(parameter string) error {
 	return nil
 }
 
-// Head returns the beginning of an unescaped parameter, so that a message can show one that is too
+// Head returns the beginning of an unescaped parameter, for messages about a parameter that is too
 // long. The result is escaped, has at most limit bytes and never ends inside an escape or a
 // UTF-8 character.
 func Head(parameter string, limit int) string {

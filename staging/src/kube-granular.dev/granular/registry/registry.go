@@ -47,10 +47,11 @@ type Parameter struct {
 type Place struct {
 	// Path is the path of the field, such as .metadata.labels[*].
 	Path string `json:"path"`
-	// Above are the more general permissions that cover the place too, most general first.
+	// Above are the names of the more general permissions that cover the field too, most general
+	// first.
 	Above []string `json:"above,omitempty"`
-	// Kinds are the kinds that have the place, such as "apps/v1 Deployment". All stands for every
-	// kind.
+	// Kinds are the kinds that have the field, such as "apps/v1 Deployment". The entry All stands
+	// for every kind.
 	Kinds []string `json:"kinds"`
 }
 

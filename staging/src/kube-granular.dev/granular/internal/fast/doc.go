@@ -1,8 +1,8 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fast compares values of a Go type strictly. It compiles one function for each type,
-// which works on addresses.
+// Package fast compares two values of the same Go type quickly. For each type it compiles one
+// function, which gets the addresses of the two values.
 //
 // It is the only package of the library that uses unsafe. A function compiled for a type takes
 // addresses of values of that type, which the caller keeps alive. The function only reads, and

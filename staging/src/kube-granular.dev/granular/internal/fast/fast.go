@@ -19,12 +19,12 @@ import (
 // Func reports whether the values at two addresses are equal.
 type Func func(a, b unsafe.Pointer) bool
 
-// Reference is a slow comparison by reflection. It defines which values are equal for a Compiler:
-// the compiled comparisons return the same.
+// Reference is a slow comparison by reflection. It defines which values are equal: a Compiler that
+// is made for a Reference compiles functions that return the same.
 type Reference func(a, b reflect.Value) bool
 
-// Address returns the address of an addressable value. The result is that of Addr, without a
-// lookup of the pointer's type.
+// Address returns the address of an addressable value. It is faster than v.Addr, because it does
+// not look up the type of the pointer.
 func Address(v reflect.Value) unsafe.Pointer { return unsafe.Pointer(v.UnsafeAddr()) }
 
 // Compiler compiles comparisons and caches them by type. Any number of goroutines may use it.
@@ -34,15 +34,16 @@ type Compiler struct {
 	// inLists compiles comparisons for elements of slices. If inLists is nil, the Compiler itself
 	// compiles them.
 	inLists *Compiler
-	// bitwise compares quantities, times and int-or-strings with ==.
+	// bitwise is set if quantities, times and int-or-strings are compared with ==.
 	bitwise bool
-	// semantic compares quantities and times by meaning, and an IntOrString field by field.
+	// semantic is set if quantities and times are compared by meaning, and an IntOrString like any
+	// struct, field by field.
 	semantic bool
 	made     sync.Map // reflect.Type to *entry
 }
 
-// entry is the comparison of a type. It may not be compiled yet, because a type may refer to
-// itself.
+// entry is the comparison of a type. The comparison is compiled at its first use, not before,
+// because a type can refer to itself.
 type entry struct {
 	c    *Compiler
 	t    reflect.Type
@@ -50,8 +51,8 @@ type entry struct {
 	made atomic.Pointer[comparison]
 }
 
-// comparison compares values of a type. It compares words if that suffices, as for most structs.
-// Otherwise it calls a function.
+// comparison compares values of a type. If words is set, as for most structs, words compares them.
+// If words is nil, the function run does.
 type comparison struct {
 	words *structure
 	run   Func
@@ -75,7 +76,8 @@ func (e *entry) equal(a, b unsafe.Pointer) bool {
 	return m.run(a, b)
 }
 
-// equalList compares n values, each of the given size, at two addresses.
+// equalList reports whether the n values that begin at address a equal those that begin at b. Each
+// value has size bytes.
 func (e *entry) equalList(a, b unsafe.Pointer, n int, size uintptr) bool {
 	if a == b {
 		return true
@@ -94,12 +96,12 @@ func (e *entry) equalList(a, b unsafe.Pointer, n int, size uintptr) bool {
 	return true
 }
 
-// New returns a compiler for a reference for which a nil map or slice equals an empty one.
+// New returns a compiler for a reference that treats a nil map or slice as equal to an empty one.
 func New(reference Reference) *Compiler { return &Compiler{reference: reference} }
 
-// NewExact returns a compiler for a reference that tells nil from empty. For this reference, an
-// IntOrString whose type is neither int nor string equals nothing, not even itself. Elements of
-// slices are compared as the compiler inLists compares them.
+// NewExact returns a compiler for a reference for which a nil map or slice differs from an empty
+// one. For this reference, an IntOrString whose type is neither int nor string equals nothing, not
+// even itself. inLists is the compiler for the elements of slices.
 func NewExact(reference Reference, inLists *Compiler) *Compiler {
 	return &Compiler{reference: reference, exact: true, inLists: inLists}
 }
@@ -134,7 +136,8 @@ var (
 	intstrType   = reflect.TypeFor[intstr.IntOrString]()
 )
 
-// special reports whether a type has a comparison of its own, and is not compared field by field.
+// special reports whether values of a type have a comparison of their own, so that a struct of this
+// type is not compared field by field.
 func (c *Compiler) special(t reflect.Type) bool {
 	return t == quantityType || t == timeType || t == intstrType && !c.semantic || c.exact && Opaque(t)
 }
@@ -196,7 +199,7 @@ func (c *Compiler) function(t reflect.Type) Func {
 var marshalerType = reflect.TypeFor[json.Marshaler]()
 
 // Opaque reports whether a type has a MarshalJSON that this package does not know. A pointer to
-// such a type is not opaque, because it may be nil.
+// such a type is not opaque, because two nil pointers are equal.
 func Opaque(t reflect.Type) bool {
 	switch {
 	case t == quantityType || t == timeType || t == intstrType || t.Kind() == reflect.Pointer:
@@ -214,8 +217,8 @@ func (c *Compiler) byReference(t reflect.Type) Func {
 	}
 }
 
-// plainMemory reports whether values of a type are equal exactly if their bytes in memory are
-// equal.
+// plainMemory reports whether t is a boolean or number type: two values of such a type are equal
+// exactly if their bytes in memory are equal.
 func plainMemory(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
@@ -241,8 +244,8 @@ func memory(size uintptr) Func {
 	}
 }
 
-// quantity takes copies, because a Quantity caches its spelling in itself, which must not happen
-// to a shared object.
+// quantity reports whether two quantities are equal. It takes copies, because a Quantity that is
+// printed caches its text in itself, which must not happen to a shared object.
 func (c *Compiler) quantity(a, b resource.Quantity) bool {
 	if c.semantic {
 		return a.Cmp(b) == 0

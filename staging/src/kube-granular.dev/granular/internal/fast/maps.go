@@ -11,9 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// mapping compiles the comparison of maps with keys of a string kind. If the values have one of a
-// few known layouts, the map is read as a map[string] of that layout: a named string type has the
-// hash and the layout of string. All other maps are compared by the reference.
+// mapping returns a comparison for a map type. If the keys are of a string kind and the values are
+// strings, quantities, or slices of bytes or strings, the map is read as a map with keys of type
+// string. This works for a named string type too, because its hash and its layout in memory are
+// those of string. All other maps are compared by the reference.
 func (c *Compiler) mapping(t reflect.Type) Func {
 	if t.Key().Kind() == reflect.String && !(c.exact && Opaque(t.Elem())) {
 		switch elem := t.Elem(); {
@@ -46,8 +47,8 @@ func (c *Compiler) equalStrings(a, b []string) bool {
 	return slices.Equal(a, b) && (!c.exact || (a == nil) == (b == nil))
 }
 
-// equalTexts compares maps of strings. It does the same as the function maps, but faster, because
-// most maps have strings.
+// equalTexts reports whether two maps are equal, where nil equals empty. It exists in addition to
+// the function maps because most maps are of strings, and equalTexts is faster for them.
 func equalTexts(x, y map[string]string) bool {
 	if len(x) != len(y) {
 		return false

@@ -8,42 +8,45 @@ import (
 	"unsafe"
 )
 
-// Object finds the fields in which two structs differ. It also compares the structs inside these
-// structs in the same scan.
+// Object finds the fields in which two structs of a type differ. One scan also compares the structs
+// that are fields of these structs.
 type Object struct {
 	structure
 	fields []part
-	// owner is the index of the field that each word belongs to. separateOwner is that of each
-	// separate op.
+	// owner has for each word the index in fields of the field that the word belongs to.
+	// separateOwner has the same for each element of separate. The index len(fields) stands for all
+	// remaining fields together.
 	owner, separateOwner []int
 }
 
-// part is the location of a field in the struct. end is the index of the first word after the
-// field. object finds differences inside the field, or is nil.
+// part is the location of a field in the struct: offset in bytes, and end, the index of the first
+// word after the field. object finds differences inside a field that is a struct, and may be nil.
 type part struct {
 	offset uintptr
 	end    int
 	object *Object
 }
 
-// Field is a field of a struct, given by its index path. A Field without a path does not exist in
-// the struct. If the field is a struct, the Object in it finds its differences, and nothing else
-// of the field is compared.
+// Field is a field of a struct. Path is the index path of the field, as for reflect. If Path is
+// nil, the struct does not have the field. If Object is set, the field is a struct, and only the
+// parts that Object compares are compared.
 type Field struct {
 	Path   []int
 	Object *Object
 }
 
-// Position is where Next stopped in a field that is a struct, so that a scan of that field begins
-// there. It holds addresses, except for the zero Position.
+// Position is the place where a scan found a difference inside two structs. A scan of these two
+// structs can begin there, and need not compare again what comes before. Except for the zero
+// Position, it holds the addresses of the structs.
 type Position struct {
 	in   *Object
 	a, b unsafe.Pointer
 	at   int
 }
 
-// Object returns an Object for type t. It reports each of fields by itself, and the remaining
-// fields, whose index paths are rest, as one. Other fields of t are not compared.
+// Object returns an Object for the struct type t, which tells for each element of fields whether it
+// differs. It also compares the fields at the index paths rest, but does not tell which of these
+// differs. Other fields of t are not compared.
 func (c *Compiler) Object(t reflect.Type, fields []Field, rest [][]int) *Object {
 	o := &Object{structure: structure{ops: []op{{}}}, fields: make([]part, len(fields))}
 	size := t.Size() / wordSize
@@ -82,8 +85,9 @@ func (c *Compiler) Object(t reflect.Type, fields []Field, rest [][]int) *Object 
 	return o
 }
 
-// sharedWords returns the words of a struct that belong to more than one owner. Such a word does
-// not show which of its owners differs.
+// sharedWords returns the indexes of the words of a struct that belong to more than one owner. An
+// owner is a list of index paths of fields. A difference in a shared word does not show which of
+// the owners differs.
 func sharedWords(t reflect.Type, owners [][][]int) map[uintptr]bool {
 	owner, shared := map[uintptr]int{}, map[uintptr]bool{}
 	for i, paths := range owners {
@@ -100,8 +104,8 @@ func sharedWords(t reflect.Type, owners [][][]int) map[uintptr]bool {
 	return shared
 }
 
-// include adds the words and ops of the Object of a field. An Object without words, whose field
-// does not fill whole words, adds only its separate ops.
+// include adds to o the words and ops of in, the Object of a field at offset at. If in has no
+// words, because the field does not fill whole words, include adds only the separate ops of in.
 func (o *Object) include(in *Object, at uintptr) {
 	first, ops := at/wordSize, uint32(len(o.ops)-1)
 	for i, w := range in.words {
@@ -120,8 +124,8 @@ func (o *Object) include(in *Object, at uintptr) {
 	}
 }
 
-// Same reports whether two structs are equal. If they are not, it returns the Position at which
-// Next may begin.
+// Same reports whether the structs at addresses a and b are equal. If they differ, it also returns
+// a Position that saves a following call of Next the same scan.
 func (o *Object) Same(a, b unsafe.Pointer) (Position, bool) {
 	at := o.differs(a, b, 0)
 	if at >= len(o.words) && o.nextSeparate(a, b, 0) == len(o.separate) {
@@ -130,9 +134,11 @@ func (o *Object) Same(a, b unsafe.Pointer) (Position, bool) {
 	return Position{in: o, a: a, b: b, at: at}, false
 }
 
-// Next returns the next field that may differ, beginning at a position, and the position behind
-// that field. The first position is 0. If field is the number of fields, a remaining field
-// differs. If field is higher, nothing more differs. A field may be returned twice.
+// Next returns the index of the next field that might differ between the structs at addresses a and
+// b. at is 0, or the result next of the previous call. If field is the number of fields, one of the
+// remaining fields differs. If field is higher, nothing more differs. A field can be returned
+// twice. If found is a Position in these two structs and at is 0, the search begins there. If the
+// returned field is a struct, Next sets found to the difference inside it.
 func (o *Object) Next(a, b unsafe.Pointer, at int, found *Position) (field, next int) {
 	if at == 0 && found.in == o && found.a == a && found.b == b {
 		at = found.at
@@ -156,8 +162,8 @@ func (o *Object) Next(a, b unsafe.Pointer, at int, found *Position) (field, next
 	return len(o.fields) + 1, at
 }
 
-// nextSeparate returns the index of the first separate op, from index i on, that finds a
-// difference, or the number of separate ops.
+// nextSeparate runs the ops in separate, beginning with index i, and returns the index of the first
+// op that finds a difference. If there is none, it returns the number of these ops.
 func (o *Object) nextSeparate(a, b unsafe.Pointer, i int) int {
 	for i < len(o.separate) && o.separate[i].equal(a, b) {
 		i++

@@ -9,26 +9,27 @@ import (
 )
 
 // structure describes how structs of a type, or some of their fields, are compared: word by word.
-// This is fast because most fields of two objects are absent in both or refer to the same memory.
-// Only if two words differ, the values that the words belong to are compared.
+// If two words differ, the fields that the words belong to are compared. This is fast because most
+// fields of two objects are absent in both or refer to the same memory, so most words are equal.
 type structure struct {
 	words []word
-	// ops compare the values that words belong to. The first op is unused.
+	// ops compare the fields whose words differ. The first op is unused, because word.op uses 0
+	// for no op.
 	ops []op
-	// separate are the ops that always run. They are for values that may differ from themselves,
-	// and for values that do not fill words.
+	// separate are ops that always run. They are for fields whose value does not always equal
+	// itself, and for fields that do not fill whole words.
 	separate []op
-	// shared are the words that belong to several owners. They are not compared as words. The
-	// field is used only while compiling.
+	// shared contains the indexes of the words that the function sharedWords returns. These are not
+	// compared as words. shared is used only while compiling.
 	shared map[uintptr]bool
 }
 
 // word describes one word of a struct.
 type word struct {
-	// mask has the bits that are compared. Bits of padding are not set.
+	// mask has a 1 for each bit that is compared, and a 0 for bits of padding.
 	mask uint64
-	// op is the index of the op that decides whether the values are equal although the word
-	// differs. If op is 0, the values differ.
+	// op is the index in structure.ops of the op that decides whether the field is equal although
+	// the word differs. If op is 0, the field differs.
 	op uint32
 }
 
@@ -51,8 +52,8 @@ func (s *structure) equal(a, b unsafe.Pointer) bool {
 	return true
 }
 
-// differs returns the index of the first word, beginning at i, that makes two structs different.
-// If there is none, it returns the number of words.
+// differs compares the structs at addresses a and b, beginning with word i, and returns the index
+// of the first word in which a field differs. If there is none, it returns the number of words.
 func (s *structure) differs(a, b unsafe.Pointer, i int) int {
 	words := s.words
 	for i < len(words) {
@@ -81,13 +82,15 @@ func (s *structure) differs(a, b unsafe.Pointer, i int) int {
 	return i
 }
 
-// op compares one field if its words differ, or if it can't be compared by words.
+// op compares one field. It runs if the words of the field differ, or if the field can't be
+// compared by words.
 type op struct {
 	offset uintptr
 	// end is the index of the word behind the field.
 	end  int
 	kind opKind
-	// elem is the type that a pointer or list refers to, and size is the size of its values.
+	// elem compares the values that a pointer or slice refers to. size is the size of one element
+	// of a slice, in bytes.
 	elem *entry
 	size uintptr
 	run  Func
@@ -99,11 +102,13 @@ type opKind uint8
 const (
 	// call is any other kind: op.run compares the field.
 	call opKind = iota
-	// text is a string, texts a slice of strings, and textMap a map from string to string.
+	// text is the kind of a string, texts of a slice of strings, and textMap of a map from string
+	// to string.
 	text
 	texts
 	textMap
-	// pointer is a pointer, and list a slice. op.elem compares the values that they refer to.
+	// pointer is the kind of a pointer, and list of a slice, if op.elem compares the values that
+	// the pointer or slice refers to.
 	pointer
 	list
 )
@@ -172,7 +177,7 @@ func locate(t reflect.Type, path []int) (offset uintptr, of reflect.Type) {
 	return offset, t
 }
 
-// add makes s compare a field of type t at an offset. words is set if s has words.
+// add makes s compare a field of type t at the offset at. words is set if s has words.
 func (c *Compiler) add(s *structure, t reflect.Type, at uintptr, words bool) {
 	switch {
 	case t.Kind() == reflect.Struct && !c.special(t):
@@ -198,8 +203,8 @@ func (c *Compiler) add(s *structure, t reflect.Type, at uintptr, words bool) {
 	}
 }
 
-// reflexive reports whether values of a type are equal if their words are, and fill whole words.
-// Functions and opaque values do not equal themselves.
+// reflexive reports whether values of a type fill whole words, and are equal whenever their words
+// are equal. This is false for functions and Opaque types, whose values do not equal themselves.
 func (c *Compiler) reflexive(t reflect.Type) bool {
 	switch {
 	case c.exact && Opaque(t):
@@ -223,8 +228,9 @@ func (c *Compiler) op(t reflect.Type, at uintptr) op {
 	return o
 }
 
-// opKind returns the kind of op for a type. For a pointer it also returns the comparison of its
-// element type, and for a list the size of an element too.
+// opKind returns the kind of op for a type. For a pointer or slice that the op itself follows, it
+// also returns the comparison of the type that the pointer or slice refers to. For such a slice it
+// also returns the size of an element in bytes.
 func (c *Compiler) opKind(t reflect.Type) (opKind, *entry, uintptr) {
 	switch {
 	case c.exact && Opaque(t):

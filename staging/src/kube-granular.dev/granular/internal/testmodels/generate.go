@@ -13,9 +13,9 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// Generator makes random objects of a schema. Their keys are valid: an element of a list-map or
-// set occurs once, in order, and has all its keys. If a schema has a default, no value is the
-// default.
+// Generator makes random objects of a schema. Each element of a list-map or set occurs once, the
+// elements are in the order of their keys or values, and an element of a list-map has all its keys.
+// A scalar is never the default of its schema.
 type Generator struct {
 	// IntN returns a number in [0, n), as in math/rand.
 	IntN        func(n int) int
@@ -23,8 +23,8 @@ type Generator struct {
 }
 
 // resolved returns a schema merged with everything that its references and allOf lead to. If
-// several schemas set something, the first one wins, except for properties. resolved ignores
-// permissions.
+// several schemas set the same attribute, such as type, the first one wins. If several have the
+// same property, the last one wins. Permissions get no special treatment.
 func (g *Generator) resolved(s *spec.Schema) *spec.Schema {
 	out := *s
 	out.Properties = map[string]spec.Schema{}
@@ -33,7 +33,8 @@ func (g *Generator) resolved(s *spec.Schema) *spec.Schema {
 	return &out
 }
 
-// merge adds to out what s, its $ref and its allOf set and out does not set yet.
+// merge adds to out what s, the $ref of s and the allOf of s set, if out does not set it yet. A
+// property replaces the property of the same name in out.
 func (g *Generator) merge(out, s *spec.Schema, depth int) {
 	for name, p := range s.Properties {
 		out.Properties[name] = p
@@ -71,7 +72,8 @@ func (g *Generator) merge(out, s *spec.Schema, depth int) {
 	}
 }
 
-// Value makes a random value. At depth 0 objects and lists are empty.
+// Value makes a random value of a schema. depth is the number of levels of objects and lists that
+// may have content. At depth 0 objects and lists are empty.
 func (g *Generator) Value(s *spec.Schema, depth int) any {
 	s = g.resolved(s)
 	kind := ""
@@ -173,7 +175,8 @@ func (g *Generator) list(s *spec.Schema, depth int) any {
 	return out
 }
 
-// Change makes a value of the schema that has much in common with v.
+// Change returns a random variation of v, which is a value of the schema s. It does not modify v.
+// depth is the number of levels of new objects and lists that may have content.
 func (g *Generator) Change(s *spec.Schema, v any, depth int) any {
 	s = g.resolved(s)
 	switch v := v.(type) {
