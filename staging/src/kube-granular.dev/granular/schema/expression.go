@@ -10,13 +10,13 @@ import "context"
 type Expression interface {
 	// Parameter returns the parameter for a key or value, and the cost of computing it. The cost is
 	// positive and bounded, even with an error. An error means that there is no parameter, so the
-	// permission does not cover the key or value. Parameter stops when the context ends.
+	// permission does not cover the key or value. Parameter stops when ctx ends.
 	Parameter(ctx context.Context, key string) (parameter string, cost int64, err error)
 }
 
-// Expressions compiles expressions of x-kubernetes-permission-parameter-expression and bounds
-// their cost. This package does not know the language, so an implementation must be passed to
-// WithExpressions. Errors never repeat the expression.
+// Expressions compiles expressions of x-kubernetes-permission-parameter-expression and bounds their
+// cost. This package does not know the language of expressions, so an implementation must be passed
+// to WithExpressions. Errors of an implementation never contain the text of the expression.
 type Expressions interface {
 	Compile(expression string) (Expression, error)
 }
@@ -36,7 +36,8 @@ func WithMaxPermissionsOnPath(limit int) Option {
 	return func(m *Models) { m.maxOnPath = min(limit, MaxPermissionsOnPath) }
 }
 
-// expression compiles an expression, once for all places that have it.
+// expression compiles an expression. If several places of the schema have the same text, it is
+// compiled only once.
 func (c *compiler) expression(text string) (Expression, error) {
 	if c.models.expressions == nil {
 		return nil, faultf(ExtExpression, "is not supported here, use %s", ExtTreatment)

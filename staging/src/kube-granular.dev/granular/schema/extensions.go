@@ -36,8 +36,8 @@ func marked(s *spec.Schema) bool {
 	return false
 }
 
-// layers are the schemas that apply together to one field: the field's own schema first, then
-// those it refers to. If several have an extension, the first one wins.
+// layers are the schemas that apply together to one field: the field's own schema first, then those
+// it refers to. If several of them have the same extension, the value in the first one applies.
 type layers []*spec.Schema
 
 func (l layers) extension(key string) extensionValue {
@@ -72,8 +72,8 @@ func (w extensionValue) text(key string) (string, error) {
 	return s, nil
 }
 
-// flag returns the boolean value of an extension. A Go marker without a value yields "", which
-// means true.
+// flag returns the boolean value of an extension. An extension that comes from a marker without a
+// value in Go source has the value "", which means true.
 func (w extensionValue) flag(key string) (bool, error) {
 	if !w.set {
 		return false, nil
@@ -197,7 +197,8 @@ func (l layers) items() layers {
 	return out
 }
 
-// scalar reports whether the schemas allow only strings, numbers or booleans.
+// scalar reports whether the type of the schemas is string, integer, number or boolean. Only the
+// first type of the first schema that has a type counts. It returns false if no schema has a type.
 func (l layers) scalar() bool {
 	for _, s := range l {
 		for _, t := range s.Type {

@@ -40,7 +40,7 @@ func NewModels(definitions map[string]*spec.Schema, options ...Option) *Models {
 	return m
 }
 
-// ByKind compiles the tree of the definition whose x-kubernetes-group-version-kind has the kind.
+// ByKind compiles the tree of the definition whose x-kubernetes-group-version-kind lists the kind.
 func (m *Models) ByKind(kind gvkschema.GroupVersionKind) (*Tree, error) {
 	// An index by kind would be slower: a few definitions, those of options and events, list
 	// hundreds of kinds each, and each kind is looked up only once.

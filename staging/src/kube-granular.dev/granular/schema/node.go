@@ -55,12 +55,13 @@ type Parameter struct {
 	// Source names the parameter source. For a value it is Self, or begins with it.
 	Source string
 	// SourceDepth is the depth of the node that is the parameter source: a Map, ListMap or Set
-	// above the node that carries the permission. The root has depth 0. It is 0 for a
-	// parameter made from a value.
+	// above the node that carries the permission. The root has depth 0. For a parameter that is
+	// made from a value, SourceDepth is also 0.
 	SourceDepth int
 	// FromValue is set if the parameter is made from the value at the node that carries the
-	// permission, or from Field of that value. A change then has one parameter for each value
-	// that the field had or gets, and the permission must be held for all of them.
+	// permission, or, if Field is not empty, from the field of this name inside that value. A
+	// change then has one parameter for the old value and one for the new value, as far as they
+	// exist, and the caller must hold the permission for each.
 	FromValue bool
 	Field     string
 	// If the source is a ListMap, SourceKey is the position of the key among its Keys. Otherwise
@@ -71,8 +72,9 @@ type Parameter struct {
 	Expression Expression
 }
 
-// Verbs returns the verbs that cover a raw key or value, most general first. Any of them suffices.
-// The result has one verb, unless Treatment.Several returns true. Errors are those of Verb.
+// Verbs returns the verbs that cover a raw key or value, most general first. A caller needs only
+// one of them. The result has more than one verb only if Treatment.Several returns true. Errors are
+// those of Verb.
 func (p *Permission) Verbs(ctx context.Context, costs *CostBudget, key string) ([]permission.Verb, error) {
 	if p.Parameter == nil || p.Parameter.Expression != nil || !p.Parameter.Treatment.Several() {
 		v, err := p.Verb(ctx, costs, key)
@@ -120,8 +122,8 @@ func (p *Permission) Verb(ctx context.Context, costs *CostBudget, key string) (p
 	return v, permission.CheckParameter(parameter)
 }
 
-// chain returns the given number of permissions from the end of the chain that p ends, most
-// general first.
+// chain returns permissions of the chain whose last permission is p: as many as last says, counted
+// from the end of the chain. The most general one is first in the result.
 func (p *Permission) chain(last int) []*Permission {
 	if last == 0 {
 		return nil
@@ -133,7 +135,7 @@ func (p *Permission) chain(last int) []*Permission {
 	return out
 }
 
-// length returns the number of permissions in the chain that p ends.
+// length returns the number of permissions in the chain whose last permission is p.
 func (p *Permission) length() int {
 	if p == nil {
 		return 0
@@ -167,7 +169,8 @@ type Node struct {
 	count  uint16
 	Kind   NodeKind
 	traits traits
-	// own is the number of permissions at the end of the chain that the node itself carries.
+	// own is the number of permissions that the node itself carries. They are the last ones of the
+	// chain.
 	own uint8
 	// NilIsEmpty is set in the object's own metadata: at and below this node, an absent, a null
 	// and an empty container are equal.
@@ -231,8 +234,9 @@ func (n *Node) Own() []*Permission { return n.last.chain(int(n.own)) }
 // than Chain.
 func (n *Node) Last() *Permission { return n.last }
 
-// Carries reports whether the node itself carries a permission. If neither the node of a change
-// nor any node above it does, the change is charged to its top-level field.
+// Carries reports whether the node itself carries a permission. If neither the node of a change nor
+// any node above it carries one, no permission covers the change, and messages show its top-level
+// field.
 func (n *Node) Carries() bool { return n.own > 0 }
 
 // Fields returns the children of an Object that have a permission or lead to one, sorted by
@@ -266,9 +270,10 @@ func (n *Node) defaults() bool {
 	return n.own > 0 && n.last.Excluded || n.Kind == Object && n.ExcludedBelow
 }
 
-// OnlyDefault reports whether a decoded JSON value is the default of the field; see Default.Is. A
-// node has the default only if its own permission is excluded, or if it is an object that contains
-// an excluded field. For other nodes the result is false.
+// OnlyDefault reports whether a decoded JSON value is the default of the field; see Default.Is.
+// Only decisions about excluded permissions need the default. So a node stores it only if its own
+// permission is excluded, or if the node is an object that contains an excluded field. For other
+// nodes the result is always false.
 func (n *Node) OnlyDefault(value any, omitempty bool) bool {
 	return n.extra != nil && n.extra.fallback.Is(value, omitempty)
 }

@@ -27,7 +27,8 @@ func (a Attribute) String() string {
 }
 
 // attributeOf has the kind of attribute for each parameter source whose keys are keys of labels or
-// annotations. The metadata of built-in kinds has these sources, and any other map may have them.
+// annotations. The metadata of built-in kinds declares these sources, and schemas may declare them
+// for any other map.
 var attributeOf = map[string]Attribute{"label-key": Label, "annotation-key": Annotation}
 
 // Attribute returns the kind of attribute (label or annotation) whose keys are the keys of the

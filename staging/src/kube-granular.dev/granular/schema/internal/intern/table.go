@@ -15,8 +15,8 @@ type Table[T any] struct {
 }
 
 // One returns the value of the table that equals mine. If there is none, it adds mine and returns
-// it. All calls must pass the same hashOf. same reports whether a value equals mine; such values
-// must have the same hash.
+// it. All calls must pass the same hashOf. The function same reports whether a value equals mine.
+// Values that are equal must have the same hash.
 func (t *Table[T]) One(mine *T, hashOf func(*T) uint64, same func(*T) bool) *T {
 	if 4*(t.used+1) > 3*len(t.slots) {
 		t.resize(hashOf)
