@@ -1,8 +1,9 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package equality makes equality.Semantic.DeepEqual faster, with which strategies and validation
-// compare objects: comparisons that are compiled for each type replace upstream's reflection.
+// Package equality makes equality.Semantic.DeepEqual faster. Strategies and validation compare
+// objects with this function. Upstream's code walks through the types by reflection at each call.
+// This package compiles a comparison once for each type, and then uses the comparison.
 //
 //	DeepEqual(a, b) ── of equality.Semantic?  one type that is supported?
 //	                      no: upstream's own code       yes: the compiled comparison
@@ -13,6 +14,6 @@
 // unexported fields, interfaces, functions, floating-point numbers, recursive types, and types
 // with their own equality function, except those that apimachinery defines.
 //
-// The package changes and keeps none of its arguments. It does not read the feature gate: the
-// caller of New does.
+// The package neither changes nor keeps its arguments. It does not read the feature gate itself:
+// the caller passes New a function that does.
 package equality

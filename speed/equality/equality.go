@@ -13,9 +13,9 @@ import (
 	"kube-granular.dev/granular/equal"
 )
 
-// New returns a function for InstallCompiled of the forked package reflect. The function gives
-// no result (known is false) while enabled returns false, and for Equalities other than
-// equality.Semantic. Several goroutines may call it at the same time.
+// New returns a function for InstallCompiled of the forked package reflect. The function gives no
+// result (known is false) while enabled returns false, and for Equalities other than
+// equality.Semantic. Several goroutines may call the returned function at the same time.
 func New(enabled func() bool) func(e forked.Equalities, a, b any) (equal, known bool) {
 	c := &comparisons{}
 	return func(e forked.Equalities, a, b any) (equal, known bool) {

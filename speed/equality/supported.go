@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// sameFunction are the types with a function in equality.Semantic for which equal.Semantic
-// compiles an equivalent comparison.
+// sameFunction are types for which equality.Semantic has a function of their own, and for which
+// equal.Semantic compiles a comparison with the same results as this function.
 var sameFunction = map[reflect.Type]bool{
 	reflect.TypeFor[resource.Quantity](): true,
 	reflect.TypeFor[metav1.Time]():       true,
@@ -28,7 +28,8 @@ var fieldsV1 = reflect.TypeFor[metav1.FieldsV1]()
 // for all values.
 func supported(t reflect.Type) bool { return supports(t, map[reflect.Type]bool{}) }
 
-// supports does what supported does, for a type inside the types within.
+// supports does what supported does. within has the types that contain t. A type inside itself is
+// not supported.
 func supports(t reflect.Type, within map[reflect.Type]bool) bool {
 	if sameFunction[t] {
 		return true

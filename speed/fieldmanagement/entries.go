@@ -18,8 +18,9 @@ var entries = map[reflect.Type]func(a, b reflect.Value) []dropped{
 }
 
 // dropEntries returns a function that replaces two different maps by copies without the entries
-// that are equal in both, and returns the dropped entries. Each map keeps at least one entry:
-// JSON leaves out an empty map, and a map that only one object has is a difference.
+// that are equal in both, and returns the dropped entries. Each map keeps at least one entry, if
+// it had any. The reason is that JSON leaves out an empty map, and that upstream would find a
+// difference if only one object has the map.
 func dropEntries[V any](equal func(v, w V) bool) func(a, b reflect.Value) []dropped {
 	return func(x, y reflect.Value) (out []dropped) {
 		a, _ := x.Interface().(map[string]V)

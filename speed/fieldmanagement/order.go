@@ -43,8 +43,8 @@ func compareKeys(a, b []byte) int {
 	}
 }
 
-// firstKey returns the name and value of the first key field in s, and what follows. s begins
-// with a brace or a comma.
+// firstKey returns the name and value of the first key field in s, and the rest of s after them. s
+// begins with the opening brace, or with the comma before a key field.
 func firstKey(s []byte) (name, value, rest []byte) {
 	s = s[1+len(quote):]
 	end := bytes.IndexByte(s, '\\')
@@ -63,8 +63,8 @@ func compareScalars(a, b []byte) int {
 	case x == 0:
 		return cmp.Compare(number(a), number(b))
 	}
-	// The closing quotes are removed: they must not be compared with a character of a longer
-	// string.
+	// The closing quote of each string is removed. If it stayed, it would be compared with a
+	// character of a longer string that begins with the shorter one.
 	return bytes.Compare(bytes.TrimSuffix(a, quote), bytes.TrimSuffix(b, quote))
 }
 

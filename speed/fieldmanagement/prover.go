@@ -16,13 +16,14 @@ import (
 	"kube-granular.dev/granular/equal"
 )
 
-// prover proves that every value of a Go type is valid against a type of a schema, if the schema
-// allows duplicates in lists. Its methods return false if it can't prove that.
+// prover proves that every value of a Go type is valid against a type of a schema. Duplicate
+// elements of a list count as valid. The methods return false if they can't prove this, so false
+// does not mean that some value is invalid.
 type prover struct {
 	schema *schema.Schema
-	// known has the results so far. A type whose proof is still running counts as valid, because
-	// a value can't contain itself. So the results that are found during that proof (tentative)
-	// hold only if it succeeds.
+	// known has the results so far. A type whose proof is still running counts as valid, because a
+	// value can't contain itself. So results that are found during that proof hold only if the
+	// proof succeeds. tentative has the keys of these results.
 	known     map[proof]bool
 	tentative []proof
 	depth     int
@@ -168,14 +169,15 @@ func fieldType(m *schema.Map, name string) (schema.TypeRef, bool) {
 	return m.ElementType, m.ElementType != schema.TypeRef{}
 }
 
-// atomic reports whether values of a schema type are compared as a whole.
+// atomic reports whether upstream compares values of a schema type as a whole. It also returns
+// true for a type that is not a map or that the schema lacks.
 func (p *prover) atomic(tr schema.TypeRef) bool {
 	atom, ok := p.schema.Resolve(tr)
 	return !ok || atom.Map == nil || atom.Map.ElementRelationship == schema.Atomic
 }
 
-// list proves that each element of a list is valid, and in a list with map keys has at least one
-// key field.
+// list proves that each element of a list is valid. If the list has map keys, it also proves that
+// each element has at least one of the key fields.
 func (p *prover) list(elem reflect.Type, l *schema.List) bool {
 	if l.ElementRelationship == schema.Associative {
 		if len(l.Keys) == 0 {
@@ -192,8 +194,9 @@ func (p *prover) list(elem reflect.Type, l *schema.List) bool {
 	return p.valid(elem, l.ElementType)
 }
 
-// keysOf returns the key fields of a list with map keys, if a missing key is the only thing that
-// could make the list invalid. Each element must then have one of these fields.
+// keysOf is for a list with map keys that is valid if each element has at least one of the key
+// fields, but whose Go type does not ensure that. keysOf returns these key fields, so that the
+// comparison of two lists can check each element. It returns nil for any other type.
 func (p *prover) keysOf(t reflect.Type, tr schema.TypeRef) []*value.FieldCacheEntry {
 	atom, ok := p.schema.Resolve(tr)
 	if !ok || t.Kind() != reflect.Slice || converts(t) || atom.List == nil || atom.List.ElementRelationship != schema.Associative {

@@ -8,7 +8,7 @@
 // the feature gates. With the gate PrunedFieldManagement, field managers leave out unchanged
 // fields; with the gate CompiledEquality, equality.Semantic uses compiled comparisons.
 //
-// No other package below speed registers anything. This one has no logic.
+// No other package below speed registers anything. Package wiring itself has no logic.
 package wiring
 
 import (

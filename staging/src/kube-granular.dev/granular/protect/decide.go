@@ -43,8 +43,8 @@ type answer struct {
 	err  error
 }
 
-// NewDecider returns the decider of a request for objects of a target in a namespace. The budget is
-// the highest number of references that h is asked about; 0 means DefaultBudget.
+// NewDecider returns the decider of a request for objects of a target in a namespace. The budget
+// is the highest number of references that h is asked about; 0 means DefaultBudget.
 func NewDecider(s *Set, namespace string, t *Target, h Holder, budget int) *Decider {
 	if budget <= 0 {
 		budget = DefaultBudget
@@ -65,13 +65,13 @@ func (d *Decider) Wanted(kind schema.Attribute, key string) bool {
 	return d.set.cluster.has(kind, key) || d.namespace != "" && d.set.namespaces[d.namespace].has(kind, key)
 }
 
-// Decide returns the Refusal of the first change with a value that some scope protects and to which
-// no entry of that scope admits the caller. A scope has the entries of the cluster or of one
+// Decide returns the Refusal of the first change with a value that some scope protects and to
+// which no entry of that scope admits the caller. A scope has the entries of the cluster or of one
 // namespace. If all changes are admitted, Decide returns what entries with mode Audit would have
 // refused.
 //
-// An error means that the Holder returned an error for a role or verb on which the decision about a
-// change depends. The write must then be refused.
+// An error means that the Holder returned an error for a role or verb on which the decision about
+// a change depends. The write must then be refused.
 func (d *Decider) Decide(ctx context.Context, changes change.Attributes) (*Refusal, []Finding, error) {
 	for i := range changes {
 		var refusal *Refusal
@@ -173,9 +173,9 @@ func (d *Decider) enforce(ctx context.Context, s *scope, a *change.Attribute) (*
 	return nil, nil
 }
 
-// audit returns a Finding if a scope would refuse the change with all its entries enforced, and nil
-// if not. If no entry of mode Audit protects a value of the change, audit returns nil and does not
-// call the Holder.
+// audit returns a Finding if a scope would refuse the change with all its entries enforced, and
+// nil if not. If no entry of mode Audit protects a value of the change, audit returns nil and does
+// not call the Holder.
 func (d *Decider) audit(ctx context.Context, s *scope, a *change.Attribute) *Finding {
 	if !s.audits {
 		return nil

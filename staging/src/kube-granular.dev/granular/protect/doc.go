@@ -42,16 +42,16 @@
 //	  an object with env=prod is deleted           nothing         no, that changes no label
 //
 // The filter of an entry (Resources and ExcludeResources) selects the objects that an attribute
-// ends up in, not the object that a caller writes. Controllers copy the labels of a pod template to
-// pods, so an entry for pods protects these labels in every workload. A Table lists what is copied
-// from where. If a template is not in the Table, its attributes may end up in any object, so every
-// filter selects them.
+// ends up in, not the object that a caller writes. Controllers copy the labels of a pod template
+// to pods, so an entry for pods protects these labels in every workload. A Table lists what is
+// copied from where. If a template is not in the Table, its attributes may end up in any object,
+// so every filter selects them.
 //
 // Entries with mode Audit refuse nothing and admit nothing. They yield a Finding for each change
 // that would be refused if all of them were enforced.
 //
-// A Set is immutable and may be used by any number of goroutines; a Decider serves one request. The
-// Holder answers whether a caller holds a role or a verb. For one request, the Holder is asked
+// A Set is immutable and may be used by any number of goroutines; a Decider serves one request.
+// The Holder answers whether a caller holds a role or a verb. For one request, the Holder is asked
 // about each role and verb at most once, in an order that depends only on the entries and the
 // changes, and only for entries that are concerned. If the Holder returns an error, the write must
 // be refused.

@@ -49,16 +49,16 @@ type Entry struct {
 	// Key is a full key, or a domain such as example.com/*.
 	Key string
 	// ProtectedValues are the only values that are protected. AllowedValues are the only values to
-	// which the entry admits callers; it also protects all other values, and admits nobody to them.
-	// Only one of the two lists may have values. If both are empty, the entry protects every value,
-	// and admits callers who hold its role or verb to every value.
+	// which the entry admits callers; it also protects all other values, and admits nobody to
+	// them. Only one of the two lists may have values. If both are empty, the entry protects every
+	// value, and admits callers who hold its role or verb to every value.
 	ProtectedValues, AllowedValues []string
 	Role                           RoleRef
 	Mode                           Mode
 	// Resources are the resources that the entry applies to; an empty list means all resources.
 	// ExcludeResources are resources that it does not apply to. Both are compared with the
-	// resources that an attribute ends up in: the object's own, and those that controllers copy the
-	// attribute to. See Table.
+	// resources that an attribute ends up in: the object's own, and those that controllers copy
+	// the attribute to. See Table.
 	Resources, ExcludeResources []Resource
 }
 

@@ -223,8 +223,8 @@ func KindOf(name string) schema.Attribute {
 }
 
 // Duplicates returns the names of entries that have the same kind, key, role, values, mode and
-// filter as an earlier entry of the same scope. Such a repeated entry has no effect, so the command
-// lint reports it.
+// filter as an earlier entry of the same scope. Such a repeated entry has no effect. The function
+// is for programs that check entries.
 func Duplicates(entries []Entry) []string {
 	var out []string
 	seen := map[string]bool{}

@@ -21,15 +21,15 @@ type Set struct {
 // scope has the entries of the cluster or of one namespace.
 type scope struct {
 	namespace string
-	// keys has the entries in the order in which they are evaluated. The map is indexed by the kind
-	// and key of an attribute or, for entries that protect a domain, by the kind and the domain
-	// with its slash. all has the same entries in one list, without any order.
+	// keys has the entries in the order in which they are evaluated. The map is indexed by the
+	// kind and key of an attribute or, for entries that protect a domain, by the kind and the
+	// domain with its slash. all has the same entries in one list, without any order.
 	keys map[attribute][]*Entry
 	all  []*Entry
 	// audits is set if some entry has the mode Audit.
 	audits bool
-	// allResources are the kinds of attributes of the entries without Resources, which apply to all
-	// resources but their ExcludeResources. byResource has, for each resource, the kinds of
+	// allResources are the kinds of attributes of the entries without Resources, which apply to
+	// all resources but their ExcludeResources. byResource has, for each resource, the kinds of
 	// attributes of the entries with this resource in Resources. someResources is the union of the
 	// kinds in byResource.
 	allResources, someResources schema.Attribute
@@ -82,8 +82,8 @@ func (s *Set) put(namespace string, of *scope) {
 	}
 }
 
-// newScope returns the scope of a namespace, or of the cluster if namespace is empty. It leaves out
-// entries for reserved keys, and returns nil if there are no others.
+// newScope returns the scope of a namespace, or of the cluster if namespace is empty. It leaves
+// out entries for reserved keys, and returns nil if there are no others.
 func newScope(namespace string, entries []Entry) *scope {
 	out := &scope{namespace: namespace, keys: map[attribute][]*Entry{}, byResource: map[Resource]schema.Attribute{}, roles: map[RoleRef]bool{}}
 	for _, e := range entries {

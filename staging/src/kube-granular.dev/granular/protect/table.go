@@ -96,8 +96,8 @@ func (t *Table) of(from Resource, a *change.Attribute) ([]Resource, bool) {
 type Target struct {
 	resource Resource
 	table    *Table
-	// places are the kinds of attributes that the objects may have anywhere: labels, annotations or
-	// both.
+	// places are the kinds of attributes that the objects may have anywhere: labels, annotations
+	// or both.
 	places schema.Attribute
 	// resources are the resources that attributes of the objects may end up in, as far as they are
 	// known.
@@ -160,10 +160,10 @@ func (t *Target) add(r Resource, kind schema.Attribute) {
 	t.resources = append(t.resources, targetResource{r, kind})
 }
 
-// namespace returns the namespace whose entries apply to an object. Authorizers treat the Namespace
-// x as an object in namespace x. Here a Namespace is in no namespace: only entries of the cluster
-// apply to it, because the administrator of a namespace must not decide about the labels of the
-// Namespace itself.
+// namespace returns the namespace whose entries apply to an object. Authorizers treat the
+// Namespace x as an object in namespace x. Here a Namespace is in no namespace: only entries of
+// the cluster apply to it, because the administrator of a namespace must not decide about the
+// labels of the Namespace itself.
 func (t *Target) namespace(of string) string {
 	if t.resource == (Resource{Resource: "namespaces"}) {
 		return ""

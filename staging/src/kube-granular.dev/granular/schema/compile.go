@@ -88,10 +88,10 @@ type compiler struct {
 	problems Problems
 }
 
-// node compiles the schemas of one field or element into a node. It returns a nil node if the place
-// and everything below it has neither a permission nor keys of labels or annotations. It also
-// returns nil if it reported a problem that makes it impossible to compile the rest of the place.
-// An error ends the whole compilation.
+// node compiles the schemas of one field or element into a node. It returns a nil node if the
+// place and everything below it has neither a permission nor keys of labels or annotations. It
+// also returns nil if it reported a problem that makes it impossible to compile the rest of the
+// place. An error ends the whole compilation.
 func (c *compiler) node(in layers, p compileContext) (*Node, error) {
 	if p.ownMetadata {
 		in = c.ownMetadata(in)

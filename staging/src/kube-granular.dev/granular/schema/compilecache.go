@@ -24,9 +24,9 @@ type compileCache struct {
 	verbs map[string]bool
 }
 
-// takeCache returns a cache for the definitions of m. The cache is filled if an earlier compilation
-// of the same definitions left one, and empty if not. Generated definitions (see WithSource) are
-// compiled only once, so they always get an empty cache.
+// takeCache returns a cache for the definitions of m. The cache is filled if an earlier
+// compilation of the same definitions left one, and empty if not. Generated definitions (see
+// WithSource) are compiled only once, so they always get an empty cache.
 func (m *Models) takeCache() *compileCache {
 	if m.source != nil {
 		if k, _ := m.interner.emptyCaches.Get().(*compileCache); k != nil {
@@ -77,11 +77,11 @@ func (m *Models) equal(o *Models) bool {
 		(!a.IsValid() && !b.IsValid() || a.IsValid() && b.IsValid() && a.Comparable() && b.Comparable() && a.Equal(b))
 }
 
-// cacheKey is everything that the compiled node of a definition depends on: the definition, and the
-// parts of the compileContext that the compiler reads. The parameter sources above are not in the
-// key, because nothing is cached below a parameter source. The definitions entered on the way are
-// not in the key either, because nothing is cached if the definition refers back to one of those,
-// directly or not.
+// cacheKey is everything that the compiled node of a definition depends on: the definition, and
+// the parts of the compileContext that the compiler reads. The parameter sources above are not in
+// the key, because nothing is cached below a parameter source. The definitions entered on the way
+// are not in the key either, because nothing is cached if the definition refers back to one of
+// those, directly or not.
 type cacheKey struct {
 	definition, field string
 	// last identifies the chain of permissions above.
@@ -93,9 +93,9 @@ type cacheKey struct {
 }
 
 // cacheEntry is the result for a definition without problems. node may be nil. places counts the
-// node and all nodes below it, a shared node once for each of its places. verbs are the permissions
-// that these nodes carry, one for each name. A tree may use the entry only if its other permissions
-// of the same names are excluded exactly if those in verbs are.
+// node and all nodes below it, a shared node once for each of its places. verbs are the
+// permissions that these nodes carry, one for each name. A tree may use the entry only if its
+// other permissions of the same names are excluded exactly if those in verbs are.
 type cacheEntry struct {
 	node   *Node
 	places int
@@ -155,8 +155,8 @@ func (c *compiler) lookUp(at cacheKey) (*Node, bool) {
 }
 
 // store caches the node of a definition. It does not cache a node that may have a default: a
-// default may stand beside the reference to the definition, so two references to one definition may
-// have different defaults.
+// default may stand beside the reference to the definition, so two references to one definition
+// may have different defaults.
 func (c *compiler) store(at cacheKey, n *Node) {
 	if n != nil && n.defaults() {
 		return

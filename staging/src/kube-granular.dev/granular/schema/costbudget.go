@@ -50,9 +50,9 @@ func (s *CostBudget) Spent() int64 { return s.spent }
 func (s *CostBudget) Evaluations() int { return s.evaluations }
 
 // parameter returns the parameter that an expression computes for a key or value. It evaluates the
-// expression only if the result is not remembered. Errors of the expression are remembered too, but
-// neither ErrCostExceeded nor the error of an ended ctx. With a nil CostBudget, parameter evaluates
-// nothing and returns ErrCostExceeded.
+// expression only if the result is not remembered. Errors of the expression are remembered too,
+// but neither ErrCostExceeded nor the error of an ended ctx. With a nil CostBudget, parameter
+// evaluates nothing and returns ErrCostExceeded.
 func (s *CostBudget) parameter(ctx context.Context, by Expression, key string) (string, error) {
 	if s == nil {
 		return "", ErrCostExceeded

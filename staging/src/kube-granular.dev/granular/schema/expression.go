@@ -5,18 +5,18 @@ package schema
 
 import "context"
 
-// Expression computes a permission's parameter from a key or value. It may be used by any number of
-// goroutines.
+// Expression computes a permission's parameter from a key or value. It may be used by any number
+// of goroutines.
 type Expression interface {
-	// Parameter returns the parameter for a key or value, and the cost of computing it. The cost is
-	// positive and bounded, even with an error. An error means that there is no parameter, so the
-	// permission does not cover the key or value. Parameter stops when ctx ends.
+	// Parameter returns the parameter for a key or value, and the cost of computing it. The cost
+	// is positive and bounded, even with an error. An error means that there is no parameter, so
+	// the permission does not cover the key or value. Parameter stops when ctx ends.
 	Parameter(ctx context.Context, key string) (parameter string, cost int64, err error)
 }
 
-// Expressions compiles expressions of x-kubernetes-permission-parameter-expression and bounds their
-// cost. This package does not know the language of expressions, so an implementation must be passed
-// to WithExpressions. Errors of an implementation never contain the text of the expression.
+// Expressions compiles expressions of x-kubernetes-permission-parameter-expression and bounds
+// their cost. This package does not know the language of expressions, so an implementation must be
+// passed to WithExpressions. Errors of an implementation never contain the text of the expression.
 type Expressions interface {
 	Compile(expression string) (Expression, error)
 }

@@ -36,8 +36,9 @@ func marked(s *spec.Schema) bool {
 	return false
 }
 
-// layers are the schemas that apply together to one field: the field's own schema first, then those
-// it refers to. If several of them have the same extension, the value in the first one applies.
+// layers are the schemas that apply together to one field: the field's own schema first, then
+// those it refers to. If several of them have the same extension, the value in the first one
+// applies.
 type layers []*spec.Schema
 
 func (l layers) extension(key string) extensionValue {

@@ -28,8 +28,8 @@ type Interner struct {
 	// filledCaches has caches of earlier compilations (see compileCache) with their results, for
 	// compilations that follow soon.
 	filledCaches sync.Pool
-	// emptyCaches has caches (see compileCache) whose results were removed, so that their memory is
-	// used again.
+	// emptyCaches has caches (see compileCache) whose results were removed, so that their memory
+	// is used again.
 	emptyCaches sync.Pool
 }
 

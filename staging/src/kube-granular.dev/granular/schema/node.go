@@ -73,8 +73,8 @@ type Parameter struct {
 }
 
 // Verbs returns the verbs that cover a raw key or value, most general first. A caller needs only
-// one of them. The result has more than one verb only if Treatment.Several returns true. Errors are
-// those of Verb.
+// one of them. The result has more than one verb only if Treatment.Several returns true. Errors
+// are those of Verb.
 func (p *Permission) Verbs(ctx context.Context, costs *CostBudget, key string) ([]permission.Verb, error) {
 	if p.Parameter == nil || p.Parameter.Expression != nil || !p.Parameter.Treatment.Several() {
 		v, err := p.Verb(ctx, costs, key)
@@ -234,9 +234,9 @@ func (n *Node) Own() []*Permission { return n.last.chain(int(n.own)) }
 // than Chain.
 func (n *Node) Last() *Permission { return n.last }
 
-// Carries reports whether the node itself carries a permission. If neither the node of a change nor
-// any node above it carries one, no permission covers the change, and messages show its top-level
-// field.
+// Carries reports whether the node itself carries a permission. If neither the node of a change
+// nor any node above it carries one, no permission covers the change, and messages show its
+// top-level field.
 func (n *Node) Carries() bool { return n.own > 0 }
 
 // Fields returns the children of an Object that have a permission or lead to one, sorted by

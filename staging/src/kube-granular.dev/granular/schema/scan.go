@@ -36,9 +36,9 @@ type scan struct {
 }
 
 // schema scans s, and reports whether a permission or a reference is at or below s. conditional
-// tells that s is below anyOf and the like, where it depends on the value whether a schema applies.
-// A permission there would cover a field for some values only, so survey.check refuses the
-// permission. The result does not count what is found below anyOf inside s.
+// tells that s is below anyOf and the like, where it depends on the value whether a schema
+// applies. A permission there would cover a field for some values only, so survey.check refuses
+// the permission. The result does not count what is found below anyOf inside s.
 func (f *scan) schema(s *spec.Schema, conditional bool) bool {
 	// Most schemas describe scalars: they have no reference, and nothing below them to scan. For
 	// these, every condition below is false, so that they cost little.
@@ -88,8 +88,8 @@ func (f *scan) schema(s *spec.Schema, conditional bool) bool {
 	return candidate
 }
 
-// properties scans a map of properties. It returns the fields that have a permission or a reference
-// at or below them, sorted by name.
+// properties scans a map of properties. It returns the fields that have a permission or a
+// reference at or below them, sorted by name.
 func (f *scan) properties(all map[string]spec.Schema, conditional bool) []field {
 	// These variables are not declared by the loop, because each round would then allocate a
 	// spec.Schema, which is large.

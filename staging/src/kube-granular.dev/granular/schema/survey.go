@@ -121,9 +121,9 @@ func (s *survey) check(name string) error {
 	return nil
 }
 
-// reaches reports whether a definition, or any that it refers to, directly or not, is on the stack.
-// If none of them is, the definition is compiled to the same node on every path, so the node may be
-// cached.
+// reaches reports whether a definition, or any that it refers to, directly or not, is on the
+// stack. If none of them is, the definition is compiled to the same node on every path, so the
+// node may be cached.
 func (s *survey) reaches(from *scan, t *definitionStack) bool {
 	if from.reach == nil {
 		from.reach = s.reach(from)

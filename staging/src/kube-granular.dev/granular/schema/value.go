@@ -16,8 +16,8 @@ import (
 const Self = "self"
 
 // SelfField returns the part of a parameter source after "self.": the field whose value is used.
-// For "self", the value itself is used and field is empty. SelfField returns false if the source is
-// neither, which means that the parameter is made from a key.
+// For "self", the value itself is used and field is empty. SelfField returns false if the source
+// is neither, which means that the parameter is made from a key.
 func SelfField(source string) (field string, ok bool) {
 	if source == Self {
 		return "", true
@@ -45,8 +45,8 @@ func names(verb, source string) ([]string, error) {
 	return []string{general, specific}, permission.Validate(specific)
 }
 
-// value returns a parameter that is made from the value that the schemas l describe or, if field is
-// not empty, from the value of the field with this name inside it.
+// value returns a parameter that is made from the value that the schemas l describe or, if field
+// is not empty, from the value of the field with this name inside it.
 func (c *compiler) value(l layers, source, field string) (*Parameter, error) {
 	whole, err := c.expandKeys(l)
 	if err != nil {
