@@ -20,8 +20,8 @@ var sameFunction = map[reflect.Type]bool{
 }
 
 // fieldsV1 also has a function in equality.Semantic, which is equivalent to comparing its bytes.
-// In builds in which FieldsV1 is a string, the type has an unexported field, and so is not
-// supported.
+// So supports treats it like any other struct. In builds in which FieldsV1 holds a string, the
+// struct has an unexported field, so it is not supported.
 var fieldsV1 = reflect.TypeFor[metav1.FieldsV1]()
 
 // supported reports whether the compiled comparison of a type is equivalent to upstream's code

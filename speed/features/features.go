@@ -15,8 +15,9 @@ import (
 	"k8s.io/component-base/featuregate"
 )
 
-// PrunedFieldManagement makes field management convert and compare only the fields that an
-// update changed. The resulting managedFields are the same as without the gate.
+// PrunedFieldManagement makes field management (the code that maintains managedFields) convert and
+// compare only the fields that an update changed. The resulting managedFields are the same as
+// without the gate.
 //
 // alpha: v1.37
 const PrunedFieldManagement featuregate.Feature = "PrunedFieldManagement"

@@ -1,9 +1,9 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fieldmanagement makes field management cheaper: it removes the fields that an
-// update did not change from the live and the new object before upstream converts both
-// to typed values and compares them.
+// Package fieldmanagement makes field management cheaper, the code that computes managedFields: it
+// removes the fields that an update did not change from the live and the new object before
+// upstream converts both to typed values and compares them.
 //
 //	live                      new                       compared
 //	metadata {labels a: 1}    metadata {labels a: 2}    metadata.labels in both

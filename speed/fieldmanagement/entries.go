@@ -10,8 +10,9 @@ import (
 	"strings"
 )
 
-// entries are the Go types of maps from which single entries can be dropped: labels and
-// annotations, and the data of ConfigMaps and Secrets.
+// entries has the Go types of maps from which single entries can be dropped, each with a function
+// that does this for two maps. The types are those of labels, annotations, and the data of
+// ConfigMaps and Secrets.
 var entries = map[reflect.Type]func(a, b reflect.Value) []dropped{
 	reflect.TypeFor[map[string]string](): dropEntries(func(v, w string) bool { return v == w }),
 	reflect.TypeFor[map[string][]byte](): dropEntries(func(v, w []byte) bool { return (v == nil) == (w == nil) && bytes.Equal(v, w) }),

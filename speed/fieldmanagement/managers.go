@@ -21,8 +21,8 @@ import (
 // stub replaces the managedFields of a live object. Nobody may modify it.
 var stub = []metav1.ManagedFieldsEntry{{}}
 
-// stubManagedFields replaces the managedFields of the live object by stub, if they are valid
-// against the schema.
+// stubManagedFields replaces the managedFields of the live object by stub, if these managedFields
+// are valid. If they are not, they stay, so that upstream reports the error.
 func stubManagedFields(live, new reflect.Value, managers fieldpath.ManagedFields) {
 	entries, ok := live.Interface().([]metav1.ManagedFieldsEntry)
 	if !ok || len(entries) == 0 || new.Len() > 0 {
@@ -155,7 +155,8 @@ func (p *prover) anything(tr schema.TypeRef) bool {
 }
 
 // untyped reports whether a type of the schema accepts any value. Schemas use two such types for
-// unknown values: a deduced type, and an atomic type for the elements of its lists.
+// unknown values: a deduced type, and an atomic type for the elements of its lists. The elements
+// of these types have such a type again, so untyped looks only at the first few levels.
 func untyped(p *prover, tr schema.TypeRef, depth int) bool {
 	atom, ok := p.schema.Resolve(tr)
 	if !ok || atom.Scalar == nil || *atom.Scalar != schema.Untyped || atom.List == nil || atom.Map == nil || len(atom.Map.Fields) > 0 ||

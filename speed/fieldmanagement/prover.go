@@ -31,8 +31,9 @@ type prover struct {
 
 type proof struct {
 	typ reflect.Type
-	// name is the name of the schema type, empty for an inlined type. inlined and list are the
-	// definition of the type. These pointers do not outlive the prover.
+	// name is the name of the schema type, empty for an inlined type. An inlined type is
+	// identified by inlined and list, pointers into its definition. They are used only as long as
+	// the prover exists.
 	name         string
 	inlined      *schema.Map
 	list         *schema.List
@@ -160,8 +161,9 @@ func (p *prover) object(t reflect.Type, m *schema.Map) bool {
 	return true
 }
 
-// fieldType returns the type of a field of a map in a schema, and false if the schema has no
-// such field.
+// fieldType returns the type of a named field of a map in a schema. If the map does not list the
+// field, this is the type of the map's elements. fieldType returns false if the map has no type of
+// elements either.
 func fieldType(m *schema.Map, name string) (schema.TypeRef, bool) {
 	if f, ok := m.FindField(name); ok {
 		return f.Type, true
@@ -215,7 +217,8 @@ func (p *prover) keysOf(t reflect.Type, tr schema.TypeRef) []*value.FieldCacheEn
 	return out
 }
 
-// keyed reports whether every element of a list has at least one of the key fields of that list.
+// keyed reports whether every element of a list is sure to have at least one of the list's key
+// fields, because JSON never leaves out the field or the schema has a default for it.
 func (p *prover) keyed(elem reflect.Type, l *schema.List) bool {
 	atom, ok := p.schema.Resolve(l.ElementType)
 	if !ok || atom.Map == nil {

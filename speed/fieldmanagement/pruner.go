@@ -116,8 +116,9 @@ func (p *Pruner) planOf(k kindOf) *prunePlan {
 	return found.(*prunePlan)
 }
 
-// compile makes the plan for a kind and Go type. It gets the schema of the kind by converting an
-// object that has only apiVersion and kind.
+// compile makes the plan for a kind and Go type. It gets the schema from the converter, by
+// converting an object of the kind that has only apiVersion and kind. If there is no schema, no
+// field may be dropped.
 func (p *Pruner) compile(k kindOf) *prunePlan {
 	bare := &unstructured.Unstructured{}
 	bare.SetGroupVersionKind(k.gvk)

@@ -12,8 +12,8 @@ import (
 )
 
 // NewDecoder returns a decoder of managedFields entries for managedfields.InstallDecoder. The
-// decoder leaves an entry to upstream if enabled returns false, or if read can't confirm that
-// the entry is encoded as upstream encodes it.
+// decoder returns nil, so that upstream decodes the entry, if enabled returns false, or if read
+// can't confirm that the entry is encoded as upstream encodes it.
 func NewDecoder(enabled func() bool) func(*metav1.ManagedFieldsEntry) fieldpath.VersionedSet {
 	return func(e *metav1.ManagedFieldsEntry) fieldpath.VersionedSet {
 		if !enabled() {
@@ -90,7 +90,8 @@ func (p *partialSet) Set() *fieldpath.Set {
 
 var emptySet = &encodedSet{}
 
-// Encoded returns the encoding of the whole set, without decoding the part that was dropped.
+// Encoded returns the encoding of the whole set, without decoding the part with the dropped
+// fields. If it returns false, upstream encodes the result of Set.
 func (p *partialSet) Encoded() ([]byte, bool) {
 	if p.set != nil {
 		return nil, false

@@ -70,9 +70,9 @@ const maxDepth = 64
 // estimate whether dropping is worth its cost.
 type difference struct{ same, kept int }
 
-// prune returns copies of two maps without the entries that are equal in both, and the sorted
-// names of the dropped entries. If the maps are equal, same is true and there are no copies. A
-// list is dropped or kept as a whole.
+// prune returns copies of two maps, and of the maps inside them, without the entries that are
+// equal in both. out has the dropped entries, sorted by name. If the maps are equal, same is true
+// and x and y are nil. A list is dropped or kept as a whole.
 func (d *difference) prune(a, b map[string]any, depth int) (x, y map[string]any, out []dropped, same bool) {
 	same = true
 	differ := func() {

@@ -52,7 +52,8 @@ func NewDecider(s *Set, namespace string, t *Target, h Holder, budget int) *Deci
 	return &Decider{set: s, target: t, namespace: t.namespace(namespace), holder: h, budget: budget}
 }
 
-// Asked returns the references that the holder was asked about, in order, without duplicates.
+// Asked returns the references that the Holder was asked about so far, in the order of the
+// questions, without duplicates.
 func (d *Decider) Asked() []Reference { return d.asked }
 
 // Wanted reports whether some entry may protect the key. The comparison of the old and the new
@@ -114,7 +115,7 @@ func (d *Decider) Concerned(a *change.Attribute) []string {
 }
 
 // entries returns the entries of a scope that apply to a change, in the order in which they are
-// evaluated. audit is set to include entries of mode Audit.
+// evaluated. Entries of mode Audit are among them only if audit is set.
 func (d *Decider) entries(s *scope, a *change.Attribute, audit bool) []*Entry {
 	var out []*Entry
 	var to []Resource

@@ -5,8 +5,8 @@
 //
 // An Entry protects one key, or all keys of a domain, in the whole cluster or in one namespace. In
 // this package, a scope has all entries of the cluster or of one namespace. A change has up to two
-// sides: the old and the new value. An absent value is no side, so setting a key has one side,
-// changing it two, removing it one.
+// sides: the old and the new value. An absent value is no side: adding a key has one side (the new
+// value), changing its value has two, and removing the key has one (the old value).
 //
 //	for every scope that applies, and for every side of the change:
 //	  concerned  the entries that protect this value
@@ -48,7 +48,8 @@
 // so every filter selects them.
 //
 // Entries with mode Audit refuse nothing and admit nothing. They yield a Finding for each change
-// that would be refused if all of them were enforced.
+// of a value that they protect and that would be refused if they were enforced together with all
+// other entries.
 //
 // A Set is immutable and may be used by any number of goroutines; a Decider serves one request.
 // The Holder answers whether a caller holds a role or a verb. For one request, the Holder is asked

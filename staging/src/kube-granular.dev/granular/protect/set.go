@@ -58,7 +58,7 @@ func New(entries ...Entry) *Set {
 }
 
 // With returns a copy of the set in which these entries replace those of one namespace, or of the
-// cluster if namespace is empty. Their own Namespace is ignored.
+// cluster if namespace is empty. The field Namespace of the entries is ignored.
 func (s *Set) With(namespace string, entries ...Entry) *Set {
 	out := &Set{}
 	if s != nil {

@@ -10,12 +10,12 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Source is a place in the objects of a resource: controllers copy the labels or annotations there
-// into other objects.
+// Source is a place in the objects of a resource, such as the metadata of a pod template, whose
+// labels or annotations controllers copy into other objects.
 type Source struct {
 	From Resource
-	// Scope is the innermost scope of the place, such as podTemplate. It is empty for the object's
-	// own metadata.
+	// Scope is the name of the innermost schema scope that contains the place, such as
+	// podTemplate; see schema.Node.Scope. It is empty for the object's own metadata.
 	Scope string
 	// Kinds are the kinds of attributes that are copied.
 	Kinds schema.Attribute

@@ -47,7 +47,8 @@ func (m *Models) Compile(root string) (*Tree, error) {
 	return tree, nil
 }
 
-// compileContext is what the compiler knows about a schema from the path that leads to it.
+// compileContext is what the compiler knows about the place of a schema in the tree: what lies
+// above it on the path from the root.
 type compileContext struct {
 	entered *definitionStack
 	at      *schemaPath
@@ -58,8 +59,8 @@ type compileContext struct {
 	scope string
 	// sources are the parameter sources on the path, the innermost last.
 	sources []parameterSource
-	// root is set for the object itself, ownMetadata for its field metadata, and metadata for that
-	// field and everything below it.
+	// root is set only for the object itself, ownMetadata only for the field metadata of the
+	// object, and metadata for this field and everything below it.
 	root, metadata, ownMetadata bool
 	// variedDefaults is set below a map whose schema also lists some keys as properties. The
 	// defaults at these keys may differ from those at other keys, so nodes below such a map get no

@@ -20,7 +20,8 @@ type compileCache struct {
 	survey *survey
 	// entries are the compiled nodes of whole definitions.
 	entries map[cacheKey]*cacheEntry
-	// verbs has every permission that the current compilation met, and whether it is excluded.
+	// verbs has the name of every permission that the current compilation met. The value is true
+	// if the permission is excluded.
 	verbs map[string]bool
 }
 

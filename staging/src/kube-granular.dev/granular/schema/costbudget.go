@@ -37,7 +37,8 @@ type result struct {
 	err       error
 }
 
-// NewCostBudget returns a budget with a limit, in the units of cost that Expression returns.
+// NewCostBudget returns a budget with a limit, in the unit of the cost that Expression.Parameter
+// returns.
 func NewCostBudget(limit int64) *CostBudget { return &CostBudget{limit: limit} }
 
 // Limit returns the highest total cost.

@@ -56,7 +56,7 @@ func (c *compiler) elements(n *Node, l layers, p compileContext) error {
 
 // listKind returns how the elements of a list are identified and, for a ListMap or Set, the
 // expanded schema of an element. A set whose elements are not scalars counts as an atomic List,
-// because its elements have no key that a permission could take.
+// because its elements have no text that could be the parameter of a permission.
 func (c *compiler) listKind(n *Node, l, items layers) (kind NodeKind, item layers, err error) {
 	listType, err := l.text(extListType)
 	if err != nil {

@@ -5,8 +5,8 @@ package schema
 
 import "context"
 
-// Expression computes a permission's parameter from a key or value. It may be used by any number
-// of goroutines.
+// Expression is a compiled expression that computes a permission's parameter from a key or value.
+// Any number of goroutines may use it at the same time.
 type Expression interface {
 	// Parameter returns the parameter for a key or value, and the cost of computing it. The cost
 	// is positive and bounded, even with an error. An error means that there is no parameter, so
@@ -30,8 +30,9 @@ func WithExpressions(e Expressions) Option {
 	return func(m *Models) { m.expressions = e }
 }
 
-// WithMaxPermissionsOnPath sets the length of the longest chain of permissions that a schema may
-// have. A limit above MaxPermissionsOnPath has no effect.
+// WithMaxPermissionsOnPath sets how many permissions may cover one field (the length of its
+// chain). A schema with a longer chain is refused. A limit above MaxPermissionsOnPath is lowered
+// to MaxPermissionsOnPath.
 func WithMaxPermissionsOnPath(limit int) Option {
 	return func(m *Models) { m.maxOnPath = min(limit, MaxPermissionsOnPath) }
 }

@@ -25,8 +25,9 @@ const (
 	objectMetaDefault = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 )
 
-// marked reports whether a schema itself has a permission extension. An unknown permission
-// extension counts too, so that it is refused later and not ignored.
+// marked reports whether a schema itself has a permission extension. Unknown extensions with the
+// prefix of permission extensions count too, so that the compiler refuses and does not ignore
+// them.
 func marked(s *spec.Schema) bool {
 	for k := range s.Extensions {
 		if strings.HasPrefix(k, extPrefix) {
@@ -52,8 +53,8 @@ func (l layers) extension(key string) extensionValue {
 
 func (l layers) text(key string) (string, error) { return l.extension(key).text(key) }
 
-// extensionValue is the value of an extension, which may be nil, and whether the extension is
-// set.
+// extensionValue is the value of an extension. set tells an extension whose value is nil from an
+// extension that the schema does not have.
 type extensionValue struct {
 	value any
 	set   bool

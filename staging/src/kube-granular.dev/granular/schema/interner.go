@@ -42,8 +42,9 @@ func WithInterner(s *Interner) Option {
 	return func(m *Models) { m.interner = s }
 }
 
-// below returns the interned permission that equals p and is directly below above in a chain.
-// above is nil at the beginning of a chain. fresh is set if the permission is new.
+// below returns the interned permission that equals p and follows directly after the permission
+// above in a chain. If p begins a chain, above is nil. fresh is set if no equal permission was
+// interned before.
 func (s *Interner) below(above *Permission, p Permission) (last *Permission, fresh bool) {
 	p.above, p.depth = above, uint8(above.length())
 	if p.Parameter != nil && p.Parameter.Expression != nil {

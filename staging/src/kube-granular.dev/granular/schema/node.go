@@ -32,8 +32,8 @@ const (
 )
 
 // Permission is one permission of a node; its name includes the scope. Permissions are read-only
-// and may be compared by address: two permissions are equal, and below equal chains, if they have
-// the same address.
+// and may be compared by address: if two addresses are the same, the permissions are equal, and so
+// are the chains above them.
 type Permission struct {
 	Name string
 	// Parameter is nil if the permission takes none.
@@ -64,8 +64,8 @@ type Parameter struct {
 	// exist, and the caller must hold the permission for each.
 	FromValue bool
 	Field     string
-	// If the source is a ListMap, SourceKey is the position of the key among its Keys. Otherwise
-	// it is 0.
+	// SourceKey is the position among the Keys of a ListMap, counted from 0, of the key that is
+	// the source. For other sources it is 0.
 	SourceKey int
 	// Treatment makes the parameter from the raw key or value, unless Expression is set.
 	Treatment  permission.Treatment
@@ -94,10 +94,11 @@ func (p *Permission) Verbs(ctx context.Context, costs *CostBudget, key string) (
 // value, so the permission does not cover it.
 var ErrNoParameter = errors.New("the treatment accepts no such key or value")
 
-// Verb returns the verb for a raw key, which is ignored if the permission has no parameter. If
-// there are several verbs, Verb returns the most specific one. An error means that no verb covers
-// this key. With permission.ErrTooLong it returns the verb that is too long for an authorizer, so
-// that a message can show its beginning. The cost of an expression is charged to costs.
+// Verb returns the verb for a raw key or value, which is ignored if the permission has no
+// parameter. If there are several verbs, Verb returns the most specific one. An error means that
+// no verb covers the key or value. If the error is permission.ErrTooLong, the verb is too long for
+// an authorizer; Verb still returns the verb, so that a message can show the beginning. The cost
+// of an expression is charged to costs.
 func (p *Permission) Verb(ctx context.Context, costs *CostBudget, key string) (permission.Verb, error) {
 	if p.Parameter == nil {
 		return permission.Verb{Permission: p.Name}, nil
@@ -146,8 +147,8 @@ func (p *Permission) length() int {
 // Key is one key property of a list-map.
 type Key struct {
 	Name string
-	// Default is the value of the key in an element that lacks it, as in server-side apply. If
-	// Default is nil, such an element has no identity.
+	// Default is the value that the key counts as having in an element that lacks the key, as in
+	// server-side apply. If Default is nil, an element that lacks the key has no identity.
 	Default any
 }
 

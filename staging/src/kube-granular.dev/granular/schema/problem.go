@@ -23,8 +23,8 @@ type Step struct {
 // Problem describes why the permission extensions at one place of a schema can't be enforced. It
 // never contains the text that the author wrote there.
 type Problem struct {
-	// Place is the path to the place. It is empty for the root and for problems of the whole
-	// schema.
+	// Place is the path from the root to the place. It is empty for the root, and for a problem
+	// that has no single place.
 	Place []Step
 	// Extension is the vendor extension at fault, empty if no single one is.
 	Extension string
@@ -60,8 +60,8 @@ func (p Problems) Error() string {
 	return fmt.Sprintf("%v (and %d more)", p[0], len(p)-1)
 }
 
-// ProblemsOf returns the problems in an error of Compile or ByKind. Any other error becomes a
-// problem of the whole schema.
+// ProblemsOf returns the problems in an error of Compile or ByKind. If the error has none,
+// ProblemsOf returns one Problem without a place, whose Reason is the text of the error.
 func ProblemsOf(err error) Problems {
 	if err == nil {
 		return nil

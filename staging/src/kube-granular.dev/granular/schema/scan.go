@@ -91,8 +91,8 @@ func (f *scan) schema(s *spec.Schema, conditional bool) bool {
 // properties scans a map of properties. It returns the fields that have a permission or a
 // reference at or below them, sorted by name.
 func (f *scan) properties(all map[string]spec.Schema, conditional bool) []field {
-	// These variables are not declared by the loop, because each round would then allocate a
-	// spec.Schema, which is large.
+	// name and value are declared before the loop. If the loop declared them, each round would
+	// allocate a spec.Schema, which is large.
 	arena := &f.survey.arena
 	height := len(arena.stack)
 	var name string

@@ -107,7 +107,8 @@ func (s *survey) spread(usedBy map[string][]*scan) {
 	}
 }
 
-// check returns an error for a definition that has a permission where none can be enforced.
+// check returns an error if a definition has a permission below anyOf, oneOf, not or a pattern,
+// where permissions can't be enforced.
 func (s *survey) check(name string) error {
 	found := s.scans[name]
 	if found.misplaced != "" {

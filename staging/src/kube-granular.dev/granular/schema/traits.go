@@ -61,7 +61,8 @@ func (l layers) attribute(source extensionValue) Attribute {
 	return found
 }
 
-// mayBe reports whether the schemas allow values of a type: none of them requires another type.
+// mayBe reports whether the schemas allow values of the named type: each of them has either no
+// type, or a list of types that contains this one.
 func (l layers) mayBe(name string) bool {
 	for _, s := range l {
 		if len(s.Type) > 0 && !s.Type.Contains(name) {

@@ -15,10 +15,10 @@ import (
 // Bounds of a tree. A schema that exceeds one is refused. Its kind then has no tree, so no
 // granular request can change objects of this kind.
 const (
-	// MaxPermissionsOnPath is the length of the longest chain: the permissions that cover one
-	// field. Built-in kinds reach nine, for the annotations of a claim template in a volume of a
-	// cron job's pods. A request may have to ask for every permission of a chain, so authors of
-	// custom resources get a lower limit.
+	// MaxPermissionsOnPath is the highest length of a chain: the number of permissions that cover
+	// one field. Built-in kinds reach nine, for the annotations of a claim template in a volume of
+	// a cron job's pods. A request may have to ask for every permission of a chain, so the server
+	// sets a lower limit for custom resources; see WithMaxPermissionsOnPath.
 	MaxPermissionsOnPath = 12
 	// MaxNodes is the highest number of places in a tree. A shared node counts once for each of
 	// its places.
@@ -45,8 +45,8 @@ type Tree struct {
 // checked even if its caller holds the ordinary verb (create, update or patch).
 func (t *Tree) HasExcluded() bool { return t.Root.ExcludedAt || t.Root.ExcludedBelow }
 
-// NodePath is the nodes from the root to a node. A shared node has a NodePath for each of its
-// places.
+// NodePath is the path to a place in a tree: the list of the nodes from the root to the node at
+// this place. A node that is in several places has several NodePaths.
 type NodePath []*Node
 
 // Node returns the node that the path leads to.

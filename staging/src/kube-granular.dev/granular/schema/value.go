@@ -25,9 +25,10 @@ func SelfField(source string) (field string, ok bool) {
 	return strings.CutPrefix(source, Self+".")
 }
 
-// names splits the text of x-kubernetes-permission-verb into names of permissions. The text has
-// one name. If the parameter is made from the value, it may have two: first a general permission
-// without a parameter, then the one with the parameter.
+// names splits the text of x-kubernetes-permission-verb into names of permissions. Usually the
+// text has one name. If source says that the parameter is made from a value, the text may have two
+// names, with a comma between them: first a general permission without a parameter, then the one
+// with the parameter.
 func names(verb, source string) ([]string, error) {
 	general, specific, two := strings.Cut(verb, ",")
 	if !two {

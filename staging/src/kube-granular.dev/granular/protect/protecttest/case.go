@@ -20,11 +20,12 @@ type Case struct {
 	// and the field is ignored.
 	Resource, Namespace string
 	Entries             []protect.Entry
-	// Holds is what the caller holds: verbs, and roles. "ClusterRole a" is held by a cluster role
-	// binding, and "Role a in default" by a role binding in that namespace.
+	// Holds is what the caller holds: verbs, and roles. "ClusterRole a" stands for a ClusterRole
+	// that a cluster role binding gives to the caller, and "Role a in default" or "ClusterRole a
+	// in default" for a role that a role binding in the namespace default gives.
 	Holds []string
-	// Old is the object before the write, nil if it is created. Sent is the object that the caller
-	// sent, and Final is the object that admission made from Sent.
+	// Old is the object before the write; nil means that the write creates the object. Sent is the
+	// object that the caller sent, and Final is the object that admission made from Sent.
 	Old, Sent, Final map[string]any
 
 	changes []difference

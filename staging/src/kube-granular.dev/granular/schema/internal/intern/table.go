@@ -35,8 +35,9 @@ func (t *Table[T]) Size() int { return len(t.slots) }
 // Used returns how many slots are taken, including those of collected values.
 func (t *Table[T]) Used() int { return t.used }
 
-// find returns the value that same accepts, or else the empty slot for it. The value is returned
-// as a strong pointer, because it might be collected before a second lookup.
+// find returns the value for which same returns true, and the index of its slot. If there is none,
+// find returns nil and the index of the empty slot for such a value. The result is a strong
+// pointer: with a weak one, the value might be collected before the caller uses it.
 func (t *Table[T]) find(hash uint64, same func(*T) bool) (uint64, *T) {
 	mask := uint64(len(t.slots) - 1)
 	for i := hash & mask; ; i = (i + 1) & mask {
