@@ -48,10 +48,11 @@ type Entry struct {
 	Kind schema.Attribute
 	// Key is a full key, or a domain such as example.com/*.
 	Key string
-	// ProtectedValues are the only values that are protected. AllowedValues are the only values to
-	// which the entry admits callers; it also protects all other values, and admits nobody to
-	// them. Only one of the two lists may have values. If both are empty, the entry protects every
-	// value, and admits callers who hold its role or verb to every value.
+	// ProtectedValues, if there are any, are the only values that the entry protects.
+	// AllowedValues, if there are any, are the only values to which the entry admits callers: the
+	// entry protects all other values too, and admits nobody to them. Only one of the two lists
+	// may have values. If both are empty, the entry protects every value, and admits callers who
+	// hold its role or verb to every value.
 	ProtectedValues, AllowedValues []string
 	Role                           RoleRef
 	Mode                           Mode

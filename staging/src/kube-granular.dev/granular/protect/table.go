@@ -52,11 +52,11 @@ func (t *Table) With(sources ...Source) *Table {
 	return out
 }
 
-// targetsOf returns the resources that an attribute ends up in: the resource from itself if the
-// attribute is in the object's own metadata, and the resources that controllers copy the attribute
-// to. known is false for a template without a Source, as in custom resources, and for a place that
-// is neither in a scope nor in the object's own metadata. If key is empty, the result has the
-// resources of all keys.
+// targetsOf returns the resources that an attribute ends up in: the object's resource, which is
+// from, if the attribute is in the object's own metadata, and the resources that controllers copy
+// the attribute to. known is false for a template without a Source, as in custom resources, and
+// for a place that is neither in a scope nor in the object's own metadata. If key is empty, the
+// result has the resources of all keys.
 func (t *Table) targetsOf(from Resource, kind schema.Attribute, key string, scope string, own bool) (out []Resource, known bool) {
 	switch {
 	case own:
