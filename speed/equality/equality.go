@@ -13,9 +13,9 @@ import (
 	"kube-granular.dev/granular/equal"
 )
 
-// New returns a function for InstallCompiled of the forked package reflect. The function gives
-// no result (known is false) while enabled returns false, and for Equalities other than
-// equality.Semantic. Several goroutines may call it at the same time.
+// New returns a function for InstallCompiled of the forked package reflect. The function gives no
+// result (known is false) while enabled returns false, and for Equalities other than
+// equality.Semantic. Several goroutines may call the returned function at the same time.
 func New(enabled func() bool) func(e forked.Equalities, a, b any) (equal, known bool) {
 	c := &comparisons{}
 	return func(e forked.Equalities, a, b any) (equal, known bool) {
@@ -26,14 +26,14 @@ func New(enabled func() bool) func(e forked.Equalities, a, b any) (equal, known 
 	}
 }
 
-// isSemantic reports whether e is equality.Semantic itself. A copy of it may have other
-// functions.
+// isSemantic reports whether e is equality.Semantic itself. A copy is not accepted, because
+// functions for other types may have been added to the copy.
 func isSemantic(e forked.Equalities) bool {
 	return reflect.ValueOf(e).UnsafePointer() == reflect.ValueOf(upstream.Semantic.Equalities).UnsafePointer()
 }
 
-// comparisons are the compiled comparisons. A comparison is compiled when its type is first
-// compared.
+// comparisons has a compiled comparison for each type that was compared so far. It is compiled
+// when two values of the type are compared for the first time.
 type comparisons struct {
 	made sync.Map // reflect.Type to comparison
 }

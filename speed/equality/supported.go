@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// sameFunction are the types with a function in equality.Semantic for which equal.Semantic
-// compiles an equivalent comparison.
+// sameFunction are types for which equality.Semantic has a function of their own, and for which
+// equal.Semantic compiles a comparison with the same results as this function.
 var sameFunction = map[reflect.Type]bool{
 	reflect.TypeFor[resource.Quantity](): true,
 	reflect.TypeFor[metav1.Time]():       true,
@@ -20,15 +20,16 @@ var sameFunction = map[reflect.Type]bool{
 }
 
 // fieldsV1 also has a function in equality.Semantic, which is equivalent to comparing its bytes.
-// In builds in which FieldsV1 is a string, the type has an unexported field, and so is not
-// supported.
+// So supports treats it like any other struct. In builds in which FieldsV1 holds a string, the
+// struct has an unexported field, so it is not supported.
 var fieldsV1 = reflect.TypeFor[metav1.FieldsV1]()
 
 // supported reports whether the compiled comparison of a type is equivalent to upstream's code
 // for all values.
 func supported(t reflect.Type) bool { return supports(t, map[reflect.Type]bool{}) }
 
-// supports does what supported does, for a type inside the types within.
+// supports does what supported does. within has the types that contain t. A type inside itself is
+// not supported.
 func supports(t reflect.Type, within map[reflect.Type]bool) bool {
 	if sameFunction[t] {
 		return true

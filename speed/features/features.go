@@ -15,8 +15,9 @@ import (
 	"k8s.io/component-base/featuregate"
 )
 
-// PrunedFieldManagement makes field management convert and compare only the fields that an
-// update changed. The resulting managedFields are the same as without the gate.
+// PrunedFieldManagement makes field management (the code that maintains managedFields) convert and
+// compare only the fields that an update changed. The resulting managedFields are the same as
+// without the gate.
 //
 // alpha: v1.37
 const PrunedFieldManagement featuregate.Feature = "PrunedFieldManagement"
@@ -27,9 +28,9 @@ const PrunedFieldManagement featuregate.Feature = "PrunedFieldManagement"
 // alpha: v1.37
 const CompiledEquality featuregate.Feature = "CompiledEquality"
 
-// prunedDefault and compiledDefault are the defaults of the gates. Only the linker changes them,
-// and only to run upstream's own tests with a gate on, because those start servers with flags of
-// their own.
+// prunedDefault and compiledDefault are the defaults of the gates. They are variables only so that
+// the linker can change them (go build -ldflags -X), in order to run upstream's own tests with a
+// gate on. A flag can't do that, because these tests start servers with fixed flags.
 var prunedDefault, compiledDefault = "false", "false"
 
 // Register adds the feature gates to a registry. It must be called before flags are parsed.

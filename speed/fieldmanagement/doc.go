@@ -1,9 +1,9 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fieldmanagement makes field management cheaper: it removes the fields that an
-// update did not change from the live and the new object before upstream converts both
-// to typed values and compares them.
+// Package fieldmanagement makes field management cheaper, the code that computes managedFields: it
+// removes the fields that an update did not change from the live and the new object before
+// upstream converts both to typed values and compares them.
 //
 //	live                      new                       compared
 //	metadata {labels a: 1}    metadata {labels a: 2}    metadata.labels in both
@@ -28,16 +28,18 @@
 // No field is dropped if a manager has another API version than the request, because a
 // conversion may read any field.
 //
-// Each manager has a set of field paths. The part of a set that is in dropped fields stays
-// encoded. That is correct on two conditions. The set must be encoded exactly as
-// upstream's encoder would encode it; read checks that in one pass. And reconciliation of
-// the set with the schema must change nothing in that part (reconciled). Then an update
-// changes a set only by paths that Compare has found, and Compare finds none in dropped
-// fields. If read can't confirm the encoding, upstream decodes the set. A set is also
-// decoded when a caller asks for it, because the caller may change it.
+// Each manager has a set of field paths, which is stored encoded. To save time, the part of a set
+// whose paths are in dropped fields is not decoded. That is correct on two conditions. The set
+// must be encoded exactly as upstream's encoder would encode it; the function read checks that in
+// one pass. And reconciliation of the set with the schema must change nothing in that part; the
+// method reconciled checks that. Then an update changes a set only by paths that Compare has
+// found, and Compare finds none in dropped fields. If read can't confirm the encoding, upstream
+// decodes the set. A set is also decoded when upstream asks for the decoded set, because upstream
+// may then change it.
 //
-// If only labels and annotations are left, each of the two objects is replaced by an
-// unstructured one.
+// If only labels and annotations are left, each of the two objects is replaced by an unstructured
+// object with only what is left. Comparing the unstructured objects is cheaper, because upstream
+// visits every field of a Go struct, also the empty ones.
 //
 // The package changes none of its arguments. Pruned objects are copies that share the
 // fields that were not dropped.

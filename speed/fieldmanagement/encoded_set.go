@@ -9,13 +9,14 @@ import "bytes"
 // but not decoded.
 type encodedSet struct {
 	raw []byte
-	// nodes are the path elements in the order of raw. An element comes before those below it.
+	// nodes are the path elements in the order of raw. An element comes before the elements below
+	// it.
 	nodes []node
 }
 
 // node is one path element of an encodedSet.
 type node struct {
-	// raw[start:colon] is the path element. raw[start-1:end] is the element with its quotes, and
+	// raw[start:colon] is the path element. raw[start-1:end] is the element in quotes, followed by
 	// everything below it.
 	start, colon, end int32
 	// after is the index of the next node that is not below this one.
@@ -26,10 +27,11 @@ type node struct {
 
 const maxRaw = 1 << 24
 
-// read scans an encoded set, and reports whether it is encoded exactly as upstream's encoder
-// would encode it. Upstream decodes such a set without an error. read returns false for rare
-// cases that it does not examine: escapes, characters that some encoders escape, fractions and
-// long numbers, null, indices, and values that are lists or maps.
+// read scans an encoded set. It returns true only if the set is encoded exactly as upstream's
+// encoder would encode it; upstream decodes such a set without an error. read returns false also
+// for rare forms that it does not examine, though their encoding may be right: escapes, characters
+// that some encoders escape, fractions and long numbers, null, indices, and values that are lists
+// or maps.
 func read(raw []byte) (*encodedSet, bool) {
 	if len(raw) > maxRaw {
 		return nil, false
@@ -41,8 +43,10 @@ func read(raw []byte) (*encodedSet, bool) {
 
 var memberPrefix = []byte(`".":{},`)
 
-// object scans what is below an element, and reports whether the set contains the path of that
-// element. The set never contains the path of the root.
+// object scans the JSON object with everything below one path element. at is the index of its
+// opening brace, and depth the number of path elements above. object returns the index after the
+// closing brace, and whether the set contains the path that ends with the element. ok is false if
+// read must return false. The set never contains the path of the root.
 func (f *encodedSet) object(at, depth int) (end int, member, ok bool) {
 	raw := f.raw
 	if depth > maxDepth || at+1 >= len(raw) || raw[at] != '{' {
@@ -104,7 +108,8 @@ var unescaped = func() (out [256]bool) {
 	return out
 }()
 
-// readElement scans a path element, and returns the index of its end.
+// readElement scans the path element that begins at index at, and returns the index after its last
+// character. ok is false if the encoding of the element is not known to be upstream's.
 func readElement(raw []byte, at int) (end int, ok bool) {
 	if at+2 >= len(raw) || raw[at+1] != ':' {
 		return 0, false
@@ -126,7 +131,8 @@ func readElement(raw []byte, at int) (end int, ok bool) {
 
 var quote = []byte(`\"`)
 
-// readKeys scans the key fields that identify an element of a list.
+// readKeys scans the JSON object, beginning at index at, with the key fields that identify an
+// element of a list. It returns the index after the closing brace.
 func readKeys(raw []byte, at int) (end int, ok bool) {
 	if raw[at] != '{' {
 		return 0, false
@@ -154,7 +160,9 @@ func readKeys(raw []byte, at int) (end int, ok bool) {
 	}
 }
 
-// readQuoted scans a string inside a string, whose quotes are escaped.
+// readQuoted scans a JSON string that is inside another JSON string, so that its quotes have a
+// backslash before them. It begins at index at. readQuoted returns the index after the closing
+// quote.
 func readQuoted(raw []byte, at int) (end int, ok bool) {
 	if at >= len(raw) || !bytes.HasPrefix(raw[at:], quote) {
 		return 0, false
@@ -166,8 +174,8 @@ func readQuoted(raw []byte, at int) (end int, ok bool) {
 	return at + len(quote), at < len(raw) && bytes.HasPrefix(raw[at:], quote)
 }
 
-// maxDigits is the maximum number of digits that a floating-point number always preserves.
-// Upstream decodes numbers as floating-point numbers.
+// maxDigits is the highest number of digits of a whole number that read accepts. Upstream decodes
+// numbers as floating-point numbers, which always preserve this many digits.
 const maxDigits = 15
 
 var trueText, falseText = []byte("true"), []byte("false")

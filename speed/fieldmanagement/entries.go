@@ -10,16 +10,18 @@ import (
 	"strings"
 )
 
-// entries are the Go types of maps from which single entries can be dropped: labels and
-// annotations, and the data of ConfigMaps and Secrets.
+// entries has the Go types of maps from which single entries can be dropped, each with a function
+// that does this for two maps. The types are those of labels, annotations, and the data of
+// ConfigMaps and Secrets.
 var entries = map[reflect.Type]func(a, b reflect.Value) []dropped{
 	reflect.TypeFor[map[string]string](): dropEntries(func(v, w string) bool { return v == w }),
 	reflect.TypeFor[map[string][]byte](): dropEntries(func(v, w []byte) bool { return (v == nil) == (w == nil) && bytes.Equal(v, w) }),
 }
 
 // dropEntries returns a function that replaces two different maps by copies without the entries
-// that are equal in both, and returns the dropped entries. Each map keeps at least one entry:
-// JSON leaves out an empty map, and a map that only one object has is a difference.
+// that are equal in both, and returns the dropped entries. Each map keeps at least one entry, if
+// it had any. The reason is that JSON leaves out an empty map, and that upstream would find a
+// difference if only one object has the map.
 func dropEntries[V any](equal func(v, w V) bool) func(a, b reflect.Value) []dropped {
 	return func(x, y reflect.Value) (out []dropped) {
 		a, _ := x.Interface().(map[string]V)

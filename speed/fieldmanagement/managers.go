@@ -15,13 +15,14 @@ import (
 
 // In an update only the live object has managedFields, because upstream has already removed them
 // from the new object. So typed.Compare reports that the atomic field managedFields was removed.
-// It reports the same for any list, so a short list replaces the real one.
+// The report is the same whatever the list contains, so a list with one empty entry replaces the
+// real list, which is long.
 
 // stub replaces the managedFields of a live object. Nobody may modify it.
 var stub = []metav1.ManagedFieldsEntry{{}}
 
-// stubManagedFields replaces the managedFields of the live object by stub, if they are valid
-// against the schema.
+// stubManagedFields replaces the managedFields of the live object by stub, if these managedFields
+// are valid. If they are not, they stay, so that upstream reports the error.
 func stubManagedFields(live, new reflect.Value, managers fieldpath.ManagedFields) {
 	entries, ok := live.Interface().([]metav1.ManagedFieldsEntry)
 	if !ok || len(entries) == 0 || new.Len() > 0 {
@@ -38,7 +39,8 @@ func stubManagedFields(live, new reflect.Value, managers fieldpath.ManagedFields
 }
 
 // isDecodedIn reports whether raw is the encoding of a set that was already read in this update,
-// and so is valid. Mostly it is, because the new object usually has the entries of the live one.
+// and so is valid. The result is usually true, because a request usually sends back the entries of
+// the live object.
 func isDecodedIn(managers fieldpath.ManagedFields, raw []byte) bool {
 	for _, set := range managers {
 		if u, ok := set.(*lazySet); ok && bytes.Equal(u.fields.raw, raw) {
@@ -51,8 +53,8 @@ func isDecodedIn(managers fieldpath.ManagedFields, raw []byte) bool {
 // plainStub replaces the managedFields of an unstructured live object. Nobody may modify it.
 var plainStub = []any{map[string]any{}}
 
-// knownManagers reports whether the managedFields of an unstructured object are not empty and
-// have only fields of the types that the schema expects.
+// knownManagers reports whether the managedFields of an unstructured object have at least one
+// entry, and whether all fields of the entries are known and of the types that the schema expects.
 func knownManagers(list []any) bool {
 	for _, item := range list {
 		entry, ok := item.(map[string]any)
@@ -92,9 +94,10 @@ func onlyMaps(v any) bool {
 	return true
 }
 
-// managedFieldsOf reports whether the schema of a kind has metadata.managedFields as one atomic
-// list, and whether every list of entries is valid for it if the fieldsV1 of each entry is a
-// JSON object.
+// managedFieldsOf reports whether a list of metav1.ManagedFieldsEntry may be replaced by stub in a
+// kind with the schema type root. This is so on two conditions. In the schema,
+// metadata.managedFields must be an atomic list. And every list of entries must be valid against
+// the schema, as long as the fieldsV1 of each entry is a JSON object.
 func (p *prover) managedFieldsOf(root schema.TypeRef) bool {
 	metadata, ok := p.field(root, "metadata")
 	if !ok {
@@ -152,7 +155,8 @@ func (p *prover) anything(tr schema.TypeRef) bool {
 }
 
 // untyped reports whether a type of the schema accepts any value. Schemas use two such types for
-// unknown values: a deduced type, and an atomic type for the elements of its lists.
+// unknown values: a deduced type, and an atomic type for the elements of its lists. The elements
+// of these types have such a type again, so untyped looks only at the first few levels.
 func untyped(p *prover, tr schema.TypeRef, depth int) bool {
 	atom, ok := p.schema.Resolve(tr)
 	if !ok || atom.Scalar == nil || *atom.Scalar != schema.Untyped || atom.List == nil || atom.Map == nil || len(atom.Map.Fields) > 0 ||

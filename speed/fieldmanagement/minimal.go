@@ -10,13 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// If only labels and annotations of a typed object are left, upstream still visits every field
-// of its structs. So the object is replaced by an unstructured one with what is left, the
-// minimal object. A field that is zero in both structs is absent in both minimal objects, so
-// upstream finds it equal in either form.
+// If only labels and annotations of a typed object are left, upstream still visits every field of
+// its structs. To save this time, the object is replaced by an unstructured object with only what
+// is left, the minimal object. A field that is zero in both structs is absent in both minimal
+// objects, so upstream finds no difference there, with structs or with minimal objects.
 
-// mayBeMinimal reports whether a struct is an API object: it has apiVersion, kind and the usual
-// metadata.
+// mayBeMinimal reports whether the struct of the plan is an API object: it has apiVersion, kind,
+// and metadata of the type metav1.ObjectMeta. names has the names of the plan's fields.
 func (s *structPlan) mayBeMinimal(names map[string]bool) bool {
 	for i := range s.fields {
 		if f := &s.fields[i]; f.name == "metadata" && f.typ == objectMetaType && f.below != nil {
@@ -26,8 +26,9 @@ func (s *structPlan) mayBeMinimal(names map[string]bool) bool {
 	return false
 }
 
-// isMinimal reports whether only kind, name, labels, annotations and managedFields of an object
-// are left after the fields d were dropped.
+// isMinimal reports whether an object has no other fields left, after the fields d were dropped,
+// than apiVersion, kind, and in the metadata name, namespace, labels, annotations and
+// managedFields.
 func (s *structPlan) isMinimal(d []dropped) bool {
 	if !s.minimal {
 		return false
@@ -64,8 +65,8 @@ func minimalMetadata(s *structPlan, d []dropped) bool {
 	return left == 0
 }
 
-// minimalObject returns what is left of an object as an unstructured object, or nil if the
-// object has managedFields other than stub.
+// minimalObject returns what is left of an object as an unstructured object. It returns nil if the
+// object still has managedFields that are not stub.
 func minimalObject(o runtime.Object, gvk schema.GroupVersionKind) *unstructured.Unstructured {
 	m, err := meta.Accessor(o)
 	if err != nil {

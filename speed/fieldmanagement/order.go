@@ -8,8 +8,8 @@ import (
 	"cmp"
 )
 
-// compareElements compares two encoded path elements. The order is that of
-// fieldpath.PathElement.
+// compareElements compares two encoded path elements in the order of fieldpath.PathElement, and
+// returns a negative number, zero or a positive number like cmp.Compare.
 func compareElements(a, b []byte) int {
 	if a[0] != b[0] {
 		return cmp.Compare(a[0], b[0]) // the letters f, k and v sort in the right order
@@ -24,8 +24,9 @@ func compareElements(a, b []byte) int {
 	return bytes.Compare(a, b)
 }
 
-// compareKeys compares the encoded key fields of two list elements: first names, then values,
-// one field after the other. If one element has fewer key fields, it is less.
+// compareKeys compares the encoded key fields of two list elements, one field after the other:
+// first the names of the two fields, then their values. If all fields of one element equal those
+// of the other, which has more, the element with fewer fields is less.
 func compareKeys(a, b []byte) int {
 	for {
 		name, value, restOfA := firstKey(a)
@@ -43,8 +44,8 @@ func compareKeys(a, b []byte) int {
 	}
 }
 
-// firstKey returns the name and value of the first key field in s, and what follows. s begins
-// with a brace or a comma.
+// firstKey returns the name and value of the first key field in s, and the rest of s after them. s
+// begins with the opening brace, or with the comma before a key field.
 func firstKey(s []byte) (name, value, rest []byte) {
 	s = s[1+len(quote):]
 	end := bytes.IndexByte(s, '\\')
@@ -63,8 +64,8 @@ func compareScalars(a, b []byte) int {
 	case x == 0:
 		return cmp.Compare(number(a), number(b))
 	}
-	// The closing quotes are removed: they must not be compared with a character of a longer
-	// string.
+	// The closing quote of each string is removed. If it stayed, it would be compared with a
+	// character of a longer string that begins with the shorter one.
 	return bytes.Compare(bytes.TrimSuffix(a, quote), bytes.TrimSuffix(b, quote))
 }
 

@@ -16,13 +16,14 @@ import (
 	"kube-granular.dev/granular/equal"
 )
 
-// structPlan describes which fields may be dropped from a struct. If the plan is nil, none may.
+// structPlan describes which fields may be dropped from values of a struct type. A nil plan means
+// that no field may be dropped.
 type structPlan struct {
 	fields []fieldPlan
 	// whole is true if fields has all fields of the struct, and each may be dropped.
 	whole bool
-	// count is the number of fields of the struct. minimal is true if what is left after
-	// dropping may be turned into a minimalObject.
+	// count is the number of fields of the struct. minimal is true if the struct is an API object,
+	// so that what is left of it may be replaced by a minimalObject.
 	count   int
 	minimal bool
 }
@@ -31,8 +32,8 @@ type fieldPlan struct {
 	name  string
 	typ   reflect.Type
 	index []int
-	// equal compares the field in both objects. It is nil if the field must not be dropped as a
-	// whole.
+	// equal reports whether the field is equal in both objects, so that it may be dropped as a
+	// whole. equal is nil if the field must never be dropped as a whole.
 	equal func(a, b reflect.Value) bool
 	// below describes which fields inside this field may be dropped if the field as a whole
 	// differs.
@@ -45,8 +46,9 @@ type fieldPlan struct {
 
 var objectMetaType = reflect.TypeFor[metav1.ObjectMeta]()
 
-// compile makes the plan of a struct with the schema type tr. It does not plan a type inside
-// itself, because that would save little.
+// compile makes the plan of the Go struct t, which the schema describes by the type tr. within has
+// the structs that contain t. If t is among these, compile returns nil, because a plan for such a
+// recursive type would save little.
 func (p *prover) compile(t reflect.Type, tr schema.TypeRef, within map[reflect.Type]bool) *structPlan {
 	atom, ok := p.schema.Resolve(tr)
 	if !ok || atom.Map == nil || t.Kind() != reflect.Struct || within[t] {
@@ -70,8 +72,8 @@ func (p *prover) compile(t reflect.Type, tr schema.TypeRef, within map[reflect.T
 		if plan.pointer = inner.Kind() == reflect.Pointer; plan.pointer {
 			inner = inner.Elem()
 		}
-		// A struct that becomes zero when fields are dropped must not be one that JSON leaves
-		// out.
+		// Fields are dropped only inside a struct that JSON writes even if it is zero. Any other
+		// struct could become absent in one object only, when its fields are dropped.
 		if inner.Kind() == reflect.Struct && !f.entry.CanOmit(zeroOf(f.typ)) && !converts(inner) && !converts(f.typ) && !p.atomic(ref) {
 			plan.below = p.compile(inner, ref, within)
 		}
@@ -92,9 +94,10 @@ func (p *prover) compile(t reflect.Type, tr schema.TypeRef, within map[reflect.T
 	return out
 }
 
-// equality returns a comparison for a field that is at least as strict as upstream's. Upstream
-// compares the elements of atomic lists with reflect.DeepEqual. It does so with the elements of
-// lists with map keys only if those lists are inside another list. equal.Exact does the same.
+// equality returns a comparison for a field that is at least as strict as upstream's. It returns
+// nil if the schema does not describe the field. Upstream compares the elements of an atomic list
+// with reflect.DeepEqual. It treats the elements of a list with map keys in this way only if that
+// list is inside another list. equal.Exact treats elements of all lists in this way.
 func (p *prover) equality(t reflect.Type, tr schema.TypeRef, plan fieldPlan) func(a, b reflect.Value) bool {
 	atom, ok := p.schema.Resolve(tr)
 	switch below := plan.below; {
@@ -118,12 +121,13 @@ func (p *prover) equality(t reflect.Type, tr schema.TypeRef, plan fieldPlan) fun
 	return equal.Exact(t)
 }
 
-// structs reports whether t is a struct that is encoded field by field. It may contain lists
-// that the schema does not describe.
+// structs reports whether t is a struct that is encoded field by field. Such a struct may contain
+// lists that the schema does not describe.
 func structs(t reflect.Type) bool { return t.Kind() == reflect.Struct && !converts(t) }
 
-// elements returns a comparison for lists with map keys, element by element. If keys are given,
-// an element without any of these key fields is not valid and never equal.
+// elements returns a function that compares two lists with map keys, element by element. If keys
+// are given, an element that has none of these key fields is not valid. The function then returns
+// false, so that upstream sees the list and reports the error.
 func elements(t reflect.Type, keys []*value.FieldCacheEntry) func(a, b reflect.Value) bool {
 	one := equal.Exact(t.Elem())
 	return func(a, b reflect.Value) bool {
@@ -160,8 +164,9 @@ func zeroOf(t reflect.Type) reflect.Value {
 	return reflect.New(t).Elem()
 }
 
-// root prepares the plan of a whole object: it keeps the fields that upstream reads directly,
-// besides comparing them. These are the kind, and the name, which errors contain.
+// root changes the plan of a whole object so that some fields are never dropped: apiVersion, kind,
+// name and namespace. Upstream reads these fields directly, besides comparing them, for example
+// for the texts of errors. With stub set, managedFields are replaced by the variable stub.
 func (s *structPlan) root(stub bool) {
 	if s == nil {
 		return
@@ -195,8 +200,9 @@ func (s *structPlan) root(stub bool) {
 	}
 }
 
-// prune sets the fields to zero that are equal in a and b, and returns these fields in order. a
-// and b are structs of the plan's type, and copies that prune may modify.
+// prune sets each field that is equal in a and b to zero in both, and returns these fields sorted
+// by name. a and b are structs of the plan's type. They must be copies, because prune changes
+// them.
 func (s *structPlan) prune(a, b reflect.Value, managers fieldpath.ManagedFields) (out []dropped) {
 	part := func(f *fieldPlan, d []dropped) {
 		if len(d) > 0 {
@@ -244,8 +250,8 @@ type jsonField struct {
 	entry *value.FieldCacheEntry
 }
 
-// jsonFieldsOf returns the fields of a struct in JSON. It returns false if the struct has a
-// field of a form that this package does not support.
+// jsonFieldsOf returns the fields that JSON has for a struct, including those of inlined structs.
+// It returns false if the struct has a field of a form that this package does not support.
 func jsonFieldsOf(t reflect.Type) ([]jsonField, bool) {
 	entries := value.TypeReflectEntryOf(t).Fields()
 	seen := map[string]bool{}

@@ -16,13 +16,14 @@ import (
 	"kube-granular.dev/granular/equal"
 )
 
-// prover proves that every value of a Go type is valid against a type of a schema, if the schema
-// allows duplicates in lists. Its methods return false if it can't prove that.
+// prover proves that every value of a Go type is valid against a type of a schema. Duplicate
+// elements of a list count as valid. The methods return false if they can't prove this, so false
+// does not mean that some value is invalid.
 type prover struct {
 	schema *schema.Schema
-	// known has the results so far. A type whose proof is still running counts as valid, because
-	// a value can't contain itself. So the results that are found during that proof (tentative)
-	// hold only if it succeeds.
+	// known has the results so far. A type whose proof is still running counts as valid, because a
+	// value can't contain itself. So results that are found during that proof hold only if the
+	// proof succeeds. tentative has the keys of these results.
 	known     map[proof]bool
 	tentative []proof
 	depth     int
@@ -30,8 +31,9 @@ type prover struct {
 
 type proof struct {
 	typ reflect.Type
-	// name is the name of the schema type, empty for an inlined type. inlined and list are the
-	// definition of the type. These pointers do not outlive the prover.
+	// name is the name of the schema type, empty for an inlined type. An inlined type is
+	// identified by inlined and list, pointers into its definition. They are used only as long as
+	// the prover exists.
 	name         string
 	inlined      *schema.Map
 	list         *schema.List
@@ -159,8 +161,9 @@ func (p *prover) object(t reflect.Type, m *schema.Map) bool {
 	return true
 }
 
-// fieldType returns the type of a field of a map in a schema, and false if the schema has no
-// such field.
+// fieldType returns the type of a named field of a map in a schema. If the map does not list the
+// field, this is the type of the map's elements. fieldType returns false if the map has no type of
+// elements either.
 func fieldType(m *schema.Map, name string) (schema.TypeRef, bool) {
 	if f, ok := m.FindField(name); ok {
 		return f.Type, true
@@ -168,14 +171,15 @@ func fieldType(m *schema.Map, name string) (schema.TypeRef, bool) {
 	return m.ElementType, m.ElementType != schema.TypeRef{}
 }
 
-// atomic reports whether values of a schema type are compared as a whole.
+// atomic reports whether upstream compares values of a schema type as a whole. It also returns
+// true for a type that is not a map or that the schema lacks.
 func (p *prover) atomic(tr schema.TypeRef) bool {
 	atom, ok := p.schema.Resolve(tr)
 	return !ok || atom.Map == nil || atom.Map.ElementRelationship == schema.Atomic
 }
 
-// list proves that each element of a list is valid, and in a list with map keys has at least one
-// key field.
+// list proves that each element of a list is valid. If the list has map keys, it also proves that
+// each element has at least one of the key fields.
 func (p *prover) list(elem reflect.Type, l *schema.List) bool {
 	if l.ElementRelationship == schema.Associative {
 		if len(l.Keys) == 0 {
@@ -192,8 +196,9 @@ func (p *prover) list(elem reflect.Type, l *schema.List) bool {
 	return p.valid(elem, l.ElementType)
 }
 
-// keysOf returns the key fields of a list with map keys, if a missing key is the only thing that
-// could make the list invalid. Each element must then have one of these fields.
+// keysOf is for a list with map keys that is valid if each element has at least one of the key
+// fields, but whose Go type does not ensure that. keysOf returns these key fields, so that the
+// comparison of two lists can check each element. It returns nil for any other type.
 func (p *prover) keysOf(t reflect.Type, tr schema.TypeRef) []*value.FieldCacheEntry {
 	atom, ok := p.schema.Resolve(tr)
 	if !ok || t.Kind() != reflect.Slice || converts(t) || atom.List == nil || atom.List.ElementRelationship != schema.Associative {
@@ -212,7 +217,8 @@ func (p *prover) keysOf(t reflect.Type, tr schema.TypeRef) []*value.FieldCacheEn
 	return out
 }
 
-// keyed reports whether every element of a list has at least one of the key fields of that list.
+// keyed reports whether every element of a list is sure to have at least one of the list's key
+// fields, because JSON never leaves out the field or the schema has a default for it.
 func (p *prover) keyed(elem reflect.Type, l *schema.List) bool {
 	atom, ok := p.schema.Resolve(l.ElementType)
 	if !ok || atom.Map == nil {

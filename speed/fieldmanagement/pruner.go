@@ -41,15 +41,17 @@ type kindOf struct {
 type prunePlan struct {
 	// object is nil for unstructured objects, and if no field may be dropped.
 	object *structPlan
-	// stub is true if the schema has managedFields as one atomic list whose elements are
-	// described as expected. Then a short list may replace the managedFields of the live object.
+	// stub is true if the schema describes managedFields as an atomic list with elements of the
+	// usual form. Then the short list in the variable stub may replace the managedFields of the
+	// live object.
 	stub bool
 	root root
 }
 
-// Prune returns live and new without the fields that are equal in both, the sets of the managers
-// without these fields, and a function that adds the fields to the resulting sets again. It
-// returns its arguments if dropping fields might change the result.
+// Prune returns live and new without the fields that are equal in both, and the managers' sets of
+// field paths without the paths in these fields. The returned function adds these paths again to
+// the sets that upstream computed. If dropping fields might change the result, Prune returns its
+// arguments, and the function changes nothing.
 func (p *Pruner) Prune(live, new runtime.Object, version fieldpath.APIVersion, managers fieldpath.ManagedFields) (runtime.Object, runtime.Object, fieldpath.ManagedFields, func(fieldpath.ManagedFields) fieldpath.ManagedFields) {
 	a, b, d, plan := p.prune(live, new, version, managers)
 	if len(d) == 0 {
@@ -114,8 +116,9 @@ func (p *Pruner) planOf(k kindOf) *prunePlan {
 	return found.(*prunePlan)
 }
 
-// compile makes the plan for a kind and Go type. It gets the schema of the kind by converting an
-// object that has only apiVersion and kind.
+// compile makes the plan for a kind and Go type. It gets the schema from the converter, by
+// converting an object of the kind that has only apiVersion and kind. If there is no schema, no
+// field may be dropped.
 func (p *Pruner) compile(k kindOf) *prunePlan {
 	bare := &unstructured.Unstructured{}
 	bare.SetGroupVersionKind(k.gvk)

@@ -5,10 +5,10 @@ package fieldmanagement
 
 import "sigs.k8s.io/structured-merge-diff/v6/schema"
 
-// reconciled reports whether upstream's reconciliation with the schema would leave the dropped
-// part of a set unchanged. If a type of the schema has become atomic, reconciliation replaces
-// the paths below it by the path of the whole value. reconciled returns false if reconciliation
-// would fail.
+// reconciled reports whether upstream's reconciliation of a set of field paths with the schema
+// would leave the dropped part of the set unchanged. Reconciliation is for a schema that has
+// changed: if a type has become atomic, the paths below a value of this type are replaced by the
+// path of the whole value. reconciled also returns false if reconciliation would fail.
 func (w setIterator) reconciled(r root, tr schema.TypeRef) bool {
 	atom, ok := r.schema.Resolve(tr)
 	n, of, more := w.next()

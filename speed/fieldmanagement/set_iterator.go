@@ -6,13 +6,14 @@ package fieldmanagement
 // dropped is a field that was removed from both objects of an update, wholly or in part.
 type dropped struct {
 	name string
-	// below are the fields below this one that were removed. If below is empty, the whole field
-	// was removed.
+	// below are the removed fields inside this field. If below is empty, the whole field was
+	// removed.
 	below []dropped
 }
 
-// setIterator iterates over those of several sibling elements of a set that were dropped, or
-// have dropped fields below them. If d is nil, it iterates over all siblings.
+// setIterator iterates over path elements of a set that are directly below the same element. It
+// yields only elements whose fields were dropped wholly or in part; d has the dropped fields. If d
+// is nil, it yields all elements.
 type setIterator struct {
 	*encodedSet
 	at, end int32
@@ -28,8 +29,9 @@ func (w setIterator) into(n int32, d []dropped) setIterator {
 	return setIterator{w.encodedSet, n + 1, w.nodes[n].after, d}
 }
 
-// next returns the next element, and the fields below it that were dropped; nil means that the
-// whole element was dropped.
+// next returns the index of the next element in nodes, and the dropped fields below the element.
+// If below is nil, everything at and below the element belongs to the iteration, as for a field
+// that was dropped as a whole.
 func (w *setIterator) next() (n int32, below []dropped, ok bool) {
 	for w.at < w.end {
 		n, w.at = w.at, w.nodes[w.at].after
@@ -51,8 +53,9 @@ func (w *setIterator) next() (n int32, below []dropped, ok bool) {
 	return 0, nil, false
 }
 
-// dropped returns the entry of d for an element, or nil. It also removes from d the entries that
-// sort before the element, because both the set and d are sorted.
+// dropped returns the entry of d for an element, or nil if there is none. It also removes from d
+// the entries that sort before the element: the set and d are both sorted, so later elements can't
+// match them.
 func (f *encodedSet) dropped(n int32, d *[]dropped) *dropped {
 	key := f.key(int(n))
 	if key[0] != 'f' {
@@ -67,8 +70,8 @@ func (f *encodedSet) dropped(n int32, d *[]dropped) *dropped {
 	return nil
 }
 
-// compared returns the encoding of the part of a set that was not dropped, which upstream
-// compares.
+// compared returns the encoding of the set without the paths in the dropped fields d. Upstream
+// works with this part only.
 func (f *encodedSet) compared(d []dropped) []byte {
 	out := append(make([]byte, 0, 512), '{')
 	return append(f.without(out, f.iterate(nil), d), '}')
@@ -147,7 +150,8 @@ func merge(out []byte, a, b setIterator) []byte {
 		default:
 			x, y := a.into(i, ofA), b.into(j, ofB)
 			out = a.open(out, &a.nodes[i])
-			// If only a part of an element was dropped, the path of the element itself was not.
+			// If only some fields below the element in b were dropped, the path of the element
+			// itself belongs to the part that was not dropped, so only a decides about it.
 			if (a.nodes[i].member || ofB == nil && b.nodes[j].member) && (x.at < x.end || y.at < y.end) {
 				out = append(out, memberMark...)
 			}

@@ -12,8 +12,8 @@ import (
 )
 
 // NewDecoder returns a decoder of managedFields entries for managedfields.InstallDecoder. The
-// decoder leaves an entry to upstream if enabled returns false, or if read can't confirm that
-// the entry is encoded as upstream encodes it.
+// decoder returns nil, so that upstream decodes the entry, if enabled returns false, or if read
+// can't confirm that the entry is encoded as upstream encodes it.
 func NewDecoder(enabled func() bool) func(*metav1.ManagedFieldsEntry) fieldpath.VersionedSet {
 	return func(e *metav1.ManagedFieldsEntry) fieldpath.VersionedSet {
 		if !enabled() {
@@ -27,8 +27,8 @@ func NewDecoder(enabled func() bool) func(*metav1.ManagedFieldsEntry) fieldpath.
 	}
 }
 
-// lazySet is the set of one entry of managedFields, which is decoded only when it is needed.
-// Like upstream's sets, it belongs to one request.
+// lazySet is the set of field paths of one entry of managedFields. The set is decoded at the first
+// call of the method Set. Like upstream's sets, it belongs to one request.
 type lazySet struct {
 	fields  *encodedSet
 	version fieldpath.APIVersion
@@ -62,15 +62,15 @@ func decode(raw []byte) *fieldpath.Set {
 	return set
 }
 
-// partialSet is a set that was split: upstream gets only the part with the compared fields, and
-// the part with the dropped fields stays encoded.
+// partialSet is a set of field paths that was split. Upstream gets only the part with paths in
+// compared fields. The part with paths in dropped fields stays encoded.
 type partialSet struct {
-	// compared is what upstream made of its part. before is the encoding of that part before the
-	// update.
+	// compared is the part that upstream gets, and after the update what upstream made of this
+	// part. before is the encoding of the part before the update.
 	compared fieldpath.VersionedSet
 	before   []byte
-	// whole is the original set. rest are the fields that were dropped from the objects, and so
-	// from the part for upstream.
+	// whole is the original set. rest are the fields that were dropped from the objects. Their
+	// paths are not in the part for upstream.
 	whole *encodedSet
 	rest  []dropped
 	set   *fieldpath.Set
@@ -90,7 +90,8 @@ func (p *partialSet) Set() *fieldpath.Set {
 
 var emptySet = &encodedSet{}
 
-// Encoded returns the encoding of the whole set, without decoding the part that was dropped.
+// Encoded returns the encoding of the whole set, without decoding the part with the dropped
+// fields. If it returns false, upstream encodes the result of Set.
 func (p *partialSet) Encoded() ([]byte, bool) {
 	if p.set != nil {
 		return nil, false
@@ -110,7 +111,8 @@ func (p *partialSet) Encoded() ([]byte, bool) {
 	return union(f.iterate(nil), p.whole.iterate(p.rest)), true
 }
 
-// Union returns the union with another set. Only the compared part changes.
+// Union returns the union with another set, which is added to the compared part only. After a call
+// of Set it returns nil, which makes upstream compute the union.
 func (p *partialSet) Union(set fieldpath.VersionedSet) fieldpath.VersionedSet {
 	if p.set != nil {
 		return nil
@@ -120,8 +122,8 @@ func (p *partialSet) Union(set fieldpath.VersionedSet) fieldpath.VersionedSet {
 	return &out
 }
 
-// split removes the dropped fields from the sets of all managers of an update. The function that
-// it returns adds them again to the resulting sets.
+// split returns the sets of all managers of an update without the paths in the dropped fields d.
+// The function that it returns adds these paths again to the sets that upstream computed.
 func (p *prunePlan) split(managers fieldpath.ManagedFields, d []dropped) (fieldpath.ManagedFields, func(fieldpath.ManagedFields) fieldpath.ManagedFields) {
 	compared := make(fieldpath.ManagedFields, len(managers))
 	out := map[string]*partialSet{}
@@ -147,7 +149,8 @@ func (p *prunePlan) split(managers fieldpath.ManagedFields, d []dropped) (fieldp
 	}
 }
 
-// splitSet splits the set of one manager. It returns nil if no part of the set can be left out.
+// splitSet splits the set of one manager. It returns nil if the set must stay whole: if no path is
+// in a dropped field, or if reconciliation with the schema might change such a path.
 func splitSet(u *lazySet, d []dropped, r root) *partialSet {
 	rest := u.fields.iterate(d)
 	if _, _, any := rest.next(); !any || r.schema == nil || !u.fields.iterate(d).reconciled(r, r.ref) {

@@ -12,8 +12,10 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// unstructured drops the equal fields from two unstructured objects. It first validates the
-// whole new object, which also validates the fields that both objects have in common.
+// unstructured drops the equal fields from two unstructured objects. Upstream validates only what
+// is left, so unstructured itself validates the whole new object, including the fields that are
+// equal in both. It returns its arguments if the new object is not valid, or if too little would
+// be dropped.
 func (p *Pruner) unstructured(plan *prunePlan, live, new *unstructured.Unstructured) (x, y runtime.Object, out []dropped) {
 	if live.Object == nil || new.Object == nil {
 		return live, new, nil
@@ -60,15 +62,17 @@ func restore(pruned, from map[string]any, names ...string) {
 	}
 }
 
-// maxDepth is the depth down to which maps are compared here. Upstream compares deeper fields.
+// maxDepth is the number of nested levels down to which this package compares values and reads
+// sets of field paths. It leaves deeper values and sets to upstream.
 const maxDepth = 64
 
-// difference counts the values that were dropped from both objects, and those that were kept.
+// difference counts the values that were dropped from both objects, and those that were kept, to
+// estimate whether dropping is worth its cost.
 type difference struct{ same, kept int }
 
-// prune returns copies of two maps without the entries that are equal in both, and the sorted
-// names of the dropped entries. If the maps are equal, same is true and there are no copies. A
-// list is dropped or kept as a whole.
+// prune returns copies of two maps, and of the maps inside them, without the entries that are
+// equal in both. out has the dropped entries, sorted by name. If the maps are equal, same is true
+// and x and y are nil. A list is dropped or kept as a whole.
 func (d *difference) prune(a, b map[string]any, depth int) (x, y map[string]any, out []dropped, same bool) {
 	same = true
 	differ := func() {

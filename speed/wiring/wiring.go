@@ -4,11 +4,12 @@
 // Package wiring installs in kube-apiserver the optimizations below speed, which make upstream's
 // own work cheaper.
 //
-// Importing the package is enough, and a patch in patches/speed does that. The package registers
-// the feature gates. With the gate PrunedFieldManagement, field managers leave out unchanged
-// fields; with the gate CompiledEquality, equality.Semantic uses compiled comparisons.
+// A server only has to import the package, and a patch in patches/speed adds this import. The
+// package registers the feature gates. With the gate PrunedFieldManagement, field managers leave
+// out unchanged fields; with the gate CompiledEquality, equality.Semantic uses compiled
+// comparisons.
 //
-// No other package below speed registers anything. This one has no logic.
+// No other package below speed registers anything. Package wiring itself has no logic.
 package wiring
 
 import (

@@ -49,8 +49,8 @@ func Builtin() *Table {
 		Source{From: daemonSets, Scope: "podTemplate", Kinds: schema.Annotation, To: to(pods)},
 		Source{From: daemonSets, Kinds: schema.Annotation, To: to(revisions)},
 
-		// The labels of a stateful set's selector are copied to its claims. They are also labels
-		// of the pod template.
+		// The labels of a stateful set's selector are copied to its claims. The labels of the pod
+		// template always include those of the selector, so the template's labels count as copied.
 		Source{From: statefulSets, Scope: "podTemplate", Kinds: schema.Label, To: to(pods, revisions, claims)},
 		Source{From: statefulSets, Scope: "podTemplate", Kinds: schema.Annotation, To: to(pods)},
 		Source{From: statefulSets, Kinds: schema.Annotation, To: to(revisions)},

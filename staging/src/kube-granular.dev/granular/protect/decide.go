@@ -11,18 +11,22 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Holder answers whether a caller holds a role or a verb. The API server implements it with an
-// adapter that knows the caller, and the resource and name that a verb is asked for.
+// Holder answers whether a caller holds a role or a verb. The API server makes a Holder for each
+// request. It knows the caller, and the resource and object name with which it asks an authorizer
+// for a verb.
 type Holder interface {
-	// Holds reports whether the caller is bound to the role by a binding that applies, or holds
-	// the verb. If it returns an error, the write must be refused.
+	// Holds reports whether the caller holds what r refers to. A role is held if a binding that
+	// applies (see Reference.Namespace) binds the caller to the role. If Holds returns an error,
+	// the write must be refused.
 	Holds(ctx context.Context, r Reference) (bool, error)
 }
 
-// DefaultBudget is the highest number of references that a request may ask the Holder for.
+// DefaultBudget is the default limit for the number of different references (roles and verbs) that
+// the Holder is asked about for one request. A change that needs more is refused.
 const DefaultBudget = 64
 
-// Decider decides about one request, retries included. It is not safe for concurrent use.
+// Decider decides whether the caller of one request may make its changes of protected attributes,
+// also when the request is retried. It is not safe for concurrent use.
 type Decider struct {
 	set       *Set
 	target    *Target
@@ -39,8 +43,8 @@ type answer struct {
 	err  error
 }
 
-// NewDecider returns the decider of a request for objects of a target in a namespace. A budget of
-// 0 means DefaultBudget.
+// NewDecider returns the decider of a request for objects of a target in a namespace. The budget
+// is the highest number of references that h is asked about; 0 means DefaultBudget.
 func NewDecider(s *Set, namespace string, t *Target, h Holder, budget int) *Decider {
 	if budget <= 0 {
 		budget = DefaultBudget
@@ -48,11 +52,13 @@ func NewDecider(s *Set, namespace string, t *Target, h Holder, budget int) *Deci
 	return &Decider{set: s, target: t, namespace: t.namespace(namespace), holder: h, budget: budget}
 }
 
-// Asked returns the references that the holder was asked about, in order, without duplicates.
+// Asked returns the references that the Holder was asked about so far, in the order of the
+// questions, without duplicates.
 func (d *Decider) Asked() []Reference { return d.asked }
 
-// Wanted reports whether some entry may protect the key. A walk omits other keys, because Decide
-// has nothing to check for them. Wanted allocates nothing.
+// Wanted reports whether some entry may protect the key. The comparison of the old and the new
+// object leaves out other keys, because Decide would admit any change of them. Wanted allocates
+// nothing.
 func (d *Decider) Wanted(kind schema.Attribute, key string) bool {
 	if d.set == nil {
 		return false
@@ -60,12 +66,13 @@ func (d *Decider) Wanted(kind schema.Attribute, key string) bool {
 	return d.set.cluster.has(kind, key) || d.namespace != "" && d.set.namespaces[d.namespace].has(kind, key)
 }
 
-// Decide returns the refusal of the first change that some scope protects and no entry of that
-// scope admits. A scope has the entries of the cluster or of one namespace. If all changes are
-// admitted, Decide returns what entries with mode Audit would have refused.
+// Decide returns the Refusal of the first change with a value that some scope protects and to
+// which no entry of that scope admits the caller. A scope has the entries of the cluster or of one
+// namespace. If all changes are admitted, Decide returns what entries with mode Audit would have
+// refused.
 //
-// An error means that the Holder failed on something that a change depends on. The write must then
-// be refused.
+// An error means that the Holder returned an error for a role or verb on which the decision about
+// a change depends. The write must then be refused.
 func (d *Decider) Decide(ctx context.Context, changes change.Attributes) (*Refusal, []Finding, error) {
 	for i := range changes {
 		var refusal *Refusal
@@ -90,8 +97,8 @@ func (d *Decider) Decide(ctx context.Context, changes change.Attributes) (*Refus
 	return nil, findings, nil
 }
 
-// Concerned returns the sorted names of the entries of all scopes that protect the old or the new
-// value of the change. It is for reports and does not call the Holder.
+// Concerned returns the sorted names of all entries, from the cluster and the namespace, that
+// protect the old or the new value of the change. It is for reports and does not call the Holder.
 func (d *Decider) Concerned(a *change.Attribute) []string {
 	var out []string
 	d.set.applicable(d.namespace, func(s *scope) bool {
@@ -108,7 +115,7 @@ func (d *Decider) Concerned(a *change.Attribute) []string {
 }
 
 // entries returns the entries of a scope that apply to a change, in the order in which they are
-// evaluated. audit is set to include entries of mode Audit.
+// evaluated. Entries of mode Audit are among them only if audit is set.
 func (d *Decider) entries(s *scope, a *change.Attribute, audit bool) []*Entry {
 	var out []*Entry
 	var to []Resource
@@ -138,7 +145,7 @@ func (d *Decider) entries(s *scope, a *change.Attribute, audit bool) []*Entry {
 	return out
 }
 
-// enforce decides whether the entries of one scope admit a change.
+// enforce returns a Refusal if the entries of one scope do not admit a change, and nil if they do.
 func (d *Decider) enforce(ctx context.Context, s *scope, a *change.Attribute) (*Refusal, error) {
 	entries := d.entries(s, a, false)
 	if len(entries) == 0 {
@@ -167,8 +174,9 @@ func (d *Decider) enforce(ctx context.Context, s *scope, a *change.Attribute) (*
 	return nil, nil
 }
 
-// audit returns what a scope would refuse if all its entries were enforced. If no entry of mode
-// Audit protects a value of the change, it returns nil and does not call the Holder.
+// audit returns a Finding if a scope would refuse the change with all its entries enforced, and
+// nil if not. If no entry of mode Audit protects a value of the change, audit returns nil and does
+// not call the Holder.
 func (d *Decider) audit(ctx context.Context, s *scope, a *change.Attribute) *Finding {
 	if !s.audits {
 		return nil
@@ -202,8 +210,8 @@ func (d *Decider) audit(ctx context.Context, s *scope, a *change.Attribute) *Fin
 	return &found
 }
 
-// protecting returns the entries that protect a value, and the references that admit a caller to
-// the value, without duplicates.
+// protecting returns the entries that protect a value, and the references (roles and verbs) of
+// which a caller needs one to be admitted to the value, without duplicates.
 func protecting(entries []*Entry, side change.Value, key string) (concerned []*Entry, admitting []Reference) {
 	for _, e := range entries {
 		if !e.protects(side.Unreadable, side.Text) {
@@ -220,8 +228,9 @@ func protecting(entries []*Entry, side change.Value, key string) (concerned []*E
 	return concerned, admitting
 }
 
-// holdsAny reports whether the caller holds any of the references. It uses known answers first and
-// does not ask the Holder for them again. overBudget is set if the budget was used up.
+// holdsAny reports whether the caller holds at least one of the references. It uses known answers
+// first and does not ask the Holder for them again. overBudget is set if the Holder would have to
+// be asked once more than the budget permits.
 func (d *Decider) holdsAny(ctx context.Context, references []Reference) (held, overBudget bool, err error) {
 	for _, r := range references {
 		if i := slices.Index(d.asked, r); i >= 0 && d.answers[i].held {

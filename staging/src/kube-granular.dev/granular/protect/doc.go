@@ -5,8 +5,8 @@
 //
 // An Entry protects one key, or all keys of a domain, in the whole cluster or in one namespace. In
 // this package, a scope has all entries of the cluster or of one namespace. A change has up to two
-// sides: the old and the new value. An absent value is no side, so setting a key has one side,
-// changing it two, removing it one.
+// sides: the old and the new value. An absent value is no side: adding a key has one side (the new
+// value), changing its value has two, and removing the key has one (the old value).
 //
 //	for every scope that applies, and for every side of the change:
 //	  concerned  the entries that protect this value
@@ -25,8 +25,8 @@
 //	                    another        yes         no
 //	mode Audit          any            no          no
 //
-// It suffices that one entry admits a side in a scope. But every side must be admitted in every
-// scope:
+// In one scope it suffices that one entry admits a side. But every side must be admitted in every
+// scope that protects it:
 //
 //	cluster: prod by role P, dev by role D         caller holds    is refused
 //	  (unset)  > env=prod                          P               no
@@ -41,21 +41,25 @@
 //	  cluster: env by P; namespace: env by T       P alone         yes, by the namespace
 //	  an object with env=prod is deleted           nothing         no, that changes no label
 //
-// If an entry has a filter of resources, it applies to the objects that attributes end up in.
-// Controllers copy the labels of a pod template to pods, so an entry for pods protects these
-// labels in every workload. A Table lists what is copied from where. The attributes of a template
-// that the Table does not have may end up in any object.
+// The filter of an entry (Resources and ExcludeResources) selects the objects that an attribute
+// ends up in, not the object that a caller writes. Controllers copy the labels of a pod template
+// to pods, so an entry for pods protects these labels in every workload. A Table lists what is
+// copied from where. If a template is not in the Table, its attributes may end up in any object,
+// so every filter selects them.
 //
 // Entries with mode Audit refuse nothing and admit nothing. They yield a Finding for each change
-// that would be refused if all of them were enforced.
+// of a value that they protect and that would be refused if they were enforced together with all
+// other entries.
 //
 // A Set is immutable and may be used by any number of goroutines; a Decider serves one request.
 // The Holder answers whether a caller holds a role or a verb. For one request, the Holder is asked
-// for each at most once, in an order that depends only on the entries and the changes, and only
-// for entries that are concerned. If the Holder fails, the write must be refused.
+// about each role and verb at most once, in an order that depends only on the entries and the
+// changes, and only for entries that are concerned. If the Holder returns an error, the write must
+// be refused.
 //
-// Invariant: a write that is refused stays refused if further entries with mode Enforce are added
-// to another scope, or if further entries do not protect its values.
+// Invariant: a write that is refused stays refused if entries with mode Enforce are added to a
+// scope other than the one that refuses. It also stays refused if entries that protect none of its
+// values are added to any scope.
 //
-// Messages name keys, locations, roles and verbs, and never a value.
+// Messages show keys, locations, roles and verbs, and never a value.
 package protect

@@ -40,7 +40,7 @@ type Resource struct{ Group, Resource string }
 
 // Entry is one protected attribute.
 type Entry struct {
-	// Name is the name of the API object that the entry was made from. Findings have this name.
+	// Name is the name of the API object that the entry was made from. A Finding lists this name.
 	Name string
 	// Namespace is the namespace that the entry applies to, empty for the whole cluster.
 	Namespace string
@@ -48,26 +48,28 @@ type Entry struct {
 	Kind schema.Attribute
 	// Key is a full key, or a domain such as example.com/*.
 	Key string
-	// ProtectedValues are the only values that are protected. AllowedValues are the only values
-	// that the entry admits; every other value is protected against everybody. At most one of the
-	// two lists has values. If neither has, the entry protects every value, and admits callers to
-	// each.
+	// ProtectedValues, if there are any, are the only values that the entry protects.
+	// AllowedValues, if there are any, are the only values to which the entry admits callers: the
+	// entry protects all other values too, and admits nobody to them. Only one of the two lists
+	// may have values. If both are empty, the entry protects every value, and admits callers who
+	// hold its role or verb to every value.
 	ProtectedValues, AllowedValues []string
 	Role                           RoleRef
 	Mode                           Mode
-	// Resources are the resources that the entry applies to. If there are none, it applies to all
-	// resources except ExcludeResources. Both name the resources that attributes are copied to;
-	// see Table.
+	// Resources are the resources that the entry applies to; an empty list means all resources.
+	// ExcludeResources are resources that it does not apply to. Both are compared with the
+	// resources that an attribute ends up in: the object's own, and those that controllers copy
+	// the attribute to. See Table.
 	Resources, ExcludeResources []Resource
 }
 
-// Reference is what a caller must hold so that an entry admits its change. References are
-// comparable.
+// Reference is a role or a verb that a caller must hold so that an entry admits the caller.
+// References are comparable.
 type Reference struct {
 	// Kind is ClusterRole, Role or Verb.
 	Kind string
-	// Namespace is the namespace of the entry that refers to a role. It decides which bindings
-	// count: if it is empty, only cluster role bindings count.
+	// Namespace is the namespace of the entry that refers to a role. If it is empty, only cluster
+	// role bindings count. If not, role bindings in this namespace count too.
 	Namespace string
 	// Name is the name of the role, or the verb that an authorizer is asked for.
 	Name string
@@ -77,8 +79,8 @@ func (r Reference) compare(o Reference) int {
 	return cmp.Or(strings.Compare(r.Kind, o.Kind), strings.Compare(r.Namespace, o.Namespace), strings.Compare(r.Name, o.Name))
 }
 
-// VerbOf returns the verb for a key of a kind of attribute. It returns false if the key is too
-// long to be the parameter of a verb.
+// VerbOf returns the verb that a caller must hold for a label or annotation with the key, if the
+// entry has no role. It returns false if the key is too long to be the parameter of a verb.
 func VerbOf(kind schema.Attribute, key string) (verb string, ok bool) {
 	if permission.CheckParameter(key) != nil {
 		return "", false
@@ -90,8 +92,8 @@ func VerbOf(kind schema.Attribute, key string) (verb string, ok bool) {
 	return v.String(), true
 }
 
-// reference returns what a caller must hold so that the entry admits the caller for a key. If it
-// returns false, the entry admits nobody.
+// reference returns the role or verb that a caller must hold so that the entry admits the caller
+// for a key. It returns false if the key is too long for a verb; the entry then admits nobody.
 func (e *Entry) reference(key string) (r Reference, ok bool) {
 	if e.Role == (RoleRef{}) {
 		verb, ok := VerbOf(e.Kind, key)
@@ -100,7 +102,8 @@ func (e *Entry) reference(key string) (r Reference, ok bool) {
 	return Reference{Kind: e.Role.Kind, Namespace: e.Namespace, Name: e.Role.Name}, true
 }
 
-// protects reports whether the entry protects a value. An unreadable value may be any value.
+// protects reports whether the entry protects a value. An unreadable value counts as protected,
+// because it may stand for any value.
 func (e *Entry) protects(unreadable bool, value string) bool {
 	return unreadable || len(e.AllowedValues) > 0 || len(e.ProtectedValues) == 0 || slices.Contains(e.ProtectedValues, value)
 }
@@ -114,8 +117,8 @@ func (e *Entry) admits(unreadable bool, value string) bool {
 	return len(values) == 0 || !unreadable && slices.Contains(values, value)
 }
 
-// appliesTo reports whether the filter of the entry selects any of the resources. known is false
-// if the resources are not known; the entry then applies.
+// appliesTo reports whether the filter of the entry selects at least one of the resources that an
+// attribute ends up in. known is false if these resources are not known; the entry then applies.
 func (e *Entry) appliesTo(out []Resource, known bool) bool {
 	if !known || len(e.Resources) == 0 && len(e.ExcludeResources) == 0 {
 		return true
@@ -128,5 +131,6 @@ func (e *Entry) appliesTo(out []Resource, known bool) bool {
 	return false
 }
 
-// domain returns the part of a key up to and including the first slash, empty if there is none.
+// domain returns the part of a key up to and including the first slash, or "" if the key has no
+// slash.
 func domain(key string) string { return key[:strings.IndexByte(key, '/')+1] }

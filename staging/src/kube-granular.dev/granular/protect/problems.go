@@ -80,8 +80,9 @@ func (e *Entry) Problems() []Problem {
 	return p
 }
 
-// keyProblems checks a key by upstream's rules. The domain of an annotation's key may have
-// upper-case letters.
+// keyProblems adds the problems of the entry's key to p. The rules are upstream's for keys of
+// labels and annotations: the domain of an annotation's key may have upper-case letters. They are
+// stricter for an entry that protects a whole domain, where the domain must be in lower case.
 func (e *Entry) keyProblems(p *problems) {
 	const field = "attributeName"
 	prefix, name, qualified := strings.Cut(e.Key, "/")
@@ -175,8 +176,8 @@ func resourceProblems(p *problems, field string, resources []Resource) {
 	}
 }
 
-// isLabelText reports whether a text may be the value of a label. A text that is not empty may
-// then also be the name in a key.
+// isLabelText reports whether a text may be the value of a label. If such a text is not empty, it
+// may also be the part of a key after the slash.
 func isLabelText(s string) bool {
 	if len(s) > maxLabelText {
 		return false
@@ -209,7 +210,8 @@ func isDomainName(s string) bool {
 	return true
 }
 
-// KindOf returns the kind of attribute with a name in the API, 0 for any other text.
+// KindOf returns the kind of attribute for its name in the API, Label or Annotation, and 0 for any
+// other text.
 func KindOf(name string) schema.Attribute {
 	switch name {
 	case schema.Label.String():
@@ -221,7 +223,8 @@ func KindOf(name string) schema.Attribute {
 }
 
 // Duplicates returns the names of entries that have the same kind, key, role, values, mode and
-// filter as an earlier entry of the same scope. Such entries have no effect; a lint reports them.
+// filter as an earlier entry of the same scope. Such a repeated entry has no effect. The function
+// is for programs that check entries.
 func Duplicates(entries []Entry) []string {
 	var out []string
 	seen := map[string]bool{}

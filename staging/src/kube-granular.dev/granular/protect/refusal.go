@@ -21,9 +21,11 @@ const (
 	// Nobody means that no entry admits any caller to a value of the change, or that the key is
 	// too long for a verb.
 	Nobody
-	// Unreadable means that the new value can't be read as labels or annotations.
+	// Unreadable means that the new value of the field labels or annotations is not a map, so that
+	// the keys in it are not known.
 	Unreadable
-	// Budget means that the decision would need more references than one request may ask for.
+	// Budget means that the Holder would have to be asked about more roles and verbs than one
+	// request may ask about.
 	Budget
 )
 
@@ -50,8 +52,9 @@ type Refusal struct {
 	Attribute change.Attribute
 	// Namespace is the namespace of the scope that refuses, empty for the cluster.
 	Namespace string
-	// References are what the caller could hold to be admitted by this scope to the refused value,
-	// at most MaxReferences. More is the number of references left out.
+	// References are roles and verbs, at most MaxReferences. The refusing scope would admit a
+	// caller to the refused value who holds at least one of them. More is the number of further
+	// ones that are left out here.
 	References []Reference
 	More       int
 
@@ -69,8 +72,9 @@ func refused(s *scope, a *change.Attribute, admitting []Reference) *Refusal {
 	return out
 }
 
-// Cannot returns the part of a message that names the attribute. outline is set for a caller who
-// may not see the object; see change.Attribute.Outline.
+// Cannot returns the first part of the message: that the caller cannot change the attribute. Set
+// outline for a caller who may not see the object; the message then shows less, see
+// change.Attribute.Outline.
 func (r *Refusal) Cannot(outline bool) string {
 	place := r.Attribute.String()
 	if outline {
@@ -79,7 +83,8 @@ func (r *Refusal) Cannot(outline bool) string {
 	return fmt.Sprintf("cannot change %s, a protected %s", place, strings.ToLower(r.Attribute.Kind.String()))
 }
 
-// Needs returns the part of a message that names what is missing. It never shows a value.
+// Needs returns the second part of the message: what the caller would have to hold, or why nothing
+// helps. It never shows a value of a label or annotation.
 func (r *Refusal) Needs() string {
 	where := "in the cluster"
 	if r.Namespace != "" {
@@ -121,8 +126,8 @@ func (r Reference) String() string {
 	return fmt.Sprintf("%s %q", r.Kind, r.Name)
 }
 
-// Finding is a change that entries with mode Audit would have refused in one scope if all
-// entries were enforced.
+// Finding is a change that a scope would have refused if its entries with mode Audit had been
+// enforced together with the others.
 type Finding struct {
 	Attribute change.Attribute
 	// Namespace is the namespace of the scope, empty for the cluster.
@@ -130,8 +135,8 @@ type Finding struct {
 	// Entries are the sorted names of the entries with mode Audit that protect a value of the
 	// change.
 	Entries []string
-	// Undecided is set if the Holder failed or the budget was used up, so that it is not known
-	// what the caller holds.
+	// Undecided is set if it is not known what the caller holds, because the Holder returned an
+	// error or could not be asked about more roles and verbs.
 	Undecided bool
 }
 

@@ -33,6 +33,6 @@ func init() {
 	}
 }
 
-// Reserved reports whether the server itself sets a key. No entry may name such a key, and an
-// entry for its domain does not apply to it.
+// Reserved reports whether the server itself sets a key. No entry may protect such a key:
+// Entry.Problems refuses it as a key, and an entry for a domain leaves it out.
 func Reserved(kind schema.Attribute, key string) bool { return reserved[attribute{kind, key}] }

@@ -21,15 +21,17 @@ type Set struct {
 // scope has the entries of the cluster or of one namespace.
 type scope struct {
 	namespace string
-	// keys has the entries in the order in which they are evaluated. The key of the map is a key,
-	// or a domain that ends with a slash. all has all entries, in no order.
+	// keys has the entries in the order in which they are evaluated. The map is indexed by the
+	// kind and key of an attribute or, for entries that protect a domain, by the kind and the
+	// domain with its slash. all has the same entries in one list, without any order.
 	keys map[attribute][]*Entry
 	all  []*Entry
 	// audits is set if some entry has the mode Audit.
 	audits bool
-	// allResources are the kinds of attributes that some entry protects in every resource.
-	// byResource has those that some entry protects in one resource, and someResources is their
-	// union.
+	// allResources are the kinds of attributes of the entries without Resources, which apply to
+	// all resources but their ExcludeResources. byResource has, for each resource, the kinds of
+	// attributes of the entries with this resource in Resources. someResources is the union of the
+	// kinds in byResource.
 	allResources, someResources schema.Attribute
 	byResource                  map[Resource]schema.Attribute
 	// roles are the roles that some entry refers to.
@@ -41,8 +43,8 @@ type attribute struct {
 	key  string
 }
 
-// New returns the set of some entries, which should have no Problems. It omits entries for keys
-// that the server itself sets.
+// New returns the Set of some entries, which should be valid; see Entry.Problems. It leaves out
+// entries for keys that the server itself sets; see Reserved.
 func New(entries ...Entry) *Set {
 	by := map[string][]Entry{}
 	for _, e := range entries {
@@ -56,7 +58,7 @@ func New(entries ...Entry) *Set {
 }
 
 // With returns a copy of the set in which these entries replace those of one namespace, or of the
-// cluster if namespace is empty. Their own Namespace is ignored.
+// cluster if namespace is empty. The field Namespace of the entries is ignored.
 func (s *Set) With(namespace string, entries ...Entry) *Set {
 	out := &Set{}
 	if s != nil {
@@ -80,7 +82,8 @@ func (s *Set) put(namespace string, of *scope) {
 	}
 }
 
-// newScope returns the scope of a namespace, nil if no entry is left.
+// newScope returns the scope of a namespace, or of the cluster if namespace is empty. It leaves
+// out entries for reserved keys, and returns nil if there are no others.
 func newScope(namespace string, entries []Entry) *scope {
 	out := &scope{namespace: namespace, keys: map[attribute][]*Entry{}, byResource: map[Resource]schema.Attribute{}, roles: map[RoleRef]bool{}}
 	for _, e := range entries {
@@ -127,9 +130,9 @@ func inOrder(a, b *Entry) int {
 
 func (e *Entry) isDomain() bool { return strings.HasSuffix(e.Key, "/*") }
 
-// Active returns the kinds of attributes that some entry may protect in the objects of a target
-// in a namespace. If it returns 0, the objects need not be compared. It reads no entry and
-// allocates nothing.
+// Active returns the kinds of attributes that some entry may protect in the objects of a target in
+// a namespace. If Active returns 0, the old and the new object need not be compared. Active is
+// cheap: it reads only what newScope computed, no single entry, and allocates nothing.
 func (s *Set) Active(namespace string, t *Target) schema.Attribute {
 	if s == nil {
 		return 0
@@ -167,8 +170,8 @@ func (s *Set) RefersTo(namespace string, role RoleRef) bool {
 	return of != nil && of.roles[role]
 }
 
-// applicable calls with for each scope that applies to a namespace, first for the cluster, until
-// with returns false.
+// applicable calls a function with the scope of the cluster, and then with the scope of the
+// namespace. It leaves out a scope without entries, and stops when the function returns false.
 func (s *Set) applicable(namespace string, with func(*scope) bool) {
 	if s == nil || s.cluster != nil && !with(s.cluster) || namespace == "" {
 		return
@@ -178,7 +181,7 @@ func (s *Set) applicable(namespace string, with func(*scope) bool) {
 	}
 }
 
-// has reports whether an entry has the key or its domain.
+// has reports whether an entry of the scope protects the key, or the domain of the key.
 func (s *scope) has(kind schema.Attribute, key string) bool {
 	if s == nil {
 		return false

@@ -10,12 +10,12 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Source is a place in the objects of a resource: controllers copy the labels or annotations there
-// into other objects.
+// Source is a place in the objects of a resource, such as the metadata of a pod template, whose
+// labels or annotations controllers copy into other objects.
 type Source struct {
 	From Resource
-	// Scope is the innermost scope of the place, such as podTemplate. It is empty for the object's
-	// own metadata.
+	// Scope is the name of the innermost schema scope that contains the place, such as
+	// podTemplate; see schema.Node.Scope. It is empty for the object's own metadata.
 	Scope string
 	// Kinds are the kinds of attributes that are copied.
 	Kinds schema.Attribute
@@ -52,10 +52,11 @@ func (t *Table) With(sources ...Source) *Table {
 	return out
 }
 
-// targetsOf returns the resources that an attribute applies to: the resource itself if the
-// attribute is in the object's own metadata, and the resources it is copied to. known is false for
-// a template without a Source, as in custom resources, and for a place that is neither in a scope
-// nor in the object's own metadata. If key is empty, the result has the resources of all keys.
+// targetsOf returns the resources that an attribute ends up in: the object's resource, which is
+// from, if the attribute is in the object's own metadata, and the resources that controllers copy
+// the attribute to. known is false for a template without a Source, as in custom resources, and
+// for a place that is neither in a scope nor in the object's own metadata. If key is empty, the
+// result has the resources of all keys.
 func (t *Table) targetsOf(from Resource, kind schema.Attribute, key string, scope string, own bool) (out []Resource, known bool) {
 	switch {
 	case own:
@@ -89,16 +90,19 @@ func (t *Table) of(from Resource, a *change.Attribute) ([]Resource, bool) {
 	return t.targetsOf(from, a.Kind, a.Key, scope, own)
 }
 
-// Target is a resource together with all resources that its attributes may apply to, by a Table
-// and the permission tree of the kind. It is immutable and made once for a kind.
+// Target is a resource, together with all resources that the attributes of its objects may end up
+// in. These follow from a Table and the permission tree of the kind. A Target is immutable, and is
+// made once for a kind.
 type Target struct {
 	resource Resource
 	table    *Table
-	// places are the kinds of attributes that the objects may have.
+	// places are the kinds of attributes that the objects may have anywhere: labels, annotations
+	// or both.
 	places schema.Attribute
-	// resources are the resources that attributes of the objects apply to.
+	// resources are the resources that attributes of the objects may end up in, as far as they are
+	// known.
 	resources []targetResource
-	// unknown are the kinds of attributes that may apply to any resource.
+	// unknown are the kinds of attributes that may end up in any resource.
 	unknown schema.Attribute
 }
 
@@ -108,7 +112,7 @@ type targetResource struct {
 }
 
 // Target returns the target of a resource whose objects have the permission tree. If tree is nil,
-// attributes may apply to any resource.
+// attributes may end up in any resource.
 func (t *Table) Target(resource Resource, tree *schema.Tree) *Target {
 	out := &Target{resource: resource, table: t}
 	if tree == nil {
@@ -139,7 +143,7 @@ func (t *Table) Target(resource Resource, tree *schema.Tree) *Target {
 }
 
 // WithEmbedded returns the target of a resource whose objects contain objects that no schema
-// describes. So the attributes of the resource may apply to any resource.
+// describes. So their labels and annotations may end up in any resource.
 func (t *Target) WithEmbedded() *Target {
 	out := *t
 	out.places, out.unknown = schema.Label|schema.Annotation, schema.Label|schema.Annotation
@@ -156,9 +160,10 @@ func (t *Target) add(r Resource, kind schema.Attribute) {
 	t.resources = append(t.resources, targetResource{r, kind})
 }
 
-// namespace returns the namespace whose entries apply to an object. Authorizers treat
-// the Namespace x as an object in namespace x. Here it is in no namespace, because the administrator
-// of a namespace must not decide about its labels.
+// namespace returns the namespace whose entries apply to an object. Authorizers treat the
+// Namespace x as an object in namespace x. Here a Namespace is in no namespace: only entries of
+// the cluster apply to it, because the administrator of a namespace must not decide about the
+// labels of the Namespace itself.
 func (t *Target) namespace(of string) string {
 	if t.resource == (Resource{Resource: "namespaces"}) {
 		return ""

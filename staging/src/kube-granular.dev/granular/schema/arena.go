@@ -5,21 +5,23 @@ package schema
 
 import "k8s.io/kube-openapi/pkg/validation/spec"
 
-// maxReusedArena is the largest size of a survey whose arena is used again. The size is a number
-// of values of ten to five hundred bytes; see survey.size.
+// maxReusedArena is the largest size of a survey whose arena is kept for the next survey.
+// survey.size counts the size in values, each of ten to five hundred bytes. The arena of a larger
+// survey is left to the garbage collector.
 const maxReusedArena = 1024
 
-// arena holds the memory of a survey (the scan of the definitions before a compilation), which is
-// most of what a compilation allocates. When a survey is no longer needed, the next one uses its
-// arena.
+// arena holds the memory of a survey (the scan of the definitions before a compilation), This is
+// most of the memory that a compilation allocates. When a survey is no longer needed, the next
+// survey uses the same arena.
 type arena struct {
-	// copies are copies of properties, because a value in a map has no address. used is the number
-	// of copies that are in use, counted from the first.
+	// copies are copies of the schemas of properties. They exist because a value in a map has no
+	// address. The first copies, as many as used says, are in use; the others are free.
 	copies []*spec.Schema
 	used   int
-	// fields are the fields of all maps of properties, one map after the other.
+	// fields holds the lists of fields that scan.properties returned, one list after the other.
 	fields []field
-	// stack has the fields that were found so far in the maps that are being scanned.
+	// stack holds the fields found so far in the maps of properties that are still being scanned.
+	// The fields of the innermost map are last.
 	stack []field
 }
 
@@ -34,7 +36,8 @@ func (r *arena) copy(properties map[string]spec.Schema, name string) *spec.Schem
 	return p
 }
 
-// pop removes the fields above a height from the stack and returns a copy of them.
+// pop leaves the first height fields on the stack, removes the others and returns a copy of the
+// removed ones.
 func (r *arena) pop(height int) []field {
 	start := len(r.fields)
 	r.fields = append(r.fields, r.stack[height:]...)

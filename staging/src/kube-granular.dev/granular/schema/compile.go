@@ -23,8 +23,9 @@ func ByKind(definitions map[string]*spec.Schema, kind gvkschema.GroupVersionKind
 }
 
 // Compile compiles the permission tree of the definition named root. An error means that the
-// permissions of the schema can't be enforced. The caller must then treat every field of the kind
-// as possibly excluded.
+// permissions of the schema can't be enforced. The server must then assume that any field of the
+// kind may be excluded, which means that the verb update alone does not suffice to change the
+// field.
 func (m *Models) Compile(root string) (*Tree, error) {
 	s := m.definitions[root]
 	if s == nil {
@@ -46,7 +47,8 @@ func (m *Models) Compile(root string) (*Tree, error) {
 	return tree, nil
 }
 
-// compileContext is what the compiler knows about a schema from the path that leads to it.
+// compileContext is what the compiler knows about the place of a schema in the tree: what lies
+// above it on the path from the root.
 type compileContext struct {
 	entered *definitionStack
 	at      *schemaPath
@@ -57,11 +59,12 @@ type compileContext struct {
 	scope string
 	// sources are the parameter sources on the path, the innermost last.
 	sources []parameterSource
-	// root is set for the object itself, ownMetadata for its field metadata, and metadata for that
-	// field and everything below it.
+	// root is set only for the object itself, ownMetadata only for the field metadata of the
+	// object, and metadata for this field and everything below it.
 	root, metadata, ownMetadata bool
-	// variedDefaults is set below a map that also names some of its keys as properties. These keys
-	// may have other defaults than the other keys, so nodes below such a map have no default.
+	// variedDefaults is set below a map whose schema also lists some keys as properties. The
+	// defaults at these keys may differ from those at other keys, so nodes below such a map get no
+	// default.
 	variedDefaults bool
 }
 
@@ -77,7 +80,7 @@ type compiler struct {
 	// metadata is the name of the definition of the object's own metadata.
 	metadata    string
 	expressions map[string]compiledExpression
-	// cursors caches the cursors of schemas at or below which a permission is excluded.
+	// cursors caches the results of the method cursor, which reads defaults.
 	cursors map[*schemaPath]Cursor
 	nodes   int
 	// fresh counts the nodes and permissions that this compilation made because no other tree has
@@ -86,8 +89,10 @@ type compiler struct {
 	problems Problems
 }
 
-// node compiles a schema. It returns nil if the schema has neither a permission nor keys of labels
-// or annotations, or if nothing is left to compile because of a problem.
+// node compiles the schemas of one field or element into a node. It returns a nil node if the
+// place and everything below it has neither a permission nor keys of labels or annotations. It
+// also returns nil if it reported a problem that makes it impossible to compile the rest of the
+// place. An error ends the whole compilation.
 func (c *compiler) node(in layers, p compileContext) (*Node, error) {
 	if p.ownMetadata {
 		in = c.ownMetadata(in)
@@ -144,10 +149,10 @@ func (c *compiler) make(in layers, p compileContext) (*Node, error) {
 	if c.models.uncached {
 		return n, nil
 	}
-	// The inline schemas of the root definition are rarely in another tree. So their nodes are not
-	// interned if a part of the node is new: an entry would cost as much as the node itself. If a
-	// second tree has the node, its parts are not new and the node is interned then, so a third
-	// tree shares it with the second.
+	// The inline schemas of the root definition are rarely in another tree. So a node of such a
+	// schema is not interned if a permission or a node below it is new: an entry in the interner
+	// would cost as much as the node itself. If a second tree has an equal node, its parts are no
+	// longer new. The second tree's node is then interned, and a third tree shares it.
 	if p.entered.above == nil && !p.metadata && c.fresh != fresh && n.Kind != Leaf {
 		c.fresh++
 		return n, nil
@@ -159,7 +164,9 @@ func (c *compiler) make(in layers, p compileContext) (*Node, error) {
 	return shared, nil
 }
 
-// finish records what is excluded at and below a node, and the default if decisions need it.
+// finish sets those properties of a node that depend on its chain and its children: whether a
+// permission at the node or below it is excluded, the kinds of attributes at and below the node,
+// and the default of the field if decisions need the default.
 func (c *compiler) finish(n *Node, p compileContext) {
 	for above := n.last; above != nil; above = above.above {
 		n.ExcludedAt = n.ExcludedAt || above.Excluded
@@ -176,8 +183,9 @@ func (c *compiler) finish(n *Node, p compileContext) {
 	}
 }
 
-// cursor returns the cursor at a path. The compiler itself follows only schemas that may have a
-// permission, but a default may be in any schema.
+// cursor returns the cursor at a path. The compiler itself enters only definitions that may have a
+// permission. But a definition without a permission may have a default, so defaults are read
+// through cursors.
 func (c *compiler) cursor(at *schemaPath) Cursor {
 	if at == nil {
 		return c.models.definitions.root(c.root)
@@ -200,8 +208,8 @@ func (c *compiler) cursor(at *schemaPath) Cursor {
 	return c.cursors[at]
 }
 
-// expand follows references that may lead to a permission, and records in p the definitions that
-// it entered.
+// expand returns the given schemas, followed by those that they refer to if a permission may be
+// there. It adds the definitions that it entered to p.entered.
 func (c *compiler) expand(in layers, p *compileContext) (layers, error) {
 	if !slices.ContainsFunc(in, refers) {
 		return in, nil
@@ -215,8 +223,9 @@ func (c *compiler) expand(in layers, p *compileContext) (layers, error) {
 		case !found.carries:
 			return false, nil
 		case name == c.metadata && embedded:
-			// This is the metadata of another object inside the object, outside of any scope. Its
-			// labels are not the labels of the object itself, so they get no permission.
+			// A second object is embedded here without a scope, and the definition is that of its
+			// metadata. The labels of the embedded object are not those of the outer object, so
+			// nothing in this metadata gets a permission.
 			return false, nil
 		case above.has(name):
 			if found.excludes {
@@ -232,7 +241,7 @@ func (c *compiler) expand(in layers, p *compileContext) (layers, error) {
 }
 
 // ownMetadata returns the schemas of the object's own metadata. The schema of a custom resource
-// only has an object there, so the definition of ObjectMeta is added.
+// says only that metadata is an object, so the definition of ObjectMeta is added for it.
 func (c *compiler) ownMetadata(in layers) layers {
 	e := expansion{definitions: c.models.definitions, follow: func(string) (bool, error) { return false, nil }}
 	if err := e.all(in); err == nil && e.first != "" {
@@ -271,7 +280,8 @@ func (c *compiler) children(n *Node, l layers, p compileContext) error {
 	return c.elements(n, l, p)
 }
 
-// carrying returns the sorted names of the fields that may have a permission in any layer.
+// carrying returns the sorted names of the fields that may have a permission, at or below the
+// field, in at least one of the layers.
 func (c *compiler) carrying(l layers) []string {
 	var names []string
 	for _, s := range l {

@@ -10,21 +10,24 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// compileCache holds what compilations found out about definitions, for the next compilation. One
-// compilation at a time uses it. It is large, and a server compiles each kind once, so it serves
-// only compilations that follow soon. It is kept in a pool, which the garbage collector empties.
+// compileCache holds what compilations found out about definitions, so that the next compilation
+// need not find it out again. Only one compilation at a time uses a cache. A cache is large, and a
+// server compiles each kind once, so a cache is useful only to compilations that follow soon.
+// Between compilations a cache is in a sync.Pool, which the garbage collector empties.
 type compileCache struct {
-	// models are the definitions, and the options, that the cache is for.
+	// models are the definitions and options for which the cached results are valid.
 	models *Models
 	survey *survey
 	// entries are the compiled nodes of whole definitions.
 	entries map[cacheKey]*cacheEntry
-	// verbs has every permission that the current compilation met, and whether it is excluded.
+	// verbs has the name of every permission that the current compilation met. The value is true
+	// if the permission is excluded.
 	verbs map[string]bool
 }
 
-// takeCache returns a cache for the definitions, which may be empty. Generated definitions (see
-// WithSource) are compiled only once, so they get an empty cache.
+// takeCache returns a cache for the definitions of m. The cache is filled if an earlier
+// compilation of the same definitions left one, and empty if not. Generated definitions (see
+// WithSource) are compiled only once, so they always get an empty cache.
 func (m *Models) takeCache() *compileCache {
 	if m.source != nil {
 		if k, _ := m.interner.emptyCaches.Get().(*compileCache); k != nil {
@@ -39,8 +42,9 @@ func (m *Models) takeCache() *compileCache {
 	return m.newCache()
 }
 
-// returnCache returns a cache to its pool. The cache of generated definitions is emptied first,
-// because only its memory is of use again. If it is large, it is dropped.
+// returnCache returns a cache to its pool. A cache of generated definitions (see WithSource) is
+// emptied first: nobody needs its results again, only its memory. Such a cache is not returned at
+// all if it is large.
 func (m *Models) returnCache(k *compileCache) {
 	clear(k.verbs)
 	if m.source == nil {
@@ -75,9 +79,10 @@ func (m *Models) equal(o *Models) bool {
 }
 
 // cacheKey is everything that the compiled node of a definition depends on: the definition, and
-// what the compiler reads of its context. The key lacks the parameter sources above, because
-// nothing is cached below one. It also lacks the definitions entered on the way, because nothing
-// is cached if the definition leads back to one of them.
+// the parts of the compileContext that the compiler reads. The parameter sources above are not in
+// the key, because nothing is cached below a parameter source. The definitions entered on the way
+// are not in the key either, because nothing is cached if the definition refers back to one of
+// those, directly or not.
 type cacheKey struct {
 	definition, field string
 	// last identifies the chain of permissions above.
@@ -88,17 +93,18 @@ type cacheKey struct {
 	metadata           bool
 }
 
-// cacheEntry is the result for a definition without problems: its node, which may be nil, the
-// number of places that the node and the nodes below have, and the permissions in it. Another
-// permission of the tree with the same name must be excluded exactly if the one in verbs is.
+// cacheEntry is the result for a definition without problems. node may be nil. places counts the
+// node and all nodes below it, a shared node once for each of its places. verbs are the
+// permissions that these nodes carry, one for each name. A tree may use the entry only if its
+// other permissions of the same names are excluded exactly if those in verbs are.
 type cacheEntry struct {
 	node   *Node
 	places int
 	verbs  []*Permission
 }
 
-// cacheKey returns the key of a schema in its context. It returns false if the compiled node can't
-// be cached.
+// cacheKey returns the key under which the node of some schemas is cached, for the place that p
+// describes. It returns false if the node must not be cached.
 func (c *compiler) cacheKey(in layers, p compileContext) (cacheKey, bool) {
 	if c.models.uncached || c.models.source != nil || p.root || p.variedDefaults || p.sources != nil || len(in) != 1 {
 		return cacheKey{}, false
@@ -111,8 +117,8 @@ func (c *compiler) cacheKey(in layers, p compileContext) (cacheKey, bool) {
 	return cacheKey{name, p.field, p.last, p.scope, c.metadata, p.at.depth(), p.metadata}, true
 }
 
-// onlyRefers returns the name of the definition that a schema refers to, if the schema adds
-// nothing but a description and a default. Otherwise it returns "".
+// onlyRefers returns the name of the definition that a schema refers to. It returns "" if there is
+// no reference, or if the schema adds more to the reference than a description and a default.
 func onlyRefers(s *spec.Schema) string {
 	if len(s.Extensions) > 0 || len(s.Properties) > 0 || s.AdditionalProperties != nil || s.Items != nil || len(s.AllOf) > 1 {
 		return ""
@@ -127,11 +133,11 @@ func onlyRefers(s *spec.Schema) string {
 	return onlyRefers(&s.AllOf[0])
 }
 
-// lookUp returns the cached node for a key. It returns false if there is none, or if the node has
-// a permission that the tree also has elsewhere, and only one of the two is excluded. The
-// definition is then compiled again, so that the problem is reported where it is. The bounds need
-// no second check: the depth is part of the key, and the places of the node are added to the
-// count.
+// lookUp returns the cached node for a key. It returns false if there is none. It also returns
+// false if the node, or one below, has a permission that the tree also has elsewhere, and only one
+// of the two is excluded: the definition is then compiled again, so that this problem is reported
+// at its place. lookUp need not check MaxDepth, because the depth is part of the key. It adds the
+// places of the node to c.nodes, which the node above compares with MaxNodes.
 func (c *compiler) lookUp(at cacheKey) (*Node, bool) {
 	known := c.entries[at]
 	if known == nil {
@@ -149,8 +155,9 @@ func (c *compiler) lookUp(at cacheKey) (*Node, bool) {
 	return known.node, true
 }
 
-// store caches the node of a definition, unless the node may have a default: the default may stand
-// beside the reference to the definition, and so differ between references.
+// store caches the node of a definition. It does not cache a node that may have a default: a
+// default may stand beside the reference to the definition, so two references to one definition
+// may have different defaults.
 func (c *compiler) store(at cacheKey, n *Node) {
 	if n != nil && n.defaults() {
 		return

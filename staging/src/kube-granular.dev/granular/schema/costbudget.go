@@ -13,12 +13,14 @@ import (
 var ErrCostExceeded = errors.New("the parameter expressions of the request cost too much")
 
 // CostBudget limits the cost of all parameter expressions of one request, and remembers their
-// results. An expression that is comparable in Go is evaluated and charged once for a key, however
-// many permissions, changes and attempts need the result.
+// results. For each key or value, an expression is evaluated and charged only once, however many
+// permissions, changes and retries of the request need the result. This holds for expressions that
+// are comparable in Go; others are evaluated each time.
 //
-// Invariant: the expressions of a request cost no more than the limit plus one evaluation. If the
-// limit is exceeded, the permission covers nothing. Each evaluation costs at least 1, so the
-// number of remembered results is bounded too. A CostBudget is not safe for concurrent use.
+// Invariant: the expressions of a request cost no more than the limit plus one evaluation. A
+// permission whose parameter is not computed because of the limit covers nothing. Each evaluation
+// costs at least 1, so the number of remembered results is bounded too. A CostBudget is not safe
+// for concurrent use.
 type CostBudget struct {
 	limit, spent int64
 	evaluations  int
@@ -35,7 +37,8 @@ type result struct {
 	err       error
 }
 
-// NewCostBudget returns a budget with a limit, in the units of cost that Expression returns.
+// NewCostBudget returns a budget with a limit, in the unit of the cost that Expression.Parameter
+// returns.
 func NewCostBudget(limit int64) *CostBudget { return &CostBudget{limit: limit} }
 
 // Limit returns the highest total cost.
@@ -47,9 +50,10 @@ func (s *CostBudget) Spent() int64 { return s.spent }
 // Evaluations returns the number of evaluations so far.
 func (s *CostBudget) Evaluations() int { return s.evaluations }
 
-// parameter evaluates an expression for a key, unless the result is remembered. It remembers
-// errors of the expression too, but not ErrCostExceeded or the end of the context. With a nil
-// CostBudget it evaluates nothing and returns ErrCostExceeded.
+// parameter returns the parameter that an expression computes for a key or value. It evaluates the
+// expression only if the result is not remembered. Errors of the expression are remembered too,
+// but neither ErrCostExceeded nor the error of an ended ctx. With a nil CostBudget, parameter
+// evaluates nothing and returns ErrCostExceeded.
 func (s *CostBudget) parameter(ctx context.Context, by Expression, key string) (string, error) {
 	if s == nil {
 		return "", ErrCostExceeded

@@ -3,17 +3,18 @@
 
 package schema
 
-// Cursor is a position in a schema, which moves along the path to a field. It does not read
-// permissions. Messages use it to name fields, and the compiler uses it to read defaults. It is
-// slow. The zero Cursor is at no schema.
+// Cursor is a position in a schema. Its methods return the cursors of fields and elements below. A
+// Cursor does not read permissions. Messages use it to print the paths of fields, and the compiler
+// uses it to read defaults. Cursors are too slow for comparing objects. The zero Cursor is at no
+// schema.
 type Cursor struct {
 	definitions definitions
 	layers      layers
 }
 
-// Schema returns the cursor at the root of the schema of the tree's kind. It may have to generate
-// the definitions, which takes milliseconds; see WithSource. If they are not available, it returns
-// the zero Cursor.
+// Schema returns the cursor at the root of the schema of the tree's kind. Schema may have to
+// generate the definitions, which takes milliseconds; see WithSource. If the definitions are not
+// available, it returns the zero Cursor.
 func (t *Tree) Schema() Cursor { return t.schemas().root(t.Name) }
 
 // root returns the cursor at the root of a definition.
@@ -64,8 +65,8 @@ func (c Cursor) IsKey(name string) bool {
 	return len(c.layers.property(name)) == 0 && len(c.layers.additional()) > 0
 }
 
-// List returns how the elements of a list are identified. For the kind List they are identified
-// only by position.
+// List returns how the elements of the list at the cursor are identified: by the returned keys for
+// the kind ListMap, by their values for Set, and only by their positions for List.
 func (c Cursor) List() (NodeKind, []Key) {
 	listType, _ := c.layers.text(extListType)
 	switch listType {

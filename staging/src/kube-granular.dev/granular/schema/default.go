@@ -10,26 +10,29 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// maxDefaults is the highest number of nested defaults in one Default. Definitions that refer to
-// each other could have many more.
+// maxDefaults is the highest number of values in one Default, where an object or a list counts as
+// one value and each value inside it counts as well. Beyond this number there is no Default.
+// Without the limit, definitions that refer to each other could yield a Default with very many
+// values.
 const maxDefaults = 300
 
-// Default is the value that a schema sets for an absent field. It does not refer to the
-// definitions, so decisions work without them. A nil Default means that there is none.
+// Default is the value that a schema sets for an absent field. It keeps no definitions in memory,
+// so decisions work without the definitions. A nil Default means that the schema sets no value.
 type Default struct {
 	// value is the default if it is neither an object nor a list.
 	value any
 	kind  reflect.Kind
-	// zero is set if Go's omitempty leaves out the default.
+	// zero is set if the default is a value that Go's omitempty leaves out of the JSON.
 	zero bool
-	// fields are the fields of a default that is an object. others are fields that the default
-	// lacks and that have a default of their own in the schema.
+	// fields are the fields of a default that is an object. others are the fields that the schema
+	// has, the default does not have, and for which the schema sets a default of the field itself.
 	fields, others map[string]*Default
 	elems          []*Default
 }
 
-// Default returns the default of the schema at the cursor. It returns nil if there is none, or if
-// the default is huge or infinite, as with definitions that refer to themselves.
+// Default returns the default of the schema at the cursor. It returns nil if there is no default,
+// or if the default has more than maxDefaults values. It also returns nil if the default is
+// infinite, as with definitions that refer to themselves.
 func (c Cursor) Default() *Default {
 	d := defaulter{left: maxDefaults}
 	out := d.own(c)
@@ -39,9 +42,10 @@ func (c Cursor) Default() *Default {
 	return out
 }
 
-// Is reports whether a decoded JSON value is the default. An object may also have more fields than
-// the default, if each has its own default value. omitempty is set if the value was encoded from a
-// Go type, which leaves out zero values.
+// Is reports whether a decoded JSON value is the default. An object may also have fields that the
+// default lacks, if the schema sets a default for each of these fields and the field has this
+// value. omitempty tells that the value was encoded from a Go type, which leaves out zero values;
+// such values may then be missing.
 func (d *Default) Is(value any, omitempty bool) bool {
 	if d == nil {
 		return false
@@ -83,13 +87,13 @@ func (d *Default) isObject(object map[string]any, omitempty bool) bool {
 
 // defaulter collects the defaults of a schema and of the schemas below it.
 type defaulter struct {
-	// within are the definitions that contain the current schema. A definition among them that is
-	// entered again has an infinite default.
+	// within are the definitions that contain the current schema. If a definition is entered that
+	// is already in within, its default is infinite.
 	within []*spec.Schema
 	left   int
 }
 
-// own returns the default that the schema at the cursor has itself.
+// own returns the default that the schema at the cursor sets itself, nil if it sets none.
 func (d *defaulter) own(c Cursor) *Default {
 	if fallback, ok := c.layers.fallback(); ok {
 		return d.of(c, fallback)

@@ -8,7 +8,8 @@ import (
 	"slices"
 )
 
-// elements compiles the schema of the elements of a map or a list, and adds the result to n.
+// elements compiles the schema of the elements of the map or list at n, and adds the result to n.
+// It does nothing if l has no schema of elements that may have a permission.
 func (c *compiler) elements(n *Node, l layers, p compileContext) error {
 	additional, items := l.additional(), l.items()
 	if !c.survey.carry(additional) && !c.survey.carry(items) {
@@ -55,7 +56,7 @@ func (c *compiler) elements(n *Node, l layers, p compileContext) error {
 
 // listKind returns how the elements of a list are identified and, for a ListMap or Set, the
 // expanded schema of an element. A set whose elements are not scalars counts as an atomic List,
-// because its elements have no key that a permission could take.
+// because its elements have no text that could be the parameter of a permission.
 func (c *compiler) listKind(n *Node, l, items layers) (kind NodeKind, item layers, err error) {
 	listType, err := l.text(extListType)
 	if err != nil {
@@ -87,8 +88,9 @@ func (c *compiler) listKind(n *Node, l, items layers) (kind NodeKind, item layer
 	return List, nil, nil
 }
 
-// expandKeys follows every reference. It is for the keys and types of elements, which are needed
-// even if no permission is at or below them.
+// expandKeys returns the given schemas and all schemas that they refer to. Unlike expand, it also
+// follows references that lead to no permission. It is used to read the keys and types of elements
+// and values, which the compiler needs in any case.
 func (c *compiler) expandKeys(in layers) (layers, error) {
 	if !slices.ContainsFunc(in, refers) {
 		return in, nil
@@ -98,9 +100,10 @@ func (c *compiler) expandKeys(in layers) (layers, error) {
 	return e.out, err
 }
 
-// sources returns the parameter sources above the elements of a container: those in p, and those
-// of the container itself. A container may have its own extension, one on the scalars of a set,
-// and those on the key properties of a list-map.
+// sources returns the parameter sources above the elements of a container (a map or a list): those
+// in p, which are further up, and those of the container itself. A source of the container is
+// declared by the extension ExtSource on the container, on the scalars of a set, or on a key
+// property of a list-map.
 func (c *compiler) sources(n *Node, kind NodeKind, l, item layers, p compileContext) ([]parameterSource, error) {
 	out, depth := slices.Clip(p.sources), p.at.depth()
 	source, err := l.text(ExtSource)

@@ -5,18 +5,18 @@ package schema
 
 import "context"
 
-// Expression computes a permission's parameter from a key or value. It may be used by any number of
-// goroutines.
+// Expression is a compiled expression that computes a permission's parameter from a key or value.
+// Any number of goroutines may use it at the same time.
 type Expression interface {
-	// Parameter returns the parameter for a key or value, and the cost of computing it. The cost is
-	// positive and bounded, even with an error. An error means that there is no parameter, so the
-	// permission does not cover the key or value. Parameter stops when the context ends.
+	// Parameter returns the parameter for a key or value, and the cost of computing it. The cost
+	// is positive and bounded, even with an error. An error means that there is no parameter, so
+	// the permission does not cover the key or value. Parameter stops when ctx ends.
 	Parameter(ctx context.Context, key string) (parameter string, cost int64, err error)
 }
 
 // Expressions compiles expressions of x-kubernetes-permission-parameter-expression and bounds
-// their cost. This package does not know the language, so an implementation must be passed to
-// WithExpressions. Errors never repeat the expression.
+// their cost. This package does not know the language of expressions, so an implementation must be
+// passed to WithExpressions. Errors of an implementation never contain the text of the expression.
 type Expressions interface {
 	Compile(expression string) (Expression, error)
 }
@@ -30,13 +30,15 @@ func WithExpressions(e Expressions) Option {
 	return func(m *Models) { m.expressions = e }
 }
 
-// WithMaxPermissionsOnPath sets the length of the longest chain of permissions that a schema may
-// have. A limit above MaxPermissionsOnPath has no effect.
+// WithMaxPermissionsOnPath sets how many permissions may cover one field (the length of its
+// chain). A schema with a longer chain is refused. A limit above MaxPermissionsOnPath is lowered
+// to MaxPermissionsOnPath.
 func WithMaxPermissionsOnPath(limit int) Option {
 	return func(m *Models) { m.maxOnPath = min(limit, MaxPermissionsOnPath) }
 }
 
-// expression compiles an expression, once for all places that have it.
+// expression compiles an expression. If several places of the schema have the same text, it is
+// compiled only once.
 func (c *compiler) expression(text string) (Expression, error) {
 	if c.models.expressions == nil {
 		return nil, faultf(ExtExpression, "is not supported here, use %s", ExtTreatment)

@@ -25,8 +25,9 @@ const (
 	objectMetaDefault = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 )
 
-// marked reports whether a schema itself has a permission extension. An unknown permission
-// extension counts too, so that it is refused later and not ignored.
+// marked reports whether a schema itself has a permission extension. Unknown extensions with the
+// prefix of permission extensions count too, so that the compiler refuses and does not ignore
+// them.
 func marked(s *spec.Schema) bool {
 	for k := range s.Extensions {
 		if strings.HasPrefix(k, extPrefix) {
@@ -37,7 +38,8 @@ func marked(s *spec.Schema) bool {
 }
 
 // layers are the schemas that apply together to one field: the field's own schema first, then
-// those it refers to. If several have an extension, the first one wins.
+// those it refers to. If several of them have the same extension, the value in the first one
+// applies.
 type layers []*spec.Schema
 
 func (l layers) extension(key string) extensionValue {
@@ -51,8 +53,8 @@ func (l layers) extension(key string) extensionValue {
 
 func (l layers) text(key string) (string, error) { return l.extension(key).text(key) }
 
-// extensionValue is the value of an extension, which may be nil, and whether the extension is
-// set.
+// extensionValue is the value of an extension. set tells an extension whose value is nil from an
+// extension that the schema does not have.
 type extensionValue struct {
 	value any
 	set   bool
@@ -72,8 +74,8 @@ func (w extensionValue) text(key string) (string, error) {
 	return s, nil
 }
 
-// flag returns the boolean value of an extension. A Go marker without a value yields "", which
-// means true.
+// flag returns the boolean value of an extension. An extension that comes from a marker without a
+// value in Go source has the value "", which means true.
 func (w extensionValue) flag(key string) (bool, error) {
 	if !w.set {
 		return false, nil
@@ -197,7 +199,8 @@ func (l layers) items() layers {
 	return out
 }
 
-// scalar reports whether the schemas allow only strings, numbers or booleans.
+// scalar reports whether the type of the schemas is string, integer, number or boolean. Only the
+// first type of the first schema that has a type counts. It returns false if no schema has a type.
 func (l layers) scalar() bool {
 	for _, s := range l {
 		for _, t := range s.Type {

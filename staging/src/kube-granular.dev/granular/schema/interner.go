@@ -22,12 +22,14 @@ type Interner struct {
 	mu    sync.Mutex
 	seed  maphash.Seed
 	nodes intern.Table[Node]
-	// permissions has the interned permissions. Each also identifies a chain: the one that it
-	// ends.
+	// permissions has the interned permissions. Each also identifies a chain: the chain whose last
+	// permission it is.
 	permissions intern.Table[Permission]
-	// filledCaches has caches with results, for compilations that follow soon.
+	// filledCaches has caches of earlier compilations (see compileCache) with their results, for
+	// compilations that follow soon.
 	filledCaches sync.Pool
-	// emptyCaches has caches without results, whose memory is used again.
+	// emptyCaches has caches (see compileCache) whose results were removed, so that their memory
+	// is used again.
 	emptyCaches sync.Pool
 }
 
@@ -40,8 +42,9 @@ func WithInterner(s *Interner) Option {
 	return func(m *Models) { m.interner = s }
 }
 
-// below returns the interned permission that equals p and is directly below above in a chain.
-// above is nil at the beginning of a chain. fresh is set if the permission is new.
+// below returns the interned permission that equals p and follows directly after the permission
+// above in a chain. If p begins a chain, above is nil. fresh is set if no equal permission was
+// interned before.
 func (s *Interner) below(above *Permission, p Permission) (last *Permission, fresh bool) {
 	p.above, p.depth = above, uint8(above.length())
 	if p.Parameter != nil && p.Parameter.Expression != nil {
@@ -77,8 +80,8 @@ func (p *Permission) same(o *Permission) bool {
 func (s *Interner) node(n *Node) *Node {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// Most leaves carry a permission, and the field leaf of the permission refers to the leaf. So
-	// such a leaf needs no entry in the table.
+	// Most leaves carry a permission. The field leaf of a leaf's last permission refers to the
+	// first such leaf, so this first leaf needs no entry in the table.
 	if n.Kind == Leaf && n.own > 0 {
 		if n.last.leaf == nil {
 			n.last.leaf = n
@@ -111,7 +114,7 @@ func (n *Node) same(o *Node) bool {
 		slices.Equal(n.below(), o.below()) && n.extra.same(o.extra)
 }
 
-// same reports whether everything but the children is equal.
+// same reports whether r and o are equal, apart from their children.
 func (r *extra) same(o *extra) bool {
 	if r == nil || o == nil {
 		return r == o

@@ -40,10 +40,11 @@ func NewModels(definitions map[string]*spec.Schema, options ...Option) *Models {
 	return m
 }
 
-// ByKind compiles the tree of the definition whose x-kubernetes-group-version-kind has the kind.
+// ByKind compiles the tree of the definition whose x-kubernetes-group-version-kind lists the kind.
 func (m *Models) ByKind(kind gvkschema.GroupVersionKind) (*Tree, error) {
-	// An index by kind would be slower: a few definitions, those of options and events, list
-	// hundreds of kinds each, and each kind is looked up only once.
+	// This loop is faster than an index by kind: each kind is looked up only once, and the index
+	// would be large, because a few definitions, such as DeleteOptions and WatchEvent, list
+	// hundreds of kinds each.
 	found, name := 0, ""
 	for candidate, s := range m.definitions {
 		if s != nil && definesKind(s, kind) {
@@ -82,8 +83,8 @@ func definesKind(s *spec.Schema, kind gvkschema.GroupVersionKind) bool {
 // unescaped are the bytes that are never escaped in a reference.
 const unescaped = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"
 
-// refName returns the last segment of a reference, empty if there is no reference. A fragment
-// without escapes, which is the usual case, is read without building the reference.
+// refName returns the last segment of a reference, empty if there is no reference. In the usual
+// case, a fragment without escapes, it does not call Ref.String, which allocates.
 func refName(s *spec.Schema) string {
 	url := s.Ref.GetURL()
 	if url == nil {

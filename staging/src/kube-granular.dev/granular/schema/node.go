@@ -32,8 +32,8 @@ const (
 )
 
 // Permission is one permission of a node; its name includes the scope. Permissions are read-only
-// and may be compared by address: two permissions are equal, and below equal chains, if they have
-// the same address.
+// and may be compared by address: if two addresses are the same, the permissions are equal, and so
+// are the chains above them.
 type Permission struct {
 	Name string
 	// Parameter is nil if the permission takes none.
@@ -55,24 +55,26 @@ type Parameter struct {
 	// Source names the parameter source. For a value it is Self, or begins with it.
 	Source string
 	// SourceDepth is the depth of the node that is the parameter source: a Map, ListMap or Set
-	// above the node that carries the permission. The root has depth 0. It is 0 for a
-	// parameter made from a value.
+	// above the node that carries the permission. The root has depth 0. For a parameter that is
+	// made from a value, SourceDepth is also 0.
 	SourceDepth int
 	// FromValue is set if the parameter is made from the value at the node that carries the
-	// permission, or from Field of that value. A change then has one parameter for each value
-	// that the field had or gets, and the permission must be held for all of them.
+	// permission, or, if Field is not empty, from the field of this name inside that value. A
+	// change then has one parameter for the old value and one for the new value, as far as they
+	// exist, and the caller must hold the permission for each.
 	FromValue bool
 	Field     string
-	// If the source is a ListMap, SourceKey is the position of the key among its Keys. Otherwise
-	// it is 0.
+	// SourceKey is the position among the Keys of a ListMap, counted from 0, of the key that is
+	// the source. For other sources it is 0.
 	SourceKey int
 	// Treatment makes the parameter from the raw key or value, unless Expression is set.
 	Treatment  permission.Treatment
 	Expression Expression
 }
 
-// Verbs returns the verbs that cover a raw key or value, most general first. Any of them suffices.
-// The result has one verb, unless Treatment.Several returns true. Errors are those of Verb.
+// Verbs returns the verbs that cover a raw key or value, most general first. A caller needs only
+// one of them. The result has more than one verb only if Treatment.Several returns true. Errors
+// are those of Verb.
 func (p *Permission) Verbs(ctx context.Context, costs *CostBudget, key string) ([]permission.Verb, error) {
 	if p.Parameter == nil || p.Parameter.Expression != nil || !p.Parameter.Treatment.Several() {
 		v, err := p.Verb(ctx, costs, key)
@@ -92,10 +94,11 @@ func (p *Permission) Verbs(ctx context.Context, costs *CostBudget, key string) (
 // value, so the permission does not cover it.
 var ErrNoParameter = errors.New("the treatment accepts no such key or value")
 
-// Verb returns the verb for a raw key, which is ignored if the permission has no parameter. If
-// there are several verbs, Verb returns the most specific one. An error means that no verb covers
-// this key. With permission.ErrTooLong it returns the verb that is too long for an authorizer, so
-// that a message can show its beginning. The cost of an expression is charged to costs.
+// Verb returns the verb for a raw key or value, which is ignored if the permission has no
+// parameter. If there are several verbs, Verb returns the most specific one. An error means that
+// no verb covers the key or value. If the error is permission.ErrTooLong, the verb is too long for
+// an authorizer; Verb still returns the verb, so that a message can show the beginning. The cost
+// of an expression is charged to costs.
 func (p *Permission) Verb(ctx context.Context, costs *CostBudget, key string) (permission.Verb, error) {
 	if p.Parameter == nil {
 		return permission.Verb{Permission: p.Name}, nil
@@ -120,8 +123,8 @@ func (p *Permission) Verb(ctx context.Context, costs *CostBudget, key string) (p
 	return v, permission.CheckParameter(parameter)
 }
 
-// chain returns the given number of permissions from the end of the chain that p ends, most
-// general first.
+// chain returns permissions of the chain whose last permission is p: as many as last says, counted
+// from the end of the chain. The most general one is first in the result.
 func (p *Permission) chain(last int) []*Permission {
 	if last == 0 {
 		return nil
@@ -133,7 +136,7 @@ func (p *Permission) chain(last int) []*Permission {
 	return out
 }
 
-// length returns the number of permissions in the chain that p ends.
+// length returns the number of permissions in the chain whose last permission is p.
 func (p *Permission) length() int {
 	if p == nil {
 		return 0
@@ -144,8 +147,8 @@ func (p *Permission) length() int {
 // Key is one key property of a list-map.
 type Key struct {
 	Name string
-	// Default is the value of the key in an element that lacks it, as in server-side apply. If
-	// Default is nil, such an element has no identity.
+	// Default is the value that the key counts as having in an element that lacks the key, as in
+	// server-side apply. If Default is nil, an element that lacks the key has no identity.
 	Default any
 }
 
@@ -167,7 +170,8 @@ type Node struct {
 	count  uint16
 	Kind   NodeKind
 	traits traits
-	// own is the number of permissions at the end of the chain that the node itself carries.
+	// own is the number of permissions that the node itself carries. They are the last ones of the
+	// chain.
 	own uint8
 	// NilIsEmpty is set in the object's own metadata: at and below this node, an absent, a null
 	// and an empty container are equal.
@@ -232,7 +236,8 @@ func (n *Node) Own() []*Permission { return n.last.chain(int(n.own)) }
 func (n *Node) Last() *Permission { return n.last }
 
 // Carries reports whether the node itself carries a permission. If neither the node of a change
-// nor any node above it does, the change is charged to its top-level field.
+// nor any node above it carries one, no permission covers the change, and messages show its
+// top-level field.
 func (n *Node) Carries() bool { return n.own > 0 }
 
 // Fields returns the children of an Object that have a permission or lead to one, sorted by
@@ -266,9 +271,10 @@ func (n *Node) defaults() bool {
 	return n.own > 0 && n.last.Excluded || n.Kind == Object && n.ExcludedBelow
 }
 
-// OnlyDefault reports whether a decoded JSON value is the default of the field; see Default.Is. A
-// node has the default only if its own permission is excluded, or if it is an object that contains
-// an excluded field. For other nodes the result is false.
+// OnlyDefault reports whether a decoded JSON value is the default of the field; see Default.Is.
+// Only decisions about excluded permissions need the default. So a node stores it only if its own
+// permission is excluded, or if the node is an object that contains an excluded field. For other
+// nodes the result is always false.
 func (n *Node) OnlyDefault(value any, omitempty bool) bool {
 	return n.extra != nil && n.extra.fallback.Is(value, omitempty)
 }

@@ -9,9 +9,10 @@ import (
 	"kube-granular.dev/granular/permission"
 )
 
-// permissions adds the permissions of a field to the node's chain. A scope is also a permission of
-// the same name, which covers everything in the scope. If a field has a verb and begins a scope,
-// the verb belongs to the enclosing scope: only permissions below the field get the new prefix.
+// permissions adds the permissions of a field to the node's chain. If a scope begins at the field,
+// the chain also gets a permission with the name of the scope, which covers everything in the
+// scope. The name of the new scope becomes the prefix of permissions below the field. A verb of
+// the field itself still gets the prefix of the enclosing scope.
 func (c *compiler) permissions(n *Node, l layers, p *compileContext) error {
 	n.last = p.last
 	m, err := l.marks()

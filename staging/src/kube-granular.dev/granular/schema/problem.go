@@ -21,10 +21,10 @@ type Step struct {
 }
 
 // Problem describes why the permission extensions at one place of a schema can't be enforced. It
-// never repeats what the author wrote there.
+// never contains the text that the author wrote there.
 type Problem struct {
-	// Place is the path to the place. It is empty for the root and for problems of the whole
-	// schema.
+	// Place is the path from the root to the place. It is empty for the root, and for a problem
+	// that has no single place.
 	Place []Step
 	// Extension is the vendor extension at fault, empty if no single one is.
 	Extension string
@@ -60,8 +60,8 @@ func (p Problems) Error() string {
 	return fmt.Sprintf("%v (and %d more)", p[0], len(p)-1)
 }
 
-// ProblemsOf returns the problems in an error of Compile or ByKind. Any other error becomes a
-// problem of the whole schema.
+// ProblemsOf returns the problems in an error of Compile or ByKind. If the error has none,
+// ProblemsOf returns one Problem without a place, whose Reason is the text of the error.
 func ProblemsOf(err error) Problems {
 	if err == nil {
 		return nil
@@ -87,8 +87,9 @@ func faultf(extension, format string, args ...any) error {
 // errTooMany ends a compilation that has reported enough problems, or can't continue.
 var errTooMany = errors.New("too many problems")
 
-// report records a problem at a place. It returns nil, so that the compilation continues and an
-// author sees more than the first problem, or errTooMany if there are enough problems.
+// report adds a problem at a place to the list of problems, if err is not nil. It returns
+// errTooMany if there are now MaxProblems problems. Before that it returns nil, so that the
+// compilation continues and an author sees more than the first problem.
 func (c *compiler) report(at *schemaPath, err error) error {
 	if err == nil {
 		return nil
@@ -104,7 +105,8 @@ func (c *compiler) report(at *schemaPath, err error) error {
 	return nil
 }
 
-// schemaPath is the path from the root to a schema. It is nil for the root.
+// schemaPath is the path from the root to a schema, as a linked list with the last step first. The
+// path of the root is nil.
 type schemaPath struct {
 	above *schemaPath
 	step  Step

@@ -15,9 +15,9 @@ type scan struct {
 	name   string
 	number int
 	survey *survey
-	// carries is set if the definition has a permission. survey.spread also sets it if a
-	// definition that it refers to, directly or not, has a permission. The compiler enters only
-	// such definitions.
+	// carries is set if the definition has a permission. survey.spread then sets it for every
+	// definition that refers, directly or not, to one with a permission. The compiler enters only
+	// definitions for which carries is set.
 	carries bool
 	// excludes is set in the same way as carries, but for excluded permissions.
 	excludes bool
@@ -27,19 +27,21 @@ type scan struct {
 	// conditionalRefs are references below anyOf and the like, where no permission can be
 	// enforced.
 	conditionalRefs []string
-	// reach is the definition and everything that it refers to, directly or not. It is nil until
-	// needed.
+	// reach is the set of the definition itself and all definitions that it refers to, directly or
+	// not. It is nil until survey.reaches computes it.
 	reach bits
 	// misplaced is the name of a permission extension below anyOf and the like, empty if there is
 	// none.
 	misplaced string
 }
 
-// schema scans s, and reports whether s has a permission or a reference. conditional is set below
-// anyOf and the like, where it depends on the value whether a schema applies. A permission there
-// would cover a field for some values only, so survey.check refuses it.
+// schema scans s, and reports whether a permission or a reference is at or below s. conditional
+// tells that s is below anyOf and the like, where it depends on the value whether a schema
+// applies. A permission there would cover a field for some values only, so survey.check refuses
+// the permission. The result does not count what is found below anyOf inside s.
 func (f *scan) schema(s *spec.Schema, conditional bool) bool {
-	// Most schemas are scalars. They have no reference, and nothing below them to scan.
+	// Most schemas describe scalars: they have no reference, and nothing below them to scan. For
+	// these, every condition below is false, so that they cost little.
 	candidate := len(s.Extensions) > 0 && f.extensions(s.Extensions, conditional)
 	if ref := refName(s); ref != "" {
 		candidate = true
@@ -86,10 +88,11 @@ func (f *scan) schema(s *spec.Schema, conditional bool) bool {
 	return candidate
 }
 
-// properties returns the sorted fields that have a permission or a reference.
+// properties scans a map of properties. It returns the fields that have a permission or a
+// reference at or below them, sorted by name.
 func (f *scan) properties(all map[string]spec.Schema, conditional bool) []field {
-	// These variables are not declared by the loop, because each round would then allocate a
-	// spec.Schema, which is large.
+	// name and value are declared before the loop. If the loop declared them, each round would
+	// allocate a spec.Schema, which is large.
 	arena := &f.survey.arena
 	height := len(arena.stack)
 	var name string

@@ -17,7 +17,8 @@ import (
 type survey struct {
 	scans map[string]*scan
 	// candidates has, for each map of properties, the sorted fields that have a permission or a
-	// reference to a definition that may have one. Other fields are not visited again.
+	// reference at or below them. The compiler visits only these. The key is the identity of the
+	// map; see the function identity.
 	candidates map[uintptr][]field
 	arena      arena
 }
@@ -58,8 +59,8 @@ func (s *survey) nameCarries(name string) bool {
 	return target == nil || target.carries
 }
 
-// extend scans the definitions that root refers to, and the definition of object metadata,
-// unless they were scanned before.
+// extend scans root, all definitions that it refers to, directly or not, and the definition of
+// object metadata. It leaves out definitions that were scanned before.
 func (s *survey) extend(all definitions, root string) {
 	usedBy := map[string][]*scan{}
 	queue := []string{root, objectMetaDefault}
@@ -81,9 +82,10 @@ func (s *survey) extend(all definitions, root string) {
 	s.spread(usedBy)
 }
 
-// spread sets carries of every definition that refers, directly or not, to one with a permission,
-// and excludes of every definition that so refers to one with an excluded permission. Definitions
-// may refer to each other in cycles.
+// spread sets the field carries of every definition that refers, directly or not, to a definition
+// with a permission. It sets the field excludes of every definition that refers, directly or not,
+// to one with an excluded permission. usedBy has, for each name of a definition, the scans that
+// refer to it. Definitions may refer to each other in cycles.
 func (s *survey) spread(usedBy map[string][]*scan) {
 	var queue []string
 	for name := range usedBy {
@@ -105,7 +107,8 @@ func (s *survey) spread(usedBy map[string][]*scan) {
 	}
 }
 
-// check returns an error for a definition that has a permission where none can be enforced.
+// check returns an error if a definition has a permission below anyOf, oneOf, not or a pattern,
+// where permissions can't be enforced.
 func (s *survey) check(name string) error {
 	found := s.scans[name]
 	if found.misplaced != "" {
@@ -120,7 +123,8 @@ func (s *survey) check(name string) error {
 }
 
 // reaches reports whether a definition, or any that it refers to, directly or not, is on the
-// stack. If none is, the compiled node of the definition does not depend on the path to it.
+// stack. If none of them is, the definition is compiled to the same node on every path, so the
+// node may be cached.
 func (s *survey) reaches(from *scan, t *definitionStack) bool {
 	if from.reach == nil {
 		from.reach = s.reach(from)
@@ -152,7 +156,8 @@ func (s *survey) reach(from *scan) bits {
 	return out
 }
 
-// bits is a set of definitions by their scan.number. A number beyond its length is not in the set.
+// bits is a set of definitions: bit i stands for the definition whose scan.number is i. Numbers
+// beyond the last bit are not in the set.
 type bits []uint64
 
 func (b bits) has(i int) bool { return i/64 < len(b) && b[i/64]&(1<<(i%64)) != 0 }

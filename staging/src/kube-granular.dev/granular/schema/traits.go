@@ -27,7 +27,8 @@ func (a Attribute) String() string {
 }
 
 // attributeOf has the kind of attribute for each parameter source whose keys are keys of labels or
-// annotations. The metadata of built-in kinds has these sources, and any other map may have them.
+// annotations. The metadata of built-in kinds declares these sources, and schemas may declare them
+// for any other map.
 var attributeOf = map[string]Attribute{"label-key": Label, "annotation-key": Annotation}
 
 // Attribute returns the kind of attribute (label or annotation) whose keys are the keys of the
@@ -60,7 +61,8 @@ func (l layers) attribute(source extensionValue) Attribute {
 	return found
 }
 
-// mayBe reports whether the schemas allow values of a type: none of them requires another type.
+// mayBe reports whether the schemas allow values of the named type: each of them has either no
+// type, or a list of types that contains this one.
 func (l layers) mayBe(name string) bool {
 	for _, s := range l {
 		if len(s.Type) > 0 && !s.Type.Contains(name) {

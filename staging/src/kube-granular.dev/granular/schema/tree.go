@@ -15,10 +15,10 @@ import (
 // Bounds of a tree. A schema that exceeds one is refused. Its kind then has no tree, so no
 // granular request can change objects of this kind.
 const (
-	// MaxPermissionsOnPath is the length of the longest chain: the permissions that cover one
-	// field. Built-in kinds reach nine, for the annotations of a claim template in a volume of a
-	// cron job's pods. A request may have to ask for every permission of a chain, so authors of
-	// custom resources get a lower limit.
+	// MaxPermissionsOnPath is the highest length of a chain: the number of permissions that cover
+	// one field. Built-in kinds reach nine, for the annotations of a claim template in a volume of
+	// a cron job's pods. A request may have to ask for every permission of a chain, so the server
+	// sets a lower limit for custom resources; see WithMaxPermissionsOnPath.
 	MaxPermissionsOnPath = 12
 	// MaxNodes is the highest number of places in a tree. A shared node counts once for each of
 	// its places.
@@ -35,18 +35,18 @@ type Tree struct {
 	// Root is never nil. It may have neither fields nor permissions.
 	Root *Node
 
-	// source returns the definitions that the tree was compiled from. It generates them at each
-	// call, unless cached is permanent.
+	// source returns the definitions that the tree was compiled from. If cached is permanent, the
+	// definitions are in memory. If not, each call generates them.
 	source func() map[string]*spec.Schema
 	cached atomic.Pointer[definitionCache]
 }
 
-// HasExcluded reports whether some permission of the tree is excluded. Requests of callers who
-// hold the ordinary verb must then be checked too.
+// HasExcluded reports whether some permission of the tree is excluded. If so, a request must be
+// checked even if its caller holds the ordinary verb (create, update or patch).
 func (t *Tree) HasExcluded() bool { return t.Root.ExcludedAt || t.Root.ExcludedBelow }
 
-// NodePath is the nodes from the root to a node. A shared node has a NodePath for each of its
-// places.
+// NodePath is the path to a place in a tree: the list of the nodes from the root to the node at
+// this place. A node that is in several places has several NodePaths.
 type NodePath []*Node
 
 // Node returns the node that the path leads to.
@@ -67,8 +67,8 @@ func (p NodePath) Pattern() string {
 	return b.String()
 }
 
-// NodePaths yields every path of the tree, depth first over sorted fields. A path is valid until
-// the next one is yielded.
+// NodePaths yields every path of the tree, depth first over sorted fields. A path must not be used
+// after the next one was yielded, because the two may share memory.
 func (t *Tree) NodePaths() iter.Seq[NodePath] {
 	return func(yield func(NodePath) bool) { NodePath{t.Root}.below(yield) }
 }
@@ -93,7 +93,8 @@ type Info struct {
 	*Permission
 	// Pattern is the place of the permission; see NodePath.Pattern.
 	Pattern string
-	// Above names the permissions that cover this permission, most general first.
+	// Above has the names of the more general permissions that cover the same place, most general
+	// first.
 	Above []string
 }
 

@@ -15,8 +15,9 @@ import (
 // field key inside it. No map or list may have a source with such a name.
 const Self = "self"
 
-// SelfField returns the field that a parameter source for values names, empty for the value
-// itself. It returns false for a parameter source of keys.
+// SelfField returns the part of a parameter source after "self.": the field whose value is used.
+// For "self", the value itself is used and field is empty. SelfField returns false if the source
+// is neither, which means that the parameter is made from a key.
 func SelfField(source string) (field string, ok bool) {
 	if source == Self {
 		return "", true
@@ -24,9 +25,10 @@ func SelfField(source string) (field string, ok bool) {
 	return strings.CutPrefix(source, Self+".")
 }
 
-// names splits the text of x-kubernetes-permission-verb into names of permissions. The text has
-// one name. If the parameter is made from the value, it may have two: first a general permission
-// without a parameter, then the one with the parameter.
+// names splits the text of x-kubernetes-permission-verb into names of permissions. Usually the
+// text has one name. If source says that the parameter is made from a value, the text may have two
+// names, with a comma between them: first a general permission without a parameter, then the one
+// with the parameter.
 func names(verb, source string) ([]string, error) {
 	general, specific, two := strings.Cut(verb, ",")
 	if !two {
@@ -44,8 +46,8 @@ func names(verb, source string) ([]string, error) {
 	return []string{general, specific}, permission.Validate(specific)
 }
 
-// value returns a parameter that is made from the value of a field, or from that of the named
-// field inside it.
+// value returns a parameter that is made from the value that the schemas l describe or, if field
+// is not empty, from the value of the field with this name inside it.
 func (c *compiler) value(l layers, source, field string) (*Parameter, error) {
 	whole, err := c.expandKeys(l)
 	if err != nil {
@@ -66,8 +68,9 @@ func (c *compiler) value(l layers, source, field string) (*Parameter, error) {
 	return &Parameter{Source: source, FromValue: true, Field: field}, nil
 }
 
-// spelled reports whether every value is a string, an integer or a boolean. Each value of these
-// types has only one spelling.
+// spelled reports whether the schemas allow only strings, only integers or only booleans. Two
+// different texts then never mean the same value, as 1 and 1.0 would, so a value can be part of a
+// verb.
 func (l layers) spelled() bool {
 	for _, s := range l {
 		if s.Format == "int-or-string" {
@@ -80,8 +83,8 @@ func (l layers) spelled() bool {
 	return false
 }
 
-// TakesValue returns the permission of the node itself whose parameter is made from the value at
-// the node, or nil if there is none.
+// TakesValue returns the permission that the node itself carries and whose parameter is made from
+// the value at the node. It returns nil if there is none.
 func (n *Node) TakesValue() *Permission {
 	if n.traits&valueTrait == 0 {
 		return nil

@@ -16,14 +16,16 @@ type Source interface{ IntN(n int) int }
 // Case is one random write, with the entries in force and what its caller holds.
 type Case struct {
 	// Resource is the resource of the object, such as "deployments.apps", and Namespace the
-	// namespace of the object. Namespace objects are in no namespace.
+	// namespace that the object is in. If the object is itself a Namespace, it is in no namespace
+	// and the field is ignored.
 	Resource, Namespace string
 	Entries             []protect.Entry
-	// Holds is what the caller holds: verbs, and roles. "ClusterRole a" is held by a cluster role
-	// binding, and "Role a in default" by a role binding in that namespace.
+	// Holds is what the caller holds: verbs, and roles. "ClusterRole a" stands for a ClusterRole
+	// that a cluster role binding gives to the caller, and "Role a in default" or "ClusterRole a
+	// in default" for a role that a role binding in the namespace default gives.
 	Holds []string
-	// Old is the object before the write, nil if it is created. Sent is the object that the caller
-	// sent, and Final is the object that admission made from Sent.
+	// Old is the object before the write; nil means that the write creates the object. Sent is the
+	// object that the caller sent, and Final is the object that admission made from Sent.
 	Old, Sent, Final map[string]any
 
 	changes []difference
@@ -56,9 +58,10 @@ func random(r Source, admission bool, resources []string) *Case {
 	return c
 }
 
-// Verdict reports whether the write is refused for a caller who holds what holds lists. If it is
-// not, found has the entries with mode Audit that are concerned, true for those that would refuse
-// the write.
+// Verdict reports whether the write is refused for a caller who holds what holds lists. found has
+// the names of the entries with mode Audit that protect a value of the write. Its value for a name
+// is true if the write would be refused because of such a value, with all entries enforced. If
+// refused is true, found means nothing.
 func (c *Case) Verdict(holds []string) (refused bool, found map[string]bool) {
 	has := map[string]bool{}
 	for _, h := range holds {

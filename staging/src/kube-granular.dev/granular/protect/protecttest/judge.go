@@ -43,7 +43,9 @@ func differences(old, new thing, resource string) (out []difference) {
 	return out
 }
 
-// answering returns the differences that the caller must be authorized for.
+// answering returns the differences that the caller must be authorized for. observed are those
+// between the old object and what the caller sent, final those between the old object and the
+// final object. For each key that is in both, answering returns both differences.
 func answering(observed, final []difference) (out []difference) {
 	same := func(a, b difference) bool { return a.Place == b.Place && a.Kind == b.Kind && a.Key == b.Key }
 	for _, f := range final {

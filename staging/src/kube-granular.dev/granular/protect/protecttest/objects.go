@@ -11,12 +11,13 @@ import (
 
 // slot is one map of labels or annotations in an object of the oracle.
 type slot struct {
-	// Place tells apart the slots of an object, except for elements of a list, which Elem tells
-	// apart.
+	// Place is the part of the object that contains the slot, such as template. If this part is a
+	// list or a map of elements, Elem is the name of the element. If not, Elem is empty.
 	Place, Elem string
 	// Kind is Label or Annotation.
 	Kind string
-	// Out lists the resources that the attributes end up in; "*" means any resource.
+	// Out has the resources that the attributes end up in, separated by spaces. "*" means any
+	// resource.
 	Out string
 }
 

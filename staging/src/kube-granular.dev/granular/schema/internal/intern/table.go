@@ -15,8 +15,8 @@ type Table[T any] struct {
 }
 
 // One returns the value of the table that equals mine. If there is none, it adds mine and returns
-// it. All calls must pass the same hashOf. same reports whether a value equals mine; such values
-// must have the same hash.
+// it. All calls must pass the same hashOf. The function same reports whether a value equals mine.
+// Values that are equal must have the same hash.
 func (t *Table[T]) One(mine *T, hashOf func(*T) uint64, same func(*T) bool) *T {
 	if 4*(t.used+1) > 3*len(t.slots) {
 		t.resize(hashOf)
@@ -35,8 +35,9 @@ func (t *Table[T]) Size() int { return len(t.slots) }
 // Used returns how many slots are taken, including those of collected values.
 func (t *Table[T]) Used() int { return t.used }
 
-// find returns the value that same accepts, or else the empty slot for it. The value is returned
-// as a strong pointer, because it might be collected before a second lookup.
+// find returns the value for which same returns true, and the index of its slot. If there is none,
+// find returns nil and the index of the empty slot for such a value. The result is a strong
+// pointer: with a weak one, the value might be collected before the caller uses it.
 func (t *Table[T]) find(hash uint64, same func(*T) bool) (uint64, *T) {
 	mask := uint64(len(t.slots) - 1)
 	for i := hash & mask; ; i = (i + 1) & mask {
