@@ -12,8 +12,9 @@ import (
 )
 
 // IncludingRequests returns the requests with ordinary verbs, such as update and patch, that
-// together include a request with a granular verb: a user that may make all of them may also
-// make that one. It returns nil if no ordinary verbs are known to include it.
+// together include the request a, which has a granular verb. That means: a user who is allowed all
+// of the returned requests counts as allowed a, too. It returns nil if a has no granular verb, or
+// if no ordinary verbs are known to include the verb of a.
 func IncludingRequests(a authorizer.Attributes) []authorizer.Attributes {
 	if !a.IsResourceRequest() || !IsPermission(a.GetVerb()) {
 		return nil
