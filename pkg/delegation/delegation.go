@@ -45,7 +45,7 @@ type Delegation struct {
 	idle         time.Duration
 	objects      sets.Set[types.UID]
 	conditions   []condition
-	// broken is set if a condition does not compile. Then no write is allowed.
+	// broken is set if a condition does not compile. Then the delegation allows nothing.
 	broken error
 	// deleting is true while the delegation is being deleted and waits for its finalizers.
 	deleting bool

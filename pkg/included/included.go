@@ -29,8 +29,8 @@ func Ordinary(verb, group, resource string) []string {
 }
 
 // generalVerbs returns one list for each field that the permission of a verb covers in a resource.
-// The list has the verbs of the more general permissions that cover the field too. Each of them is
-// enough for changing the field.
+// The list has the verbs of the more general permissions that cover the field too. Holding one of
+// these verbs is enough for that field.
 func generalVerbs(verb, group, resource string) [][]string {
 	name, known := findPermission(verb, group, resource)
 	if !known || name == "" {

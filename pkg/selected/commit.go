@@ -78,9 +78,9 @@ func (c *commit) Begin(newObj runtime.Object) error {
 		return c.failed
 	}
 	if c.policyWrite != nil && newObj != nil {
-		// The policies are applied before the chain is verified, because c.chain.Begin takes a
-		// lock, for which the deletion of a delegation waits. Policies create delegations, and
-		// nothing so slow is done under that lock.
+		// The policies are applied before the chain is verified. c.chain.Begin takes a lock for
+		// which the deletion of a delegation waits. Policies create delegations, which must not
+		// happen under that lock.
 		if err := c.policyWrite.stamp(newObj, c.old); err != nil {
 			return err
 		}

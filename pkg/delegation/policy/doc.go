@@ -1,8 +1,8 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy indexes AuthorityDelegationPolicies, and decides which writes trigger them. A
-// policy makes the server issue a delegation for the author of each write that triggers the policy.
+// Package policy indexes AuthorityDelegationPolicies, and decides which writes trigger them. When a
+// write triggers a policy, the server issues a delegation on behalf of the user who made the write.
 // The package also reads and writes stamps, the annotations by which objects refer to their
 // delegations.
 //

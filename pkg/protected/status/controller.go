@@ -33,9 +33,9 @@ const LeaseName = "kube-granular-protected-attributes"
 const (
 	// minInterval is the minimum time between two rounds of writing statuses.
 	minInterval = time.Second
-	// countInterval is the maximum time between two rounds. In each round, a server adds the
-	// violations that it has counted to the statuses. A violation is a request that an attribute
-	// with mode Audit would have refused.
+	// countInterval is the time after which a round starts even if nothing has changed. In each
+	// round, a server adds the violations that it has counted to the statuses. A violation is a
+	// request that an attribute with mode Audit would have refused.
 	countInterval = 10 * time.Second
 )
 
