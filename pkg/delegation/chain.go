@@ -130,7 +130,8 @@ func storesObject(a authorizer.Attributes) bool {
 }
 
 // IsPermission reports whether a verb is granular, or begins with granular:, and so authorizes
-// single fields. The request itself then has the verb create, update or patch.
+// single fields. Such a verb occurs only in authorization checks: the HTTP request that causes the
+// check is a create, update or patch.
 func IsPermission(verb string) bool {
 	return verb == "granular" || strings.HasPrefix(verb, "granular:")
 }

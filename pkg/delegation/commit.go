@@ -42,8 +42,8 @@ func (c *Commit) Begin(newObj, oldObj runtime.Object) *Refusal {
 	return nil
 }
 
-// End is called after the write was stored or has failed. It may be called at any time, and more
-// than once.
+// End must be called after the write was stored or has failed, so that deletions of delegations are
+// answered again. It may also be called without Begin, and more than once.
 func (c *Commit) End() {
 	if c.held {
 		c.held = false

@@ -56,8 +56,9 @@ type Delegation struct {
 // usage is when a delegation was last used. When the index replaces a Delegation by a newer version
 // of the same object, both share one usage.
 type usage struct {
-	// lastUsed is the latest use that this server knows of. lastWritten is the latest use that
-	// is in storage, where other servers can read it. Both are in nanoseconds.
+	// lastUsed is the time of the latest use that this server knows of. lastWritten is the time of
+	// the latest use that is in storage, where other servers can read it. Both are in nanoseconds
+	// since 1970.
 	lastUsed, lastWritten atomic.Int64
 }
 
@@ -70,8 +71,8 @@ func (u *usage) record(at time.Time) {
 	}
 }
 
-// compile compiles a stored AuthorityDelegation. If no server filled in its status, it has no
-// delegator or no rules, and allows nothing.
+// compile compiles a stored AuthorityDelegation. If no server has filled in the status of the
+// AuthorityDelegation, the result has no delegator or no rules, and allows nothing.
 func compile(d *v1alpha1.AuthorityDelegation, version uint64) *Delegation {
 	from := d.Status.Delegator
 	out := &Delegation{
@@ -149,8 +150,8 @@ func (d *Delegation) inScope(namespace string) bool {
 	return d.scope.Cluster || d.scope.Namespace != "" && d.scope.Namespace == namespace
 }
 
-// allows reports whether scope and rules of the delegation allow a request. It ignores
-// conditions.
+// allows reports whether the scope and the rules of the delegation allow a request. It does not
+// consider the conditions of the delegation.
 func (d *Delegation) allows(a authorizer.Attributes) bool {
 	if !a.IsResourceRequest() && !d.scope.Cluster {
 		return false

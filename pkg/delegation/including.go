@@ -30,8 +30,8 @@ func IncludingRequests(a authorizer.Attributes) []authorizer.Attributes {
 	return out
 }
 
-// allowsOrIncludes reports whether scope and rules of the delegation allow a request, or allow
-// all of the ordinary requests that together include it.
+// allowsOrIncludes reports whether the scope and the rules of the delegation allow the request a,
+// or allow all of the requests that IncludingRequests returns for a.
 func (d *Delegation) allowsOrIncludes(a authorizer.Attributes) bool {
 	if d.allows(a) {
 		return true

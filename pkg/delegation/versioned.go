@@ -100,8 +100,8 @@ func (v *versionedObject) templateHash() string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Content returns an object in the form that condition expressions see. The caller may modify
-// it.
+// Content returns an object in the form that condition expressions see. The result shares no memory
+// with obj, so it may be modified.
 func Content(obj runtime.Object) (map[string]any, error) {
 	v, err := inPreferredVersion(obj)
 	if err != nil || v.object == nil {

@@ -12,17 +12,18 @@ import (
 	"kube-granular.dev/granular/registry"
 )
 
-// Ordinary returns the ordinary verbs that together include a permission verb on a resource.
-// resource has the form that roles use: deployments/status. Ordinary returns nil if no ordinary
-// verbs are known to include the permission verb.
+// Ordinary returns the ordinary verbs that together include a permission verb on a resource: who
+// holds all of them can make every change that the permission verb allows. resource has the form
+// that roles use, such as deployments/status. Ordinary returns nil if no ordinary verbs are known
+// to include the permission verb.
 func Ordinary(verb, group, resource string) []string {
 	name, known := findPermission(verb, group, resource)
 	if !known {
 		return nil
 	}
 	if name == "metadata" {
-		// The name of an object is metadata, so a caller with this permission can create objects
-		// field by field.
+		// The permission metadata also covers the name of an object. So a holder of the permission
+		// can create objects, if other permissions allow their other fields.
 		return []string{"update", "patch", "create"}
 	}
 	return []string{"update", "patch"}
@@ -110,8 +111,8 @@ func (of permissions) add(p *registry.Permission, kind string, byName map[string
 			continue
 		}
 		if p.Excluded || slices.ContainsFunc(place.Above, excluded) {
-			// Fields of this permission may have been added before. A permission that is excluded
-			// for one field is included in nothing, so they are removed.
+			// A permission that is excluded for one field is included in nothing. So the fields
+			// that earlier calls may have added for this permission are removed.
 			of.generalVerbs[p.Name], of.excluded[p.Name] = nil, true
 			return
 		}

@@ -5,8 +5,8 @@ package protected
 
 import "sync"
 
-// violationCounts counts the requests that attributes with mode Audit would have refused, by
-// attribute.
+// violationCounts has, for each attribute with mode Audit, the number of requests that the
+// attribute would have refused.
 type violationCounts struct {
 	lock sync.Mutex
 	of   map[name]int64

@@ -34,8 +34,8 @@ func (x *index) init(informer cache.SharedIndexInformer, subjects func(object an
 	})
 }
 
-// maxAttempts is how often a lookup is tried if bindings change during the lookup. After that
-// all bindings are listed.
+// maxAttempts is how often a lookup is tried if bindings change during each attempt. After the last
+// attempt, RBAC lists all bindings instead.
 const maxAttempts = 3
 
 // bindingsFor returns all bindings that include the caller, and possibly others: those of a

@@ -102,8 +102,9 @@ func ForMore(ctx context.Context, about authorizer.Attributes, earlier *Query) (
 	return c, &c.query
 }
 
-// WithAllRules returns the context for a check that needs the rules for other resources too.
-// RBAC still finds the bindings by the index, but reads whole roles.
+// WithAllRules returns a context for a check that needs the rules for other resources too, such as
+// the check whether a caller holds all rules of a role. RBAC still finds the bindings by the index,
+// but gets each role with all its rules.
 func WithAllRules(ctx context.Context) context.Context {
 	q := queryFrom(ctx)
 	if q == nil || q.allRules {

@@ -30,8 +30,8 @@ func (l *bindingCache[T]) isCurrent(w *watchedInformer) bool {
 // cache would take longer than getting the role from the informer.
 const maxRoles = 8
 
-// roleCache caches the first maxRoles roles that were read. The methods of a nil roleCache find
-// and store nothing.
+// roleCache caches the first maxRoles roles that were read. A query without a cache has a nil
+// roleCache, whose methods find and store nothing.
 type roleCache[T any] struct {
 	roles [maxRoles]namedRole[T]
 	// count is the number of cached roles.

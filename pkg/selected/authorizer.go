@@ -58,8 +58,8 @@ var errNoRules = errors.New("the configured authorizer can't list rules")
 
 // Authorize returns the decision of the configured authorizer. If the caller selected an
 // authority, an allowance counts only if RBAC allows the request by the rules of that authority;
-// a denial always counts. Requests for discovery and health, and reviews of the caller itself,
-// are decided as if nothing was selected.
+// a denial always counts. Requests for discovery and health, and the reviews with which callers ask
+// about themselves (see selfReviews), are decided as if nothing was selected.
 func (a *Authorizer) Authorize(ctx context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
 	if !selects(attributes.GetUser()) {
 		return a.Authorizer.Authorize(ctx, attributes)

@@ -65,8 +65,9 @@ func recordRefusal(ctx context.Context, u *User) {
 
 type impersonatorKey struct{}
 
-// withImpersonator stores the caller of an impersonating request in its context, before the
-// impersonated user replaces the caller.
+// withImpersonator returns the request with its sender stored in its context.Context, if the
+// request impersonates a user. It is called before the impersonated user replaces the sender as the
+// user of the request.
 func (sel Selection) withImpersonator(req *http.Request) *http.Request {
 	if sel.Delegations == nil || len(req.Header[authenticationv1.ImpersonateUserHeader]) == 0 {
 		return req

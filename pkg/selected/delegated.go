@@ -174,8 +174,10 @@ type delegationSource struct{ *delegation.Delegation }
 
 func (s delegationSource) String() string { return fmt.Sprintf("AuthorityDelegation %q", s.Name) }
 
-// effectiveRules returns those rules of the selected delegation, one per permission, that all
-// its ancestors have too, and that the first delegator holds now unless ifLost is Keep.
+// effectiveRules splits the rules of the selected delegation into rules with one verb and one
+// resource each. It returns those of them that all ancestors of the delegation contain too, and
+// that the first delegator holds now. If the first delegation has ifLost: Keep, it does not matter
+// what the first delegator holds now.
 func effectiveRules(ctx context.Context, policy seam.Policy, chain *delegation.Chain, namespace string) []rbacv1.PolicyRule {
 	left := splitRules(chain.Leaf().Rules)
 	for _, link := range chain.Links[:len(chain.Links)-1] {

@@ -126,8 +126,8 @@ func (d *Issuer) parentChain(ctx context.Context, caller user.Info) (*delegation
 	return chain, nil
 }
 
-// checkBounds validates the delegates, ifLost and the expiration time of a delegation. It reads
-// no other object.
+// checkBounds validates the delegates, ifLost and the expiration time of a delegation, and sets the
+// expiration time in its status. It reads nothing from storage.
 func (d *Issuer) checkBounds(obj *v1alpha1.AuthorityDelegation, delegator user.Info, parent *delegation.Chain) error {
 	at := field.NewPath("spec")
 	for i, to := range obj.Spec.Delegates {
@@ -234,8 +234,9 @@ func (d *Issuer) readRules(ctx context.Context, obj *v1alpha1.AuthorityDelegatio
 func (d *Issuer) confirmHeld(ctx context.Context, obj *v1alpha1.AuthorityDelegation, parent *delegation.Chain) error {
 	var failed error
 	if parent == nil && obj.Spec.IfLost != v1alpha1.LossKeep {
-		// All authorizers check the delegator's permissions at each use. So the slow check
-		// below, which reads roles and bindings from storage, is not needed.
+		// Whenever the delegation is used, all authorizers check the delegator's permissions. So
+		// for a caller with the verb "delegate", the slow check below, which reads roles and
+		// bindings from storage, is not needed.
 		var may bool
 		if may, failed = d.mayDelegate(ctx, obj); may {
 			return nil

@@ -39,8 +39,8 @@ type PolicyIssuer struct {
 	Labels func(ctx context.Context, namespace string) (labels.Set, error)
 	// Create stores a delegation with its status. It fails if a delegation of that name exists.
 	Create func(ctx context.Context, d *v1alpha1.AuthorityDelegation) (*v1alpha1.AuthorityDelegation, error)
-	// Renew records that a delegation was given to one more object. It fails if the delegation
-	// was deleted.
+	// Renew stores at as the time when a delegation was last given to an object, so that the
+	// delegation is kept for another lease. It fails if the delegation was deleted.
 	Renew func(ctx context.Context, d *v1alpha1.AuthorityDelegation, at time.Time) error
 }
 

@@ -42,8 +42,9 @@ var errNotServed = errors.New("this server does not serve AuthorityDelegations; 
 // delegated reports whether the selected authority is a delegation.
 func (u *User) delegated() bool { return u.reference.Kind == selection.AuthorityDelegationKind }
 
-// chain returns the selected delegation with its ancestors, and a Refusal if they are not valid.
-// It returns a known chain even if it is not valid.
+// chain returns the selected delegation with its ancestors. It returns a Refusal if one of them is
+// unknown, or if the caller can't use them. If all are known but can't be used, both results are
+// set.
 func (u *User) chain(ctx context.Context, x *delegation.Index) (*delegation.Chain, *delegation.Refusal) {
 	uid := u.reference.UID
 	if pinned := u.uid.Load(); pinned != nil {

@@ -21,8 +21,8 @@ const (
 	SelectName = "spec.attributeName"
 )
 
-// The fields by which AuthorityDelegations can be selected, besides the name. User names have
-// the form that authentication uses, so the name of a service account is
+// The fields by which AuthorityDelegations can be selected, besides the name. The value for a user
+// is the name that authentication gives the user. So the value for a service account is
 // system:serviceaccount:NAMESPACE:NAME.
 const (
 	// SelectDelegator selects by the user who created the delegation.
