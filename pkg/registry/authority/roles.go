@@ -54,9 +54,9 @@ var copyingControllers = []string{
 	"statefulset-controller",
 }
 
-// DelegatorRole allows creating and reading AuthorityDelegations: its holders can delegate the
-// permissions that they hold by other roles. It is not aggregated to other roles and not bound,
-// because all delegations together reveal who is allowed what.
+// DelegatorRole allows creating and reading AuthorityDelegations. Its holders can delegate the
+// permissions that they hold by other roles, and see all delegations, which reveal who is allowed
+// what. It is not aggregated to other roles and not bound.
 const DelegatorRole = "system:kube-granular:authority-delegator"
 
 // policy returns the bootstrap roles and bindings for the kinds that the server serves.
