@@ -50,7 +50,7 @@ func Parse(text string) (*SelectedAuthority, error) {
 }
 
 // Text returns the selection as the value of the header. It omits both apiVersions and the outer
-// kind, so that equal selections have equal texts.
+// kind, so that selections of the same authority have equal texts.
 func (s *SelectedAuthority) Text() (string, error) {
 	if err := s.validate(); err != nil {
 		return "", err

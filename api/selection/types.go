@@ -12,9 +12,9 @@ const (
 	// Header is the request header that selects an authority. A server that applies the
 	// selection repeats the header in its response.
 	Header = "Authority-Selector"
-	// ExtraKey is the extra attribute of a user that holds the selection where there is no
-	// header: in access reviews, for webhooks, and in requests to aggregated API servers. It has
-	// one value, the result of Text.
+	// ExtraKey is the key of the extra attribute of a user that contains the selection where there
+	// is no header: in access reviews, for webhooks, and in requests to aggregated API servers.
+	// The attribute has one value, the result of Text.
 	ExtraKey = "authority.kube-granular.dev/selected"
 	// MaxLength is the maximum length of the value of the header, in bytes.
 	MaxLength = 1024
@@ -35,8 +35,8 @@ const (
 	AuthorityDelegationKind Kind = "AuthorityDelegation"
 )
 
-// SelectedAuthority selects the authority by which a request is authorized: one role or
-// delegation, and nothing else that the caller may do.
+// SelectedAuthority selects the authority by which a request is authorized: one role or delegation.
+// Other permissions of the caller do not count for the request.
 type SelectedAuthority struct {
 	// apiVersion may be empty, authorization.k8s.io/v1 or authority.kube-granular.dev/v1alpha1.
 	// kind may be empty or SelectedAuthority.

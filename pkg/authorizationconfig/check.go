@@ -25,8 +25,10 @@ type Checks struct{}
 
 var _ granular.Configurations = Checks{}
 
-// Check implements granular.Configurations. It adds the name of the file to upstream's error err.
-// If err is nil, it returns the errors that upstream does not find, with the file and the field.
+// Check implements granular.Configurations. err is the result of upstream's validation of config.
+// If err is not nil, Check returns it with the name of the file added. If err is nil, Check looks
+// for mistakes that upstream does not find, and returns them with the name of the file and the path
+// of the field.
 func (Checks) Check(file string, config *apiserverapi.AuthorizationConfiguration, err error) error {
 	if err == nil {
 		err = checkWebhooks(config.Authorizers)
@@ -68,9 +70,10 @@ func checkWebhooks(authorizers []apiserverapi.AuthorizerConfiguration) error {
 // costExceeded is part of cel-go's error for an expression that exceeds its cost limit.
 const costExceeded = "actual cost limit exceeded"
 
-// checkCost evaluates a match condition for a large request, and returns an error if the
-// evaluation exceeds the server's cost limit, which also bounds the evaluation itself. It ignores
-// other errors, because they depend on the request.
+// checkCost evaluates a match condition for a large request, and returns an error if the condition
+// does not compile or the evaluation exceeds the server's cost limit. Other errors of the
+// evaluation are ignored, because they depend on the request. The evaluation is aborted at the cost
+// limit, so checkCost can't take long.
 func checkCost(compiler authorizationcel.Compiler, condition apiserverapi.WebhookMatchCondition) error {
 	matcher, errs := validation.ValidateAndCompileMatchConditions(compiler, []apiserverapi.WebhookMatchCondition{condition})
 	if len(errs) > 0 || matcher == nil {
@@ -83,8 +86,8 @@ func checkCost(compiler authorizationcel.Compiler, condition apiserverapi.Webhoo
 	return nil
 }
 
-// largeReview returns a review of about the maximum size: of a caller in many groups, for a
-// permission verb with a long parameter.
+// largeReview returns a SubjectAccessReview that is about as large as one can be in practice: for a
+// caller in many groups, and a permission verb with a long parameter.
 func largeReview() *authorizationv1.SubjectAccessReview {
 	long := strings.Repeat("x", 253)
 	spec := authorizationv1.SubjectAccessReviewSpec{

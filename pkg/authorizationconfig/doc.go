@@ -3,11 +3,12 @@
 
 // Package authorizationconfig validates authorization configurations before a server uses them.
 //
-// kube-apiserver validates the fields of a configuration and compiles its match conditions. But
-// its errors name the field and not the file. It reads the kubeconfig of a webhook only after it
-// has reached etcd. And the cost of a match condition shows only when requests evaluate it. This
-// package adds the file to every error, reads the kubeconfigs, and evaluates each match condition
-// for one large request.
+// kube-apiserver itself validates the fields of a configuration and compiles the match conditions.
+// But its errors contain the path of the field and not the name of the file. It reads the
+// kubeconfig of a webhook only after it has connected to etcd. And it notices that a match
+// condition is too costly only when requests are evaluated. This package adds the name of the file
+// to every error, reads the kubeconfigs earlier, and evaluates each match condition for one large
+// request.
 //
 // The invariant: the package accepts no configuration that upstream refuses, and changes no
 // configuration.

@@ -15,20 +15,21 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// None is the verb that an author writes at the root of a schema to have no permissions for its
-// fields, not even those by convention (see Complete).
+// None is the value that an author gives the extension x-kubernetes-permission-verb at the root of
+// a schema, so that the fields get no permissions by convention (see Complete).
 const None = "none"
 
-// Complete adds permissions by convention to the model of a version. It does so only if no
-// version of the definition has a permission extension. The permissions are those of the same
-// fields of built-in kinds, and all are included in update:
+// Complete adds permissions by convention to the model of a version, the OpenAPI schema with which
+// the version is served. It does so only if no version of the definition has a permission
+// extension. The permissions are those that the same fields have in built-in kinds, and all of them
+// are included in update:
 //
 //	.spec                          specification
 //	.status                        status
 //	.status.conditions             conditions, and condition(TYPE) if it is a map by type
 //	the field that a scale writes  replicas
 //
-// Complete changes the model, so nobody else may use it meanwhile.
+// Complete changes the model, so no other goroutine may use the model during the call.
 func (v *Validator) Complete(crd *v1.CustomResourceDefinition, version string, model *spec.Schema) {
 	withoutNone(model)
 	replicas := ""
@@ -60,9 +61,9 @@ func withoutNone(root *spec.Schema) {
 	}
 }
 
-// hasPermissions reports whether a schema has a permission extension anywhere. It does not search
-// below allOf and the like, where extensions are not accepted. It takes s by value, because s is
-// often a value in a map, which has no address.
+// hasPermissions reports whether a schema, or a schema nested in it, has a permission extension. It
+// does not search below allOf, anyOf, oneOf and not, where extensions are not accepted. It takes s
+// by value, because s is often a value in a map, which has no address.
 func hasPermissions(s v1.JSONSchemaProps) bool {
 	if s.XPermissionVerb != nil || s.XPermissionExcluded || s.XPermissionScope != nil || s.XPermissionParameterSource != nil ||
 		s.XPermissionParameterizedBy != nil || s.XPermissionParameterTreatment != nil || s.XPermissionParameterExpression != nil {
@@ -77,8 +78,9 @@ func hasPermissions(s v1.JSONSchemaProps) bool {
 		s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil && hasPermissions(*s.AdditionalProperties.Schema)
 }
 
-// editField calls f with a field of a schema, if the field exists, and stores the result. In
-// path, dots separate the names.
+// editField changes the schema of one field of s: it calls f with the schema, and stores what f has
+// changed. path is the path of the field, with dots between the names. If s has no such field,
+// editField does nothing.
 func editField(s *spec.Schema, path string, f func(*spec.Schema)) {
 	name, below, deeper := strings.Cut(path, ".")
 	property, ok := s.Properties[name]
@@ -95,7 +97,9 @@ func editField(s *spec.Schema, path string, f func(*spec.Schema)) {
 
 func mark(s *spec.Schema, verb string) { s.AddExtension(schema.ExtVerb, verb) }
 
-// conditions adds a permission for each condition if the list of conditions is a map by type.
+// conditions adds the permission "conditions" to the schema of a list of conditions. If the list is
+// a map with the key "type", it also adds the permission "condition" to each element, with the type
+// of the condition as the parameter.
 func conditions(s *spec.Schema) {
 	mark(s, "conditions")
 	kind, _ := s.Extensions.GetString("x-kubernetes-list-type")

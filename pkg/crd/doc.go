@@ -6,10 +6,11 @@
 //
 // It converts the schema of each version to the models (OpenAPI schemas) with which the server
 // will serve the version, and compiles their permission tree: the tree of fields, with the
-// permission that each needs. Each problem of the compiler is an error at its field. Other errors
-// are extensions in schemas that the server replaces by its own, and differences between
-// versions. A definition that was stored with a mistake may still be changed elsewhere, because
-// only new mistakes are errors.
+// permissions that a change of each field needs. Each problem that the compiler finds is reported
+// as an error at the field with the problem. Permission extensions in schemas that the server
+// replaces by its own are errors too, and so are differences between versions. If a definition was
+// stored with a mistake, its other parts can still be changed, because only new mistakes are
+// errors.
 //
 // Invariant: an accepted definition compiles, and excludes the same permissions in all versions.
 //

@@ -24,12 +24,12 @@ const (
 	objectMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 )
 
-// replaced names the properties of a root, and of an embedded resource, whose schema the server
-// replaces by its own.
+// replaced has the names of those properties whose schemas the server replaces by its own, at the
+// root of an object and in an embedded resource.
 var replaced = []string{"apiVersion", "kind", "metadata"}
 
-// compile compiles the permission tree that a version will be served with. It builds the same
-// models as upstream's pkg/controller/openapi/builder, without the routes.
+// compile compiles the permission tree of a version, whose schema is s. It builds the same OpenAPI
+// models as upstream's pkg/controller/openapi/builder builds when the version is served.
 func (v *Validator) compile(s *apiextensions.JSONSchemaProps) (*schema.Tree, error) {
 	converted, err := structural.NewStructural(s)
 	if err != nil {
@@ -50,8 +50,8 @@ func legacy(crd *apiextensions.CustomResourceDefinition) bool {
 	return apiextensions.IsCRDConditionTrue(crd, apiextensions.NonStructuralSchema)
 }
 
-// unstructured returns an error for extensions in a schema that is not structural. Such a schema
-// is served with models that have no fields, so its extensions have no effect.
+// unstructured returns an error if a schema has permission extensions but is not structural. Such a
+// schema is served with models that have no fields, so the extensions would have no effect.
 func unstructured(version *crdVersion) field.ErrorList {
 	if !granular.Uses(version.schema) {
 		return nil
@@ -66,8 +66,9 @@ func unstructured(version *crdVersion) field.ErrorList {
 	return field.ErrorList{field.Forbidden(version.path, "permissions need a structural schema")}
 }
 
-// useServerSchemas puts the server's own schemas into a model, in all places where the server
-// does so. object is set for the root of an object.
+// useServerSchemas puts the server's own schemas into a model, in all places where the server does
+// so: at the root of an object, and in embedded resources. object is true if s is the root of an
+// object.
 func useServerSchemas(s *spec.Schema, object bool) {
 	for name := range s.Properties {
 		p := s.Properties[name]

@@ -13,7 +13,8 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// fieldError returns the error for a problem of the compiler, with the path in the definition.
+// fieldError converts a problem that the compiler of permission trees found to an error at the path
+// of the problem in the definition.
 func fieldError(version *crdVersion, problem *schema.Problem) *field.Error {
 	path, s := descend(version, problem.Place)
 	if problem.Extension == "" {
@@ -22,8 +23,8 @@ func fieldError(version *crdVersion, problem *schema.Problem) *field.Error {
 	return field.Invalid(path.Child(problem.Extension), written(s, problem.Extension), problem.Reason)
 }
 
-// descend returns the schema, and its path in the definition, that a path in the permission tree
-// leads to.
+// descend follows a path in the permission tree, and returns the schema at the end of that path and
+// the path of the schema in the definition. The schema is nil if the definition has none there.
 func descend(version *crdVersion, place []schema.Step) (*field.Path, *apiextensions.JSONSchemaProps) {
 	path, s := version.path, version.schema
 	for _, step := range place {
@@ -82,9 +83,10 @@ func written(s *apiextensions.JSONSchemaProps, extension string) any {
 	return field.OmitValueType{}
 }
 
-// visit calls f for every schema that describes values. If f returns false, visit skips the
-// schemas below. It leaves out schemas below allOf and the like, because structural schemas have
-// no extensions there.
+// visit calls f for s and for every schema nested in it: of properties, map values and list
+// elements. If f returns false for a schema, visit does not call f for the schemas nested in that
+// schema. It does not visit schemas below allOf, anyOf, oneOf and not, because structural schemas
+// have no extensions there.
 func visit(s *apiextensions.JSONSchemaProps, path *field.Path, f func(s *apiextensions.JSONSchemaProps, path *field.Path) bool) {
 	if s == nil || !f(s, path) {
 		return
@@ -101,8 +103,9 @@ func visit(s *apiextensions.JSONSchemaProps, path *field.Path, f func(s *apiexte
 	visit(items(s), path.Child("items"), f)
 }
 
-// misplaced returns an error for each extension that the compiler does not see: those in schemas
-// that the server replaces, those of the object as a whole, and parameter sources without keys.
+// misplaced returns an error for each permission extension that the compiler does not see. These
+// are the extensions in schemas that the server replaces by its own, the extensions at the root of
+// the object, and parameter sources on a schema that neither has keys nor describes a key.
 func misplaced(root *apiextensions.JSONSchemaProps, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	forbid := func(s *apiextensions.JSONSchemaProps, path *field.Path, why string) {
@@ -144,7 +147,8 @@ func misplaced(root *apiextensions.JSONSchemaProps, path *field.Path) field.Erro
 	return errs
 }
 
-// hasKeys reports whether a schema describes a container with keys.
+// hasKeys reports whether a schema describes a container whose elements have one key each: a map, a
+// list of type map with one key, or a list of type set.
 func hasKeys(s *apiextensions.JSONSchemaProps) bool {
 	return values(s) != nil || isList(s, "map") && len(s.XListMapKeys) == 1 || isList(s, "set")
 }
@@ -153,9 +157,10 @@ func isList(s *apiextensions.JSONSchemaProps, listType string) bool {
 	return s.XListType != nil && *s.XListType == listType && items(s) != nil
 }
 
-// withoutIdentity returns an error for each excluded permission in elements of atomic lists. Such
-// elements are identified only by their position. A caller that may change the other fields of
-// two elements could turn each of them into the other, including its excluded field.
+// withoutIdentity returns an error for each excluded permission on a field in an element of an
+// atomic list. Such elements are identified only by their position. So a caller who is allowed to
+// change all other fields of two elements could give each element the other fields of the other
+// one. The effect would be the same as of exchanging the values of the excluded field.
 func withoutIdentity(version *crdVersion, tree *schema.Tree) field.ErrorList {
 	var errs field.ErrorList
 	for place := range tree.NodePaths() {
@@ -172,9 +177,10 @@ func withoutIdentity(version *crdVersion, tree *schema.Tree) field.ErrorList {
 	return errs
 }
 
-// hasValue reports whether a place is an element of an atomic list, not nested in another atomic
-// list, with a permission whose parameter is made from a value of the element. Then the whole
-// element is excluded, and adding or removing an element needs the verb for its value.
+// hasValue reports whether a place is an element of an atomic list that is not nested in another
+// atomic list, and has a permission whose parameter is a value in the element. If such a permission
+// is excluded, it covers the whole element, and adding or removing an element needs the verb with
+// the value in that element. So the element is identified by the value.
 func hasValue(place schema.NodePath) bool {
 	last := len(place) - 1
 	return place[last].TakesValue() != nil && place[last-1].Kind == schema.List &&

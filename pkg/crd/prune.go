@@ -12,9 +12,10 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// prune returns the parts of a schema that matter for permissions: the extensions, the fields on
-// the way to them, and the keys that identify elements. It keeps validation cheap, because a
-// definition may be large and is visited several times. The result shares memory with s.
+// prune returns the parts of a schema that matter for permissions: the permission extensions, the
+// fields on the way to them, and the keys that identify list elements. This makes validation
+// cheaper, because a definition can be large and is visited several times. The result shares memory
+// with s.
 func prune(s *apiextensions.JSONSchemaProps) *apiextensions.JSONSchemaProps {
 	if out := pruned(*s, nil); out != nil {
 		return out
@@ -22,9 +23,9 @@ func prune(s *apiextensions.JSONSchemaProps) *apiextensions.JSONSchemaProps {
 	return &apiextensions.JSONSchemaProps{Type: s.Type}
 }
 
-// pruned does the work of prune. It returns nil if no part of s matters. It keeps the properties
-// named in keys. It takes s by value, because s is often a value in a map, which has no address,
-// and seldom has to be kept.
+// pruned does the work of prune. It returns nil if no part of s matters. Properties whose names are
+// in keys are kept too. It takes s by value, because s is often a value in a map, which has no
+// address, and because s seldom has to be kept.
 //
 //go:noinline
 func pruned(s apiextensions.JSONSchemaProps, keys []string) *apiextensions.JSONSchemaProps {
@@ -83,8 +84,9 @@ func orStub(kept, s *apiextensions.JSONSchemaProps) *apiextensions.JSONSchemaPro
 	return &apiextensions.JSONSchemaProps{Type: s.Type, XIntOrString: s.XIntOrString}
 }
 
-// permissionsInJunctors reports whether there are extensions below allOf, anyOf, oneOf or not.
-// prune keeps such extensions, so that validation can refuse them.
+// permissionsInJunctors reports whether a schema has permission extensions below allOf, anyOf,
+// oneOf or not. Extensions are not allowed there. prune keeps them, so that validation can refuse
+// them.
 func permissionsInJunctors(s apiextensions.JSONSchemaProps) bool {
 	for _, list := range [][]apiextensions.JSONSchemaProps{s.AllOf, s.AnyOf, s.OneOf} {
 		for i := range list {

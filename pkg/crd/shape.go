@@ -14,11 +14,12 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// shapeDifferences returns an error for each field with an excluded permission whose schemas in
-// two versions read a stored value differently. Without a conversion webhook, an object is read
-// with the schema of the requested version before a change can be compared: fields that the
-// schema lacks are pruned, its defaults are added, and elements are identified by its keys. So
-// any write through one version could drop, set or move a field that the other version excludes.
+// shapeDifferences returns an error for each field with an excluded permission if two versions have
+// different schemas for that field. Without a conversion webhook, a stored object is read with the
+// schema of the requested version: fields that the schema lacks are pruned, the defaults of the
+// schema are added, and list elements are identified by the keys in the schema. This happens before
+// the server compares the old and the new object. So any write through one version could drop, set
+// or move a field that is excluded in the other version, and the server would not notice it.
 func shapeDifferences(first, v *crdVersion) field.ErrorList {
 	if first.full == v.full {
 		return nil
@@ -36,10 +37,11 @@ func shapeDifferences(first, v *crdVersion) field.ErrorList {
 	return errs
 }
 
-// pathDifference compares two schemas along the path to an excluded field. Above the field it
-// compares only what determines the field's place: lists and defaults. It compares the schemas of
-// the field and of everything below it completely. It returns what differs and, if that is below
-// the field, where.
+// pathDifference compares two schemas along way, the path to an excluded field. Of the schemas
+// above the field, it compares only how lists identify their elements, and the defaults for the
+// field. The schemas of the field and below the field are compared by schemaDifference. It returns
+// what differs, or "". If the difference is below the field, where is the path from the field to
+// the difference.
 func pathDifference(a, b *apiextensions.JSONSchemaProps, way []schema.Step) (where, what string) {
 	for i, step := range way {
 		switch {
@@ -55,8 +57,9 @@ func pathDifference(a, b *apiextensions.JSONSchemaProps, way []schema.Step) (whe
 	return schemaDifference(a, b, "")
 }
 
-// schemaDifference compares the parts of two schemas that prune, default or convert values.
-// Validation rules may differ.
+// schemaDifference compares those parts of two schemas by which the server prunes, defaults or
+// converts values. Validation rules are not compared. at is the path of both schemas. It returns
+// the path of the first difference and what differs there, or two empty strings.
 func schemaDifference(a, b *apiextensions.JSONSchemaProps, at string) (where, what string) {
 	switch {
 	case a == nil || b == nil:
@@ -99,7 +102,8 @@ func stepInto(s *apiextensions.JSONSchemaProps, step schema.Step) *apiextensions
 	return values(s)
 }
 
-// keysOf returns how a schema identifies the elements of a list or map.
+// keysOf returns how a list identifies its elements: the type of the list, and the keys of a list
+// of type map, with their defaults. It returns nil if the schema does not describe a list.
 func keysOf(s *apiextensions.JSONSchemaProps) []any {
 	if items(s) == nil {
 		return nil
@@ -118,9 +122,10 @@ func keysOf(s *apiextensions.JSONSchemaProps) []any {
 	return out
 }
 
-// defaultAt returns the default that a schema sets at a path below it. If the path leads into a
-// list or map, it returns the default of that list or map. The default null is not the same as no
-// default.
+// defaultAt returns the value that the default of the schema s has at a path below s, as the only
+// element of a slice. It returns nil if s has no default, or the default has no value at that path.
+// So the default null differs from no default. If the path leads into a list or map, it returns the
+// value of the whole list or map.
 func defaultAt(s *apiextensions.JSONSchemaProps, way []schema.Step) []any {
 	if s == nil || s.Default == nil {
 		return nil

@@ -13,8 +13,8 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// MaxPermissionsOnPath is the highest number of nested permissions that a definition may have. A
-// request may have to check each of them for every field.
+// MaxPermissionsOnPath is the maximum number of permissions on the path from the root of an object
+// to one field. A request may have to be checked for each of them, for every field.
 const MaxPermissionsOnPath = 8
 
 // Validator validates definitions. It may be used by any number of goroutines.
@@ -26,8 +26,8 @@ type Validator struct {
 var _ granular.Extensions = &Validator{}
 
 // New returns a Validator. enabled reports whether this server enforces permission extensions.
-// expressions compiles parameter expressions, and accepts only those that a new definition may
-// use.
+// expressions compiles the CEL expressions that make parameters of permissions, and accepts only
+// what the expressions of a new definition may use.
 func New(enabled func() bool, expressions schema.Expressions) *Validator {
 	return &Validator{enabled: enabled, expressions: expressions}
 }
@@ -35,8 +35,9 @@ func New(enabled func() bool, expressions schema.Expressions) *Validator {
 // Enabled reports whether this server enforces permission extensions.
 func (v *Validator) Enabled() bool { return v.enabled() }
 
-// Validate returns an error for each mistake in newCRD that is not in oldCRD. oldCRD is nil on
-// create. Paths in errors are those of apiextensions.k8s.io/v1.
+// Validate returns an error for each mistake in newCRD that is not in oldCRD. oldCRD is nil if the
+// definition is created. The paths in the errors are paths in the version
+// apiextensions.k8s.io/v1, not in the internal version.
 func (v *Validator) Validate(newCRD, oldCRD *apiextensions.CustomResourceDefinition) field.ErrorList {
 	found := v.mistakes(newCRD)
 	if len(found) == 0 {
@@ -57,7 +58,8 @@ func (v *Validator) Validate(newCRD, oldCRD *apiextensions.CustomResourceDefinit
 	return errs
 }
 
-// mistakeKey identifies a mistake across updates that reorder versions.
+// mistakeKey identifies a mistake, so that it is recognized in an updated definition even if the
+// update changes the order of the versions.
 type mistakeKey struct {
 	version, place, detail string
 }
@@ -71,8 +73,8 @@ type mistake struct {
 type crdVersion struct {
 	name string
 	path *field.Path
-	// full is the schema as written, schema its part that matters for permissions. Versions that
-	// share a schema share both.
+	// full is the schema as it was written. schema is what prune returns for it. If all versions
+	// share one schema, they share both pointers.
 	full, schema *apiextensions.JSONSchemaProps
 	// inUse is set if the version is served or stored.
 	inUse bool
@@ -80,8 +82,9 @@ type crdVersion struct {
 	tree *schema.Tree
 }
 
-// versionsOf returns the versions that have a schema. In the internal type, a schema that all
-// versions share is in another field, which no author sees.
+// versionsOf returns the versions that have a schema. If all versions have the same schema, the
+// internal type has the schema only once, in the field spec.validation. The paths are those of
+// apiextensions.k8s.io/v1, where each version has the schema.
 func versionsOf(crd *apiextensions.CustomResourceDefinition) []*crdVersion {
 	var out []*crdVersion
 	cut := map[*apiextensions.JSONSchemaProps]*apiextensions.JSONSchemaProps{}
@@ -143,7 +146,8 @@ func (v *Validator) mistakes(crd *apiextensions.CustomResourceDefinition) []mist
 	return out
 }
 
-// validateVersion validates one version, and sets its tree if it compiles.
+// validateVersion returns the errors of one version. If extensions are neither misplaced nor
+// refused by the compiler, it sets version.tree.
 func (v *Validator) validateVersion(version *crdVersion) field.ErrorList {
 	errs := append(misplaced(version.schema, version.path), misplacedNone(version.schema, version.path)...)
 	tree, err := v.compile(version.schema)

@@ -15,11 +15,12 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// disagreements returns an error for each excluded permission (one that `update` does not
-// include) that one version has and another lacks. A write through the version that lacks the
-// permission could change, or drop, the field that needs the permission in the other version.
-// Only versions that are served or stored count. Without a conversion webhook all versions have
-// the same fields, so the places of the permissions and their schemas must agree too.
+// disagreements returns an error for each excluded permission (one that `update` does not include)
+// that one version has and another lacks. A write through the version that lacks the permission
+// could change, or drop, the field that needs the permission in the other version. Versions that
+// are neither served nor stored are not compared. Without a conversion webhook, all versions have
+// the same fields. Then it also returns an error for each excluded permission that is on different
+// fields in two versions, or on a field with different schemas.
 func disagreements(crd *apiextensions.CustomResourceDefinition, versions []*crdVersion) field.ErrorList {
 	converted := crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensions.WebhookConverter
 	var errs field.ErrorList
@@ -60,8 +61,9 @@ func disagreement(v *crdVersion, format string, args ...any) *field.Error {
 	return field.Invalid(v.path, field.OmitValueType{}, fmt.Sprintf("version %s ", v.name)+fmt.Sprintf(format, args...))
 }
 
-// excludedIn returns the excluded permissions of a tree, each with its places. A name ends in
-// "(…)" if the permission has a parameter.
+// excludedIn returns the excluded permissions of a tree. The keys are the names of the permissions,
+// followed by "(…)" if a permission has a parameter. The values are the paths of the fields that
+// have the permission, sorted and separated by commas.
 func excludedIn(tree *schema.Tree) map[string]string {
 	places := map[string][]string{}
 	for _, info := range tree.Permissions() {

@@ -19,8 +19,8 @@ import (
 // MaxWarnings is the highest number of warnings for one definition.
 const MaxWarnings = 10
 
-// wellKnown reports whether a built-in kind has a permission of this name. All other names should
-// have a domain.
+// wellKnown reports whether a built-in kind has a permission with this name. Any other permission
+// should have a domain in its name, such as example.com/size.
 func wellKnown(name string) bool {
 	found, err := registry.Lookup(name)
 	return err == nil && found != nil
@@ -34,9 +34,11 @@ type warning struct {
 	text string
 }
 
-// Warnings returns the warnings for newCRD that oldCRD did not cause already. It warns of
-// permissions without a domain that no built-in kind has, well-known permissions that are
-// excluded, parameter sources that no permission uses, and the end of permissions by convention.
+// Warnings returns the warnings for newCRD that oldCRD did not cause already, at most MaxWarnings.
+// It warns of permissions without a domain that no built-in kind has, of well-known permissions
+// that are excluded, and of parameter sources that no permission uses. It also warns if the
+// definition gets its first permission extension, because its fields then lose the permissions by
+// convention (see Complete).
 func (v *Validator) Warnings(newCRD, oldCRD *apiextensions.CustomResourceDefinition) []string {
 	seen := map[string]bool{}
 	if oldCRD != nil {
@@ -82,8 +84,8 @@ func eachWarning(crd *apiextensions.CustomResourceDefinition, f func(warning)) {
 	}
 }
 
-// permissions returns the names in the extension x-kubernetes-permission-verb, which may hold
-// two.
+// permissions returns the names in a value of the extension x-kubernetes-permission-verb, which can
+// contain two names with a comma between them.
 func permissions(verb *string) []string {
 	if verb == nil {
 		return nil
@@ -91,8 +93,9 @@ func permissions(verb *string) []string {
 	return strings.Split(*verb, ",")
 }
 
-// warnName warns of the name of a permission. A well-known name promises that the permission is
-// part of update, so it should not be excluded.
+// warnName calls f with a warning if the name of a permission is neither well-known nor has a
+// domain, or if the name is well-known but the permission is excluded: readers of a well-known name
+// expect that the permission is part of update.
 func warnName(name *string, excluded bool, domain string, path *field.Path, f func(warning)) {
 	if name == nil || *name == "" || *name == None || strings.Contains(*name, "/") {
 		return
@@ -107,9 +110,10 @@ func warnName(name *string, excluded bool, domain string, path *field.Path, f fu
 	}
 }
 
-// unusedSources collects the parameter sources of one version, and the sources that a permission
-// takes. The compiler refuses a permission whose source is not above it, so a source is used if
-// any permission of the version takes it.
+// unusedSources collects the parameter sources of one version (order), and the names of the sources
+// from which permissions take their parameters (taken). It does not compare where sources and
+// permissions are in the schema, because the compiler refuses a permission whose source is not
+// above the permission.
 type unusedSources struct {
 	order []warning
 	taken map[string]bool

@@ -15,8 +15,8 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 )
 
-// Chain is a delegation with its ancestors. The parent of a delegation is the one that its
-// creator had selected when creating it.
+// Chain is a delegation with its ancestors. The parent of a delegation is the delegation that a
+// user had selected when the user created it.
 type Chain struct {
 	// Links are the delegations of the chain, from the root, which has no parent, to the leaf,
 	// which the caller selected.
@@ -27,12 +27,12 @@ type Chain struct {
 // Leaf returns the delegation that was selected.
 func (c *Chain) Leaf() *Delegation { return c.Links[len(c.Links)-1] }
 
-// Root returns the first delegation of the chain. Its delegator delegated permissions of their
-// own, and not those of another delegation.
+// Root returns the first delegation of the chain. The user who created it delegated permissions of
+// the user's own, and not those of another delegation.
 func (c *Chain) Root() *Delegation { return c.Links[0] }
 
-// Conditional reports whether a delegation of the chain has conditions or objectUIDs, so that
-// objects must be verified before they are stored.
+// Conditional reports whether at least one delegation of the chain has conditions, or allows only
+// the objects in its field objectUIDs. Then objects must be verified before they are stored.
 func (c *Chain) Conditional() bool {
 	for _, link := range c.Links {
 		if link.conditional() {
@@ -56,8 +56,8 @@ func (c *Chain) ExpiresAt() *metav1.Time {
 	return &metav1.Time{Time: until}
 }
 
-// RecordUse records that the chain is used now, in those of its delegations that end after a
-// time without use.
+// RecordUse sets the time of the last use to now, in those delegations of the chain that expire
+// after some time without use.
 func (c *Chain) RecordUse() {
 	for _, link := range c.Links {
 		if link.idle > 0 {
@@ -93,10 +93,12 @@ func (c *Chain) checkValid(caller user.Info) *Refusal {
 	return nil
 }
 
-// CheckCovers returns why the rules and conditions of a chain do not allow a request, or nil if
-// they do. It does not ask what the delegator may do. own is true if the attributes describe the
-// HTTP request itself, and not another check that is made during it: only the object of the
-// request itself is verified when it is stored.
+// CheckCovers returns why the delegations of a chain do not cover a request, or nil if they do. It
+// checks their rules, and that their conditions can be verified for such a request. It does not
+// check what the delegators are allowed. own is true if the attributes describe the HTTP request
+// itself, and not another authorization check that is made while the request is served. With
+// conditions, only the HTTP request itself is allowed, because only its object is verified when it
+// is stored.
 func (c *Chain) CheckCovers(a authorizer.Attributes, own bool) *Refusal {
 	for i, link := range c.Links {
 		if !link.allows(a) && (i == len(c.Links)-1 || !link.allowsOrIncludes(a)) {
@@ -109,8 +111,9 @@ func (c *Chain) CheckCovers(a authorizer.Attributes, own bool) *Refusal {
 	return nil
 }
 
-// storesObject reports whether a request stores the object that it names. Conditions can't be
-// verified for requests with another body, such as reviews, bindings and connections.
+// storesObject reports whether a write stores the object that the request is for. Conditions can't
+// be verified for requests that do not store it, such as access reviews, bindings of Pods to
+// nodes, and connections to Pods.
 func storesObject(a authorizer.Attributes) bool {
 	switch a.GetSubresource() {
 	case "", "status", "scale", "resize", "ephemeralcontainers", "approval", "finalize":
@@ -127,7 +130,8 @@ func storesObject(a authorizer.Attributes) bool {
 }
 
 // IsPermission reports whether a verb is granular, or begins with granular:, and so authorizes
-// single fields. The request itself then has the verb create, update or patch.
+// single fields. Such a verb occurs only in authorization checks: the HTTP request that causes the
+// check is a create, update or patch.
 func IsPermission(verb string) bool {
 	return verb == "granular" || strings.HasPrefix(verb, "granular:")
 }
@@ -147,7 +151,7 @@ func (c *Chain) CheckReadable(a authorizer.Attributes) *Refusal {
 // ReadRequest returns the attributes of a request with the verb get for the same object.
 func ReadRequest(a authorizer.Attributes) authorizer.Attributes { return withVerb{a, "get"} }
 
-// withVerb is the attributes of a request, with another verb.
+// withVerb replaces the verb in the attributes of a request.
 type withVerb struct {
 	authorizer.Attributes
 	verb string
@@ -160,8 +164,9 @@ func (v withVerb) IsReadOnly() bool { return v.verb == "get" }
 // namespace is empty.
 func (d *Delegation) InScope(namespace string) bool { return d.inScope(namespace) }
 
-// Entries returns the chain in the form in which audit events and the status of delegations
-// describe it.
+// Entries returns how the caller got the authority of the chain: the history of the leaf, which
+// lists its ancestors, impersonations and tokens, and then the leaf itself. Audit events and the
+// status of delegations contain these entries.
 func (c *Chain) Entries() []v1alpha1.ChainEntry {
 	leaf := c.Leaf()
 	out := append([]v1alpha1.ChainEntry(nil), leaf.History...)

@@ -25,9 +25,9 @@ func (c *Chain) Commit(ctx context.Context, caller user.Info) *Commit {
 	return &Commit{ctx: ctx, chain: c, caller: caller}
 }
 
-// Begin verifies the chain and the object right before the object is stored. From then until
-// End, requests that delete a delegation are not answered. newObj is nil if the write deletes
-// oldObj, and oldObj is nil if the write creates newObj.
+// Begin verifies the chain and the object right before the object is stored. If it returns nil,
+// requests that delete a delegation are not answered until End is called. newObj is nil if the
+// write deletes oldObj, and oldObj is nil if the write creates newObj.
 func (c *Commit) Begin(newObj, oldObj runtime.Object) *Refusal {
 	c.End()
 	if r := c.chain.verify(c.ctx, newObj, oldObj); r != nil {
@@ -42,8 +42,8 @@ func (c *Commit) Begin(newObj, oldObj runtime.Object) *Refusal {
 	return nil
 }
 
-// End is called after the write was stored or has failed. It may be called at any time, and more
-// than once.
+// End must be called after the write was stored or has failed, so that deletions of delegations are
+// answered again. It may also be called without Begin, and more than once.
 func (c *Commit) End() {
 	if c.held {
 		c.held = false
@@ -77,8 +77,8 @@ func (c *Chain) verify(ctx context.Context, newObj, oldObj runtime.Object) *Refu
 	return nil
 }
 
-// Exists reports whether the old object of a write is stored. An update that creates its object
-// has an empty old object.
+// Exists reports whether obj, the old object of a write, is in storage. It returns false for the
+// empty old object that upstream passes for an update that creates its object.
 func Exists(obj runtime.Object) bool {
 	accessor, err := meta.Accessor(obj)
 	return err != nil || accessor.GetUID() != "" || accessor.GetResourceVersion() != ""

@@ -21,9 +21,9 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 )
 
-// The limits on the CEL cost of one expression, and of all expressions of a chain. They are
-// upstream's limits for admission policies, where a cost of one million takes about a tenth of a
-// second.
+// The limits on the CEL cost of evaluating one expression (callLimit), and all expressions of a
+// chain together (budget). They are upstream's limits for admission policies. By upstream's
+// estimate, a cost of one million takes about a tenth of a second.
 const (
 	callLimit = celconfig.PerCallLimit
 	budget    = celconfig.RuntimeCELCostBudget
@@ -104,8 +104,8 @@ func compileOne(c v1alpha1.DelegationCondition, language environment.Type) (*con
 	}, nil
 }
 
-// conditionInput is the object that the conditions of one write are evaluated on, with the CEL
-// cost that is left.
+// conditionInput is the new and the old object of one write, on which the conditions of a chain are
+// evaluated one after another, and the CEL cost that is left for the remaining conditions.
 type conditionInput struct {
 	ctx            context.Context
 	newObj, oldObj runtime.Object

@@ -28,7 +28,8 @@ type Delegation struct {
 	Delegator user.Info
 	// Rules are the delegated rules.
 	Rules []rbacv1.PolicyRule
-	// Keep is true if the delegation goes on to allow what its delegator is no longer allowed.
+	// Keep is true if the delegation still allows a request after the delegator has lost the
+	// permission for it.
 	Keep bool
 	// Until is when the delegation expires, zero if it does not expire.
 	Until time.Time
@@ -44,7 +45,7 @@ type Delegation struct {
 	idle         time.Duration
 	objects      sets.Set[types.UID]
 	conditions   []condition
-	// broken is set if a condition does not compile. Then no write is allowed.
+	// broken is set if a condition does not compile. Then the delegation allows nothing.
 	broken error
 	// deleting is true while the delegation is being deleted and waits for its finalizers.
 	deleting bool
@@ -52,10 +53,12 @@ type Delegation struct {
 	usage    *usage
 }
 
-// usage records when a delegation was used. All versions of one delegation share one usage.
+// usage is when a delegation was last used. When the index replaces a Delegation by a newer version
+// of the same object, both share one usage.
 type usage struct {
-	// lastUsed is the latest use that this server knows of. lastWritten is the latest use that
-	// is in storage, where other servers can read it. Both are in nanoseconds.
+	// lastUsed is the time of the latest use that this server knows of. lastWritten is the time of
+	// the latest use that is in storage, where other servers can read it. Both are in nanoseconds
+	// since 1970.
 	lastUsed, lastWritten atomic.Int64
 }
 
@@ -68,8 +71,8 @@ func (u *usage) record(at time.Time) {
 	}
 }
 
-// compile compiles a stored AuthorityDelegation. If no server filled in its status, it has no
-// delegator or no rules, and allows nothing.
+// compile compiles a stored AuthorityDelegation. If no server has filled in the status of the
+// AuthorityDelegation, the result has no delegator or no rules, and allows nothing.
 func compile(d *v1alpha1.AuthorityDelegation, version uint64) *Delegation {
 	from := d.Status.Delegator
 	out := &Delegation{
@@ -116,8 +119,8 @@ func timeOf(t *metav1.Time) *time.Time {
 	return &t.Time
 }
 
-// isDelegate reports whether a user may use the delegation. If the delegation names a UID, the
-// user must have that UID.
+// isDelegate reports whether a user is among the delegates, who may use the delegation. If an entry
+// of the delegates has a UID, it matches only a user with that UID.
 func (d *Delegation) isDelegate(u user.Info) bool {
 	return slices.ContainsFunc(d.delegates, func(to v1alpha1.Delegate) bool {
 		if to.UID != "" && string(to.UID) != u.GetUID() {
@@ -135,8 +138,8 @@ func (d *Delegation) isDelegate(u user.Info) bool {
 	})
 }
 
-// conditional reports whether the delegation has conditions or objectUIDs, so that objects must
-// be verified before they are stored.
+// conditional reports whether the delegation has conditions, or allows only the objects in its
+// field objectUIDs. Then objects must be verified before they are stored.
 func (d *Delegation) conditional() bool {
 	return len(d.conditions) > 0 || d.broken != nil || d.objects != nil
 }
@@ -147,8 +150,8 @@ func (d *Delegation) inScope(namespace string) bool {
 	return d.scope.Cluster || d.scope.Namespace != "" && d.scope.Namespace == namespace
 }
 
-// allows reports whether scope and rules of the delegation allow a request. It ignores
-// conditions.
+// allows reports whether the scope and the rules of the delegation allow a request. It does not
+// consider the conditions of the delegation.
 func (d *Delegation) allows(a authorizer.Attributes) bool {
 	if !a.IsResourceRequest() && !d.scope.Cluster {
 		return false
@@ -156,9 +159,9 @@ func (d *Delegation) allows(a authorizer.Attributes) bool {
 	return d.inScope(a.GetNamespace()) && rbac.RulesAllow(a, d.Rules...)
 }
 
-// canVerify reports whether all conditions of the delegation can be verified for a request with
-// this verb. A conditional delegation must not allow a request whose object nobody verifies when
-// it is stored.
+// canVerify reports whether all conditions and objectUIDs of the delegation can be verified for a
+// request with this verb. A conditional delegation must not allow any other request, because the
+// object would be stored without being verified.
 func (d *Delegation) canVerify(verb string) bool {
 	switch {
 	case !d.conditional():

@@ -17,7 +17,8 @@
 // covers the time from that check until the object is stored. A request that deletes a delegation
 // is answered only after all Commits that began before the deletion have ended.
 //
-// The invariant: a delegation that is unknown, does not compile or fails allows nothing.
+// The invariant: a delegation that is unknown, or has a condition that does not compile, allows
+// nothing, and a condition that fails refuses the write.
 //
-// The package asks no authorizer. Package selected asks what the delegator may do.
+// The package asks no authorizer. Package selected asks what the delegator is allowed.
 package delegation

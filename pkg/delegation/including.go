@@ -12,8 +12,9 @@ import (
 )
 
 // IncludingRequests returns the requests with ordinary verbs, such as update and patch, that
-// together include a request with a granular verb: a user that may make all of them may also
-// make that one. It returns nil if no ordinary verbs are known to include it.
+// together include the request a, which has a granular verb. That means: a user who is allowed all
+// of the returned requests counts as allowed a, too. It returns nil if a has no granular verb, or
+// if no ordinary verbs are known to include the verb of a.
 func IncludingRequests(a authorizer.Attributes) []authorizer.Attributes {
 	if !a.IsResourceRequest() || !IsPermission(a.GetVerb()) {
 		return nil
@@ -29,8 +30,8 @@ func IncludingRequests(a authorizer.Attributes) []authorizer.Attributes {
 	return out
 }
 
-// allowsOrIncludes reports whether scope and rules of the delegation allow a request, or allow
-// all of the ordinary requests that together include it.
+// allowsOrIncludes reports whether the scope and the rules of the delegation allow the request a,
+// or allow all of the requests that IncludingRequests returns for a.
 func (d *Delegation) allowsOrIncludes(a authorizer.Attributes) bool {
 	if d.allows(a) {
 		return true

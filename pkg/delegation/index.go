@@ -24,15 +24,18 @@ type Index struct {
 	mu     sync.RWMutex
 	byUID  map[types.UID]*Delegation
 	byName map[string]types.UID
-	// tombstones are the delegations that requests to this server removed. They are kept until
-	// the watch has reported the removal, because the watch may report older versions first.
+	// tombstones has the UIDs of the delegations that requests to this server removed, with the
+	// resource version of the removal. An entry is kept until the watch has reported the removal,
+	// because the watch can report older versions of the delegation first.
 	tombstones map[types.UID]uint64
 	// count is the number of delegations. It is read without mu.
 	count atomic.Int64
-	// watchVersion is the resource version up to which the watch has reported all changes. A
-	// delegation of an older version that is not in the index was removed.
+	// watchVersion is the resource version up to which the watch has reported all changes. So if a
+	// delegation is read from storage with this or an older version, and is not in the index, it
+	// was removed in the meantime.
 	watchVersion uint64
-	// synced is set once the index has all delegations that were stored when the server started.
+	// synced is set once the index contains all delegations that were stored when the server
+	// started.
 	synced atomic.Bool
 	// commits is read-locked by each write from its final check until its object is stored.
 	commits sync.RWMutex
@@ -40,8 +43,8 @@ type Index struct {
 	// Namespace returns the UID of a namespace, or "" if the namespace is not known. It must be
 	// set before the server serves requests.
 	Namespace func(name string) types.UID
-	// Get reads a delegation from storage. It may be nil. It must be set before the server
-	// serves requests.
+	// Get reads a delegation from storage. If it is nil, delegations with unknown names are not
+	// looked up there. It must be set before the server serves requests.
 	Get func(ctx context.Context, name string) (*v1alpha1.AuthorityDelegation, error)
 	// readLimiter limits how often Get is called for unknown names.
 	readLimiter flowcontrol.RateLimiter
@@ -71,8 +74,8 @@ func NewIndex() *Index {
 func (x *Index) HasSynced() bool { return x.synced.Load() }
 
 // Chain returns the chain of the delegation with the given name, UID, or both. It returns a
-// Refusal if the delegation is unknown or the caller can't use the chain. A known chain is
-// returned even then.
+// Refusal if a delegation of the chain is unknown, or if the caller can't use the chain. If the
+// chain is known but can't be used, both results are set.
 func (x *Index) Chain(ctx context.Context, name string, uid types.UID, caller user.Info) (*Chain, *Refusal) {
 	c := x.chain(name, uid)
 	if c == nil && x.fetchChain(ctx, name, uid) {
@@ -120,9 +123,10 @@ func (x *Index) chain(name string, uid types.UID) *Chain {
 	return c
 }
 
-// fetchChain reads from storage a delegation that another server may have created, and those
-// ancestors that are unknown. It reports whether all are known now. It needs the name: a
-// delegation can't be read by its UID alone.
+// fetchChain reads the delegation with a name from storage, because another server can have created
+// it a moment ago. It also reads those of its ancestors that this server does not know. It reports
+// whether the delegation and all its ancestors were found. It returns false without a name, because
+// storage can't be read by UID.
 func (x *Index) fetchChain(ctx context.Context, name string, uid types.UID) bool {
 	if name == "" || x.Get == nil {
 		return false
@@ -160,8 +164,8 @@ func (x *Index) fetchOne(ctx context.Context, name string) *v1alpha1.AuthorityDe
 	return d
 }
 
-// checkValid returns why a delegation is not valid, or nil if it is. It does not check the
-// ancestors.
+// checkValid returns why a delegation is not valid at the time now, or nil if it is. It does not
+// check whether the ancestors of the delegation are valid.
 func (x *Index) checkValid(d *Delegation, now time.Time) *Refusal {
 	switch {
 	case d.deleting:
@@ -186,9 +190,9 @@ func (c *Chain) Recheck(caller user.Info) *Refusal {
 	return now.checkValid(caller)
 }
 
-// WaitForCommits returns when all writes that passed their final check before the call are
-// stored or have failed. A request that changes a delegation calls it after the change and
-// before the response.
+// WaitForCommits waits until all writes that passed their final check before the call are stored
+// or have failed. A request that changes a delegation calls it after the change and before the
+// response, so that after the response nothing is stored under the old delegation.
 func (x *Index) WaitForCommits() {
 	x.commits.Lock()
 	//lint:ignore SA2001 acquiring it is all that matters
@@ -196,7 +200,8 @@ func (x *Index) WaitForCommits() {
 }
 
 // UnwrittenUses returns the delegations whose last use must be written to storage now, with the
-// time of that use.
+// time of that use. These are the delegations whose time of last use in storage is behind the real
+// one by at least an eighth of the time without use after which the delegation expires.
 func (x *Index) UnwrittenUses() map[*Delegation]time.Time {
 	x.mu.RLock()
 	all := slices.Collect(maps.Values(x.byUID))

@@ -32,11 +32,13 @@ func (x *Index) ReadStored(ctx context.Context, name string) (*Delegation, error
 	return x.ByName(name), nil
 }
 
-// Valid reports whether a delegation is valid now. It does not check the ancestors.
+// Valid reports whether a delegation is valid now. It does not check whether the ancestors of the
+// delegation are valid.
 func (x *Index) Valid(d *Delegation) bool { return x.checkValid(d, x.now()) == nil }
 
-// Lease returns when a delegation that a policy issued was last given to an object, and how long
-// after that it is kept even if no object names it.
+// Lease returns the lease of a delegation that a policy issued: its start, which is the creation of
+// the delegation or the last renewal, and its duration. During the lease, the delegation is kept
+// even if no object refers to it.
 func (d *Delegation) Lease() (from time.Time, stays time.Duration) {
 	from = d.Source.CreationTimestamp.Time
 	if renewed := d.Source.Status.Cause.Renewed; renewed != nil && renewed.After(from) {
@@ -49,9 +51,9 @@ func (d *Delegation) Lease() (from time.Time, stays time.Duration) {
 	return from, time.Duration(seconds) * time.Second
 }
 
-// ExpiredLeases returns the delegations that policies issued and whose lease has expired. It
-// also returns the UIDs of the ancestors of every known delegation, by the UID of the
-// delegation.
+// ExpiredLeases returns the delegations that policies issued and whose lease has expired. It also
+// returns, for every known delegation with ancestors, the UIDs of all its ancestors. The keys of
+// that map are the UIDs of the delegations.
 func (x *Index) ExpiredLeases(now time.Time) (over []*Delegation, parents map[types.UID][]types.UID) {
 	parents = map[types.UID][]types.UID{}
 	x.mu.RLock()

@@ -13,8 +13,9 @@ import (
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// Observe records that a delegation was stored or, if gone is true, removed. It ignores a
-// version that is older than the known one.
+// Observe updates the index after a delegation was stored or, if gone is true, removed. It ignores
+// a stored version that is not newer than the version in the index, and any version of a delegation
+// that is known to be removed.
 func (x *Index) Observe(d *v1alpha1.AuthorityDelegation, gone bool) {
 	version := versionOf(d.ResourceVersion)
 	x.mu.Lock()
@@ -54,7 +55,8 @@ func (x *Index) put(d *v1alpha1.AuthorityDelegation, version uint64) {
 	}
 }
 
-// mergeUsage sets both times in old to the later time of old and now, and returns old.
+// mergeUsage returns old, after setting each of the two times in old to the time in now if that is
+// later.
 func mergeUsage(old, now *usage) *usage {
 	if last := now.lastUsed.Load(); last > old.lastUsed.Load() {
 		old.lastUsed.Store(last)
@@ -118,8 +120,8 @@ func (r reflectorStore) Delete(obj any) error {
 	return nil
 }
 
-// Replace takes a list of all delegations that were stored at a resource version. It keeps those
-// that requests to this server stored later.
+// Replace replaces the content of the index by a list of all delegations that were stored at the
+// resource version listed. Delegations in the index that were stored after that version stay.
 func (r reflectorStore) Replace(list []any, listed string) error {
 	x, version := r.x, versionOf(listed)
 	there := map[types.UID]bool{}

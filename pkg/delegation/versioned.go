@@ -31,9 +31,9 @@ func (v *versionedObject) content() any {
 
 var errNoVersion = errors.New("the kind of the object is not known")
 
-// inPreferredVersion returns an object in the API version that the server prefers, because a
-// condition is written for one version, whatever version a request uses. A custom resource stays
-// in the version in which it is passed.
+// inPreferredVersion returns an object in the API version that the server prefers for its kind. A
+// condition is written for that version, and must give the same answer for requests in other
+// versions. A custom resource stays in the version in which it is passed.
 func inPreferredVersion(obj runtime.Object) (*versionedObject, error) {
 	if obj == nil {
 		return &versionedObject{}, nil
@@ -100,8 +100,8 @@ func (v *versionedObject) templateHash() string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Content returns an object in the form that condition expressions see. The caller may modify
-// it.
+// Content returns an object in the form that condition expressions see. The result shares no memory
+// with obj, so it may be modified.
 func Content(obj runtime.Object) (map[string]any, error) {
 	v, err := inPreferredVersion(obj)
 	if err != nil || v.object == nil {

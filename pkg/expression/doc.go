@@ -6,12 +6,14 @@
 // the key of a map entry or list element.
 //
 // The expressions resemble the validation rules of custom resources. `self` is the key, a string,
-// and the result is a string. A new expression must also be valid in the previous version, to
-// which the cluster may be rolled back. Its cost is estimated for a key of MaxKeyLength bytes,
-// and limited at run time. The named treatments of x-kubernetes-permission-parameter-treatment
-// need no expression and are faster.
+// and the result is a string. A new expression must also be valid in the previous version of the
+// server, because the cluster may be rolled back to that version. The cost of a new expression is
+// estimated for a key of MaxKeyLength bytes. The cost of each evaluation is limited at run time.
+// For common ways to make a parameter from a key, no expression is needed: the extension
+// x-kubernetes-permission-parameter-treatment offers them by name, and they are faster.
 //
-// Invariant: after any error there is no parameter. So an expression that fails covers nothing.
+// Invariant: if the evaluation returns an error, it returns no parameter. So a permission whose
+// expression fails covers nothing.
 //
 // The package implements schema.Expressions and knows neither schemas nor permissions.
 package expression

@@ -23,20 +23,20 @@ import (
 )
 
 const (
-	// MaxLength is the length of the longest expression, in bytes. Upstream has no such limit on
-	// validation rules. But a rule is evaluated once for an object, and an expression once for
-	// each key.
+	// MaxLength is the maximum length of an expression, in bytes. Upstream has no such limit on
+	// validation rules, but a validation rule is evaluated once for an object, and an expression
+	// once for each key in an object.
 	MaxLength = 1024
-	// MaxKeyLength is the length of the key for which the cost is estimated, in bytes: a DNS
-	// subdomain, a slash and a name, as in labels and finalizers. Longer keys are evaluated too,
-	// up to MaxCost.
+	// MaxKeyLength is the length, in bytes, of the key for which the cost of an expression is
+	// estimated: the longest key of a label, which is a DNS subdomain, a slash and a name. An
+	// expression is evaluated for longer keys too, as long as the evaluation costs at most MaxCost.
 	MaxKeyLength = 253 + 1 + 63
-	// MaxCost is the highest cost of one evaluation, both estimated and at run time, in the units
-	// of upstream's PerCallLimit. A million units take a tenth of a second
-	// (k8s.io/apiserver/pkg/apis/cel), so MaxCost is about a millisecond for a key.
+	// MaxCost is the maximum cost of one evaluation, both estimated and at run time, in the units
+	// of upstream's PerCallLimit. By upstream's estimate (k8s.io/apiserver/pkg/apis/cel), a
+	// million units take a tenth of a second, so MaxCost units take about a millisecond.
 	MaxCost = 10_000
-	// EvaluationCost is added to the cost of each evaluation. It stands for about a microsecond,
-	// so that constant expressions, which CEL counts as free, cost something.
+	// EvaluationCost is added to the cost that CEL counts for an evaluation, so that constant
+	// expressions, which CEL counts as free, cost something. It stands for about a microsecond.
 	EvaluationCost = 10
 )
 
@@ -52,11 +52,13 @@ var (
 	_ schema.Expression  = &program{}
 )
 
-// Accepted returns the Language for new expressions, which estimates and limits their cost.
+// Accepted returns the Language for new expressions. Its Compile refuses an expression whose
+// estimated cost is above MaxCost.
 func Accepted() *Language { return &Language{of: environment.NewExpressions} }
 
-// Stored returns the Language for stored expressions, which some version of the server accepted.
-// It does not estimate their cost, because versions may estimate differently.
+// Stored returns the Language for stored expressions, which this or another version of the server
+// accepted. Its Compile does not estimate the cost of an expression, because another version may
+// have estimated it differently.
 func Stored() *Language { return &Language{of: environment.StoredExpressions} }
 
 var envSet = sync.OnceValues(func() (*environment.EnvSet, error) {
@@ -118,7 +120,8 @@ func estimate(env *cel.Env, ast *cel.Ast) error {
 	return nil
 }
 
-// firstOf returns the text of the first issue, without the excerpt of the source.
+// firstOf returns the position and the message of the first compile error, without the lines of the
+// expression that CEL shows with it.
 func firstOf(issues *cel.Issues) string {
 	for _, e := range issues.Errors() {
 		return fmt.Sprintf("column %d: %s", e.Location.Column()+1, strings.TrimSpace(e.Message))
@@ -130,7 +133,8 @@ type program struct {
 	program cel.Program
 }
 
-// Parameter evaluates the expression for a key. It returns the cost even with an error.
+// Parameter returns the result of the expression for a key, and the cost of the evaluation. The
+// cost is returned even together with an error.
 func (p *program) Parameter(ctx context.Context, key string) (parameter string, cost int64, err error) {
 	if !utf8.ValidString(key) {
 		return "", EvaluationCost, errors.New("the key is not UTF-8")
@@ -155,7 +159,7 @@ func costOf(details *cel.EvalDetails) int64 {
 	return MaxCost
 }
 
-// estimator estimates the size of the key, which the library does not know.
+// estimator tells CEL's cost estimation the maximum size of the variable self, the key.
 type estimator struct{}
 
 func (estimator) EstimateSize(element checker.AstNode) *checker.SizeEstimate {

@@ -1,13 +1,13 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package included finds out which permission verbs the other verbs of a role include, as update
-// and patch together include granular:replicas.
+// Package included finds out which permission verbs the other verbs of a role include. For example,
+// update and patch together include granular:replicas.
 //
-// RBAC compares verbs as text, and a user who grants or delegates permissions must hold them. So
-// an administrator of a namespace who holds update, but not granular:replicas, could not grant
-// granular:replicas, although update allows changing replicas. On a resource of Kubernetes
-// itself, a permission verb is included in
+// RBAC compares verbs as text, and a user who grants or delegates permissions must hold them.
+// Without this package, an administrator of a namespace who holds update, but not
+// granular:replicas, could not grant granular:replicas, although update allows changing replicas.
+// On a resource of Kubernetes itself, a permission verb is included in each of these:
 //
 //	update, patch               both on the same resource; granular:metadata needs create too
 //	a more general permission   granular:labels includes granular:label(example.com)

@@ -12,24 +12,26 @@ import (
 	"kube-granular.dev/granular/registry"
 )
 
-// Ordinary returns the ordinary verbs that together include a permission verb on a resource.
-// resource has the form that roles use: deployments/status. Ordinary returns nil if no ordinary
-// verbs are known to include the permission verb.
+// Ordinary returns the ordinary verbs that together include a permission verb on a resource: who
+// holds all of them can make every change that the permission verb allows. resource has the form
+// that roles use, such as deployments/status. Ordinary returns nil if no ordinary verbs are known
+// to include the permission verb.
 func Ordinary(verb, group, resource string) []string {
 	name, known := findPermission(verb, group, resource)
 	if !known {
 		return nil
 	}
 	if name == "metadata" {
-		// The name of an object is metadata, so a caller with this permission can create objects
-		// field by field.
+		// The permission metadata also covers the name of an object. So a holder of the permission
+		// can create objects, if other permissions allow their other fields.
 		return []string{"update", "patch", "create"}
 	}
 	return []string{"update", "patch"}
 }
 
-// generalVerbs returns, for each field that has a permission in a resource, the verbs of the more
-// general permissions that cover the field.
+// generalVerbs returns one list for each field that the permission of a verb covers in a resource.
+// The list has the verbs of the more general permissions that cover the field too. Holding one of
+// these verbs is enough for that field.
 func generalVerbs(verb, group, resource string) [][]string {
 	name, known := findPermission(verb, group, resource)
 	if !known || name == "" {
@@ -38,9 +40,10 @@ func generalVerbs(verb, group, resource string) [][]string {
 	return builtIn()[key{group, resource}].generalVerbs[name]
 }
 
-// findPermission returns the name of the permission of a verb, "" for the verb granular. It
-// returns false if nothing includes the verb: because it is no permission verb, its permission is
-// excluded, or the resource does not have the permission.
+// findPermission returns the name of the permission of a verb, such as image for granular:image.
+// For the verb granular, the name is "". It returns false if no other verbs can include the verb.
+// That is so if the verb is no permission verb or not valid, if the permission is excluded, or if
+// the resource does not have the permission.
 func findPermission(verb, group, resource string) (string, bool) {
 	if verb != permission.General && !strings.HasPrefix(verb, permission.General+":") {
 		return "", false
@@ -60,11 +63,11 @@ type key struct{ group, resource string }
 
 // permissions are the permissions of one resource.
 type permissions struct {
-	// generalVerbs has, by permission and for each of its fields, the verbs of the more general
-	// permissions that cover the field.
+	// generalVerbs has the result of the function generalVerbs for each permission, by its name:
+	// for each field of the permission, the verbs of the more general permissions.
 	generalVerbs map[string][][]string
 	// parameterized has the permissions whose verbs have a parameter. excluded has the
-	// permissions that are excluded in any version of the resource.
+	// permissions that are excluded in at least one version of the resource.
 	parameterized, excluded map[string]bool
 }
 
@@ -96,7 +99,8 @@ func index(all *registry.Registry) map[key]permissions {
 	return out
 }
 
-// add adds the fields that a permission covers in a kind.
+// add adds to generalVerbs the fields that the permission p covers in a kind. byName has all
+// permissions of the registry.
 func (of permissions) add(p *registry.Permission, kind string, byName map[string]*registry.Permission) {
 	excluded := func(name string) bool { return byName[name] == nil || byName[name].Excluded }
 	if of.excluded[p.Name] {
@@ -107,8 +111,8 @@ func (of permissions) add(p *registry.Permission, kind string, byName map[string
 			continue
 		}
 		if p.Excluded || slices.ContainsFunc(place.Above, excluded) {
-			// Fields of this permission may have been added before. A permission that is excluded
-			// for one field is included in nothing, so they are removed.
+			// A permission that is excluded for one field is included in nothing. So the fields
+			// that earlier calls may have added for this permission are removed.
 			of.generalVerbs[p.Name], of.excluded[p.Name] = nil, true
 			return
 		}

@@ -10,9 +10,10 @@ import (
 	"k8s.io/component-helpers/auth/rbac/validation"
 )
 
-// Missing returns those of the missing rules that the held rules do not include. It checks a
-// missing rule only if the rule has one verb, one resource and at most one name, as the rules of
-// validation.BreakdownRule have. It returns other rules unchanged.
+// Missing takes rules that a user holds, and rules that RBAC's comparison of verbs as text found
+// missing. It returns those missing rules that the held rules do not include either. A missing rule
+// must have one verb, one API group and one resource, as the rules of validation.BreakdownRule
+// have. A rule that does not is always returned.
 func Missing(held, missing []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	var out []rbacv1.PolicyRule
 	for _, rule := range missing {
@@ -23,13 +24,14 @@ func Missing(held, missing []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	return out
 }
 
-// includes reports whether the held rules include a rule with one verb and one resource.
+// includes reports whether the held rules include a rule. It returns false for a rule without
+// exactly one verb, one API group and one resource.
 func includes(held []rbacv1.PolicyRule, rule rbacv1.PolicyRule) bool {
 	if len(rule.Verbs) != 1 || len(rule.APIGroups) != 1 || len(rule.Resources) != 1 || len(rule.NonResourceURLs) > 0 {
 		return false
 	}
 	verb, group, resource := rule.Verbs[0], rule.APIGroups[0], rule.Resources[0]
-	// has reports whether any held rule grants a verb on this resource and name.
+	// has reports whether the held rules grant a verb on the resources and names of the rule.
 	has := func(verb string) bool {
 		rule.Verbs = []string{verb}
 		covers, _ := validation.Covers(held, []rbacv1.PolicyRule{rule})

@@ -14,12 +14,14 @@ import (
 	"kube-granular.dev/granular/protect"
 )
 
-// ConfirmBind returns an error if a protected attribute refers to the role of a binding that a
-// caller writes. Then the caller needs the verb "bind" on that role; ConfirmBind is only called
-// for callers that lack this verb. namespace is the namespace of the binding. An attribute in a
-// namespace affects only the bindings there; otherwise anyone who may create such an attribute
-// could name the role "edit" in it, and so stop everybody from binding "edit". A cluster-wide
-// attribute affects ClusterRoleBindings, because for such an attribute no other bindings count.
+// ConfirmBind decides about a caller who writes a binding to a role without holding the verb "bind"
+// on that role. It returns an error if a protected attribute refers to the role, because then the
+// caller needs that verb. namespace is the namespace of the binding.
+//
+// An attribute in a namespace affects only the bindings in that namespace. Otherwise anyone who is
+// allowed to create an attribute could refer to the role "edit" in it, and so stop everybody from
+// binding "edit". A cluster-wide attribute affects only ClusterRoleBindings, because only they make
+// a user a holder of its role.
 func (p *Protection) ConfirmBind(ctx context.Context, binding schema.GroupResource, name, namespace string, role rbacv1.RoleRef) error {
 	set, known := p.Set()
 	if !known {

@@ -49,8 +49,8 @@ const (
 	cluster
 )
 
-// NewIndex returns an empty index. namespaces returns the metadata of a namespace, nil if it is
-// unknown.
+// NewIndex returns an empty index. namespaces returns the metadata of a namespace, or nil if this
+// server does not know the namespace.
 func NewIndex(namespaces func(name string) *metav1.ObjectMeta) *Index {
 	return &Index{namespaces: namespaces, changed: func() {}, kinds: [...]records{newRecords(), newRecords()}}
 }
@@ -65,8 +65,8 @@ func (x *Index) Listed() bool {
 	return x.listed == [2]bool{true, true}
 }
 
-// markNotServed records that the server does not serve a kind, so no attribute of that kind is
-// in force.
+// markNotServed is called for a kind that the server does not serve. Listed then does not wait for
+// a list of that kind.
 func (x *Index) markNotServed(kind int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -126,10 +126,11 @@ func kindOf(n name) int {
 	return namespaced
 }
 
-// inForce reports whether the attribute of a record has an effect. An attribute has none if it
-// was created in an earlier namespace of the same name, which was deleted. An attribute that is
-// at least as new as the known namespace can't be from an earlier one: if the UIDs differ, the
-// known namespace is out of date.
+// inForce reports whether the attribute of a record has an effect. An attribute has none if it was
+// created in an earlier namespace of the same name, which was deleted. This is assumed only if the
+// namespace UID in the status of the attribute differs from the UID of the namespace that this
+// server knows, and the attribute is older than that namespace. If the UIDs differ but the
+// attribute is not older, the server's knowledge of the namespace is out of date.
 func (x *Index) inForce(r *record) bool {
 	if r.gone {
 		return false
@@ -145,8 +146,8 @@ func (x *Index) inForce(r *record) bool {
 	return registry.InNamespace(status, namespace.UID) || !meta.CreationTimestamp.Time.Before(namespace.CreationTimestamp.Time)
 }
 
-// updateEntry updates the set if the entry of an attribute has changed. before is the record of
-// that attribute before the change.
+// updateEntry updates the set after the record of an attribute has changed, if that changes what is
+// in force. before is the earlier record of the attribute, or nil.
 func (x *Index) updateEntry(n name, before *record) {
 	after := x.kinds[kindOf(n)].get(n)
 	was, is := before != nil && before.inForce, after != nil && x.inForce(after)
@@ -159,14 +160,14 @@ func (x *Index) updateEntry(n name, before *record) {
 	x.replaceNamespace(n.namespace)
 }
 
-// replaceNamespace rebuilds the entries of a namespace, or the cluster-wide ones if namespace is
-// empty, in the set.
+// replaceNamespace rebuilds one part of the set: the entries of a namespace, or the cluster-wide
+// entries if namespace is empty.
 func (x *Index) replaceNamespace(namespace string) {
 	x.set.Store(x.set.Load().With(namespace, x.entries(namespace)...))
 }
 
-// entries returns the entries in force in a namespace, or the cluster-wide ones if namespace is
-// empty, sorted by name.
+// entries returns the entries in force in a namespace, or the cluster-wide entries if namespace is
+// empty, sorted by name. It also updates the field inForce of their records.
 func (x *Index) entries(namespace string) []protect.Entry {
 	of := x.kinds[kindOf(name{namespace: namespace})].byNamespace[namespace]
 	out := make([]protect.Entry, 0, len(of))

@@ -29,13 +29,15 @@ type Protection struct {
 	index *Index
 	roles *Roles
 	kinds registry.Kinds
-	// ready is closed once the server knows all attributes. known is set to true at the same
-	// time, for callers that must not wait.
+	// ready is closed once the server knows all attributes, for callers that wait for that. known
+	// is set to true at the same time, for callers that must not wait.
 	ready chan struct{}
 	known atomic.Bool
-	// changes has an element if anything has changed that the status of an attribute depends on.
+	// changes has an element if an attribute, role or binding has changed since the last read from
+	// the channel, so that the status of an attribute may have to be written.
 	changes chan struct{}
-	// counts are the counted violations that are not in the status of their attribute yet.
+	// counts has the numbers of requests that attributes with mode Audit would have refused, as far
+	// as they are not yet added to the statuses of these attributes.
 	counts violationCounts
 }
 
@@ -47,7 +49,8 @@ func New() *Protection {
 	return p
 }
 
-// notifyChange records that anything has changed that the status of an attribute depends on.
+// notifyChange puts an element into changes. It is called after a change of an attribute, a role or
+// a binding.
 func (p *Protection) notifyChange() {
 	select {
 	case p.changes <- struct{}{}:
@@ -55,8 +58,9 @@ func (p *Protection) notifyChange() {
 	}
 }
 
-// Changes returns a channel that has an element after a change of attributes, roles or bindings.
-// Only one goroutine may read from the channel.
+// Changes returns a channel that has an element if an attribute, role or binding has changed since
+// the last read. Several changes can share one element. Only one goroutine may read from the
+// channel.
 func (p *Protection) Changes() <-chan struct{} { return p.changes }
 
 // Attributes returns all attributes in no particular order. The caller must not modify them.
@@ -104,8 +108,9 @@ func (p *Protection) UseInformers(factory informers.SharedInformerFactory) error
 	return nil
 }
 
-// SetKinds sets the kinds of attributes that the server serves. A kind that is not served
-// protects nothing. If neither kind is served, the attributes count as known at once.
+// SetKinds tells which of the two kinds, ProtectedAttribute and ClusterProtectedAttribute, the
+// server serves. A kind that is not served protects nothing. If neither kind is served, nobody has
+// to wait until the attributes are known.
 func (p *Protection) SetKinds(kinds registry.Kinds) {
 	p.kinds = kinds
 	for i, kind := range [...]registry.Kind{namespaced: kinds.Namespaced, cluster: kinds.Cluster} {
@@ -122,8 +127,8 @@ func (p *Protection) SetKinds(kinds registry.Kinds) {
 // includes the change.
 func (p *Protection) Observe(c registry.Change) { p.index.Observe(c) }
 
-// Run starts goroutines that read and watch the stored attributes until ctx ends. It returns
-// once the server knows all attributes.
+// Run starts goroutines that read and watch the stored attributes until ctx ends. It returns nil
+// once the server knows all attributes, and an error if ctx ends before.
 func (p *Protection) Run(ctx context.Context) error {
 	for i, kind := range [...]registry.Kind{namespaced: p.kinds.Namespaced, cluster: p.kinds.Cluster} {
 		if kind.ListWatch == nil {
@@ -146,22 +151,23 @@ func (p *Protection) markReady() {
 	}
 }
 
-// listThenWatch is a ListWatch from which a reflector reads a list before it starts to watch.
+// listThenWatch is a ListWatch with which a reflector sends an ordinary list request first, and
+// then starts to watch.
 type listThenWatch struct{ *cache.ListWatch }
 
-// IsWatchListSemanticsUnSupported returns true, so that a reflector reads a list instead of a
-// streamed one.
+// IsWatchListSemanticsUnSupported returns true, so that a reflector does not read the list as a
+// stream of watch events.
 func (listThenWatch) IsWatchListSemanticsUnSupported() bool { return true }
 
-// Set returns the entries in force, and whether the server knows all attributes; if not, some
-// entries may be missing. It does not allocate.
+// Set returns the entries of the attributes in force, and whether the server knows all attributes.
+// If it does not, entries can be missing. Set does not allocate.
 func (p *Protection) Set() (*protect.Set, bool) {
 	known := p.known.Load()
 	return p.index.Set(), known
 }
 
-// Wait waits for a few seconds until the server knows all attributes. Its error can be returned
-// to the client as it is.
+// Wait waits until the server knows all attributes, at most waitTimeout. If the server does not
+// know them by then, Wait returns an error that is meant for the client.
 func (p *Protection) Wait(ctx context.Context) error {
 	timeout := time.NewTimer(waitTimeout)
 	defer timeout.Stop()
@@ -174,8 +180,8 @@ func (p *Protection) Wait(ctx context.Context) error {
 	return apierrors.NewServiceUnavailable("the server has not read the protected labels and annotations yet")
 }
 
-// Holds reports whether a user is bound to the role that an attribute refers to. Verbs that the
-// user has do not count.
+// Holds reports whether a user is bound to the role that an attribute refers to. It does not matter
+// whether the user holds the verbs of that role in another way.
 func (p *Protection) Holds(ctx context.Context, u user.Info, ref protect.Reference) (bool, error) {
 	if p.roles == nil || !p.known.Load() {
 		return false, fmt.Errorf("the server has not read yet who holds %s", ref)

@@ -12,8 +12,8 @@ import (
 type record struct {
 	// version is the resource version of the change that produced the record.
 	version uint64
-	// gone is true for a tombstone: a hook reported that the attribute was removed, but the
-	// watch has not reached that removal and may still report older changes.
+	// gone is true for a tombstone: a hook reported that the attribute was removed, but the watch
+	// has not reported that removal yet, and can still report older changes of the attribute.
 	gone bool
 	// attribute is the attribute, which must not be modified. entry is its converted form.
 	attribute authority.Attribute
@@ -32,8 +32,8 @@ type name struct{ namespace, name string }
 
 func nameOf(a authority.Attribute) name { return name{a.GetNamespace(), a.GetName()} }
 
-// records are the attributes of one kind, by namespace and name. Resource versions order the
-// changes.
+// records are the attributes of one kind, by namespace and name. Which of two changes is newer is
+// decided by their resource versions.
 type records struct {
 	byNamespace map[string]map[string]*record
 	// watchVersion is the resource version up to which the watch has reported all changes.
@@ -67,9 +67,10 @@ func (r *records) drop(n name) {
 	delete(r.tombstones, n)
 }
 
-// applyHook applies a change that a hook reported, and reports whether the change is new. A
-// change that the watch has passed is not new, even if the watch did not report it: the hook of
-// a request may be late.
+// applyHook applies a change that a hook reported, and reports whether the change is new. It
+// ignores a change that is not new: a newer change of the attribute is known, or the watch has
+// already reached the version of the change. The latter can happen because the hook of a request
+// can come late.
 func (r *records) applyHook(n name, to *record) bool {
 	if to.version <= r.watchVersion {
 		return false
@@ -82,7 +83,7 @@ func (r *records) applyHook(n name, to *record) bool {
 }
 
 // applyWatch applies a change that the watch reported, and reports whether the change is new. It
-// is not new if a hook has already reported a later change of the same attribute.
+// ignores the change if a hook has already reported a newer change of the same attribute.
 func (r *records) applyWatch(n name, to *record) bool {
 	if known := r.get(n); known != nil && known.version > to.version {
 		return false
@@ -95,8 +96,8 @@ func (r *records) applyWatch(n name, to *record) bool {
 	return true
 }
 
-// advanceTo records that the watch has reached a version, and removes the tombstones of that
-// version and older ones.
+// advanceTo sets the version that the watch has reached, and removes the tombstones that are not
+// newer than that version.
 func (r *records) advanceTo(version uint64) {
 	r.watchVersion = version
 	for n, of := range r.tombstones {
@@ -106,11 +107,12 @@ func (r *records) advanceTo(version uint64) {
 	}
 }
 
-// replaceAll replaces the records by a list of that version. It keeps changes that a hook
-// reported and that are newer than both the list and the watch.
+// replaceAll replaces the records by a list that has the given version. It keeps the records of
+// changes that a hook reported, if they are newer than both the list and the version that the watch
+// had reached.
 func (r *records) replaceAll(list map[name]*record, version uint64) {
-	// A list is older than the watch before it only if storage was restored from a backup. Then
-	// the records up to the version of the watch are removed.
+	// A list is older than what the watch had reached only if storage was restored from a backup.
+	// Then all records up to the version that the watch had reached are removed.
 	beyond := max(version, r.watchVersion)
 	before := r.byNamespace
 	*r = newRecords()

@@ -24,8 +24,8 @@ import (
 // byRole is the name of the index in an informer that finds bindings by their role.
 const byRole = "kube-granular.dev/role"
 
-// roleKey returns the key of a role in the index byRole. Namespaces, kinds and role names
-// contain no slash, so keys are unique.
+// roleKey returns the key of a role in the index byRole. Namespaces, kinds and role names contain
+// no slash, so different roles have different keys.
 func roleKey(namespace, kind, name string) string { return namespace + "/" + kind + "/" + name }
 
 // Roles finds out who holds a role. It reads roles and bindings from informers, even if RBAC is
@@ -85,11 +85,11 @@ func NewRoles(informers rbacinformers.Interface) (*Roles, error) {
 	return r, nil
 }
 
-// Holds reports whether a user is bound to the role that an attribute refers to, by a binding
-// that counts. For a cluster-wide attribute the role is a ClusterRole, and only
-// ClusterRoleBindings count. For an attribute in a namespace, RoleBindings in that namespace
-// count too. Nobody holds a role that does not exist. The rules of the role do not matter. A
-// user who selected another role or a delegation does not hold this role.
+// Holds reports whether a user is bound to the role that an attribute refers to. For a cluster-wide
+// attribute the role is a ClusterRole, and only ClusterRoleBindings count. For an attribute in a
+// namespace, RoleBindings in that namespace count too. Nobody holds a role that does not exist. It
+// does not matter which rules the role has. A user who selected another role, or a delegation, with
+// the header Authority-Selector does not hold this role.
 func (r *Roles) Holds(ctx context.Context, u user.Info, ref protect.Reference) (bool, error) {
 	if u == nil {
 		return false, fmt.Errorf("find out who holds %s: the request has no user", ref)
@@ -121,9 +121,9 @@ func (r *Roles) Holds(ctx context.Context, u user.Info, ref protect.Reference) (
 	return false, fmt.Errorf("find out who holds %s: %w", ref, failed)
 }
 
-// membershipResolver passes the bindings of one role to upstream's rule resolver, but replaces
-// the rules of that role by a single rule. If the resolver reaches that rule, a binding includes
-// the user.
+// membershipResolver lets upstream's rule resolver find out whether a user is bound to one role. It
+// passes only the bindings of that role to the resolver, and one rule in place of the rules of the
+// role. If the resolver returns that rule for a user, a binding includes the user.
 type membershipResolver struct {
 	*Roles
 	ref protect.Reference
@@ -192,8 +192,8 @@ func (r *Roles) Role(ref protect.Reference) (types.UID, bool) {
 	return role.UID, true
 }
 
-// Bindings returns the bindings of a role that count for an attribute which refers to it, in no
-// particular order. The caller must not modify them.
+// Bindings returns the bindings by which users hold the role that an attribute refers to, as Holds
+// counts them, in no particular order. The caller must not modify them.
 func (r *Roles) Bindings(ref protect.Reference) ([]*rbacv1.RoleBinding, []*rbacv1.ClusterRoleBinding, error) {
 	q := &membershipResolver{Roles: r, ref: ref}
 	everywhere, err := q.ListClusterRoleBindings(context.Background())

@@ -5,16 +5,16 @@ package protected
 
 import "sync"
 
-// violationCounts counts the requests that attributes with mode Audit would have refused, by
-// attribute.
+// violationCounts has, for each attribute with mode Audit, the number of requests that the
+// attribute would have refused.
 type violationCounts struct {
 	lock sync.Mutex
 	of   map[name]int64
 }
 
-// CountViolations counts a request that the named attributes, which have mode Audit, would have
-// refused. They are in one namespace, or cluster-wide if namespace is empty. It does not block;
-// their statuses are written later.
+// CountViolations counts a request that each of the given attributes, which have mode Audit, would
+// have refused. The attributes are in one namespace, or cluster-wide if namespace is empty. The
+// counts are only kept in memory. The Controller of package status adds them to the statuses later.
 func (p *Protection) CountViolations(namespace string, attributes ...string) {
 	p.counts.lock.Lock()
 	defer p.counts.lock.Unlock()
@@ -23,7 +23,8 @@ func (p *Protection) CountViolations(namespace string, attributes ...string) {
 	}
 }
 
-// Violations returns how many violations of an attribute are counted and not in its status yet.
+// Violations returns how many violations of an attribute were counted and are not yet added to the
+// status of the attribute.
 func (p *Protection) Violations(namespace, of string) int64 {
 	p.counts.lock.Lock()
 	defer p.counts.lock.Unlock()

@@ -11,14 +11,16 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Listers makes the listers and getters of RBAC return only what one authorization needs, if its
-// context comes from For. It implements granular.Bindings.
+// Listers makes the listers and getters that RBAC reads from. They return only what one
+// authorization check needs, if the check has a context from For. Listers implements
+// granular.Bindings, the interface by which the patched RBAC gets them.
 type Listers struct{}
 
 var _ granular.Bindings = Listers{}
 
-// Role returns a lister of role bindings. If the context comes from For, it finds the bindings
-// of the caller with an index of the informer; otherwise it lists all.
+// Role returns a lister of role bindings. If the lister is called with a context from For, it finds
+// the bindings of the caller with an index of the informer. With any other context it calls all,
+// which lists all bindings.
 func (Listers) Role(informer cache.SharedIndexInformer, all granular.RoleBindingLister) granular.RoleBindingLister {
 	l := &roleBindings{RoleBindingLister: all}
 	l.index.init(informer, func(object any) (string, []rbacv1.Subject) {
@@ -30,8 +32,9 @@ func (Listers) Role(informer cache.SharedIndexInformer, all granular.RoleBinding
 	return l
 }
 
-// ClusterRole returns a lister of cluster role bindings. If the context comes from For, it finds
-// the bindings of the caller with an index of the informer; otherwise it lists all.
+// ClusterRole returns a lister of cluster role bindings. If the lister is called with a context
+// from For, it finds the bindings of the caller with an index of the informer. With any other
+// context it calls all, which lists all bindings.
 func (Listers) ClusterRole(informer cache.SharedIndexInformer, all granular.ClusterRoleBindingLister) granular.ClusterRoleBindingLister {
 	l := &clusterRoleBindings{ClusterRoleBindingLister: all}
 	l.index.init(informer, func(object any) (string, []rbacv1.Subject) {

@@ -19,9 +19,9 @@
 // change. The Query is a context value, because nothing but the context passes through the
 // configured authorizers to RBAC's listers.
 //
-// The invariant: a list includes every binding of the caller that exists throughout the call; a
-// list or a role contains nothing that upstream's does not; and a check without a context from For
-// is decided as upstream decides it.
+// The invariant: a list includes every binding of the caller that exists from the start to the end
+// of the call; no list contains a binding, and no role a rule, that upstream's listers and getters
+// would not return; and a check without a context from For is decided as upstream decides it.
 //
 // The package decides nothing and has no informers of its own.
 package rbacindex

@@ -34,14 +34,15 @@ func (x *index) init(informer cache.SharedIndexInformer, subjects func(object an
 	})
 }
 
-// maxAttempts is how often a lookup is tried if bindings change during the lookup. After that
-// all bindings are listed.
+// maxAttempts is how often a lookup is tried if bindings change during each attempt. After the last
+// attempt, RBAC lists all bindings instead.
 const maxAttempts = 3
 
-// bindingsFor returns the bindings that may include the caller: those of a namespace, or the
-// cluster role bindings if namespace is empty. It returns false if there is no index, or if
-// bindings change too often. It uses the cached result in kept unless bindings have changed
-// since.
+// bindingsFor returns all bindings that include the caller, and possibly others: those of a
+// namespace, or the cluster role bindings if namespace is empty. It returns false if the index
+// can't be used, or if bindings change during each of maxAttempts lookups. kept is the cached
+// result of an earlier lookup, or nil. It is returned if no binding has changed since, and is
+// replaced by the new result if bindings have changed.
 //
 // A lookup reads the index several times, once for the user name and once for each group, and
 // locks it for each read alone. If the change counter is the same before and after the lookup,
@@ -103,7 +104,7 @@ type bound interface {
 	metav1.Object
 }
 
-// bindingSet is a set of bindings. It allocates a map only if it grows beyond a few.
+// bindingSet is a set of bindings. It allocates a map only for more than eight bindings.
 type bindingSet[T comparable] struct {
 	few  [8]T
 	n    int

@@ -14,8 +14,8 @@ import (
 // indexName is the name of this package's index in an informer.
 const indexName = "kube-granular.dev/subject"
 
-// watchedInformer is an informer whose changes are counted. Counting starts when start is first
-// called.
+// watchedInformer is an informer whose changes are counted, to find out whether a result read from
+// it earlier can still be used. Counting starts when start is first called.
 type watchedInformer struct {
 	informer cache.SharedIndexInformer
 	// indexer is the indexer of the informer.
@@ -28,7 +28,7 @@ type watchedInformer struct {
 
 	// changes is incremented whenever an object is added, changed or removed, while the
 	// informer's store is locked. It is not incremented if the store is replaced by an empty
-	// list. Readers compare its value before and after they read.
+	// list. If the value is the same before and after a read, nothing changed during the read.
 	changes atomic.Uint64
 }
 
@@ -52,9 +52,9 @@ func (w *watchedInformer) start() bool {
 	return w.ready
 }
 
-// unchangedSince reports whether nothing has changed since the counter had the value changes.
-// The store can be emptied without being counted, so unless name is empty it also checks that
-// the named object still exists.
+// unchangedSince reports whether no object has changed since the counter had the value changes. The
+// counter misses that the store was emptied. To detect that, the caller can pass the namespace and
+// name of an object that was in the store: unchangedSince then returns false if the object is gone.
 func (w *watchedInformer) unchangedSince(changes uint64, namespace, name string) bool {
 	if w.changes.Load() != changes {
 		return false

@@ -14,8 +14,9 @@ import (
 
 // An index key consists of the namespace (empty for cluster role bindings), an infix that shows
 // whether the subject is a user or a group, and the name of the subject. A service account has
-// the key of its user name. Indexing a binding locks the index, so a binding with more than
-// maxSubjects subjects gets a single key, and every lookup returns it.
+// the key of its user name. A binding with more than maxSubjects subjects gets only one key, the
+// namespace and manySuffix, because indexing it by each subject would lock the index for long.
+// Every lookup in the namespace returns such a binding.
 const (
 	userInfix   = "/user/"
 	groupInfix  = "/group/"
@@ -23,9 +24,10 @@ const (
 	maxSubjects = 64
 )
 
-// subjectKeys returns the index keys of a binding. Every caller that RBAC matches with the
-// binding looks up one of these keys (see appliesToUser in
-// k8s.io/kubernetes/pkg/registry/rbac/validation/rule.go).
+// subjectKeys returns the index keys of a binding. For every caller that the binding includes, at
+// least one of these keys is among those that a lookup for the caller uses. Upstream's function
+// appliesToUser in k8s.io/kubernetes/pkg/registry/rbac/validation/rule.go decides whom a binding
+// includes.
 func subjectKeys(namespace string, subjects []rbacv1.Subject) []string {
 	if len(subjects) > maxSubjects {
 		return []string{namespace + manySuffix}
@@ -50,12 +52,13 @@ func subjectKeys(namespace string, subjects []rbacv1.Subject) []string {
 	return out
 }
 
-// maxGroups is how many groups a caller may have to be looked up in the index, because each
-// group takes one lookup. An access review may name any number of groups.
+// maxGroups is the largest number of groups of a caller for whom the index is used, because each
+// group takes one lookup. For a caller with more groups, RBAC lists all bindings. The number needs
+// a limit, because an access review can ask about a user with any number of groups.
 const maxGroups = 64
 
-// callerKeys are the index keys of a caller, each once. All keys share one string, which saves
-// allocations: the keys are built for every request.
+// callerKeys are the index keys of a caller, without duplicates. All keys are parts of one string,
+// which saves allocations: the keys are built for every request.
 type callerKeys struct {
 	namespace, text string
 	// ends has the end of each key within text.
@@ -85,8 +88,8 @@ func keysOfCaller(namespace string, caller user.Info) callerKeys {
 	return callerKeys{namespace, text.String(), ends}
 }
 
-// key returns the i-th key for the namespace, or for cluster role bindings if everywhere is
-// true.
+// key returns the key with index i: the key for bindings in the namespace, or, if everywhere is
+// true, the key for cluster role bindings.
 func (k *callerKeys) key(everywhere bool, i int) string {
 	start := 0
 	if i > 0 {

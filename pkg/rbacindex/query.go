@@ -13,7 +13,7 @@ import (
 )
 
 // Query describes one or more authorization checks of one request, all for the same caller and
-// resource, with any verbs. It has the cache of the request.
+// resource, with any verbs. It contains what these checks have read, to be used again.
 type Query struct {
 	request authorizer.Attributes
 	// keys are built when they are first needed: not every check reaches RBAC.
@@ -37,8 +37,9 @@ type requestCache struct {
 	clusterRoles    roleCache[*rbacv1.ClusterRole]
 }
 
-// queryContext is a context that passes a query through the configured authorizers to RBAC's
-// listers and getters. Context and query are one allocation, because every write needs both.
+// queryContext is a context.Context that passes a query through the configured authorizers to
+// RBAC's listers and getters. It contains the query itself and not a pointer, which saves an
+// allocation for every write.
 type queryContext struct {
 	context.Context
 	query Query
@@ -60,9 +61,9 @@ func queryFrom(ctx context.Context) *Query {
 }
 
 // For returns the context for one authorization check of the user and the resource in about.
-// Don't use it for any other check: RBAC would not find the bindings of another user, nor the
-// rules for another resource. For a user with more than maxGroups groups, and for a request
-// without a resource, For returns ctx, and RBAC lists all bindings.
+// Don't use that context for any other check: RBAC would not find the bindings of another user, nor
+// the rules for another resource. For a user with more than maxGroups groups, and for a request
+// without a resource, For returns ctx unchanged, and RBAC lists all bindings.
 func For(ctx context.Context, about authorizer.Attributes) context.Context {
 	if !isIndexable(about) {
 		return ctx
@@ -70,9 +71,10 @@ func For(ctx context.Context, about authorizer.Attributes) context.Context {
 	return &queryContext{Context: ctx, query: Query{request: about}}
 }
 
-// ForSeveral is like For, but for several checks in sequence, with any verbs. RBAC reads the
-// bindings, and some roles, only once for all of them. The checks must not run concurrently. The
-// Query is nil if For would return ctx.
+// ForSeveral is like For, but for several checks of the same user and resource, with any verbs.
+// RBAC reads the bindings, and up to maxRoles roles of each kind, only once for all of these
+// checks. The checks must not run concurrently. The Query can be passed to ForMore. It is nil if
+// For would return ctx unchanged.
 func ForSeveral(ctx context.Context, about authorizer.Attributes) (context.Context, *Query) {
 	if !isIndexable(about) {
 		return ctx, nil
@@ -86,10 +88,11 @@ func ForSeveral(ctx context.Context, about authorizer.Attributes) (context.Conte
 }
 
 // ForMore is like ForSeveral, but for checks that come some time after those of an earlier query
-// of the same request. earlier may be nil, and must not be used afterwards. Its cache is used
-// again if nothing has changed since. If ForMore is called several times with the same earlier
-// query, only the first call gets the cache. The cache is used only if about is the same pointer
-// as in the earlier query, because that shows that the request is the same.
+// of the same request. The new query takes over the cache of the earlier query, and uses those
+// cached results that have not changed since. There are two conditions: about is the same pointer
+// as in the earlier query, which shows that the request is the same; and no other call of ForMore
+// has taken over the cache. If they are not met, or earlier is nil, ForMore does what ForSeveral
+// does. earlier must not be used after the call.
 func ForMore(ctx context.Context, about authorizer.Attributes, earlier *Query) (context.Context, *Query) {
 	if earlier == nil || earlier.cache == nil || !earlier.isFor(about) || earlier.continued.Swap(true) {
 		return ForSeveral(ctx, about)
@@ -99,8 +102,9 @@ func ForMore(ctx context.Context, about authorizer.Attributes, earlier *Query) (
 	return c, &c.query
 }
 
-// WithAllRules returns the context for a check that needs the rules for other resources too.
-// RBAC still finds the bindings by the index, but reads whole roles.
+// WithAllRules returns a context for a check that needs the rules for other resources too, such as
+// the check whether a caller holds all rules of a role. RBAC still finds the bindings by the index,
+// but gets each role with all its rules.
 func WithAllRules(ctx context.Context) context.Context {
 	q := queryFrom(ctx)
 	if q == nil || q.allRules {
@@ -109,7 +113,8 @@ func WithAllRules(ctx context.Context) context.Context {
 	return &queryContext{Context: ctx, query: Query{request: q.request, keys: q.keys, allRules: true}}
 }
 
-// WithoutQuery returns the context for a check of another user. RBAC lists all bindings for it.
+// WithoutQuery returns a context without the query of ctx, for a check of another user. In that
+// check RBAC lists all bindings.
 func WithoutQuery(ctx context.Context) context.Context {
 	if queryFrom(ctx) == nil {
 		return ctx

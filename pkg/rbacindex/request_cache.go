@@ -13,7 +13,8 @@ type bindingCache[T bound] struct {
 	recheck bool
 }
 
-// isCurrent reports whether there is a cached result, and bindings have not changed since.
+// isCurrent reports whether there is a cached result that can still be used, because no binding has
+// changed since the lookup.
 func (l *bindingCache[T]) isCurrent(w *watchedInformer) bool {
 	if l.recheck {
 		namespace, name := "", ""
@@ -25,12 +26,12 @@ func (l *bindingCache[T]) isCurrent(w *watchedInformer) bool {
 	return l.valid
 }
 
-// maxRoles is how many Roles, and how many ClusterRoles, are cached. Searching a longer cache
-// would take longer than getting the role from the informer.
+// maxRoles is how many Roles are cached at most, and also how many ClusterRoles. Searching a longer
+// cache would take longer than getting the role from the informer.
 const maxRoles = 8
 
-// roleCache caches the first maxRoles roles that were read. The methods of a nil roleCache find
-// and store nothing.
+// roleCache caches the first maxRoles roles that were read. A query without a cache has a nil
+// roleCache, whose methods find and store nothing.
 type roleCache[T any] struct {
 	roles [maxRoles]namedRole[T]
 	// count is the number of cached roles.
@@ -46,8 +47,8 @@ type namedRole[T any] struct {
 	role T
 }
 
-// get returns the cached role with a name, if there is one. All cached roles are in the same
-// namespace.
+// get returns the cached role with a name, and whether there is one. namespace is the namespace of
+// all cached roles, empty for ClusterRoles.
 func (k *roleCache[T]) get(w *watchedInformer, namespace, name string) (role T, ok bool) {
 	if k == nil {
 		return role, false
@@ -66,9 +67,9 @@ func (k *roleCache[T]) get(w *watchedInformer, namespace, name string) (role T, 
 	return role, false
 }
 
-// changesToRecord returns the value of the change counter to store with a role that is about to
-// be read: the value from before the first cached role. It returns false if the role must not be
-// cached.
+// changesToRecord is called before a role is read. It returns the value to pass to add: the value
+// that the change counter had before the first cached role was read. It returns false if the role
+// must not be cached.
 func (k *roleCache[T]) changesToRecord(w *watchedInformer) (at uint64, ok bool) {
 	switch {
 	case k == nil || k.count == len(k.roles) || !w.start():
@@ -79,8 +80,8 @@ func (k *roleCache[T]) changesToRecord(w *watchedInformer) (at uint64, ok bool) 
 	return w.changes.Load(), true
 }
 
-// add caches a role. All cached roles are valid as long as nothing has changed since the first
-// one was read.
+// add caches a role. at is the value that the change counter had before the first cached role was
+// read: the cached roles are valid while the counter still has that value.
 func (k *roleCache[T]) add(at uint64, name string, role T) {
 	k.changes = at
 	k.roles[k.count] = namedRole[T]{name, role}

@@ -12,8 +12,9 @@ import (
 	rbachelpers "k8s.io/kubernetes/pkg/apis/rbac/v1"
 )
 
-// Roles returns a getter that returns an empty role for a role without a rule for the resource
-// of the request. This saves time, because RBAC copies the rules of every role that it gets.
+// Roles returns a getter of roles. If the getter is called with a context from For, and a role has
+// no rule for the resource of the request, it returns an empty role instead. This saves time,
+// because RBAC copies the rules of every role that it gets.
 func (Listers) Roles(informer cache.SharedIndexInformer, all granular.RoleGetter) granular.RoleGetter {
 	g := &roles{RoleGetter: all}
 	g.watched.init(informer, noKeys)

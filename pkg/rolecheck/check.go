@@ -17,11 +17,11 @@ import (
 
 // Finding is one mistake in the rules of a role.
 type Finding struct {
-	// Rule and Verb are the indexes of the rule and the verb. Verb is -1 for a mistake of the
-	// whole rule.
+	// Rule is the index of the rule in the role, and Verb the index of the verb in that rule. Verb
+	// is -1 for a mistake of the whole rule.
 	Rule, Verb int
-	// Certain is false if the rule may be intended, because another role may grant what is
-	// missing.
+	// Certain is false if the rule is perhaps correct, for example because another role of the same
+	// subject can grant what is missing in this role.
 	Certain bool
 	Message string
 }
@@ -37,8 +37,9 @@ func (f Finding) String() string {
 const (
 	// maxFindings is the maximum number of findings.
 	maxFindings = 10
-	// maxWork is the highest number of verbs and of group-resource pairs, added, of a role that
-	// is checked. A larger role was probably written by a program.
+	// maxWork limits the size of a role that is checked: the number of verbs plus the number of
+	// pairs of a group and a resource, summed over all rules. A larger role was probably written by
+	// a program, and Check returns nothing for it.
 	maxWork = 20_000
 )
 
@@ -54,8 +55,8 @@ func Check(rules []rbacv1.PolicyRule) []Finding {
 	return c.found[:min(len(c.found), maxFindings)]
 }
 
-// hasPermission reports whether a rule has the verb granular, or a verb that is or looks like a
-// permission verb.
+// hasPermission reports whether a rule has the verb granular, or a verb that begins with
+// "granular:", even if it is misspelled.
 func hasPermission(rule rbacv1.PolicyRule) bool {
 	return slices.ContainsFunc(rule.Verbs, IsPermission)
 }
@@ -116,8 +117,8 @@ func (c *checker) rule(i int, rule *rbacv1.PolicyRule, all []rbacv1.PolicyRule) 
 	}
 }
 
-// protected reports whether a verb admits to protected labels or annotations. Holders of update
-// need such a verb as well, so it has an effect without the verb granular.
+// protected reports whether a verb allows changing protected labels or annotations. Even users who
+// hold update need such a verb for that. So the verb has an effect without the verb granular.
 func protected(text string) bool {
 	verb, err := permission.Parse(text)
 	return err == nil && permission.Reserved(verb.Permission)
@@ -186,19 +187,22 @@ func (c *checker) verb(i, j int, text string, known permissionSet) {
 	}
 }
 
-// unknown reports a permission that, as far as is known, none of the resources has.
+// unknown adds a finding for a verb whose permission none of the resources is known to have. For
+// custom resources, it does so only if the name is probably misspelled.
 func (c *checker) unknown(i, j int, text string, verb permission.Verb, known permissionSet) {
 	domain, meant := strings.Contains(verb.Permission, "/"), known.suggestion(text)
 	switch {
 	case known.complete:
 		c.add(i, j, !domain, "no field of these resources has the permission %s%s", text, meant)
 	case !domain && meant != "":
-		// A custom resource may have it, though names without a domain are Kubernetes' own.
+		// The finding is not certain: names without a domain are reserved for Kubernetes, but a
+		// custom resource can still have such a permission.
 		c.add(i, j, false, "Kubernetes has no permission %s%s", text, meant)
 	}
 }
 
-// parameter checks whether a verb has a parameter if, and only if, its permission takes one.
+// parameter adds a finding if a verb lacks the parameter that its permission takes, has a parameter
+// that its permission does not take, or has a parameter that never matches.
 func (c *checker) parameter(i, j int, text string, verb permission.Verb, known permissionSet) {
 	found := known.find(verb.Permission)
 	switch {
@@ -215,7 +219,8 @@ func (c *checker) parameter(i, j int, text string, verb permission.Verb, known p
 	}
 }
 
-// sourceOf returns words for what a parameter is made from.
+// sourceOf describes, for a message, the part of an object whose value is the parameter of a
+// permission.
 func sourceOf(p *registry.Parameter) string {
 	switch {
 	case p.Treatment == string(permission.ImageRepositoryPrefix):
@@ -229,7 +234,8 @@ func sourceOf(p *registry.Parameter) string {
 	return p.Source
 }
 
-// isPrefix reports whether a parameter can be a prefix of the repository of an image.
+// isPrefix reports whether at least one image has the parameter as a prefix of its registry and
+// repository.
 func isPrefix(parameter string) bool {
 	for _, image := range []string{parameter, parameter + "/a", parameter + "/a/a"} {
 		if slices.Contains(permission.ImageRepositoryPrefix.Parameters(image), parameter) {

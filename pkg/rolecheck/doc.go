@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package rolecheck finds probable mistakes in the permission verbs of a role: misspelled
-// permissions, missing or superfluous parameters, and permission verbs without the verb granular,
-// which have no effect.
+// permissions, missing or superfluous parameters, and permission verbs on a resource for which the
+// role does not have the verb granular, too. Without that verb they have no effect.
 //
 // A misspelled verb grants nothing, and RBAC does not report it. The server returns the findings
 // as warnings when a role is written, and `kubectl granular lint` prints them.

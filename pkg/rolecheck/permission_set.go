@@ -16,8 +16,9 @@ import (
 // permissionSet has the permissions that the resources of a rule may have.
 type permissionSet struct {
 	byResource []map[string]*registry.Permission
-	// complete is false if one of the resources is not built in. Such a resource may have
-	// permissions with a domain, and every permission of Kubernetes.
+	// complete is false if at least one of the resources is not built in. Such a resource can have
+	// permissions with a domain in their names, which are not known here, and every permission of
+	// Kubernetes.
 	complete bool
 }
 
@@ -30,17 +31,18 @@ func (n permissionSet) find(name string) *registry.Permission {
 	return nil
 }
 
-// onEveryKind reports whether every kind has a permission, as it has those of metadata.
+// onEveryKind reports whether every kind has the permission, because it covers a field that all
+// objects have, such as labels.
 func onEveryKind(p *registry.Permission) bool {
 	return slices.ContainsFunc(p.Places, func(place registry.Place) bool { return slices.Contains(place.Kinds, registry.All) })
 }
 
-// maxSuggestionLength is the length of the longest name for which suggestion searches a similar
-// one.
+// maxSuggestionLength is the maximum length of a misspelled name. For a longer name, suggestion
+// does not search a similar one.
 const maxSuggestionLength = 100
 
-// suggestion returns the end of a message, which suggests a verb in place of a misspelled one, or
-// "".
+// suggestion returns text to append to a message about a misspelled verb: "did you mean" and the
+// most similar verb that is known. It returns "" if no known verb is similar.
 func (n permissionSet) suggestion(text string) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(text), permission.General+":"), "(")
 	if name = strings.TrimSpace(name); len(name) > maxSuggestionLength {
@@ -59,7 +61,8 @@ func (n permissionSet) suggestion(text string) string {
 	return ""
 }
 
-// permissionsOf returns the permissions of resources. The resources must differ.
+// permissionsOf returns the permissions that the given resources have. If one of them is not built
+// in, it returns all permissions of Kubernetes. No resource may be listed twice.
 func permissionsOf(resources []string) permissionSet {
 	known := builtIn()
 	out := permissionSet{complete: true}

@@ -15,14 +15,14 @@ import (
 	"kube-granular.dev/pkg/delegation"
 )
 
-// Authorizer wraps the configured authorizer for callers who may select an authority: a role or
-// a delegation, named in the header Authority-Selector. Such a caller is allowed only what RBAC
+// Authorizer wraps the configured authorizer. A caller can select an authority, which is a role or
+// a delegation, in the header Authority-Selector. A caller who does so is allowed only what RBAC
 // allows by the rules of that authority. A denial of the configured authorizer still counts. All
 // other callers get the decision of the configured authorizer.
 type Authorizer struct {
 	authorizer.Authorizer
-	// rbac is the RBAC authorizer alone. It is nil if the server does not use RBAC: then a
-	// selection must not give effect to roles and bindings that happen to be in storage.
+	// rbac is the RBAC authorizer alone. It is nil if the server does not use RBAC. In that case
+	// no role can be selected, so that roles and bindings in storage stay without effect.
 	rbac authorizer.Authorizer
 	// delegations are the delegations that a caller can select. It is nil if this server does
 	// not serve delegations.
@@ -58,8 +58,8 @@ var errNoRules = errors.New("the configured authorizer can't list rules")
 
 // Authorize returns the decision of the configured authorizer. If the caller selected an
 // authority, an allowance counts only if RBAC allows the request by the rules of that authority;
-// a denial always counts. Requests for discovery and health, and reviews of the caller itself,
-// are decided as if nothing was selected.
+// a denial always counts. Requests for discovery and health, and the reviews with which callers ask
+// about themselves (see selfReviews), are decided as if nothing was selected.
 func (a *Authorizer) Authorize(ctx context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
 	if !selects(attributes.GetUser()) {
 		return a.Authorizer.Authorize(ctx, attributes)
@@ -86,8 +86,9 @@ func (a *Authorizer) Authorize(ctx context.Context, attributes authorizer.Attrib
 	return a.selected(&authorization{Context: ctx, attributes: attributes}, s, attributes)
 }
 
-// selected returns the decision about a caller who selected an authority: it asks the configured
-// authorizer, in which Visit restricts RBAC to the rules of that authority.
+// selected returns the decision about a caller who selected an authority. It asks the configured
+// authorizer. RBAC, as a part of that authorizer, reads the caller's rules by Selection.Visit,
+// which returns only the rules of the selected authority.
 func (a *Authorizer) selected(asking *authorization, s *User, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
 	decision, reason, err := a.Authorizer.Authorize(asking, attributes)
 	if decision == authorizer.DecisionAllow && !asking.allowedByRBAC {
@@ -122,8 +123,8 @@ func (a *Authorizer) RulesFor(ctx context.Context, u user.Info, namespace string
 	return rules{a.Authorizer, a.rbac}.RulesFor(ctx, u, namespace)
 }
 
-// rules lists the rules of users. It asks the configured authorizer, or RBAC alone about a user
-// who selected an authority.
+// rules lists the rules of users. For a user who selected an authority, it asks RBAC alone. For all
+// other users it asks the configured authorizer.
 type rules struct {
 	configured any
 	rbac       authorizer.Authorizer
@@ -154,7 +155,7 @@ func (r rules) rulesFor(ctx context.Context, u user.Info, namespace string) ([]a
 	return nil, nil, true, errNoRules
 }
 
-// requestOf is the attributes of an authorization check, with another user.
+// requestOf replaces the user in the attributes of an authorization check.
 type requestOf struct {
 	authorizer.Attributes
 	user user.Info
@@ -162,14 +163,14 @@ type requestOf struct {
 
 func (a requestOf) GetUser() user.Info { return a.user }
 
-// authorization is the context of one authorization check about a caller who selected an
-// authority. Visit, which restricts RBAC to that authority, finds it in the context that RBAC
-// gets.
+// authorization is the context.Context of one authorization check about a caller who selected an
+// authority. It is passed through the configured authorizers to RBAC. There Selection.Visit, which
+// restricts RBAC to that authority, reads the fields below and sets allowedByRBAC.
 type authorization struct {
 	context.Context
 	attributes authorizer.Attributes
-	// chain is the selected delegation with its ancestors. It is nil unless they are known to
-	// cover the request.
+	// chain is the selected delegation with its ancestors. It is set only if the rules of all of
+	// them are known to cover the request.
 	chain *delegation.Chain
 	// allowedByRBAC is true once RBAC has found a rule that allows the request.
 	allowedByRBAC bool

@@ -22,8 +22,8 @@ import (
 	"kube-granular.dev/pkg/delegation"
 )
 
-// checkServed returns an error if a delegation is selected that this server can't look up: it
-// serves none, or has not read them yet.
+// checkServed returns an error if the caller selected a delegation and this server can't look up
+// delegations: it does not serve them, or has not read them yet.
 func (sel Selection) checkServed(u *User) error {
 	switch {
 	case !u.delegated():
@@ -38,9 +38,10 @@ func (sel Selection) checkServed(u *User) error {
 
 var errConditionsUnverified = errors.New("the selected AuthorityDelegation has conditions, which can't be verified for this request")
 
-// startAudit records in the audit event on whose behalf the request is made. If the selected
-// delegation has conditions, it marks the context so that every path that stores an object
-// without verifying conditions refuses the request.
+// startAudit records in the audit event on whose behalf the request is made, and returns the
+// context.Context for the rest of the request. If the selected delegation has conditions, that
+// context carries an error, with which every code path refuses the request that would store an
+// object without verifying the conditions.
 func (sel Selection) startAudit(ctx context.Context, u *User) context.Context {
 	chain, _ := u.chain(ctx, sel.Delegations)
 	if chain == nil {
@@ -64,8 +65,9 @@ func recordRefusal(ctx context.Context, u *User) {
 
 type impersonatorKey struct{}
 
-// withImpersonator stores the caller of an impersonating request in its context, before the
-// impersonated user replaces the caller.
+// withImpersonator returns the request with its sender stored in its context.Context, if the
+// request impersonates a user. It is called before the impersonated user replaces the sender as the
+// user of the request.
 func (sel Selection) withImpersonator(req *http.Request) *http.Request {
 	if sel.Delegations == nil || len(req.Header[authenticationv1.ImpersonateUserHeader]) == 0 {
 		return req
@@ -77,8 +79,9 @@ func (sel Selection) withImpersonator(req *http.Request) *http.Request {
 	return req.WithContext(context.WithValue(req.Context(), impersonatorKey{}, u))
 }
 
-// handovers returns audit entries for how the sender of the request came to act as the caller:
-// by impersonation, or with a service account token, which may be bound to a Pod or a Node.
+// handovers returns audit entries for how the sender of the request came to act as the caller: by
+// a service account token, which can be bound to a Pod or a Node, by impersonation, or by both. The
+// result is empty if the sender used neither.
 func handovers(ctx context.Context, caller user.Info) (out []v1alpha1.ChainEntry) {
 	if by, ok := ctx.Value(impersonatorKey{}).(user.Info); ok {
 		out = append(out, v1alpha1.ChainEntry{Via: v1alpha1.ViaImpersonation, By: delegation.Truncate(by.GetName()), ByUID: delegation.Truncate(by.GetUID())})

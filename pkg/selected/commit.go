@@ -14,9 +14,9 @@ import (
 	"kube-granular.dev/pkg/delegation"
 )
 
-// Commit returns the final check of a write, which runs right before the object is stored. In
-// this check the delegation policies issue their delegations, and the selected delegation is
-// verified once more. Commit returns nil if the write needs neither.
+// Commit returns the final check of a write, which runs right before the object is stored. The
+// check issues the delegations that delegation policies require for the object, and verifies the
+// delegation that the caller selected once more. Commit returns nil if the write needs neither.
 func (s Selection) Commit(ctx context.Context, dryRun bool) seam.Commit {
 	u, _ := request.UserFrom(ctx)
 	selecting, ok := u.(*User)
@@ -43,8 +43,8 @@ func (s Selection) Commit(ctx context.Context, dryRun bool) seam.Commit {
 	return c
 }
 
-// policyWrite returns the policyWrite of a write, or nil if no delegation policy can apply to
-// the write.
+// policyWrite returns the part of the final check that applies the delegation policies to a write,
+// or nil if no delegation policy can apply to the write.
 func (s Selection) policyWrite(ctx context.Context, u user.Info, dryRun bool) *policyWrite {
 	if s.PolicyIssuer == nil || u == nil {
 		return nil
@@ -78,8 +78,9 @@ func (c *commit) Begin(newObj runtime.Object) error {
 		return c.failed
 	}
 	if c.policyWrite != nil && newObj != nil {
-		// The policies come before the chain, because c.chain.Begin takes a lock that a deletion
-		// of a delegation may wait for: no delegation is created under that lock.
+		// The policies are applied before the chain is verified. c.chain.Begin takes a lock for
+		// which the deletion of a delegation waits. Policies create delegations, which must not
+		// happen under that lock.
 		if err := c.policyWrite.stamp(newObj, c.old); err != nil {
 			return err
 		}

@@ -20,10 +20,10 @@ import (
 )
 
 // authorizeDelegated decides about a caller who selected a delegation. A delegation that was
-// created under another one forms a chain with it. All delegations of the chain must allow the
-// request, no authorizer may deny it to the caller or to one of the delegators, and the
-// delegator of the first one must be allowed the request now, unless that delegation has ifLost:
-// Keep.
+// created under another one forms a chain with it. The request is allowed under these conditions:
+// all delegations of the chain cover it; no authorizer denies it to the caller or to a delegator
+// in the chain; and the delegator of the chain's first delegation is allowed the request now. The
+// last condition does not apply if the first delegation has ifLost: Keep.
 func (a *Authorizer) authorizeDelegated(ctx context.Context, s *User, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
 	if a.delegations == nil {
 		return authorizer.DecisionDeny, errNotServed.Error(), nil
@@ -84,12 +84,12 @@ func (a *Authorizer) authorizeDelegated(ctx context.Context, s *User, attributes
 	return decision, reason, err
 }
 
-// asDelegator asks the configured authorizer whether a delegator may make a request. A verb such
-// as granular:image stands for a permission on single fields. A delegator without that verb is
-// allowed it too if the delegator may update and patch the whole object.
+// asDelegator asks the configured authorizer whether a delegator is allowed a request. A verb such
+// as granular:image stands for a permission on single fields. A delegator who does not hold that
+// verb is still allowed the request if the delegator may update and patch the whole object.
 func (a *Authorizer) asDelegator(ctx context.Context, attributes authorizer.Attributes, delegator user.Info) (authorizer.Decision, error) {
-	// Package rbacindex looks up the bindings of the user in these attributes, so the delegator
-	// must be that user.
+	// Package rbacindex looks up the bindings of the user that asked names. So asked must name the
+	// delegator as its user, and not the caller.
 	asked := requestOf{attributes, delegator}
 	ctx = rbacindex.WithoutQuery(ctx)
 	decision, _, err := a.Authorizer.Authorize(rbacindex.For(ctx, asked), asked)
@@ -106,8 +106,8 @@ func (a *Authorizer) asDelegator(ctx context.Context, attributes authorizer.Attr
 }
 
 // isOwnRequest reports whether the attributes describe the HTTP request itself, and not another
-// check that is made during it. Only the object of the request itself is verified again when it
-// is stored.
+// authorization check that is made while the request is served. The difference matters because only
+// the object of the HTTP request is verified again when it is stored.
 func isOwnRequest(ctx context.Context, s *User, a authorizer.Attributes) bool {
 	info, ok := request.RequestInfoFrom(ctx)
 	if u, _ := request.UserFrom(ctx); !ok || u != user.Info(s) {
@@ -125,11 +125,11 @@ func isOwnRequest(ctx context.Context, s *User, a authorizer.Attributes) bool {
 		a.GetSubresource() == info.Subresource && a.GetNamespace() == info.Namespace
 }
 
-// visitDelegated visits the rules that the selected delegation gives the caller in a namespace,
-// or in the whole cluster if namespace is empty. During an authorization, whose request the
-// chain is already known to cover, these are the rules of the delegation. For other purposes,
-// such as escalation checks, they are reduced to what all delegations of the chain and the first
-// delegator hold.
+// visitDelegated calls visit for each rule that the selected delegation gives the caller in a
+// namespace, or in the whole cluster if namespace is empty. During an authorization these are all
+// rules of the delegation, because authorizeDelegated has already checked the rest of the chain.
+// For other purposes, such as escalation checks, they are only the rules that all delegations of
+// the chain contain and that the first delegator holds.
 func (sel Selection) visitDelegated(ctx context.Context, policy seam.Policy, s *User, namespace string, visit visitor) {
 	if q := authorizationFrom(ctx); q != nil {
 		if q.chain == nil {
@@ -174,8 +174,10 @@ type delegationSource struct{ *delegation.Delegation }
 
 func (s delegationSource) String() string { return fmt.Sprintf("AuthorityDelegation %q", s.Name) }
 
-// effectiveRules returns those rules of the selected delegation, one per permission, that all
-// its ancestors have too, and that the first delegator holds now unless ifLost is Keep.
+// effectiveRules splits the rules of the selected delegation into rules with one verb and one
+// resource each. It returns those of them that all ancestors of the delegation contain too, and
+// that the first delegator holds now. If the first delegation has ifLost: Keep, it does not matter
+// what the first delegator holds now.
 func effectiveRules(ctx context.Context, policy seam.Policy, chain *delegation.Chain, namespace string) []rbacv1.PolicyRule {
 	left := splitRules(chain.Leaf().Rules)
 	for _, link := range chain.Links[:len(chain.Links)-1] {

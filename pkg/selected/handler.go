@@ -23,8 +23,9 @@ import (
 )
 
 // Handler returns a handler that reads the selection of a request, and passes the request on to
-// next with a *User as its user. It does not check whether the selected authority exists and
-// belongs to the caller: authorization does.
+// next with a *User as its user. A request without a selection is passed on unchanged. The handler
+// does not check whether the selected authority exists and belongs to the caller. The authorizer
+// does.
 func (sel Selection) Handler(next http.Handler, s runtime.NegotiatedSerializer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		values := req.Header[selection.Header]
@@ -82,9 +83,9 @@ func reasonFrom(values []string) (string, error) {
 	return values[0], nil
 }
 
-// userFrom returns the user with the selection of a request. The selection comes from the header
-// Authority-Selector, or from the extra attribute that a front proxy sends after it has read the
-// header. If a request has both, they must be equal.
+// userFrom returns the caller with the selection of the request. The selection comes from values,
+// the headers Authority-Selector, or from an extra attribute of the caller, which a front proxy
+// sends after it has read the header. If a request has both, both must select the same authority.
 func userFrom(values []string, caller user.Info) (*User, error) {
 	if caller == nil {
 		return nil, apierrors.NewInternalError(errors.New("no user found for request"))
@@ -117,8 +118,9 @@ func userFrom(values []string, caller user.Info) (*User, error) {
 	return u, nil
 }
 
-// BeforeImpersonation refuses a request that impersonates a user with a selection. If it ignored
-// that selection, the request could do more than its sender asked for.
+// BeforeImpersonation returns a handler that refuses a request if the user to impersonate has a
+// selection. If the handler ignored that selection, the request could do more than its sender asked
+// for.
 func (sel Selection) BeforeImpersonation(next http.Handler, s runtime.NegotiatedSerializer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if len(req.Header[authenticationv1.ImpersonateUserHeader]) > 0 && impersonatesSelection(req.Header) {
@@ -129,9 +131,9 @@ func (sel Selection) BeforeImpersonation(next http.Handler, s runtime.Negotiated
 	})
 }
 
-// impersonatesSelection reports whether a header sets the extra attribute with the selection for
-// an impersonated user. It decodes header names as upstream's impersonation filter does, which
-// itself refuses extra attributes without a user.
+// impersonatesSelection reports whether a header gives the impersonated user the extra attribute
+// that holds a selection. It decodes header names as upstream's impersonation filter does. That
+// filter itself refuses a request with extra attributes but no user to impersonate.
 func impersonatesSelection(headers http.Header) bool {
 	for name := range headers {
 		encoded, ok := strings.CutPrefix(name, authenticationv1.ImpersonateUserExtraHeaderPrefix)

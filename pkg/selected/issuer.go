@@ -45,9 +45,10 @@ type Issuer struct {
 
 var delegationResource = v1alpha1.Resource("authoritydelegations")
 
-// delegatingKey marks a context in which the caller's rules are resolved to create another
-// delegation under the selected one. The new delegation inherits all conditions, so conditional
-// rules count as held.
+// delegatingKey is the key of a context.Context value. The value marks an escalation check that is
+// made because a caller with a selected delegation creates another delegation under it. The new
+// delegation inherits the conditions of the selected one, so the caller counts as holding rules
+// with conditions, too.
 type delegatingKey struct{}
 
 // PrepareDelegation fills in the status of a delegation that is about to be created. It returns
@@ -74,8 +75,9 @@ func (d *Issuer) PrepareDelegation(ctx context.Context, obj *v1alpha1.AuthorityD
 		obj.Status.History = parent.Entries()
 	}
 	obj.Status.History = append(obj.Status.History, handovers(ctx, ambient)...)
-	// Whether the namespace exists is told only to callers that hold what they delegate. Its UID is
-	// read first: a namespace that replaces it later is another one.
+	// The error about a missing namespace is returned last, so that only callers that hold what
+	// they delegate learn whether the namespace exists. The UID is read before the other checks, so
+	// that the delegation does not apply to a later namespace of the same name.
 	uid, missing := d.namespaceUID(ctx, obj)
 	obj.Status.NamespaceUID = uid
 	if err := d.snapshotRules(ctx, obj); err != nil {
@@ -124,8 +126,8 @@ func (d *Issuer) parentChain(ctx context.Context, caller user.Info) (*delegation
 	return chain, nil
 }
 
-// checkBounds validates the delegates, ifLost and the expiration time of a delegation. It reads
-// no other object.
+// checkBounds validates the delegates, ifLost and the expiration time of a delegation, and sets the
+// expiration time in its status. It reads nothing from storage.
 func (d *Issuer) checkBounds(obj *v1alpha1.AuthorityDelegation, delegator user.Info, parent *delegation.Chain) error {
 	at := field.NewPath("spec")
 	for i, to := range obj.Spec.Delegates {
@@ -155,8 +157,8 @@ func isUser(to v1alpha1.Delegate, u user.Info) bool {
 		to.Kind == v1alpha1.DelegateServiceAccount && serviceaccount.MatchesUsername(to.Namespace, to.Name, u.GetName())
 }
 
-// snapshotRules copies the rules that are delegated, in their present state, into the status. Its
-// errors reveal nothing about a role that the caller may not get.
+// snapshotRules copies the rules that are delegated, in their present state, into the status. The
+// returned errors reveal nothing about a role that the caller is not allowed to get.
 func (d *Issuer) snapshotRules(ctx context.Context, obj *v1alpha1.AuthorityDelegation) error {
 	err := d.readRules(ctx, obj)
 	switch ref := obj.Spec.RoleRef; {
@@ -171,7 +173,8 @@ func (d *Issuer) snapshotRules(ctx context.Context, obj *v1alpha1.AuthorityDeleg
 	}
 }
 
-// mayGetRole reports whether the caller may get a role. For a ClusterRole, namespace is ignored.
+// mayGetRole reports whether the caller is allowed the verb get on a role. For a ClusterRole,
+// namespace is ignored.
 func (d *Issuer) mayGetRole(ctx context.Context, ref *v1alpha1.DelegatedRole, namespace string) bool {
 	caller, _ := request.UserFrom(ctx)
 	attributes := authorizer.AttributesRecord{
@@ -184,8 +187,8 @@ func (d *Issuer) mayGetRole(ctx context.Context, ref *v1alpha1.DelegatedRole, na
 	return err == nil && decision == authorizer.DecisionAllow
 }
 
-// roleNotHeld is the error for a role whose permissions the caller does not hold. For a caller that
-// may not get the role, it is the error for one that does not exist, too.
+// roleNotHeld returns the error for a role whose permissions the caller does not hold. A caller who
+// is not allowed to get the role receives the same error if the role does not exist.
 func roleNotHeld(ref *v1alpha1.DelegatedRole) error {
 	return fmt.Errorf("you do not hold all permissions of the %s %q, or it does not exist", ref.Kind, ref.Name)
 }
@@ -231,8 +234,9 @@ func (d *Issuer) readRules(ctx context.Context, obj *v1alpha1.AuthorityDelegatio
 func (d *Issuer) confirmHeld(ctx context.Context, obj *v1alpha1.AuthorityDelegation, parent *delegation.Chain) error {
 	var failed error
 	if parent == nil && obj.Spec.IfLost != v1alpha1.LossKeep {
-		// All authorizers check the delegator's permissions at each use. So the slow check
-		// below, which reads roles and bindings from storage, is not needed.
+		// Whenever the delegation is used, all authorizers check the delegator's permissions. So
+		// for a caller with the verb "delegate", the slow check below, which reads roles and
+		// bindings from storage, is not needed.
 		var may bool
 		if may, failed = d.mayDelegate(ctx, obj); may {
 			return nil
@@ -270,8 +274,9 @@ func (d *Issuer) confirmHeld(ctx context.Context, obj *v1alpha1.AuthorityDelegat
 	return forbiddenDelegation(obj, err)
 }
 
-// includingRules replaces each permission verb, such as granular:image, by the ordinary verbs
-// that include the permission. It also reports whether it replaced any verb.
+// includingRules splits rules into rules with one verb each, and replaces each permission verb,
+// such as granular:image, by the ordinary verbs that include the permission, such as update and
+// patch. It also reports whether it replaced any verb.
 func includingRules(rules []rbacv1.PolicyRule) (out []rbacv1.PolicyRule, other bool) {
 	for _, p := range splitRules(rules) {
 		verbs := included.Ordinary(p.verb, p.group, p.resource)
@@ -317,8 +322,8 @@ func invalidDelegation(obj *v1alpha1.AuthorityDelegation, errs ...*field.Error) 
 	return apierrors.NewInvalid(v1alpha1.SchemeGroupVersion.WithKind("AuthorityDelegation").GroupKind(), obj.Name, errs)
 }
 
-// storage reads roles and bindings for RBAC from the API server's storage, because a cache may
-// still have a binding that was just deleted.
+// storage reads roles and bindings for RBAC from the API server's storage, because a cache can
+// still contain a binding that was just deleted.
 type storage struct{ client kubernetes.Interface }
 
 // rbacReaders returns storage in the form that RBAC's rule resolver takes.

@@ -10,7 +10,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// permission is one verb on one resource, object or path.
+// permission is the smallest part of an RBAC rule: one verb on one resource, object or path.
 type permission struct {
 	verb, group, resource, name string
 	// named is true if the permission is limited to one object.
@@ -21,8 +21,8 @@ type permission struct {
 	forURL bool
 }
 
-// splitRules splits rules into permissions with one verb and one resource or path each, as
-// upstream's escalation check does.
+// splitRules splits rules into permissions. Each has one verb, one resource or path, and at most
+// one object name, as in upstream's escalation check.
 func splitRules(rules []rbacv1.PolicyRule) []permission {
 	var out []permission
 	for i := range rules {

@@ -29,12 +29,13 @@ import (
 	"kube-granular.dev/pkg/delegation/policy"
 )
 
-// maxAttempts is how many names are tried for a delegation of the same content. A name can be
-// taken by a delegation that has expired or is being deleted.
+// maxAttempts is how many names are tried for a delegation of the same content. More than one can
+// be needed, because a delegation that has expired or is being deleted still occupies its name.
 const maxAttempts = 8
 
-// delegationFor returns the delegation that a policy issues for an object in a namespace. It
-// reuses a delegation of equal content.
+// delegationFor returns the delegation that a policy issues for an object in a namespace. If a
+// valid delegation with the same content exists, it returns that delegation. If none exists, it
+// creates one.
 func (c *policyWrite) delegationFor(p *policy.Policy, namespace string) (*v1alpha1.AuthorityDelegation, error) {
 	want, parent, err := c.Issuer.policyDelegation(c.ctx, p, namespace)
 	if err != nil {
@@ -88,9 +89,9 @@ func (c *policyWrite) delegationFor(p *policy.Policy, namespace string) (*v1alph
 	return nil, fmt.Errorf("no name is left for the delegation: %d delegations of the same content have expired or are being deleted", maxAttempts)
 }
 
-// renewLease starts the lease of a delegation anew if half of it is over, so that the sweeper
-// does not remove the delegation before the object that names it is stored. It returns false if
-// the delegation was changed or deleted meanwhile.
+// renewLease starts the lease of a delegation anew if half of the lease is over. Otherwise the
+// sweeper could remove the delegation before the object that refers to it is stored. It returns
+// false if the delegation was changed or deleted meanwhile.
 func (c *policyWrite) renewLease(d *delegation.Delegation) (bool, error) {
 	now := c.Issuer.Now()
 	if from, stays := d.Lease(); now.Sub(from) < stays/2 || c.dryRun {
@@ -109,8 +110,8 @@ type notHeld struct{ error }
 
 func (e notHeld) Unwrap() error { return e.error }
 
-// sameAuthority reports whether a stored delegation is equal to the wanted one in all that bears
-// on authority. It ignores when the delegation was last used or renewed.
+// sameAuthority reports whether a stored delegation has the same specification and status as the
+// wanted one. It ignores when the stored delegation was last used or renewed.
 func sameAuthority(have *delegation.Delegation, want *v1alpha1.AuthorityDelegation) bool {
 	if have.Source == nil {
 		return false
@@ -120,7 +121,8 @@ func sameAuthority(have *delegation.Delegation, want *v1alpha1.AuthorityDelegati
 	return equality.Semantic.DeepEqual(have.Source.Spec, want.Spec) && equality.Semantic.DeepEqual(*status, want.Status)
 }
 
-// contentName returns a name for a delegation that is a hash of its content.
+// contentName returns a name for a delegation: a prefix and a hash of its content and of attempt,
+// which is increased to get another name for the same content.
 func contentName(d *v1alpha1.AuthorityDelegation, attempt int) string {
 	text, err := json.Marshal(struct {
 		Spec    v1alpha1.AuthorityDelegationSpec
@@ -135,7 +137,8 @@ func contentName(d *v1alpha1.AuthorityDelegation, attempt int) string {
 }
 
 // policyDelegation returns the delegation that a policy issues in a namespace on behalf of the
-// caller, and the chain of the delegation that the caller selected, if any.
+// caller, without storing it. It also returns the chain of the delegation that the caller selected,
+// or nil if the caller selected none.
 func (d *Issuer) policyDelegation(ctx context.Context, p *policy.Policy, namespace string) (*v1alpha1.AuthorityDelegation, *delegation.Chain, error) {
 	out := &v1alpha1.AuthorityDelegation{Spec: *authorityvalidation.SpecByPolicy(&p.Spec, namespace)}
 	if namespace == "" {
@@ -180,7 +183,8 @@ func (d *Issuer) policyDelegation(ctx context.Context, p *policy.Policy, namespa
 }
 
 // tokenExtras are the extra attributes of a user that differ from token to token. They are left
-// out, because otherwise each token of a user would get a delegation of its own.
+// out of the delegations that policies issue. Otherwise each token of a user would get its own
+// delegation.
 var tokenExtras = []string{
 	user.CredentialIDKey, serviceaccount.PodNameKey, serviceaccount.PodUIDKey, serviceaccount.NodeNameKey, serviceaccount.NodeUIDKey,
 }
@@ -194,8 +198,8 @@ func withoutTokenExtras(u user.Info) user.Info {
 	return &user.DefaultInfo{Name: u.GetName(), UID: u.GetUID(), Groups: slices.Clone(u.GetGroups()), Extra: extra}
 }
 
-// withoutTokenEntries removes the credential from all entries, and leaves out the entries of
-// tokens that are not bound to a Pod or a Node.
+// withoutTokenEntries returns the entries of a delegation's history without credentials. It leaves
+// out the entries of tokens that are not bound to a Pod or a Node.
 func withoutTokenEntries(all []v1alpha1.ChainEntry) (out []v1alpha1.ChainEntry) {
 	for _, e := range all {
 		if e.Credential = ""; e.Via != v1alpha1.ViaToken || e.Name != "" {
@@ -206,7 +210,7 @@ func withoutTokenEntries(all []v1alpha1.ChainEntry) (out []v1alpha1.ChainEntry) 
 }
 
 // confirmPolicyHeld returns an error if the caller does not hold the permissions that a policy
-// delegates. It reads roles and bindings with the readers in all.
+// delegates. It reads roles and bindings through all, which reads a cache or storage.
 func (d *Issuer) confirmPolicyHeld(ctx context.Context, obj *v1alpha1.AuthorityDelegation, parent *delegation.Chain, all seam.Policy) error {
 	asking := request.WithNamespace(context.WithValue(ctx, delegatingKey{}, true), obj.Spec.Scope.Namespace)
 	resolver := validation.NewDefaultRuleResolver(all, all, all, all)

@@ -22,8 +22,8 @@ var policyResource = v1alpha1.Resource("authoritydelegationpolicies")
 
 // PreparePolicy fills in the status of a policy whose specification is about to be stored. It
 // returns an error if the caller lacks the verb "delegate", or does not hold all rules of the
-// policy in the whole cluster. The status gets a copy of the rules, which later changes of a
-// role do not affect.
+// policy in the whole cluster. The status gets a copy of the rules. If the rules come from a role,
+// later changes of the role do not affect the copy.
 func (d *Issuer) PreparePolicy(ctx context.Context, p *v1alpha1.AuthorityDelegationPolicy) error {
 	p.Status = v1alpha1.AuthorityDelegationPolicyStatus{}
 	if errs := authorityvalidation.DelegationPolicy(p); len(errs) > 0 {
@@ -72,7 +72,8 @@ func (d *Issuer) PreparePolicy(ctx context.Context, p *v1alpha1.AuthorityDelegat
 
 // snapshotPolicyRules copies the rules of the policy, in their present state, into its status.
 func (d *Issuer) snapshotPolicyRules(ctx context.Context, p *v1alpha1.AuthorityDelegationPolicy) error {
-	// Any namespace will do. With a namespace as scope, non-resource URLs are left out.
+	// The name of the namespace does not matter. It makes the scope a namespace, so that rules with
+	// non-resource URLs are left out.
 	like := &v1alpha1.AuthorityDelegation{ObjectMeta: metav1.ObjectMeta{Name: p.Name}, Spec: *authorityvalidation.SpecByPolicy(&p.Spec, "any")}
 	if ref := p.Spec.RoleRef; ref != nil && ref.Kind != v1alpha1.ClusterRoleKind {
 		return invalidDelegation(like, field.NotSupported(field.NewPath("spec", "roleRef", "kind"), ref.Kind, []string{v1alpha1.ClusterRoleKind}))

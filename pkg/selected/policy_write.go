@@ -39,8 +39,8 @@ type PolicyIssuer struct {
 	Labels func(ctx context.Context, namespace string) (labels.Set, error)
 	// Create stores a delegation with its status. It fails if a delegation of that name exists.
 	Create func(ctx context.Context, d *v1alpha1.AuthorityDelegation) (*v1alpha1.AuthorityDelegation, error)
-	// Renew records that a delegation was given to one more object. It fails if the delegation
-	// was deleted.
+	// Renew stores at as the time when a delegation was last given to an object, so that the
+	// delegation is kept for another lease. It fails if the delegation was deleted.
 	Renew func(ctx context.Context, d *v1alpha1.AuthorityDelegation, at time.Time) error
 }
 
@@ -53,16 +53,17 @@ type policyWrite struct {
 	ctx       context.Context
 	requested schema.GroupResource
 	dryRun    bool
-	// old are the stamps of the stored object. A stamp is an annotation that names the
-	// delegation which a policy issued for the object.
+	// old are the stamps of the stored object. A stamp is an annotation with the name and UID of
+	// the delegation that a policy issued for the object.
 	old      policy.Stamps
 	resource schema.GroupResource
 }
 
-// forWrite returns the policyWrite of a write, or nil if there are neither policies nor
-// delegations. Delegations count too: otherwise somebody could forge a stamp that names an
-// existing delegation before the first policy exists, and controllers would trust the stamp
-// later.
+// forWrite returns the policyWrite of a write, or nil if it has nothing to do: if there are neither
+// policies nor delegations, or the request is not for a resource. With delegations but no policy,
+// there is work to do, because a policyWrite also removes forged stamps: before the first policy
+// exists, somebody could write a stamp that refers to an existing delegation, and controllers would
+// trust the stamp later.
 func (c *PolicyIssuer) forWrite(ctx context.Context, dryRun bool) *policyWrite {
 	select {
 	case <-c.Policies.Synced():
@@ -78,8 +79,8 @@ func (c *PolicyIssuer) forWrite(ctx context.Context, dryRun bool) *policyWrite {
 	return &policyWrite{PolicyIssuer: c, ctx: ctx, requested: schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}, dryRun: dryRun}
 }
 
-// observeOld records the stamps of the stored object, and reports whether the final check will
-// need the stored object itself.
+// observeOld stores the stamps of the stored object in c, and reports whether stamp will need the
+// stored object itself too.
 func (c *policyWrite) observeOld(old runtime.Object) bool {
 	if c == nil {
 		return false
@@ -98,8 +99,9 @@ func (c *policyWrite) synced() bool {
 	}
 }
 
-// stamp issues the delegations for an object that is about to be stored, and writes the
-// annotations that name them, the stamps. It replaces stamps that anybody else wrote.
+// stamp issues the delegations that policies require for an object that is about to be stored, and
+// writes a stamp for each of them into the object. It removes or overwrites all stamps that the
+// caller sent.
 func (c *policyWrite) stamp(obj, old runtime.Object) error {
 	if old != nil && !delegation.Exists(old) {
 		old = nil
@@ -116,8 +118,8 @@ func (c *policyWrite) stamp(obj, old runtime.Object) error {
 	}
 	all := c.Policies.For(c.resource)
 	for name := range c.old {
-		// The policy was deleted, and only its name is known. So its stamp is removed by any
-		// change that would trigger a policy with only replicas as neutral.
+		// If the policy was deleted, it is not known which changes triggered it. So every change
+		// removes its stamp, except changes of metadata, status and replicas.
 		if !slices.ContainsFunc(all, func(p *policy.Policy) bool { return p.Name == name }) && policy.ForDeleted(c.resource).TriggeredBy(obj, old) {
 			delete(stamps, name)
 		}
@@ -137,8 +139,8 @@ func (c *policyWrite) stamp(obj, old runtime.Object) error {
 	return stamps.ApplyTo(obj, c.resource)
 }
 
-// waitForSync waits until the server has read the policies. Until then, only objects that the
-// API server itself writes are stored.
+// waitForSync waits until the server has read the policies, and returns an error if that takes
+// longer than policyTimeout or if the request ends. Writes of the API server itself do not wait.
 func (c *policyWrite) waitForSync() error {
 	u, _ := request.UserFrom(c.ctx)
 	if c.synced() || u.GetName() == user.APIServerUser {
@@ -153,8 +155,9 @@ func (c *policyWrite) waitForSync() error {
 	return apierrors.NewServiceUnavailable("the server has not read the AuthorityDelegationPolicies yet")
 }
 
-// stampFor returns the stamp that an object gets by one policy. It returns nil if the object
-// keeps its present stamp, and an empty string if it loses that stamp.
+// stampFor returns the stamp that an object gets by one policy, and issues the delegation for it if
+// necessary. It returns nil if the stored stamp stays, and an empty string if the stored stamp must
+// be removed. If renew is true, the policy applies even to a write that does not trigger it.
 func (c *policyWrite) stampFor(p *policy.Policy, obj, old runtime.Object, namespace string, renew bool) (*string, error) {
 	if p.SelectsByLabels() {
 		of, err := c.Labels(c.ctx, namespace)
@@ -191,9 +194,9 @@ func (c *policyWrite) stampFor(p *policy.Policy, obj, old runtime.Object, namesp
 	return &value, nil
 }
 
-// stampOutOfScope returns the stamp of an object in a namespace that the policy does not select.
-// If the write triggers the policy, the stamp is removed: the author that it stands for did not
-// write the new version of the object.
+// stampOutOfScope returns what stampFor returns for an object in a namespace that the policy does
+// not select. A write that would trigger the policy removes the stored stamp, because the author on
+// whose behalf the stamped delegation was issued did not write the new version of the object.
 func (c *policyWrite) stampOutOfScope(p *policy.Policy, obj, old runtime.Object) *string {
 	if c.old[p.Name] == "" || !p.TriggeredBy(obj, old) {
 		return nil
@@ -202,9 +205,9 @@ func (c *policyWrite) stampOutOfScope(p *policy.Policy, obj, old runtime.Object)
 	return &none
 }
 
-// ownDelegation returns the delegation that the caller selected, if this policy issued it, and
-// nil otherwise. So an object that a delegate writes on behalf of an author gets the delegation
-// of that author.
+// ownDelegation returns the delegation that the caller selected, if this policy issued it and has
+// not changed since. It returns nil in all other cases. So an object that a delegate writes on
+// behalf of an author gets the delegation of that author.
 func (c *policyWrite) ownDelegation(p *policy.Policy, namespace string) *delegation.Delegation {
 	u, _ := request.UserFrom(c.ctx)
 	selecting, ok := u.(*User)

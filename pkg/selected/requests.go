@@ -14,12 +14,14 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// publicPaths are the paths of discovery and health. Everything below them is public too.
-// Clients request discovery before anything else, and none of these paths reveals an object.
+// publicPaths are the paths of discovery and health. A selection does not restrict them, nor the
+// paths below them, because clients request discovery before anything else, and none of these
+// paths reveals an object. They are authorized as without a selection.
 var publicPaths = []string{"/api", "/apis", "/openapi", "/version", "/healthz", "/livez", "/readyz"}
 
-// selfReviews are the review resources that answer callers about themselves. Every caller who
-// selected an authority may create them, and the answer respects the selection.
+// selfReviews are the review resources that answer callers about themselves. A selection does not
+// restrict creating them, whatever the selected authority allows. Their answers respect the
+// selection.
 var selfReviews = map[schema.GroupResource]bool{
 	{Group: authorizationv1.GroupName, Resource: "selfsubjectaccessreviews"}: true,
 	{Group: authorizationv1.GroupName, Resource: "selfsubjectrulesreviews"}:  true,
@@ -45,8 +47,8 @@ func unrestricted(a authorizer.Attributes) bool {
 
 var errCredential = errors.New("no token or certificate can be requested while an authority is selected, because the selection would not restrict its holder")
 
-// checkCredential returns an error for a request for a token or a certificate: the selection
-// would not restrict the holder of that credential.
+// checkCredential returns an error if the request asks for a token or a certificate. Such requests
+// are refused because the selection would not restrict whoever uses that credential later.
 func checkCredential(a authorizer.Attributes) error {
 	if !a.IsResourceRequest() {
 		return nil

@@ -30,8 +30,8 @@ type Selection struct {
 
 var _ seam.Selection = Selection{}
 
-// Rules returns a resolver that returns only the rules of the selected authority for a user with
-// a selection, and asks the given resolver about all other users.
+// Rules returns a resolver that lists the rules of users. For a user with a selection, it lists
+// only the rules of the selected authority. For all other users, it asks the given resolver.
 func (Selection) Rules(resolver authorizer.RuleResolver) authorizer.RuleResolver {
 	return rules{resolver, rbacOf(resolver)}
 }
@@ -47,8 +47,8 @@ func forbidden(ctx context.Context, u *User, refusal *delegation.Refusal) error 
 	return apierrors.NewForbidden(schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}, info.Name, refusal)
 }
 
-// Request returns an authenticator that removes selections from the users that a returns: a
-// selection belongs to a request, never to an identity.
+// Request returns an authenticator that calls a and removes the selection from the user that a
+// returns: a selection belongs to a request, never to an identity.
 func (Selection) Request(a authenticator.Request) authenticator.Request {
 	return authenticator.RequestFunc(func(req *http.Request) (*authenticator.Response, bool, error) {
 		response, ok, err := a.AuthenticateRequest(req)

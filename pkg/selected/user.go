@@ -20,16 +20,18 @@ import (
 )
 
 // User is a caller who selected an authority: a role or a delegation. Code that does not know
-// this type sees the selection as an extra attribute. The group system:masters is removed,
-// because its members are allowed everything before any authorizer sees the selection.
+// this type sees the selection as an extra attribute of the user. A User is never in the group
+// system:masters: members of that group are allowed everything before any authorizer sees the
+// selection.
 type User struct {
 	user.Info
 	reference selection.AuthorityReference
-	// ambient is the caller without the selection, with all groups. It stays in this process:
-	// another process that reads the selection sees the caller without system:masters.
+	// ambient is the caller without the selection, with all groups. It is known in this process
+	// only. A process that gets the user from this one, such as a webhook, sees the user without
+	// the group system:masters.
 	ambient user.Info
-	// uid is the UID of the selected delegation, or nil until the delegation is found. It
-	// ensures that a name stands for the same delegation throughout the request.
+	// uid is the UID of the selected delegation, or nil until the delegation is found. With it, all
+	// later lookups of the request find that delegation, and not a new one of the same name.
 	uid atomic.Pointer[types.UID]
 	// refused is why the delegation refused the request, or nil if it did not.
 	refused atomic.Pointer[delegation.Refusal]
@@ -40,8 +42,9 @@ var errNotServed = errors.New("this server does not serve AuthorityDelegations; 
 // delegated reports whether the selected authority is a delegation.
 func (u *User) delegated() bool { return u.reference.Kind == selection.AuthorityDelegationKind }
 
-// chain returns the selected delegation with its ancestors, and a Refusal if they are not valid.
-// It returns a known chain even if it is not valid.
+// chain returns the selected delegation with its ancestors. It returns a Refusal if one of them is
+// unknown, or if the caller can't use them. If all are known but can't be used, both results are
+// set.
 func (u *User) chain(ctx context.Context, x *delegation.Index) (*delegation.Chain, *delegation.Refusal) {
 	uid := u.reference.UID
 	if pinned := u.uid.Load(); pinned != nil {
@@ -54,8 +57,9 @@ func (u *User) chain(ctx context.Context, x *delegation.Index) (*delegation.Chai
 	return chain, refusal
 }
 
-// UserOf returns u as a *User, with the selection that the extra attribute holds. It returns an
-// error if that attribute can't be read; such a user must not be allowed anything.
+// UserOf returns u as a *User, with the selection that an extra attribute of u holds. It returns an
+// error if that attribute is missing or not valid. The caller of UserOf must then refuse whatever
+// u asks for.
 func UserOf(u user.Info) (*User, error) {
 	if s, ok := u.(*User); ok {
 		return s, nil
@@ -67,8 +71,8 @@ func UserOf(u user.Info) (*User, error) {
 	return newUser(u, s)
 }
 
-// fromExtra reads the selection from the extra attributes of a user. They come from another
-// server or from an access review.
+// fromExtra reads the selection from the extra attributes of a user, which come from another server
+// or from an access review.
 func fromExtra(extra map[string][]string) (*selection.SelectedAuthority, error) {
 	values := extra[selection.ExtraKey]
 	if len(values) != 1 {
@@ -130,10 +134,11 @@ func withoutSelection(u user.Info) user.Info {
 	return &user.DefaultInfo{Name: u.GetName(), UID: u.GetUID(), Groups: u.GetGroups(), Extra: extra}
 }
 
-// MemberUser returns the user to look for in the bindings of a role, in order to find out
-// whether u is bound to that role. It returns false if the answer is no without a look: a user
-// who selected an authority can be a member of the selected role only. A user who selected a
-// role without being bound to it, because the user holds all of its rules, is not a member.
+// MemberUser helps to find out whether u is a member of a role, that is, bound to the role. It
+// returns the user to look for in the bindings of the role. It returns false if u is no member and
+// no binding needs to be read, because u selected an authority other than this role. A user who
+// selected the role without being bound to it, because the user holds all rules of the role, is
+// not a member.
 func MemberUser(u user.Info, kind, namespace, name string) (as user.Info, ask bool, err error) {
 	if u == nil || !seam.Selects(u) {
 		return u, true, nil

@@ -21,8 +21,8 @@ import (
 
 type visitor = func(source fmt.Stringer, rule *rbacv1.PolicyRule, err error) bool
 
-// Visit visits the rules that the selected authority gives the caller in a namespace, or in the
-// whole cluster if namespace is empty.
+// Visit calls visit for each rule that the selected authority gives the caller in a namespace, or
+// in the whole cluster if namespace is empty. It stops when visit returns false.
 func (sel Selection) Visit(ctx context.Context, policy seam.Policy, u user.Info, namespace string, visit visitor) {
 	s, err := UserOf(u)
 	if err != nil {
@@ -53,8 +53,8 @@ func (sel Selection) Visit(ctx context.Context, policy seam.Policy, u user.Info,
 	s.visitCovered(ctx, policy, namespace, q, visit)
 }
 
-// recordAllowed returns a visitor that records in q whether RBAC found a rule that allows the
-// request. RBAC stops the visit at the first such rule.
+// recordAllowed returns a visitor that calls visit, and stores in q whether RBAC found a rule that
+// allows the request. RBAC stops at the first such rule by returning false from visit.
 func (q *authorization) recordAllowed(visit visitor) visitor {
 	return func(source fmt.Stringer, rule *rbacv1.PolicyRule, err error) bool {
 		if visit(source, rule, err) {
@@ -65,9 +65,9 @@ func (q *authorization) recordAllowed(visit visitor) visitor {
 	}
 }
 
-// visitCovered visits the rules of the selected role if the caller holds all of them by other
-// roles, or is a member of system:masters. Otherwise it behaves as if the role did not exist, so
-// that a selection does not reveal whether a role exists.
+// visitCovered calls visit for each rule of the selected role if the caller holds all of its rules
+// by other roles, or is a member of system:masters. For any other caller it does nothing, as for a
+// role that does not exist, so that a selection does not reveal whether a role exists.
 func (u *User) visitCovered(ctx context.Context, policy seam.Policy, namespace string, q *authorization, visit visitor) {
 	roleRef := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: string(u.reference.Kind), Name: u.reference.Name}
 	all := validation.NewDefaultRuleResolver(policy, policy, policy, policy)
@@ -135,8 +135,8 @@ func (b bindings) ListClusterRoleBindings(ctx context.Context) ([]*rbacv1.Cluste
 	return to, err
 }
 
-// coveredSource is the source of a rule, as RBAC's reasons name it: a selected role that the
-// caller is not bound to, but whose rules the caller holds.
+// coveredSource is the source of a rule in the reasons that RBAC gives for a decision. The source
+// is a selected role that the caller is not bound to, but whose rules the caller holds.
 type coveredSource selection.AuthorityReference
 
 func (c coveredSource) String() string {

@@ -8,9 +8,10 @@ package suggest
 
 import "strings"
 
-// Nearest returns the name with the smallest edit distance to text. It returns "" if all names
-// differ in more than half of the letters of text. Of several nearest names it prefers one of the
-// same length as text, and otherwise the first.
+// Nearest returns the name with the smallest edit distance to text, ignoring case. It returns "" if
+// the distance of every name is greater than half the length of text. If several names have the
+// smallest distance, it returns the first of them that has the same length as text, or the first of
+// them if none has that length.
 func Nearest(text string, names []string) string {
 	best, distance := "", len(text)/2+1
 	for _, name := range names {

@@ -21,16 +21,17 @@ import (
 	authority "kube-granular.dev/api/authority/v1alpha1"
 )
 
-// Delegation validates a new delegation. It does not check that condition expressions compile
-// and that the expiration is in the future: the server does that itself.
+// Delegation validates a new delegation. Two things are not checked here, because only the server
+// can check them: that condition expressions compile, and that the expiration time is in the
+// future.
 func Delegation(d *authority.AuthorityDelegation) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMeta(&d.ObjectMeta, false, apimachineryvalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
 	return append(errs, DelegationSpec(&d.Spec, field.NewPath("spec"))...)
 }
 
-// DelegationUpdate validates an update of a delegation. The specification is immutable, except
-// that the expiration may become earlier. So a delegation that somebody has reviewed never
-// allows more later.
+// DelegationUpdate validates an update of a delegation. The specification is immutable, with one
+// exception: the expiration time can be set or made earlier. So somebody who has read a delegation
+// can rely on it: it never allows more later.
 func DelegationUpdate(d, old *authority.AuthorityDelegation) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMetaUpdate(&d.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
 	at := field.NewPath("spec")
@@ -124,8 +125,9 @@ func delegate(d authority.Delegate, at *field.Path) (errs field.ErrorList) {
 	return errs
 }
 
-// broad reports whether a group is one of Kubernetes' own, such as system:authenticated: its
-// name begins with system:. The group of the service accounts of one namespace is not broad.
+// broad reports whether a group is one of Kubernetes' own groups, whose names begin with "system:",
+// such as system:authenticated. It returns false for the group of the service accounts of one
+// namespace, system:serviceaccounts:NAMESPACE.
 func broad(group string) bool {
 	rest, system := strings.CutPrefix(group, "system:")
 	namespace, accounts := strings.CutPrefix(rest, "serviceaccounts:")

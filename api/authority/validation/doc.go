@@ -3,6 +3,7 @@
 
 // Package validation validates objects of authority.kube-granular.dev.
 //
-// The server calls the package when an object is written; tools may call it before they send an
-// object. It checks only the object itself, and not whether its role or resources exist.
+// The server calls the package when an object is written. Tools can call it before they send an
+// object. The package checks only the object itself, and not whether the role or the resources that
+// the object refers to exist.
 package validation

@@ -14,10 +14,11 @@ import (
 	authority "kube-granular.dev/api/authority/v1alpha1"
 )
 
-// serverKeys are the label and annotation keys that the API server and upstream's controllers
-// set and depend on, with the component that sets each. Protecting such a key would break that
-// component, or refuse requests of users because of values that they did not set. If a whole
-// domain is protected, these keys in it are not.
+// serverKeys are the label and annotation keys that the API server and upstream's controllers set
+// and depend on. The values of the inner maps are the components that set the keys. An attribute
+// for such a key is not valid: it would break that component, or requests of users would be refused
+// because of values that the users did not set. An attribute for a whole domain does not protect
+// the keys of this list.
 var serverKeys = map[authority.AttributeKind]map[string]string{
 	authority.AttributeLabel: {
 		"kubernetes.io/service-name":               "the endpoint slice controller",
@@ -53,8 +54,9 @@ var serverKeys = map[authority.AttributeKind]map[string]string{
 	},
 }
 
-// Domain returns the domain, such as "example.com", of an attribute name that stands for all
-// keys in a domain ("example.com/*"). It returns false for other names.
+// Domain returns the domain of an attribute name that stands for all keys in that domain. For
+// "example.com/*" it returns "example.com" and true. For a name that stands for one key it returns
+// false.
 func Domain(attributeName string) (string, bool) {
 	return strings.CutSuffix(attributeName, "/*")
 }

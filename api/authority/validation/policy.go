@@ -15,11 +15,12 @@ import (
 	"kube-granular.dev/api/selection"
 )
 
-// maxOrphanSeconds is the maximum of orphanSeconds, about ten years: a longer time is a mistake.
+// maxOrphanSeconds is the maximum of spec.orphanSeconds, about ten years. A longer time is probably
+// a mistake.
 const maxOrphanSeconds = 10 * 366 * 24 * 3600
 
-// DelegationPolicy validates a policy. It does not check that the neutral permissions exist and
-// that condition expressions compile: the server does that itself.
+// DelegationPolicy validates a policy. Two things are not checked here, because only the server can
+// check them: that the permissions in spec.neutral exist, and that condition expressions compile.
 func DelegationPolicy(p *authority.AuthorityDelegationPolicy) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMeta(&p.ObjectMeta, false, apimachineryvalidation.NameIsDNSLabel, field.NewPath("metadata"))
 	spec, at := &p.Spec, field.NewPath("spec")
@@ -44,16 +45,17 @@ func DelegationPolicy(p *authority.AuthorityDelegationPolicy) field.ErrorList {
 }
 
 // DelegationPolicyUpdate validates an update of a policy. The field spec.resource is immutable,
-// because objects of the old resource would still name delegations of the policy.
+// because after a change, objects of the old resource would still have stamps with delegations of
+// the policy.
 func DelegationPolicyUpdate(p, old *authority.AuthorityDelegationPolicy) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMetaUpdate(&p.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
 	errs = append(errs, apimachineryvalidation.ValidateImmutableField(p.Spec.Resource, old.Spec.Resource, field.NewPath("spec", "resource"))...)
 	return append(errs, DelegationPolicy(p)...)
 }
 
-// SpecByPolicy returns the specification of the delegations that a policy issues in a namespace.
-// If the policy names a role, their rules come from the status of the policy, and the caller
-// must set them.
+// SpecByPolicy returns the specification of the delegations that a policy issues in a namespace. If
+// the policy refers to a role, the specification has no rules. The caller must then copy the rules
+// from the status of the policy to the status of the delegation.
 func SpecByPolicy(p *authority.AuthorityDelegationPolicySpec, namespace string) *authority.AuthorityDelegationSpec {
 	return &authority.AuthorityDelegationSpec{
 		Delegates: p.Delegates, RoleRef: p.RoleRef, Rules: p.Rules, Scope: authority.DelegationScope{Namespace: namespace},

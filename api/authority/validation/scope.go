@@ -5,9 +5,10 @@ package validation
 
 import authority "kube-granular.dev/api/authority/v1alpha1"
 
-// clusterScoped are the cluster-scoped resources of upstream and of this project whose objects
-// have labels and annotations. It lacks custom resources: an attribute in a namespace that names
-// a cluster-scoped custom resource is accepted, but has no effect on it.
+// clusterScoped are the cluster-scoped resources of upstream and of this project whose objects have
+// labels and annotations. Cluster-scoped custom resources are not in the list. So a
+// ProtectedAttribute, which applies in a namespace, can list such a custom resource, but has no
+// effect on the objects of that resource.
 var clusterScoped = func() map[authority.GroupResource]bool {
 	out := map[authority.GroupResource]bool{}
 	for group, resources := range map[string][]string{

@@ -35,7 +35,8 @@ func Attribute(meta *metav1.ObjectMeta, spec *authority.ProtectedAttributeSpec, 
 }
 
 // AttributeUpdate validates an update of a protected attribute. A specification that does not
-// change is always accepted, so that finalizers can be removed on a server with stricter rules.
+// change is not validated again, so that metadata, such as finalizers, can be changed even if an
+// earlier version of the server accepted a specification that this version would refuse.
 func AttributeUpdate(meta, oldMeta *metav1.ObjectMeta, spec, oldSpec *authority.ProtectedAttributeSpec, scope Scope) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMetaUpdate(meta, oldMeta, field.NewPath("metadata"))
 	if equality.Semantic.DeepEqual(spec, oldSpec) {
@@ -44,8 +45,9 @@ func AttributeUpdate(meta, oldMeta *metav1.ObjectMeta, spec, oldSpec *authority.
 	return append(errs, Spec(spec, scope, field.NewPath("spec"))...)
 }
 
-// Spec validates the specification of a protected attribute. An attribute that it accepts is a
-// valid protect.Entry, so code that converts attributes to entries need not check them again.
+// Spec validates the specification of a protected attribute. An attribute that Spec accepts can be
+// converted to a valid protect.Entry, the form in which the server enforces it. So the code that
+// converts attributes need not check them again.
 func Spec(spec *authority.ProtectedAttributeSpec, scope Scope, at *field.Path) field.ErrorList {
 	errs := kind(spec.AttributeKind, at.Child("attributeKind"))
 	errs = append(errs, name(spec, at.Child("attributeName"))...)
@@ -122,8 +124,9 @@ func values(k authority.AttributeKind, all []string, at *field.Path) (errs field
 	return errs
 }
 
-// resources validates one of the lists resources and excludeResources. For excludeResources,
-// named is the other list; otherwise it is nil.
+// resources validates one of the lists spec.resources and spec.excludeResources. For
+// excludeResources, named is the list spec.resources, because no resource may be in both lists. For
+// resources, named is nil.
 func resources(all, named []authority.GroupResource, scope Scope, at *field.Path) (errs field.ErrorList) {
 	if len(all) > authority.MaxResources {
 		return field.ErrorList{field.TooMany(at, len(all), authority.MaxResources)}

@@ -10,13 +10,15 @@
 //	pods, err := client.CoreV1().Pods("shop").List(ctx, metav1.ListOptions{})
 //
 // A server without support for selections ignores the header, and allows everything that the
-// caller may do. So a response that does not repeat the header is an error. That comes too late
-// for a request with effects, and even a GET request can have some, such as running a command in
-// a container. So a probe request without effects checks the server before the first request.
+// caller is allowed without a selection. So if a response does not repeat the header, the caller
+// gets an error. For a request with effects that is too late, and even a GET request can have
+// effects, such as running a command in a container. So before the first request, a probe request
+// without effects checks whether the server supports selections.
 //
-// The invariant: a request whose context has a selection is sent only to a server whose last
-// response repeated a selection. If several servers share an address, the request may still reach
-// another server. Then its response is reported as an error.
+// The invariant: a request that selects an authority is sent only to a server that has repeated a
+// selection, and has sent no successful response without repeating it since. If several servers
+// share an address, the request can still reach another server. If that server does not repeat the
+// selection in a successful response, the caller gets an error.
 //
 // The package makes no selection itself, and its only state is which servers support selections.
 package transport
@@ -48,8 +50,9 @@ func From(ctx context.Context) *selection.SelectedAuthority {
 // NotAppliedError is the error of a request whose selection the server did not apply.
 type NotAppliedError struct {
 	Method, Host string
-	// Sent is true if the server has processed the request. It then used all permissions of the
-	// caller, and not only the selected authority.
+	// Sent is true if the server has processed the request. Then the server authorized the request
+	// by all permissions of the caller, and not only by the selected authority. Sent is false if
+	// the request was not sent.
 	Sent bool
 }
 
@@ -69,9 +72,11 @@ type roundTripper struct {
 	*servers
 }
 
-// servers records the servers whose last response repeated the selection.
+// servers remembers which servers support selections.
 type servers struct {
-	mu    sync.Mutex
+	mu sync.Mutex
+	// apply has the servers, by scheme and host, that repeated the selection in the last response
+	// that showed whether they support selections.
 	apply map[string]bool
 }
 
@@ -80,17 +85,18 @@ func New(next http.RoundTripper) http.RoundTripper {
 	return Always(nil)(next)
 }
 
-// Always returns a function that wraps RoundTrippers. Each request selects the authority in its
-// context, or s if the context has none. The wrapped RoundTrippers share what they learn about
-// servers.
+// Always returns a function that wraps RoundTrippers. Each request selects the authority in the
+// context of the request, or s if that context has none. All RoundTrippers that the function has
+// wrapped share what they learn about which servers support selections.
 //
 //	config.Wrap(transport.Always(selection.ClusterRole("view")))
 func Always(s *selection.SelectedAuthority) func(http.RoundTripper) http.RoundTripper {
 	return Because("", s)
 }
 
-// Because is like Always, but also sends a reason, which the server writes to its audit log. If
-// selection.CheckReason rejects the reason, all requests that select an authority fail.
+// Because is like Always, but also sends a reason, which the server writes to its audit log. An
+// empty reason is not sent. If selection.CheckReason returns an error for another reason, all
+// requests that select an authority fail.
 func Because(reason string, s *selection.SelectedAuthority) func(http.RoundTripper) http.RoundTripper {
 	known := &servers{apply: map[string]bool{}}
 	return func(next http.RoundTripper) http.RoundTripper {
@@ -149,10 +155,11 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// ask finds out whether the server supports selections. It sends a probe request without
-// effects, with the identity of req. If the server refuses the probe for a reason that has
-// nothing to do with that, ask returns the response. The caller returns it as the response to
-// req, which may be tried again.
+// ask finds out whether the server supports selections. It sends a probe request without effects,
+// with the credentials of req. If the server supports selections, ask returns nil and no error. If
+// it does not, ask returns a NotAppliedError. If the response does not show which, such as a
+// response with status 429, ask returns that response. RoundTrip then returns it as the response to
+// req, so that the client can try again later.
 func (t *roundTripper) ask(req *http.Request, text string) (*http.Response, error) {
 	question, err := http.NewRequestWithContext(req.Context(), http.MethodGet, (&url.URL{Scheme: req.URL.Scheme, Host: req.URL.Host, Path: "/version"}).String(), nil)
 	if err != nil {
@@ -182,9 +189,9 @@ func (t *roundTripper) ask(req *http.Request, text string) (*http.Response, erro
 	return nil, nil
 }
 
-// undecided reports whether a response with this status shows nothing about the support for
-// selections: the server may have sent it before it read the selection, or because it could not
-// parse or serve the selection.
+// undecided reports whether a response with this status does not show if the server supports
+// selections. A server that supports them can send such a status before it reads the selection, or
+// because it can't parse or serve the selection.
 func undecided(status int) bool {
 	return status == http.StatusBadRequest || status == http.StatusUnauthorized || status == http.StatusTooManyRequests || status >= http.StatusInternalServerError
 }

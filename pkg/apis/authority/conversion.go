@@ -12,8 +12,8 @@ import (
 )
 
 // addConversions registers the conversions between v1alpha1 and the internal version in both
-// directions. They drop TypeMeta, as upstream's conversions do: the scheme sets it when an
-// object is encoded, and objects in memory have none.
+// directions. They drop TypeMeta, as upstream's conversions do: objects in memory have no TypeMeta,
+// and the scheme sets it when an object is encoded.
 func addConversions(scheme *runtime.Scheme) error {
 	for _, pair := range []struct {
 		from, to any

@@ -4,8 +4,9 @@
 // Package authority has the internal version of the types of authority.kube-granular.dev, and
 // registers it in a scheme.
 //
-// Each type is a new Go type with the fields of its type in v1alpha1. If both versions had the
-// same Go type, the server would also publish that type as a kind of the version __internal.
+// Each type is a new Go type with the same fields as the type of that name in v1alpha1. If both
+// versions had the same Go type, the server would also publish that type as a kind of the version
+// __internal.
 //
-// The invariant: a conversion loses nothing, and makes a shallow copy.
+// The invariant: a conversion loses nothing but TypeMeta, and makes a shallow copy.
 package authority

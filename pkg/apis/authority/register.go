@@ -21,14 +21,14 @@ const (
 	SelectName = "spec.attributeName"
 )
 
-// The fields by which AuthorityDelegations can be selected, besides the name. User names have
-// the form that authentication uses, so the name of a service account is
+// The fields by which AuthorityDelegations can be selected, besides the name. The value for a user
+// is the name that authentication gives the user. So the value for a service account is
 // system:serviceaccount:NAMESPACE:NAME.
 const (
 	// SelectDelegator selects by the user who created the delegation.
 	SelectDelegator = "status.delegator.username"
-	// SelectDelegate selects by the name of a user among the delegates. SelectDelegateGroup
-	// selects by the name of a group among them.
+	// SelectDelegate selects the delegations that have a user with a given name among their
+	// delegates, and SelectDelegateGroup those that have a group with a given name among them.
 	SelectDelegate      = "spec.delegates.user"
 	SelectDelegateGroup = "spec.delegates.group"
 	// SelectPolicy selects by the policy that issued the delegation.
@@ -67,9 +67,10 @@ func selectable(label, value string) (string, string, error) {
 	return "", "", fmt.Errorf("%q is not a supported field selector; supported are metadata.name, metadata.namespace, %s and %s", label, SelectKind, SelectName)
 }
 
-// selectableDelegation converts a field selector of AuthorityDelegations. A field can have only
-// one value, but a delegation has several delegates. So a selector for a delegate is converted
-// to one for the field of that delegate, with the value "true".
+// selectableDelegation converts a field selector of AuthorityDelegations. A selectable field can
+// have only one value, but a delegation can have several delegates. So a delegation has one
+// selectable field for each delegate, with the value "true" (see ListElementField), and a selector
+// for a delegate is converted to a selector for that field.
 func selectableDelegation(label, value string) (string, string, error) {
 	switch label {
 	case "metadata.name", SelectDelegator, SelectPolicy:
@@ -80,6 +81,7 @@ func selectableDelegation(label, value string) (string, string, error) {
 	return "", "", fmt.Errorf("%q is not a supported field selector; supported are metadata.name, %s, %s, %s and %s", label, SelectDelegator, SelectDelegate, SelectDelegateGroup, SelectPolicy)
 }
 
-// ListElementField returns the name of the field that has the value "true" if the list that
-// label stands for contains value.
+// ListElementField returns the name of a selectable field that stands for one element of a list.
+// label is the name by which users select elements of the list. An object has the field, with the
+// value "true", if its list contains value.
 func ListElementField(label, value string) string { return label + "/" + value }

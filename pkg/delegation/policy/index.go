@@ -26,8 +26,9 @@ type Index struct {
 
 	mu    sync.Mutex
 	byUID map[types.UID]*entry
-	// tombstones are the policies that requests to this server removed. They are kept until the
-	// watch has reported the removal.
+	// tombstones has the UIDs of the policies that requests to this server removed, with the
+	// resource version of the removal. An entry is kept until the watch has reported the removal,
+	// because the watch can report older versions of the policy first.
 	tombstones  map[types.UID]uint64
 	synced      chan struct{}
 	closeSynced sync.Once
@@ -60,8 +61,9 @@ func (x *Index) Resources() []schema.GroupResource {
 	return slices.Collect(maps.Keys(*x.byResource.Load()))
 }
 
-// Observe records that a policy was stored or, if gone is true, removed. It ignores a version
-// that is older than the known one.
+// Observe updates the index after a policy was stored or, if gone is true, removed. It ignores a
+// stored version that is not newer than the version in the index, and any version of a policy that
+// is known to be removed.
 func (x *Index) Observe(p *v1alpha1.AuthorityDelegationPolicy, gone bool) {
 	version := versionOf(p.ResourceVersion)
 	x.mu.Lock()
@@ -129,8 +131,8 @@ func (r reflectorStore) Delete(obj any) error {
 	return nil
 }
 
-// Replace takes a list of all policies that were stored at a resource version. It keeps those
-// that requests to this server stored later.
+// Replace replaces the content of the index by a list of all policies that were stored at the
+// resource version listed. Policies in the index that were stored after that version stay.
 func (r reflectorStore) Replace(list []any, listed string) error {
 	x, version := r.x, versionOf(listed)
 	there := map[types.UID]bool{}

@@ -16,13 +16,14 @@ import (
 	"kube-granular.dev/granular/registry"
 )
 
-// replicas is the one permission that may be neutral for every resource. It has no effect for a
-// resource without replicas.
+// replicas is the only permission that policies for any resource can list as neutral. Changes of
+// the fields of a neutral permission do not trigger a policy. For a resource without replicas, it
+// has no effect.
 const replicas = "replicas"
 
-// neutral returns the fields that a permission covers in the objects of a resource. It returns
-// an error if changes of these fields can't be neutral, that is, can't be exempted from
-// triggering a policy.
+// neutral returns the fields that a permission covers in the objects of a resource, for a policy
+// that lists the permission as neutral: changes of these fields do not trigger the policy. It
+// returns an error if the permission can't be neutral for the resource.
 func neutral(permission string, r schema.GroupResource) ([]fieldPath, error) {
 	kinds := builtIn().kinds[r]
 	known, err := registry.Lookup(permission)
@@ -52,8 +53,8 @@ func neutral(permission string, r schema.GroupResource) ([]fieldPath, error) {
 	return out, nil
 }
 
-// ValidateNeutral returns the errors of the list of neutral permissions in a new policy, by
-// their index in that list.
+// ValidateNeutral checks the list of neutral permissions in a new policy. It returns an error for
+// each permission that can't be neutral. The keys of the map are indexes in the list.
 func ValidateNeutral(permissions []string, r schema.GroupResource) map[int]error {
 	out := map[int]error{}
 	for i, permission := range permissions {
@@ -65,8 +66,8 @@ func ValidateNeutral(permissions []string, r schema.GroupResource) map[int]error
 }
 
 type builtInKinds struct {
-	// kinds are the kinds of each resource, in the format of the registry of permissions:
-	// apiVersion, space, kind.
+	// kinds are the kinds of each resource, in the format of the registry of permissions, such as
+	// "apps/v1 Deployment".
 	kinds map[schema.GroupResource][]string
 	// resources is the resource of each kind.
 	resources map[schema.GroupKind]schema.GroupResource

@@ -26,8 +26,10 @@ type Policy struct {
 
 	// namespaces is nil if the policy applies to all namespaces.
 	namespaces labels.Selector
-	neutral    []fieldPath
-	// err is set if the policy does not compile. Then no object of the resource can be written.
+	// neutral are the fields whose changes do not trigger the policy.
+	neutral []fieldPath
+	// err is set if the policy does not compile. Then no object of the resource can be written in
+	// the namespaces of the policy.
 	err error
 }
 
@@ -47,8 +49,8 @@ func Compile(p *v1alpha1.AuthorityDelegationPolicy) *Policy {
 	return out
 }
 
-// ForDeleted returns the policy that stands in for a deleted policy of a resource, whose content
-// is unknown: only changes of replicas are neutral.
+// ForDeleted returns a policy to use in place of a deleted policy for a resource, whose content is
+// no longer known. It is triggered by all changes, except changes of metadata, status and replicas.
 func ForDeleted(r schema.GroupResource) *Policy {
 	return Compile(&v1alpha1.AuthorityDelegationPolicy{Spec: v1alpha1.AuthorityDelegationPolicySpec{
 		Resource: v1alpha1.GroupResource{Group: r.Group, Resource: r.Resource}, Neutral: []string{replicas},
@@ -66,8 +68,9 @@ func (p *Policy) Selects(namespace labels.Set) bool {
 // SelectsByLabels reports whether the policy depends on the labels of a namespace.
 func (p *Policy) SelectsByLabels() bool { return p.namespaces != nil }
 
-// TriggeredBy reports whether a write triggers the policy: it creates newObj (oldObj is nil), or
-// it changes more than metadata, status and neutral fields.
+// TriggeredBy reports whether a write triggers the policy. A write does so if it creates newObj
+// (then oldObj is nil), or if it changes a field of oldObj other than metadata, status and the
+// fields that are neutral for the policy.
 func (p *Policy) TriggeredBy(newObj, oldObj runtime.Object) bool {
 	if oldObj == nil {
 		return true
@@ -89,8 +92,8 @@ func (p *Policy) TriggeredBy(newObj, oldObj runtime.Object) bool {
 	return !equality.Semantic.DeepEqual(p.withoutIgnored(is), p.withoutIgnored(was))
 }
 
-// withoutIgnored removes from an object all fields whose changes trigger nothing, and returns
-// it.
+// withoutIgnored removes from object all fields whose changes do not trigger the policy, and
+// returns object.
 func (p *Policy) withoutIgnored(object map[string]any) map[string]any {
 	for _, name := range ignored {
 		delete(object, name)
@@ -104,8 +107,8 @@ func (p *Policy) withoutIgnored(object map[string]any) map[string]any {
 // ignored are the top-level fields whose changes trigger nothing.
 var ignored = []string{"apiVersion", "kind", "metadata", "status"}
 
-// sameFields reports whether two objects differ at most in metadata and status. It is a fast
-// path for most writes of controllers, which trigger nothing.
+// sameFields reports whether two objects differ at most in metadata and status. It is a fast first
+// test for TriggeredBy, which is enough for most writes of controllers.
 func sameFields(newObj, oldObj runtime.Object) bool {
 	if custom, ok := newObj.(runtime.Unstructured); ok {
 		was, ok := oldObj.(runtime.Unstructured)
@@ -138,8 +141,8 @@ func sameKeys(is, was map[string]any) bool {
 	return true
 }
 
-// fieldPath is the split path of the fields that a permission covers, such as
-// .spec.containers[*].image.
+// fieldPath is the path of fields that a permission covers, split into elements. For
+// .spec.containers[*].image, the elements are spec, containers, * and image.
 type fieldPath []string
 
 const wildcard = "*"

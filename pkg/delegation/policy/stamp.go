@@ -16,14 +16,14 @@ import (
 	"kube-granular.dev/api/selection"
 )
 
-// Prefix returns the prefix of the annotation keys that are stamps on objects of a resource. A
-// stamp names the delegation that a policy issued for the object.
+// Prefix returns the prefix by which annotations on objects of a resource are recognized as stamps.
+// A stamp refers to the delegation that a policy issued for the object.
 func Prefix(r schema.GroupResource) string {
 	return r.String() + selection.StampSuffix + "/"
 }
 
-// Stamp returns the value of an annotation that names a delegation. The UID is empty in a dry
-// run, which creates no delegation.
+// Stamp returns the value of a stamp for the delegation with a name and a UID. The UID is empty in
+// a dry run, which creates no delegation.
 func Stamp(name string, uid types.UID) string {
 	s := selection.SelectedAuthority{AuthorityReference: selection.AuthorityReference{Kind: selection.AuthorityDelegationKind, Name: name, UID: uid}}
 	text, err := s.Text()
@@ -33,7 +33,7 @@ func Stamp(name string, uid types.UID) string {
 	return text
 }
 
-// Stamps are the values of the stamps of one object, by the name of the policy.
+// Stamps are the values of the stamps of one object. The keys are the names of the policies.
 type Stamps map[string]string
 
 // StampsOf returns the stamps of an object, whose resource is r. It returns nil if the object

@@ -49,8 +49,8 @@ func (s *Sweeper) Sweep(ctx context.Context) (removed int, failed error) {
 	}
 	orphans := map[types.UID]*delegation.Delegation{}
 	for r, all := range resources {
-		// The list must be read after the leases were checked: then no write that gives an
-		// expired delegation to an object is under way.
+		// The objects must be listed after the leases were checked. A write that gave one of these
+		// delegations to an object has ended by then, so the list contains the object.
 		named, err := s.delegationsNamedBy(ctx, r)
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("list %s: %w", r, err))
@@ -75,9 +75,9 @@ func (s *Sweeper) Sweep(ctx context.Context) (removed int, failed error) {
 	return removed, failed
 }
 
-// retainAncestors removes from orphans, which are the delegations to be removed, the ancestors
-// of all delegations that stay. The parents of a delegation include all its ancestors, so one
-// pass is enough.
+// retainAncestors takes the delegations that are to be removed, and deletes from that map the
+// ancestors of all delegations that stay. parents has all ancestors of each delegation, not only
+// the parent, so one pass is enough.
 func retainAncestors(orphans map[types.UID]*delegation.Delegation, parents map[types.UID][]types.UID) {
 	staying := sets.New[types.UID]()
 	for child, of := range parents {
@@ -90,7 +90,7 @@ func retainAncestors(orphans map[types.UID]*delegation.Delegation, parents map[t
 	}
 }
 
-// delegationsNamedBy returns the UIDs of the delegations that objects of a resource name in
+// delegationsNamedBy returns the UIDs of all delegations that objects of a resource refer to in
 // their stamps.
 func (s *Sweeper) delegationsNamedBy(ctx context.Context, r schema.GroupResource) (sets.Set[types.UID], error) {
 	out := sets.New[types.UID]()

@@ -54,8 +54,8 @@ func Compute(a protected.Attribute, roles Bindings) (*v1alpha1.ProtectedAttribut
 	return out, nil
 }
 
-// setAccepted sets the condition Accepted. missing names the role of the attribute if that role
-// does not exist.
+// setAccepted sets the condition Accepted in out. missing is the role of the attribute if that role
+// does not exist, and empty otherwise.
 func setAccepted(out *v1alpha1.ProtectedAttributeStatus, generation int64, inForce bool, missing string) {
 	condition := metav1.Condition{
 		Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, ObservedGeneration: generation,
@@ -72,8 +72,9 @@ func setAccepted(out *v1alpha1.ProtectedAttributeStatus, generation int64, inFor
 	apimeta.SetStatusCondition(&out.Conditions, condition)
 }
 
-// setBindingsAsked sets the condition BindingsAsked, which is True if all bindings of the role
-// are newer than the specification.
+// setBindingsAsked sets the condition BindingsAsked in out. The condition is True if all bindings
+// of the role are newer than the specification of the attribute, so that creating them needed the
+// verb "bind".
 func setBindingsAsked(out *v1alpha1.ProtectedAttributeStatus, generation int64) {
 	condition := metav1.Condition{
 		Type: v1alpha1.ConditionBindingsAsked, Status: metav1.ConditionTrue, ObservedGeneration: generation,
@@ -126,8 +127,9 @@ func setHolders(out *v1alpha1.ProtectedAttributeStatus, here []*rbacv1.RoleBindi
 	out.Holders = out.Holders[:min(len(out.Holders), v1alpha1.MaxHolders)]
 }
 
-// setEarlierBindings lists the bindings that may be older than the given time. A creation time
-// has a precision of one second, so a binding of the same second may be older.
+// setEarlierBindings lists in out the bindings that may be older than the time than. A creation
+// time has a precision of one second, so a binding that was created in the same second is listed
+// too.
 func setEarlierBindings(out *v1alpha1.ProtectedAttributeStatus, than time.Time, here []*rbacv1.RoleBinding, everywhere []*rbacv1.ClusterRoleBinding) {
 	add := func(kind string, of *metav1.ObjectMeta) {
 		if !of.CreationTimestamp.Time.Truncate(time.Second).After(than) {

@@ -33,8 +33,9 @@ const LeaseName = "kube-granular-protected-attributes"
 const (
 	// minInterval is the minimum time between two rounds of writing statuses.
 	minInterval = time.Second
-	// countInterval is how often a server adds the violations that it has counted to the
-	// statuses.
+	// countInterval is the time after which a round starts even if nothing has changed. In each
+	// round, a server adds the violations that it has counted to the statuses. A violation is a
+	// request that an attribute with mode Audit would have refused.
 	countInterval = 10 * time.Second
 )
 
@@ -63,7 +64,8 @@ func New(known Source, client versioned.Interface) *Controller {
 	return &Controller{source: known, client: client}
 }
 
-// Start starts the controller. self is the loopback client configuration of the server.
+// Start starts a goroutine that runs the controller until ctx ends. self is the configuration with
+// which the server is a client of itself.
 func Start(ctx context.Context, known Source, self *rest.Config) error {
 	// The loopback configuration uses protobuf, which these types do not support.
 	ours := rest.CopyConfig(self)
@@ -84,8 +86,8 @@ func Start(ctx context.Context, known Source, self *rest.Config) error {
 	return nil
 }
 
-// Run writes statuses until ctx ends. While this server does not hold the Lease, it only adds
-// its own violation counts.
+// Run writes statuses until ctx ends. While this server does not hold the Lease, Run only adds the
+// violations that this server has counted.
 func (c *Controller) Run(ctx context.Context, leases kubernetes.Interface) error {
 	host, err := os.Hostname()
 	if err != nil {
@@ -147,7 +149,7 @@ func (c *Controller) Run(ctx context.Context, leases kubernetes.Interface) error
 }
 
 // writeAll writes every status that is out of date, and reports whether all writes succeeded. If
-// leads is false, it only adds violation counts.
+// leads is false, it only adds the violations that this server has counted.
 func (c *Controller) writeAll(ctx context.Context, leads bool) bool {
 	c.source.PruneViolations()
 	well := true

@@ -19,8 +19,9 @@ import (
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// detached is a request's context without its values. The server's own write is not part of the
-// request, and must not be verified as if it were.
+// detached is the context.Context of a request without the values in it, such as the user. It is
+// for the server's own reads and writes during the request, which must not be verified as if the
+// caller had requested them.
 type detached struct{ context.Context }
 
 // Value implements context.Context.

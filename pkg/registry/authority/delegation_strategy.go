@@ -38,8 +38,8 @@ func (delegationStrategy) PrepareForCreate(_ context.Context, obj runtime.Object
 	obj.(*authority.AuthorityDelegation).Generation = 1
 }
 
-// PrepareForUpdate keeps the stored status, except that its expiration becomes earlier if the
-// one in the specification is earlier.
+// PrepareForUpdate keeps the stored status, with one exception: if the specification has an earlier
+// expiration time than the status, the status gets that time.
 func (delegationStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	d, was := obj.(*authority.AuthorityDelegation), old.(*authority.AuthorityDelegation)
 	d.Status = *was.Status.DeepCopy()

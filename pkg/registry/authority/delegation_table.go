@@ -55,8 +55,8 @@ var delegationTable = table{
 	},
 }
 
-// usernameOf returns the user name that authentication sets for a delegate, which is a user or
-// service account.
+// usernameOf returns the user name with which a delegate, which is a user or a service account,
+// sends requests.
 func usernameOf(to v1alpha1.Delegate) string {
 	if to.Kind == v1alpha1.DelegateServiceAccount {
 		return serviceaccount.MakeUsername(to.Namespace, to.Name)

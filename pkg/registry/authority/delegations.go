@@ -32,8 +32,8 @@ type Delegations struct {
 	// Prepare fills in the status of a delegation that is about to be created, or returns an
 	// error that refuses it.
 	Prepare func(ctx context.Context, d *v1alpha1.AuthorityDelegation) error
-	// Observe is called with every delegation that this server stored or removed, before it
-	// answers the request. gone is true for a removed one.
+	// Observe is called with every delegation that this server stored or removed, before the
+	// server answers the request. gone is true if the delegation was removed.
 	Observe func(d *v1alpha1.AuthorityDelegation, gone bool)
 	// WaitForCommits is called after Observe, before an update or deletion is answered. It waits
 	// until every write that the old version allowed is stored or has failed.
@@ -41,8 +41,8 @@ type Delegations struct {
 	// SetStorage is called once the storage exists, before the server serves requests.
 	SetStorage func(DelegationStorage)
 	// Run is called once the server serves requests, and returns when the server knows all
-	// stored delegations. Until then the server is not ready. self is the loopback client
-	// configuration. SetStorage may set Run.
+	// stored delegations. Until then the server is not ready. self is the configuration with
+	// which the server is a client of itself. SetStorage is allowed to set Run.
 	Run func(ctx context.Context, self *restclient.Config) error
 }
 
@@ -57,7 +57,7 @@ type DelegationStorage struct {
 	// Create stores a delegation that a policy issues, including its status.
 	Create func(ctx context.Context, d *v1alpha1.AuthorityDelegation) (*v1alpha1.AuthorityDelegation, error)
 	// Renew stores when a delegation that a policy issued was last given to an object. It fails
-	// if the delegation was deleted or replaced.
+	// if the delegation was deleted, even if another one of the same name exists.
 	Renew func(ctx context.Context, d *v1alpha1.AuthorityDelegation, at time.Time) error
 	// DeleteUnchanged deletes a delegation. It fails if the delegation has changed since it was
 	// read.
@@ -155,8 +155,8 @@ func attributesOfDelegation(obj runtime.Object) (labels.Set, fields.Set, error) 
 	return labels.Set(d.Labels), selectable, nil
 }
 
-// notifyingStorage is a storage that calls notify after each change, including those that the
-// server itself makes.
+// notifyingStorage is a storage that calls notify after each successful change, including the
+// changes that the server makes on its own.
 type notifyingStorage struct {
 	storage.Interface
 	notify func(obj runtime.Object, gone bool)

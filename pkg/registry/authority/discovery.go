@@ -23,9 +23,9 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 )
 
-// Priority is the priority of the API group in discovery. The group comes after all of
-// upstream's groups. The version comes before any version that a CustomResourceDefinition adds
-// to the group.
+// Priority is the priority of the API group and its version in discovery. The group is listed after
+// all of upstream's groups. The version is listed before any version that a
+// CustomResourceDefinition adds to the group.
 var Priority = controlplaneapiserver.APIServicePriority{Group: 15000, Version: 1000}
 
 // apiServiceName is the name of the APIService of the API group.
@@ -34,9 +34,9 @@ var apiServiceName = v1alpha1.SchemeGroupVersion.Version + "." + v1alpha1.Scheme
 // retryInterval is the time between two attempts to create the APIService.
 const retryInterval = time.Second
 
-// apiService returns the APIService of the API group, as upstream builds those of its own
-// groups. It has the label "onstart": a server synchronizes it once, when it starts, and deletes
-// it then if it does not serve the group.
+// apiService returns the APIService of the API group, as upstream builds those of its own groups.
+// The label "onstart" means: when a server starts, it creates or updates the APIService once, or
+// deletes the APIService if the server does not serve the group.
 func apiService() *apiregistrationv1.APIService {
 	return &apiregistrationv1.APIService{
 		ObjectMeta: metav1.ObjectMeta{
@@ -52,10 +52,10 @@ func apiService() *apiregistrationv1.APIService {
 	}
 }
 
-// keepAPIService recreates the APIService of the API group whenever it is deleted, until ctx
+// keepAPIService creates the APIService of the API group again whenever it is deleted, until ctx
 // ends. A server with the feature gate off deletes the APIService when it starts. Upstream's
-// controller creates it only when a server starts, so without keepAPIService the other servers
-// would no longer serve the group.
+// controller creates the APIService only when a server starts. So without keepAPIService, the
+// servers with the feature gate on would no longer serve the group.
 func keepAPIService(ctx context.Context, client clientset.Interface) error {
 	missing := make(chan struct{}, 1)
 	look := func() {

@@ -5,13 +5,14 @@
 // the process of kube-apiserver.
 //
 // A Provider builds the storage of the kinds. Objects are stored as JSON, with the configured
-// encryption at rest. Other code in the same process reads them from the registry's own stores, and
-// a hook reports each change to it before the request is answered.
+// encryption at rest. Other code in the same process lists and watches the objects directly in this
+// storage. A hook also tells that code about each change by a request to this server, before the
+// request is answered.
 //
 // Invariants:
 //
-//   - The server owns the UID of the namespace and the last change in the status of a protected
-//     attribute. No client can set them, on any path.
+//   - Only the server sets the fields namespaceUID and lastChange in the status of a protected
+//     attribute. No client can set them through any endpoint.
 //   - The hooks ignore dry runs.
 //   - No custom resource can be stored under the storage prefix of this group.
 //

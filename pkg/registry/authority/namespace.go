@@ -18,11 +18,12 @@ import (
 )
 
 // setNamespaceUID returns a hook for the creation of a protected attribute. The hook clears the
-// status and writes the UID of the request's namespace into it. It reads the namespace from
-// storage: a cache might still have a deleted namespace of the same name, and with its UID the
-// attribute would have no effect.
+// status, and then writes the UID of the request's namespace into the status. It reads the
+// namespace from storage: a cache might still contain a deleted namespace of the same name, and
+// with the UID of that namespace the attribute would have no effect.
 //
-// A hook of the store does this and not the strategy, because a strategy can't return an error.
+// This is done in a hook of the store and not in the strategy, because a strategy can't return an
+// error.
 func setNamespaceUID(namespaces corev1client.NamespacesGetter) genericregistry.BeginCreateFunc {
 	return func(ctx context.Context, obj runtime.Object, _ *metav1.CreateOptions) (genericregistry.FinishFunc, error) {
 		_, _, status := obj.(authority.Attribute).Parts()
@@ -38,10 +39,11 @@ func setNamespaceUID(namespaces corev1client.NamespacesGetter) genericregistry.B
 	}
 }
 
-// InNamespace reports whether an attribute belongs to the namespace with this UID, and not to a
-// deleted namespace of the same name. If a namespace is deleted while no server serves the
-// group, its attributes stay in storage, and a new namespace of that name would get them. If
-// either UID is unknown, InNamespace returns true, so that the attribute protects.
+// InNamespace reports whether the attribute with this status belongs to the namespace with this
+// UID, and not to a deleted namespace of the same name. The question arises because attributes stay
+// in storage if their namespace is deleted while no server serves the group. A new namespace of
+// that name would then get them. If the UID in the status or the UID of the namespace is unknown,
+// InNamespace returns true, so that the attribute protects.
 func InNamespace(status *v1alpha1.ProtectedAttributeStatus, namespace types.UID) bool {
 	return status.NamespaceUID == namespace || status.NamespaceUID == "" || namespace == ""
 }

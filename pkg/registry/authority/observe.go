@@ -23,30 +23,29 @@ import (
 
 // Change is a change of a protected attribute that a request to this server made.
 type Change struct {
-	// Attribute is the attribute as it was stored, or its last version if it was removed. The
-	// function that gets the Change may modify it.
+	// Attribute is a copy of the attribute as it was stored, or of the last version of an
+	// attribute that was removed. Whoever receives the Change may modify this copy.
 	Attribute authority.Attribute
 	// Gone is true if the attribute was removed from storage. It is false for an attribute with
 	// a deletion timestamp that waits for its finalizers, because that attribute still protects.
 	Gone bool
-	// ResourceVersion orders the changes of one attribute, including those that a watch reports.
-	// For a removed attribute it is the version of the removal.
+	// ResourceVersion tells which of two changes of one attribute is newer, also in comparison
+	// with changes that a watch reports. For a removed attribute it is the version of the removal.
 	ResourceVersion uint64
 }
 
-// notifyHooks returns the hooks of a store that report every change to observe before the
-// request is answered. The store calls hooks for dry runs too, but the hooks do not report
-// those.
+// notifyHooks returns hooks for a store, which call observe with every change before the request is
+// answered. The store calls the hooks for dry runs too, but then they do not call observe.
 //
-// If the connection to etcd breaks during a write, the server may not know that the write
-// succeeded. Then only a watch reports the change.
+// If the connection to etcd breaks during a write, the server does not know whether the write
+// succeeded. Then the hooks report nothing. If it did succeed, a watch reports the change.
 func notifyHooks(observe func(Change)) (genericregistry.AfterCreateFunc, genericregistry.AfterUpdateFunc, genericregistry.AfterDeleteFunc) {
 	tell := func(obj runtime.Object, dryRun []string, gone bool) {
 		attribute, ok := obj.(authority.Attribute)
 		if !ok || dryrun.IsDryRun(dryRun) {
 			return
 		}
-		// If there is no valid version, version is 0, so the watch takes precedence.
+		// Without a valid version, version is 0, which is older than anything a watch reports.
 		version, _ := strconv.ParseUint(attribute.GetResourceVersion(), 10, 64)
 		observe(Change{attribute.DeepCopyObject().(authority.Attribute), gone, version})
 	}
@@ -59,14 +58,14 @@ func notifyHooks(observe func(Change)) (genericregistry.AfterCreateFunc, generic
 type Kind struct {
 	// Example is an empty object of the type that ListWatch returns.
 	Example authority.Attribute
-	// ListWatch lists and watches the objects of all namespaces in the registry's own store. It
-	// needs no connection, credentials or aggregator, and works before the server serves
-	// requests. Its objects implement authority.Attribute.
+	// ListWatch lists and watches the objects of all namespaces directly in the storage of this
+	// server. It needs no connection, credentials or aggregator, and works before the server
+	// serves requests. The objects implement authority.Attribute.
 	ListWatch *cache.ListWatch
 }
 
-// Kinds are the two kinds of protected attributes. A kind that the server does not serve is
-// empty.
+// Kinds are the two kinds of protected attributes. For a kind that the server does not serve, the
+// Kind is the zero value.
 type Kinds struct{ Namespaced, Cluster Kind }
 
 // reader is the part of a store that listWatch needs.
@@ -107,8 +106,8 @@ func listWatch(store reader) *cache.ListWatch {
 	}
 }
 
-// unwrap returns an event with the object itself, which the watch cache wraps so that it is
-// encoded once for all watchers.
+// unwrap returns an event with the object itself. The watch cache wraps objects in another type, so
+// that each object is encoded only once for all watchers.
 func unwrap(event watch.Event) (watch.Event, bool) {
 	if wrapped, ok := event.Object.(runtime.CacheableObject); ok {
 		event.Object = wrapped.GetObject()

@@ -33,8 +33,8 @@ type Policies struct {
 	// Prepare fills in the status of a policy whose specification is about to be stored, or
 	// returns an error that refuses it.
 	Prepare func(ctx context.Context, p *v1alpha1.AuthorityDelegationPolicy) error
-	// Observe is called with every policy that this server stored or removed, before it answers
-	// the request. gone is true for a removed one.
+	// Observe is called with every policy that this server stored or removed, before the server
+	// answers the request. gone is true if the policy was removed.
 	Observe func(p *v1alpha1.AuthorityDelegationPolicy, gone bool)
 	// SetListWatch is called with a ListWatch of all policies once the storage exists, before
 	// the server serves requests.
@@ -110,8 +110,8 @@ func (policyStrategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	obj.(*authority.AuthorityDelegationPolicy).Generation = 1
 }
 
-// PrepareForUpdate keeps the stored status if the specification does not change. Otherwise
-// Policies.Prepare writes a new status.
+// PrepareForUpdate keeps the stored status if the specification does not change. If the
+// specification changes, Policies.Prepare writes a new status later.
 func (policyStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	p, was := obj.(*authority.AuthorityDelegationPolicy), old.(*authority.AuthorityDelegationPolicy)
 	p.Generation = was.Generation

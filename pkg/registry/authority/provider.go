@@ -44,7 +44,7 @@ type Provider struct {
 	Observe func(Change)
 	// Run is called once the server serves requests, and returns when the code in this process
 	// that reads protected attributes is ready. Until then the server is not ready. self is the
-	// loopback client configuration. Run may be nil.
+	// configuration with which the server is a client of itself. Run may be nil.
 	Run func(ctx context.Context, self *restclient.Config) error
 }
 
@@ -108,8 +108,8 @@ func (p Provider) PostStartHook() (string, genericapiserver.PostStartHookFunc, e
 				utilruntime.HandleErrorWithContext(hook, err, "The APIService is no longer recreated when it is deleted", "name", apiServiceName)
 			}
 		}()
-		// This must come before the bootstrap roles, because the requests that write them may
-		// wait for it.
+		// The Run functions must be called before the bootstrap roles are written: the requests
+		// that write the roles may have to wait until Run has read the stored objects.
 		if p.Run != nil {
 			if err := p.Run(hook, hook.LoopbackClientConfig); err != nil && hook.Err() == nil {
 				return err

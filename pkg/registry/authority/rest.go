@@ -58,12 +58,12 @@ var (
 // ShortNames implements rest.ShortNamesProvider. "pa" is not used because Knative has it.
 func (o resourceREST) ShortNames() []string { return []string{o.short} }
 
-// Categories implements rest.CategoriesProvider. The category "all" is left out on purpose:
-// kubectl delete all in a namespace should not remove what protects it.
+// Categories implements rest.CategoriesProvider. The category "all" is left out on purpose, so that
+// "kubectl delete all --all" in a namespace does not remove the objects that protect the namespace.
 func (resourceREST) Categories() []string { return []string{"authority"} }
 
-// newStore returns the endpoints of one kind of protected attribute and of its status. observe
-// is called with each change, and may be nil.
+// newStore returns two endpoints of one kind of protected attribute: for the objects, and for their
+// status. observe is called with each change, and may be nil.
 func newStore(k kind, options generic.RESTOptionsGetter, namespaces corev1client.NamespacesGetter, observe func(Change)) (resourceREST, statusREST, error) {
 	s := strategy{legacyscheme.Scheme, names.SimpleNameGenerator, k.scope}
 	store := &genericregistry.Store{

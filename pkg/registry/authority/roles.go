@@ -19,18 +19,20 @@ import (
 const (
 	// ViewRole allows reading protected attributes. It is aggregated to "view", and so to "edit"
 	// and "admin": a user who may view a namespace also sees which labels and annotations are
-	// protected in it.
+	// protected in that namespace.
 	ViewRole = "system:kube-granular:protected-attributes-viewer"
 	// ManageRole allows reading and writing protected attributes. It is not aggregated to other
 	// roles and not bound, so an administrator of a namespace does not hold it unless somebody
 	// binds it.
 	ManageRole = "system:kube-granular:protected-attributes-manager"
-	// ControllersRole lets its subjects change all protected labels and annotations. It is bound
-	// to upstream's controllers that copy labels and annotations: a template is checked when it
-	// is written, and the objects that a controller makes from it are not checked again.
+	// ControllersRole allows changing all protected labels and annotations. It is bound to those
+	// of upstream's controllers that copy labels and annotations, for instance from a template to
+	// the objects that they make from it. The template is checked when a user writes it, so these
+	// objects need not be checked again.
 	ControllersRole = "system:kube-granular:protected-attributes-controllers"
 	// VerbBypass is the verb that ControllersRole allows, on protectedattributes in all
-	// namespaces. The authorizer is asked for it only if a write would otherwise be refused.
+	// namespaces. The authorizer is asked whether a caller holds the verb only if a write would
+	// be refused without it.
 	VerbBypass = "bypass"
 )
 
@@ -52,8 +54,9 @@ var copyingControllers = []string{
 	"statefulset-controller",
 }
 
-// DelegatorRole is not aggregated to other roles and not bound. Its holders may delegate their
-// other permissions, and see all delegations, which reveal who may do what.
+// DelegatorRole allows creating and reading AuthorityDelegations. Its holders can delegate the
+// permissions that they hold by other roles, and see all delegations, which reveal who is allowed
+// what. It is not aggregated to other roles and not bound.
 const DelegatorRole = "system:kube-granular:authority-delegator"
 
 // policy returns the bootstrap roles and bindings for the kinds that the server serves.

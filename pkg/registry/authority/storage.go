@@ -14,14 +14,14 @@ import (
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// prefix is the storage prefix of the objects, below that of the server. Custom resources are
-// stored below GROUP/PLURAL, where GROUP must contain a dot. So no CustomResourceDefinition
-// gives access to these objects.
+// prefix is the prefix of the keys under which the objects are stored in etcd, after the prefix of
+// the server. Custom resources are stored under GROUP/PLURAL, where GROUP must contain a dot, and
+// kube-granular contains none. So no CustomResourceDefinition gives access to these objects.
 const prefix = "kube-granular/authority/"
 
-// jsonOptions are the storage options of the server, except that objects are stored as JSON in
-// the version v1alpha1: the types do not support protobuf, which is the default. The options for
-// each resource are kept, above all encryption at rest.
+// jsonOptions returns the storage options of the server, with one change: objects are stored as
+// JSON in the version v1alpha1, because the types do not support protobuf, which is the default.
+// All other options for a resource are kept, above all encryption at rest.
 type jsonOptions struct{ generic.RESTOptionsGetter }
 
 // GetRESTOptions implements generic.RESTOptionsGetter.

@@ -55,8 +55,8 @@ func (strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	*status = v1alpha1.ProtectedAttributeStatus{NamespaceUID: status.NamespaceUID, LastChange: lastChange(ctx, 1)}
 }
 
-// PrepareForUpdate keeps the stored status. If the specification changes, it increments the
-// generation and records the user and the time in status.lastChange.
+// PrepareForUpdate keeps the stored status. If the specification changes, it also increments the
+// generation, and sets status.lastChange to the user, the time and that generation.
 func (strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	meta, spec, status := obj.(authority.Attribute).Parts()
 	oldMeta, oldSpec, oldStatus := old.(authority.Attribute).Parts()

@@ -122,7 +122,7 @@ func resourcesOf(spec *v1alpha1.ProtectedAttributeSpec) string {
 	return text
 }
 
-// firstThree lists the first three values, and says how many more there are.
+// firstThree returns a text with at most three of the values, and the number of the other values.
 func firstThree(all []string) string {
 	if more := len(all) - 3; more > 0 {
 		return fmt.Sprintf("%s + %d more", strings.Join(all[:3], ","), more)
