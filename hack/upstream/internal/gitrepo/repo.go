@@ -82,7 +82,8 @@ func (r *Repo) environ() []string {
 	return env
 }
 
-// Tree replaces the content of the work tree by a state, and returns the ID of its tree object.
+// Tree replaces the content of the work tree by a state, and returns the ID of the git tree object
+// for that content.
 func (r *Repo) Tree(ctx context.Context, state series.State) (string, error) {
 	if err := r.empty(); err != nil {
 		return "", err

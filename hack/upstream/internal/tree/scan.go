@@ -94,9 +94,9 @@ func (e Edit) Kind() string {
 	return "edited"
 }
 
-// Edits compares the files on disk with the manifest, and returns the edited files. It reads a file
-// only if its size or time differs. If the content of such a file is the same, Edits records the new
-// time in the manifest, and touched is true.
+// Edits compares the files on disk with the manifest, and returns the edited files. It reads a
+// file only if its size or modification time differs from the manifest. If the content of such a
+// file is still the same, Edits puts the new time into the manifest, and touched is true.
 func (m *Manifest) Edits(p project.Project, found map[string]fs.FileInfo) (edits []Edit, touched bool, err error) {
 	for tree, info := range found {
 		e, known := m.Files[tree]
