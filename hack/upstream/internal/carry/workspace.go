@@ -21,9 +21,10 @@ import (
 	"kube-granular.dev/hack/upstream/internal/tree"
 )
 
-// workspaces adds both go.work files to the plan: that of the project and that of the generators.
-// The go.work file of the project lists the project's own modules and the upstream modules. It has
-// upstream's go and godebug lines, so that every build uses the same settings as upstream.
+// workspaces adds both go.work files to the plan: the file of the project and the file of the
+// generators. The project's go.work lists the project's own modules and the upstream modules. It
+// has the godebug lines of upstream's go.work, and a go line that is at least upstream's, so that
+// every build uses the same settings as upstream.
 func (p *plan) workspaces(src *source.Source, modules []string) error {
 	upstream, err := src.Upstream("go.work")
 	if err != nil {
