@@ -42,8 +42,8 @@ type group struct {
 }
 
 // Run runs the tests of a binary that reach a mutant, with the mutant enabled, until a test fails.
-// The order is that of groups. Tests that need more CPU time than five times their normal time
-// plus grace count as failed.
+// It runs the tests in groups, fast ones first, as the function groups returns them. A group fails
+// too if it needs more CPU time than grace plus five times its time without the mutant.
 func Run(ctx context.Context, grace time.Duration, m mutate.Mutant, b *Binary) (Result, error) {
 	r := Result{Mutant: m}
 	for _, g := range groups(m.ID, b) {

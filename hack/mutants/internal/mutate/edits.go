@@ -9,12 +9,14 @@ import (
 	"slices"
 )
 
-// edit replaces drop bytes at the offset at of a source by a text.
+// edit is one replacement in a source: it removes drop bytes at the offset at, and inserts text
+// there.
 type edit struct {
 	at, drop int
 	text     string
-	// closes is true if the text closes what another edit opened. nesting is greater for edits that
-	// are inside others. Both determine the order of edits at the same offset.
+	// closes is true if the edit inserts the text after some code, and another edit inserts the
+	// text before that code, such as ")" and "(". nesting is greater for edits that are inside
+	// other edits. Both fields determine the order of edits at the same offset.
 	closes  bool
 	nesting int
 }
