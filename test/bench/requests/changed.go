@@ -37,8 +37,8 @@ func newChanged(o *options) *cobra.Command {
 	return cmd
 }
 
-// The two kinds of changes. Both change a default. The definition then has an excluded permission
-// (one that update does not include), or has none.
+// The two kinds of changes. Each change sets another default. In addition, it adds an excluded
+// permission (one that the verb update does not include) to a field, or removes that permission.
 const (
 	opened = "a definition that excludes nothing"
 	closed = "a definition that excludes a field"
