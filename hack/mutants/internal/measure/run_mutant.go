@@ -61,8 +61,9 @@ func Run(ctx context.Context, grace time.Duration, m mutate.Mutant, b *Binary) (
 	return r, nil
 }
 
-// groups returns the tests that reach a mutant, in the order in which they run: the fast ones
-// together, those up to slowLimit together, and each slower one alone.
+// groups returns the tests that reach the mutant with the given ID, in the order in which they
+// run: one group of the tests up to fastLimit, one group of those up to slowLimit, and a group for
+// each slower test, the fastest of these first.
 func groups(id int, b *Binary) []group {
 	if b == nil {
 		return nil

@@ -21,8 +21,8 @@ type edit struct {
 	nesting int
 }
 
-// edits are the edits of one source. If two edits wrap the same code, the one that was added first
-// is outside.
+// edits are the edits of one source. If two edits wrap the same code, the text of the edit that
+// was added first is the outer text.
 type edits struct {
 	list []edit
 }

@@ -55,8 +55,8 @@ type Difference struct {
 	Missing []string
 }
 
-// Compare compares the results of a run with the list. all is true if the run tried all mutants;
-// only then Missing is set.
+// Compare compares the results of a run with the list. all is true if the run tried all mutants.
+// If all is false, Compare does not set Missing, because a mutant that was not tried may exist.
 func (l List) Compare(results []measure.Result, all bool) Difference {
 	var found Difference
 	seen := map[string]bool{}

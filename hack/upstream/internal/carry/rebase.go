@@ -22,8 +22,8 @@ import (
 type RebaseOptions struct {
 	// To is the version of Kubernetes to move to.
 	To string
-	// Write changes the patches, the pins in go.mod and the sums in go.sum. Without it
-	// Rebase tries the version and changes nothing.
+	// If Write is true, Rebase changes the patches, the pins in go.mod and the sums in go.sum. If
+	// it is false, Rebase only tries the version, and changes nothing.
 	Write bool
 	// Continue continues a rebase that stopped at conflicts. Abort gives it up.
 	Continue, Abort bool

@@ -239,8 +239,8 @@ func renderPatch(ctx context.Context, repo *gitrepo.Repo, p *series.Patch, befor
 	return raw, nil
 }
 
-// save writes the patches to their files. If one of them is new, it also adds the patch to the
-// series file.
+// save writes the given texts to the files of the patches, and prints the names of these files. If
+// a patch is new, save also adds the patch to its file named series.
 func (w *rewrite) save(written map[string][]byte) error {
 	for _, s := range w.series {
 		for _, p := range s.Patches {

@@ -64,8 +64,8 @@ func (r *replay) packages() map[string]bool {
 	return dirs
 }
 
-// copyTo copies the project into a folder, without build output and hidden folders. It keeps a
-// patched tree that is already there.
+// copyTo copies the project into the folder to, without build output and hidden folders. It
+// removes other files from that folder, but keeps the patched tree of an earlier try.
 func (c *Carry) copyTo(to string) error {
 	entries, err := os.ReadDir(to)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -16,8 +16,8 @@ import (
 	"strings"
 )
 
-// Inputs is the data that decides whether generators must run. Paths are relative to
-// Kubernetes' root.
+// Inputs is the data from which the package decides which generators must run. Paths are relative
+// to Kubernetes' root.
 type Inputs struct {
 	// Modules are the upstream modules, which identify the unpatched sources and generators.
 	Modules []string

@@ -162,9 +162,9 @@ func Optional(all []*Series) []string {
 	return names
 }
 
-// Find returns the series and the index of the patch with a name. The name is the tree path of
-// its file or the part after patches/, with or without the file extension. If there is no such
-// patch, Find returns nil and -1.
+// Find looks up a patch by name, and returns its series and its index in Patches. The name is the
+// tree path of the patch file or the part of that path after patches/, with or without the file
+// extension. If there is no such patch, Find returns nil and -1.
 func Find(all []*Series, name string) (*Series, int) {
 	for _, s := range all {
 		for i, p := range s.Patches {
@@ -179,9 +179,9 @@ func Find(all []*Series, name string) (*Series, int) {
 	return nil, -1
 }
 
-// Place returns the series that a new patch belongs to, and the index at which to insert the
-// patch. It fails if the name is malformed, or if its number is not greater than the number of
-// the last patch in the folder.
+// Place returns the series of a new patch with the given name, and the index in Patches for the
+// new patch. It fails if the name is malformed, or if the number in it is not greater than that of
+// the last patch in the same folder.
 func Place(all []*Series, name string) (*Series, int, error) {
 	full := "patches/" + strings.TrimPrefix(name, "patches/")
 	for _, s := range all {
