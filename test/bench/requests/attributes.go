@@ -141,13 +141,14 @@ func (a administrator) protectByRole(ctx context.Context, namespace string, hold
 // attributesRow returns the figures of one run for one way to enforce the rule, in microseconds:
 //
 //   - the time of our code
-//   - the time that this way adds: our code, and the difference in the authorizer of the filter
+//   - the time that this way adds: our code, and the difference in the authorizer of the HTTP filter
 //   - the time that a policy adds
 //   - the time that a webhook adds
 //   - the time of a request if the rule is not in force
 //
-// The times are scaled by partRest, the work that all turns have in common. The turn with a webhook
-// has additional work in all parts, so for the webhook the unscaled totals are compared.
+// Machines are not always equally fast. So the times of a recording are scaled by its partRest,
+// the work that all recordings have in common. With a webhook there is additional work in all
+// parts, so the time that a webhook adds is the difference of unscaled totals.
 func attributesRow(r Run, c, by string) (row []float64, ok bool) {
 	spent := map[string]map[part]float64{}
 	total := map[string]float64{}

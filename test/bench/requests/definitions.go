@@ -51,8 +51,9 @@ func newDefinitions(o *options) *cobra.Command {
 const (
 	readiness    = "ready after s"
 	readinessCPU = "CPU until ready s"
-	// A ready server is not yet idle: it still builds much of its published API description. Counts
-	// of allocations vary least from one start to the next.
+	// Figures of a server that has become idle. A ready server is not yet idle: it still builds
+	// much of its published API description. Of these figures, counts of allocations vary least
+	// between two starts.
 	quietCPU       = "CPU until quiet s"
 	quietAllocated = "allocated until quiet MiB"
 	quietObjects   = "allocations until quiet, thousands"

@@ -95,8 +95,9 @@ func (l *lane) spent() (server, other time.Duration, err error) {
 	return server, other, err
 }
 
-// block sends some requests one after the other, and returns the mean cost of one request. The first
-// lead requests are not measured, because they run with CPU caches that another lane has filled.
+// block sends lead requests and then the measured requests, one after the other. It returns the
+// mean cost of a measured request. The lead requests are not measured, because they run with CPU
+// caches that another lane has filled.
 func (l *lane) block(ctx context.Context, lead, requests int) (Sample, error) {
 	sample := Sample{Case: l.Case, Side: l.Side, Server: l.server.Name}
 	for range lead {
@@ -167,8 +168,9 @@ func (l *lane) together(ctx context.Context, requests int, sample *Sample) error
 	return err
 }
 
-// interleave lets the sides of each case take turns, in each round in a random order, because a side
-// is influenced by the side before it. The first rounds, o.warm of them, are not measured.
+// interleave lets the sides of each case take turns, and calls record with each sample. The order
+// of the sides is random in each round, because a side is influenced by the side before it. The
+// first o.warm rounds are not recorded.
 func interleave(ctx context.Context, cases [][]*lane, o rounds, record func(Sample)) error {
 	random := rand.New(rand.NewPCG(1, 2))
 	for round := range o.warm + o.count {

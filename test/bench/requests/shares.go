@@ -45,9 +45,9 @@ type turn struct{ server, by string }
 
 func (t turn) String() string { return t.server + ": " + t.by }
 
-// turnsOf returns the turns of one run. Permissions need a server with the gate, the code that
-// authorizes single fields. A policy is measured both on the unpatched server and on this server.
-// Pods have no turn for an excluded permission (one that update does not include), because no
+// turnsOf returns the recordings of one run. Permissions need the server gateOn, which authorizes
+// single fields. A policy is measured both on gateOn and on the unpatched server. For pods there
+// is no recording with an excluded permission (one that update does not include), because no
 // permission of a built-in kind is excluded.
 func turnsOf(resource string) []turn {
 	turns := []turn{{unpatched, byPolicy}, {unpatched, byNothing}, {gateOn, byGrant}, {gateOn, byPolicy}, {gateOn, byNothing}}
