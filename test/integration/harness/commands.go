@@ -56,8 +56,9 @@ func grant(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) {
 	}
 }
 
-// send makes one request as an impersonated user. Unlike kubectl, it does not read the object
-// first. It prints the status code and the body.
+// send makes one request as an impersonated user, and prints the status code and the body. Unlike
+// kubectl, it does not read the object first. The script fails if the status is 400 or above. With
+// !, it fails if the status is below 400.
 //
 //	[!] send USER METHOD PATH [json|yaml|jsonpatch|merge|strategic|apply BODY|@FILE]
 func send(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) {

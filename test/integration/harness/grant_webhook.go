@@ -98,8 +98,9 @@ func (c *GrantWebhook) answer(user string, q Question) bool {
 	if known == nil {
 		return false
 	}
-	// Checks for the verb bypass come from an admission plugin and not from the caller's
-	// request.
+	// With the verb bypass, the server asks whether the caller may ignore protected labels and
+	// annotations. This does not depend on the permissions for the fields that the request
+	// changes, so the question is not stored.
 	if !strings.HasPrefix(q.Verb, "bypass") {
 		known.asked = append(known.asked, q)
 	}

@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// repeat calls a function at an interval until ctx ends. It counts the calls that succeed, and
-// records the others as faults.
+// repeat calls do at an interval until ctx ends. It counts the calls that succeed. Each other call
+// is a fault, with the text what.
 func (r *run) repeat(ctx context.Context, every time.Duration, what string, do func(i int) error) {
 	for i := 0; ; i++ {
 		select {
