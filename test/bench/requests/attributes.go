@@ -141,7 +141,7 @@ func (a administrator) protectByRole(ctx context.Context, namespace string, hold
 // attributesRow returns the figures of one run for one way to enforce the rule, in microseconds:
 //
 //   - the time of our code
-//   - the time that this way adds: our code, and the difference in the authorizer of the HTTP filter
+//   - the time that this way adds: our code, and the difference in the filter's authorizer
 //   - the time that a policy adds
 //   - the time that a webhook adds
 //   - the time of a request if the rule is not in force
