@@ -85,8 +85,8 @@ func run(w io.Writer, prometheus, file string, minutes int) error {
 
 var label = regexp.MustCompile(`{{ *([a-z_]+) *}}`)
 
-// query returns the values of a PromQL expression in a time range, as one series for each label
-// set. legend is the template of the series' names.
+// query returns the values of a PromQL expression in a time range, as one series for each set of
+// labels. legend is a template for the names of the series, such as "{{verb}}".
 func query(prometheus, expr, legend string, from, until time.Time) ([]series, error) {
 	expr = strings.ReplaceAll(expr, "$__rate_interval", "1m")
 	answer, err := http.Get(prometheus + "/api/v1/query_range?" + url.Values{

@@ -82,8 +82,8 @@ func pushArchive(to http.Handler, path string) error {
 	return nil
 }
 
-// push uploads one image. The registry ignores the host in the tag, so images of several hosts
-// must differ in their repositories.
+// push uploads one image. The registry ignores the host in the tag. So two images with the same
+// repository and tag on different hosts would overwrite each other.
 func push(to http.Handler, tag name.Tag, image v1.Image) error {
 	layers, err := image.Layers()
 	if err != nil {
@@ -132,8 +132,9 @@ func send(to http.Handler, method, target, contentType string, body io.Reader) e
 	return nil
 }
 
-// serveTunnels serves an HTTP proxy. Whatever host a client asks a tunnel to (CONNECT), the
-// tunnel ends at the handler.
+// serveTunnels serves an HTTP proxy that accepts only CONNECT requests. Whichever host a client
+// asks for, the proxy passes the client's connection to handler, with TLS, and connects to no
+// host.
 func serveTunnels(listener net.Listener, pair tls.Certificate, handler http.Handler) error {
 	ends := &tunnels{accepted: make(chan net.Conn), address: listener.Addr(), closed: make(chan struct{})}
 	inner := tls.NewListener(ends, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12})
@@ -161,7 +162,8 @@ func serveTunnels(listener net.Listener, pair tls.Certificate, handler http.Hand
 	}))
 }
 
-// tunnels is a listener whose connections are the client's ends of tunnels.
+// tunnels is a net.Listener. Accept returns the connections of clients for which the proxy has
+// accepted a CONNECT request.
 type tunnels struct {
 	accepted chan net.Conn
 	address  net.Addr

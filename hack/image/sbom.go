@@ -20,9 +20,10 @@ import (
 // unknown is the SPDX value for unknown information.
 const unknown = "NOASSERTION"
 
-// sbom returns the SBOM of a Go binary. It lists the binary and its modules (from debug/buildinfo).
-// The checksums of modules are those of go.sum. They are not hashes of a file, so they are in
-// comments. The SBOM does not state the licences of modules.
+// sbom returns the SBOM of a Go binary. It lists the binary and its modules (from
+// debug/buildinfo). The checksum of a module is that of go.sum, which is not the hash of a file,
+// so it is in the comment of the package and not among its checksums. The SBOM does not state the
+// licences of modules.
 //
 // SPDX requires a creation time. It is the Unix epoch, so that builds are reproducible. The
 // namespace must be unique for each document, so it contains the SHA-256 of the binary.

@@ -82,9 +82,10 @@ func build(s spec) (built, error) {
 	return b, nil
 }
 
-// writeDocker writes an archive for `docker load` and `ctr images import`. Its first file is the
-// legacy file `repositories`: a reader that reads only one file finds the names of all images
-// there, but in manifest.json only the names of the first image (kind, pkg/build/nodeimage).
+// writeDocker writes an archive for `docker load` and `ctr images import`. The first file in the
+// archive is `repositories`, a file of an old format with the names of all images. It is there for
+// programs that find only the names of the first image in manifest.json, such as kind
+// (pkg/build/nodeimage).
 func writeDocker(out io.Writer, images []built) error {
 	byTag := map[name.Tag]v1.Image{}
 	repositories := map[string]map[string]string{}
@@ -165,7 +166,7 @@ func writeOCI(out io.Writer, images []built) error {
 	return tarFolder(out, dir)
 }
 
-// tarFolder writes the files of a folder as a tar, sorted by name and without times.
+// tarFolder writes the files of a folder as a tar, sorted by name, with all times zero.
 func tarFolder(out io.Writer, dir string) error {
 	l := layerWriter{Writer: tar.NewWriter(out), folders: map[string]bool{}}
 	// The file that identifies the layout is first, for readers that check only the first file.

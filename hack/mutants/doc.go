@@ -9,13 +9,14 @@
 //	make mutants MUTANTS_ARGS="-match compareSet change"
 //	make mutants MUTANTS_ARGS="-own -longest 1s schema"
 //
-// The last command runs only quick tests of the package itself, to find candidates.
+// The last command runs only quick tests of the package itself. It finds mutants that perhaps
+// survive all tests too.
 //
-// It makes small faults (mutants), one at a time: a condition is negated, && becomes ||, ==
-// becomes !=, < becomes <=, a returned bool is inverted, a returned error becomes nil and nil an
-// error, and a statement is removed. For each mutant it runs the tests that reach it: those of
-// its own package and, if they pass, those of packages that use it and the corpus. A mutant
-// survives if all tests pass.
+// The command makes small faults (mutants), one at a time: a condition is negated, && becomes
+// ||, == becomes !=, < becomes <=, a returned bool is inverted, a returned error becomes nil
+// and nil an error, and a statement is removed. For each mutant it runs the tests that reach
+// it: those of its own package and, if they pass, those of packages that use it and the corpus.
+// A mutant survives if all tests pass.
 //
 //	PACKAGE   MUTANTS  REACHED  NOTICED          TIMED OUT  LISTED
 //	pkg/gate  412      410      401      97.3 %  2          10

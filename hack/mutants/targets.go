@@ -49,8 +49,8 @@ func choose(targets []target, folders []string) ([]target, error) {
 	return out, nil
 }
 
-// withoutAbove returns the targets without their lists above, so that only the tests of the target
-// itself run.
+// withoutAbove returns the targets with empty fields above, so that only the tests of each target
+// itself run for its mutants.
 func withoutAbove(targets []target) []target {
 	out := slices.Clone(targets)
 	for i := range out {

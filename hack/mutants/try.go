@@ -51,8 +51,9 @@ func try(ctx context.Context, o *options, targets []target, list survivors.List,
 
 	var results []measure.Result
 	reached, said := map[int]bool{}, time.Now()
-	// The tests of a package notice most of its mutants. The packages that use it take long to
-	// build, so in later rounds their tests run only for the remaining mutants.
+	// In the first round, each mutant meets the tests of its own package, which notice most
+	// mutants. In later rounds, the remaining mutants meet the tests of packages that use their
+	// package. These packages take long to build.
 	for round, left := 0, chosen; len(left) > 0; round++ {
 		binaries := map[string]*measure.Binary{}
 		for _, folder := range packagesInRound(round, targets, left) {
@@ -119,8 +120,9 @@ func (o *options) pick(mutants []mutate.Mutant, list survivors.List) []mutate.Mu
 	return out[:o.sample]
 }
 
-// packageInRound returns the package whose tests run in a round for the mutants of a target: the
-// target itself in the first round, then each package in its list above, and then "".
+// packageInRound returns the package whose tests run in a round for the mutants of the target in
+// the given folder. Round 0 is the target itself. Round n is the nth package in the field above of
+// the target. After the last of these packages, packageInRound returns "".
 func packageInRound(round int, targets []target, folder string) string {
 	if round == 0 {
 		return folder

@@ -3,8 +3,9 @@
 
 package lowerbound
 
-// SameJSON reports whether two decoded JSON values are equal, at the lowest possible cost: it looks
-// up each value of a in b. Scalars must be strings, booleans or int64.
+// SameJSON reports whether two decoded JSON values are equal. It does the least possible work: it
+// looks up each value of a in b, and does nothing else. Scalars must be strings, booleans or
+// int64.
 func SameJSON(a, b any) bool {
 	switch a := a.(type) {
 	case string:

@@ -17,7 +17,9 @@ import (
 	"kube-granular.dev/test/bench/requests/internal/process"
 )
 
-// The sides of the command against: no rule in force, and the ways to enforce the rule.
+// The sides of the command against. The rule is that only callers with a certain permission may
+// change guarded keys, such as labels with a certain prefix. On the first side no rule is in
+// force. Each other side enforces the rule in another way.
 const (
 	byNothing  = "plain"
 	byPolicy   = "policy"
@@ -71,8 +73,8 @@ func (s *session) against(ctx context.Context, sides []string, bindings []int, r
 	return s.sample(ctx, servers, cases, run)
 }
 
-// againstCases enforces the rule on a server in all ways, and returns the cases. Each lane has its
-// own namespace.
+// againstCases prepares a server so that each way to enforce the rule is in force in namespaces of
+// its own. It returns the cases. Each lane has its own namespace.
 func (s *session) againstCases(ctx context.Context, server *process.Server, webhook *process.Child, url string, bindings []int) ([][]*lane, error) {
 	a := administrator{server.Client(process.Administrator)}
 	ca, err := s.stage.CA()
@@ -137,9 +139,11 @@ func (a administrator) delegate(ctx context.Context) error {
 	})
 }
 
-// ruled creates a namespace with permissions for the caller and an object, and returns a lane that
-// changes the object. A holder, which has the permission, changes a guarded key. A bystander changes
-// another label; ruled first waits until the bystander is refused to change a guarded key.
+// ruled creates a namespace, an object, and the caller's permissions, and returns a lane in which
+// the caller changes the object. by is the way in which the rule is in force. If holder is true,
+// the caller has the permission and changes a guarded key. If holder is false, the caller has no
+// permission and changes another label. ruled then first waits until the server refuses a change
+// of a guarded key.
 func (a administrator) ruled(ctx context.Context, server *process.Server, resource, by string, holder bool, bindings int) (*lane, error) {
 	of := subjects[resource]
 	if by == byExcluded {
@@ -193,7 +197,8 @@ func (a administrator) ruled(ctx context.Context, server *process.Server, resour
 	return &lane{Case: name, Side: by, server: server, client: client, stream: &st}, nil
 }
 
-// writes returns requests that send the object of the last answer with one key changed.
+// writes returns requests that update the object at path. Each request sends the object from the
+// last answer, with another value for one key.
 func writes(path string, key []string) stream {
 	return stream{method: http.MethodPut, path: path, contentType: jsonBody, status: http.StatusOK, edit: func(live map[string]any, n int) any {
 		set(live, fmt.Sprint(n), key...)

@@ -18,8 +18,9 @@ import (
 // protecting is the name of a server that enforces protected labels and annotations.
 const protecting = "protecting"
 
-// More ways to enforce the rule: a protected attribute with a permission, and a protected attribute
-// with a role. With byThousand the rule is not in force, but 1,000 attributes for other keys are.
+// More sides that enforce the rule by protected attributes: labels that only some callers may
+// change. With byAttribute, a permission allows the change, and with byRole, a role. With
+// byThousand the rule is not in force, but 1,000 protected attributes for other keys are.
 const (
 	byAttribute = "attribute"
 	byRole      = "role"
@@ -66,9 +67,11 @@ func newAttributes(o *options) *cobra.Command {
 	return cmd
 }
 
-// attributed enforces the rule by an attribute or a webhook, or creates a thousand attributes for
-// other keys. It waits until a caller without the permission is refused, and returns a lane of a
-// caller with the permission. end, if not nil, stops the webhook.
+// attributed prepares a server and returns a lane in which a caller with the permission writes a
+// pod. by is the way in which the rule is in force: by a protected attribute, or by a webhook.
+// attributed waits until a caller without the permission is refused. With byThousand, it creates a
+// thousand attributes for other keys, and makes sure that one of them is in force. If end is not
+// nil, it stops the webhook.
 func (s *session) attributed(ctx context.Context, server *process.Server, by string, bindings int) (l *lane, end func() error, err error) {
 	a := administrator{server.Client(process.Administrator)}
 	key := guardedPrefix + "x"
@@ -122,8 +125,9 @@ func (a administrator) protect(ctx context.Context, name string, spec any) error
 		"apiVersion": "authority.kube-granular.dev/v1alpha1", "kind": attributeKind, "metadata": map[string]any{"name": name}, "spec": spec})
 }
 
-// protectByRole creates a ProtectedAttribute with a role whose subjects may change the attribute. If
-// holder is true, it is the role of the caller; otherwise, nobody has the role.
+// protectByRole creates a ProtectedAttribute for the guarded labels with a reference to a role:
+// the subjects of that role may change these labels. If holder is true, it is the caller's role.
+// If not, it is a role that nobody has.
 func (a administrator) protectByRole(ctx context.Context, namespace string, holder bool) error {
 	role := "nobody"
 	if holder {
@@ -137,13 +141,14 @@ func (a administrator) protectByRole(ctx context.Context, namespace string, hold
 // attributesRow returns the figures of one run for one way to enforce the rule, in microseconds:
 //
 //   - the time of our code
-//   - the time that this way adds: our code, and the difference in the authorizer of the filter
+//   - the time that this way adds: our code, and the difference in the filter's authorizer
 //   - the time that a policy adds
 //   - the time that a webhook adds
 //   - the time of a request if the rule is not in force
 //
-// The times are scaled by partRest, the work that all turns have in common. The turn with a webhook
-// has additional work in all parts, so for the webhook the unscaled totals are compared.
+// Machines are not always equally fast. So the times of a recording are scaled by its partRest,
+// the work that all recordings have in common. With a webhook there is additional work in all
+// parts, so the time that a webhook adds is the difference of unscaled totals.
 func attributesRow(r Run, c, by string) (row []float64, ok bool) {
 	spent := map[string]map[part]float64{}
 	total := map[string]float64{}

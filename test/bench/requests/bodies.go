@@ -50,15 +50,16 @@ func newBodies(o *options) *cobra.Command {
 // body is a kind of request body in several sizes, which is sent by a dry-run request.
 type body struct {
 	name string
-	// resource is one of bodyResources, with a subresource after a slash.
+	// resource is a key of bodyResources. A slash and a subresource may follow it.
 	resource string
 	sizes    []int
 	// of returns the body of a size.
 	of func(n int) string
 }
 
-// bodyResources maps the resources of bodies to their collections. The resource held is an object of
-// vasts for which the caller has the permission of keys with an expression (field computed).
+// bodyResources maps the resources of bodies to the paths of their collections. held stands for an
+// object of vasts for which the caller has the permission for the keys of the field computed. An
+// expression determines which permission each of these keys needs.
 var bodyResources = map[string]string{"configmaps": configMaps, "deployments": deployments, "vasts": vasts, "held": vasts}
 
 const vasts = "/apis/" + group + "/v1/namespaces/%s/vasts"
@@ -89,8 +90,8 @@ func wayOf(name string) way {
 	return way{http.MethodPatch, mergePatch, ""}
 }
 
-// members returns the JSON of a map or a list with n members. The format member makes each of them
-// from its number.
+// members returns the JSON of a map or a list with n members. member is a format for fmt, with the
+// number of the member as its argument. open and closed are the texts around the members.
 func members(open string, n int, member, closed string) string {
 	var b bytes.Buffer
 	b.WriteString(open)
@@ -104,7 +105,7 @@ func members(open string, n int, member, closed string) string {
 	return b.String()
 }
 
-// below returns the JSON of a value below a number of nested objects.
+// below returns the JSON of value inside levels nested objects, each with the single key a.
 func below(levels int, value string) string {
 	return strings.Repeat(`{"a":`, levels) + value + strings.Repeat(`}`, levels)
 }
@@ -267,9 +268,9 @@ var (
 	errTooLong   = errors.New("no answer within the request timeout of the server")
 )
 
-// lane returns a lane that sends the body as text. It first sends one request to find out the status
-// of the answer, which the lane then expects. The server may reject the body as invalid, either
-// before or after it authorizes the fields.
+// lane returns a lane that sends text as the body. To find out which status the lane must expect,
+// it first sends one request. The server may reject the body as invalid, before or after it
+// authorizes the fields.
 func (b body) lane(ctx context.Context, server *process.Server, side string, text []byte) (*lane, error) {
 	resource, sub, _ := strings.Cut(b.resource, "/")
 	path := fmt.Sprintf(bodyResources[resource], side) + "/" + bodyObject(resource)

@@ -67,8 +67,10 @@ func newCarried(o *options) *cobra.Command {
 
 const carriedNamespace = "carried"
 
-// carried creates pods, each with one protected label, and then measures reports by a server that
-// was started after that. On a server that created the pods, their garbage would hide the growth.
+// carried measures how much the memory of a server grows during reports about protected labels. It
+// creates pods, each with one protected label, on one server, and then starts another server for
+// the reports. On the first server, the garbage from the creation of the pods would hide the
+// growth.
 func (s *session) carried(ctx context.Context, program string, objects, attributes, passes int, run *Run) (err error) {
 	if err := s.makeCarried(ctx, objects, attributes); err != nil {
 		return err

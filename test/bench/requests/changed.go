@@ -37,13 +37,15 @@ func newChanged(o *options) *cobra.Command {
 	return cmd
 }
 
-// The two kinds of changes. Both change a default. The definition then has an excluded permission
-// (one that update does not include), or has none.
+// The two kinds of changes. Each change sets another default. In addition, it adds an excluded
+// permission (one that the verb update does not include) to a field, or removes that permission.
 const (
 	opened = "a definition that excludes nothing"
 	closed = "a definition that excludes a field"
-	// untilServed is the time from the answer to the changed definition until the first answer to a
-	// write by the new definition: with the new default, or refused because of the permission.
+	// untilServed is how long the old definition stays in force. It begins with the answer to the
+	// change of the definition. It ends with the first answer to a write that follows the new
+	// definition: the object has the new default, or the write is refused because of the
+	// permission.
 	untilServed = "until served ms"
 )
 
@@ -108,9 +110,9 @@ func changingDefinition(side string, i int) map[string]any {
 	return definition("Changing", "changings", map[string]any{"type": "object", "properties": fields})
 }
 
-// changeOnce changes the definition, and repeats a dry-run write to the field with the excluded
-// permission until the answer is by the new definition. It is an error if the server already serves
-// the new default but does not yet check the new permission.
+// changeOnce changes the definition, and then repeats a dry-run write to the field with the
+// excluded permission until an answer follows the new definition. It returns how long that took.
+// It fails if the server already serves the new default but does not yet check the new permission.
 func changeOnce(ctx context.Context, server *process.Server, i int) (time.Duration, error) {
 	if err := (administrator{server.Client(process.Administrator)}).apply(ctx, definitions+"changings."+group, changingDefinition(server.Name, i)); err != nil {
 		return 0, err

@@ -45,14 +45,15 @@ func newDefinitions(o *options) *cobra.Command {
 	return cmd
 }
 
-// The figures of a start. The heap is measured after a garbage collection. The first write to each
-// kind makes the server create the handler of the kind and, if the gate is on, its permission tree
-// (the tree of the kind's fields, with the permission that each needs).
+// The figures of a start. The heap is measured after a garbage collection. At the first write to a
+// kind, the server creates the handler of the kind and, if the gate GranularAuthorization is on,
+// its permission tree: the tree of the kind's fields, with the permission that each field needs.
 const (
 	readiness    = "ready after s"
 	readinessCPU = "CPU until ready s"
-	// A ready server is not yet idle: it still builds much of its published API description. Counts
-	// of allocations vary least from one start to the next.
+	// Figures of a server that has become idle. A ready server is not yet idle: it still builds
+	// much of its published API description. Of these figures, counts of allocations vary least
+	// between two starts.
 	quietCPU       = "CPU until quiet s"
 	quietAllocated = "allocated until quiet MiB"
 	quietObjects   = "allocations until quiet, thousands"
@@ -133,8 +134,8 @@ func vastKey(n, i int) string {
 
 func vastPrefix(n int) string { return fmt.Sprintf("definitions-%d", n) }
 
-// populated starts a server, creates the first definitions unless they exist, and waits until each
-// of them is served.
+// populated starts a server, creates the definitions with the numbers below first if they do not
+// exist, and waits until the server serves each of them.
 func (s *session) populated(ctx context.Context, n, first int) (err error) {
 	server, err := s.startVast(ctx, gateOn, n)
 	if err != nil {
@@ -240,8 +241,9 @@ func countMemory(ctx context.Context, server *process.Server, name, side, what s
 	return err
 }
 
-// keepHeap writes a profile of the server's heap to a file in folder, unless folder is empty. The
-// time of day in the file name distinguishes runs.
+// keepHeap writes a profile of the server's heap to a file in folder. If folder is empty, it does
+// nothing. The file name contains the time of day, so that runs do not overwrite each other's
+// files.
 func keepHeap(ctx context.Context, server *process.Server, folder, name string) error {
 	if folder == "" {
 		return nil

@@ -136,8 +136,8 @@ func (a administrator) grower(ctx context.Context, server *process.Server, side 
 	return &lane{Case: fmt.Sprintf("%d labels changed", n), Side: side, server: server, client: client, stream: &st}, nil
 }
 
-// The figures, from the server's metrics, of granular requests: those that are authorized by
-// permissions for single fields.
+// Figures of one request, from the server's metrics. They cover only granular requests, which are
+// authorized by permissions for single fields.
 const (
 	authorizerCalls = "authorizer calls"
 	observeTime     = "observe µs"

@@ -23,8 +23,8 @@ type stream struct {
 	method, path, contentType string
 	// status is the expected status of the answers.
 	status int
-	// edit returns the body of the nth request. It may change live, the object in the server's last
-	// answer.
+	// edit returns the body of the nth request. live is the object in the server's last answer.
+	// edit may change it.
 	edit func(live map[string]any, n int) any
 	// encoding is the encoding of bodies and answers. Nil means JSON.
 	encoding encoding
@@ -81,7 +81,8 @@ type lane struct {
 	other  *process.Child
 	client *process.Client
 	stream *stream
-	// beside are streams that are sent at the same time as stream, each for a different object.
+	// beside are streams whose requests are sent at the same time as those of stream. Each is for
+	// another object.
 	beside []*stream
 }
 
@@ -94,8 +95,9 @@ func (l *lane) spent() (server, other time.Duration, err error) {
 	return server, other, err
 }
 
-// block sends some requests one after the other, and returns the mean cost of one request. The first
-// lead requests are not measured, because they run with CPU caches that another lane has filled.
+// block sends lead requests and then the measured requests, one after the other. It returns the
+// mean cost of a measured request. The lead requests are not measured, because they run with CPU
+// caches that another lane has filled.
 func (l *lane) block(ctx context.Context, lead, requests int) (Sample, error) {
 	sample := Sample{Case: l.Case, Side: l.Side, Server: l.server.Name}
 	for range lead {
@@ -132,8 +134,8 @@ func (l *lane) block(ctx context.Context, lead, requests int) (Sample, error) {
 	return sample, err
 }
 
-// together sends the requests of all streams at the same time. Then the CPU time of a single request
-// can't be measured, so Median is the mean.
+// together sends requests of all streams at the same time, the same number for each stream. The
+// CPU time of a single request can't be measured then, so the Median of the sample is the mean.
 func (l *lane) together(ctx context.Context, requests int, sample *Sample) error {
 	streams := append([]*stream{l.stream}, l.beside...)
 	latencies := make([][]time.Duration, len(streams))
@@ -166,8 +168,9 @@ func (l *lane) together(ctx context.Context, requests int, sample *Sample) error
 	return err
 }
 
-// interleave lets the sides of each case take turns, in each round in a random order, because a side
-// is influenced by the side before it. The first rounds, o.warm of them, are not measured.
+// interleave lets the sides of each case take turns, and calls record with each sample. The order
+// of the sides is random in each round, because a side is influenced by the side before it. The
+// first o.warm rounds are not recorded.
 func interleave(ctx context.Context, cases [][]*lane, o rounds, record func(Sample)) error {
 	random := rand.New(rand.NewPCG(1, 2))
 	for round := range o.warm + o.count {
@@ -186,6 +189,7 @@ func interleave(ctx context.Context, cases [][]*lane, o rounds, record func(Samp
 	return nil
 }
 
-// rounds has the numbers of rounds in a run, and of requests in a turn. The warm rounds and the lead
-// requests are not measured.
+// rounds holds the numbers of rounds in a run: warm rounds, which are not measured, and then count
+// measured ones. It also holds the numbers of requests in a turn: first lead requests, which are
+// not measured, and then block measured ones.
 type rounds struct{ warm, count, lead, block int }

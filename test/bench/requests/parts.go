@@ -22,25 +22,28 @@ var parts = []part{partOurs, partPlugin, partFilter, partRest}
 type marks uint8
 
 const (
-	// growing means that the goroutine's stack was being grown, and whole that the sample has the
-	// root of the stack. Of a stack that is being grown, perf may see only the innermost functions.
+	// growing means that the runtime was growing the goroutine's stack. whole means that the
+	// sample contains the outermost function. While a stack grows, perf may see only the innermost
+	// functions.
 	growing marks = 1 << iota
 	whole
-	// plugin means that the admission plugin for policies runs, including its authorization checks.
+	// plugin means that the admission plugin for policies is running. This includes the
+	// authorization checks that it makes.
 	plugin
-	// gate means that package gate, which authorizes single fields, runs or makes authorization
-	// checks. handingOn means that package gate only passes on an authorization check of the filter.
-	// fine means that it authorizes single fields; then handingOn does not count.
+	// gate means that package gate, which authorizes single fields, is on the stack. This includes
+	// the authorization checks that it makes. handingOn means that package gate only passes on an
+	// authorization check that the filter makes. fine means that package gate authorizes single
+	// fields. If fine is set, handingOn does not count.
 	gate
 	handingOn
 	fine
-	// filter means that the HTTP filter that authorizes requests runs. asking means that an
-	// authorizer runs.
+	// filter means that the HTTP filter that authorizes requests is on the stack. asking means
+	// that an authorizer is on the stack.
 	filter
 	asking
 )
 
-// told lists marks by substrings of function names.
+// told lists which marks a function gives to a stack. name is a part of the function's name.
 var told = []struct {
 	name string
 	marks

@@ -59,9 +59,10 @@ const (
 	peerWrite = "write"
 )
 
-// peers creates attributes by one of two servers that share their storage, and writes to the other
-// server until a write is refused. The delay is the time from the answer to the creation until the
-// start of the refused write. So it includes the rest of the previous write.
+// peers runs two servers that share their storage. It creates attributes by one server, and writes
+// to the other one until that server refuses a write. The delay is the time from the answer to the
+// creation until the start of the refused write. So it includes the rest of the write that was
+// running when the answer came.
 func (s *session) peers(ctx context.Context, tries, writers int, run *Run) (err error) {
 	var servers []*process.Server
 	for _, name := range []string{"first", "second"} {

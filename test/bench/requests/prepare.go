@@ -90,8 +90,8 @@ func (a administrator) grant(ctx context.Context, namespace string, bindings int
 	return nil
 }
 
-// may waits until the client may get path, an object that does not exist: the answer is 404 and no
-// longer 403.
+// may waits until the client is allowed to get path, where there is no object: until the answer is
+// 404 and no longer 403.
 func may(ctx context.Context, client *process.Client, path string) error {
 	return answers(ctx, client, path, http.StatusNotFound)
 }

@@ -20,8 +20,8 @@ const guardedPrefix = "super.safe.com/"
 // subject is a map in a resource whose guarded keys the rule protects.
 type subject struct {
 	group, resource, kind string
-	// keys is the path of the map. verb is the verb that permits changes of guarded keys, and free
-	// the verb that permits changes of freeKey, which the rule does not protect.
+	// keys is the path of the map in the object. verb is the verb that permits a change of guarded
+	// keys. free is the verb that permits a change of freeKey, which the rule does not protect.
 	keys       []string
 	verb, free string
 	object     func(name string) metav1.Object
@@ -59,8 +59,9 @@ func sheet(kind string) func(name string) metav1.Object {
 	}
 }
 
-// sheetDefinition returns the definition of sheets. marked adds a permission for marks, which only
-// a patched server understands, and excluded makes it an excluded permission.
+// sheetDefinition returns the definition of a custom resource whose objects the function sheet
+// makes. If marked is true, changes of the map marks need a permission, which only a patched
+// server understands. If excluded is true, the verb update does not include that permission.
 func sheetDefinition(kind, plural string, marked, excluded bool) map[string]any {
 	mark := map[string]any{"type": "string"}
 	marks := map[string]any{"type": "object", "additionalProperties": mark}
@@ -84,7 +85,8 @@ func sheetDefinition(kind, plural string, marked, excluded bool) map[string]any 
 	return definition(kind, plural, spec)
 }
 
-// ruleLabel is the label of namespaces whose value is the way in which the rule is in force there.
+// ruleLabel is a label of namespaces. Its value says in which way the rule is in force in the
+// namespace.
 const ruleLabel = "bench-rule"
 
 func selects(rule string) *metav1.LabelSelector {
@@ -154,8 +156,9 @@ func (a administrator) enforceWebhook(ctx context.Context, url string, ca []byte
 	})
 }
 
-// rules returns the RBAC rule for the caller in a namespace where by is the way in which the rule is
-// in force. A holder has the permission for guarded keys, and a bystander does not.
+// rules returns the RBAC rule for the caller in a namespace. by is the way in which the rule about
+// guarded keys is in force there. If holder is true, the caller gets the permission for guarded
+// keys.
 func (s subject) rules(by string, holder bool) rbacv1.PolicyRule {
 	verbs := []string{"get", "update"}
 	if by == byGrant {

@@ -102,8 +102,9 @@ func load(name string) ([]Run, error) {
 	}
 }
 
-// names returns the different results of the function of for all samples, such as the names of the
-// cases, in the order of their first samples. It leaves out empty results.
+// names calls the function of for each sample, and returns the different results, such as the
+// names of the cases, in the order of the first sample with each result. It leaves out empty
+// results.
 func names(runs []Run, of func(Sample) string) []string {
 	var out []string
 	seen := map[string]bool{"": true}
@@ -118,8 +119,9 @@ func names(runs []Run, of func(Sample) string) []string {
 	return out
 }
 
-// matrix arranges the costs of a case for the bootstrap. For each run, it has only the rounds with a
-// sample of every side.
+// matrix returns the costs of the given sides of a case in the form that the bootstrap needs: for
+// each run, a row for each round, with a column for each side. It leaves out rounds that lack a
+// sample of a side.
 func matrix(runs []Run, c string, sides []string, cost func(Sample) float64) []stats.Run {
 	var out []stats.Run
 	for _, r := range runs {
@@ -152,7 +154,8 @@ func matrix(runs []Run, c string, sides []string, cost func(Sample) float64) []s
 	return out
 }
 
-// beside joins the columns of two cases, for the rounds that both cases have.
+// beside joins the matrices of two cases, so that each row has the columns of both. It keeps only
+// as many rows of a run as both cases have.
 func beside(left, right []stats.Run) []stats.Run {
 	if left == nil {
 		return right

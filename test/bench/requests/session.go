@@ -29,7 +29,8 @@ type session struct {
 const caller = "caller"
 
 // measure starts a stage (the etcd and the files that servers share), makes the runs and stores
-// them. It returns them after the runs that were stored before.
+// them in the file o.samples. one makes a single run. measure returns the runs that were already
+// in that file, followed by the new runs.
 func (o *options) measure(ctx context.Context, log io.Writer, one func(context.Context, *session, *Run) error) (runs []Run, err error) {
 	if o.samples != "" {
 		if runs, err = load(o.samples); err != nil {

@@ -39,15 +39,15 @@ func newShares(o *options) *cobra.Command {
 	return cmd
 }
 
-// turn identifies a recording: the server, and by, the way in which the rule is in force. The
-// recorded requests are those of a caller with the permission.
+// turn is one recording of a server's CPU profile. by is the way in which the rule is in force
+// during the recording. The recorded requests are those of a caller with the permission.
 type turn struct{ server, by string }
 
 func (t turn) String() string { return t.server + ": " + t.by }
 
-// turnsOf returns the turns of one run. Permissions need a server with the gate, the code that
-// authorizes single fields. A policy is measured both on the unpatched server and on this server.
-// Pods have no turn for an excluded permission (one that update does not include), because no
+// turnsOf returns the recordings of one run. Permissions need the server gateOn, which authorizes
+// single fields. A policy is measured both on gateOn and on the unpatched server. For pods there
+// is no recording with an excluded permission (one that update does not include), because no
 // permission of a built-in kind is excluded.
 func turnsOf(resource string) []turn {
 	turns := []turn{{unpatched, byPolicy}, {unpatched, byNothing}, {gateOn, byGrant}, {gateOn, byPolicy}, {gateOn, byNothing}}
@@ -57,8 +57,8 @@ func turnsOf(resource string) []turn {
 	return turns
 }
 
-// shares records each turn once, on a server and an etcd of its own, so that no rule of
-// another turn is in force.
+// shares makes the recordings of one run, each on a server and an etcd of its own, so that no rule
+// of another recording is in force.
 func (s *session) shares(ctx context.Context, resource string, bindings int, duration time.Duration, hertz int, run *Run) error {
 	for _, t := range turnsOf(resource) {
 		spent, err := s.turn(ctx, t, resource, bindings, duration, hertz)
@@ -72,7 +72,9 @@ func (s *session) shares(ctx context.Context, resource string, bindings int, dur
 	return nil
 }
 
-// turn records a turn, and returns the CPU time of a request in each part, in microseconds.
+// turn starts the server of a turn with an etcd of its own, and records its CPU profile while the
+// caller's requests run. It returns the CPU time that a request takes in each part of the server's
+// work, in microseconds.
 func (s *session) turn(ctx context.Context, t turn, resource string, bindings int, duration time.Duration, hertz int) (spent map[part]float64, err error) {
 	dir, err := os.MkdirTemp(s.stage.Dir, "turn")
 	if err != nil {

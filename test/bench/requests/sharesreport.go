@@ -77,8 +77,8 @@ func permissionAdds(row []float64) float64 {
 	return row[ours] + row[filtered] - (row[filteredByPolicy]+row[filteredByNothing])/2
 }
 
-// sharesRow returns the times of one run for a permission, and for a policy on a server. ok is false
-// if the run lacks one of the turns.
+// sharesRow returns the times of one run for a permission on gateOn, and for a policy on the given
+// server. ok is false if one of the recordings is missing in the run.
 func sharesRow(r Run, c, by, server string) (row []float64, ok bool) {
 	compared := []turn{{gateOn, by}, {server, byPolicy}, {server, byNothing}}
 	spent := make([]map[part]float64, len(compared))

@@ -83,7 +83,7 @@ func newWebhook() *cobra.Command {
 }
 
 // judge is a validating webhook that enforces the rule: a caller that changes a guarded key must
-// have the permission. It sends an access review to the server only if a guarded key changed.
+// have the permission. Only if a guarded key changed, it asks the server by a SubjectAccessReview.
 type judge struct{ server *process.Client }
 
 func (j judge) ServeHTTP(w http.ResponseWriter, r *http.Request) {

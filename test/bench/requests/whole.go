@@ -125,9 +125,10 @@ const (
 	allocatedBytes = "allocated bytes"
 )
 
-// countAllocations reads the counters of the server's Go runtime before and after some requests,
-// and deducts the allocations of reading the counters. A server's background work comes in bursts,
-// so the requests are counted in batches, and the median batch counts.
+// countAllocations counts the allocations of the server for a request of a lane. It reads the
+// counters of the server's Go runtime before and after some requests, and subtracts what the
+// reading itself allocates. It does so in several batches and takes the median, because the
+// background work of a server comes in bursts.
 func countAllocations(ctx context.Context, l *lane, requests int, run *Run) error {
 	const batches = 7
 	if requests < batches {

@@ -60,8 +60,8 @@ func Root() (string, error) {
 	}
 }
 
-// Bin returns the directory where `make build` leaves the binaries. It fails if one is missing,
-// because a test that needs them must not pass without them.
+// Bin returns the directory where `make build` leaves the binaries. It fails if one of the
+// binaries that tests use is missing, because a test that needs a binary must not pass without it.
 func Bin() (string, error) {
 	root, err := Root()
 	if err != nil {
@@ -76,11 +76,13 @@ func Bin() (string, error) {
 	return bin, nil
 }
 
-// ServerEnv is the environment variable that names another binary to run instead of
-// bin/kube-granular, such as one with the race detector.
+// ServerEnv is the name of an environment variable. If the variable is set, its value is the path
+// of a program that Start runs in place of bin/kube-granular, such as a build with the race
+// detector.
 const ServerEnv = "KUBE_GRANULAR_SERVER"
 
-// Start runs `kube-granular up` with further flags and waits until it is ready.
+// Start runs `kube-granular up` with the flags args in addition, and waits until the server is
+// ready.
 func Start(args ...string) (*Cluster, error) {
 	bin, err := Bin()
 	if err != nil {
@@ -114,7 +116,7 @@ func Start(args ...string) (*Cluster, error) {
 	}
 }
 
-// Stop ends the server as Ctrl-C does and removes its files. Stopping it again does nothing.
+// Stop ends the server as Ctrl-C does, and removes its files. A second call does nothing.
 func (c *Cluster) Stop() error {
 	var err error
 	c.stop.Do(func() { err = c.end() })

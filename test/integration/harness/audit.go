@@ -17,8 +17,9 @@ import (
 // decision, such as the binding that allowed the request.
 const ReasonAnnotation = "authorization.k8s.io/reason"
 
-// Annotations returns our audit annotations of the request with this URI, and the reason
-// annotation. It returns nil if the log has no such event yet.
+// Annotations returns audit annotations of the request with this URI: those that begin with
+// granular., and ReasonAnnotation. It returns nil if the log has no event for a finished request
+// with this URI yet.
 func Annotations(t *testing.T, log, uri string) map[string]string {
 	t.Helper()
 	file, err := os.Open(log)

@@ -17,9 +17,9 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-// HoldBody sends the headers of a patch as a user and returns when the server begins to read
-// the body. The caller writes the body and closes it, and then receives the response from
-// answered.
+// HoldBody sends the headers of a PATCH request as a user, and returns when the server begins to
+// read the body. So a test can do something while the request is running. The caller must then
+// write the body and close it, and receives the response from answered.
 func HoldBody(ctx context.Context, t *testing.T, c *cluster.Cluster, user, path, contentType string) (body io.WriteCloser, answered <-chan string) {
 	t.Helper()
 	config, err := c.Config("admin")

@@ -47,7 +47,8 @@ func connect(c *cluster.Cluster, credentials string) (*Client, error) {
 
 // Call is one request.
 type Call struct {
-	// As is the user that the client impersonates. Without a user name it impersonates nobody.
+	// As is the user that the client impersonates. If As has no user name, the client impersonates
+	// nobody.
 	As                        rest.ImpersonationConfig
 	Method, Path, ContentType string
 	// Accept is application/json if it is empty.

@@ -18,9 +18,9 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-// grant binds a user to a role of the same name with these verbs, and waits until the
-// authorizer allows them. The role is in the namespace of the script, or with -cluster a
-// ClusterRole.
+// grant creates a role with these verbs and with the name of the user, binds the user to the role,
+// and waits until the authorizer allows the verbs. The role is a Role in the namespace of the
+// script. With -cluster it is a ClusterRole.
 //
 //	grant [-cluster] USER VERB[,VERB…] RESOURCE.GROUP[/SUBRESOURCE][,…]
 func grant(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) {
@@ -56,8 +56,9 @@ func grant(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) {
 	}
 }
 
-// send makes one request as an impersonated user. Unlike kubectl, it does not read the object
-// first. It prints the status code and the body.
+// send makes one request as an impersonated user, and prints the status code and the body. Unlike
+// kubectl, it does not read the object first. The script fails if the status is 400 or above. With
+// !, it fails if the status is below 400.
 //
 //	[!] send USER METHOD PATH [json|yaml|jsonpatch|merge|strategic|apply BODY|@FILE]
 func send(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) {
@@ -86,14 +87,13 @@ func send(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) {
 	}
 }
 
-// waitfor repeats a request until the response matches. It is for changes that reach the server
-// with a delay, for example through an informer.
+// waitfor repeats a request until the response matches a regular expression. It is for changes
+// that the server learns with a delay, for example through an informer.
 //
 //	waitfor USER METHOD PATH TYPE BODY REGEXP
 //
-// TYPE is the content type of the body, by its name in ContentTypes, for example json or
-// merge. The script fails if no answer matches within a minute, or if a request can't be
-// sent.
+// TYPE is the content type of the body, by its name in ContentTypes, for example json or merge.
+// The script fails if no response matches within a minute, or if a request can't be sent.
 func waitfor(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) {
 	return func(ts *testscript.TestScript, neg bool, args []string) {
 		if neg || len(args) != 6 {

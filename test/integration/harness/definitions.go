@@ -17,8 +17,8 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-// PrepareCorpus installs the custom resources of the corpus, and the service account that pods
-// need.
+// PrepareCorpus prepares a server for the cases of the corpus: it installs the custom resources in
+// test/corpus/crds, and creates the service account that pods need.
 func PrepareCorpus(t *testing.T, s *Server) {
 	t.Helper()
 	root, err := cluster.Root()

@@ -12,9 +12,9 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 )
 
-// GrantWebhook is an authorization webhook that knows the verbs of each caller of the tests. A
-// grant counts as soon as a test adds it. The webhook records what it is asked, and has no
-// opinion about other users.
+// GrantWebhook is an authorization webhook for tests. A test gives it a caller with verbs, and
+// these count from the next request. The webhook stores the questions that the server asks about
+// the callers. It has no opinion about other users.
 type GrantWebhook struct {
 	mu    sync.Mutex
 	known map[string]*Caller
@@ -24,7 +24,7 @@ type GrantWebhook struct {
 type Caller struct {
 	callers *GrantWebhook
 	name    string
-	// allows reports whether the caller is allowed what the webhook is asked.
+	// allows reports whether the webhook allows the caller what a question asks.
 	allows func(Question) bool
 	asked  []Question
 }
@@ -34,7 +34,8 @@ type Question struct {
 	Verb, Group, Resource, Subresource, Namespace, Name string
 }
 
-// ResourceWithSubresource returns the resource as a role names it, such as deployments/scale.
+// ResourceWithSubresource returns the resource and the subresource in the form that roles use,
+// such as deployments/scale.
 func (q Question) ResourceWithSubresource() string {
 	if q.Subresource == "" {
 		return q.Resource
@@ -47,8 +48,8 @@ func (c *GrantWebhook) AddCaller(name string, verbs ...string) *Caller {
 	return c.AddCallerFunc(name, func(q Question) bool { return slices.Contains(verbs, q.Verb) })
 }
 
-// AddCallerFunc adds a caller. may reports whether the caller is allowed what the webhook is
-// asked.
+// AddCallerFunc adds a caller. The webhook calls the function may for each question about the
+// caller, and allows what is asked if it returns true.
 func (c *GrantWebhook) AddCallerFunc(name string, may func(Question) bool) *Caller {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,8 +67,9 @@ func (c *GrantWebhook) Allows(name string) func(Question) bool {
 	return c.known[name].allows
 }
 
-// Verbs returns the verbs that were asked about the caller since the last call, in order. It
-// keeps repetitions, because the server must not ask for a verb twice.
+// Verbs returns the verbs that the server has asked about for this caller since the last call of
+// Verbs, in the order of the questions. A verb that the server asked about twice occurs twice, so
+// that a test can find such a mistake.
 func (c *Caller) Verbs() []string {
 	c.callers.mu.Lock()
 	defer c.callers.mu.Unlock()
@@ -96,8 +98,9 @@ func (c *GrantWebhook) answer(user string, q Question) bool {
 	if known == nil {
 		return false
 	}
-	// Checks for the verb bypass come from an admission plugin and not from the caller's
-	// request.
+	// With the verb bypass, the server asks whether the caller may ignore protected labels and
+	// annotations. This does not depend on the permissions for the fields that the request
+	// changes, so the question is not stored.
 	if !strings.HasPrefix(q.Verb, "bypass") {
 		known.asked = append(known.asked, q)
 	}

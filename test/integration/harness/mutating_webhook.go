@@ -26,8 +26,9 @@ type MutatingWebhook struct {
 	calls   map[string]int
 }
 
-// NewMutatingWebhook installs a webhook for users whose names begin with prefix, and returns
-// once the server calls it. It changes nothing until SetPatch or Refuse is called.
+// NewMutatingWebhook installs a webhook for users whose names begin with prefix, and returns once
+// the server calls the webhook. The webhook changes the writes of a user only after a call of
+// SetPatch or SetPatchFunc for that user, and refuses them only after a call of Refuse.
 func NewMutatingWebhook(t *testing.T, s *Server, prefix string) *MutatingWebhook {
 	t.Helper()
 	st := &MutatingWebhook{known: map[string]func(map[string]any) corpus.Object{}, refused: map[string]*metav1.Status{}, calls: map[string]int{}}
@@ -61,13 +62,13 @@ func NewMutatingWebhook(t *testing.T, s *Server, prefix string) *MutatingWebhook
 	return st
 }
 
-// SetPatch makes the webhook merge over into each object that a user writes.
+// SetPatch makes the webhook merge the fields of over into each object that the user writes.
 func (st *MutatingWebhook) SetPatch(user string, over corpus.Object) {
 	st.SetPatchFunc(user, func(map[string]any) corpus.Object { return over })
 }
 
-// SetPatchFunc makes the webhook call over with each object that a user writes, and merge the
-// result into the object.
+// SetPatchFunc makes the webhook call the function over with each object that the user writes, and
+// merge the fields of the result into the object.
 func (st *MutatingWebhook) SetPatchFunc(user string, over func(object map[string]any) corpus.Object) {
 	st.mu.Lock()
 	defer st.mu.Unlock()

@@ -97,7 +97,8 @@ func (s *Server) post(t *testing.T, collection string, object map[string]any) st
 	return collection + "/" + url.PathEscape(Metadata(t, object)["name"].(string))
 }
 
-// JSONPatch returns a JSON patch that replaces the top-level fields that differ.
+// JSONPatch returns a JSON patch that turns before into after. It sets or removes whole top-level
+// fields.
 func JSONPatch(before, after corpus.Object) []any {
 	out := []any{}
 	for name := range corpus.Diff(before, after) {
@@ -110,8 +111,8 @@ func JSONPatch(before, after corpus.Object) []any {
 	return out
 }
 
-// UniqueName returns a name for an object or user that is made of the parts. The parts must
-// make it unique.
+// UniqueName joins the parts to a name for an object or a user. The caller must choose parts that
+// no other name of the tests consists of.
 func UniqueName(parts ...any) string {
 	return strings.ToLower(strings.ReplaceAll(strings.Trim(fmt.Sprint(parts...), "-"), " ", "-"))
 }

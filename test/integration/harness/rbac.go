@@ -47,8 +47,8 @@ func splitResource(resource string) (name, group, subresource string) {
 	return name, group, subresource
 }
 
-// bindRole creates a role named like the user and binds the user to it. Without a namespace,
-// both are cluster-wide.
+// bindRole creates a role with the name of the user, and binds the user to the role. If namespace
+// is empty, it creates a ClusterRole and a ClusterRoleBinding.
 func bindRole(ctx context.Context, client kubernetes.Interface, namespace, user string, rules []rbacv1.PolicyRule) error {
 	meta := metav1.ObjectMeta{Name: user, Namespace: namespace}
 	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user}
@@ -69,7 +69,7 @@ func bindRole(ctx context.Context, client kubernetes.Interface, namespace, user 
 	return err
 }
 
-// waitForGrant waits until an access review reports that the user is allowed the verb.
+// waitForGrant waits until a SubjectAccessReview says that the user is allowed the verb.
 func waitForGrant(ctx context.Context, client kubernetes.Interface, namespace, user, verb, resource string) error {
 	name, group, subresource := splitResource(resource)
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
@@ -93,7 +93,9 @@ func Impersonating(user string, groups ...string) rest.ImpersonationConfig {
 	return rest.ImpersonationConfig{UserName: user, Groups: groups}
 }
 
-// Allow grants a user rules in the whole cluster, and waits until the authorizer allows them.
+// Allow grants a user rules in the whole cluster. It then waits until the authorizer allows each
+// verb of each rule on the first resource of the rule. It does not wait for rules with resource
+// names.
 func Allow(t *testing.T, client kubernetes.Interface, user string, rules ...rbacv1.PolicyRule) {
 	t.Helper()
 	if err := bindRole(t.Context(), client, "", user, rules); err != nil {

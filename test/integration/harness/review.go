@@ -17,9 +17,10 @@ type Failure struct {
 
 func (f Failure) Error() string { return f.Text }
 
-// Review handles a request of the server to a webhook. It decodes the review, lets answer fill
-// in the result, and sends the review back. If answer returns a Failure, Review sends its code;
-// for any other error, 400.
+// Review handles a request of the server to a webhook. The type R is the kind of the request, such
+// as AdmissionReview. Review decodes the request, calls answer, which puts the result into the
+// object, and sends the object back. If answer returns a Failure, Review sends the status code of
+// the Failure. If answer returns another error, Review sends the status 400.
 func Review[R any](w http.ResponseWriter, req *http.Request, answer func(review *R) error) {
 	review := new(R)
 	err := json.NewDecoder(req.Body).Decode(review)

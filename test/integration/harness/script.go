@@ -77,7 +77,8 @@ func fixtures(kubectl, kubeconfig, namespace string) error {
 	return nil
 }
 
-// runKubectlAs runs kubectl as a user, in the namespace of the script.
+// runKubectlAs runs kubectl as a user, in the namespace of the script. The script fails if kubectl
+// fails. With !, it fails if kubectl succeeds.
 //
 //	[!] as USER args…
 func runKubectlAs(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) {
@@ -111,7 +112,8 @@ func snapshotKey(object string) string {
 	return "SNAPSHOT_" + regexp.MustCompile(`\W`).ReplaceAllString(object, "_")
 }
 
-// snapshot remembers the stored state of an object for the command unchanged.
+// snapshot stores the UID and the resource version of an object. The command unchanged compares
+// them later.
 //
 //	snapshot KIND/NAME
 func snapshot(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) {
@@ -123,7 +125,8 @@ func snapshot(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) {
 	}
 }
 
-// unchanged fails if the object was written since its snapshot.
+// unchanged makes the script fail if the object was written after the command snapshot. With !, it
+// makes the script fail if the object was not written.
 //
 //	[!] unchanged KIND/NAME
 func unchanged(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) {

@@ -23,14 +23,14 @@ var ContentTypes = map[string]string{
 	"apply":     "application/apply-patch+yaml",
 }
 
-// Request sends one request with the credentials of the administrator, who impersonates user
-// unless it is empty.
+// Request sends one request with the credentials of the administrator. If user is not empty, the
+// administrator impersonates that user. It returns the status code and the body of the response.
 func Request(c *cluster.Cluster, user, method, path, contentType, body string) (int, string, error) {
 	return RequestBy(c, "admin", Impersonating(user), method, path, contentType, body)
 }
 
-// RequestBy sends one request with the credentials of a user of the cluster, who impersonates
-// another user.
+// RequestBy sends one request like Request, but with the credentials of any user of the cluster.
+// credentials is the name of that user, such as editor, and user is whom that user impersonates.
 func RequestBy(c *cluster.Cluster, credentials string, user rest.ImpersonationConfig, method, path, contentType, body string) (int, string, error) {
 	client, err := connect(c, credentials)
 	if err != nil {
@@ -74,9 +74,10 @@ func (s *Server) MustSend(t *testing.T, method, path, contentType string, body a
 	return a
 }
 
-// LiveObject returns the stored object once the server's watch cache has it too. An update
-// first uses the object in the cache. With an old object there, the server would ask about
-// changes that the request does not make.
+// LiveObject returns the stored object at path, once the server's watch cache has that version
+// too. An update starts from the object in the cache. If that object were old, the update would
+// also change the fields that differ, and the server would ask for permissions for changes that
+// the test did not make.
 func (s *Server) LiveObject(t *testing.T, path string) map[string]any {
 	t.Helper()
 	stored := s.MustSend(t, http.MethodGet, path, "", nil).Object(t)

@@ -11,9 +11,10 @@ import (
 	"testing"
 )
 
-// Twins sends one request twice. The first caller holds all of grants but the first one: it
-// must be refused with a message that contains says, and nothing may change at path. The second
-// caller holds all grants and must succeed. Twins returns the second answer.
+// Twins calls do twice, which must send the same request as the given user. The first user has all
+// grants except grants[0]. The request must be refused with a message that contains says, and the
+// object at path must stay the same. The second user has all grants, and the request must succeed.
+// Twins returns the second response.
 func (s *Server) Twins(t *testing.T, path, says string, grants []string, do func(user string) Answer) Answer {
 	t.Helper()
 	n := Unique()

@@ -14,8 +14,8 @@ import (
 // waitTimeout is long enough for a busy machine with two cores.
 const waitTimeout = 2 * time.Minute
 
-// Until waits until done returns true, and ends the test if that takes too long. what names the
-// condition in the message.
+// Until waits until done returns true. If that takes longer than waitTimeout, Until ends the test
+// with a message that contains what, the description of the condition.
 func Until(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	// A cleanup may call Until after the test's own context has ended.

@@ -22,8 +22,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// ConversionWebhook returns a conversion webhook. move changes an object to the version named
-// to.
+// ConversionWebhook returns a conversion webhook. It calls move to convert an object to another
+// version of its API group. to is the new version, such as v2.
 func ConversionWebhook(move func(object map[string]any, to string)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		Review(w, req, func(review *apiextensionsv1.ConversionReview) error {
@@ -51,7 +51,8 @@ func ConversionWebhook(move func(object map[string]any, to string)) http.Handler
 }
 
 // WriteAuthorizationConfig writes a structured authorization configuration into dir and returns
-// its path. The chain is the webhook, whose failures deny, and then RBAC.
+// its path. With it, the server asks first the webhook and then RBAC. If a call of the webhook
+// fails, the server denies the request.
 func WriteAuthorizationConfig(dir string, webhook *httptest.Server) (string, error) {
 	return WriteAuthorizationConfigFailing(dir, webhook, "Deny")
 }

@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// repeat calls a function at an interval until ctx ends. It counts the calls that succeed, and
-// records the others as faults.
+// repeat calls do at an interval until ctx ends. It counts the calls that succeed. Each other call
+// is a fault, with the text what.
 func (r *run) repeat(ctx context.Context, every time.Duration, what string, do func(i int) error) {
 	for i := 0; ; i++ {
 		select {
@@ -37,8 +37,8 @@ func (r *run) repeat(ctx context.Context, every time.Duration, what string, do f
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// churnDefinitions creates definitions with permissions, creates and changes an object of each,
-// and deletes the definitions again.
+// churnDefinitions creates definitions of custom resources with permissions, creates and changes
+// an object of each definition, and deletes the definitions again.
 func (r *run) churnDefinitions(ctx context.Context) {
 	crds := r.dynamic.Resource(definitions)
 	r.repeat(ctx, 5*time.Second, "churn of definitions", func(i int) error {
@@ -138,8 +138,9 @@ func (r *run) churnNamespaces(ctx context.Context) {
 	})
 }
 
-// compare sends the same write through both servers, one after the other, as an ordinary
-// caller.
+// compare updates a ConfigMap through each of the two servers, one server after the other, and
+// measures how long each update takes. The caller is the administrator, who needs no permission
+// for single fields.
 func (r *run) compare(ctx context.Context) {
 	r.repeat(ctx, 200*time.Millisecond, "an ordinary write", func(i int) error {
 		// The server that goes first alternates, so that neither is always the slower one.

@@ -20,7 +20,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// namespace is the namespace of all objects but those of the churn.
+// namespace is the namespace of all objects, except those in the namespaces of churnNamespaces,
+// and objects that have no namespace.
 const namespace = "soak"
 
 type options struct {
@@ -111,7 +112,7 @@ func (r *run) connect() error {
 	return err
 }
 
-// fault records an unexpected result, up to a hundred of them.
+// fault stores the description of an unexpected result. After a hundred of them, it ignores more.
 func (r *run) fault(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -120,7 +121,8 @@ func (r *run) fault(format string, args ...any) {
 	}
 }
 
-// report writes the files, and returns an error if there was any fault.
+// report writes the result files. It returns an error if there was at least one unexpected result,
+// or if the number of answers with a status of 500 and above grew.
 func (r *run) report() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -21,8 +21,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// prepare creates the objects, and a deployment and a role for every operator. It returns the
-// functions that run the operators.
+// prepare creates the namespace, the ConfigMaps for compare, and a deployment and a role for every
+// operator. It returns the functions that run the operators.
 func (r *run) prepare(ctx context.Context) ([]func(context.Context), error) {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
 	if _, err := r.admin.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{}); err != nil {
@@ -145,7 +145,8 @@ func (r *run) bound(ctx context.Context, name string) (*rest.Config, error) {
 	return config, nil
 }
 
-// operate sends writes that the operator is allowed and writes that it is not, until ctx ends.
+// operate sends patches of the operator's deployment until ctx ends. The operator has the
+// permission for most of them, and the server must refuse the others.
 func (r *run) operate(ctx context.Context, name string, client *kubernetes.Clientset) {
 	deployments := client.AppsV1().Deployments(namespace)
 	patch := func(kind types.PatchType, body string, subresources ...string) error {
@@ -175,8 +176,8 @@ func (r *run) operate(ctx context.Context, name string, client *kubernetes.Clien
 	}
 }
 
-// wanted records a fault unless a write succeeded. A conflict is no fault, because callers
-// retry conflicts anyway.
+// wanted counts a write that must be allowed. err is the result of the write. An error is a fault,
+// with one exception: callers retry conflicts anyway, so a conflict is only counted.
 func (r *run) wanted(ctx context.Context, what string, err error) {
 	switch {
 	case err == nil:
@@ -189,7 +190,8 @@ func (r *run) wanted(ctx context.Context, what string, err error) {
 	}
 }
 
-// unwanted records a fault unless a write was forbidden.
+// unwanted counts a write that must be refused. err is the result of the write. Every result
+// except Forbidden is a fault.
 func (r *run) unwanted(ctx context.Context, what string, err error) {
 	switch {
 	case ctx.Err() != nil:

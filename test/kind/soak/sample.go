@@ -24,7 +24,8 @@ type sample struct {
 	values [len(measured)]float64
 }
 
-// measured are the metrics of a sample. Series of the same metric are added up.
+// measured are the metrics of a sample. label is a text that the labels of a series must contain.
+// The values of all such series of a metric are added up.
 var measured = [...]struct{ title, metric, label string }{
 	{"resident memory, MB", "process_resident_memory_bytes", ""},
 	{"live heap, MB", "go_gc_heap_live_bytes", ""}, // What the last garbage collection found to be in use.
@@ -113,8 +114,8 @@ func (r *run) writeCSV(path string) error {
 	return os.WriteFile(path, []byte(out.String()), 0o644)
 }
 
-// quarter returns the mean of a metric over the given quarter of the run. The summary leaves
-// the first quarter out, because caches fill then.
+// quarter returns the mean of a metric over one quarter of the run. which is 1 for the first
+// quarter. The summary leaves out the first quarter, because the caches of the servers fill then.
 func quarter(samples []sample, metric, which int) float64 {
 	n := len(samples) / 4
 	part := samples[(which-1)*n : which*n]

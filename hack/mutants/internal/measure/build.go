@@ -24,8 +24,9 @@ type Binary struct {
 	tests     []test
 }
 
-// Overlay writes the changed sources, by their original path, to the folder work. It returns the
-// path of a file for the flag -overlay of go build, which makes the compiler read them.
+// Overlay writes the changed sources to files in the folder work. The keys of sources are the
+// paths of the original files. Overlay returns the path of a file for the flag -overlay of go
+// build, which makes the compiler read the changed sources in place of the originals.
 func Overlay(work string, sources map[string][]byte) (string, error) {
 	replace := map[string]string{}
 	for name, source := range sources {

@@ -11,7 +11,8 @@ import (
 	"kube-granular.dev/hack/mutants/internal/mutate"
 )
 
-// parallel calls f for 0 to n-1, with limited concurrency, until a call fails.
+// parallel calls f for 0 to n-1, with at most workers calls at the same time. After a call fails,
+// it starts no new calls and returns the error.
 func parallel(ctx context.Context, workers, n int, f func(i int) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -39,8 +40,9 @@ func parallel(ctx context.Context, workers, n int, f func(i int) error) error {
 	return context.Cause(ctx)
 }
 
-// RunAll runs tests for many mutants. It calls done with each result, never concurrently. binary
-// returns the test binary for a mutant, or nil if no tests can run.
+// RunAll runs tests for many mutants, with at most workers mutants at the same time. It calls done
+// with each result, and never makes two such calls at the same time. binary returns the test
+// binary for a mutant, or nil if there are no tests. grace is a CPU time, as in Run.
 func RunAll(ctx context.Context, workers int, grace time.Duration, mutants []mutate.Mutant, binary func(*mutate.Mutant) *Binary, done func(Result)) error {
 	var one sync.Mutex
 	return parallel(ctx, workers, len(mutants), func(i int) error {

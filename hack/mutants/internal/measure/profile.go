@@ -29,9 +29,10 @@ type test struct {
 // MaxTestTime is the maximum CPU time of one test that runs without a mutant.
 const MaxTestTime = 5 * time.Minute
 
-// Profile runs each test of a binary alone, without a mutant, and stores its measurements in b. It
-// returns the names of the tests that fail, which can't be used for mutants. Tests that need more
-// CPU time than longest are left out too.
+// Profile runs each test of a binary alone, without a mutant. It stores in b how much CPU time
+// each test needs and which mutants it reaches. It returns the names of the tests that fail
+// without a mutant: no mutant runs with these tests. Tests that need more CPU time than longest
+// are left out too.
 func (b *Binary) Profile(ctx context.Context, workers int, longest time.Duration) (broken []string, err error) {
 	list, took, err := b.command(ctx, MaxTestTime, nil, "-test.list", "^(Test|Fuzz|Example)")
 	if err != nil {

@@ -31,9 +31,10 @@ var timedOut = errors.New("takes too long")
 // because other processes may use the CPUs at the same time.
 const wallClockFactor = 10
 
-// run runs the tests of a binary with the given names, with a limit of CPU time. It returns the CPU
-// time. Without names, only the start-up code runs. The error is timedOut or of the type
-// *exec.ExitError if a test failed.
+// run runs the tests with the given names in one process, and returns the CPU time that the
+// process used. If there are no names, only the start-up code of the binary runs. If the process
+// uses too much CPU time or wall-clock time, the error is timedOut. If a test fails, the error is
+// an *exec.ExitError.
 func (b *Binary) run(ctx context.Context, limit time.Duration, names []string, env ...string) (time.Duration, error) {
 	quoted := make([]string, len(names))
 	for i, name := range names {

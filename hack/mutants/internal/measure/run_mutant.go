@@ -42,8 +42,8 @@ type group struct {
 }
 
 // Run runs the tests of a binary that reach a mutant, with the mutant enabled, until a test fails.
-// The order is that of groups. Tests that need more CPU time than five times their normal time
-// plus grace count as failed.
+// It runs the tests in groups, fast ones first, as the function groups returns them. A group fails
+// too if it needs more CPU time than grace plus five times its time without the mutant.
 func Run(ctx context.Context, grace time.Duration, m mutate.Mutant, b *Binary) (Result, error) {
 	r := Result{Mutant: m}
 	for _, g := range groups(m.ID, b) {
@@ -61,8 +61,9 @@ func Run(ctx context.Context, grace time.Duration, m mutate.Mutant, b *Binary) (
 	return r, nil
 }
 
-// groups returns the tests that reach a mutant, in the order in which they run: the fast ones
-// together, those up to slowLimit together, and each slower one alone.
+// groups returns the tests that reach the mutant with the given ID, in the order in which they
+// run: one group of the tests up to fastLimit, one group of those up to slowLimit, and a group for
+// each slower test, the fastest of these first.
 func groups(id int, b *Binary) []group {
 	if b == nil {
 		return nil

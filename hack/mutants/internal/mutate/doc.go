@@ -8,9 +8,9 @@
 //	w.missing = nil             if !mutantIs(8) { w.missing = nil }
 //	return a && b               return ((a) != mutantIs(9) && (b) != mutantIs(9)) != mutantIs(9)
 //
-// The environment variable [EnvOn] selects the enabled mutant; without it the behaviour is
-// unchanged. With [EnvReached] the process records the switches that it reaches. Line numbers do
-// not change.
+// The environment variable [EnvOn] selects the enabled mutant. Without this variable the behaviour
+// is unchanged. With [EnvReached] the process writes the IDs of the mutants that it reaches to a
+// file. Line numbers do not change.
 //
 // Sources are rewritten by syntax only, so types are known only from the signatures of functions.
 package mutate

@@ -9,18 +9,20 @@ import (
 	"slices"
 )
 
-// edit replaces drop bytes at the offset at of a source by a text.
+// edit is one replacement in a source: it removes drop bytes at the offset at, and inserts text
+// there.
 type edit struct {
 	at, drop int
 	text     string
-	// closes is true if the text closes what another edit opened. nesting is greater for edits that
-	// are inside others. Both determine the order of edits at the same offset.
+	// closes is true if the edit inserts the text after some code, and another edit inserts the
+	// text before that code, such as ")" and "(". nesting is greater for edits that are inside
+	// other edits. Both fields determine the order of edits at the same offset.
 	closes  bool
 	nesting int
 }
 
-// edits are the edits of one source. If two edits wrap the same code, the one that was added first
-// is outside.
+// edits are the edits of one source. If two edits wrap the same code, the text of the edit that
+// was added first is the outer text.
 type edits struct {
 	list []edit
 }

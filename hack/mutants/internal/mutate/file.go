@@ -17,8 +17,9 @@ type file struct {
 
 	last    int
 	mutants []Mutant
-	// functionName is the name of the current function. results are the result types, as in the
-	// source, of the innermost function literal or function.
+	// functionName is the name of the function that is being rewritten. results are the result
+	// types, as in the source, of that function or of the function literal in it that is being
+	// rewritten.
 	functionName string
 	results      []string
 	// negated has the conditions that already have a mutant that negates the whole condition.

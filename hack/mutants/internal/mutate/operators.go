@@ -33,8 +33,9 @@ func (f *file) flip(n ast.Expr, op string) {
 	f.wrap(n, "(", fmt.Sprintf(") != mutantIs(%d)", f.add(n, op)))
 }
 
-// ordered maps a comparison operator to the mutation that exchanges it for the operator that
-// differs only for equal values, and to the function that implements this mutation.
+// ordered has an entry for each operator that compares by order. op is the kind of the mutant,
+// which gives another result only for equal values. function is the name of the function that
+// replaces the operator.
 var ordered = map[token.Token]struct{ op, function string }{
 	token.LSS: {"< to <=", "mutantLess"},
 	token.LEQ: {"<= to <", "mutantLessOrEqual"},

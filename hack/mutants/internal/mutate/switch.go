@@ -8,8 +8,8 @@ import "fmt"
 const (
 	// EnvOn is the name of the environment variable with the ID of the enabled mutant.
 	EnvOn = "MUTANT_ON"
-	// EnvReached is the name of the environment variable with the path of a file. A test process
-	// appends the ID of each mutant that it reaches to this file, one on each line.
+	// EnvReached is the name of an environment variable whose value is the path of a file. A test
+	// process appends to this file the ID of each mutant that it reaches, one on each line.
 	EnvReached = "MUTANT_REACHED"
 )
 

@@ -46,17 +46,17 @@ func Parse(text string) (List, error) {
 
 // Difference is the difference between a list and the results of a run.
 type Difference struct {
-	// New are the survivors (mutants that no test notices) that are not in the list. Listed are the
-	// survivors that are in the list.
+	// New are the survivors (mutants that no test notices) that the list does not contain. Listed
+	// are the survivors that it contains.
 	New, Listed []measure.Result
-	// Noticed are mutants that are in the list although a test notices them. Missing are keys in
+	// Noticed are mutants that a test notices although the list contains them. Missing are keys in
 	// the list for which there is no mutant.
 	Noticed []measure.Result
 	Missing []string
 }
 
-// Compare compares the results of a run with the list. all is true if the run tried all mutants;
-// only then Missing is set.
+// Compare compares the results of a run with the list. all is true if the run tried all mutants.
+// If all is false, Compare does not set Missing, because a mutant that was not tried may exist.
 func (l List) Compare(results []measure.Result, all bool) Difference {
 	var found Difference
 	seen := map[string]bool{}

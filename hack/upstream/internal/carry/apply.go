@@ -21,12 +21,13 @@ import (
 type ApplyOptions struct {
 	// Pristine makes the tree without patches and without the output of generators.
 	Pristine bool
-	// Without names the folders of the series to leave out.
+	// Without are the names of the folders of the series to leave out.
 	Without []string
-	// Discard overwrites edits. Keep does not change edited files, and fails if one of
-	// them would have to be overwritten. Without both, edits are an error.
+	// Discard overwrites edited files. Keep leaves edited files as they are, and makes Apply fail
+	// if it would have to overwrite an edited file. If both are false and the tree has edits,
+	// Apply fails.
 	Discard, Keep bool
-	// Generators names generators that run even if their output is up to date.
+	// Generators are the names of generators that run even if their output is up to date.
 	Generators []string
 }
 
@@ -102,8 +103,9 @@ func (c *Carry) Apply(ctx context.Context, o ApplyOptions) error {
 	return m.Save()
 }
 
-// settle decides which edits of the tree may be overwritten, and returns the files whose edits are
-// kept. It fails if there are edits that may neither be overwritten nor kept.
+// settle decides for each edited file of the tree whether Apply overwrites the file or keeps the
+// edit. It returns the files whose edits are kept, and fails if the options allow neither for some
+// file. A file is no edit if an interrupted run of this tool wrote its content.
 func (p *plan) settle(m *tree.Manifest, edits []tree.Edit, o ApplyOptions) (map[string]bool, error) {
 	interrupted := m.Inputs == ""
 	kept := map[string]bool{}
@@ -137,7 +139,8 @@ func (p *plan) settle(m *tree.Manifest, edits []tree.Edit, o ApplyOptions) (map[
 	return kept, nil
 }
 
-// release removes the files that a generator wrote from the plan, and schedules the generator.
+// release removes the output files of a generator from the plan, so that the plan has upstream's
+// versions of them, and adds the generator to those that must run.
 func (p *plan) release(g generate.Generator) {
 	for file, by := range p.held {
 		if by.Name == g.Name {

@@ -26,12 +26,12 @@ type Carry struct {
 	Log *progress.Log
 	Out io.Writer
 
-	// source is the upstream version to which patches are applied, even if go.sum has no sums for
-	// it. Nil means the version in go.mod.
+	// source is the upstream version to which Apply applies the patches, even if go.sum has no
+	// sums for this version. If source is nil, Apply uses the version in go.mod.
 	source *source.Source
 }
 
-// revision is the content of one revision of the project.
+// revision is the state of the project at one git revision, or in the working tree.
 type revision struct {
 	gomod, gosum []byte
 	pins         source.Pins
@@ -40,8 +40,8 @@ type revision struct {
 	modules []string
 }
 
-// load reads a revision of the project by a reader of its files. It leaves out the named folders
-// of the series.
+// load reads one revision of the project. read reads the files of that revision. without are the
+// names of folders of the series to leave out.
 func (c *Carry) load(read series.Reader, without ...string) (*revision, error) {
 	r := &revision{}
 	var err error
@@ -76,7 +76,8 @@ func (r *revision) digest(pristine bool) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// open opens the upstream version that the pins name. If opened is not nil, it returns opened.
+// open returns the upstream version of the pins, and the go command. If the caller passes a source
+// that is already open, open returns that source instead.
 func open(ctx context.Context, pins source.Pins, opened ...*source.Source) (*source.Source, *golang.Go, error) {
 	gocmd, err := golang.Locate()
 	if err != nil {
@@ -117,7 +118,8 @@ func (f files) List(dir string) ([]string, error) {
 	return names, err
 }
 
-// states applies both series to an upstream version, and returns the states after each patch.
+// states applies both series to an upstream version. For each series, it returns the pristine
+// state and the state after each patch.
 func states(ctx context.Context, src *source.Source, all []*series.Series) ([][]series.State, error) {
 	return statesOf(all, func(s *series.Series) series.Sources { return pristine(ctx, src, s) })
 }
@@ -139,9 +141,9 @@ func statesOf(all []*series.Series, sources func(*series.Series) series.Sources)
 	return out, nil
 }
 
-// inside checks that a series may change a path. The generator series may change two modules
-// only, gengo and kube-openapi. No series may change vendored modules or go.work files: the
-// tool writes the go.work files.
+// inside returns an error if a series may not change a path. The generator series may change two
+// modules only, gengo and kube-openapi. No series may change vendored modules, which are not in
+// the tree, or go.work files, which the tool writes.
 func inside(s *series.Series, path string) error {
 	if s.Prefix == project.Generators && !strings.HasPrefix(path, "gengo/") && !strings.HasPrefix(path, "kube-openapi/") {
 		return fmt.Errorf("%s: %s is neither in gengo/ nor in kube-openapi/", s.Dir, path)

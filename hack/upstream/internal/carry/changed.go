@@ -67,7 +67,7 @@ func (c *Carry) changedUpstream(ctx context.Context, r *replay) error {
 }
 
 // changed returns, for each file that the series changes, the number of lines that differ between
-// the two upstream versions.
+// the pristine files of the two upstream versions. It counts added and removed lines.
 func (r *replay) changed(ctx context.Context) (map[string]int, error) {
 	before, after := series.State{}, series.State{}
 	for _, base := range []series.State{r.before[0], r.after[0]} {
@@ -84,7 +84,7 @@ func (r *replay) changed(ctx context.Context) (map[string]int, error) {
 	return changedLines(ctx, before, after)
 }
 
-// changedLines returns the number of lines that differ between two states, by file.
+// changedLines returns the number of added and removed lines between two states, by file.
 func changedLines(ctx context.Context, before, after series.State) (lines map[string]int, err error) {
 	repo, err := gitrepo.New(ctx)
 	if err != nil {

@@ -17,10 +17,11 @@ import (
 	"kube-granular.dev/hack/upstream/internal/source"
 )
 
-// insert enters the edited content of a file into the states after the patch with the index at and
-// after all later patches. Markers are comments that declare permissions; files of markers in the
-// series write them. insert first removes the markers of later files of markers from the content,
-// and then writes them again, so that they do not become part of the patch.
+// insert puts the edited content of a file into the states of the series i: the state after the
+// patch with the index at, and the states after all later patches. Later files of markers (lists
+// of comments that declare permissions) have already written markers into the content. insert
+// first removes these markers and then writes them again, so that they do not become part of the
+// patch.
 func (w *rewrite) insert(ctx context.Context, src *source.Source, i, at int, file string, content series.Content) error {
 	s, st := w.series[i], w.states[i]
 	plain := content
@@ -57,8 +58,9 @@ func (w *rewrite) insert(ctx context.Context, src *source.Source, i, at int, fil
 	return nil
 }
 
-// handwritten fails if an edit changes markers (comments that declare permissions) in an upstream
-// file. Markers must be changed in the files of markers of the series.
+// handwritten returns an error if an edit changes markers (comments that declare permissions) in a
+// file that upstream has. A developer must change such markers in the files of markers of the
+// series.
 func handwritten(s *series.Series, file string, pristine, last, content series.Content) error {
 	if pristine.Absent || content.Absent || !strings.HasSuffix(file, ".go") {
 		return nil

@@ -71,8 +71,8 @@ func mailName(i int, p *series.Patch) string {
 	return fmt.Sprintf("%04d-%s.patch", i+1, name)
 }
 
-// mails returns a series as mail patches. A file of markers becomes a patch with the comments
-// that it writes.
+// mails returns the mail patches of a series, in order. For a file of markers, it makes a mail
+// patch that adds the comments of that file.
 func mails(ctx context.Context, repo *gitrepo.Repo, s *series.Series, st []series.State) ([][]byte, error) {
 	var all [][]byte
 	for i, p := range s.Patches {

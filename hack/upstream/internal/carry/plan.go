@@ -29,11 +29,13 @@ type plan struct {
 	want map[string]string
 	// data is the content of wanted files that differ from upstream's files.
 	data map[string]series.Content
-	// digests are the digests of the generators whose input or code the patches change, by name. due
-	// are the generators that must run.
+	// digests are hashes of the inputs of generators, by the name of the generator. They contain
+	// only generators whose input or code the patches change. due are the generators that must
+	// run.
 	digests map[string]string
 	due     []generate.Generator
-	// held maps the generated files in the tree to their generators. Their content is nowhere else.
+	// held maps files in the tree that a generator wrote to that generator. No patch and no
+	// upstream module has the content of these files.
 	held map[string]generate.Generator
 }
 
@@ -124,8 +126,9 @@ func makePlan(ctx context.Context, r *revision, src *source.Source, m *tree.Mani
 	return p, nil
 }
 
-// pristineSums returns the sums of upstream's files. If the manifest is for the same modules, it
-// returns the sums in the manifest. Otherwise it reads and verifies every file.
+// pristineSums returns the sums of upstream's files, by tree path. If the manifest is for the same
+// versions of the modules, it returns the sums in the manifest. If not, it reads every file, and
+// verifies the modules.
 func pristineSums(ctx context.Context, src *source.Source, m *tree.Manifest, log *progress.Log) (map[string]string, error) {
 	sums := map[string]string{}
 	if slices.Equal(m.Modules, src.Identity()) {
@@ -146,7 +149,8 @@ func pristineSums(ctx context.Context, src *source.Source, m *tree.Manifest, log
 	return sums, nil
 }
 
-// verified reads pristine files, and fails if a file does not have its verified sum.
+// verified reads pristine files. Read fails if the sum of a file differs from the sum in the plan,
+// which was compared with go.sum.
 type verified struct {
 	files
 	plan *plan

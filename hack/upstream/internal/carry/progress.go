@@ -35,7 +35,8 @@ type place struct {
 	Removable bool `json:"removable,omitempty"`
 }
 
-// find returns the conflict of a patch in a file, if an earlier run found it.
+// find looks up the conflict that a patch has in a file. It returns false if no run of this rebase
+// has found such a conflict so far.
 func (p *inProgress) find(patch, file string) (place, bool) {
 	for _, at := range p.Conflicts {
 		if at.Patch == patch && at.File == file {
@@ -52,8 +53,9 @@ func (p place) tree() string {
 
 const stateFile = project.Rebase + "/state.json"
 
-// begun reads the state of a rebase that stopped, if there is one, and fills in the options from
-// it. It fails if the options do not match the state.
+// begun reads the state of a rebase that stopped, if there is one, and sets the options to those
+// of that rebase. It fails if a rebase has stopped but the options neither continue nor abort it,
+// or if they continue or abort a rebase and none has stopped.
 func (c *Carry) begun(o *RebaseOptions) (*inProgress, error) {
 	p := &inProgress{}
 	data, err := c.Project.Read(stateFile)
@@ -82,9 +84,9 @@ func (c *Carry) begun(o *RebaseOptions) (*inProgress, error) {
 	return p, nil
 }
 
-// decided returns a function that returns the content to which a person resolved a conflict of a
-// patch in a file. ok is false if there was no such conflict, or if the file still has conflict
-// markers.
+// decided returns a function that looks up how a person resolved the conflict of a patch in a
+// file. The function returns the resolved content. Its second result is false if there was no such
+// conflict, or if the file still has conflict markers.
 func (c *Carry) decided(p *inProgress) func(patch, file string) (series.Content, bool, error) {
 	return func(patch, file string) (series.Content, bool, error) {
 		at, ok := p.find(patch, file)

@@ -22,8 +22,8 @@ import (
 type RebaseOptions struct {
 	// To is the version of Kubernetes to move to.
 	To string
-	// Write changes the patches, the pins in go.mod and the sums in go.sum. Without it
-	// Rebase tries the version and changes nothing.
+	// If Write is true, Rebase changes the patches, the pins in go.mod and the sums in go.sum. If
+	// it is false, Rebase only tries the version, and changes nothing.
 	Write bool
 	// Continue continues a rebase that stopped at conflicts. Abort gives it up.
 	Continue, Abort bool
@@ -115,8 +115,9 @@ func (c *Carry) Rebase(ctx context.Context, o RebaseOptions) error {
 		os.RemoveAll(c.Project.Path(project.Rebase)))
 }
 
-// fetchAll downloads all modules before the rebase does anything else. A trial continues
-// without the modules that the proxy does not serve; a rebase with --write fails.
+// fetchAll downloads all modules of the target version, before the rebase does anything else. If
+// the proxy does not serve some modules, a trial continues without them, and a rebase with --write
+// fails.
 func (c *Carry) fetchAll(ctx context.Context, target *source.Source, o RebaseOptions) error {
 	if err := target.FetchAll(ctx, c.Project.Path(project.Rebase+"/missing")); err != nil {
 		return err
@@ -132,7 +133,8 @@ func (c *Carry) fetchAll(ctx context.Context, target *source.Source, o RebaseOpt
 	return nil
 }
 
-// stop ends a rebase that has conflicts, and stores the conflicts that a person must resolve.
+// stop returns an error if the rebase has conflicts. With --write, it also stores the conflicts
+// that a person must resolve.
 func (c *Carry) stop(p *inProgress, o RebaseOptions, replays []*replay) error {
 	var all []*clash
 	for _, one := range replays {
@@ -156,7 +158,8 @@ func (c *Carry) stop(p *inProgress, o RebaseOptions, replays []*replay) error {
 	return errors.New(text + c.howTo(p, all))
 }
 
-// notBuilt returns an error with instructions for patches that apply but do not compile.
+// notBuilt returns the error for patches that apply to the new version but do not compile there.
+// The error tells the developer what to do.
 func (c *Carry) notBuilt(p *inProgress, o RebaseOptions, err error) error {
 	again := fmt.Sprintf("rebase --to %s --write --skip-build", o.To)
 	if o.Write {

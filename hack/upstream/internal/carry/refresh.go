@@ -19,8 +19,8 @@ import (
 
 // RefreshOptions select the edits, and the patch that takes them.
 type RefreshOptions struct {
-	// Into names the patch to which all edits are written. If it is empty, the edit of a file is
-	// written to the last patch that changes the file.
+	// Into is the name of the patch that takes all edits. If it is empty, the edit of a file goes
+	// to the last patch that changes the file.
 	Into string
 	// New is the file name of a new patch for all edits. Subject is its subject.
 	New, Subject string
@@ -125,8 +125,8 @@ func (c *Carry) edits(o RefreshOptions) (*tree.Manifest, []tree.Edit, error) {
 	return m, edits, nil
 }
 
-// unseen fails if a patch that was left out changes an edited file, because nobody has seen
-// the result of the edit and that patch together.
+// unseen returns an error if a patch that was left out of the tree changes an edited file, because
+// nobody has seen the result of the edit and that patch together.
 func (c *Carry) unseen(without []string, edits []tree.Edit) error {
 	if len(without) == 0 {
 		return nil
@@ -150,8 +150,8 @@ func (c *Carry) unseen(without []string, edits []tree.Edit) error {
 	return nil
 }
 
-// settled records the content of edited files in the manifest, because the patches now result in
-// this content.
+// settled puts the sums of the edited files into the manifest, so that these files no longer count
+// as edited: the patches now result in this content.
 func (c *Carry) settled(m *tree.Manifest, edits []tree.Edit) error {
 	for _, e := range edits {
 		was := tree.Gone

@@ -18,7 +18,7 @@ import (
 	"kube-granular.dev/hack/upstream/internal/tree"
 )
 
-// generate runs the generators that are due, and records their output.
+// generate runs the generators that are due, and adds their output to the manifest.
 func (c *Carry) generate(ctx context.Context, gocmd *golang.Go, p *plan, m *tree.Manifest, kept map[string]bool, forced []string) error {
 	maps.DeleteFunc(m.Generators, func(name string, _ tree.Run) bool {
 		_, active := p.digests[name]
@@ -64,9 +64,9 @@ func (c *Carry) generate(ctx context.Context, gocmd *golang.Go, p *plan, m *tree
 	return nil
 }
 
-// collect records the files that a generator wrote in the manifest, and returns the files that
-// differ from upstream's. It fails if the generator changed a file that its entry in the table of
-// generators does not list as output.
+// collect adds the output files of a generator to the manifest, after the generator ran. It
+// returns the output files that differ from upstream's. It fails if the generator changed a file
+// that the table of generators does not list as its output.
 func (c *Carry) collect(g generate.Generator, p *plan, m *tree.Manifest, kept map[string]bool) ([]string, error) {
 	found, err := tree.Scan(c.Project)
 	if err != nil {
@@ -100,8 +100,9 @@ func (c *Carry) collect(g generate.Generator, p *plan, m *tree.Manifest, kept ma
 	return outputs, c.others(g, p, m, found, kept)
 }
 
-// others checks the files that are not output of the generator. If the generator wrote a file
-// with the same content, others restores its time. A changed file is an error.
+// others looks for changes in files that are not output of the generator, and returns an error if
+// the content of such a file changed. If the generator only wrote the same content again, others
+// sets the modification time of the file back to the time in the manifest.
 func (c *Carry) others(g generate.Generator, p *plan, m *tree.Manifest, found map[string]fs.FileInfo, kept map[string]bool) error {
 	for file, info := range found {
 		if e, ok := m.Files[file]; ok && e.Sum != tree.Gone && !kept[file] && info.Size() == e.Size && info.ModTime().UnixNano() != e.Time {

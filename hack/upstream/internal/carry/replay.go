@@ -21,11 +21,13 @@ import (
 type replay struct {
 	series      *series.Series
 	old, target *source.Source
-	// resolved returns the content of a file after a patch, if a person resolved that conflict.
+	// resolved returns the content to which a person resolved the conflict of a patch in a file.
+	// It returns false if nobody resolved it.
 	resolved func(patch, file string) (series.Content, bool, error)
 
-	// before and after are the states after each patch, on the old and on the new version. If a
-	// patch has an unresolved conflict in a file, after has the file without the change of the patch.
+	// before are the states after each patch on the old version, and after those on the new
+	// version. If a patch has an unresolved conflict in a file, after has that file without the
+	// change of the patch.
 	before, after []series.State
 	conflicts     []*clash
 	// written are the patches whose text changes.
@@ -37,14 +39,15 @@ type replay struct {
 // clash is a conflict that rebase found.
 type clash struct {
 	series.Conflict
-	// Places is the number of places of the file that have conflicts.
+	// Places is the number of conflicting places in the file.
 	Places int
-	// Merged is the file with conflict markers, nil if the conflict is not in a file.
+	// Merged is the content of the file with conflict markers. It is nil if the conflict has no
+	// file, such as a marker that can't be written.
 	Merged []byte
 	// Removed is true if one side has removed the file.
 	Removed bool
-	// After names the earlier patch that has a conflict in the same file. That conflict may
-	// be the cause of this one.
+	// After is the name of the first patch of the series that has a conflict in the same file, if
+	// that is an earlier patch. The earlier conflict may be the cause of this conflict.
 	After string
 }
 
@@ -131,8 +134,9 @@ func (r *replay) mark(ctx context.Context, repo *gitrepo.Repo, p *series.Patch) 
 	return err
 }
 
-// pick replays one patch. If a person has resolved the conflict of a file, the file gets that
-// content. If nobody has, the file stays as it was before the patch.
+// pick replays one mail patch on the new version. A file whose conflict a person has resolved gets
+// the resolved content. A file with an unresolved conflict keeps the content that it had before
+// the patch.
 func (r *replay) pick(ctx context.Context, repo *gitrepo.Repo, p *series.Patch, commit string) error {
 	last := r.after[len(r.after)-1]
 	files, err := repo.Pick(ctx, commit)
@@ -195,7 +199,8 @@ func (r *replay) pick(ctx context.Context, repo *gitrepo.Repo, p *series.Patch, 
 	return nil
 }
 
-// clash describes a conflict between a patch and another version.
+// clash returns the conflict that a patch has in a file of the new version. have is the content of
+// that file before the patch.
 func (r *replay) clash(repo *gitrepo.Repo, p *series.Patch, file string, have series.Content) (*clash, error) {
 	merged, err := repo.Conflicted(file)
 	if err != nil {
@@ -219,9 +224,9 @@ func (r *replay) clash(repo *gitrepo.Repo, p *series.Patch, file string, have se
 	return c, nil
 }
 
-// label adds the names of the versions and of the patch to the conflict markers in a file. If one
-// side removed the file, there are no conflict markers; label then adds a line that a person must
-// delete.
+// label adds the versions and the name of the patch to the conflict markers in a file. If one side
+// removed the file, git writes no conflict markers. label then puts a line at the top of the file
+// that a person must delete.
 func label(merged []byte, p *series.Patch, r *replay) []byte {
 	const ours, base, theirs = "<<<<<<< ", "||||||| ", ">>>>>>> "
 	var out bytes.Buffer
@@ -245,7 +250,8 @@ func label(merged []byte, p *series.Patch, r *replay) []byte {
 	return out.Bytes()
 }
 
-// render stores in written the text of each patch without a conflict whose text changes.
+// render writes each patch without a conflict in its form for the new version, and stores the text
+// in r.written if it differs from the present text.
 func (r *replay) render(ctx context.Context, repo *gitrepo.Repo) error {
 	for i, p := range r.series.Patches {
 		if p.Markers != nil || slices.ContainsFunc(r.conflicts, func(c *clash) bool { return c.Patch == p.Name }) {

@@ -95,7 +95,8 @@ func (c *Carry) rangeDiff(ctx context.Context, against string, old, now *series.
 	return nil
 }
 
-// branch commits a series, patch by patch, and returns the range of its commits.
+// branch commits a series on a new branch, one commit for each patch, and returns the range of
+// these commits in the form FROM..TO.
 func branch(ctx context.Context, repo *gitrepo.Repo, name string, s *series.Series, src *source.Source) (string, error) {
 	st, err := s.Apply(pristine(ctx, src, s))
 	if err != nil {
@@ -108,8 +109,8 @@ func branch(ctx context.Context, repo *gitrepo.Repo, name string, s *series.Seri
 	return commits[0] + ".." + commits[len(commits)-1], nil
 }
 
-// commit makes a commit of each state on a new branch: first the pristine state, and then the state
-// after each patch.
+// commit makes a new branch with a commit for each state: first the pristine state, and then the
+// state after each patch. It returns the IDs of the commits in this order.
 func commit(ctx context.Context, repo *gitrepo.Repo, name string, s *series.Series, st []series.State) ([]string, error) {
 	if err := repo.Orphan(ctx, name); err != nil {
 		return nil, err

@@ -46,8 +46,8 @@ func (w *rewrite) add(name, subject string) error {
 	return nil
 }
 
-// attribute finds the patch to which each edit belongs, and enters the edit into the states after
-// that patch.
+// attribute finds the patch to which each edit belongs, and puts the edited content into the state
+// after that patch and into all later states.
 func (w *rewrite) attribute(ctx context.Context, src *source.Source, m *tree.Manifest, edits []tree.Edit, o RefreshOptions) error {
 	var homeless, stale []tree.Edit
 	for _, e := range edits {
@@ -100,7 +100,8 @@ func (w *rewrite) attribute(ctx context.Context, src *source.Source, m *tree.Man
 	return nil
 }
 
-// known adds a file with its pristine content to all states that do not have it.
+// known makes sure that all states of the series i contain a file. If they do not, it adds the
+// file with its pristine content to each of them.
 func (w *rewrite) known(ctx context.Context, src *source.Source, i int, file string) error {
 	if _, ok := w.states[i][0][file]; ok {
 		return nil
@@ -112,8 +113,9 @@ func (w *rewrite) known(ctx context.Context, src *source.Source, i int, file str
 	return err
 }
 
-// home returns the index of the patch to which an edit of a file belongs, or -1 if there is none.
-// An edit never belongs to a file of markers, which writes only comments that declare permissions.
+// home returns the index of the patch that takes the edit of a file, or -1 if no patch changes the
+// file and the options name no patch. A file of markers never takes an edit, because it contains
+// only comments that declare permissions.
 func (w *rewrite) home(s *series.Series, file string, o RefreshOptions) (int, error) {
 	last := -1
 	for i, p := range s.Patches {
@@ -143,7 +145,8 @@ func (w *rewrite) home(s *series.Series, file string, o RefreshOptions) (int, er
 	return last, nil
 }
 
-// earlier fails if a patch later than at, the patch for an edit of a file, also changes the file.
+// earlier returns an error if the edit of a file is to go into the patch with the index at, but a
+// later patch also changes the file. last is the index of the last patch that changes the file.
 func earlier(s *series.Series, file string, at, last int) error {
 	if last > at {
 		return fmt.Errorf("%s%s: cannot go into %s, because the later %s changes it too", s.Prefix, file, s.Patches[at].Name, s.Patches[last].Name)
@@ -151,8 +154,9 @@ func earlier(s *series.Series, file string, at, last int) error {
 	return nil
 }
 
-// content reads an edited file. The tree does not keep the modes of upstream files, so only a
-// file that patches add can be executable.
+// content reads an edited file. The tree does not keep the file modes of upstream, so content
+// takes the executable mode from the disk only if the file is new. last is the content before the
+// edit.
 func (c *Carry) content(e tree.Edit, last series.Content) (series.Content, error) {
 	if e.Is == tree.Gone {
 		return series.Content{Absent: true}, nil
@@ -235,8 +239,8 @@ func renderPatch(ctx context.Context, repo *gitrepo.Repo, p *series.Patch, befor
 	return raw, nil
 }
 
-// save writes the patches to their files. If one of them is new, it also adds the patch to the
-// series file.
+// save writes the given texts to the files of the patches, and prints the names of these files. If
+// a patch is new, save also adds the patch to its file named series.
 func (w *rewrite) save(written map[string][]byte) error {
 	for _, s := range w.series {
 		for _, p := range s.Patches {

@@ -19,9 +19,10 @@ import (
 	"kube-granular.dev/hack/upstream/internal/source"
 )
 
-// try makes a copy of the project on another upstream version, in a separate folder. It compiles
-// the packages that the patches change, and the packages that they import, such as those of this
-// project. The folder stays until the rebase has ended, so that the next try is fast.
+// try makes a copy of the project on another upstream version, in a separate folder, and compiles
+// there the packages that the patches change. This also compiles the packages that they import,
+// such as those of this project. The folder stays until the rebase has ended, so that the next try
+// is fast.
 func (c *Carry) try(ctx context.Context, gocmd *golang.Go, target *source.Source, replays []*replay, pins, written map[string][]byte) error {
 	at := project.Project{Root: c.Project.Path(project.Rebase + "/tree")}
 	if err := c.copyTo(at.Root); err != nil {
@@ -63,8 +64,8 @@ func (r *replay) packages() map[string]bool {
 	return dirs
 }
 
-// copyTo copies the project into a folder, without build output and hidden folders. It keeps a
-// patched tree that is already there.
+// copyTo copies the project into the folder to, without build output and hidden folders. It
+// removes other files from that folder, but keeps the patched tree of an earlier try.
 func (c *Carry) copyTo(to string) error {
 	entries, err := os.ReadDir(to)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

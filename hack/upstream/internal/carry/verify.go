@@ -119,8 +119,8 @@ func (c *Carry) complete(all []*series.Series, report func(string, ...any)) erro
 	})
 }
 
-// optional reports folders that the series marks as optional but that cannot be left out,
-// alone or together with others.
+// optional reports each set of optional folders that cannot be left out, because the rest of the
+// series does not apply without them.
 func (c *Carry) optional(ctx context.Context, src *source.Source, all []*series.Series, report func(string, ...any)) error {
 	names := series.Optional(all)
 	for set := 1; set < 1<<len(names); set++ {
@@ -141,8 +141,9 @@ func (c *Carry) optional(ctx context.Context, src *source.Source, all []*series.
 	return nil
 }
 
-// published reports changes to files whose content in a published staging module differs from
-// the Kubernetes repository: git am would fail in a clone.
+// published reports each patch that changes go.mod or go.sum of a staging module. In a published
+// module these files have other content than in the Kubernetes repository, so git am would fail in
+// a clone.
 func published(s *series.Series, src *source.Source, report func(string, ...any)) {
 	for _, p := range s.Patches {
 		for _, change := range p.Files {
@@ -177,7 +178,7 @@ func (c *Carry) canonical(ctx context.Context, s *series.Series, st []series.Sta
 	return nil
 }
 
-// firstDifference returns the first line at which two files differ.
+// firstDifference returns the number of the first line at which two files differ, counted from 1.
 func firstDifference(a, b []byte) int {
 	x, y := strings.Split(string(a), "\n"), strings.Split(string(b), "\n")
 	for i := range min(len(x), len(y)) {

@@ -21,9 +21,10 @@ import (
 	"kube-granular.dev/hack/upstream/internal/tree"
 )
 
-// workspaces adds both go.work files to the plan: that of the project and that of the generators.
-// The go.work file of the project lists the project's own modules and the upstream modules. It has
-// upstream's go and godebug lines, so that every build uses the same settings as upstream.
+// workspaces adds both go.work files to the plan: the file of the project and the file of the
+// generators. The project's go.work lists the project's own modules and the upstream modules. It
+// has the godebug lines of upstream's go.work, and a go line that is at least upstream's, so that
+// every build uses the same settings as upstream.
 func (p *plan) workspaces(src *source.Source, modules []string) error {
 	upstream, err := src.Upstream("go.work")
 	if err != nil {
@@ -69,8 +70,9 @@ func render(goLine string, godebug []*modfile.Godebug, uses []string) []byte {
 	return []byte(b.String())
 }
 
-// seedSums writes upstream's sums to the go.work.sum files of both workspaces. The go command itself
-// adds and removes lines of these files, so changes of them do not count as edits.
+// seedSums adds upstream's sums to the go.work.sum files of both workspaces. It changes an
+// existing file only if renew is true. The go command itself adds and removes lines of these
+// files, so a change of them is not an edit.
 func (c *Carry) seedSums(src *source.Source, renew bool) error {
 	for file, from := range map[string]string{project.WorkSum: "go.work.sum", project.GeneratorsWorkSum: "go.sum"} {
 		have, err := c.Project.Read(file)
@@ -112,8 +114,9 @@ func (c *Carry) sumsMissing() bool {
 	return false
 }
 
-// unknown returns the edits without the stray files: added files that the tool ignores, such as
-// those of editors, unless the tree must have them.
+// unknown returns the edits without stray files. A stray file is an added file that the tool
+// ignores, such as a file of an editor. wanted returns the sum that a file of the tree must have.
+// A file that the tree must have is never a stray file.
 func unknown(edits []tree.Edit, wanted func(file string) string) []tree.Edit {
 	var kept []tree.Edit
 	for _, e := range edits {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// stagingApplyConfigurations returns the entry for a staging module that has the apply
+// stagingApplyConfigurations returns the table entry for a staging module that contains the apply
 // configurations of its own APIs, such as the module of custom resource definitions.
 func stagingApplyConfigurations(module string, apis ...string) Generator {
 	dir := "staging/src/k8s.io/" + module + "/"

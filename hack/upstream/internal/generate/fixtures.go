@@ -9,9 +9,10 @@ import (
 	"strings"
 )
 
-// compatibilityFixtures returns the entry for the fixtures of a compatibility test: objects in
-// every encoding that new versions of an API must still read. Some are binary, and a patch may
-// not contain binary files. The test that reads the fixtures also writes them.
+// compatibilityFixtures returns the table entry for the fixtures of a compatibility test: objects
+// in every encoding that new versions of an API must still read. Some fixtures are binary, and a
+// patch may not contain binary files, so they are generated. The test that reads the fixtures also
+// writes them.
 func compatibilityFixtures(module, pkg string, apis ...string) Generator {
 	dir := "staging/src/k8s.io/" + module + "/"
 	fixtures := dir + pkg + "/testdata/HEAD/"

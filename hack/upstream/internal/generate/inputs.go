@@ -16,12 +16,13 @@ import (
 	"strings"
 )
 
-// Inputs is the data that decides whether generators must run. Paths are relative to
-// Kubernetes' root.
+// Inputs is the data from which the package decides which generators must run. Paths are relative
+// to Kubernetes' root.
 type Inputs struct {
 	// Modules are the upstream modules, which identify the unpatched sources and generators.
 	Modules []string
-	// Patches identifies the patches of the generators' own code. It is empty if there are none.
+	// Patches is a hash of the patches to the code of the generators. It is empty if there are
+	// none.
 	Patches string
 	// Changed are the files that the patches change, with nil content for a removed file.
 	Changed map[string][]byte
@@ -31,8 +32,9 @@ type Inputs struct {
 	Siblings func(dir string) []string
 }
 
-// Plan returns the digest of each generator whose input or whose own code the patches change.
-// All other generators have pristine output.
+// Plan returns, by name, a digest for each generator whose input or whose own code the patches
+// change. A digest is a hash of everything that the output depends on. A generator without a
+// digest need not run: its output is upstream's.
 func (in Inputs) Plan(table []Generator) (map[string]string, error) {
 	digests := map[string]string{}
 	for _, g := range table {
@@ -47,7 +49,8 @@ func (in Inputs) Plan(table []Generator) (map[string]string, error) {
 	return digests, nil
 }
 
-// Digest returns the digest of a generator, even if the patches do not change its input.
+// Digest returns the digest of a generator, as Plan does, but even if the patches do not change
+// its input. digests are the digests of the generators that run before it.
 func (in Inputs) Digest(g Generator, digests map[string]string) (string, error) {
 	digest, _, err := in.digest(g, digests)
 	return digest, err
@@ -122,7 +125,8 @@ func (in Inputs) relevant(g Generator, file string) (bool, error) {
 	return false, nil
 }
 
-// anyTag matches a file that hack/update-codegen.sh treats as a file with tags.
+// anyTag matches a comment that begins with +k8s:. hack/update-codegen.sh looks for tags only in
+// files with such a comment.
 var anyTag = regexp.MustCompile(`(?m)^// *\+k8s:`)
 
 func tagged(tag *regexp.Regexp, data []byte) bool {

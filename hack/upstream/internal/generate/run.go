@@ -17,7 +17,8 @@ import (
 	"time"
 )
 
-// Run runs a generator on the tree on disk. If the generator fails, Run restores its output.
+// Run runs a generator on the tree on disk. If the generator fails, Run restores the output files
+// that existed before.
 func (g Generator) Run(ctx context.Context, e Env) (err error) {
 	if err := e.mkdirs(); err != nil {
 		return err
@@ -56,7 +57,7 @@ func (g Generator) Run(ctx context.Context, e Env) (err error) {
 	return g.run(ctx, e, dirs)
 }
 
-// output is a generated file before the generator ran.
+// output is the content and the modification time of a generated file before the generator runs.
 type output struct {
 	data []byte
 	time time.Time
@@ -114,7 +115,7 @@ func (e Env) sources() ([]string, error) {
 	return files, err
 }
 
-// dirs returns the directories that are a generator's input.
+// dirs returns the directories of the tree that are the input of a generator.
 func (g Generator) dirs(e Env, sources []string) ([]string, error) {
 	seen := map[string]bool{}
 	for _, file := range sources {

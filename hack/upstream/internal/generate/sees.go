@@ -17,9 +17,9 @@ var permission = regexp.MustCompile(`(?m)^[ \t]*//[ \t]*\+permission-.*\n`)
 // withoutMarkers returns a source without its permission markers.
 func withoutMarkers(src []byte) []byte { return permission.ReplaceAll(src, nil) }
 
-// codeAndTags returns the code of a source, and the comments that are tags of generators, without
-// permission markers. It is what most generators read. Most patches of types change only markers or
-// prose, so the result stays the same, and these generators need not run.
+// codeAndTags returns what most generators read in a source: the code, and the comments that are
+// tags of generators, but not the permission markers. Most patches of types change only markers or
+// prose. For these, the result stays the same, so the generators need not run.
 func codeAndTags(src []byte) []byte {
 	src = withoutMarkers(src)
 	var s scanner.Scanner

@@ -14,23 +14,24 @@ import (
 // Generator is one entry of the table. Paths are relative to Kubernetes' root.
 type Generator struct {
 	Name string
-	// Version is increased when a change of the entry changes its output.
+	// Version must be increased when a change of this entry changes the output of the generator.
 	Version int
-	// Tag matches the tag of the generator. The directories of files with the tag are its input.
+	// Tag matches the comment, such as +k8s:openapi, that asks for this generator. The input of
+	// the generator is each directory with a file that has the tag.
 	Tag *regexp.Regexp
-	// Except are folders below which directories are not input. If Under is not empty, only
-	// directories below these folders are input. Without a Tag, the folders in Under are the input.
+	// Directories below the folders in Except are not input. If Under is not empty, only
+	// directories below its folders are input. Without a Tag, the folders in Under are the input.
 	Except, Under []string
 	// Sees returns the part of a source file that the generator reads.
 	Sees func(src []byte) []byte
 	// Patched is true if the code of this generator is patched, by the series patches/generators.
 	Patched bool
-	// After names a generator whose output this generator reads.
+	// After is the name of a generator whose output this generator reads.
 	After string
-	// Beside is true if the output is in the directories of the input.
+	// Beside is true if the generator writes its output files into the directories of its input.
 	Beside bool
-	// Output reports whether the generator writes a file. Clear reports whether Run removes
-	// that file first, as upstream does, so that no old file remains.
+	// Output reports whether the generator writes a file. Clear reports whether Run removes that
+	// file before the generator runs, as upstream's script does, so that no outdated file remains.
 	Output, Clear func(file string) bool
 
 	run func(ctx context.Context, e Env, dirs []string) error

@@ -15,9 +15,10 @@ import (
 	"kube-granular.dev/hack/upstream/internal/series"
 )
 
-// Pick replays a commit onto the current commit by a three-way merge, and returns the paths with
-// conflicts. If there are any, the files in the work tree have conflict markers, and the caller must
-// call Settle to commit.
+// Pick replays a commit onto the current commit by a three-way merge. It returns the paths of
+// files with conflicts. If there are no conflicts, Pick has made the commit. If there are
+// conflicts, the files contain conflict markers, and the caller must call Settle to make the
+// commit.
 func (r *Repo) Pick(ctx context.Context, commit string) ([]string, error) {
 	_, pickErr := r.Git(ctx, "-c", "merge.conflictStyle=diff3", "cherry-pick", "--allow-empty", "--keep-redundant-commits", "--strategy=ort", "-Xno-renames", "-Xdiff-algorithm=histogram", commit)
 	if pickErr == nil {

@@ -62,8 +62,9 @@ func (r *Repo) gitIn(ctx context.Context, dir string, stdin []byte, args ...stri
 	return stdout.Bytes(), nil
 }
 
-// environ returns the environment without git's own variables. The most important one is
-// GIT_DIR, which is set when the tool runs in a git hook.
+// environ returns the environment for git. It is that of this process, but all variables of git
+// have fixed values or are missing. The most important one is GIT_DIR: it is set when the tool
+// runs in a git hook, and names another repository.
 func (r *Repo) environ() []string {
 	env := []string{
 		"HOME=" + r.home, "XDG_CONFIG_HOME=" + r.home,
@@ -82,7 +83,8 @@ func (r *Repo) environ() []string {
 	return env
 }
 
-// Tree replaces the content of the work tree by a state, and returns the ID of its tree object.
+// Tree replaces the content of the work tree by a state, and returns the ID of the git tree object
+// for that content.
 func (r *Repo) Tree(ctx context.Context, state series.State) (string, error) {
 	if err := r.empty(); err != nil {
 		return "", err
@@ -170,8 +172,8 @@ func (r *Repo) Diff(ctx context.Context, before, after series.State) ([]byte, er
 	return dropIndex(out), err
 }
 
-// dropIndex removes the lines that begin with "index ". No line of a hunk begins like that, because
-// its first character is a space, a sign or a backslash.
+// dropIndex removes the lines that begin with "index " from a diff. No line of a hunk begins like
+// that, because each of them begins with a space, a plus or minus sign, or a backslash.
 func dropIndex(diff []byte) []byte {
 	var out bytes.Buffer
 	for line := range bytes.Lines(diff) {

@@ -11,8 +11,9 @@ import (
 	"strings"
 )
 
-// Revision returns a reader of files at a revision of the project's own
-// repository. It fails if the revision does not exist.
+// Revision returns a function that reads files at a revision of the project's own repository:
+// go.mod, go.sum and the files in patches. For every other path, the function returns
+// fs.ErrNotExist. Revision fails if the revision does not exist.
 func Revision(ctx context.Context, root, rev string) (func(tree string) ([]byte, error), error) {
 	commit, err := project(ctx, root, "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")
 	if err != nil {

@@ -36,7 +36,8 @@ func Locate() (*Go, error) {
 	return &Go{path: path}, nil
 }
 
-// Require fails if the go command is older than the version in a go line.
+// Require returns an error if the go command is older than line, the Go version that a go.mod
+// requires. where says whose go.mod that is, for the text of the error.
 func (g *Go) Require(ctx context.Context, line, where string) error {
 	if g.version == "" {
 		out, err := g.run(ctx, os.TempDir(), "off", "env", "GOVERSION")
@@ -98,8 +99,8 @@ func (e *MissingError) Error() string {
 		len(e.Missing), e.Asked, strings.Join(e.Missing, "\n  "))
 }
 
-// DownloadSome downloads modules like Download, but continues if it cannot download one of
-// them. Such a module has no folder, and its error begins with the module.
+// DownloadSome downloads modules like Download, but continues if it cannot download one of them.
+// For such a module, Dir is empty, and Error begins with the path and the version of the module.
 func (g *Go) DownloadSome(ctx context.Context, mods []module.Version) ([]Downloaded, error) {
 	empty, err := os.MkdirTemp("", "upstream-download-")
 	if err != nil {
@@ -181,8 +182,8 @@ func (g *Go) run(ctx context.Context, dir, workspace string, args ...string) ([]
 	return out, err
 }
 
-// environ returns the caller's environment with a fixed workspace, because a build must not
-// depend on the folder in which it was started.
+// environ returns the environment of this process with GOWORK set to the given workspace, because
+// a build must not depend on the folder in which it was started.
 func environ(workspace, goPath string) []string {
 	env := []string{
 		"GOWORK=" + workspace,
@@ -201,7 +202,8 @@ func environ(workspace, goPath string) []string {
 	return env
 }
 
-// withoutMod drops -mod and -modfile, which a workspace does not support.
+// withoutMod returns the flags of GOFLAGS without -mod and -modfile, which the go command does not
+// allow in a workspace.
 func withoutMod(flags string) string {
 	var kept []string
 	for _, f := range strings.Fields(flags) {
@@ -212,7 +214,8 @@ func withoutMod(flags string) string {
 	return strings.Join(kept, " ")
 }
 
-// indent indents an output. It keeps only the end of a long one, where the cause usually is.
+// indent indents each line of a program's output. If the output has more than 20 lines, indent
+// keeps only the last 20, where the cause of an error usually is.
 func indent(s string) string {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
 	if n := len(lines); n > 20 {

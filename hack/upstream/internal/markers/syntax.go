@@ -89,8 +89,9 @@ func names(f *ast.Field) []string {
 	return all
 }
 
-// field returns the field of a struct that has a name. It fails if the struct has no such field, or
-// if the field is declared together with others, so that it can't have its own markers.
+// field returns the field of a struct with the given name. It fails if the struct has no such
+// field, or if one declaration declares several fields, so that the field can't have markers of
+// its own.
 func (s *source) field(structure *ast.StructType, name string) (*ast.Field, error) {
 	for _, f := range structure.Fields.List {
 		all := names(f)

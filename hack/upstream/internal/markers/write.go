@@ -19,10 +19,10 @@ type edit struct {
 	old, new string
 }
 
-// Write returns a source of a package with the markers of some types of the package. It ignores
-// types that the source does not declare, because other sources of the package may declare them. If
-// it can't write some markers, it writes the others, and returns an error for each marker that it
-// did not write.
+// Write adds the markers of types to one source file of their package, and returns the new text.
+// It ignores types that the file does not declare, because another file of the package may declare
+// them. If it can't write some markers, it writes the others, and returns an error for each marker
+// that it did not write.
 func Write(path string, text []byte, types map[string]Type) (out []byte, err error) {
 	return rewrite(path, text, types, false)
 }
@@ -100,8 +100,9 @@ func (s *source) edits(typ string, d *declaration, t Type, back bool) (edits []e
 	return edits, wrong
 }
 
-// comment returns the edit that writes markers as lines right above a position, or that removes
-// them if back is true. doc are the existing comments above the position.
+// comment returns the edit that writes markers as lines right above a position. If back is true,
+// the edit removes these lines. doc are the comments that are already above the position. If one
+// of them is the same marker, comment returns an error.
 func (s *source) comment(pos token.Pos, m Markers, back bool, doc ...*ast.CommentGroup) (*edit, error) {
 	lines := m.Comments()
 	if len(lines) == 0 {
@@ -141,8 +142,8 @@ func sameMarker(comment, marker string) bool {
 	return name == strings.TrimPrefix(marker, "// ")
 }
 
-// retype returns the edit that replaces the type of a field, or that restores the type if back is
-// true.
+// retype returns the edit that replaces the name of a field's type, as r says. If back is true,
+// the edit restores the old name.
 func (s *source) retype(f *ast.Field, r Retype, back bool) (edit, error) {
 	from, to := s.fset.Position(f.Type.Pos()).Offset, s.fset.Position(f.Type.End()).Offset
 	have := string(s.text[from:to])

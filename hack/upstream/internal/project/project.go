@@ -61,12 +61,13 @@ func Find(dir string) (Project, error) {
 	}
 }
 
-// Apart is a comment line in a go.mod. go.work does not list a module with this line in its go.mod:
-// the module is built with released modules, and not with the patched tree.
+// Apart is a comment line. A module with this line in its go.mod is not in go.work: it is built
+// with released modules, and not with the patched tree.
 const Apart = "// Apart from go.work."
 
-// Modules returns the folders of the project's own modules in the form of go.work, with the root as
-// the first one. Each folder with a go.mod is a module, unless its go.mod has the line Apart.
+// Modules returns the folders of the project's own modules in the form of go.work, with the root
+// as the first one. A module is a folder with a go.mod that does not contain the line Apart.
+// Modules does not look into hidden folders, testdata folders and the patched tree.
 func (p Project) Modules() ([]string, error) {
 	var out []string
 	err := filepath.WalkDir(p.Root, func(path string, entry fs.DirEntry, err error) error {

@@ -34,7 +34,8 @@ type Sources interface {
 	List(dir string) ([]string, error)
 }
 
-// Pristine reads the content of a path before any patch, and lists nothing.
+// Pristine is a function that reads the content of a path before any patch. As a Sources, it lists
+// no files, so it serves callers that apply no files of markers.
 type Pristine func(path string) (Content, error)
 
 // Read returns the result of the function.
@@ -47,10 +48,11 @@ func (f Pristine) List(string) ([]string, error) { return nil, nil }
 // to the root that the series patches.
 type State map[string]Content
 
-// Apply applies a series and returns the state after each patch. The first element is the
-// pristine content of every file that the series changes. Apply stops at the first patch
-// that does not apply exactly. It fails if a field at the root of a kind has neither a
-// permission nor an exemption.
+// Apply applies a series and returns the state after each patch. The first state is the pristine
+// content of every file that the series changes. Apply stops at the first patch that does not
+// apply exactly, and returns an error. It also returns an error if a marker cannot be written, or
+// if a field at the top level of an API kind, such as spec, has neither a permission nor an
+// exemption.
 func (s *Series) Apply(src Sources) ([]State, error) {
 	states, problems, err := s.apply(src)
 	if err == nil && len(problems) == 0 {
@@ -61,8 +63,9 @@ func (s *Series) Apply(src Sources) ([]State, error) {
 	return states, errors.Join(err, errors.Join(problems...))
 }
 
-// ApplyLeniently applies a series like Apply, but skips a marker if its type or field does not
-// exist in this version of Kubernetes, and does not check the fields at the roots of kinds.
+// ApplyLeniently applies a series like Apply, but skips every marker that it can't write, for
+// example because this version of Kubernetes has no such type or field. It does not check that
+// each field at the top level of an API kind has a permission or an exemption.
 func (s *Series) ApplyLeniently(src Sources) ([]State, error) {
 	states, _, err := s.apply(src)
 	return states, err
@@ -108,15 +111,17 @@ func (s *Series) apply(src Sources) (states []State, problems []error, err error
 	return states, problems, nil
 }
 
-// Learn adds the files in found, which were read only when a file of markers was applied, to all
-// states.
+// Learn adds the files in found to all states. found are the pristine files that were read only
+// when a file of markers was applied, because no mail patch changes them. So every state has the
+// same files.
 func Learn(states []State, found State) {
 	for _, st := range states {
 		maps.Copy(st, found)
 	}
 }
 
-// Touched sets Files of a file of markers to the files that differ between two states.
+// Touched sets p.Files to the files whose content differs between the two states. p must be a file
+// of markers, which does not list the source files that it changes.
 func (p *Patch) Touched(before, after State) {
 	p.Files = nil
 	for _, file := range slices.Sorted(maps.Keys(after)) {
@@ -165,7 +170,7 @@ func (c *Change) apply(before Content) (Content, error) {
 // Conflict is a place where a patch does not apply.
 type Conflict struct {
 	Patch, Path string
-	// Line is the line of the patch file where the hunk begins.
+	// Line is the number of the line in the patch file at which the conflicting hunk begins.
 	Line int
 	Err  error
 }
@@ -188,8 +193,10 @@ func (c *Change) conflictLine(err error) int {
 	return c.line
 }
 
-// Locate returns the line of the patch at which a conflicting hunk begins: the first hunk
-// whose old lines do not occur in the content, or else the first hunk.
+// Locate finds the hunk that probably conflicts with the content of a file, and returns the number
+// of the line in the patch file at which that hunk begins. It is the first hunk whose old lines do
+// not occur in the content. If all old lines occur, it is the first hunk. For a change without
+// hunks, Locate returns the line at which the change begins.
 func (c *Change) Locate(content []byte) int {
 	for i, h := range c.diff.TextFragments {
 		var old bytes.Buffer

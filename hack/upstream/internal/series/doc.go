@@ -9,7 +9,7 @@
 // may instead consist of folders, each with its own list of patches. Its file named series then
 // lists the folders, and marks folders that may be left out as optional.
 //
-// Applying is strict: every line of every hunk must be exactly at the line that the patch names.
+// Applying is strict: every line of every hunk must be exactly at the line number in the patch.
 // Invariant: Parse reads the output of Render without loss. The package must not read or write the
 // patched tree: callers pass content in and out.
 package series

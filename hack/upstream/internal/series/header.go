@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// The fixed lines of a patch. They name neither a person nor a real date, so that a patch changes
-// only if its content does.
+// The fixed lines of a patch. They contain neither the name of a person nor a real date, so that
+// the text of a patch changes only if the content of the patch does.
 const (
 	fromLine  = "From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001"
 	author    = "kube-granular developers <developers@kube-granular.dev>"
@@ -36,7 +36,7 @@ type Header struct {
 	// Body is the text between the subject and the trailers, without blank lines at its ends.
 	Body     string
 	Trailers []Trailer
-	// fixed is true if the fixed lines are correct.
+	// fixed is true if the parsed patch had exactly the lines fromLine, author and date.
 	fixed bool
 }
 
@@ -82,8 +82,9 @@ func cutLine(text, sep string) (before, after string, ok bool) {
 	return strings.Cut(text, "\n"+sep+"\n")
 }
 
-// splitTrailers splits a message into its body and its trailers. The last paragraph is the trailers
-// if each of its lines is a trailer or the continuation of one.
+// splitTrailers splits a message into its body and its trailers. The trailers are the last
+// paragraph. If a line of that paragraph is neither a trailer nor the continuation of a trailer,
+// then the message has no trailers, and the body is the whole message.
 func splitTrailers(message string) (string, []Trailer) {
 	body, last := "", message
 	if i := strings.LastIndex(message, "\n\n"); i >= 0 {

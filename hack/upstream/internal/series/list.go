@@ -14,7 +14,8 @@ type entry struct {
 	// where is the file and line of the entry, for error messages.
 	where string
 	name  string
-	// folder is true if the line names a folder, optional if the line also marks it as optional.
+	// folder is true if the entry is a folder, and not a file. optional is true if the line also
+	// has the word optional: a run of the tool may leave out the folder.
 	folder, optional bool
 }
 
@@ -27,8 +28,8 @@ var (
 	folderName = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 )
 
-// readList reads the file named series in a folder. The file lists patches in numeric order,
-// or folders that each have such a file.
+// readList reads the file named series in the folder dir. The file lists either patches in numeric
+// order, or folders. Each of these folders contains a file named series too.
 func readList(read Reader, dir string) ([]entry, error) {
 	data, err := read(dir + "/series")
 	if err != nil {

@@ -30,8 +30,9 @@ func parseMarkers(name string, raw []byte) (*Patch, error) {
 }
 
 // Mark applies a file of markers to a state, and returns the new state. It writes all markers that
-// it can write, and returns a problem for each other marker. If markers belong into files that the
-// state does not have yet, Mark reads these files, and returns their pristine content as base.
+// it can write, and returns a problem for each other marker. If a marker belongs into a file that
+// the state before does not contain, Mark reads that file from src. base holds the pristine
+// content of all files that Mark read from src and changed.
 func (p *Patch) Mark(before State, src Sources) (after, base State, problems []error, err error) {
 	after, base = maps.Clone(before), State{}
 	for _, pkg := range slices.Sorted(maps.Keys(p.Markers.Packages)) {
@@ -87,9 +88,9 @@ func (p *Patch) Unmark(file string, data []byte) ([]byte, error) {
 	return data, nil
 }
 
-// Roots returns a problem for each field at the root of a kind, such as spec, that has neither a
-// permission nor an exemption. It checks the packages that files of markers name. final is the state
-// after all patches.
+// Roots returns a problem for each field at the top level of an API kind, such as spec, that has
+// neither a permission nor an exemption. It checks only the packages for which a file of markers
+// has an entry. final is the state after all patches.
 func (s *Series) Roots(final State, src Sources) (problems []error, err error) {
 	exempt := map[string]map[string]map[string]string{}
 	for _, p := range s.Patches {
@@ -122,8 +123,9 @@ func (s *Series) Roots(final State, src Sources) (problems []error, err error) {
 	return problems, nil
 }
 
-// readPackage returns the files of a package that can declare types: the files of a state, and
-// all other upstream files of the package.
+// readPackage returns the Go files of a package that can declare types with markers, so no tests
+// and no generated files. The content of a file is that in the state. If the state does not
+// contain the file, the content is that of upstream.
 func readPackage(pkg string, state State, src Sources) (State, error) {
 	dir := markers.Dir(pkg)
 	listed, err := src.List(dir)

@@ -112,8 +112,9 @@ func (p *Patch) Lines() (added, removed int64) {
 	return added, removed
 }
 
-// Touches returns the change to a path, or nil. A file of markers that was not applied yet
-// may change every file of its packages.
+// Touches returns the change of the patch to a path, or nil if the patch does not change that
+// path. A file of markers that was not applied yet may change any file of its packages. For these
+// files, Touches returns a Change with only the path.
 func (p *Patch) Touches(file string) *Change {
 	if p.Markers != nil && p.Files == nil {
 		for pkg := range p.Markers.Packages {
@@ -145,8 +146,8 @@ type fileLines struct {
 }
 
 // headLines returns the numbers of the lines at which files and hunks begin. A line inside a hunk
-// begins with a space, a sign or a backslash, so it can't be mistaken for the beginning of a file or
-// a hunk.
+// begins with a space, a plus or minus sign, or a backslash, so it can't be mistaken for the
+// beginning of a file or a hunk.
 func headLines(raw []byte, at int) []fileLines {
 	var all []fileLines
 	number := bytes.Count(raw[:at], []byte("\n"))

@@ -16,7 +16,8 @@ import (
 
 // Series is an ordered list of patches against one set of sources.
 type Series struct {
-	// Dir is the tree path of the series' folder. Prefix is the tree path of the patched sources.
+	// Dir is the folder of the series, and Prefix the folder of the sources that the series
+	// patches. Both are tree paths, which are relative to the project's root.
 	Dir, Prefix string
 	// Folders are the folders of the series, in order. If there are none, the patches are in Dir.
 	Folders []Folder
@@ -34,8 +35,8 @@ type Folder struct {
 // Name returns the name of the folder in the series file.
 func (f Folder) Name() string { return path.Base(f.Dir) }
 
-// Kinds returns the two series of a project without patches: the one for Kubernetes and the
-// one for its generators.
+// Kinds returns the two series of every project, with their folders but not yet with their
+// patches: the series for Kubernetes, and the one for the generators of Kubernetes.
 func Kinds() []*Series {
 	return []*Series{
 		{Dir: "patches", Prefix: project.Kubernetes},
@@ -43,12 +44,13 @@ func Kinds() []*Series {
 	}
 }
 
-// Reader returns the content of a file by its tree path, from the working tree or from a revision.
-// If the file does not exist, the error is fs.ErrNotExist.
+// Reader returns the content of a file by its tree path, from the working tree or from a git
+// revision. If the file does not exist, the error is fs.ErrNotExist.
 type Reader func(tree string) ([]byte, error)
 
-// Load reads both series, without the optional folders that without names. The file that lists the
-// first series must exist, but may be empty. So a lost file does not lead to a tree without patches.
+// Load reads both series. It leaves out the optional folders whose names are in without. The file
+// that lists the first series must exist, but may be empty. So a lost file does not lead to a tree
+// without patches.
 func Load(read Reader, without ...string) ([]*Series, error) {
 	all := Kinds()
 	for i, s := range all {
@@ -160,9 +162,9 @@ func Optional(all []*Series) []string {
 	return names
 }
 
-// Find returns the series and the index of the patch with a name. The name is the tree path of
-// its file or the part after patches/, with or without the file extension. If there is no such
-// patch, Find returns nil and -1.
+// Find looks up a patch by name, and returns its series and its index in Patches. The name is the
+// tree path of the patch file or the part of that path after patches/, with or without the file
+// extension. If there is no such patch, Find returns nil and -1.
 func Find(all []*Series, name string) (*Series, int) {
 	for _, s := range all {
 		for i, p := range s.Patches {
@@ -177,9 +179,9 @@ func Find(all []*Series, name string) (*Series, int) {
 	return nil, -1
 }
 
-// Place returns the series that a new patch belongs to, and the index at which to insert the
-// patch. It fails if the name is malformed, or if its number is not greater than the number of
-// the last patch in the folder.
+// Place returns the series of a new patch with the given name, and the index in Patches for the
+// new patch. It fails if the name is malformed, or if the number in it is not greater than that of
+// the last patch in the same folder.
 func Place(all []*Series, name string) (*Series, int, error) {
 	full := "patches/" + strings.TrimPrefix(name, "patches/")
 	for _, s := range all {
@@ -201,8 +203,8 @@ func Place(all []*Series, name string) (*Series, int, error) {
 	return nil, 0, fmt.Errorf("%q is not of the form %s", name, forms(all))
 }
 
-// end returns the index after the last patch of a folder. It returns false if the series does
-// not have that folder.
+// end returns the index in s.Patches after the last patch of the folder dir. It returns false if
+// the series does not have that folder.
 func (s *Series) end(dir string) (int, bool) {
 	if len(s.Folders) == 0 {
 		return len(s.Patches), s.Dir == dir

@@ -7,6 +7,7 @@
 // the modules, and go.sum has their sums. The files come from the module cache. Kubernetes' own
 // go.mod lists its staging modules and the versions of its generators.
 //
-// Invariant: Index returns only files of modules whose content matches the sum in go.sum. Except for
-// the stand-ins of FetchAll, the package writes only to the module cache.
+// Invariant: Index returns only files of modules whose content matches the sum in go.sum. The
+// package writes only to the module cache. The one exception is FetchAll, which writes an empty
+// module for each module that it can't download.
 package source

@@ -84,8 +84,9 @@ func (p Pins) At(version string) Pins {
 // Free reports whether the pins were made by At, so that they have no sums from a go.sum.
 func (p Pins) Free() bool { return p.require == nil }
 
-// Agree checks the pins of staging modules. go.mod must require each of them at the version
-// that belongs to Kubernetes. A replacement of v0.0.0 must have the same version.
+// Agree returns an error if the pins of staging modules do not fit the version of Kubernetes.
+// go.mod must require each staging module at the version that StagingVersion returns. If go.mod
+// replaces v0.0.0 of a staging module, the replacement must have that version too.
 func (p Pins) Agree(staging []string) error {
 	if p.Free() {
 		return nil

@@ -51,8 +51,9 @@ func (s *Source) Sums(ctx context.Context, gocmd *golang.Go) ([]string, error) {
 	return lines, nil
 }
 
-// Repin changes the pins of a go.mod to another version and adds sums to a go.sum. It drops
-// staging modules that the version no longer has.
+// Repin returns a go.mod and a go.sum for the upstream version of s. It changes the pins in go.mod
+// to that version, drops staging modules that the version no longer has, and adds sums to the
+// lines of go.sum.
 func Repin(gomod, gosum []byte, s *Source, sums []string) (newMod, newSum []byte, err error) {
 	f, err := modfile.Parse("go.mod", gomod, nil)
 	if err != nil {

@@ -37,7 +37,8 @@ type Module struct {
 	module.Version
 	// Prefix is the tree path of the module's root, with a slash at its end.
 	Prefix string
-	// Sum is the sum that the files of the module must have. It is empty if no go.sum has one.
+	// Sum is the sum that the files of the module must have. It is empty if the Pins have no sums
+	// because Pins.At made them.
 	Sum string
 }
 

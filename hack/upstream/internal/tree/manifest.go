@@ -39,7 +39,7 @@ func (e Entry) PristineSum() string {
 	return e.Sum
 }
 
-// Run records the last run of a generator.
+// Run is what the manifest stores about the last run of a generator.
 type Run struct {
 	// Inputs is the digest of everything that the output of the generator depends on.
 	Inputs string `json:"inputs"`

@@ -17,9 +17,9 @@ import (
 	"kube-granular.dev/hack/upstream/internal/source"
 )
 
-// strayDirs are the names of folders that the tool ignores in the tree. strays are patterns of the
-// names of files that it ignores, such as build output and files of editors. Such a file is not an
-// edit, unless upstream or a patch has a file with its path.
+// strayDirs are the names of folders that the tool ignores in the tree. strays are patterns for
+// the names of files that it ignores, such as build output and files of editors. But if upstream
+// or a patch has a file with the same path, the tool does not ignore the file.
 var (
 	strayDirs = []string{".git", "_output", "_tmp", ".idea", ".vscode", ".make"}
 	strays    = []string{"*~", ".#*", "*.swp", "*.swo", "*.orig", "*.rej", "*.test", "*.prof", "*.log", "*.out", ".DS_Store"}
@@ -66,8 +66,8 @@ func Scan(p project.Project) (map[string]fs.FileInfo, error) {
 	return found, nil
 }
 
-// Stray reports whether the name of a file is a stray name, so that the tool ignores the file if
-// neither upstream nor a patch has it.
+// Stray reports whether the name of a file matches one of the patterns for stray files. The caller
+// must check that neither upstream nor a patch has the file.
 func Stray(tree string) bool {
 	return slices.ContainsFunc(strays, func(pattern string) bool {
 		ok, _ := path.Match(pattern, path.Base(tree))
@@ -94,9 +94,9 @@ func (e Edit) Kind() string {
 	return "edited"
 }
 
-// Edits compares the files on disk with the manifest, and returns the edited files. It reads a file
-// only if its size or time differs. If the content of such a file is the same, Edits records the new
-// time in the manifest, and touched is true.
+// Edits compares the files on disk with the manifest, and returns the edited files. It reads a
+// file only if its size or modification time differs from the manifest. If the content of such a
+// file is still the same, Edits puts the new time into the manifest, and touched is true.
 func (m *Manifest) Edits(p project.Project, found map[string]fs.FileInfo) (edits []Edit, touched bool, err error) {
 	for tree, info := range found {
 		e, known := m.Files[tree]

@@ -14,8 +14,8 @@ import (
 	"kube-granular.dev/hack/upstream/internal/source"
 )
 
-// Write writes a file and records it in the manifest. pristine is the sum of upstream's file, or Gone
-// if upstream does not have the file.
+// Write writes a file, and adds the file to the manifest. pristine is the sum of upstream's file,
+// or Gone if upstream does not have the file.
 func (m *Manifest) Write(p project.Project, tree string, data []byte, executable bool, pristine string) error {
 	mode := fs.FileMode(0o644)
 	if executable {
@@ -27,7 +27,8 @@ func (m *Manifest) Write(p project.Project, tree string, data []byte, executable
 	return m.Record(p, tree, source.Hash(data), pristine)
 }
 
-// Record records a file on disk, whose sum is known, in the manifest.
+// Record adds a file that is already on disk to the manifest. The caller knows the sum of its
+// content. pristine is the sum of upstream's file, or Gone.
 func (m *Manifest) Record(p project.Project, tree, sum, pristine string) error {
 	info, err := os.Lstat(p.Path(tree))
 	if err != nil {
@@ -60,9 +61,9 @@ func (m *Manifest) Remove(p project.Project, tree, pristine string) error {
 	return nil
 }
 
-// Settle records a file that another program wrote in the manifest. If the manifest already has the
-// same content, Settle restores the modification time of the file, so that the file does not look
-// changed.
+// Settle adds a file to the manifest that another program, such as a generator, wrote. If the
+// manifest already has the same content, Settle sets the modification time of the file back to the
+// time in the manifest, so that the file does not look changed.
 func (m *Manifest) Settle(p project.Project, tree, pristine string) error {
 	full := p.Path(tree)
 	sum, err := source.HashFile(full)

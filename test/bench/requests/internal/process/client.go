@@ -48,8 +48,8 @@ func NewClient(url, user string, transport *http.Transport) *Client {
 	return &Client{http: http.Client{Transport: transport}, url: url, token: "Bearer " + user}
 }
 
-// Do sends one request, and accepts an answer in the encoding of the body. took is the time until
-// the answer was read.
+// Do sends one request, and asks for an answer in the encoding of the body. took is the time from
+// the start of the request until the whole answer was read.
 func (c *Client) Do(ctx context.Context, method, path, contentType string, body []byte) (status int, answer []byte, took time.Duration, err error) {
 	r, err := http.NewRequestWithContext(ctx, method, c.url+path, bytes.NewReader(body))
 	if err != nil {
@@ -73,7 +73,8 @@ func (c *Client) Do(ctx context.Context, method, path, contentType string, body 
 	return resp.StatusCode, answer, time.Since(begun), err
 }
 
-// Get returns the answer to a GET of a path, or an error unless its status is 200.
+// Get returns the body of the answer to a GET of path. If the status is not 200, it returns an
+// error.
 func (c *Client) Get(ctx context.Context, path string) ([]byte, error) {
 	status, answer, _, err := c.Do(ctx, http.MethodGet, path, "", nil)
 	if err == nil && status != http.StatusOK {
@@ -103,9 +104,9 @@ func (c *Client) Put(ctx context.Context, path string, object any) (status int, 
 	return status, answer, err
 }
 
-// Ensure creates an object unless it exists, and returns the object from the server. collection is
-// the path for the POST request, and name is the name of the object. If the answer is 404, Ensure
-// retries, because a server serves a new kind only after a while.
+// Ensure creates an object if it does not exist yet, and returns the object as the server has it.
+// collection is the path for the POST request, and name is the name of the object. While the
+// answer is 404, Ensure retries, because a server serves a new kind only after a while.
 func (c *Client) Ensure(ctx context.Context, collection, name string, object any) (map[string]any, error) {
 	body, err := json.Marshal(object)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Copies writes copies of the value of a key to etcd. For each number from 1 to n-1, make returns
-// the key and the value of a copy. No server may run on the key space, because it would neither
-// validate the copies nor have them in its caches.
+// Copies reads the value of a key in etcd, and writes n-1 copies of it. For each number from 1 to
+// n-1, make returns the key and the value of a copy. While Copies runs, no server may use these
+// keys: it would neither validate the copies nor have them in its caches.
 func (s *Stage) Copies(ctx context.Context, key string, n int, make func(value []byte, i int) (string, []byte)) error {
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix://" + s.socket}, DialTimeout: patience})
 	if err != nil {

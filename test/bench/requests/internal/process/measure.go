@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Metrics returns the server's metrics, summed up by name over all label values. Reading them costs
-// the server CPU time and allocations.
+// Metrics returns the server's metrics by name. The value of a metric is the sum over all its
+// labels. Each call costs the server CPU time and allocations.
 func (s *Server) Metrics(ctx context.Context) (map[string]float64, error) {
 	text, err := s.Client(Administrator).Get(ctx, "/metrics")
 	if err != nil {

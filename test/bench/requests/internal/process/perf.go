@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// Perf records the server's stacks by perf(1), hertz times in a second of CPU time, and writes them
-// to a file.
+// Perf lets perf(1) record the server's stacks for a duration, and write them to file. perf takes
+// hertz samples in each second of CPU time.
 func (s *Server) Perf(ctx context.Context, duration time.Duration, hertz int, file string) error {
 	cmd := exec.CommandContext(ctx, "perf", "record", "--event", "cpu-clock", "--freq", strconv.Itoa(hertz), "--call-graph", "fp",
 		"--pid", strconv.Itoa(s.PID()), "--output", file, "--", "sleep", fmt.Sprint(duration.Seconds()))
@@ -32,8 +32,8 @@ func (s *Server) Perf(ctx context.Context, duration time.Duration, hertz int, fi
 	return nil
 }
 
-// Stacks calls one for each sample in a file that Perf has written, with the names of the functions
-// on the stack, the innermost function first.
+// Stacks reads a file that Perf has written, and calls the function one for each sample. The
+// argument of one are the names of the functions on the stack, the innermost function first.
 func Stacks(ctx context.Context, file string, one func(functions []string)) error {
 	cmd := exec.CommandContext(ctx, "perf", "script", "--input", file, "--fields", "ip,sym")
 	var said bytes.Buffer
@@ -52,8 +52,9 @@ func Stacks(ctx context.Context, file string, one func(functions []string)) erro
 	return nil
 }
 
-// stacks reads the output of perf script: a line with the address and the name of each function, and
-// an empty line after each sample. A function without a name is "[unknown]".
+// stacks reads the output of perf script, which has one line for each function on the stack, with
+// the address and the name, and an empty line after each sample. A function without a name is
+// "[unknown]".
 func stacks(from io.Reader, one func(functions []string)) error {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, 1<<20)

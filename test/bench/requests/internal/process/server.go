@@ -21,7 +21,8 @@ import (
 type Config struct {
 	// Name is a unique name. It is in the name of the log file, and is the prefix of the keys in etcd.
 	Name string
-	// Prefix is a prefix of the keys in etcd that replaces Name, such as the name of another server.
+	// Prefix replaces Name as the prefix of the keys in etcd. So a server can use the data of
+	// another one.
 	Prefix string
 	// Binary is the path of kube-apiserver. Gates is the value of its flag --feature-gates.
 	Binary, Gates string

@@ -20,7 +20,7 @@ import (
 // patience is the timeout for the start of a process on a busy machine.
 const patience = 5 * time.Minute
 
-// Stage has the files and the etcd that all servers share.
+// Stage holds the files and the etcd that all servers share.
 type Stage struct {
 	// Dir is the directory of all files. The caller must remove it.
 	Dir string

@@ -45,8 +45,9 @@ func mean(values []float64) float64 {
 	return sum / float64(len(values))
 }
 
-// Percentile returns the smallest value such that the share p of all values, from 0 to 1, is not
-// greater. It is NaN if there are no values.
+// Percentile returns the smallest of the values for which at least the share p of all values is
+// equal or smaller. p is between 0 and 1: with 0.5, the result is the median. If there are no
+// values, the result is NaN.
 func Percentile(values []float64, p float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -59,9 +60,10 @@ func Percentile(values []float64, p float64) float64 {
 // Run has the cost of each side in each round: run[round][side].
 type Run [][]float64
 
-// means returns the mean cost of each side over some rounds. It first divides the costs by the mean
-// of their round over all sides, so that a round that was slow as a whole has no influence. The
-// trimmed mean of these quotients is then multiplied by the trimmed mean of the rounds' means.
+// means returns the mean cost of each side over the given rounds. It first divides each cost by
+// the mean cost of all sides in the same round, so that a round that was slow as a whole has no
+// influence. Then it multiplies the trimmed mean of these quotients by the trimmed mean of the
+// rounds' mean costs.
 func (r Run) means(rounds []int) []float64 {
 	scale := make([]float64, len(rounds))
 	for i, round := range rounds {
@@ -89,8 +91,8 @@ type Estimate struct {
 // Figure computes a figure from the cost of each side.
 type Figure func(sides []float64) float64
 
-// Bootstrap estimates figures from the costs of the sides. The cost of a side is the mean over runs
-// of its mean over rounds (see means). Runs without rounds are left out. If no run is left, all
+// Bootstrap estimates figures from the costs of the sides. The cost of a side is the mean of the
+// costs that means returns for the runs. Runs without rounds are left out. If no run is left, all
 // results are NaN. With only one run, the interval does not include the differences between runs.
 func Bootstrap(runs []Run, figures ...Figure) []Estimate {
 	runs = slices.DeleteFunc(slices.Clone(runs), func(r Run) bool { return len(r) == 0 })
@@ -116,8 +118,8 @@ func Bootstrap(runs []Run, figures ...Figure) []Estimate {
 	return out
 }
 
-// cost returns the cost of each side, over runs and rounds that are drawn by a random source, or over
-// all runs and rounds if source is nil.
+// cost returns the cost of each side. With a random source, it first draws runs, and rounds of
+// each drawn run, with repetitions. If source is nil, it uses all runs and rounds once.
 func cost(runs []Run, source *rand.Rand) []float64 {
 	var sums []float64
 	for i := range runs {
