@@ -37,8 +37,8 @@ type Options struct {
 // fields are the fields of the spec of an LNamespace that have a permission of their own.
 var fields = []string{"users", "managers", "sudoers", "sudo", "billing"}
 
-// Objects returns the objects that default/kustomization.yaml lists and those that the options add,
-// all of them changed as the options say.
+// Objects returns the objects that default/kustomization.yaml lists and those that the options
+// add, all of them changed as the options say.
 func Objects(o Options) ([]*unstructured.Unstructured, error) {
 	paths := []string{
 		"default/namespace.yaml", "crd/tenancy.kube-granular.dev_lnamespaces.yaml", "rbac/controller.yaml", "rbac/everyone.yaml", "policy/lists.yaml", "policy/sudo.yaml",

@@ -20,8 +20,9 @@ import (
 	"kube-granular.dev/tenancy/internal/billing/store"
 )
 
-// patience is the timeout of one call of Prepare or Put. Until the timeout, Google's client library
-// retries failed requests. Then the call returns an error, and the controller calls it again later.
+// patience is the timeout of one call of Prepare or Put. Until the timeout, Google's client
+// library retries failed requests. Then the call returns an error, and the controller calls it
+// again later.
 const patience = 30 * time.Second
 
 // Table is a table of BigQuery.
@@ -68,8 +69,8 @@ var schema = bigquery.Schema{
 	{Name: "end_unix", Type: bigquery.IntegerFieldType},
 }
 
-// Prepare creates the table if it does not exist. It does not create the dataset, which must already
-// exist: whoever creates a dataset chooses where its data is stored.
+// Prepare creates the table if it does not exist. It does not create the dataset, which must
+// already exist: whoever creates a dataset chooses where its data is stored.
 func (t *Table) Prepare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -104,8 +105,8 @@ func (t *Table) Put(ctx context.Context, p store.Period) error {
 	return t.table.Inserter().Put(ctx, row)
 }
 
-// Between returns the periods that overlap the time between from and to, each period once. They are
-// sorted by account, tenant and start.
+// Between returns the periods that overlap the time between from and to, each period once. They
+// are sorted by account, tenant and start.
 func (t *Table) Between(ctx context.Context, from, to time.Time) ([]store.Period, error) {
 	q := t.client.Query(`SELECT tenant_uid, sequence, MIN(tenant) AS tenant, MIN(account) AS account, MIN(labels) AS labels,
 		MIN(start_unix) AS start_unix, MIN(end_unix) AS end_unix

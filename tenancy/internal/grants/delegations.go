@@ -21,21 +21,21 @@ import (
 // function Delegable returned.
 const ownRules = 4
 
-// Delegable merges the rules of sudo until they fit into an AuthorityDelegation, which can have only
-// a limited number of rules. The returned rules allow at least what the given rules allow, and
-// possibly more.
+// Delegable merges the rules of sudo until they fit into an AuthorityDelegation, which can have
+// only a limited number of rules. The returned rules allow at least what the given rules allow,
+// and possibly more.
 func Delegable(rules []rbacv1.PolicyRule) ([]rbacv1.PolicyRule, error) {
 	return sudorules.Fit(rules, authority.MaxRules-ownRules, authority.MaxRuleLength)
 }
 
-// Delegations returns the delegations of a tenant, one for each sudoer. rules are the rules of sudo
-// in a namespace, as the function Delegable returned them.
+// Delegations returns the delegations of a tenant, one for each sudoer. rules are the rules of
+// sudo in a namespace, as the function Delegable returned them.
 //
-// The rules of a delegation are an upper bound. The controller creates the delegation as a member of
-// the tenant's sudoer group, so the delegation allows only what this group is allowed at present: in
-// the namespace by RoleBindings, and on the LNamespace by a ClusterRole. If a kind of change is
-// removed from spec.sudo.allow, the group loses its permission. So sudo loses this permission even
-// before the delegation is replaced.
+// The rules of a delegation are an upper bound. The controller creates the delegation as a member
+// of the tenant's sudoer group, so the delegation allows only what this group is allowed at
+// present: in the namespace by RoleBindings, and on the LNamespace by a ClusterRole. If a kind of
+// change is removed from spec.sudo.allow, the group loses its permission. So sudo loses this
+// permission even before the delegation is replaced.
 func Delegations(t *v1alpha1.LNamespace, rules []rbacv1.PolicyRule, o Options) ([]*authority.AuthorityDelegation, error) {
 	all := slices.Clone(rules)
 	if slices.Contains(t.Spec.Sudo.Allow, v1alpha1.AllowQuotas) {
@@ -97,9 +97,9 @@ func delegate(s v1alpha1.Subject) authority.Delegate {
 	return authority.Delegate{Kind: authority.DelegateKind(s.Kind), Namespace: s.Namespace, Name: s.Name}
 }
 
-// delegatedRule returns the rule for the LNamespace in a delegation to the delegate to. The rule has
-// either the verb SudoGroupVerb, if the delegate is a group, or the verb SudoVerb. By this verb,
-// admission policies recognize sudo and the kind of the delegate.
+// delegatedRule returns the rule for the LNamespace in a delegation to the delegate to. The rule
+// has either the verb SudoGroupVerb, if the delegate is a group, or the verb SudoVerb. By this
+// verb, admission policies recognize sudo and the kind of the delegate.
 func delegatedRule(t *v1alpha1.LNamespace, to authority.Delegate, o Options) rbacv1.PolicyRule {
 	rule := editRules(t, o)[0]
 	other := names.SudoGroupVerb

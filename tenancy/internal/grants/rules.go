@@ -18,8 +18,8 @@ func managerRules(t *v1alpha1.LNamespace, o Options) []rbacv1.PolicyRule {
 	return ownObjectRules(t, o, nil, names.Users, names.Managers, names.Billing)
 }
 
-// editRules returns the rules that say what sudoers may do with their tenant's LNamespace when they
-// use sudo.
+// editRules returns the rules that say what sudoers may do with their tenant's LNamespace when
+// they use sudo.
 func editRules(t *v1alpha1.LNamespace, o Options) []rbacv1.PolicyRule {
 	permissions := []string{names.Billing}
 	if slices.Contains(t.Spec.Sudo.Allow, v1alpha1.AllowLists) {
@@ -35,10 +35,10 @@ func editRules(t *v1alpha1.LNamespace, o Options) []rbacv1.PolicyRule {
 	return ownObjectRules(t, o, verbs, permissions...)
 }
 
-// ownObjectRules returns one rule for the LNamespace of the tenant. The rule has the given verbs, the
-// verbs to read and to write the object, and for each of permissions the verb to change this field.
-// If the API server authorizes single fields, it checks the verbs of fields. If not, an admission
-// policy checks them.
+// ownObjectRules returns one rule for the LNamespace of the tenant. The rule has the given verbs,
+// the verbs to read and to write the object, and for each of permissions the verb to change this
+// field. If the API server authorizes single fields, it checks the verbs of fields. If not, an
+// admission policy checks them.
 func ownObjectRules(t *v1alpha1.LNamespace, o Options, verbs []string, permissions ...string) []rbacv1.PolicyRule {
 	verbs = append([]string{"get"}, verbs...)
 	if o.FieldPermissions {
@@ -56,8 +56,8 @@ func ownObjectRules(t *v1alpha1.LNamespace, o Options, verbs []string, permissio
 }
 
 // impersonatorRules returns the rules that let sudoers impersonate the sudoer group of the tenant,
-// and add the reason for using sudo to their requests. If there are groups or service accounts among
-// the sudoers, the rules also let sudoers impersonate the user that names.SudoUser returns.
+// and add the reason for using sudo to their requests. If there are groups or service accounts
+// among the sudoers, the rules also let sudoers impersonate the user that names.SudoUser returns.
 func impersonatorRules(t *v1alpha1.LNamespace) []rbacv1.PolicyRule {
 	impersonate := func(group, resource string, only ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, ResourceNames: only, Verbs: []string{"impersonate"}}

@@ -3,6 +3,6 @@
 
 // Package names has the names of the objects, labels and permissions of the tenancy controller.
 //
-// Invariant: two cluster-scoped objects for different tenants never have the same name, and neither
-// do the roles by which two users impersonate themselves.
+// Invariant: two cluster-scoped objects for different tenants never have the same name, and
+// neither do the roles by which two users impersonate themselves.
 package names

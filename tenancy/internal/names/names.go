@@ -70,8 +70,9 @@ const (
 	Billing  = domain + "billing"
 )
 
-// Verbs on the LNamespace that no request uses, so they grant nothing by themselves. Each delegation
-// of sudo has exactly one of them, by which an admission policy recognizes that a request uses sudo.
+// Verbs on the LNamespace that no request uses, so they grant nothing by themselves. Each
+// delegation of sudo has exactly one of them, by which an admission policy recognizes that a
+// request uses sudo.
 const (
 	// SudoVerb is the verb if the delegate is a user or a service account.
 	SudoVerb = "sudo"
@@ -109,8 +110,8 @@ func DelegatorOf(user string) string {
 	return tenant
 }
 
-// Delegation returns the name of a delegation of sudo. The name contains a hash of says, the content
-// of the delegation. So delegations with different content have different names.
+// Delegation returns the name of a delegation of sudo. The name contains a hash of says, the
+// content of the delegation. So delegations with different content have different names.
 func Delegation(tenant string, says []byte) string {
 	sum := sha256.Sum256(says)
 	return "lnamespace-sudo." + tenant + "." + hex.EncodeToString(sum[:16])
@@ -161,8 +162,8 @@ func Reserved(name string, further ...string) bool {
 	return name == "default" || strings.HasPrefix(name, "kube-")
 }
 
-// SelfUsers returns the names of the subjects of kind User, without duplicates. If the subjects are
-// sudoers, these users impersonate themselves when they use sudo by impersonation.
+// SelfUsers returns the names of the subjects of kind User, without duplicates. If the subjects
+// are sudoers, these users impersonate themselves when they use sudo by impersonation.
 func SelfUsers(subjects []v1alpha1.Subject) []string {
 	var users []string
 	seen := map[string]bool{}

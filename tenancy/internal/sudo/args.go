@@ -34,9 +34,9 @@ var connection = []string{"kubeconfig", "context", "cluster", "user", "server", 
 // ErrUsage is the error for arguments without a command.
 var ErrUsage = errors.New("usage: kubectl sudo [--reason TEXT] COMMAND… | kubectl sudo -l | kubectl sudo --shell bash|zsh|fish")
 
-// Parse parses the arguments of kubectl sudo. Flags of kubectl sudo come before the kubectl command
-// that it runs. This command can begin with the word kubectl, so that kubectl sudo !! works in
-// shells that expand !! to the last command.
+// Parse parses the arguments of kubectl sudo. Flags of kubectl sudo come before the kubectl
+// command that it runs. This command can begin with the word kubectl, so that kubectl sudo !!
+// works in shells that expand !! to the last command.
 func Parse(args []string) (Arguments, error) {
 	a := Arguments{}
 	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
@@ -82,8 +82,9 @@ func Parse(args []string) (Arguments, error) {
 	return a, a.read(args)
 }
 
-// read sets the fields Command, Namespace, Tenant and Global from args, the kubectl command to run.
-// It does not look for flags after the argument --, because those are for a program in a container.
+// read sets the fields Command, Namespace, Tenant and Global from args, the kubectl command to
+// run. It does not look for flags after the argument --, because those are for a program in a
+// container.
 func (a *Arguments) read(args []string) error {
 	var words []string
 	before := slices.Clone(a.Global)

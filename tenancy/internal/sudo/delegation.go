@@ -36,8 +36,8 @@ func delegationTo(t *v1alpha1.LNamespace, me kubectl.User) *v1alpha1.SudoDelegat
 	return byGroup
 }
 
-// delegation returns the delegation by which the caller uses sudo in a tenant. It returns nil if the
-// status of the LNamespace has no delegation for the caller, who can then use sudo only by
+// delegation returns the delegation by which the caller uses sudo in a tenant. It returns nil if
+// the status of the LNamespace has no delegation for the caller, who can then use sudo only by
 // impersonation. It does not check whether the delegation is valid, because the server does.
 func delegation(ctx context.Context, k kubectl.Kubectl, me kubectl.User, tenant string) (*v1alpha1.SudoDelegation, error) {
 	text, err := k.Output(ctx, "get", "lnamespaces.tenancy.kube-granular.dev", tenant, "--ignore-not-found", "--output", "json")

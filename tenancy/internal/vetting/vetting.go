@@ -29,13 +29,14 @@ type List struct {
 	// Resources are all API resources in the format "GROUP/RESOURCE SCOPE", where SCOPE is
 	// namespaced or cluster.
 	Resources []string `json:"resources"`
-	// Rules maps the name of a role to its rules, in the format "GROUP/RESOURCE VERB". If a rule is
-	// only for objects with certain names, the format is "GROUP/RESOURCE VERB NAME,NAME".
+	// Rules maps the name of a role to its rules, in the format "GROUP/RESOURCE VERB". If a rule
+	// is only for objects with certain names, the format is "GROUP/RESOURCE VERB NAME,NAME".
 	Rules map[string][]string `json:"rules"`
 }
 
-// NewList returns the list of a cluster: its version, its resources from discovery, and the rules of
-// the given roles. The resources in the list have no API versions, because rules of a role have none.
+// NewList returns the list of a cluster: its version, its resources from discovery, and the rules
+// of the given roles. The resources in the list have no API versions, because rules of a role have
+// none.
 func NewList(version string, discovered []*metav1.APIResourceList, roles []rbacv1.ClusterRole) List {
 	version, _, _ = strings.Cut(version, "+")
 	l := List{Version: version, Rules: map[string][]string{}}

@@ -15,8 +15,8 @@ import (
 	"kube-granular.dev/tenancy/internal/accounts"
 )
 
-// Default is the webhook that sets spec.billing.account, the account that pays, of a new LNamespace
-// if this field is empty.
+// Default is the webhook that sets spec.billing.account, the account that pays, of a new
+// LNamespace if this field is empty.
 type Default struct {
 	// Accounts returns the mapping of users and groups to accounts. It is called for each request
 	// that needs the mapping, so that a change of the mapping takes effect at once.

@@ -60,8 +60,9 @@ type object struct {
 // request for a SubjectAccessReview failed, or the mapping of accounts can't be read.
 var errReview = errors.New("check whether the change is allowed")
 
-// Handle refuses a new or changed LNamespace if the caller is not allowed to set its fields as they
-// are, or if a name in it is reserved. It adds warnings to the answer if the request is allowed.
+// Handle refuses a new or changed LNamespace if the caller is not allowed to set its fields as
+// they are, or if a name in it is reserved. It adds warnings to the answer if the request is
+// allowed.
 func (l *Lists) Handle(ctx context.Context, req admission.Request) admission.Response {
 	now, before := object{}, object{}
 	if err := json.Unmarshal(req.Object.Raw, &now); err != nil {
@@ -95,8 +96,8 @@ func (l *Lists) Handle(ctx context.Context, req admission.Request) admission.Res
 	return admission.Allowed("").WithWarnings(l.warnings(ctx, req, &typed)...)
 }
 
-// created returns an error if the name of a new LNamespace is reserved. It does not check the lists
-// of members, because whoever creates an LNamespace is allowed to set them all.
+// created returns an error if the name of a new LNamespace is reserved. It does not check the
+// lists of members, because whoever creates an LNamespace is allowed to set them all.
 func (l *Lists) created(_ context.Context, _ admission.Request, t *v1alpha1.LNamespace) error {
 	if names.Reserved(t.Name, l.Reserved...) {
 		return fmt.Errorf("the name %q is reserved: a namespace with this name can't belong to a tenant", t.Name)
@@ -104,8 +105,8 @@ func (l *Lists) created(_ context.Context, _ admission.Request, t *v1alpha1.LNam
 	return nil
 }
 
-// changed compares the old and the new spec and finalizers. It returns an error if the caller is not
-// allowed to change a field that differs, or to remove a finalizer that is gone.
+// changed compares the old and the new spec and finalizers. It returns an error if the caller is
+// not allowed to change a field that differs, or to remove a finalizer that is gone.
 func (l *Lists) changed(ctx context.Context, req admission.Request, before, now object) error {
 	fields := slices.Sorted(maps.Keys(now.Spec))
 	for field := range before.Spec {

@@ -19,9 +19,9 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// Requests is the webhook that validates certificate signing requests. It checks them when they are
-// created and again when they are approved, because a certificate signing request that was created
-// before the webhook was installed has not been checked yet.
+// Requests is the webhook that validates certificate signing requests. It checks them when they
+// are created and again when they are approved, because a certificate signing request that was
+// created before the webhook was installed has not been checked yet.
 type Requests struct{}
 
 // Handle refuses a certificate signing request whose common name or organizations have the prefix
