@@ -23,8 +23,9 @@ var files embed.FS
 
 // Options select the manifests for a cluster, and change some of them.
 type Options struct {
-	// FieldPermissions changes the manifests for a server that authorizes single fields. The
-	// kustomization in the folder granular makes the same changes.
+	// FieldPermissions gives fields of an LNamespace a permission of their own in the
+	// CustomResourceDefinition, for a server that authorizes single fields. The kustomization in
+	// the folder granular makes the same changes.
 	FieldPermissions bool
 	// SudoByDelegation adds the manifests of the folder delegation, for a server that serves
 	// AuthorityDelegations.

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// clockSkew is how far the beginning of a certificate's validity lies before its creation, so that
-// machines whose clocks are late accept a new certificate.
+// clockSkew is how long before its creation the validity of a certificate begins, so that machines
+// whose clocks are behind accept a new certificate.
 const clockSkew = time.Hour
 
 // Pair is a certificate with its private key, and the certificate of the CA that signed it, all in
@@ -30,7 +30,7 @@ type Pair struct {
 // State is the content of the Secret.
 type State struct {
 	// Current is the pair that is served. Next, if not empty, is the pair that will be served
-	// after Current. The API server must trust the CA of Next before.
+	// after Current. The CA of Next is in the caBundle while Current is still served.
 	Current, Next Pair
 	// Previous is the CA of the pair that was served before Current.
 	Previous []byte
@@ -90,8 +90,7 @@ func Step(s State, hosts []string, now time.Time, lifetime time.Duration) (State
 }
 
 // announcePeriod returns how long a CA is trusted before its certificate is served. This time is
-// longer than the interval between two calls of Sync, so that each replica knows the next pair in
-// time.
+// longer than the interval at which a replica calls Sync, which checkInterval returns.
 func announcePeriod(lifetime time.Duration) time.Duration {
 	return min(max(lifetime/10, time.Second), 10*time.Minute)
 }
@@ -110,8 +109,8 @@ func (p Pair) authority() []byte {
 }
 
 // leaf returns the certificate of a pair, and whether the certificate can be served. To be served,
-// it must match the key and the CA of the pair, be valid at the time now, and have the names of
-// all hosts.
+// it must match the key of the pair, be signed by the CA of the pair, be valid at the time now,
+// and have the names of all hosts.
 func (p Pair) leaf(hosts []string, now time.Time) (*x509.Certificate, bool) {
 	pair, err := tls.X509KeyPair(p.Cert, p.Key)
 	if err != nil {

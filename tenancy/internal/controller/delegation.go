@@ -33,11 +33,11 @@ type delegations struct {
 	writer
 	// asDelegator sends requests as the delegator of a tenant.
 	asDelegator client.Client
-	// rules are the rules of sudo in a namespace, nil before the first discovery.
+	// rules are the rules of sudo in a namespace. They are nil until discovery was first read.
 	rules atomic.Pointer[[]rbacv1.PolicyRule]
 	// changed gets an event when the rules have changed.
 	changed chan event.GenericEvent
-	// unseen has the delegations that were created and that the informer cache may not have yet.
+	// unseen has the created delegations that the informer cache possibly does not have yet.
 	unseen pendingCache
 }
 
@@ -65,8 +65,8 @@ func (d *delegations) setRules(rules []rbacv1.PolicyRule) error {
 	return nil
 }
 
-// list returns the delegations of a tenant. If sure is true, it reads them from the server and not
-// from the cache, which may be stale.
+// list returns the delegations of a tenant. If sure is true, it reads the delegations from the
+// server, and not from the cache, which can be stale.
 func (d *delegations) list(ctx context.Context, tenant string, sure bool) ([]authority.AuthorityDelegation, error) {
 	list := &authority.AuthorityDelegationList{}
 	reader := client.Reader(d.Client)
@@ -115,7 +115,7 @@ func (d *delegations) delete(ctx context.Context, have *authority.AuthorityDeleg
 
 // delegated is the result of the method grant, which creates the delegations of a tenant.
 type delegated struct {
-	// granted are the delegations that the tenant must have and now has. They get into the status.
+	// granted are the delegations that the tenant must have and now has. The status lists them.
 	granted []v1alpha1.SudoDelegation
 	// restored are the delegations that were missing and were created again.
 	restored []*authority.AuthorityDelegation
@@ -175,8 +175,9 @@ func (d *delegations) grant(ctx context.Context, t *v1alpha1.LNamespace, o grant
 	return out, nil
 }
 
-// isUnchanged reports whether a delegation is unchanged since its creation, and is not being
-// deleted. The expiration is the only field of its spec that can be changed.
+// isUnchanged reports whether a delegation is not being deleted, and has the spec with which the
+// controller created it. The expiration, which the controller does not set, is the only field of
+// the spec that can be changed.
 func isUnchanged(d *authority.AuthorityDelegation) bool {
 	return d.DeletionTimestamp == nil && d.Spec.ExpirationTimestamp == nil
 }

@@ -37,7 +37,7 @@ type Tenants struct {
 	Reserved []string
 	// Recorder records events.
 	Recorder events.EventRecorder
-	// delegations manages the delegations of sudo. It is nil if sudo is impersonation.
+	// delegations manages the delegations of sudo. It is nil if sudo works by impersonation.
 	delegations *delegations
 }
 
@@ -249,7 +249,8 @@ func unique(list []v1alpha1.Subject) []v1alpha1.Subject {
 
 func (r *Tenants) repaired(t *v1alpha1.LNamespace, object client.Object, format string, args ...any) {
 	repairs.WithLabelValues(kindOf(object)).Inc()
-	// The event names the object, because events of a tenant about the same object are merged.
+	// The repaired object is the related object of the event. Without a related object, the events
+	// about different repaired objects of a tenant would be merged.
 	r.Recorder.Eventf(t, object, corev1.EventTypeWarning, "Repaired", "Repair", format, args...)
 }
 

@@ -109,7 +109,8 @@ func (w *writer) delete(ctx context.Context, have client.Object) error {
 	return nil
 }
 
-// same reports whether have matches want; additional labels and annotations are ignored.
+// same reports whether the existing object have matches want. Additional labels and annotations of
+// have are ignored.
 func same(have, want client.Object) bool {
 	if !includes(have.GetLabels(), want.GetLabels()) || !includes(have.GetAnnotations(), want.GetAnnotations()) ||
 		!equality.Semantic.DeepEqual(have.GetOwnerReferences(), want.GetOwnerReferences()) || !sameRole(have, want) {

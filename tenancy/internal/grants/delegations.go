@@ -60,8 +60,8 @@ func Delegations(t *v1alpha1.LNamespace, rules []rbacv1.PolicyRule, o Options) (
 			ObjectMeta: meta(t, "", ""),
 			Spec: authority.AuthorityDelegationSpec{
 				Delegates: []authority.Delegate{to},
-				// The group has permissions in one namespace, and on one LNamespace, which is
-				// cluster-scoped.
+				// The scope is the cluster, because the LNamespace is cluster-scoped. The
+				// delegator still has permissions only in one namespace and on one LNamespace.
 				Scope:  authority.DelegationScope{Cluster: true},
 				Rules:  append(slices.Clone(all), delegatedRule(t, to, o)),
 				IfLost: authority.LossWithdraw,

@@ -12,7 +12,7 @@ import (
 )
 
 // Prefix is the prefix of the names of groups and users that exist only by impersonation. No
-// authenticator may return such a name.
+// authenticator is allowed to return a user or group with this prefix.
 const Prefix = "lnamespace:"
 
 const domain = "tenancy.kube-granular.dev/"
@@ -60,8 +60,8 @@ const (
 	SudoNamespaceBinding = "lnamespace-sudoers-namespace"
 )
 
-// Permissions that are needed to change single fields of an LNamespace. FieldVerb returns the verb
-// that grants such a permission in a role.
+// Permissions to change single fields of an LNamespace, one for each field. The function FieldVerb
+// returns the verb that grants such a permission in a role.
 const (
 	Users    = domain + "users"
 	Managers = domain + "managers"
@@ -117,7 +117,7 @@ func Delegation(tenant string, says []byte) string {
 	return "lnamespace-sudo." + tenant + "." + hex.EncodeToString(sum[:16])
 }
 
-// Username returns the user name of a user or a service account in requests.
+// Username returns the user name that a user or a service account has in its requests.
 func Username(s v1alpha1.Subject) string {
 	if s.Kind == v1alpha1.ServiceAccountKind {
 		return "system:serviceaccount:" + s.Namespace + ":" + s.Name

@@ -28,7 +28,7 @@ type Arguments struct {
 	Global            []string
 }
 
-// connection are the flags of kubectl that select the cluster and the user.
+// connection are the names of the kubectl flags that select the cluster and the user.
 var connection = []string{"kubeconfig", "context", "cluster", "user", "server", "token", "certificate-authority", "client-certificate", "client-key", "tls-server-name", "request-timeout"}
 
 // ErrUsage is the error for arguments without a command.

@@ -20,8 +20,9 @@ import (
 // withPlugin is the kubectl plugin that runs a command with a selected delegation.
 const withPlugin = "kubectl-with"
 
-// delegationTo returns the delegation by which a user uses sudo in a tenant, or nil. A delegation
-// to the user takes precedence over those to groups.
+// delegationTo returns the delegation by which a user uses sudo in a tenant, or nil if the status
+// of the LNamespace has none for the user. A delegation to the user takes precedence over a
+// delegation to a group of the user.
 func delegationTo(t *v1alpha1.LNamespace, me kubectl.User) *v1alpha1.SudoDelegation {
 	var byGroup *v1alpha1.SudoDelegation
 	for i := range t.Status.Delegations {
