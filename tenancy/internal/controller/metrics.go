@@ -11,7 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// repairs is the metric that counts the repairs of objects that somebody else changed or deleted.
+// repairs is the metric that counts how often the controller undid what somebody else did with an
+// object of a tenant.
 var repairs = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Name: "tenancy_repairs_total",
 	Help: "Objects of tenants that differed from what the lists grant and that the controller repaired, by kind.",

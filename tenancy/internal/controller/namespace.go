@@ -85,8 +85,8 @@ func (r *Tenants) namespace(ctx context.Context, t *v1alpha1.LNamespace) (tenant
 //
 //   - The status of the LNamespace has the UID of the namespace.
 //   - An annotation says that the namespace was created for this LNamespace, and the namespace is
-//     not older than the LNamespace. This happens if the controller stopped before it wrote the UID
-//     of the namespace to the status.
+//     not older than the LNamespace. This happens if the controller stopped before it wrote the
+//     UID of the namespace to the status.
 //   - An annotation by an administrator hands over the namespace to this LNamespace.
 //
 // These annotations can be trusted: a user who can write them already controls the namespace.
