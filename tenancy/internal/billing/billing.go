@@ -82,8 +82,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{}, nil
 }
 
-// updateOutbox writes the outbox that Next returns to the status. It writes nothing if Next
-// returns nil.
+// updateOutbox writes the outbox, the periods that Next returns, to the status. If Next returns
+// nil, the outbox stays as it is, and updateOutbox writes nothing.
 func (r *Reconciler) updateOutbox(ctx context.Context, t *v1alpha1.LNamespace) error {
 	next := Next(t, r.Now())
 	if next == nil {

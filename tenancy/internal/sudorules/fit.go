@@ -65,7 +65,7 @@ func smallestPair(rules []rbacv1.PolicyRule, maxLength int) (first, second int) 
 	if second > 0 {
 		return first, second
 	}
-	// The loop has compared only some of the pairs, and could merge none of them. This loop
+	// The loop above compared only some of the pairs, and none of them can be merged. This loop
 	// compares all pairs.
 	for first = range rules {
 		for second = first + 1; second < len(rules); second++ {
