@@ -21,23 +21,25 @@ import (
 //go:embed default/namespace.yaml delegation/delegation.yaml crd/tenancy.kube-granular.dev_lnamespaces.yaml rbac/controller.yaml rbac/everyone.yaml policy/lists.yaml policy/sudo.yaml webhook/webhooks.yaml
 var files embed.FS
 
-// Options select the manifests.
+// Options select the manifests for a cluster, and change some of them.
 type Options struct {
-	// FieldPermissions changes the manifests for a server that authorizes single fields. The
-	// kustomization in the folder granular makes the same changes.
+	// FieldPermissions gives fields of an LNamespace a permission of their own in the
+	// CustomResourceDefinition, for a server that authorizes single fields. The kustomization in
+	// the folder granular makes the same changes.
 	FieldPermissions bool
 	// SudoByDelegation adds the manifests of the folder delegation, for a server that serves
 	// AuthorityDelegations.
 	SudoByDelegation bool
-	// WebhookURL is the URL of the webhooks of a controller outside the cluster. Empty means no
-	// webhooks.
+	// WebhookURL is the base URL at which the API server calls the webhooks of a controller that
+	// runs outside the cluster. If it is empty, the manifests have no webhooks.
 	WebhookURL string
 }
 
 // fields are the fields of the spec of an LNamespace that have a permission of their own.
 var fields = []string{"users", "managers", "sudoers", "sudo", "billing"}
 
-// Objects returns the objects of default/kustomization.yaml, and those that the options add.
+// Objects returns the objects that default/kustomization.yaml lists and those that the options
+// add, all of them changed as the options say.
 func Objects(o Options) ([]*unstructured.Unstructured, error) {
 	paths := []string{
 		"default/namespace.yaml", "crd/tenancy.kube-granular.dev_lnamespaces.yaml", "rbac/controller.yaml", "rbac/everyone.yaml", "policy/lists.yaml", "policy/sudo.yaml",

@@ -20,15 +20,16 @@ import (
 	"kube-granular.dev/tenancy/internal/billing/store"
 )
 
-// patience is the timeout of one write to BigQuery. The client library retries until the timeout;
-// after it, the controller retries.
+// patience is the timeout of one call of Prepare or Put. Until the timeout, Google's client
+// library retries failed requests. Then the call returns an error, and the controller calls it
+// again later.
 const patience = 30 * time.Second
 
 // Table is a table of BigQuery.
 type Table struct {
 	client *bigquery.Client
 	table  *bigquery.Table
-	// name is the name of the table in queries.
+	// name is the full name of the table in SQL queries, in backquotes.
 	name string
 }
 
@@ -37,8 +38,8 @@ var (
 	identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 )
 
-// Open returns the table that c describes, where c.Source is the project. Google's libraries find
-// the credentials unless options set them.
+// Open returns the table that c describes. c.Source is the ID of the Google Cloud project. If the
+// options set no credentials, Google's client library looks for them where it does by default.
 func Open(c store.Config, options ...option.ClientOption) (*Table, error) {
 	if !project.MatchString(c.Source) {
 		return nil, fmt.Errorf("billing: %q is not a valid name of a project", c.Source)
@@ -68,8 +69,8 @@ var schema = bigquery.Schema{
 	{Name: "end_unix", Type: bigquery.IntegerFieldType},
 }
 
-// Prepare creates the table if it does not exist. The dataset must exist, because its creator
-// chooses its location.
+// Prepare creates the table if it does not exist. It does not create the dataset, which must
+// already exist: whoever creates a dataset chooses where its data is stored.
 func (t *Table) Prepare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -83,7 +84,8 @@ func (t *Table) Prepare(ctx context.Context) error {
 	return nil
 }
 
-// Put inserts a row for the beginning of a period, or for its end.
+// Put inserts one row for a period: a row without an end if the period is open, or a row with the
+// end if the period has ended.
 func (t *Table) Put(ctx context.Context, p store.Period) error {
 	labels, err := json.Marshal(p.Labels)
 	if err != nil {
@@ -103,7 +105,8 @@ func (t *Table) Put(ctx context.Context, p store.Period) error {
 	return t.table.Inserter().Put(ctx, row)
 }
 
-// Between returns the periods that overlap a time range, sorted by account, tenant and start.
+// Between returns the periods that overlap the time between from and to, each period once. They
+// are sorted by account, tenant and start.
 func (t *Table) Between(ctx context.Context, from, to time.Time) ([]store.Period, error) {
 	q := t.client.Query(`SELECT tenant_uid, sequence, MIN(tenant) AS tenant, MIN(account) AS account, MIN(labels) AS labels,
 		MIN(start_unix) AS start_unix, MIN(end_unix) AS end_unix
@@ -145,7 +148,7 @@ func (t *Table) Between(ctx context.Context, from, to time.Time) ([]store.Period
 	}
 }
 
-// is reports whether an error of the service has a code.
+// is reports whether err is an error in an answer of BigQuery with the HTTP status code.
 func is(err error, code int) bool {
 	answer := &googleapi.Error{}
 	return errors.As(err, &answer) && answer.Code == code

@@ -1,7 +1,8 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kubectl-create-lns is the plugin kubectl create lns. It creates an LNamespace.
+// Command kubectl-create-lns is the kubectl plugin for the command kubectl create lns, which
+// creates an LNamespace.
 package main
 
 import (

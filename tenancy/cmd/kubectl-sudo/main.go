@@ -1,8 +1,8 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kubectl-sudo is the plugin kubectl sudo. It runs a kubectl command with the permissions
-// of the sudoer group of a tenant.
+// Command kubectl-sudo is the kubectl plugin for the command kubectl sudo, which runs another
+// kubectl command with the permissions of the sudoer group of a tenant.
 package main
 
 import (

@@ -1,8 +1,9 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command tenancy-controller creates for each LNamespace a namespace, the permissions of its
-// members, and a bill.
+// Command tenancy-controller creates a namespace for each LNamespace, and grants permissions to
+// the members that the LNamespace lists. It also records for how long which account pays for the
+// LNamespace.
 package main
 
 import "kube-granular.dev/tenancy/internal/command"

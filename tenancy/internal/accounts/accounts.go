@@ -3,8 +3,9 @@
 
 // Package accounts decides which accounts a user may charge for a tenant.
 //
-// Except for Load, its functions are pure: they compute the accounts of a user and its groups
-// from a mapping. If a mapping can't be read, it is an error and never an empty mapping.
+// Except for Load, its functions are pure: they compute from a mapping the accounts of a user and
+// of the user's groups. If the file of a mapping can't be read, Load returns an error, which must
+// not be taken for an empty mapping.
 package accounts
 
 import (
@@ -19,19 +20,19 @@ import (
 
 // Mapping maps users and groups to accounts.
 type Mapping struct {
-	// Users maps the name of a user to its account, which takes precedence over the accounts of
-	// the user's groups.
+	// Users maps the name of a user to an account. As a default, this account takes precedence
+	// over the accounts of the user's groups.
 	Users map[string]string `json:"users,omitempty"`
 	// Groups maps the name of a group to its account.
 	Groups map[string]string `json:"groups,omitempty"`
-	// OnlyOwn is true if users may only name accounts that the mapping gives them. Users who may
-	// change the account of all LNamespaces are exempt.
+	// OnlyOwn is true if users may charge only the accounts that the mapping has for them or their
+	// groups. Users with the permission to change the accounts of all LNamespaces are exempt.
 	OnlyOwn bool `json:"onlyOwn,omitempty"`
 	// Required is true if each new LNamespace needs an account.
 	Required bool `json:"required,omitempty"`
 }
 
-// Load reads a mapping. If path is empty, the mapping is empty.
+// Load reads a mapping from the file path. If path is empty, the mapping is empty.
 func Load(path string) (Mapping, error) {
 	m := Mapping{}
 	if path == "" {
@@ -54,9 +55,10 @@ func Load(path string) (Mapping, error) {
 	return m, nil
 }
 
-// Default returns the account for a new LNamespace without an account: the account of the user
-// who creates it, or the account of the user's groups if they have only one. If the groups have
-// several accounts, the user must choose, and Default returns an error.
+// Default returns the account for a new LNamespace without an account: the account of the user who
+// creates the LNamespace or, if the user has none, the account of the user's groups. If the groups
+// have several accounts, the user must choose one, and Default returns an error. If they have
+// none, Default returns an empty string, or an error if m.Required is true.
 func (m Mapping) Default(user string, groups []string) (string, error) {
 	if account := m.Users[user]; account != "" {
 		return account, nil
@@ -74,7 +76,7 @@ func (m Mapping) Default(user string, groups []string) (string, error) {
 	}
 }
 
-// May returns an error unless the user may charge the account.
+// May returns nil if the user is allowed to charge the account, and an error that says why if not.
 func (m Mapping) May(account, user string, groups []string) error {
 	if !m.OnlyOwn || account == "" && !m.Required {
 		return nil
@@ -89,7 +91,8 @@ func (m Mapping) May(account, user string, groups []string) error {
 	return fmt.Errorf("spec.billing.account: %q may choose from: %s", user, list(own))
 }
 
-// own returns the accounts of a user, with the source of each.
+// own returns the accounts of a user and of the user's groups. For each account, the result says
+// which users and groups in the mapping have it.
 func (m Mapping) own(user string, groups []string) map[string][]string {
 	own := map[string][]string{}
 	if account := m.Users[user]; account != "" {

@@ -19,11 +19,12 @@ import (
 	"kube-granular.dev/tenancy/internal/billing/store"
 )
 
-// Finalizer blocks the deletion of an LNamespace until the table has its last period.
+// Finalizer blocks the deletion of an LNamespace until its last billing period is in the table.
 const Finalizer = "tenancy.kube-granular.dev/billing"
 
-// maxPending is the maximum number of pending periods in the outbox. While the outbox is full, a
-// change of the account is not recorded, and the former account is charged.
+// maxPending is the maximum number of pending periods in the status of an LNamespace: periods that
+// have ended and are not in the table yet. While the status has so many, a change of the account
+// is not recorded, and the former account is charged.
 const maxPending = 256
 
 // Table is the database table for billing periods.
@@ -32,7 +33,7 @@ type Table interface {
 	Put(context.Context, store.Period) error
 }
 
-// Reconciler writes periods to the table.
+// Reconciler records in the table which account pays for each LNamespace in which period.
 type Reconciler struct {
 	client.Client
 	Table Table
@@ -46,8 +47,9 @@ func Add(mgr ctrl.Manager, table Table) error {
 		Complete(&Reconciler{Client: mgr.GetClient(), Table: table, Now: time.Now})
 }
 
-// Reconcile ends the open period if the account has changed, and writes all pending periods to
-// the table.
+// Reconcile ends the open period of an LNamespace if the account or the billing labels have
+// changed, or if the LNamespace is being deleted. It writes all periods that the table does not
+// have yet.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	t := &v1alpha1.LNamespace{}
 	if err := r.Get(ctx, req.NamespacedName, t); err != nil {
@@ -69,7 +71,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.flush(ctx, t); err != nil {
 		return reconcile.Result{}, fmt.Errorf("billing table: %w", err)
 	}
-	if Next(t, r.Now()) != nil { // the outbox is full
+	if Next(t, r.Now()) != nil { // the outbox was full before flush
 		return reconcile.Result{RequeueAfter: time.Millisecond}, nil
 	}
 	if t.DeletionTimestamp != nil {
@@ -80,7 +82,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{}, nil
 }
 
-// updateOutbox writes the new outbox to the status, unless it stays as it is.
+// updateOutbox writes the outbox, the periods that Next returns, to the status. If Next returns
+// nil, the outbox stays as it is, and updateOutbox writes nothing.
 func (r *Reconciler) updateOutbox(ctx context.Context, t *v1alpha1.LNamespace) error {
 	next := Next(t, r.Now())
 	if next == nil {
@@ -89,8 +92,9 @@ func (r *Reconciler) updateOutbox(ctx context.Context, t *v1alpha1.LNamespace) e
 	return r.write(ctx, t, next)
 }
 
-// Next returns the new outbox of a tenant after a change of its account, its labels or its
-// deletion, or nil if the outbox stays as it is.
+// Next returns the new outbox of a tenant, the periods in its status, if the account or the
+// billing labels have changed, if the tenant is being deleted, or if it has no outbox yet. It
+// returns nil if the outbox stays as it is: nothing has changed, or the outbox is full.
 func Next(t *v1alpha1.LNamespace, now time.Time) *v1alpha1.BillingStatus {
 	b := v1alpha1.BillingStatus{}
 	if t.Status.Billing != nil {
@@ -129,7 +133,8 @@ func Next(t *v1alpha1.LNamespace, now time.Time) *v1alpha1.BillingStatus {
 	return &b
 }
 
-// flush writes the pending periods to the table in order, and then removes them from the outbox.
+// flush writes the pending periods and the open period to the table, in order. Then it removes the
+// pending periods from the status, and marks the open period as stored.
 func (r *Reconciler) flush(ctx context.Context, t *v1alpha1.LNamespace) error {
 	b := t.Status.Billing
 	if b == nil || len(b.Pending) == 0 && (b.Open == nil || b.OpenStored) {
@@ -156,7 +161,8 @@ func (r *Reconciler) flush(ctx context.Context, t *v1alpha1.LNamespace) error {
 	return r.write(ctx, t, next)
 }
 
-// write writes the outbox to the status. It fails if the object was changed since it was read.
+// write writes the outbox next to the status. It returns an error if the LNamespace was changed
+// since it was read.
 func (r *Reconciler) write(ctx context.Context, t *v1alpha1.LNamespace, next *v1alpha1.BillingStatus) error {
 	before := t.DeepCopy()
 	t.Status.Billing = next

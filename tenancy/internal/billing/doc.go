@@ -3,11 +3,11 @@
 
 // Package billing records in a table which account pays for a tenant in which period.
 //
-// A period is a time in which one account pays. The status of the LNamespace serves as an outbox
-// for the table. If the account changes, one write of the status ends the open period, and begins
-// the next one at the same time. Periods that have ended are pending: they are written to the
-// table, and then removed from the status. Writing a period to the table twice has no effect. So
-// no period is lost or duplicated if the controller stops between two steps or the table is
-// unavailable. A deleted LNamespace remains, without permissions, until the table has its last
-// period.
+// A period is a time in which one account pays, with the same labels. The status of the LNamespace
+// serves as an outbox for the table. If the account or the labels change, one write of the status
+// ends the open period, and begins the next period at the same time. Periods that have ended are
+// pending: they are written to the table, and then removed from the status. To write a period
+// twice has the same effect as to write it once. So no period is lost or duplicated if the
+// controller stops between two steps or the table is unavailable. A deleted LNamespace remains,
+// without permissions, until its last period is in the table.
 package billing

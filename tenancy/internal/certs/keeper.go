@@ -43,13 +43,14 @@ type Keeper struct {
 	Client client.Client
 	// Secret is the Secret with the certificate.
 	Secret client.ObjectKey
-	// Configurations is the name of the webhook configurations whose caBundle is set.
+	// Configurations is the name that the MutatingWebhookConfiguration and the
+	// ValidatingWebhookConfiguration have. The Keeper sets the caBundle of their webhooks.
 	Configurations string
 	// Hosts are the names and addresses by which the API server calls the webhooks.
 	Hosts []string
 	// Lifetime is the lifetime of a certificate.
 	Lifetime time.Duration
-	// Log logs errors that are retried.
+	// Log logs errors after which the Keeper retries.
 	Log logr.Logger
 
 	serving atomic.Pointer[tls.Certificate]
@@ -66,7 +67,8 @@ func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 	return nil, errors.New("the webhooks have no certificate yet")
 }
 
-// Ready returns an error while there is no valid certificate.
+// Ready is a readiness check. It returns an error if there is no certificate to serve, or if the
+// certificate has expired.
 func (k *Keeper) Ready(*http.Request) error {
 	c, err := k.GetCertificate(nil)
 	if err != nil {
@@ -78,7 +80,8 @@ func (k *Keeper) Ready(*http.Request) error {
 	return nil
 }
 
-// Start rotates the certificate until ctx is done.
+// Start calls Sync at regular intervals until ctx is done, so that the certificate is renewed in
+// time.
 func (k *Keeper) Start(ctx context.Context) error {
 	tick := time.NewTicker(checkInterval(k.Lifetime))
 	defer tick.Stop()
@@ -95,7 +98,8 @@ func (k *Keeper) Start(ctx context.Context) error {
 }
 
 // Sync updates the Secret, the webhook configurations and the served certificate. If several
-// replicas do so at the same time, the first one writes the Secret, and the others read it.
+// replicas call Sync at the same time, the first replica writes the Secret. The others get a
+// conflict, and then read the Secret.
 func (k *Keeper) Sync(ctx context.Context) error {
 	if k.Lifetime < MinLifetime {
 		return fmt.Errorf("lifetime %s of the certificate is too short: want at least %s", k.Lifetime, MinLifetime)
@@ -119,7 +123,8 @@ func (k *Keeper) Sync(ctx context.Context) error {
 	return nil
 }
 
-// step reads the state from the Secret, and writes the next state if it differs.
+// step reads the state from the Secret, and returns the state that must follow now. If the two
+// differ, step writes the returned state to the Secret.
 func (k *Keeper) step(ctx context.Context) (State, error) {
 	secret := &corev1.Secret{}
 	err := k.Client.Get(ctx, k.Secret, secret)
@@ -139,8 +144,9 @@ func (k *Keeper) step(ctx context.Context) (State, error) {
 	return state, k.Client.Create(ctx, secret)
 }
 
-// trust writes the CAs to the webhook configurations. If a configuration does not exist or the
-// write conflicts, trust returns no error; the next Sync tries again.
+// trust writes bundle, the CAs that the API server must trust, to the webhook configurations. If a
+// configuration does not exist or the write conflicts, trust returns no error, because the next
+// Sync tries again.
 func (k *Keeper) trust(ctx context.Context, bundle []byte) error {
 	key := client.ObjectKey{Name: k.Configurations}
 	mutating := &admissionv1.MutatingWebhookConfiguration{}

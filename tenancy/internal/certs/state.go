@@ -17,24 +17,26 @@ import (
 	"time"
 )
 
-// clockSkew is how long before its creation a certificate is already valid, because the clocks of
-// machines differ.
+// clockSkew is how long before its creation the validity of a certificate begins, so that machines
+// whose clocks are behind accept a new certificate.
 const clockSkew = time.Hour
 
-// Pair is a certificate with its key, and the CA that signed it.
+// Pair is a certificate with its private key, and the certificate of the CA that signed it, all in
+// PEM.
 type Pair struct {
 	CA, Cert, Key []byte
 }
 
 // State is the content of the Secret.
 type State struct {
-	// Current is the served pair. Next is the pair that will be served; its CA is already trusted.
+	// Current is the pair that is served. Next, if not empty, is the pair that will be served
+	// after Current. The CA of Next is in the caBundle while Current is still served.
 	Current, Next Pair
-	// Previous is the CA of the pair that was served before.
+	// Previous is the CA of the pair that was served before Current.
 	Previous []byte
 }
 
-// The keys of the Secret.
+// The keys in the data of the Secret.
 const (
 	keyCert, keyKey, keyCA             = "tls.crt", "tls.key", "ca.crt"
 	keyNextCert, keyNextKey, keyNextCA = "next.crt", "next.key", "next-ca.crt"
@@ -62,9 +64,11 @@ func (s State) Bundle() []byte {
 	return bytes.Join([][]byte{s.Previous, s.Current.CA, s.Next.CA}, nil)
 }
 
-// Step returns the state that follows s at the time now, and whether it differs from s. A
-// certificate is renewed when a third of its lifetime is left: first the next CA becomes trusted,
-// and announcePeriod later its certificate is served. An unusable certificate is replaced at once.
+// Step returns the state that must follow s at the time now, and whether that state differs from
+// s. The renewal of a certificate begins when a third of its lifetime is left: first a new pair
+// becomes the next pair, so that its CA is trusted. After the time that announcePeriod returns,
+// the next pair becomes the current pair, which is served. A current pair that can't be served is
+// replaced at once.
 func Step(s State, hosts []string, now time.Time, lifetime time.Duration) (State, bool, error) {
 	current, ok := s.Current.leaf(hosts, now)
 	if !ok {
@@ -85,8 +89,8 @@ func Step(s State, hosts []string, now time.Time, lifetime time.Duration) (State
 	return s, false, nil
 }
 
-// announcePeriod returns how long a CA is trusted before its certificate is served. It is longer
-// than the interval at which a replica calls Sync, which checkInterval returns.
+// announcePeriod returns how long a CA is trusted before its certificate is served. This time is
+// longer than the interval at which a replica calls Sync, which checkInterval returns.
 func announcePeriod(lifetime time.Duration) time.Duration {
 	return min(max(lifetime/10, time.Second), 10*time.Minute)
 }
@@ -95,8 +99,8 @@ func checkInterval(lifetime time.Duration) time.Duration {
 	return min(announcePeriod(lifetime)/5, 30*time.Second)
 }
 
-// authority returns the CA of a pair, or nil if it is not valid, because the API server rejects a
-// caBundle with anything but certificates.
+// authority returns the CA of a pair, or nil if the CA does not contain a certificate, because the
+// API server rejects a caBundle with anything but certificates.
 func (p Pair) authority() []byte {
 	if !x509.NewCertPool().AppendCertsFromPEM(p.CA) {
 		return nil
@@ -104,8 +108,9 @@ func (p Pair) authority() []byte {
 	return p.CA
 }
 
-// leaf returns the certificate of a pair, and whether it can be served: it matches its key, is
-// valid at the time now, and has the names of all hosts.
+// leaf returns the certificate of a pair, and whether the certificate can be served. To be served,
+// it must match the key of the pair, be signed by the CA of the pair, be valid at the time now,
+// and have the names of all hosts.
 func (p Pair) leaf(hosts []string, now time.Time) (*x509.Certificate, bool) {
 	pair, err := tls.X509KeyPair(p.Cert, p.Key)
 	if err != nil {
@@ -123,7 +128,9 @@ func (p Pair) leaf(hosts []string, now time.Time) (*x509.Certificate, bool) {
 	return pair.Leaf, true
 }
 
-// newPair makes a certificate, and a CA that signs only this certificate.
+// newPair returns a new certificate for the hosts, with its key and a new CA. Both certificates
+// expire when the lifetime has passed. The key of the CA is discarded, so the CA signs nothing
+// else.
 func newPair(hosts []string, now time.Time, lifetime time.Duration) (Pair, error) {
 	from, to := now.Add(-clockSkew), now.Add(lifetime)
 	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

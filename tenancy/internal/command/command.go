@@ -1,10 +1,10 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package command is the command line of the controller: flags and start-up. Other packages
-// implement the commands.
+// Package command is the command line of the controller: it parses flags and starts the commands,
+// which other packages implement.
 //
-// It is not a main package, so that another program can add a database driver and then call Main.
+// It is not a main package, so that a main package can add a database driver before it calls Main.
 package command
 
 import (

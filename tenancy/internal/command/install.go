@@ -55,7 +55,8 @@ func newManifestsCommands() []*cobra.Command {
 	return []*cobra.Command{show, install}
 }
 
-// install applies the manifests by server-side apply. It is idempotent.
+// install applies the manifests by server-side apply, and then waits until the API server serves
+// LNamespaces. To install a second time is safe.
 func install(ctx context.Context, kubeconfig string, o config.Options, out io.Writer) error {
 	objects, err := config.Objects(o)
 	if err != nil {

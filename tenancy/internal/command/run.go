@@ -101,7 +101,8 @@ func run(cmd *cobra.Command, o runOptions) error {
 		LeaderElection:          o.leaderElect,
 		LeaderElectionID:        "tenancy-controller",
 		LeaderElectionNamespace: o.namespace,
-		// The process exits after the manager, so a new leader need not wait.
+		// The process exits as soon as the manager stops. So the manager can release the lease
+		// when it stops, and a new leader need not wait until the lease expires.
 		LeaderElectionReleaseOnCancel: true,
 		LeaseDuration:                 &o.leaseDuration,
 		RenewDeadline:                 &o.renew,
@@ -147,9 +148,10 @@ func run(cmd *cobra.Command, o runOptions) error {
 	return mgr.Start(ctx)
 }
 
-// restConfig returns the client configuration of the file kubeconfig. If kubeconfig is empty, it
-// returns that of the pod's service account or, outside a pod, of the default kubeconfig. The
-// client does not limit its requests, because API Priority and Fairness of the server does.
+// restConfig returns the client configuration of the file kubeconfig. If kubeconfig is empty,
+// restConfig returns the configuration for the pod's service account or, outside a pod, of the
+// default kubeconfig. The client has no rate limit of its own, because the server limits requests
+// by API Priority and Fairness.
 func restConfig(kubeconfig string) (*rest.Config, error) {
 	config, err := rest.InClusterConfig()
 	if kubeconfig != "" || err != nil {

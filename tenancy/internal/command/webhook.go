@@ -36,8 +36,8 @@ func addWebhookFlags(fs *pflag.FlagSet, o *webhookOptions) {
 	fs.StringVar(&o.accounts, "accounts", "", "YAML file that maps users and groups to accounts; a new LNamespace without an account gets the account of its creator")
 }
 
-// webhooks are the webhook server and the Keeper of its certificate. Both are nil if the flag
-// --webhook-address is empty.
+// webhooks has the webhook server, and the keeper that renews the certificate of the server. Both
+// are nil if the flag --webhook-address is empty.
 type webhooks struct {
 	server runtimewebhook.Server
 	keeper *certs.Keeper
@@ -81,7 +81,8 @@ func newWebhooks(ctx context.Context, config *rest.Config, scheme *runtime.Schem
 	})}, nil
 }
 
-// add adds the webhook server and the Keeper to a manager, with their readiness checks.
+// add adds the webhook server, the keeper of its certificate and the readiness checks of both to a
+// manager. It does nothing if the webhooks are disabled.
 func (w webhooks) add(mgr ctrl.Manager) error {
 	if w.keeper == nil {
 		return nil

@@ -27,24 +27,25 @@ import (
 // created them. The server supports a field selector with the same name.
 const delegatorIndex = "status.delegator.username"
 
-// delegations manages the delegations for the sudoers of tenants. It is nil if sudo is
-// impersonation.
+// delegations manages the delegations for the sudoers of tenants. The pointer to it is nil if sudo
+// works by impersonation. Then the methods setRules, revoke and grant do nothing.
 type delegations struct {
 	writer
 	// asDelegator sends requests as the delegator of a tenant.
 	asDelegator client.Client
-	// rules are the rules of sudo in a namespace, nil before the first discovery.
+	// rules are the rules of sudo in a namespace. They are nil until discovery was first read.
 	rules atomic.Pointer[[]rbacv1.PolicyRule]
 	// changed gets an event when the rules have changed.
 	changed chan event.GenericEvent
-	// unseen has the delegations that were created and that the informer cache may not have yet.
+	// unseen has the created delegations that the informer cache possibly does not have yet.
 	unseen pendingCache
 }
 
 // errNoRules means that the rules of sudo have not been read from discovery yet.
 var errNoRules = errors.New("the rules of sudo are not known yet")
 
-// setRules sets the rules, and sends an event if they have changed.
+// setRules sets the rules of sudo. If they have changed, it sends an event, so that all tenants
+// are reconciled.
 func (d *delegations) setRules(rules []rbacv1.PolicyRule) error {
 	if d == nil {
 		return nil
@@ -64,8 +65,8 @@ func (d *delegations) setRules(rules []rbacv1.PolicyRule) error {
 	return nil
 }
 
-// list returns the delegations of a tenant. If sure is true, it reads them from the server and not
-// from the cache, which may be stale.
+// list returns the delegations of a tenant. If sure is true, it reads the delegations from the
+// server, and not from the cache, which can be stale.
 func (d *delegations) list(ctx context.Context, tenant string, sure bool) ([]authority.AuthorityDelegation, error) {
 	list := &authority.AuthorityDelegationList{}
 	reader := client.Reader(d.Client)
@@ -78,8 +79,9 @@ func (d *delegations) list(ctx context.Context, tenant string, sure bool) ([]aut
 	return list.Items, nil
 }
 
-// revoke deletes the delegations of a tenant, except the delegations for subjects in keep, and
-// returns the deleted delegations. sure has the same meaning as for list.
+// revoke deletes the delegations of a tenant, except the delegations for the subjects in keep, and
+// returns the deleted delegations. If sure is true, it finds the delegations by a request to the
+// server. If not, it finds them in the cache, which may be stale.
 func (d *delegations) revoke(ctx context.Context, tenant string, keep []v1alpha1.Subject, sure bool) ([]authority.AuthorityDelegation, error) {
 	if d == nil {
 		return nil, nil
@@ -111,21 +113,22 @@ func (d *delegations) delete(ctx context.Context, have *authority.AuthorityDeleg
 	return nil
 }
 
-// delegated is the result of reconciling the delegations of a tenant.
+// delegated is the result of the method grant, which creates the delegations of a tenant.
 type delegated struct {
-	// granted are the delegations in force, for the status.
+	// granted are the delegations that the tenant must have and now has. The status lists them.
 	granted []v1alpha1.SudoDelegation
 	// restored are the delegations that were missing and were created again.
 	restored []*authority.AuthorityDelegation
-	// outdated are delegations that were replaced. They are deleted after the status names the
-	// new ones.
+	// outdated are delegations that the tenant must not have anymore. They are deleted only after
+	// the status lists the new delegations, so that sudoers always find a delegation there.
 	outdated []authority.AuthorityDelegation
-	// refused is the reason why a sudoer has no delegation, such as a name that is not valid for
-	// a delegate.
+	// refused is the error of the server if a sudoer has no delegation because it would not be
+	// valid, for example because of the sudoer's name.
 	refused error
 }
 
-// grant creates the missing delegations of a tenant.
+// grant creates the missing delegations of a tenant. It deletes no outdated delegations, but
+// returns them.
 func (d *delegations) grant(ctx context.Context, t *v1alpha1.LNamespace, o grants.Options) (*delegated, error) {
 	out := &delegated{}
 	if d == nil {
@@ -172,14 +175,16 @@ func (d *delegations) grant(ctx context.Context, t *v1alpha1.LNamespace, o grant
 	return out, nil
 }
 
-// isUnchanged reports whether a delegation is unchanged since its creation, and is not being
-// deleted. The expiration is the only field of its spec that can be changed.
+// isUnchanged reports whether a delegation is not being deleted, and has the spec with which the
+// controller created it. The expiration, which the controller does not set, is the only field of
+// the spec that can be changed.
 func isUnchanged(d *authority.AuthorityDelegation) bool {
 	return d.DeletionTimestamp == nil && d.Spec.ExpirationTimestamp == nil
 }
 
-// create creates a delegation as the delegator of the tenant. It replaces a delegation with the
-// same name that has another creator or an expiration.
+// create creates the delegation want as the delegator of the tenant, and sets the UID of want. If
+// there is a delegation with the same name and another creator or an expiration, create replaces
+// it.
 func (d *delegations) create(ctx context.Context, tenant string, want *authority.AuthorityDelegation) error {
 	ctx = asDelegator(ctx, tenant)
 	made := want.DeepCopy()
@@ -207,8 +212,8 @@ func (d *delegations) create(ctx context.Context, tenant string, want *authority
 	return nil
 }
 
-// deleteAllDelegations deletes all delegations of sudo. A controller in the mode Impersonation
-// calls it, because a former controller may have run in the mode Delegation.
+// deleteAllDelegations deletes the delegations of sudo of all tenants. The controller calls it in
+// the mode Impersonation, because it might have run in the mode Delegation before.
 func deleteAllDelegations(ctx context.Context, w writer) error {
 	list := &authority.AuthorityDelegationList{}
 	if err := w.live.List(ctx, list, client.MatchingLabels{names.ManagedBy: names.Manager}); err != nil {

@@ -20,13 +20,16 @@ import (
 
 type delegatorKey struct{}
 
-// asDelegator returns a context whose requests are sent as the delegator of a tenant.
+// asDelegator returns a copy of ctx for requests by the client that newDelegator returns. The
+// client sends these requests as the delegator of the tenant: the user who creates its
+// delegations.
 func asDelegator(ctx context.Context, tenant string) context.Context {
 	return context.WithValue(ctx, delegatorKey{}, tenant)
 }
 
-// delegator is a RoundTripper that impersonates the delegator of a tenant. It never sends a
-// request as the controller itself, whose permissions must not be delegated.
+// delegator is a RoundTripper that impersonates the delegator of the tenant that asDelegator put
+// into the Go context of a request. If the Go context has no tenant, the request fails: it must
+// not be sent as the controller itself, whose permissions must not be delegated.
 type delegator struct{ next http.RoundTripper }
 
 func (d delegator) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -43,16 +46,17 @@ func (d delegator) RoundTrip(req *http.Request) (*http.Response, error) {
 	return d.next.RoundTrip(req)
 }
 
-// newDelegator returns a client that impersonates the delegator of the tenant in the context of a
-// request.
+// newDelegator returns a client that sends each request as the delegator of a tenant. The caller
+// chooses the tenant by a Go context from asDelegator.
 func newDelegator(mgr ctrl.Manager) (client.Client, error) {
 	config := rest.CopyConfig(mgr.GetConfig())
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return delegator{next} })
 	return client.New(config, client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 }
 
-// stripDelegation removes fields that the controller does not read from a delegation in the cache.
-// To compare the spec, the name of the delegation is enough: it has a hash of the spec.
+// stripDelegation removes some fields of a delegation before it gets into the cache, to save
+// memory. The controller does not need these fields. It does not need the rules to compare two
+// delegations, because the name of a delegation contains a hash of its spec.
 func stripDelegation(object any) (any, error) {
 	if d, ok := object.(*authority.AuthorityDelegation); ok {
 		d.ManagedFields = nil

@@ -3,17 +3,18 @@
 
 // Package controller creates for each LNamespace a namespace and the permissions of its members.
 //
-// Sudo lets members of a tenant, its sudoers, act with the permissions of the tenant's sudoer group.
-// There are two modes: they impersonate the group, or its permissions are delegated to them.
+// Sudo lets some members of a tenant, the sudoers, act with the permissions of the tenant's sudoer
+// group. There are two modes. In the mode Impersonation, sudoers impersonate the group. In the
+// mode Delegation, the permissions of the group are delegated to each sudoer by an
+// AuthorityDelegation, and there are no objects for impersonation.
 //
-// There are three reconcilers. Tenants reconciles tenants; package grants computes their objects.
-// SelfRoles reconciles the roles by which users impersonate themselves, which tenants share; such
-// a role exists if and only if an LNamespace lists the user as a sudoer. Sudo keeps the rules of the
-// sudoer groups up to date with discovery. In the mode Delegation, a tenant has an
-// AuthorityDelegation for each sudoer, and there are no objects for impersonation.
+// There are three reconcilers. Tenants creates, repairs and deletes the objects of each tenant,
+// which package grants computes. SelfRoles does so with the roles by which sudoers impersonate
+// themselves; tenants with the same sudoer share a role, which exists if and only if an LNamespace
+// lists the user as a sudoer. Sudo keeps the rules of the sudoer groups up to date with discovery.
 //
-// Invariants: permissions are granted only in the namespace whose UID is in the status; the
-// controller created that namespace, or an administrator handed it over. If a subject is removed
-// from a list, the controller itself removes its permissions, and does not rely on the garbage
-// collector. Objects that differ from the computed ones are repaired.
+// Invariants: permissions are granted only in the namespace whose UID is in the status of the
+// LNamespace; the controller created that namespace, or an administrator handed it over. If a
+// member is removed from a list, the controller itself removes the member's permissions, and does
+// not rely on the garbage collector. Objects that differ from the computed objects are repaired.
 package controller

@@ -19,7 +19,7 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// maxLeftovers is the maximum length of the list in the status.
+// maxLeftovers is the maximum length of status.leftovers.
 const maxLeftovers = 64
 
 // leftoverKinds are the kinds of objects by which a former sudoer can keep permissions of sudo.
@@ -29,10 +29,10 @@ var leftoverKinds = []schema.GroupVersionKind{
 	corev1.SchemeGroupVersion.WithKind("ServiceAccount"),
 }
 
-// leftovers returns the objects that former sudoers created or changed with sudo; admission
-// policies label these objects. If spec.sudo.atRevocation is Remove, it deletes the created objects
-// instead. To save requests, it lists objects only if a sudoer was removed or the status still has
-// leftovers.
+// leftovers returns the objects that former sudoers created or changed with sudo. It finds them by
+// labels that admission policies set. If spec.sudo.atRevocation is Remove, leftovers deletes the
+// created objects and returns only the changed objects. To save requests, it lists objects only if
+// a sudoer was removed or the status still has leftovers.
 func (r *Tenants) leftovers(ctx context.Context, t *v1alpha1.LNamespace) ([]v1alpha1.Leftover, error) {
 	now := unique(t.Spec.Sudoers)
 	left := slices.ContainsFunc(t.Status.Granted.Sudoers, func(s v1alpha1.Subject) bool { return !slices.Contains(now, s) })
@@ -74,8 +74,8 @@ func (r *Tenants) leftovers(ctx context.Context, t *v1alpha1.LNamespace) ([]v1al
 	return found[:min(len(found), maxLeftovers)], nil
 }
 
-// changedWithSudo returns the Roles and RoleBindings of others that former sudoers changed with
-// sudo. The controller never deletes these objects.
+// changedWithSudo returns the Roles and RoleBindings that were created without sudo, and that
+// former sudoers changed with sudo. The controller never deletes these objects.
 func (r *Tenants) changedWithSudo(ctx context.Context, t *v1alpha1.LNamespace, now []v1alpha1.Subject) ([]v1alpha1.Leftover, error) {
 	var found []v1alpha1.Leftover
 	for _, kind := range []string{"Role", "RoleBinding"} {
@@ -95,9 +95,9 @@ func (r *Tenants) changedWithSudo(ctx context.Context, t *v1alpha1.LNamespace, n
 	return found, nil
 }
 
-// sudoer reports whether the user maker, who created or changed an object with sudo, still may use
-// sudo. SudoUser counts as long as a group or a service account is among the sudoers, because their
-// requests can have this user name.
+// sudoer reports whether the user maker, who created or changed an object with sudo, is still one
+// of the sudoers, which are in now. The user that names.SudoUser returns counts as a sudoer as
+// long as a group or a service account is in now, because their requests can have this user name.
 func sudoer(tenant string, now []v1alpha1.Subject, maker string) bool {
 	return slices.ContainsFunc(now, func(s v1alpha1.Subject) bool {
 		if s.Kind == v1alpha1.UserKind {

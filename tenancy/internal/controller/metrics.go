@@ -11,7 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// repairs counts objects that were changed by others and repaired by the controller.
+// repairs is the metric that counts how often the controller undid what somebody else did with an
+// object of a tenant.
 var repairs = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Name: "tenancy_repairs_total",
 	Help: "Objects of tenants that differed from what the lists grant and that the controller repaired, by kind.",

@@ -29,7 +29,8 @@ const (
 	reasonClean       = "NothingLeft"
 )
 
-// tenantNamespace is the namespace of a tenant, or the reason why it has none.
+// tenantNamespace says which namespace belongs to a tenant, or why the tenant has none. adopted is
+// true if an administrator handed over the namespace.
 type tenantNamespace struct {
 	uid     types.UID
 	adopted bool
@@ -38,7 +39,8 @@ type tenantNamespace struct {
 	reason, message string
 }
 
-// namespace returns the namespace of the tenant. It creates the namespace if it does not exist.
+// namespace returns the namespace of the tenant, or the reason why permissions may not be granted
+// in it. It creates the namespace if the namespace does not exist.
 func (r *Tenants) namespace(ctx context.Context, t *v1alpha1.LNamespace) (tenantNamespace, error) {
 	if names.Reserved(t.Name, r.Reserved...) {
 		return tenantNamespace{reason: reasonReserved, message: fmt.Sprintf("the name %q is reserved: a namespace with this name can't belong to a tenant", t.Name)}, nil
@@ -78,14 +80,16 @@ func (r *Tenants) namespace(ctx context.Context, t *v1alpha1.LNamespace) (tenant
 	return h, nil
 }
 
-// ownership returns whether an existing namespace belongs to the tenant. It does in three cases:
+// ownership returns whether an existing namespace belongs to the tenant. The result has a reason
+// if it does not, or if the namespace is being deleted. It belongs to the tenant in three cases:
 //
 //   - The status of the LNamespace has the UID of the namespace.
-//   - An annotation names this LNamespace as the one that the namespace was created for, and the
-//     namespace is not older. This happens if the controller stopped before it recorded the UID.
+//   - An annotation says that the namespace was created for this LNamespace, and the namespace is
+//     not older than the LNamespace. This happens if the controller stopped before it wrote the
+//     UID of the namespace to the status.
 //   - An annotation by an administrator hands over the namespace to this LNamespace.
 //
-// A user who can write these annotations already controls the namespace.
+// These annotations can be trusted: a user who can write them already controls the namespace.
 func ownership(t *v1alpha1.LNamespace, ns *metav1.PartialObjectMetadata) tenantNamespace {
 	h := tenantNamespace{uid: ns.UID}
 	recorded := t.Status.NamespaceUID == ns.UID && ns.UID != ""
@@ -106,7 +110,9 @@ func ownership(t *v1alpha1.LNamespace, ns *metav1.PartialObjectMetadata) tenantN
 	return h
 }
 
-// existing reads the namespace of the tenant from the server, and returns it with its ownership.
+// existing reads the namespace of the tenant from the server. It returns the namespace, and
+// whether the namespace belongs to the tenant. If the namespace does not exist, both results are
+// empty.
 func (r *Tenants) existing(ctx context.Context, t *v1alpha1.LNamespace) (*metav1.PartialObjectMetadata, tenantNamespace, error) {
 	ns := &metav1.PartialObjectMetadata{}
 	ns.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
@@ -123,8 +129,10 @@ func (r *Tenants) existing(ctx context.Context, t *v1alpha1.LNamespace) (*metav1
 	return ns, ownership(t, ns), nil
 }
 
-// deleteNamespace deletes the namespace that was created for the tenant. An adopted namespace is
-// kept, without the labels and annotations of the tenant.
+// deleteNamespace deletes the namespace that was created for the tenant. If an administrator
+// handed over the namespace, deleteNamespace keeps it, and removes the labels and the annotation
+// by which it belonged to the tenant. It does nothing with a namespace that does not belong to the
+// tenant.
 func (r *Tenants) deleteNamespace(ctx context.Context, ns *metav1.PartialObjectMetadata, h tenantNamespace) error {
 	switch {
 	case h.reason != "" || h.uid == "":

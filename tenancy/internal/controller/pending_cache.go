@@ -10,9 +10,10 @@ import (
 	authority "kube-granular.dev/api/authority/v1alpha1"
 )
 
-// pendingCache has the created delegations that the informer cache does not have yet, so that
-// they can be revoked too. It is empty after a start of the controller, when the informer cache
-// first reads all delegations from the server.
+// pendingCache has the delegations that the controller created and that the informer cache does
+// not have yet. Without it, the controller could not revoke a delegation that it just created.
+// When the controller starts, the pendingCache can be empty, because the informer cache reads all
+// delegations from the server.
 type pendingCache struct {
 	mu      sync.Mutex
 	created map[string][]authority.AuthorityDelegation
@@ -27,8 +28,8 @@ func (u *pendingCache) add(tenant string, d *authority.AuthorityDelegation) {
 	u.created[tenant] = append(u.created[tenant], *d)
 }
 
-// notIn returns the delegations of a tenant that are not in the informer cache, and removes the
-// others.
+// notIn returns the delegations of a tenant that are not in cached, the list from the informer
+// cache. It removes the delegations that are in cached from the pendingCache.
 func (u *pendingCache) notIn(tenant string, cached []authority.AuthorityDelegation) []authority.AuthorityDelegation {
 	return u.remove(tenant, func(d authority.AuthorityDelegation) bool {
 		return slices.ContainsFunc(cached, func(c authority.AuthorityDelegation) bool { return c.UID == d.UID })
@@ -39,8 +40,8 @@ func (u *pendingCache) forget(tenant, name string) {
 	u.remove(tenant, func(d authority.AuthorityDelegation) bool { return d.Name == name })
 }
 
-// remove removes the delegations of a tenant for which the function which returns true. It returns
-// the remaining delegations.
+// remove removes a delegation of the tenant from the pendingCache if which returns true for it. It
+// returns the remaining delegations of the tenant.
 func (u *pendingCache) remove(tenant string, which func(authority.AuthorityDelegation) bool) []authority.AuthorityDelegation {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -24,15 +24,17 @@ import (
 const selfIndex = "self-impersonator"
 
 // SelfRoles reconciles the self roles: the roles that let sudoers impersonate themselves. Tenants
-// with the same sudoer share a role. A request is the name of a role. Requests with the same name
-// do not run concurrently, so two tenants can't overwrite each other's changes.
+// with the same sudoer share a role. A reconcile request has the name of a role, and not of a
+// tenant. Requests with the same name do not run concurrently. So changes of two tenants that
+// share a role can't overwrite each other.
 type SelfRoles struct {
 	writer
 	// Recorder records events.
 	Recorder events.EventRecorder
 }
 
-// noSelfNames replaces selfNames if sudo is delegation, because then no sudoer impersonates.
+// noSelfNames replaces selfNames if sudo works by delegation. Then no LNamespace needs a self
+// role, because sudoers do not impersonate.
 func noSelfNames(client.Object) []string { return nil }
 
 // selfNames returns the names of the self roles that an LNamespace needs.
@@ -48,7 +50,8 @@ func selfNames(object client.Object) []string {
 	return roles
 }
 
-// Reconcile creates the role if an LNamespace names its user, and deletes it otherwise.
+// Reconcile creates or repairs a self role and its binding if an LNamespace lists the user of the
+// role as a sudoer. If no LNamespace does, Reconcile deletes both.
 func (r *SelfRoles) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	list := &v1alpha1.LNamespaceList{}
 	if err := r.List(ctx, list, client.MatchingFields{selfIndex: req.Name}, client.Limit(1)); err != nil {

@@ -42,9 +42,9 @@ type Options struct {
 	Workers int
 }
 
-// Cache returns the cache options of the manager. Only RBAC objects with the controller's label are
-// cached. If sudo is delegation, AuthorityDelegations are cached too, and the server must serve
-// them.
+// Cache returns the cache options of the manager. Of the RBAC objects, the cache has only those
+// with the controller's label. If sudo works by delegation, the cache also has all
+// AuthorityDelegations, and the server must serve them.
 func Cache(o Options) cache.Options {
 	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{names.ManagedBy: names.Manager})}
 	options := cache.Options{
@@ -56,8 +56,8 @@ func Cache(o Options) cache.Options {
 		},
 	}
 	if o.Sudo == grants.Delegation {
-		// All delegations are cached, because the controller finds its own ones by their delegator
-		// and not by a label.
+		// All delegations are cached, because the controller recognizes the delegations that it
+		// created by their delegator and not by a label.
 		options.ByObject[&authority.AuthorityDelegation{}] = cache.ByObject{Transform: stripDelegation}
 	}
 	return options
@@ -137,7 +137,8 @@ func Add(mgr ctrl.Manager, o Options) error {
 		Complete(&Sudo{writer: w, Discovery: asker, Every: o.DiscoveryEvery, delegations: delegated})
 }
 
-// newDelegations returns the delegations, or nil if sudo is impersonation.
+// newDelegations returns the manager of the delegations for sudoers, or nil if sudo works by
+// impersonation. It also adds the index of delegations by their delegator to the cache.
 func newDelegations(mgr ctrl.Manager, w writer, o Options) (*delegations, error) {
 	if o.Sudo != grants.Delegation {
 		return nil, nil
@@ -152,8 +153,8 @@ func newDelegations(mgr ctrl.Manager, w writer, o Options) (*delegations, error)
 		})
 }
 
-// watch reconciles a tenant when one of its delegations changes, and all tenants when the rules
-// of sudo change.
+// watch adds watches to the controller of tenants. With them, the controller reconciles a tenant
+// when one of its delegations changes, and all tenants when the rules of sudo change.
 func (d *delegations) watch(b *builder.Builder) *builder.Builder {
 	return b.Watches(&authority.AuthorityDelegation{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
 		return request(names.DelegatorOf(object.(*authority.AuthorityDelegation).Status.Delegator.Username))
@@ -177,7 +178,9 @@ func request(name string) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: name}}}
 }
 
-// oldAndNew enqueues the names that the function of returns for an object before and after a change.
+// oldAndNew returns a handler that enqueues a request for each name that the function of returns
+// for an object. If an object is updated, the names are those before and those after the update.
+// So a role that an LNamespace does not need anymore is reconciled too.
 func oldAndNew(of func(client.Object) []string) handler.EventHandler {
 	add := func(q workqueue.TypedRateLimitingInterface[reconcile.Request], objects ...client.Object) {
 		for _, object := range objects {

@@ -25,8 +25,8 @@ import (
 // adminRole is the ClusterRole of administrators of a namespace.
 const adminRole = "admin"
 
-// Sudo keeps the rules of sudo, which all sudoers have in the namespace of their tenant, up to date
-// with discovery.
+// Sudo is the reconciler of the rules of sudo, which all sudoers have in the namespace of their
+// tenant. It updates the rules when the API resources in discovery change.
 type Sudo struct {
 	writer
 	// Discovery reads the API resources of the cluster.
@@ -35,11 +35,13 @@ type Sudo struct {
 	// CustomResourceDefinitions and APIServices. A read just after such a change may miss it,
 	// because the server serves the change only a moment later.
 	Every time.Duration
-	// delegations receive the rules of sudo. They are nil if sudo is impersonation.
+	// delegations manages the delegations of sudo, and gets the rules for them from Sudo. It is
+	// nil if sudo works by impersonation.
 	delegations *delegations
 }
 
-// Reconcile generates all roles of sudo from discovery. The request is always the same.
+// Reconcile computes all ClusterRoles of sudo from discovery and the role admin, and writes them.
+// It ignores the request, because all requests are for all roles.
 func (r *Sudo) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	_, lists, err := r.Discovery.ServerGroupsAndResources()
 	failed := map[string]bool{}

@@ -24,7 +24,8 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// leftoversInterval is the interval at which leftovers are listed, while there are any.
+// leftoversInterval is the interval at which a tenant is reconciled while former sudoers have
+// leftovers: objects that they created or changed with sudo.
 const leftoversInterval = 30 * time.Second
 
 // Tenants reconciles LNamespaces.
@@ -36,11 +37,12 @@ type Tenants struct {
 	Reserved []string
 	// Recorder records events.
 	Recorder events.EventRecorder
-	// delegations manages the delegations of sudo. It is nil if sudo is impersonation.
+	// delegations manages the delegations of sudo. It is nil if sudo works by impersonation.
 	delegations *delegations
 }
 
-// Reconcile reconciles all objects of one tenant with its LNamespace.
+// Reconcile creates, repairs and deletes the objects of one tenant, so that they match the lists
+// of members in its LNamespace, and updates the status of the LNamespace.
 func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	t := &v1alpha1.LNamespace{}
 	err := r.Get(ctx, req.NamespacedName, t)
@@ -72,8 +74,8 @@ func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 			}
 		})
 	}
-	// The UID is recorded before permissions are granted, so that a restarted controller knows
-	// the namespace.
+	// The UID is written to the status before permissions are granted, so that a restarted
+	// controller knows that the namespace belongs to the tenant.
 	if t.Status.NamespaceUID != h.uid || t.Status.Adopted != h.adopted {
 		if err := r.record(ctx, t, func(s *v1alpha1.LNamespaceStatus) { s.NamespaceUID, s.Adopted = h.uid, h.adopted }); err != nil {
 			return reconcile.Result{}, err
@@ -122,7 +124,8 @@ func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	return result, nil
 }
 
-// grant first revokes the permissions that the lists no longer grant, and then grants the others.
+// grant first revokes the permissions that the lists of members no longer grant. Then it grants
+// the permissions that are missing, and returns the resulting delegations.
 func (r *Tenants) grant(ctx context.Context, t *v1alpha1.LNamespace) (*delegated, error) {
 	wanted, unwanted := grants.For(t, r.Options)
 	settled := t.Status.ObservedGeneration == t.Generation
@@ -166,9 +169,10 @@ func (r *Tenants) grant(ctx context.Context, t *v1alpha1.LNamespace) (*delegated
 }
 
 // revoke deletes all objects that grant permissions to members of the tenant. If sure is true, it
-// also finds cluster-scoped objects that are not in the cache, by reading from the server. For the
-// bindings in the namespace, it does so only if sureInside is true as well: if the namespace does
-// not belong to the tenant, a binding with the same name may belong to somebody else.
+// reads cluster-scoped objects from the server if they are not in the cache. If sureInside is true
+// too, it does the same with the bindings in the namespace. sureInside must be false if the
+// namespace does not belong to the tenant: then a binding with the same name might belong to
+// somebody else.
 func (r *Tenants) revoke(ctx context.Context, tenant string, sure, sureInside bool) error {
 	if _, err := r.delegations.revoke(ctx, tenant, nil, sure); err != nil {
 		return err
@@ -182,7 +186,8 @@ func (r *Tenants) revoke(ctx context.Context, tenant string, sure, sureInside bo
 }
 
 // finish revokes all permissions of a tenant that is being deleted, deletes its namespace, and
-// removes the finalizer. The namespace controller deletes the contents of the namespace.
+// removes the finalizer of the LNamespace. The namespace controller of Kubernetes deletes the
+// contents of the namespace.
 func (r *Tenants) finish(ctx context.Context, t *v1alpha1.LNamespace) error {
 	if !controllerutil.ContainsFinalizer(t, names.Finalizer) {
 		return nil
@@ -200,8 +205,9 @@ func (r *Tenants) finish(ctx context.Context, t *v1alpha1.LNamespace) error {
 	return client.IgnoreNotFound(r.finalizer(ctx, t, controllerutil.RemoveFinalizer))
 }
 
-// finalizer adds or removes the finalizer by a patch of only metadata.finalizers. An update could
-// write defaulted fields of the spec, which needs the verbs of the lists.
+// finalizer adds or removes the finalizer of an LNamespace, by a patch of only
+// metadata.finalizers. An update could also write default values to the spec, for which the
+// controller would need the verbs of the lists.
 func (r *Tenants) finalizer(ctx context.Context, t *v1alpha1.LNamespace, change func(client.Object, string) bool) error {
 	before := t.DeepCopy()
 	if !change(t, names.Finalizer) {
@@ -210,7 +216,8 @@ func (r *Tenants) finalizer(ctx context.Context, t *v1alpha1.LNamespace, change 
 	return r.Patch(ctx, t, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
-// record writes the status if it changed.
+// record calls the function change, which changes the status. If the status then differs, record
+// writes it to the server.
 func (r *Tenants) record(ctx context.Context, t *v1alpha1.LNamespace, change func(*v1alpha1.LNamespaceStatus)) error {
 	before := t.DeepCopy()
 	change(&t.Status)
@@ -226,7 +233,7 @@ func condition(t *v1alpha1.LNamespace, s *v1alpha1.LNamespaceStatus, kind string
 	})
 }
 
-// unique returns a list without duplicates.
+// unique returns a copy of the list without duplicates. In the copy, an empty kind is set to User.
 func unique(list []v1alpha1.Subject) []v1alpha1.Subject {
 	var result []v1alpha1.Subject
 	for _, s := range list {
@@ -242,7 +249,8 @@ func unique(list []v1alpha1.Subject) []v1alpha1.Subject {
 
 func (r *Tenants) repaired(t *v1alpha1.LNamespace, object client.Object, format string, args ...any) {
 	repairs.WithLabelValues(kindOf(object)).Inc()
-	// The event names the object, because events of a tenant about the same object are merged.
+	// The repaired object is the related object of the event. Without a related object, the events
+	// about different repaired objects of a tenant would be merged.
 	r.Recorder.Eventf(t, object, corev1.EventTypeWarning, "Repaired", "Repair", format, args...)
 }
 

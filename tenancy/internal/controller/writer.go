@@ -19,8 +19,9 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// writer creates, updates and deletes objects. It reads from the cache, which has only objects with
-// the controller's label, and if needed from the server.
+// writer creates, updates and deletes RBAC objects. It reads them from the cache, which has only
+// RBAC objects with the controller's label. Where the cache can lack an object, it reads from the
+// server.
 type writer struct {
 	client.Client
 	// live reads from the server, and not from the cache.
@@ -36,7 +37,8 @@ const (
 	repaired
 )
 
-// ensure creates or updates an object so that it matches want.
+// ensure creates or updates the object with the name of want, so that it matches want. It returns
+// what it did.
 func (w *writer) ensure(ctx context.Context, want client.Object) (outcome, error) {
 	key := client.ObjectKeyFromObject(want)
 	have := newLike(want)
@@ -49,7 +51,7 @@ func (w *writer) ensure(ctx context.Context, want client.Object) (outcome, error
 		if !apierrors.IsAlreadyExists(err) {
 			return unchanged, fmt.Errorf("create %s: %w", describe(want), err)
 		}
-		// Somebody else removed the label, or the cache is stale.
+		// Somebody else removed the controller's label, or the cache is stale.
 		err = w.live.Get(ctx, key, have)
 	}
 	if err != nil {
@@ -80,8 +82,8 @@ func (w *writer) ensure(ctx context.Context, want client.Object) (outcome, error
 }
 
 // remove deletes an object, and reports whether it existed. If the cache does not have the object
-// and sure is true, it reads the object from the server, because somebody else may have removed the
-// controller's label.
+// and sure is true, it reads the object from the server, because somebody else may have removed
+// the controller's label.
 func (w *writer) remove(ctx context.Context, object client.Object, sure bool) (bool, error) {
 	key := client.ObjectKeyFromObject(object)
 	have := newLike(object)
@@ -107,7 +109,8 @@ func (w *writer) delete(ctx context.Context, have client.Object) error {
 	return nil
 }
 
-// same reports whether have matches want; additional labels and annotations are ignored.
+// same reports whether the existing object have matches want. Additional labels and annotations of
+// have are ignored.
 func same(have, want client.Object) bool {
 	if !includes(have.GetLabels(), want.GetLabels()) || !includes(have.GetAnnotations(), want.GetAnnotations()) ||
 		!equality.Semantic.DeepEqual(have.GetOwnerReferences(), want.GetOwnerReferences()) || !sameRole(have, want) {

@@ -20,12 +20,13 @@ import (
 	"kube-granular.dev/tenancy/internal/kubectl"
 )
 
-// connection are the flags for the connection to the cluster, which are passed to kubectl.
+// connection are the names of the flags that kubectl create lns passes on to kubectl, to select
+// the cluster and the user.
 var connection = []string{"kubeconfig", "context", "cluster", "user-name", "server", "token", "as"}
 
-// NewCommand returns the command kubectl create lns, which runs the kubectl at path. Its flag
-// --user adds a member of the tenant. So kubectl's own flag --user, which names an entry of a
-// kubeconfig, is called --user-name here.
+// NewCommand returns the command kubectl create lns, which runs the program kubectl at path. In
+// this command, the flag --user adds a member of the tenant. So the flag that kubectl itself calls
+// --user, which selects a user entry of the kubeconfig, is called --user-name here.
 func NewCommand(path string) *cobra.Command {
 	var users, managers, sudoers, allow []string
 	var billing, output string
@@ -94,8 +95,8 @@ func NewCommand(path string) *cobra.Command {
 	return cmd
 }
 
-// Subject parses a member of a tenant, such as ada, user:ada, group:NAME or
-// serviceaccount:NAMESPACE:NAME.
+// Subject parses a member of a tenant in one of the formats NAME and user:NAME (both for a user),
+// group:NAME and serviceaccount:NAMESPACE:NAME.
 func Subject(text string) (v1alpha1.Subject, error) {
 	kind, rest, ok := strings.Cut(text, ":")
 	switch {

@@ -17,22 +17,25 @@ import (
 	"kube-granular.dev/tenancy/internal/sudorules"
 )
 
-// ownRules is the maximum number of rules that Delegations adds to the rules from Delegable.
+// ownRules is the maximum number of rules that the function Delegations adds to the rules that the
+// function Delegable returned.
 const ownRules = 4
 
-// Delegable merges the rules of sudo until they fit into a delegation. The result includes the
-// rules, and may allow more.
+// Delegable merges the rules of sudo until they fit into an AuthorityDelegation, which can have
+// only a limited number of rules. The returned rules allow at least what the given rules allow,
+// and possibly more.
 func Delegable(rules []rbacv1.PolicyRule) ([]rbacv1.PolicyRule, error) {
 	return sudorules.Fit(rules, authority.MaxRules-ownRules, authority.MaxRuleLength)
 }
 
 // Delegations returns the delegations of a tenant, one for each sudoer. rules are the rules of
-// sudo in a namespace, from Delegable.
+// sudo in a namespace, as the function Delegable returned them.
 //
-// The rules of a delegation are an upper bound. The controller creates the delegation as a member of
-// the tenant's sudoer group, so the delegation allows only what this group may do at present: in the
-// namespace by RoleBindings, and on the LNamespace by a ClusterRole. So if the tenant no longer
-// allows sudo to make a change, sudo loses the permission before the delegation is replaced.
+// The rules of a delegation are an upper bound. The controller creates the delegation as a member
+// of the tenant's sudoer group, so the delegation allows only what this group is allowed at
+// present: in the namespace by RoleBindings, and on the LNamespace by a ClusterRole. If a kind of
+// change is removed from spec.sudo.allow, the group loses its permission. So sudo loses this
+// permission even before the delegation is replaced.
 func Delegations(t *v1alpha1.LNamespace, rules []rbacv1.PolicyRule, o Options) ([]*authority.AuthorityDelegation, error) {
 	all := slices.Clone(rules)
 	if slices.Contains(t.Spec.Sudo.Allow, v1alpha1.AllowQuotas) {
@@ -57,8 +60,8 @@ func Delegations(t *v1alpha1.LNamespace, rules []rbacv1.PolicyRule, o Options) (
 			ObjectMeta: meta(t, "", ""),
 			Spec: authority.AuthorityDelegationSpec{
 				Delegates: []authority.Delegate{to},
-				// The group has permissions in one namespace, and on one LNamespace, which is
-				// cluster-scoped.
+				// The scope is the cluster, because the LNamespace is cluster-scoped. The
+				// delegator still has permissions only in one namespace and on one LNamespace.
 				Scope:  authority.DelegationScope{Cluster: true},
 				Rules:  append(slices.Clone(all), delegatedRule(t, to, o)),
 				IfLost: authority.LossWithdraw,
@@ -77,7 +80,8 @@ func Delegations(t *v1alpha1.LNamespace, rules []rbacv1.PolicyRule, o Options) (
 	return delegations, nil
 }
 
-// Sudoer returns the subject that a delegation was made for.
+// Sudoer returns the member of a tenant that a delegation was made for. If the delegation does not
+// have exactly one delegate, Sudoer returns an empty subject.
 func Sudoer(d *authority.AuthorityDelegation) v1alpha1.Subject {
 	if len(d.Spec.Delegates) != 1 {
 		return v1alpha1.Subject{}
@@ -93,8 +97,9 @@ func delegate(s v1alpha1.Subject) authority.Delegate {
 	return authority.Delegate{Kind: authority.DelegateKind(s.Kind), Namespace: s.Namespace, Name: s.Name}
 }
 
-// delegatedRule returns the rule of a delegation for the LNamespace. By the verb SudoVerb or
-// SudoGroupVerb, admission policies recognize whether the delegate is a group.
+// delegatedRule returns the rule for the LNamespace in a delegation to the delegate to. The rule
+// has either the verb SudoGroupVerb, if the delegate is a group, or the verb SudoVerb. By this
+// verb, admission policies recognize sudo and the kind of the delegate.
 func delegatedRule(t *v1alpha1.LNamespace, to authority.Delegate, o Options) rbacv1.PolicyRule {
 	rule := editRules(t, o)[0]
 	other := names.SudoGroupVerb
@@ -105,8 +110,9 @@ func delegatedRule(t *v1alpha1.LNamespace, to authority.Delegate, o Options) rba
 	return rule
 }
 
-// Ours reports whether the controller created a delegation for a tenant: only the controller can
-// impersonate the delegator of a tenant.
+// Ours reports whether the controller created the delegation d for the tenant. It compares the
+// creator of d with the user that only the controller impersonates for this tenant, if sudo works
+// by delegation.
 func Ours(d *authority.AuthorityDelegation, tenant string) bool {
 	return d.Status.Delegator.Username == names.SudoUser(tenant)
 }

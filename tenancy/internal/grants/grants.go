@@ -18,27 +18,28 @@ import (
 type Options struct {
 	// UserRole is the ClusterRole that users of a tenant are bound to in its namespace.
 	UserRole string
-	// FieldPermissions is true if the API server authorizes single fields. Then subjects that may
-	// change some fields of an LNamespace hold neither update nor patch.
+	// FieldPermissions is true if the API server authorizes single fields. Then members that may
+	// change some fields of an LNamespace get the verb granular instead of update and patch.
 	FieldPermissions bool
-	// Sudo is how sudoers use sudo.
+	// Sudo is the way in which sudoers get the permissions of sudo.
 	Sudo SudoMode
 }
 
-// SudoMode is how sudoers use sudo.
+// SudoMode is the way in which sudoers get the permissions of the sudoer group of their tenant.
 type SudoMode string
 
 // The modes of sudo.
 const (
-	// Impersonation lets sudoers impersonate the group of their tenant. It is the default.
+	// Impersonation lets sudoers impersonate the sudoer group of their tenant. It is the default.
 	Impersonation SudoMode = "Impersonation"
-	// Delegation delegates the permissions of the group to each sudoer by an AuthorityDelegation.
-	// It needs a server that serves AuthorityDelegations.
+	// Delegation delegates the permissions of the sudoer group to each sudoer by an
+	// AuthorityDelegation. It needs a server that serves AuthorityDelegations.
 	Delegation SudoMode = "Delegation"
 )
 
-// For returns the RBAC objects that a tenant must have, and those that it must not have. The
-// unwanted objects have only a name and a namespace.
+// For returns the RBAC objects that a tenant must have, and the RBAC objects that it could have in
+// other cases, but must not have now. The unwanted objects have only a name and a namespace, which
+// is enough to delete them.
 func For(t *v1alpha1.LNamespace, o Options) (wanted, unwanted []client.Object) {
 	add := func(want bool, objects ...client.Object) {
 		if want {
@@ -67,14 +68,14 @@ func For(t *v1alpha1.LNamespace, o Options) (wanted, unwanted []client.Object) {
 	return wanted, unwanted
 }
 
-// All returns all objects that a tenant can have, with only name and namespace.
+// All returns all RBAC objects that a tenant can have. They have only a name and a namespace.
 func All(tenant string) []client.Object {
 	_, all := For(&v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: tenant}}, Options{})
 	return all
 }
 
-// Self returns the objects that allow a user to impersonate itself. Sudo by impersonation needs
-// them: a request that impersonates a group must impersonate a user too.
+// Self returns the ClusterRole and its binding that allow a user to impersonate itself. Sudo by
+// impersonation needs both: a request that impersonates a group must impersonate a user too.
 func Self(user string) []client.Object {
 	name := names.SelfRole(user)
 	meta := metav1.ObjectMeta{Name: name, Labels: map[string]string{
@@ -90,7 +91,7 @@ func Self(user string) []client.Object {
 	}
 }
 
-// Subjects returns the RBAC subjects for a list, without duplicates, in order.
+// Subjects returns the RBAC subjects for a list of members, in the same order, without duplicates.
 func Subjects(list []v1alpha1.Subject) []rbacv1.Subject {
 	var subjects []rbacv1.Subject
 	for _, s := range list {
@@ -133,7 +134,7 @@ func clusterRole(t *v1alpha1.LNamespace, name string, rules []rbacv1.PolicyRule)
 	return &rbacv1.ClusterRole{ObjectMeta: meta(t, name, ""), Rules: rules}
 }
 
-// nameOnly returns an object with only the name and namespace of another.
+// nameOnly returns a new object of the same kind, with only the name and namespace of object.
 func nameOnly(object client.Object) client.Object {
 	at := metav1.ObjectMeta{Name: object.GetName(), Namespace: object.GetNamespace()}
 	switch object.(type) {

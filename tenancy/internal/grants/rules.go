@@ -12,12 +12,14 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// managerRules lets managers change their own LNamespace, except spec.sudoers and spec.sudo.
+// managerRules returns the rules that let the managers of a tenant change its LNamespace, except
+// spec.sudoers and spec.sudo.
 func managerRules(t *v1alpha1.LNamespace, o Options) []rbacv1.PolicyRule {
 	return ownObjectRules(t, o, nil, names.Users, names.Managers, names.Billing)
 }
 
-// editRules returns the rules of sudo for the LNamespace of the tenant.
+// editRules returns the rules that say what sudoers may do with their tenant's LNamespace when
+// they use sudo.
 func editRules(t *v1alpha1.LNamespace, o Options) []rbacv1.PolicyRule {
 	permissions := []string{names.Billing}
 	if slices.Contains(t.Spec.Sudo.Allow, v1alpha1.AllowLists) {
@@ -33,9 +35,10 @@ func editRules(t *v1alpha1.LNamespace, o Options) []rbacv1.PolicyRule {
 	return ownObjectRules(t, o, verbs, permissions...)
 }
 
-// ownObjectRules returns a rule for the LNamespace of the tenant, with the verbs and with the verb
-// of each field permission. The API server checks the verbs of fields if it authorizes fields, and
-// otherwise an admission policy does.
+// ownObjectRules returns one rule for the LNamespace of the tenant. The rule has the given verbs,
+// the verbs to read and to write the object, and for each of permissions the verb to change this
+// field. If the API server authorizes single fields, it checks the verbs of fields. If not, an
+// admission policy checks them.
 func ownObjectRules(t *v1alpha1.LNamespace, o Options, verbs []string, permissions ...string) []rbacv1.PolicyRule {
 	verbs = append([]string{"get"}, verbs...)
 	if o.FieldPermissions {
@@ -52,8 +55,9 @@ func ownObjectRules(t *v1alpha1.LNamespace, o Options, verbs []string, permissio
 	}}
 }
 
-// impersonatorRules lets sudoers impersonate the group of the tenant, and give a reason. If there
-// are groups or service accounts among the sudoers, it also lets them impersonate SudoUser.
+// impersonatorRules returns the rules that let sudoers impersonate the sudoer group of the tenant,
+// and add the reason for using sudo to their requests. If there are groups or service accounts
+// among the sudoers, the rules also let sudoers impersonate the user that names.SudoUser returns.
 func impersonatorRules(t *v1alpha1.LNamespace) []rbacv1.PolicyRule {
 	impersonate := func(group, resource string, only ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, ResourceNames: only, Verbs: []string{"impersonate"}}
@@ -70,6 +74,6 @@ func impersonatorRules(t *v1alpha1.LNamespace) []rbacv1.PolicyRule {
 	return rules
 }
 
-// ReasonExtra is the key in the extra information of the impersonated user whose value is the
-// reason for using sudo. The audit log records it.
+// ReasonExtra is a key in the extra information of the impersonated user. The value is the reason
+// that the sudoer gives for using sudo, so that the reason is in the audit log.
 const ReasonExtra = "sudo-reason"

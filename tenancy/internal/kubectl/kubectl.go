@@ -1,8 +1,9 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubectl runs kubectl for plugins. It adds the connection flags of the plugin's user, so
-// that kubectl sends its requests to the same cluster and as the same user.
+// Package kubectl runs the program kubectl for kubectl plugins. If the user of a plugin sets flags
+// such as --context, the plugin passes these flags on, so that kubectl sends its requests to the
+// same cluster and as the same user.
 package kubectl
 
 import (
@@ -16,11 +17,12 @@ import (
 	"strings"
 )
 
-// Kubectl runs commands.
+// Kubectl runs commands of the program kubectl.
 type Kubectl struct {
 	// Path is the path of the program kubectl.
 	Path string
-	// Global are the flags that are added to each command.
+	// Global are the flags that select the cluster and the user. All methods except Run add them
+	// to the commands.
 	Global []string
 }
 
@@ -39,7 +41,8 @@ func (k Kubectl) output(ctx context.Context, in io.Reader, args ...string) (stri
 	return strings.TrimSpace(stdout.String()), nil
 }
 
-// Run runs a command with the given streams, and returns its exit code.
+// Run runs a command with the given streams, and without the flags in k.Global. It returns the
+// exit code of the command, or 1 and an error if the command did not start.
 func (k Kubectl) Run(ctx context.Context, in io.Reader, out, errOut io.Writer, args ...string) (int, error) {
 	cmd := exec.CommandContext(ctx, k.Path, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, errOut
@@ -76,7 +79,8 @@ type Rule struct {
 	Verbs, APIGroups, Resources, ResourceNames []string
 }
 
-// Covers reports whether the rule allows a verb on a named object.
+// Covers reports whether the rule allows a verb on the object with this API group, resource and
+// name.
 func (r Rule) Covers(verb, group, resource, name string) bool {
 	has := func(list []string, word string) bool {
 		return slices.Contains(list, word) || slices.Contains(list, "*")
@@ -84,8 +88,9 @@ func (r Rule) Covers(verb, group, resource, name string) bool {
 	return has(r.Verbs, verb) && has(r.APIGroups, group) && has(r.Resources, resource) && (len(r.ResourceNames) == 0 || slices.Contains(r.ResourceNames, name))
 }
 
-// Rules returns the rules of the caller by one request. Permissions from authorizers that can't
-// list rules, such as webhooks, are missing from the result.
+// Rules returns the rules of the caller in the whole cluster and in the namespace default, by one
+// request. Permissions from authorizers that can't list rules, such as webhooks, are missing from
+// the result.
 func (k Kubectl) Rules(ctx context.Context) ([]Rule, error) {
 	const review = `{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectRulesReview","spec":{"namespace":"default"}}`
 	out, err := k.output(ctx, strings.NewReader(review), "create", "--validate=false", "--filename", "-", "--output", "json")
@@ -101,7 +106,8 @@ func (k Kubectl) Rules(ctx context.Context) ([]Rule, error) {
 	return answer.Status.ResourceRules, nil
 }
 
-// Namespace returns the namespace of the current context of the kubeconfig, or default.
+// Namespace returns the namespace that the current context of the kubeconfig selects, or default
+// if the context selects none.
 func (k Kubectl) Namespace(ctx context.Context) (string, error) {
 	out, err := k.Output(ctx, "config", "view", "--minify", "--output", "jsonpath={..namespace}")
 	if err != nil || out == "" {

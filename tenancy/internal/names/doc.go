@@ -3,5 +3,6 @@
 
 // Package names has the names of the objects, labels and permissions of the tenancy controller.
 //
-// Invariant: the objects of two tenants, and the roles of two users, never have the same name.
+// Invariant: two cluster-scoped objects for different tenants never have the same name, and
+// neither do the roles by which two users impersonate themselves.
 package names

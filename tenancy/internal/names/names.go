@@ -12,7 +12,7 @@ import (
 )
 
 // Prefix is the prefix of the names of groups and users that exist only by impersonation. No
-// authenticator may return such a name.
+// authenticator is allowed to return a user or group with this prefix.
 const Prefix = "lnamespace:"
 
 const domain = "tenancy.kube-granular.dev/"
@@ -60,8 +60,8 @@ const (
 	SudoNamespaceBinding = "lnamespace-sudoers-namespace"
 )
 
-// Permissions that are needed to change single fields of an LNamespace. FieldVerb returns the verb
-// that grants such a permission in a role.
+// Permissions to change single fields of an LNamespace, one for each field. The function FieldVerb
+// returns the verb that grants such a permission in a role.
 const (
 	Users    = domain + "users"
 	Managers = domain + "managers"
@@ -70,8 +70,9 @@ const (
 	Billing  = domain + "billing"
 )
 
-// Verbs on the LNamespace that grant nothing by themselves. Each delegation of sudo includes exactly
-// one of them, so that an admission policy recognizes that a request uses sudo.
+// Verbs on the LNamespace that no request uses, so they grant nothing by themselves. Each
+// delegation of sudo has exactly one of them, by which an admission policy recognizes that a
+// request uses sudo.
 const (
 	// SudoVerb is the verb if the delegate is a user or a service account.
 	SudoVerb = "sudo"
@@ -79,23 +80,24 @@ const (
 	SudoGroupVerb = "sudo-group"
 )
 
-// Delegators is a group that the controller impersonates to create delegations. It has no other
-// members.
+// Delegators is a group that the controller impersonates, in addition to the sudoer group of a
+// tenant, to create delegations. No user belongs to the group Delegators.
 const Delegators = Prefix + "delegators"
 
 // FieldVerb returns the verb that grants the permission to change a field.
 func FieldVerb(permission string) string { return "granular:" + permission }
 
-// SudoGroup returns the group that the sudoers of a tenant impersonate.
+// SudoGroup returns the name of the sudoer group of a tenant, which has the permissions of sudo.
 func SudoGroup(tenant string) string { return Prefix + tenant + "-sudoers" }
 
-// SudoUser returns the user that members of groups and service accounts impersonate to use sudo,
-// because they have no role to impersonate themselves. If sudo is delegation, it is the delegator.
-// The user has no permissions of its own.
+// SudoUser returns the name of a user without permissions that is impersonated together with the
+// sudoer group of a tenant. If sudo works by impersonation, service accounts and members of groups
+// impersonate this user, because they have no role to impersonate themselves. If sudo works by
+// delegation, the controller impersonates this user to create the delegations of the tenant.
 func SudoUser(tenant string) string { return SudoGroup(tenant) }
 
-// DelegatorOf returns the tenant for which SudoUser returns the user, or an empty string if there
-// is none.
+// DelegatorOf is the inverse of SudoUser: it returns the name of the tenant for a user name that
+// SudoUser returns, and an empty string for other user names.
 func DelegatorOf(user string) string {
 	tenant, ok := strings.CutPrefix(user, Prefix)
 	if !ok {
@@ -108,14 +110,14 @@ func DelegatorOf(user string) string {
 	return tenant
 }
 
-// Delegation returns the name of a delegation of sudo. The name has a hash of says, which is the
-// content of the delegation, so a delegation with other content has another name.
+// Delegation returns the name of a delegation of sudo. The name contains a hash of says, the
+// content of the delegation. So delegations with different content have different names.
 func Delegation(tenant string, says []byte) string {
 	sum := sha256.Sum256(says)
 	return "lnamespace-sudo." + tenant + "." + hex.EncodeToString(sum[:16])
 }
 
-// Username returns the user name of a user or a service account in requests.
+// Username returns the user name that a user or a service account has in its requests.
 func Username(s v1alpha1.Subject) string {
 	if s.Kind == v1alpha1.ServiceAccountKind {
 		return "system:serviceaccount:" + s.Namespace + ":" + s.Name
@@ -149,8 +151,8 @@ func SelfRole(user string) string {
 	return "lnamespace-self:" + readable[:min(len(readable), 40)] + ":" + hex.EncodeToString(sum[:16])
 }
 
-// Reserved reports whether a name is default, begins with kube-, or is one of further. No tenant
-// may have such a name.
+// Reserved reports whether a name is default, begins with kube-, or is in the list further. No
+// tenant is allowed to have such a name.
 func Reserved(name string, further ...string) bool {
 	for _, other := range further {
 		if name == other {
@@ -160,8 +162,8 @@ func Reserved(name string, further ...string) bool {
 	return name == "default" || strings.HasPrefix(name, "kube-")
 }
 
-// SelfUsers returns the names of the subjects of kind User, without duplicates. Among sudoers,
-// these are the users that impersonate themselves.
+// SelfUsers returns the names of the subjects of kind User, without duplicates. If the subjects
+// are sudoers, these users impersonate themselves when they use sudo by impersonation.
 func SelfUsers(subjects []v1alpha1.Subject) []string {
 	var users []string
 	seen := map[string]bool{}

@@ -13,29 +13,30 @@ import (
 
 // Arguments are the arguments of kubectl sudo.
 type Arguments struct {
-	// List is true if the tenants of the caller are to be listed. Shell is the name of the shell
-	// for which a shell function is to be printed.
+	// List is true if kubectl sudo must only list the tenants in which the caller may use sudo.
+	// If Shell is not empty, kubectl sudo must only print a function for the shell of this name.
 	List  bool
 	Shell string
 	// Reason is written to the audit log.
 	Reason string
 	// Command is the kubectl command.
 	Command []string
-	// Namespace is the value of the flag --namespace. Tenant is the name of the LNamespace in the
-	// command, if any. Global are the connection flags.
+	// Namespace is the value of the flag --namespace. Tenant is the name of the LNamespace in a
+	// command such as edit lns NAME, and empty in other commands. Global are the flags that select
+	// the cluster and the user, each in the form --NAME=VALUE.
 	Namespace, Tenant string
 	Global            []string
 }
 
-// connection are the flags of kubectl that select the cluster and the user.
+// connection are the names of the kubectl flags that select the cluster and the user.
 var connection = []string{"kubeconfig", "context", "cluster", "user", "server", "token", "certificate-authority", "client-certificate", "client-key", "tls-server-name", "request-timeout"}
 
 // ErrUsage is the error for arguments without a command.
 var ErrUsage = errors.New("usage: kubectl sudo [--reason TEXT] COMMAND… | kubectl sudo -l | kubectl sudo --shell bash|zsh|fish")
 
-// Parse parses the arguments of kubectl sudo. Its own flags come before the command. The command
-// may begin with kubectl, so that kubectl sudo !! works in shells that expand !! to the last
-// command.
+// Parse parses the arguments of kubectl sudo. Flags of kubectl sudo come before the kubectl
+// command that it runs. This command can begin with the word kubectl, so that kubectl sudo !!
+// works in shells that expand !! to the last command.
 func Parse(args []string) (Arguments, error) {
 	a := Arguments{}
 	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
@@ -81,8 +82,9 @@ func Parse(args []string) (Arguments, error) {
 	return a, a.read(args)
 }
 
-// read finds the namespace, the tenant and the connection flags in the command. It ignores
-// arguments after --, which are for a program in a container.
+// read sets the fields Command, Namespace, Tenant and Global from args, the kubectl command to
+// run. It does not look for flags after the argument --, because those are for a program in a
+// container.
 func (a *Arguments) read(args []string) error {
 	var words []string
 	before := slices.Clone(a.Global)
@@ -123,8 +125,9 @@ func (a *Arguments) read(args []string) error {
 	return nil
 }
 
-// namesSubjects reports whether the flag --user of a command names a subject of a binding, and is
-// not a connection flag. For kubectl, the position of the flag does not matter.
+// namesSubjects reports whether the command is one whose flag --user adds a subject to a binding,
+// such as create rolebinding. In other commands, --user selects the user for the connection. words
+// are the arguments that are not flags: the position of flags does not matter to kubectl.
 func namesSubjects(words []string) bool {
 	has := func(word string) bool { return slices.Contains(words, word) }
 	return has("create") && (has("rolebinding") || has("clusterrolebinding")) || has("set") && has("subject")
@@ -141,7 +144,8 @@ func longName(name string) string {
 	return name
 }
 
-// lnamespace returns the tenant that a command about an LNamespace names, such as edit lns NAME.
+// lnamespace returns the name of the LNamespace in a command such as edit lns NAME. It returns an
+// empty string if the command is not about an LNamespace.
 func lnamespace(words []string) string {
 	for i, word := range words {
 		kind, name, joined := strings.Cut(word, "/")

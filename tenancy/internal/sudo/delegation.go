@@ -20,8 +20,9 @@ import (
 // withPlugin is the kubectl plugin that runs a command with a selected delegation.
 const withPlugin = "kubectl-with"
 
-// delegationTo returns the delegation by which a user uses sudo in a tenant, or nil. A delegation
-// to the user takes precedence over those to groups.
+// delegationTo returns the delegation by which a user uses sudo in a tenant, or nil if the status
+// of the LNamespace has none for the user. A delegation to the user takes precedence over a
+// delegation to a group of the user.
 func delegationTo(t *v1alpha1.LNamespace, me kubectl.User) *v1alpha1.SudoDelegation {
 	var byGroup *v1alpha1.SudoDelegation
 	for i := range t.Status.Delegations {
@@ -36,9 +37,9 @@ func delegationTo(t *v1alpha1.LNamespace, me kubectl.User) *v1alpha1.SudoDelegat
 	return byGroup
 }
 
-// delegation returns the delegation by which the caller uses sudo in a tenant, or nil if sudo
-// works by impersonation in this tenant. It does not check whether the delegation is valid; the
-// server does.
+// delegation returns the delegation by which the caller uses sudo in a tenant. It returns nil if
+// the status of the LNamespace has no delegation for the caller, who can then use sudo only by
+// impersonation. It does not check whether the delegation is valid, because the server does.
 func delegation(ctx context.Context, k kubectl.Kubectl, me kubectl.User, tenant string) (*v1alpha1.SudoDelegation, error) {
 	text, err := k.Output(ctx, "get", "lnamespaces.tenancy.kube-granular.dev", tenant, "--ignore-not-found", "--output", "json")
 	if err != nil {
@@ -54,7 +55,8 @@ func delegation(ctx context.Context, k kubectl.Kubectl, me kubectl.User, tenant 
 	return delegationTo(&t, me), nil
 }
 
-// withDelegation returns the arguments of kubectl that run a command with a delegation.
+// withDelegation returns the arguments with which kubectl runs the command a.Command with the
+// permissions of the delegation d.
 func withDelegation(d *v1alpha1.SudoDelegation, a Arguments) ([]string, error) {
 	if _, err := exec.LookPath(withPlugin); err != nil {
 		return nil, fmt.Errorf("sudo by delegation runs the plugin %s, which is not on the path: %w", withPlugin, err)

@@ -5,7 +5,9 @@
 // of the sudoer group of a tenant.
 //
 // The plugin makes no security decisions: the server authorizes the impersonation or the
-// delegation. The plugin finds the tenant, and returns an error if the caller is not a sudoer.
-// If the status of the tenant has a delegation for the caller, it runs the command by the plugin
-// kubectl-with, which selects this delegation. Otherwise, it adds kubectl's impersonation flags.
+// delegation. The plugin finds the tenant that the command is for. If the status of its LNamespace
+// has a delegation for the caller, the plugin runs the command through another plugin,
+// kubectl-with, which selects this delegation. If there is none, the plugin runs the command with
+// kubectl's impersonation flags, or returns an error if the caller may not impersonate the sudoer
+// group.
 package sudo

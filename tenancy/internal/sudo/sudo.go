@@ -23,7 +23,8 @@ type Streams struct {
 	Out, ErrOut io.Writer
 }
 
-// Run runs kubectl sudo with its arguments, and returns the exit code. path is the path of kubectl.
+// Run runs kubectl sudo with its arguments, and returns the exit code. path is the path of
+// kubectl.
 func Run(ctx context.Context, path string, args []string, s Streams) (int, error) {
 	a, err := Parse(args)
 	if err != nil {
@@ -72,7 +73,7 @@ func Run(ctx context.Context, path string, args []string, s Streams) (int, error
 	return k.Run(ctx, s.In, s.Out, s.ErrOut, append(flags, a.Command...)...)
 }
 
-// exitCode returns the exit code for an error or nil.
+// exitCode returns the exit code of the process, which is 1 for an error and 0 for nil, and err.
 func exitCode(err error) (int, error) {
 	if err != nil {
 		return 1, err
@@ -80,8 +81,10 @@ func exitCode(err error) (int, error) {
 	return 0, nil
 }
 
-// impersonatedUser returns the user to impersonate together with the group of the tenant: the
-// caller, or, for members of groups and service accounts, the user of the group.
+// impersonatedUser returns the name of the user to impersonate together with the sudoer group of
+// the tenant, because a request can't impersonate only a group. It returns the caller, me, if the
+// caller may impersonate itself. If not, the caller is a service account, or a sudoer as a member
+// of a group: then the user is the one that names.SudoUser returns.
 func impersonatedUser(ctx context.Context, k kubectl.Kubectl, me, tenant string) (string, error) {
 	group := names.SudoGroup(tenant)
 	may, err := k.CanI(ctx, "impersonate", "groups", group)
@@ -106,8 +109,9 @@ func impersonatedUser(ctx context.Context, k kubectl.Kubectl, me, tenant string)
 	return "", fmt.Errorf("%s may impersonate the group %s, but no user together with it: check that the tenancy controller runs, and retry", me, group)
 }
 
-// list prints the tenants in which the caller may use sudo. To save requests, it sends an access
-// review only if the rules of the caller allow to impersonate the group of the tenant.
+// list prints the tenants in which the caller may use sudo, by delegation or by impersonation. To
+// save requests, it asks the server whether the caller may impersonate the sudoer group of a
+// tenant only if the rules of the caller, which it reads once, seem to allow this.
 func list(ctx context.Context, k kubectl.Kubectl, me kubectl.User, out io.Writer) error {
 	text, err := k.Output(ctx, "get", "lnamespaces.tenancy.kube-granular.dev", "--output", "json")
 	if err != nil {
@@ -157,8 +161,9 @@ func list(ctx context.Context, k kubectl.Kubectl, me kubectl.User, out io.Writer
 	return nil
 }
 
-// shell prints the shell function ksudo. Without arguments, ksudo runs the last command again with
-// sudo. In shells that expand !!, kubectl sudo !! does the same without the function.
+// shell prints the definition of the function ksudo for the shell with this name. Without
+// arguments, ksudo runs the last command of the shell again with sudo. In shells that expand !!,
+// the command kubectl sudo !! does the same without the function.
 func shell(name string, out io.Writer) error {
 	text, ok := map[string]string{
 		"bash": "ksudo() { if [ $# -eq 0 ]; then eval \"kubectl sudo $(HISTTIMEFORMAT= history 2 | sed -n '1s/^ *[0-9]*[* ]*//p')\"; else kubectl sudo \"$@\"; fi; }\n",

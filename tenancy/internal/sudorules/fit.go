@@ -11,10 +11,11 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// Fit returns at most maxRules rules that include the given rules. Each of their lists has at most
-// maxLength entries. If there are too many rules, Fit merges rules with the same verbs; a merged
-// rule includes each of its resources in each of its groups. So the result may allow more than the
-// given rules. In a delegation this is safe, because a delegate may do no more than the delegator.
+// Fit returns at most maxRules rules that allow at least what the given rules allow. Each list in
+// a returned rule, such as its verbs, has at most maxLength entries. If there are too many rules,
+// Fit merges rules with the same verbs. A merged rule allows each of its resources in each of its
+// API groups, so the result can allow more than the given rules. In a delegation this is safe,
+// because a delegate never gets more permissions than the delegator has.
 func Fit(rules []rbacv1.PolicyRule, maxRules, maxLength int) ([]rbacv1.PolicyRule, error) {
 	var fit []rbacv1.PolicyRule
 	for _, rule := range rules {
@@ -38,11 +39,13 @@ func Fit(rules []rbacv1.PolicyRule, maxRules, maxLength int) ([]rbacv1.PolicyRul
 	return fit, nil
 }
 
-// smallestPair returns the indices of the two smallest rules with the same verbs that can be
-// merged, in order, or zeros if there are none.
+// smallestPair returns the indices of two rules that can be merged: they have the same verbs and
+// no resource names, and the lists of the merged rule are not too long. It prefers rules with few
+// API groups and resources. first is less than second; both are 0 if no two rules can be merged.
 func smallestPair(rules []rbacv1.PolicyRule, maxLength int) (first, second int) {
 	size := func(i int) int { return len(rules[i].APIGroups) * len(rules[i].Resources) }
-	// least maps verbs to the index of the smallest rule with these verbs so far.
+	// least maps verbs to the index of the smallest rule with these verbs, among the rules before
+	// i.
 	least, sum := map[string]int{}, 0
 	for i := range rules {
 		if len(rules[i].ResourceNames) > 0 {
@@ -62,7 +65,8 @@ func smallestPair(rules []rbacv1.PolicyRule, maxLength int) (first, second int) 
 	if second > 0 {
 		return first, second
 	}
-	// The rules above would become too long if they were merged. Other pairs may fit.
+	// The loop above compared only some of the pairs, and none of them can be merged. This loop
+	// compares all pairs.
 	for first = range rules {
 		for second = first + 1; second < len(rules); second++ {
 			a, b := rules[first], rules[second]

@@ -12,17 +12,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// read and write are the verbs that the rules of sudo may have. Other verbs in discovery or in the
-// role admin are ignored, such as bind, escalate, approve and the verbs of single fields. The only
-// exception is in allowedVerbs.
+// read and write are the verbs that the rules of sudo can have. Other verbs in discovery or in the
+// role admin are ignored, such as bind, escalate, approve and the verbs of single fields. There is
+// one exception: allowedVerbs allows the verb impersonate for service accounts.
 var (
 	read  = []string{"get", "list", "watch"}
 	write = []string{"create", "update", "patch", "delete", "deletecollection"}
 )
 
-// For returns the rules of sudo: the verbs of all namespaced resources in discovery, and the rules
-// of the ClusterRole admin, because a tenant must be able to bind others to admin. Both are limited
-// to the verbs that allowedVerbs returns.
+// For returns the rules of sudo. They have the verbs of all namespaced resources in discovery, and
+// the rules of the ClusterRole admin: a sudoer must be able to bind others to admin, and RBAC
+// allows this only to a user who has all permissions of admin. In both, For leaves out the verbs
+// that allowedVerbs does not return.
 func For(discovered []*metav1.APIResourceList, admin []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	t := table{}
 	for _, list := range discovered {
@@ -46,20 +47,22 @@ func For(discovered []*metav1.APIResourceList, admin []rbacv1.PolicyRule) []rbac
 	return t.rules()
 }
 
-// Quotas returns the rules for ResourceQuotas and LimitRanges that sudo has if the tenant allows
-// Quotas.
+// Quotas returns the rules for ResourceQuotas and LimitRanges. Sudo has these rules in addition,
+// if spec.sudo.allow of the LNamespace has the entry Quotas.
 func Quotas() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"limitranges", "resourcequotas"}, Verbs: slices.Concat(read, write)}}
 }
 
-// Namespace returns the rules for the Namespace object that sudo has if the tenant allows
-// Namespace. They do not include delete: to delete the namespace, one deletes the LNamespace.
+// Namespace returns the rules for the Namespace object. Sudo has these rules in addition, if
+// spec.sudo.allow of the LNamespace has the entry Namespace. The rules do not include the verb
+// delete: to delete the namespace, one deletes the LNamespace.
 func Namespace() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get", "update", "patch"}}}
 }
 
-// KeepFailedGroups returns the parts of the old rules that are for API groups whose discovery
-// failed, so that an unavailable aggregated API server does not revoke permissions.
+// KeepFailedGroups returns those of the old rules that are for API groups in failed: the groups
+// that could not be discovered. The returned rules have no other groups. With them, sudo keeps its
+// permissions in these groups while an aggregated API server is unavailable.
 func KeepFailedGroups(old []rbacv1.PolicyRule, failed map[string]bool) []rbacv1.PolicyRule {
 	var kept []rbacv1.PolicyRule
 	for _, rule := range old {
@@ -72,7 +75,8 @@ func KeepFailedGroups(old []rbacv1.PolicyRule, failed map[string]bool) []rbacv1.
 	return kept
 }
 
-// isReadOnly reports whether sudo may only read the resource, unless the tenant allows more.
+// isReadOnly reports whether the rules that For returns allow only to read the resource. For some
+// of these resources, the functions Quotas and Namespace return further rules.
 func isReadOnly(group, resource string) bool {
 	resource, _, _ = strings.Cut(resource, "/")
 	switch group {
@@ -84,7 +88,8 @@ func isReadOnly(group, resource string) bool {
 	return false
 }
 
-// allowedVerbs returns those of verbs that a rule of sudo may have for a resource, in a fixed order.
+// allowedVerbs returns those of the given verbs that a rule of sudo can have for the resource.
+// Their order does not depend on the order of the given verbs.
 func allowedVerbs(group, resource string, verbs []string) []string {
 	may := read
 	if !isReadOnly(group, resource) {
@@ -96,8 +101,8 @@ func allowedVerbs(group, resource string, verbs []string) []string {
 	return slices.DeleteFunc(slices.Clone(may), func(v string) bool { return !slices.Contains(verbs, v) })
 }
 
-// entry is a resource. If names is not empty, it is only the objects with these names, one in each
-// line.
+// entry is a resource of an API group. If names is not empty, the entry is only for the objects
+// with these names, which are separated by newlines.
 type entry struct{ group, resource, names string }
 
 // table maps entries to their verbs.
@@ -116,7 +121,8 @@ func (t table) add(group, resource string, only, verbs []string) {
 	}
 }
 
-// rules returns one rule for all resources of a group that have the same verbs, sorted.
+// rules returns the rules for all entries, sorted. Resources of the same API group share a rule if
+// they have the same verbs and names of objects.
 func (t table) rules() []rbacv1.PolicyRule {
 	merged := map[entry][]string{} // in these keys, the field resource has the verbs
 	for e, verbs := range t {

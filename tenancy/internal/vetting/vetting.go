@@ -1,11 +1,13 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package vetting compares the permissions of tenant users in a cluster with a reviewed list.
+// Package vetting compares the permissions of tenant users in a cluster with a vetted list: a list
+// of permissions that somebody has reviewed.
 //
 // The ClusterRoles edit and admin are built into Kubernetes, and other components aggregate rules
-// into them. The reviewed (vetted) list has the rules of both roles, and all API resources, in one
-// version of Kubernetes. If a cluster has more rules or resources, its users may do more.
+// into them. The vetted list has the rules of both roles, and all API resources, in one version of
+// Kubernetes. If a cluster has more rules or resources, tenant users could do more there than was
+// reviewed.
 package vetting
 
 import (
@@ -27,13 +29,14 @@ type List struct {
 	// Resources are all API resources in the format "GROUP/RESOURCE SCOPE", where SCOPE is
 	// namespaced or cluster.
 	Resources []string `json:"resources"`
-	// Rules maps the name of a role to its rules, in the format "GROUP/RESOURCE VERB" or, for
-	// named objects, "GROUP/RESOURCE VERB NAMES".
+	// Rules maps the name of a role to its rules, in the format "GROUP/RESOURCE VERB". If a rule
+	// is only for objects with certain names, the format is "GROUP/RESOURCE VERB NAME,NAME".
 	Rules map[string][]string `json:"rules"`
 }
 
-// NewList returns the list of a cluster. Its resources have no API versions, because rules of a
-// role have none.
+// NewList returns the list of a cluster: its version, its resources from discovery, and the rules
+// of the given roles. The resources in the list have no API versions, because rules of a role have
+// none.
 func NewList(version string, discovered []*metav1.APIResourceList, roles []rbacv1.ClusterRole) List {
 	version, _, _ = strings.Cut(version, "+")
 	l := List{Version: version, Rules: map[string][]string{}}
@@ -71,9 +74,9 @@ func NewList(version string, discovered []*metav1.APIResourceList, roles []rbacv
 	return l
 }
 
-// Gains returns the rules and resources of the cluster that are not in the vetted list. A new
-// resource counts because a rule with a wildcard may cover it. A different version of Kubernetes
-// is reported too.
+// Gains returns the rules and resources of the cluster that are not in the vetted list, one string
+// for each. A new resource counts because an existing rule with a wildcard could cover it. If the
+// versions of Kubernetes differ, there is a string for this difference too.
 func Gains(vetted, cluster List) []string {
 	var gains []string
 	if vetted.Version != cluster.Version {

@@ -15,14 +15,17 @@ import (
 	"kube-granular.dev/tenancy/internal/accounts"
 )
 
-// Default sets the account of a new LNamespace that names no account.
+// Default is the webhook that sets spec.billing.account, the account that pays, of a new
+// LNamespace if this field is empty.
 type Default struct {
-	// Accounts returns the mapping of accounts. It is called for each request, so that a change
-	// of the mapping takes effect at once.
+	// Accounts returns the mapping of users and groups to accounts. It is called for each request
+	// that needs the mapping, so that a change of the mapping takes effect at once.
 	Accounts func() (accounts.Mapping, error)
 }
 
-// Handle returns JSON patches that set the account.
+// Handle returns JSON patches that set spec.billing.account to the account of the user who creates
+// the LNamespace. It refuses the request if the user must choose between several accounts, or if
+// the user has no account and the mapping requires one.
 func (d *Default) Handle(_ context.Context, req admission.Request) admission.Response {
 	object := unstructured.Unstructured{}
 	if err := json.Unmarshal(req.Object.Raw, &object.Object); err != nil {

@@ -38,16 +38,16 @@ var finalizers = []string{names.Finalizer, billing.Finalizer}
 
 // Lists validates new and changed LNamespaces.
 type Lists struct {
-	// Client reads from the API server, without a cache.
+	// Client sends requests to the API server. It has no cache.
 	Client client.Client
-	// Accounts returns the mapping of accounts.
+	// Accounts returns the mapping of users and groups to accounts.
 	Accounts func() (accounts.Mapping, error)
 	// Reserved are names that tenants must not have, in addition to default and kube-*.
 	Reserved []string
 }
 
-// object is an LNamespace whose spec is decoded into a map and not into the Go type, so that fields
-// of later API versions are validated too.
+// object is an LNamespace whose spec is decoded into a map and not into the Go type. So Lists also
+// notices, and refuses, the change of a field that the Go type does not have.
 type object struct {
 	Metadata struct {
 		Name       string   `json:"name"`
@@ -56,11 +56,13 @@ type object struct {
 	Spec map[string]any `json:"spec"`
 }
 
-// errReview means that it is unknown whether the caller may make the change: an access review
-// failed, or the mapping of accounts can't be read.
+// errReview means that it is unknown whether the caller is allowed to make the change, because the
+// request for a SubjectAccessReview failed, or the mapping of accounts can't be read.
 var errReview = errors.New("check whether the change is allowed")
 
-// Handle refuses changes that the caller may not make.
+// Handle refuses a new or changed LNamespace if the caller is not allowed to set its fields as
+// they are, or if a name in it is reserved. It adds warnings to the answer if the request is
+// allowed.
 func (l *Lists) Handle(ctx context.Context, req admission.Request) admission.Response {
 	now, before := object{}, object{}
 	if err := json.Unmarshal(req.Object.Raw, &now); err != nil {
@@ -94,7 +96,8 @@ func (l *Lists) Handle(ctx context.Context, req admission.Request) admission.Res
 	return admission.Allowed("").WithWarnings(l.warnings(ctx, req, &typed)...)
 }
 
-// created validates a new LNamespace. Its creator may set all lists.
+// created returns an error if the name of a new LNamespace is reserved. It does not check the
+// lists of members, because whoever creates an LNamespace is allowed to set them all.
 func (l *Lists) created(_ context.Context, _ admission.Request, t *v1alpha1.LNamespace) error {
 	if names.Reserved(t.Name, l.Reserved...) {
 		return fmt.Errorf("the name %q is reserved: a namespace with this name can't belong to a tenant", t.Name)
@@ -102,7 +105,8 @@ func (l *Lists) created(_ context.Context, _ admission.Request, t *v1alpha1.LNam
 	return nil
 }
 
-// changed validates the differences between the old and the new spec and finalizers.
+// changed compares the old and the new spec and finalizers. It returns an error if the caller is
+// not allowed to change a field that differs, or to remove a finalizer that is gone.
 func (l *Lists) changed(ctx context.Context, req admission.Request, before, now object) error {
 	fields := slices.Sorted(maps.Keys(now.Spec))
 	for field := range before.Spec {
@@ -143,8 +147,9 @@ func (l *Lists) changed(ctx context.Context, req admission.Request, before, now 
 	return errors.Join(refused...)
 }
 
-// account validates spec.billing.account if it is new or was changed. A user who may change the
-// account of all LNamespaces may name any account.
+// account returns an error if the caller is not allowed to charge spec.billing.account. It checks
+// only an account that is new or was changed. A user with the permission to change the accounts of
+// all LNamespaces is allowed to charge any account.
 func (l *Lists) account(ctx context.Context, req admission.Request, before object, t *v1alpha1.LNamespace) error {
 	if was, _ := before.Spec["billing"].(map[string]any); req.Operation == admissionv1.Update && (was["account"] == t.Spec.Billing.Account || was["account"] == nil && t.Spec.Billing.Account == "") {
 		return nil
@@ -167,8 +172,8 @@ func (l *Lists) account(ctx context.Context, req admission.Request, before objec
 	return refused
 }
 
-// may returns the result of an access review for a verb on the LNamespace that what names, or on
-// all LNamespaces if what has no name.
+// may reports whether a user is allowed the verb what.Verb on the LNamespace what.Name, or on all
+// LNamespaces if what.Name is empty. It asks the API server by a SubjectAccessReview.
 func (l *Lists) may(ctx context.Context, who authenticationv1.UserInfo, what authorizationv1.ResourceAttributes) (bool, error) {
 	what.Group, what.Version, what.Resource = v1alpha1.GroupVersion.Group, v1alpha1.GroupVersion.Version, "lnamespaces"
 	extra := map[string]authorizationv1.ExtraValue{}
@@ -184,12 +189,12 @@ func (l *Lists) may(ctx context.Context, who authenticationv1.UserInfo, what aut
 	return review.Status.Allowed && !review.Status.Denied, nil
 }
 
-// lists returns the lists of subjects by field name.
+// lists returns the three lists of members in a spec. The keys are the names of their fields.
 func lists(s v1alpha1.LNamespaceSpec) map[string][]v1alpha1.Subject {
 	return map[string][]v1alpha1.Subject{"users": s.Users, "managers": s.Managers, "sudoers": s.Sudoers}
 }
 
-// reserved returns an error if a list has a name that is reserved for impersonation.
+// reserved returns an error if a list has a member whose name is reserved for impersonation.
 func reserved(s v1alpha1.LNamespaceSpec) error {
 	for field, list := range lists(s) {
 		for i, subject := range list {

@@ -19,12 +19,14 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// Requests validates certificate signing requests when they are created and when they are
-// approved, because a request may have been created before the webhook was installed.
+// Requests is the webhook that validates certificate signing requests. It checks them when they
+// are created and again when they are approved, because a certificate signing request that was
+// created before the webhook was installed has not been checked yet.
 type Requests struct{}
 
-// Handle refuses a certificate with a name that is reserved for impersonation. An API server uses
-// the organizations of a client certificate as groups, and its common name as the user name.
+// Handle refuses a certificate signing request whose common name or organizations have the prefix
+// that is reserved for impersonation. If a user authenticates by a client certificate, an API
+// server takes the common name as the user name, and the organizations as the groups.
 func (Requests) Handle(_ context.Context, req admission.Request) admission.Response {
 	request := certificatesv1.CertificateSigningRequest{}
 	if err := json.Unmarshal(req.Object.Raw, &request); err != nil {

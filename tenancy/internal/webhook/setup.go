@@ -13,10 +13,11 @@ import (
 	"kube-granular.dev/tenancy/internal/accounts"
 )
 
-// Configurations is the name of the webhook configurations in the API server.
+// Configurations is the name that the MutatingWebhookConfiguration and the
+// ValidatingWebhookConfiguration of these webhooks have.
 const Configurations = "lnamespace"
 
-// The paths of the webhooks in the configurations.
+// The URL paths at which the API server calls the webhooks.
 const (
 	DefaultPath  = "/default"
 	ListsPath    = "/lists"
@@ -28,9 +29,10 @@ type Options struct {
 	// Host and Port are the listen address.
 	Host string
 	Port int
-	// Client reads from the API server, without a cache.
+	// Client sends requests to the API server. It has no cache.
 	Client client.Client
-	// Accounts is the file with the mapping of accounts; empty means an empty mapping.
+	// Accounts is the path of the file that maps users and groups to accounts. If the path is
+	// empty, the mapping is empty.
 	Accounts string
 	// Reserved are names that tenants must not have, in addition to default and kube-*.
 	Reserved []string

@@ -1,7 +1,8 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report makes a bill from periods: which account pays for which tenant for how long.
+// Package report makes a bill from billing periods. The bill says for how long each account pays
+// for each tenant.
 package report
 
 import (
@@ -20,11 +21,11 @@ import (
 type Line struct {
 	Account, Tenant, TenantUID string
 	Time                       time.Duration
-	// Open is true if the last period has not ended.
+	// Open is true if one of the summed periods has not ended.
 	Open bool
 }
 
-// Month returns the beginning and the end of a month.
+// Month returns the beginning (in UTC) of a month such as 2026-11, and of the month after it.
 func Month(text string) (from, to time.Time, err error) {
 	if from, err = time.Parse("2006-01", text); err != nil {
 		return from, to, fmt.Errorf("month %q: want one such as 2026-11", text)
@@ -32,8 +33,9 @@ func Month(text string) (from, to time.Time, err error) {
 	return from, from.AddDate(0, 1, 0), nil
 }
 
-// Lines sums up the periods within a time range, by account and tenant. An open period counts
-// until now. The periods must be sorted as Table.Between returns them.
+// Lines returns for each account and tenant the total time of their periods between from and to. A
+// period that has not ended counts until now. The periods must be sorted by account and tenant, as
+// the method Between of store.Table returns them.
 func Lines(periods []store.Period, from, to, now time.Time) []Line {
 	var lines []Line
 	if now.Before(to) {
@@ -61,9 +63,9 @@ func Lines(periods []store.Period, from, to, now time.Time) []Line {
 	return lines
 }
 
-// Reconcile returns the differences between the billing table and the cluster: tenants with an
-// open period that are not in the cluster, and tenants of the cluster that are not billed. cluster
-// maps the UIDs of the tenants to their names.
+// Reconcile returns a text for each difference between a bill, the lines, and the tenants in the
+// cluster. A tenant differs if it has an open period and is not in the cluster, or if it is in the
+// cluster and has no line. cluster maps the UIDs of the tenants in the cluster to their names.
 func Reconcile(lines []Line, cluster map[string]string) []string {
 	var wrong []string
 	billed := map[string]bool{}

@@ -37,11 +37,11 @@ type Period struct {
 type Table interface {
 	// Prepare creates the table if it does not exist.
 	Prepare(context.Context) error
-	// Put writes a period. It is idempotent: it adds an end to a stored period without one, and
-	// never changes a stored end.
+	// Put writes a period. If the period is already stored without an end, Put only adds the end.
+	// Put never changes a stored end. So to write a period again has no effect.
 	Put(context.Context, Period) error
-	// Between returns the periods that overlap a time range, each once, sorted by account, tenant
-	// and start.
+	// Between returns the periods that overlap the time between from and to, each period once.
+	// They are sorted by account, tenant and start.
 	Between(ctx context.Context, from, to time.Time) ([]Period, error)
 	// Close releases the resources of the table.
 	Close() error
@@ -52,7 +52,8 @@ type Opener func(Config) (Table, error)
 
 var openers = map[string]Opener{"sqlite": openSQL, "postgres": openSQL}
 
-// Register adds a driver. A program must call it at its start.
+// Register adds a database driver under a name for Config.Driver. A program must call Register
+// when it starts, before it uses the other functions of this package.
 func Register(driver string, open Opener) { openers[driver] = open }
 
 // Drivers returns the names of all drivers.
@@ -67,8 +68,8 @@ type SQL struct {
 
 // Config identifies a table.
 type Config struct {
-	// Driver is one of Drivers. Source is a file for SQLite, a connection string for PostgreSQL,
-	// or a project for BigQuery.
+	// Driver is one of the names that the function Drivers returns. Source says what the driver
+	// connects to: a file for SQLite, a connection string for PostgreSQL, a project for BigQuery.
 	Driver, Source string
 	// Dataset is the schema or dataset of the table, if any. Table is the name of the table.
 	Dataset, Table string
@@ -101,7 +102,7 @@ func openSQL(c Config) (Table, error) {
 	return table, nil
 }
 
-// With returns the table in an open database.
+// With returns the table that c describes in the database db, which is already open.
 func With(db *sql.DB, c Config) (*SQL, error) {
 	if c.Table == "" {
 		return nil, fmt.Errorf("billing: the table has no name")
@@ -130,8 +131,8 @@ func (s *SQL) Prepare(ctx context.Context) error {
 	return err
 }
 
-// Put writes a period. It is idempotent: it adds an end to a stored period without one, and never
-// changes a stored end.
+// Put writes the period p. If the period is already stored without an end, Put only adds the end
+// of p. Put never changes a stored end. So to write a period again has no effect.
 func (s *SQL) Put(ctx context.Context, p Period) error {
 	labels, err := json.Marshal(p.Labels)
 	if err != nil {
@@ -149,7 +150,8 @@ func (s *SQL) Put(ctx context.Context, p Period) error {
 	return err
 }
 
-// Between returns the periods that overlap a time range, sorted by account, tenant and start.
+// Between returns the periods that overlap the time between from and to, sorted by account, tenant
+// and start.
 func (s *SQL) Between(ctx context.Context, from, to time.Time) (periods []Period, err error) {
 	rows, err := s.db.QueryContext(ctx, s.query(`SELECT tenant_uid, sequence, tenant, account, labels, start_unix, end_unix FROM `+s.table+`
 		WHERE start_unix < ? AND (end_unix IS NULL OR end_unix > ?)
@@ -179,8 +181,8 @@ func (s *SQL) Between(ctx context.Context, from, to time.Time) (periods []Period
 	return periods, rows.Err()
 }
 
-// query returns the text of a query with its placeholders ? in the syntax of the database: $1,
-// $2 and so on for PostgreSQL.
+// query returns the text of a query for the database of s. If the database is PostgreSQL, query
+// replaces the placeholders ? by $1, $2 and so on.
 func (s *SQL) query(text string) string {
 	if !s.dollar {
 		return text

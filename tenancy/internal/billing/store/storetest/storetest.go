@@ -1,7 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package storetest has the conformance test for implementations of a table.
+// Package storetest has a test that each implementation of the interface store.Table must pass.
 package storetest
 
 import (
@@ -14,7 +14,7 @@ import (
 
 var noon = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 
-// Exercise runs the conformance test, and closes the table at the end.
+// Exercise tests whether the table behaves as store.Table says, and closes the table at the end.
 func Exercise(t *testing.T, table store.Table) {
 	t.Cleanup(func() {
 		if err := table.Close(); err != nil {
