@@ -115,7 +115,7 @@ func estimate(env *cel.Env, ast *cel.Ast) error {
 		if cost.Max < math.MaxUint64 {
 			estimated = fmt.Sprintf("%d", cost.Max)
 		}
-		return fmt.Errorf("is too costly: its cost for a key of %d bytes is estimated at %s, more than %d", MaxKeyLength, estimated, MaxCost)
+		return fmt.Errorf("is too costly: its cost for a key of %d bytes is estimated at %s, the limit is %d", MaxKeyLength, estimated, MaxCost)
 	}
 	return nil
 }

@@ -88,9 +88,9 @@ func TestAnnotationBackedField(t *testing.T) {
 			new: keeping("a", "x")},
 		"excluded, marked": {excluded: "true", marked: true,
 			allow: []string{"granular:metadata", "granular:specification", "granular:trigger"},
-			new:   keeping("b", ""), says: "an annotation holds the value of a field"},
+			new:   keeping("b", ""), says: "an annotation or label holds the value of a field"},
 		"excluded, ordinary": {excluded: "true", new: keeping("b", ""),
-			says: "an annotation holds the value of a field"},
+			says: "an annotation or label holds the value of a field"},
 		"excluded, a plain annotation": {excluded: "true", new: keeping("a", "x")},
 		"ordinary":                     {excluded: "false", new: keeping("b", ""), idle: true},
 	} {

@@ -86,11 +86,11 @@ func TestCreateWithAnnotationBackedField(t *testing.T) {
 			new: keeping("", "x")},
 		"excluded, marked": {excluded: "true", marked: true,
 			allow: []string{"granular:metadata", "granular:specification", "granular:trigger"},
-			new:   keeping("b", ""), says: "an annotation holds the value of a field"},
+			new:   keeping("b", ""), says: "an annotation or label holds the value of a field"},
 		"excluded, ordinary": {excluded: "true", new: keeping("b", ""),
-			says: "an annotation holds the value of a field"},
+			says: "an annotation or label holds the value of a field"},
 		"excluded, ordinary, held": {excluded: "true", allow: []string{"granular:trigger"},
-			new: keeping("b", ""), says: "an annotation holds the value of a field"},
+			new: keeping("b", ""), says: "an annotation or label holds the value of a field"},
 		"excluded, plain annotations": {excluded: "true", new: keeping("", "x")},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -43,7 +43,7 @@ type kind struct {
 var (
 	errNoSchema         = errors.New("the schema of the kind is not known")
 	noSchema            = &kind{err: errNoSchema}
-	errAnnotationBacked = errors.New("an annotation holds the value of a field, and the kind has excluded permissions")
+	errAnnotationBacked = errors.New("an annotation or label holds the value of a field, and the kind has excluded permissions")
 	errHidden           = errors.New("its definition has an excluded permission that its permission tree lacks")
 
 	// storedExpressions is the language of the parameter expressions (CEL) in definitions that are

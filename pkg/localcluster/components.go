@@ -121,7 +121,7 @@ func (c *cluster) newServer(ctx context.Context, l net.Listener, endpoints []str
 	path := filepath.Join(c.Dir, "kube-apiserver.log")
 	log, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("open kube-apiserver's log: %w", err)
+		return nil, fmt.Errorf("can't open the log file of kube-apiserver: %w", err)
 	}
 	policy := ""
 	if c.AuditLog != "" {

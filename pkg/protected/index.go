@@ -261,7 +261,7 @@ func (w reflectorStore) Replace(list []any, resourceVersion string) error {
 func recordFrom(obj any) (authority.Attribute, *record, error) {
 	attribute, ok := obj.(authority.Attribute)
 	if !ok {
-		return nil, nil, fmt.Errorf("a watch of attributes returned a %T", obj)
+		return nil, nil, fmt.Errorf("the watch of protected attributes returned an object of type %T", obj)
 	}
 	version, err := strconv.ParseUint(attribute.GetResourceVersion(), 10, 64)
 	if err != nil {

@@ -86,7 +86,7 @@ func (c *policyWrite) delegationFor(p *policy.Policy, namespace string) (*v1alph
 			return have.Source, err
 		}
 	}
-	return nil, fmt.Errorf("no name is left for the delegation: %d delegations of the same content have expired or are being deleted", maxAttempts)
+	return nil, fmt.Errorf("the delegation can't be created: all %d names for its content belong to delegations that have expired or are being deleted; try again when they are gone", maxAttempts)
 }
 
 // renewLease starts the lease of a delegation anew if half of the lease is over. Otherwise the

@@ -44,7 +44,7 @@ func (d *Issuer) PreparePolicy(ctx context.Context, p *v1alpha1.AuthorityDelegat
 	case err != nil:
 		return err
 	default:
-		return forbidden(fmt.Errorf("a policy that delegates for others needs the verb %q on authoritydelegations", v1alpha1.VerbDelegate))
+		return forbidden(fmt.Errorf("to write a policy, you need the verb %q on authoritydelegations, because the policy delegates permissions of the users who write the objects", v1alpha1.VerbDelegate))
 	}
 	if err := d.snapshotPolicyRules(ctx, p); err != nil {
 		return err

@@ -35,11 +35,11 @@ func parse(document string) ([]step, error) {
 			}
 			continue
 		}
-		first := i + 1
+		first := i + 1 // counted from 1
 		for i++; i < len(lines) && lines[i] != "```"; i++ {
 		}
 		if i == len(lines) {
-			return nil, fmt.Errorf("line %d: the block does not end", first)
+			return nil, fmt.Errorf("line %d: the code block that begins here has no end", first)
 		}
 		block := lines[first:i]
 		switch {

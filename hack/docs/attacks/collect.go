@@ -76,7 +76,7 @@ func checkNames(t *tree.Tree, holders ...[]source) []error {
 	for _, h := range slices.Concat(holders...) {
 		for _, a := range h.attacks {
 			if other, ok := seen[a.attempt]; ok {
-				wrong = append(wrong, fmt.Errorf("%s: the attack %q is also in %s", h.file, a.attempt, other))
+				wrong = append(wrong, fmt.Errorf("%s: the attack %q is also in %s; remove one of the two", h.file, a.attempt, other))
 			}
 			seen[a.attempt] = h.file
 			for _, name := range a.heldBy {

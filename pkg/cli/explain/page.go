@@ -41,7 +41,7 @@ func Page(out io.Writer, title string, all []*kinds.Kind) error {
 		return err
 	}
 	if strings.Count(page, dataPlaceholder) != 1 {
-		return errors.New("the page has no placeholder for its data")
+		return errors.New("the template of the page has no placeholder for the data")
 	}
 	text := strings.ReplaceAll(page, titlePlaceholder, html.EscapeString(title))
 	before, after, _ := strings.Cut(text, dataPlaceholder)

@@ -49,7 +49,7 @@ func newWebhooks(ctx context.Context, config *rest.Config, scheme *runtime.Schem
 	}
 	if o.webhook.address == "" {
 		if o.webhook.accounts != "" {
-			return webhooks{}, fmt.Errorf("--accounts needs --webhook-address, because a webhook sets the account of an LNamespace")
+			return webhooks{}, fmt.Errorf("--accounts needs --webhook-address: the webhook at that address sets the billing account of each LNamespace")
 		}
 		return webhooks{}, nil
 	}

@@ -112,12 +112,12 @@ func TestRoots(t *testing.T) {
 		"exempt and marked": {
 			files:  map[string]string{"a.go": head + "\t// +permission-verb:\"data\"\n\tData string\n}\n"},
 			exempt: map[string]string{"Data": "why"},
-			err:    "field Box.Data has a marker, but is also exempt",
+			err:    "field Box.Data has a marker, but is also exempt from having one",
 		},
 		"exempt and gone": {
 			files:  map[string]string{"a.go": head + "}\n"},
 			exempt: map[string]string{"Data": "why"},
-			err:    "field Box.Data is exempt, but is not a field at the root of a kind",
+			err:    "field Box.Data is exempt from having a marker, but it is not a field at the root of a kind, so it needs no exemption",
 		},
 		"a list is no kind": {
 			files: map[string]string{"a.go": "package v1\n\ntype BoxList struct {\n\tmetav1.TypeMeta\n\tmetav1.ListMeta\n\tItems []Box\n}\n"},

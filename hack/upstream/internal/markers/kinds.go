@@ -69,7 +69,7 @@ func Roots(files map[string][]byte, exempt map[string]map[string]string) error {
 				used[[2]string{typ, name}] = listed
 				switch covered := grants(f.Doc) || ofMarkedType(f.Type, types); {
 				case covered && listed:
-					wrong = append(wrong, fmt.Errorf("field %s.%s has a marker, but is also exempt", typ, name))
+					wrong = append(wrong, fmt.Errorf("field %s.%s has a marker, but is also exempt from having one", typ, name))
 				case !covered && !listed:
 					wrong = append(wrong, fmt.Errorf("field %s.%s is at the root of a kind, and no permission covers it: add a marker, or an exemption with a reason", typ, name))
 				}
@@ -79,7 +79,7 @@ func Roots(files map[string][]byte, exempt map[string]map[string]string) error {
 	for _, typ := range sorted(exempt) {
 		for _, name := range sorted(exempt[typ]) {
 			if !used[[2]string{typ, name}] {
-				wrong = append(wrong, fmt.Errorf("field %s.%s is exempt, but is not a field at the root of a kind", typ, name))
+				wrong = append(wrong, fmt.Errorf("field %s.%s is exempt from having a marker, but it is not a field at the root of a kind, so it needs no exemption", typ, name))
 			}
 		}
 	}
