@@ -77,6 +77,8 @@ func (c *policyWrite) delegationFor(p *policy.Policy, namespace string) (*v1alph
 			continue
 		}
 		if !confirmed {
+			// The delegation exists: the author has given its permissions away before, and every
+			// write of the author comes here. So a cache, which lags behind by moments, is enough.
 			if err := c.Issuer.confirmPolicyHeld(c.ctx, want, parent, c.Issuer.Cached); err != nil {
 				return nil, err
 			}
