@@ -34,7 +34,7 @@ func TestLifeOfACluster(t *testing.T) {
 			command, ok := strings.CutPrefix(line, "  ")
 			switch {
 			case !ok && line != "":
-				expectRefusal = strings.Contains(line, "refused")
+				expectRefusal = strings.Contains(line, "refuses")
 				continue
 			case !ok:
 				continue

@@ -169,7 +169,7 @@ func TestCompileRefuses(t *testing.T) {
 			".l: x-kubernetes-permission-parameter-source: the list is atomic or has several keys"},
 		{"a source on a list with two keys",
 			"root: {properties: {l: {+parameter-source: k, +list: map, +keys: [a, b], items: {+verb: x}}}}",
-			"no single key"},
+			"the list is atomic or has several keys"},
 		{"a list-map without keys", "root: {properties: {l: {+list: map, items: {+verb: x}}}}",
 			".l: a list of type map needs x-kubernetes-list-map-keys"},
 		{"a list type that is no string", "root: {properties: {l: {+list: 5, items: {+verb: x}}}}",
