@@ -92,7 +92,8 @@ func (g *guarded) Respond(ctx context.Context, result runtime.Object) runtime.Ob
 }
 
 // RespondError writes to the audit log which roles or verbs would have admitted the caller to a
-// refused label or annotation. It returns the error as the part fields shows it to the caller.
+// refused label or annotation. It returns the error that the caller gets: what
+// g.fields, which redacts errors, makes of err.
 func (g *guarded) RespondError(ctx context.Context, err error) error {
 	if last := g.labels.outcome.Load(); last != nil && len(last.missing) > 0 && errors.Is(err, last.err) {
 		audit.Missing(ctx, last.missing...)

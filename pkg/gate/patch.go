@@ -30,8 +30,8 @@ func (w *write) Patch(ctx context.Context, patchType types.PatchType, body []byt
 	if !w.marked || patchType != types.JSONPatchType {
 		return nil
 	}
-	// This decodes the patch as upstream does: names are case sensitive, and of equal names in one
-	// operation the last one counts. A patch that can't be decoded here is refused by upstream,
+	// This decodes the patch as upstream does: names are case sensitive, and if one
+	// operation has a name twice, the last one counts. A patch that can't be decoded here is refused by upstream,
 	// which can't decode it either.
 	var operations []map[string]json.RawMessage
 	if json.Unmarshal(body, &operations) != nil {

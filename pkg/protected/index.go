@@ -160,8 +160,8 @@ func (x *Index) updateEntry(n name, before *record) {
 	x.replaceNamespace(n.namespace)
 }
 
-// replaceNamespace rebuilds one part of the set: the entries of a namespace, or the cluster-wide
-// entries if namespace is empty.
+// replaceNamespace rebuilds the entries of one namespace in the set of protected attributes, or the
+// cluster-wide entries if namespace is empty. The other entries stay as they are.
 func (x *Index) replaceNamespace(namespace string) {
 	x.set.Store(x.set.Load().With(namespace, x.entries(namespace)...))
 }

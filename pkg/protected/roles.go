@@ -92,7 +92,7 @@ func NewRoles(informers rbacinformers.Interface) (*Roles, error) {
 // the header Authority-Selector does not hold this role.
 func (r *Roles) Holds(ctx context.Context, u user.Info, ref protect.Reference) (bool, error) {
 	if u == nil {
-		return false, fmt.Errorf("find out who holds %s: the request has no user", ref)
+		return false, fmt.Errorf("can't find out who holds %s: the request has no user", ref)
 	}
 	namespace := ""
 	if ref.Kind == protect.Role {
@@ -100,7 +100,7 @@ func (r *Roles) Holds(ctx context.Context, u user.Info, ref protect.Reference) (
 	}
 	u, ask, err := selected.MemberUser(u, ref.Kind, namespace, ref.Name)
 	if err != nil {
-		return false, fmt.Errorf("find out who holds %s: %w", ref, err)
+		return false, fmt.Errorf("can't find out who holds %s: %w", ref, err)
 	}
 	if !ask {
 		return false, nil
@@ -118,7 +118,7 @@ func (r *Roles) Holds(ctx context.Context, u user.Info, ref protect.Reference) (
 	if held || failed == nil {
 		return held, nil
 	}
-	return false, fmt.Errorf("find out who holds %s: %w", ref, failed)
+	return false, fmt.Errorf("can't find out who holds %s: %w", ref, failed)
 }
 
 // membershipResolver lets upstream's rule resolver find out whether a user is bound to one role. It

@@ -156,7 +156,7 @@ func (d *Issuer) policyDelegation(ctx context.Context, p *policy.Policy, namespa
 	}
 	ambient := withoutTokenExtras(withoutSelection(caller))
 	if slices.ContainsFunc(p.Spec.Delegates, func(to v1alpha1.Delegate) bool { return isUser(to, ambient) }) {
-		return nil, nil, notHeld{fmt.Errorf("user %q is a delegate of the policy, and can't delegate to itself", ambient.GetName())}
+		return nil, nil, notHeld{fmt.Errorf("user %q is in spec.delegates of the policy, and nobody can delegate to themselves", ambient.GetName())}
 	}
 	if parent != nil {
 		out.Spec.IfLost = v1alpha1.LossWithdraw

@@ -50,7 +50,8 @@ func isDecodedIn(managers fieldpath.ManagedFields, raw []byte) bool {
 	return false
 }
 
-// plainStub replaces the managedFields of an unstructured live object. Nobody may modify it.
+// plainStub replaces the managedFields of an unstructured live object. All live objects share this
+// one list, so no code may modify it.
 var plainStub = []any{map[string]any{}}
 
 // knownManagers reports whether the managedFields of an unstructured object have at least one

@@ -21,9 +21,9 @@ import (
 // does not mean that some value is invalid.
 type prover struct {
 	schema *schema.Schema
-	// known has the results so far. A type whose proof is still running counts as valid, because a
-	// value can't contain itself. So results that are found during that proof hold only if the
-	// proof succeeds. tentative has the keys of these results.
+	// known has the results so far. If the proof of a type meets the type again, as in a tree, the
+	// type counts as valid there: values are finite, so each level needs the same proof. Results
+	// that rest on this assumption hold only if the proof succeeds. tentative has their keys.
 	known     map[proof]bool
 	tentative []proof
 	depth     int

@@ -124,9 +124,9 @@ func values(k authority.AttributeKind, all []string, at *field.Path) (errs field
 	return errs
 }
 
-// resources validates one of the lists spec.resources and spec.excludeResources. For
-// excludeResources, named is the list spec.resources, because no resource may be in both lists. For
-// resources, named is nil.
+// resources validates the list all, which is spec.resources or spec.excludeResources. For
+// spec.excludeResources, named has the entries of spec.resources: a resource in both lists is an
+// error. For spec.resources, named is nil.
 func resources(all, named []authority.GroupResource, scope Scope, at *field.Path) (errs field.ErrorList) {
 	if len(all) > authority.MaxResources {
 		return field.ErrorList{field.TooMany(at, len(all), authority.MaxResources)}

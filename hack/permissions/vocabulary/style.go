@@ -11,10 +11,11 @@ import (
 	"kube-granular.dev/granular/permission"
 )
 
-// CheckStyle returns an error if the name of a permission violates the style guide. kind is the
-// kind whose field has the permission. ancestors are the names of the fields above that field,
-// inside the permission's scope. They do not include the field itself, because its permission may
-// have the same name: replicas for .spec.replicas.
+// CheckStyle returns an error if the name of a permission violates the style guide. A name
+// must end with a noun of the vocabulary, and must not contain the kind of the object or the name
+// of an ancestor. ancestors are the names of the fields above the field that has the permission, up
+// to the root of its scope, such as the pod template. The field itself is none of them, because a
+// permission may have the name of its field: replicas for .spec.replicas.
 func (v *Vocabulary) CheckStyle(name, kind string, ancestors []string) error {
 	if err := permission.Validate(name); err != nil {
 		return err

@@ -21,8 +21,8 @@ type HeldRule struct {
 	By string `json:"by"`
 }
 
-// HeldBy returns the rules that bindings grant to a user with a name and groups, in the order of
-// the bindings.
+// HeldBy returns the rules that bindings grant to the user with this name and these groups,
+// in the order of the bindings.
 func (r *RBAC) HeldBy(name string, groups []string) []HeldRule {
 	var out []HeldRule
 	for _, b := range r.bindings {

@@ -166,7 +166,7 @@ func findObject(c *kinds.Cluster, args []string) (*kinds.Kind, string, error) {
 		resource, name = args[0], args[1]
 	}
 	if resource == "" || name == "" {
-		return nil, "", errors.New("the object is missing; name one as RESOURCE/NAME: deployments/web")
+		return nil, "", errors.New("no object is given; name one as RESOURCE/NAME, for example deployments/web")
 	}
 	k, err := c.Lookup(resource, "")
 	return k, name, err

@@ -53,8 +53,9 @@ func neutral(permission string, r schema.GroupResource) ([]fieldPath, error) {
 	return out, nil
 }
 
-// ValidateNeutral checks the list of neutral permissions in a new policy. It returns an error for
-// each permission that can't be neutral. The keys of the map are indexes in the list.
+// ValidateNeutral checks the neutral permissions of a policy for the resource r: those of fields
+// whose changes do not trigger the policy. It returns an error for each permission that can't be
+// neutral. The keys of the map are indexes in the list.
 func ValidateNeutral(permissions []string, r schema.GroupResource) map[int]error {
 	out := map[int]error{}
 	for i, permission := range permissions {

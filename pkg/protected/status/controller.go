@@ -35,7 +35,7 @@ const (
 	minInterval = time.Second
 	// countInterval is the time after which a round starts even if nothing has changed. In each
 	// round, a server adds the violations that it has counted to the statuses. A violation is a
-	// request that an attribute with mode Audit would have refused.
+	// request that would have been refused if the mode of the attribute were not Audit.
 	countInterval = 10 * time.Second
 )
 

@@ -175,9 +175,9 @@ func (d *delegations) grant(ctx context.Context, t *v1alpha1.LNamespace, o grant
 	return out, nil
 }
 
-// isUnchanged reports whether a delegation is not being deleted, and has the spec with which the
-// controller created it. The expiration, which the controller does not set, is the only field of
-// the spec that can be changed.
+// isUnchanged reports whether a delegation is not being deleted, and still has the spec with
+// which the controller created it. All fields of the spec but the expiration are immutable, and the
+// controller never sets the expiration, so it is enough that the expiration is unset.
 func isUnchanged(d *authority.AuthorityDelegation) bool {
 	return d.DeletionTimestamp == nil && d.Spec.ExpirationTimestamp == nil
 }

@@ -195,8 +195,8 @@ func (s *session) sample(ctx context.Context, servers []*process.Server, cases [
 	}
 	run.Idle = map[string]float64{}
 	for _, server := range servers {
-		// The smaller value is used, because a garbage collection may fall into one of the two
-		// measurements.
+		// A garbage collection during one of the two measurements makes its value larger, so the
+		// smaller value is used.
 		run.Idle[server.Name] = min(before[server.Name], after[server.Name])
 		s.say("%s: spends %.2f%% of a processor while idle", server.Name, 100*run.Idle[server.Name])
 	}

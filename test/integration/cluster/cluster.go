@@ -142,7 +142,7 @@ func (c *Cluster) end() error {
 	select {
 	case err = <-c.ended:
 		if err != nil {
-			err = fmt.Errorf("kube-granular up did not end cleanly: %w\n%s", err, c.output)
+			err = fmt.Errorf("kube-granular up exited with an error when it was stopped: %w\n%s", err, c.output)
 		}
 	case <-time.After(timeout):
 		err = errors.Join(fmt.Errorf("kube-granular up was still running %s after Ctrl-C", timeout), c.process.Process.Kill())

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// Run runs a generator on the tree on disk. If the generator fails, Run restores the output files
-// that existed before.
+// Run runs a generator on the tree on disk. If the generator fails, Run gives the output files that
+// existed before their old content. New files that it wrote before it failed stay.
 func (g Generator) Run(ctx context.Context, e Env) (err error) {
 	if err := e.mkdirs(); err != nil {
 		return err

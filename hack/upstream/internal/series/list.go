@@ -67,7 +67,7 @@ func follows(before []entry, e entry) error {
 		}
 	}
 	if n := len(before); n > 0 && !e.folder && before[n-1].name[:4] >= e.name[:4] {
-		return fmt.Errorf("%s does not follow %s in numeric order", e.name, before[n-1].name)
+		return fmt.Errorf("%s stands after %s, but its number is not higher", e.name, before[n-1].name)
 	}
 	return nil
 }

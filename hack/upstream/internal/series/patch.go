@@ -86,7 +86,7 @@ func (c *Change) check() error {
 	case f.OldMode != 0 && f.NewMode != 0 && f.OldMode != f.NewMode:
 		return fmt.Errorf("changes its mode: the module cache does not keep modes")
 	case c.Path != path.Clean(c.Path) || path.IsAbs(c.Path) || c.Path == "." || c.Path == ".." || strings.HasPrefix(c.Path, "../"):
-		return fmt.Errorf("is not a path below the root")
+		return fmt.Errorf("is not a path inside the source tree")
 	case len(c.hunkLines) != len(f.TextFragments):
 		return fmt.Errorf("has %d hunk lines for %d hunks", len(c.hunkLines), len(f.TextFragments))
 	}

@@ -149,7 +149,7 @@ func TestParseRefuses(t *testing.T) {
 		"rename":     {"diff --git a/a.go b/b.go\nsimilarity index 100%\nrename from a.go\nrename to b.go\n", "is renamed or copied"},
 		"binary":     {"diff --git a/a.go b/a.go\nindex 1..2 100644\nBinary files a/a.go and b/a.go differ\n", "is a binary change"},
 		"mode":       {"diff --git a/a.go b/a.go\nold mode 100644\nnew mode 100755\n", "changes its mode"},
-		"outside":    {strings.ReplaceAll(diff, "a.go", "../a.go"), "is not a path below the root"},
+		"outside":    {strings.ReplaceAll(diff, "a.go", "../a.go"), "is not a path inside the source tree"},
 		"twice":      {diff + diff, "is changed twice"},
 		"no context": {strings.Replace(diff, "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n", "@@ -1,0 +2 @@\n+2\n", 1), "has no context"},
 		"nothing":    {"", "changes no file"},

@@ -184,7 +184,9 @@ func valueOf[V view[V]](v V) Value {
 	return Value{Text: text, Present: true, Unreadable: !ok}
 }
 
-// elementOf finds differing labels and annotations in an element of a map or list.
+// elementOf compares the old and the new value of one element of a map or list, whose schema is n.
+// It adds the labels and annotations inside the element that differ. keys are the keys of the
+// element.
 func elementOf[V view[V]](w *attributeWalk, n *schema.Node, keys []string, old, new V) {
 	w.path = append(w.path, Step{Node: n.Elem(), Keys: keys})
 	attributesOf(w, n.Elem(), old, new)

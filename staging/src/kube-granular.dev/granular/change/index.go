@@ -34,7 +34,7 @@ type indexEntry struct {
 type edge struct {
 	above int32
 	field string
-	// key is one string for all keys of the step, and keys is the number of these keys.
+	// key joins all keys of the step into one string. keys is how many keys are joined.
 	key  string
 	keys int
 }

@@ -84,7 +84,7 @@ func encoded[V view[V]](v V) (string, bool) {
 // pairs are the elements of two lists. Each element has at most one partner, in the other list.
 type pairs[V any] struct {
 	before, after []V
-	// partner has for each element of before the position of its partner in after, or -1.
+	// partner[i] is the position in after of the partner of before[i], or -1 if it has none.
 	partner []int
 	// taken reports, for each element of after, whether it has a partner.
 	taken []bool

@@ -69,7 +69,7 @@ func compile(at schema.NodePath, t reflect.Type) (*typePlan, error) {
 	p.zero = reflect.New(p.inner).Elem()
 	kind, ok := wantKind[n.Kind]
 	if ok && p.inner.Kind() != kind {
-		return nil, fmt.Errorf("%s: a Go %s can't be walked as %s", at.Pattern(), p.inner, n.Kind)
+		return nil, fmt.Errorf("%s: the Go type %s can't be walked as %s", at.Pattern(), p.inner, n.Kind)
 	}
 	var err error
 	if takes := n.TakesValue(); takes != nil {
@@ -84,7 +84,7 @@ func compile(at schema.NodePath, t reflect.Type) (*typePlan, error) {
 		return p, p.fieldsOf(at)
 	case schema.Map:
 		if p.inner.Key().Kind() != reflect.String {
-			return nil, fmt.Errorf("%s: the keys of a Go %s are not strings", at.Pattern(), p.inner)
+			return nil, fmt.Errorf("%s: the keys of the Go type %s are not strings", at.Pattern(), p.inner)
 		}
 	}
 	if p.elem, err = compile(append(at, n.Elem()), p.inner.Elem()); err != nil {
@@ -107,7 +107,7 @@ func (p *typePlan) fieldsOf(at schema.NodePath) error {
 	found := map[string]jsonField{}
 	for _, f := range jsonFields(p.inner, nil) {
 		if _, twice := found[f.name]; twice && p.node.Child(f.name) != nil {
-			return fmt.Errorf("%s: a Go %s has two fields %s", at.Pattern(), p.inner, f.name)
+			return fmt.Errorf("%s: the Go type %s has two fields with the JSON name %s", at.Pattern(), p.inner, f.name)
 		}
 		found[f.name] = f
 		if p.node.Child(f.name) == nil && !p.node.Ignores(f.name) {
@@ -126,7 +126,7 @@ func (p *typePlan) fieldsOf(at schema.NodePath) error {
 				p.fields = append(p.fields, fieldPlan{}) // such as the metadata of a kind that has none
 				continue
 			}
-			return fmt.Errorf("%s: a Go %s has no such field", append(at, child).Pattern(), p.inner)
+			return fmt.Errorf("%s: the Go type %s has no such field", append(at, child).Pattern(), p.inner)
 		}
 		below, err := compile(append(at, child), f.typ)
 		if err != nil {
@@ -160,14 +160,14 @@ func (p *typePlan) valueOf(at schema.NodePath, field string) (keyPlan, error) {
 			}
 		}
 	}
-	return keyPlan{}, fmt.Errorf("%s: a Go %s has no scalar %s for a parameter", at.Pattern(), p.inner, strings.TrimSuffix(schema.Self+"."+field, "."))
+	return keyPlan{}, fmt.Errorf("%s: the Go type %s has no scalar %s for a parameter", at.Pattern(), p.inner, strings.TrimSuffix(schema.Self+"."+field, "."))
 }
 
 // listKeys adds to the plan of a list which Go fields are the keys of the elements. It returns an
 // error if the Go type lacks such a field.
 func (p *typePlan) listKeys(at schema.NodePath) error {
 	if p.node.Kind == schema.Set && !scalarKind(p.elem.inner) {
-		return fmt.Errorf("%s: a Go %s is not a set of scalars", at.Pattern(), p.inner)
+		return fmt.Errorf("%s: the Go type %s is not a set of scalars", at.Pattern(), p.inner)
 	}
 	for _, key := range p.node.Keys() {
 		found := -1
@@ -181,7 +181,7 @@ func (p *typePlan) listKeys(at schema.NodePath) error {
 			}
 		}
 		if found < 0 {
-			return fmt.Errorf("%s: a Go %s has no scalar key %s", at.Pattern(), p.elem.inner, key.Name)
+			return fmt.Errorf("%s: the Go type %s has no scalar key %s", at.Pattern(), p.elem.inner, key.Name)
 		}
 		p.keys = append(p.keys, keyPlan{index: fields[found].index, omitted: fields[found].omitted, fallback: key.Default})
 	}

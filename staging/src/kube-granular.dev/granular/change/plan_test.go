@@ -47,7 +47,7 @@ func TestTypesThatDoNotFit(t *testing.T) {
 		}{}, ".s.a: a Go"},
 		{"a map whose keys are not strings", `{m: {additionalProperties: {x-kubernetes-permission-verb: a}}}`, &struct {
 			M map[int]string `json:"m"`
-		}{}, ".m: the keys of a Go map[int]string are not strings"},
+		}{}, ".m: the keys of the Go type map[int]string are not strings"},
 		{"a map of something else", `{m: {additionalProperties: {properties: ` + field + `}}}`, &struct {
 			M map[string]string `json:"m"`
 		}{}, ".m[*]"},
@@ -59,7 +59,7 @@ func TestTypesThatDoNotFit(t *testing.T) {
 		}{}, ".l: "},
 		{"no set of scalars", `{l: {type: array, x-kubernetes-list-type: set, items: {type: string, x-kubernetes-permission-verb: a}}}`, &struct {
 			L []inlined `json:"l"`
-		}{}, ".l: a Go []change.inlined is not a set of scalars"},
+		}{}, ".l: the Go type []change.inlined is not a set of scalars"},
 		{"a key that is no scalar", `{l: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k], items: {x-kubernetes-permission-verb: a, properties: {k: {type: string}}}}}`, &struct {
 			L []struct {
 				K []string `json:"k"`

@@ -126,7 +126,7 @@ func isDigest(s string) bool {
 	return size > 0 && len(sum) == size && all(sum, func(c byte) bool { return digit(c) || 'a' <= c && c <= 'f' })
 }
 
-// all reports whether s is not empty and the function is accepts each byte of s.
+// all reports whether s is not empty and is(b) is true for each byte b of s.
 func all(s string, is func(byte) bool) bool {
 	for i := range len(s) {
 		if !is(s[i]) {

@@ -54,7 +54,8 @@ func (p *problems) add(fault Fault, field, detail string, args ...any) {
 	*p = append(*p, Problem{Field: field, Fault: fault, Detail: fmt.Sprintf(detail, args...)})
 }
 
-// Problems returns the problems of the fields of the entry, nil if there are none.
+// Problems validates the entry, field by field and where fields exclude each other. It returns what
+// is wrong, or nil if nothing is.
 func (e *Entry) Problems() []Problem {
 	var p problems
 	if e.Kind != schema.Label && e.Kind != schema.Annotation {

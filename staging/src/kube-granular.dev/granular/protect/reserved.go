@@ -33,6 +33,7 @@ func init() {
 	}
 }
 
-// Reserved reports whether the server itself sets a key. No entry may protect such a key:
-// Entry.Problems refuses it as a key, and an entry for a domain leaves it out.
+// Reserved reports whether the server itself sets a key. No entry protects such a key:
+// Entry.Problems reports an entry that names the key, and an entry that names the domain of the key
+// does not cover it.
 func Reserved(kind schema.Attribute, key string) bool { return reserved[attribute{kind, key}] }

@@ -8,9 +8,9 @@ import "context"
 // Expression is a compiled expression that computes a permission's parameter from a key or value.
 // Any number of goroutines may use it at the same time.
 type Expression interface {
-	// Parameter returns the parameter for a key or value, and the cost of computing it. The cost
-	// is positive and bounded, even with an error. An error means that there is no parameter, so
-	// the permission does not cover the key or value. Parameter stops when ctx ends.
+	// Parameter returns the parameter that a permission has for key, which is the key of a map or
+	// a value, and the cost of computing it. The cost is positive and bounded, even with an error.
+	// With an error, no verb of the permission covers key. Parameter stops when ctx ends.
 	Parameter(ctx context.Context, key string) (parameter string, cost int64, err error)
 }
 
