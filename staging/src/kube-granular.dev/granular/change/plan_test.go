@@ -36,15 +36,15 @@ func TestTypesThatDoNotFit(t *testing.T) {
 		want             string
 	}{
 		{"it fits", field, &struct{ inlined }{}, ""},
-		{"two fields of one name", field, reflect.New(twice).Interface(), "has two fields a"},
+		{"two fields of one name", field, reflect.New(twice).Interface(), "has two fields with the JSON name a"},
 		{"no such field", field, &struct {
 			B string `json:"b"`
-		}{}, ": .a: a Go"},
+		}{}, ": .a: the Go type"},
 		{"no such field below", `{s: {properties: ` + field + `}}`, &struct {
 			S struct {
 				B string `json:"b"`
 			} `json:"s"`
-		}{}, ".s.a: a Go"},
+		}{}, ".s.a: the Go type"},
 		{"a map whose keys are not strings", `{m: {additionalProperties: {x-kubernetes-permission-verb: a}}}`, &struct {
 			M map[int]string `json:"m"`
 		}{}, ".m: the keys of the Go type map[int]string are not strings"},
