@@ -129,7 +129,7 @@ type gateWithProtection struct {
 	protectionHolder
 }
 
-// protectionHolder gives access to the protected attributes of one server. The field protection
+// protectionHolder holds the protected attributes of one server. The field protection
 // is nil if the feature gate ProtectedAttributes is off.
 type protectionHolder struct{ protection *protected.Protection }
 

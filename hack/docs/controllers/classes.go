@@ -36,7 +36,7 @@ var classReasons = []struct {
 	{housekeeping, "stays", "nobody asks for it", "A node fails, a time passes, or an owner is gone. There is no request whose author could delegate, or the author has already left the cluster."},
 }
 
-// classification gives the class of some permissions of a role. resource has the format of
+// classification is the class of some permissions of a role. resource has the format of
 // right.resourceName, such as pods/status. verbs are separated by spaces.
 type classification struct {
 	resource, verbs string

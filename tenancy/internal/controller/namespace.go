@@ -29,7 +29,7 @@ const (
 	reasonClean       = "NothingLeft"
 )
 
-// tenantNamespace says which namespace belongs to a tenant, or why the tenant has none. adopted is
+// tenantNamespace describes which namespace belongs to a tenant, or why the tenant has none. adopted is
 // true if an administrator handed over the namespace.
 type tenantNamespace struct {
 	uid     types.UID
