@@ -442,7 +442,7 @@ func TestPolicyConditions(t *testing.T) {
 	// Under any other delegation, bot would become the author and delegate to itself, which is
 	// refused.
 	explicit := delegation{scope: n, rules: configMaps}.by(t, "alice", "")
-	request{as: "bot", method: "POST", path: maps(n), body: configMap("e", "good"), under: explicit}.want(t, 403, "to itself")
+	request{as: "bot", method: "POST", path: maps(n), body: configMap("e", "good"), under: explicit}.want(t, 403, "to themselves")
 }
 
 // TestTwoPolicies checks that two equal policies make a delegation each.
@@ -457,7 +457,7 @@ func TestTwoPolicies(t *testing.T) {
 	}
 	// Under the delegation of the first policy, bot would have to delegate to itself for the
 	// second policy.
-	request{as: "bot", method: "PUT", path: maps(n) + "/c", body: configMap("c", "y"), under: got[one]}.want(t, 403, second, "to itself")
+	request{as: "bot", method: "PUT", path: maps(n) + "/c", body: configMap("c", "y"), under: got[one]}.want(t, 403, second, "to themselves")
 }
 
 // TestLeftStamps checks an object that its policy no longer applies to, because the policy
