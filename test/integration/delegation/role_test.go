@@ -53,6 +53,9 @@ func TestRolesStayHidden(t *testing.T) {
 	if exists, missing := inNamespace("kube-system"), inNamespace("no-such"); exists != missing {
 		t.Errorf("a namespace differs from one that does not exist:\n%s\n%s", exists, missing)
 	}
+	// Whoever holds what is delegated is told, and creates no delegation without a namespace's UID.
+	request{as: "root", method: "POST", path: delegations,
+		body: delegation{scope: "no-such", rules: configMaps}.body(n + "-missing")}.want(t, 404, "no-such")
 }
 
 // TestPolicyRolesStayHidden checks the same for policies: whoever may write policies, and not get
