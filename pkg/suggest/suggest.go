@@ -8,19 +8,77 @@ package suggest
 
 import "strings"
 
-// Nearest returns the name with the smallest edit distance to text, ignoring case. It returns "" if
-// the distance of every name is greater than half the length of text. If several names have the
-// smallest distance, it returns the first of them that has the same length as text, or the first of
-// them if none has that length.
+// Nearest returns the name that text most probably stands for, or "" if no name is similar enough.
+// It ignores case. Text is compared with each whole name and with the last words of each lowerCamelCase
+// name, and it may be the beginning of a name: "image" stands for "podTemplateImage" where no name is
+// "image", and "spec" for "specification". Similar enough means an edit distance of at most a third
+// of the length of text, rounded up, or a quarter, rounded down, for a part of a name. Of equally
+// similar names, a whole name precedes a part of a name, then one of the same length as text
+// precedes others, then the first one does.
 func Nearest(text string, names []string) string {
-	best, distance := "", len(text)/2+1
+	lower := strings.ToLower(text)
+	limit := (len(text) + 2) / 3
+	best, least := "", rank{distance: limit + 1}
 	for _, name := range names {
-		d := editDistance(strings.ToLower(text), strings.ToLower(name))
-		if d < distance || d == distance && best != "" && len(best) != len(text) && len(name) == len(text) {
-			best, distance = name, d
+		if r := rankOf(lower, name, limit); r.distance <= limit && r.less(least) {
+			best, least = name, r
 		}
 	}
 	return best
+}
+
+// rank orders names by their similarity to a text; the zero value is the most similar.
+type rank struct {
+	distance    int
+	part        bool // only a part of the name is similar
+	otherLength bool // the name is longer or shorter than the text
+}
+
+func (r rank) less(than rank) bool {
+	if r.distance != than.distance {
+		return r.distance < than.distance
+	}
+	if r.part != than.part {
+		return !r.part
+	}
+	return !r.otherLength && than.otherLength
+}
+
+// minPart is the minimum length of a text that is looked for in parts of names. Shorter texts are
+// similar to too many parts.
+const minPart = 4
+
+// rankOf ranks a name by its similarity to a text in lower case. If the name is not similar
+// enough, the distance is above limit.
+func rankOf(text, name string, limit int) rank {
+	lower := strings.ToLower(name)
+	whole := rank{distanceUpTo(limit, text, lower), false, len(text) != len(name)}
+	if len(text) < minPart {
+		return whole
+	}
+	limit = len(text) / 4
+	part := rank{limit + 1, true, true}
+	if strings.HasPrefix(lower, text) {
+		part.distance = 0
+	}
+	for i := 1; i < len(name); i++ {
+		if 'A' <= name[i] && name[i] <= 'Z' {
+			part.distance = min(part.distance, distanceUpTo(limit, text, lower[i:]))
+		}
+	}
+	if part.distance <= limit && part.less(whole) {
+		return part
+	}
+	return whole
+}
+
+// distanceUpTo returns the edit distance of two strings, or a number above limit if the distance is
+// above limit. It compares only strings whose lengths are near enough.
+func distanceUpTo(limit int, a, b string) int {
+	if len(a)-len(b) > limit || len(b)-len(a) > limit {
+		return limit + 1
+	}
+	return editDistance(a, b)
 }
 
 // editDistance returns the Levenshtein distance of two strings.

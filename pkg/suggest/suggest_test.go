@@ -5,14 +5,41 @@ package suggest
 
 import "testing"
 
-func TestNearTo(t *testing.T) {
-	names := []string{"image", "labels", "label", "replicas", "podTemplateImage"}
-	for text, want := range map[string]string{
-		"imagge": "image", "Replicas": "replicas", "replica": "replicas", "lable": "label", "lables": "labels", "podTemplateimage": "podTemplateImage",
-		"": "", "x": "", "somethingElse": "", "image": "image",
+func TestNearest(t *testing.T) {
+	all := []string{"data", "finalizers", "image", "label", "labels", "podTemplateImage", "podTemplateImageFrom", "replicas", "specification"}
+	deployment := []string{"condition", "conditions", "finalizers", "podTemplate", "podTemplateImage", "podTemplateImageFrom", "replicas", "specification"}
+	for _, tt := range []struct {
+		text  string
+		names []string
+		want  string
+	}{
+		{"imagge", all, "image"},
+		{"Replicas", all, "replicas"},
+		{"replica", all, "replicas"},
+		{"lable", all, "label"},
+		{"lables", all, "labels"},
+		{"podTemplateimage", all, "podTemplateImage"},
+		{"image", all, "image"},
+		// The last words of a name.
+		{"image", deployment, "podTemplateImage"},
+		{"imagge", deployment, "podTemplateImage"},
+		{"templateImage", deployment, "podTemplateImage"},
+		{"imageFrom", deployment, "podTemplateImageFrom"},
+		// The beginning of a name.
+		{"spec", deployment, "specification"},
+		{"conditio", deployment, "condition"},
+		// Nothing is similar.
+		{"", all, ""},
+		{"x", all, ""},
+		{"somethingElse", all, ""},
+		{"containers", deployment, ""},
+		{"ag", deployment, ""},
+		{"mode", []string{"podTemplateNode", "unmade"}, "podTemplateNode"},
+		{"moda", []string{"podTemplateNode"}, ""},
+		{"image", nil, ""},
 	} {
-		if got := Nearest(text, names); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
+		if got := Nearest(tt.text, tt.names); got != tt.want {
+			t.Errorf("%q: got %q, want %q", tt.text, got, tt.want)
 		}
 	}
 }

@@ -37,6 +37,7 @@ func TestRoleWarnings(t *testing.T) {
 		{"robots.example.com", []string{"granular", "granular:example.com/arm"}, ""},
 		{"pods", []string{"granular", "granular:imagge"},
 			"rules[0].verbs[1]: no field of these resources has the permission granular:imagge; did you mean granular:image?"},
+		{"deployments.apps", []string{"granular", "granular:image"}, "; did you mean granular:podTemplateImage?"},
 		{"deployments.apps", []string{"granular", "granular:Replicas"}, "did you mean granular:replicas?"},
 		{"deployments.apps", []string{"granular", "granular:label"}, "granular:label needs a parameter, the label-key"},
 		{"deployments.apps", []string{"granular", "granular:label(*)"},
