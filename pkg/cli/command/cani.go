@@ -58,8 +58,11 @@ The exit code is 0 only if the whole change is allowed.`,
 			if err := format.Validate(); err != nil {
 				return err
 			}
+			if list && quiet {
+				return errors.New("--quiet and --list can't be combined")
+			}
 			if list {
-				return s.canIList(cmd.Context(), args, &format, quiet)
+				return s.canIList(cmd.Context(), args, &format)
 			}
 			judgements, err := s.evaluate(cmd, &from, args)
 			if err != nil {
@@ -221,7 +224,7 @@ func orNone(s string) string {
 }
 
 // canIList prints which fields of an object the caller may change.
-func (s *options) canIList(ctx context.Context, args []string, format *output.Flag, quiet bool) error {
+func (s *options) canIList(ctx context.Context, args []string, format *output.Flag) error {
 	c, err := s.cluster()
 	if err != nil {
 		return err
@@ -248,9 +251,6 @@ func (s *options) canIList(ctx context.Context, args []string, format *output.Fl
 	listed, err := access.List(ctx, client, k, namespace, name)
 	if err != nil {
 		return err
-	}
-	if quiet {
-		return errors.New("--quiet and --list can't be combined")
 	}
 	return format.Print(s.streams.Out, listed, func(out io.Writer) error { return listTable(out, listed, format.Wide()) })
 }

@@ -28,9 +28,10 @@ the verbs of custom resources.
 In definitions, it finds permissions that the server would refuse, and names without a domain.
 Only the server compiles parameter expressions.
 
-In protected attributes and delegations, it finds everything that the server would refuse, except
-wrong types in conditions, which only the server knows. In the rules of a delegation, it finds the
-same mistakes as in roles.
+In protected attributes, delegations and delegation policies, it finds everything that the server
+would refuse, except wrong types in conditions and wrong permissions in the field neutral of a
+policy, which only the server knows. In the rules of a delegation or policy, it finds the same
+mistakes as in roles.
 
 Each finding is printed as file:line:column. The exit code is 1 if one of them is an error.`,
 		Example: indentExamples(`

@@ -43,25 +43,42 @@ func (in *objectLinter) delegation(node *yaml.Node) error {
 	if ok, err := in.read(node, &d); !ok {
 		return err
 	}
-	if d.Spec.IfLost == "" {
-		d.Spec.IfLost = v1alpha1.LossWithdraw
-	}
+	v1alpha1.SetObjectDefaults_AuthorityDelegation(&d)
 	in.defaultNamespace(&d.ObjectMeta, false)
 	in.reportErrors(node, validation.Delegation(&d))
-	in.role(at(node, "spec"))
-	for i, c := range items(at(node, "spec", "conditions")) {
-		written := at(c, "expression")
-		if written == nil || i >= len(d.Spec.Conditions) {
-			continue
-		}
-		if message := syntaxError(d.Spec.Conditions[i].Expression); message != "" {
-			in.report(written, Error, "expression does not compile: %s", message)
-		}
-	}
+	in.delegated(node, d.Spec.Conditions)
 	if d.Spec.IfLost == v1alpha1.LossKeep && d.Spec.ExpirationTimestamp == nil && d.Spec.IdleSeconds == nil {
 		in.report(at(node, "spec"), Warning, "the delegation never expires, even if its delegator loses the permissions: set expirationTimestamp or idleSeconds, or ifLost: Withdraw")
 	}
 	return nil
+}
+
+// policy checks an AuthorityDelegationPolicy as the server does when it is created, except for the
+// permissions in spec.neutral. It also checks what it delegates like delegation.
+func (in *objectLinter) policy(node *yaml.Node) error {
+	var p v1alpha1.AuthorityDelegationPolicy
+	if ok, err := in.read(node, &p); !ok {
+		return err
+	}
+	v1alpha1.SetObjectDefaults_AuthorityDelegationPolicy(&p)
+	in.reportErrors(node, validation.DelegationPolicy(&p))
+	in.delegated(node, p.Spec.Conditions)
+	return nil
+}
+
+// delegated checks the rules of a delegation or policy like those of a role, and the syntax of its
+// conditions.
+func (in *objectLinter) delegated(node *yaml.Node, conditions []v1alpha1.DelegationCondition) {
+	in.role(at(node, "spec"))
+	for i, c := range items(at(node, "spec", "conditions")) {
+		written := at(c, "expression")
+		if written == nil || i >= len(conditions) {
+			continue
+		}
+		if message := syntaxError(conditions[i].Expression); message != "" {
+			in.report(written, Error, "expression does not compile: %s", message)
+		}
+	}
 }
 
 // syntaxError returns the first syntax error of a CEL expression, or "". It does not check the

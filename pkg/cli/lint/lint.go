@@ -41,7 +41,7 @@ func (f Finding) String() string {
 }
 
 // File checks all YAML documents of a file: roles, definitions of custom resources, protected
-// attributes and delegations. It ignores objects of other kinds. looked is the number of checked
+// attributes, delegations and delegation policies. It ignores objects of other kinds. looked is the number of checked
 // objects.
 func File(name string, data []byte) (findings []Finding, looked int, err error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
@@ -79,7 +79,7 @@ func object(file string, node *yaml.Node) ([]Finding, int, error) {
 	case "CustomResourceDefinition":
 		err := in.definition(node)
 		return in.findings, 1, err
-	case "ProtectedAttribute", "ClusterProtectedAttribute", "AuthorityDelegation":
+	case "ProtectedAttribute", "ClusterProtectedAttribute", "AuthorityDelegation", "AuthorityDelegationPolicy":
 		if !strings.HasPrefix(text(at(node, "apiVersion")), v1alpha1.GroupName+"/") {
 			return nil, 0, nil
 		}
@@ -107,6 +107,8 @@ func (in *objectLinter) authorityObject(kind string, node *yaml.Node) error {
 		return in.attribute(node, validation.Namespaced)
 	case "ClusterProtectedAttribute":
 		return in.attribute(node, validation.Cluster)
+	case "AuthorityDelegationPolicy":
+		return in.policy(node)
 	}
 	return in.delegation(node)
 }

@@ -222,32 +222,3 @@ func KindOf(name string) schema.Attribute {
 	}
 	return 0
 }
-
-// Duplicates returns the names of entries that have the same kind, key, role, values, mode and
-// filter as an earlier entry of the same scope. Such a repeated entry has no effect. The function
-// is for programs that check entries.
-func Duplicates(entries []Entry) []string {
-	var out []string
-	seen := map[string]bool{}
-	for _, e := range entries {
-		name := e.Name
-		e.Name = ""
-		for _, values := range []*[]string{&e.ProtectedValues, &e.AllowedValues} {
-			*values = slices.Sorted(slices.Values(*values))
-		}
-		for _, resources := range []*[]Resource{&e.Resources, &e.ExcludeResources} {
-			*resources = slices.SortedFunc(slices.Values(*resources), func(a, b Resource) int {
-				return strings.Compare(a.Group+"/"+a.Resource, b.Group+"/"+b.Resource)
-			})
-		}
-		if e.Mode == "" {
-			e.Mode = Enforce
-		}
-		id := fmt.Sprintf("%#v", e)
-		if seen[id] {
-			out = append(out, name)
-		}
-		seen[id] = true
-	}
-	return out
-}

@@ -118,18 +118,6 @@ func numbered(n int) (out []string) {
 	return out
 }
 
-func TestDuplicates(t *testing.T) {
-	got := Duplicates([]Entry{
-		env("a", only("x", "z")), {Name: "b", Kind: schema.Label, Key: "env", Role: role("a"), ProtectedValues: values("z", "x"), Mode: Enforce},
-		env("c", only("x", "z")), {Name: "d", Kind: schema.Label, Key: "env", Role: role("a"), AllowedValues: values("x", "z")},
-		{Name: "e", Namespace: "n", Kind: schema.Label, Key: "env", Role: role("a"), ProtectedValues: values("z", "x")},
-		env("f", func(e *Entry) { e.Role.Name = "f" }, forResources("pods", "jobs.batch")), env("g", func(e *Entry) { e.Role.Name = "f" }, forResources("jobs.batch", "pods")),
-	})
-	if diff := cmp.Diff(values("b", "g"), got); diff != "" {
-		t.Error(diff)
-	}
-}
-
 func TestKindOf(t *testing.T) {
 	for name, want := range map[string]schema.Attribute{"Label": schema.Label, "Annotation": schema.Annotation, "label": 0, "": 0, "None": 0} {
 		if got := KindOf(name); got != want {
