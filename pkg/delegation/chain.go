@@ -72,7 +72,7 @@ func (c *Chain) checkValid(caller user.Info) *Refusal {
 	now := c.index.now()
 	for i, link := range c.Links {
 		ancestor := i < len(c.Links)-1
-		if r := c.index.checkValid(link, now); r != nil {
+		if r := c.index.checkValid(link, now, c.Describe(i)); r != nil {
 			if ancestor && r.Reason == NotFound {
 				r.Reason = AncestorGone
 			}
@@ -84,11 +84,14 @@ func (c *Chain) checkValid(caller user.Info) *Refusal {
 			to = c.Links[i+1].Delegator
 		}
 		if !link.isDelegate(to) {
-			return refuse(NotDelegate, fmt.Sprintf("user %q is not a delegate of %s", to.GetName(), describe(link)))
+			if ancestor {
+				return refuse(NotDelegate, fmt.Sprintf("one of the users who created %s and its ancestors is not a delegate of the parent", describe(c.Leaf())))
+			}
+			return refuse(NotDelegate, fmt.Sprintf("the caller is not a delegate of %s", describe(link)))
 		}
 	}
 	if root := c.Root(); root.Keep && root.Delegator.GetName() == caller.GetName() {
-		return refuse(NotDelegate, fmt.Sprintf("%s has ifLost: Keep, so its own delegator can't use it", describe(root)))
+		return refuse(NotDelegate, fmt.Sprintf("%s has ifLost: Keep, so its own delegator can't use it", c.Describe(0)))
 	}
 	return nil
 }
@@ -102,10 +105,10 @@ func (c *Chain) checkValid(caller user.Info) *Refusal {
 func (c *Chain) CheckCovers(a authorizer.Attributes, own bool) *Refusal {
 	for i, link := range c.Links {
 		if !link.allows(a) && (i == len(c.Links)-1 || !link.allowsOrIncludes(a)) {
-			return refuse(NotCovered, fmt.Sprintf("%s does not allow the request", describe(link)))
+			return refuse(NotCovered, fmt.Sprintf("%s does not allow the request", c.Describe(i)))
 		}
 		if !link.canVerify(a.GetVerb()) || link.conditional() && !(own && a.IsResourceRequest() && storesObject(a)) {
-			return refuse(NotCovered, fmt.Sprintf("%s has conditions, and allows only writes whose objects can be verified", describe(link)))
+			return refuse(NotCovered, fmt.Sprintf("%s has conditions, and allows only writes whose objects can be verified", c.Describe(i)))
 		}
 	}
 	return nil
@@ -140,9 +143,9 @@ func IsPermission(verb string) bool {
 // of a request, or nil if all allow it.
 func (c *Chain) CheckReadable(a authorizer.Attributes) *Refusal {
 	reading := ReadRequest(a)
-	for _, link := range c.Links {
+	for i, link := range c.Links {
 		if !link.allows(reading) {
-			return refuse(NotCovered, fmt.Sprintf("%s has conditions, and does not allow get on the object", describe(link)))
+			return refuse(NotCovered, fmt.Sprintf("%s has conditions, and does not allow get on the object", c.Describe(i)))
 		}
 	}
 	return nil
@@ -163,6 +166,25 @@ func (v withVerb) IsReadOnly() bool { return v.verb == "get" }
 // InScope reports whether the delegation applies in a namespace, or in the whole cluster if
 // namespace is empty.
 func (d *Delegation) InScope(namespace string) bool { return d.inScope(namespace) }
+
+// Describe returns text for a message about the delegation with an index in Links. For an ancestor
+// of the selected delegation, it does not contain the ancestor's name, which the caller possibly may
+// not know.
+func (c *Chain) Describe(i int) string {
+	if i < len(c.Links)-1 {
+		return "an ancestor of " + describe(c.Leaf())
+	}
+	return describe(c.Leaf())
+}
+
+// DescribeDelegator returns text for a message about the user who created the delegation with an
+// index in Links. As in Describe, ancestors have no names, and neither do their creators.
+func (c *Chain) DescribeDelegator(i int) string {
+	if i < len(c.Links)-1 {
+		return "the creator of " + c.Describe(i)
+	}
+	return fmt.Sprintf("user %q, who created %s,", c.Leaf().Delegator.GetName(), describe(c.Leaf()))
+}
 
 // Entries returns how the caller got the authority of the chain: the history of the leaf, which
 // lists its ancestors, impersonations and tokens, and then the leaf itself. Audit events and the

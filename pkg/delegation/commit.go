@@ -61,15 +61,17 @@ func (c *Chain) verify(ctx context.Context, newObj, oldObj runtime.Object) *Refu
 		oldObj = nil
 	}
 	shown := &conditionInput{ctx: ctx, newObj: newObj, oldObj: oldObj, budget: budget}
-	for _, link := range c.Links {
+	for i, link := range c.Links {
+		what := c.Describe(i)
 		if link.objects != nil && !isSelectedObject(oldObj, link) {
-			return refuse(Condition, describe(link)+" does not include this object in objectUIDs")
+			return refuse(Condition, what+" does not include this object in objectUIDs")
 		}
-		if link.broken != nil {
-			return refuse(Condition, describe(link)+" has a condition that can't be used: "+link.broken.Error())
+		all, err := link.conditions.compiled()
+		if err != nil {
+			return refuse(Condition, what+" has a condition that can't be used: "+err.Error())
 		}
-		for i := range link.conditions {
-			if r := link.conditions[i].check(link, shown); r != nil {
+		for j := range all {
+			if r := all[j].check(what, shown); r != nil {
 				return r
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -44,9 +45,7 @@ type Delegation struct {
 	namespaceUID types.UID
 	idle         time.Duration
 	objects      sets.Set[types.UID]
-	conditions   []condition
-	// broken is set if a condition does not compile. Then the delegation allows nothing.
-	broken error
+	conditions   *conditions
 	// deleting is true while the delegation is being deleted and waits for its finalizers.
 	deleting bool
 	version  uint64
@@ -71,9 +70,10 @@ func (u *usage) record(at time.Time) {
 	}
 }
 
-// compile compiles a stored AuthorityDelegation. If no server has filled in the status of the
+// compile compiles a stored AuthorityDelegation. If old, the version that the index has, has the
+// same conditions, both share them, so that they are compiled once. If no server has filled in the status of the
 // AuthorityDelegation, the result has no delegator or no rules, and allows nothing.
-func compile(d *v1alpha1.AuthorityDelegation, version uint64) *Delegation {
+func compile(d *v1alpha1.AuthorityDelegation, version uint64, old *Delegation) *Delegation {
 	from := d.Status.Delegator
 	out := &Delegation{
 		Name: d.Name, UID: d.UID,
@@ -105,7 +105,11 @@ func compile(d *v1alpha1.AuthorityDelegation, version uint64) *Delegation {
 	if len(d.Spec.ObjectUIDs) > 0 {
 		out.objects = sets.New(d.Spec.ObjectUIDs...)
 	}
-	out.conditions, out.broken = compileAll(d.Spec.Conditions)
+	if old != nil && equality.Semantic.DeepEqual(old.conditions.written(), d.Spec.Conditions) {
+		out.conditions = old.conditions
+	} else {
+		out.conditions = newConditions(d.Spec.Conditions)
+	}
 	if d.Status.Cause != nil {
 		out.Source = d
 	}
@@ -141,7 +145,7 @@ func (d *Delegation) isDelegate(u user.Info) bool {
 // conditional reports whether the delegation has conditions, or allows only the objects in its
 // field objectUIDs. Then objects must be verified before they are stored.
 func (d *Delegation) conditional() bool {
-	return len(d.conditions) > 0 || d.broken != nil || d.objects != nil
+	return len(d.conditions.written()) > 0 || d.objects != nil
 }
 
 // inScope reports whether the delegation applies in a namespace, or in the whole cluster if
@@ -167,7 +171,7 @@ func (d *Delegation) canVerify(verb string) bool {
 	case !d.conditional():
 		return true
 	case verb == "delete":
-		return len(d.conditions) == 0 && d.broken == nil
+		return len(d.conditions.written()) == 0
 	case verb == "create":
 		return d.objects == nil
 	case verb == "update", verb == "patch":

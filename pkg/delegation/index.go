@@ -75,14 +75,19 @@ func (x *Index) HasSynced() bool { return x.synced.Load() }
 
 // Chain returns the chain of the delegation with the given name, UID, or both. It returns a
 // Refusal if a delegation of the chain is unknown, or if the caller can't use the chain. If the
-// chain is known but can't be used, both results are set.
+// chain is known but can't be used, both results are set. A caller who is not a delegate gets the
+// same message as for a delegation that does not exist.
 func (x *Index) Chain(ctx context.Context, name string, uid types.UID, caller user.Info) (*Chain, *Refusal) {
 	c := x.chain(name, uid)
 	if c == nil && x.fetchChain(ctx, name, uid) {
 		c = x.chain(name, uid)
 	}
-	if c == nil {
-		return nil, refuse(NotFound, fmt.Sprintf("AuthorityDelegation %s does not exist, one of its ancestors was deleted, or this server does not know it yet", quoteNameOrUID(name, uid)))
+	unknown := fmt.Sprintf("AuthorityDelegation %s does not exist, the caller is not a delegate of it, one of its ancestors was deleted, or this server does not know it yet", quoteNameOrUID(name, uid))
+	switch {
+	case c == nil:
+		return nil, refuse(NotFound, unknown)
+	case !c.Leaf().isDelegate(caller):
+		return c, refuse(NotDelegate, unknown)
 	}
 	return c, c.checkValid(caller)
 }
@@ -165,17 +170,17 @@ func (x *Index) fetchOne(ctx context.Context, name string) *v1alpha1.AuthorityDe
 }
 
 // checkValid returns why a delegation is not valid at the time now, or nil if it is. It does not
-// check whether the ancestors of the delegation are valid.
-func (x *Index) checkValid(d *Delegation, now time.Time) *Refusal {
+// check whether the ancestors of the delegation are valid. what names the delegation in the message.
+func (x *Index) checkValid(d *Delegation, now time.Time, what string) *Refusal {
 	switch {
 	case d.deleting:
-		return refuse(NotFound, fmt.Sprintf("%s is being deleted", describe(d)))
+		return refuse(NotFound, fmt.Sprintf("%s is being deleted", what))
 	case !d.Until.IsZero() && !now.Before(d.Until):
-		return refuse(Expired, fmt.Sprintf("%s has expired", describe(d)))
+		return refuse(Expired, fmt.Sprintf("%s has expired", what))
 	case d.idle > 0 && now.Sub(time.Unix(0, d.usage.lastUsed.Load())) >= d.idle:
-		return refuse(Idle, fmt.Sprintf("%s has expired because it was not used", describe(d)))
+		return refuse(Idle, fmt.Sprintf("%s has expired because it was not used", what))
 	case d.scope.Namespace != "" && (d.namespaceUID == "" || x.Namespace(d.scope.Namespace) != d.namespaceUID):
-		return refuse(NamespaceGone, fmt.Sprintf("the namespace of %s was deleted", describe(d)))
+		return refuse(NamespaceGone, fmt.Sprintf("the namespace of %s was deleted", what))
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ func (x *Index) ReadStored(ctx context.Context, name string) (*Delegation, error
 
 // Valid reports whether a delegation is valid now. It does not check whether the ancestors of the
 // delegation are valid.
-func (x *Index) Valid(d *Delegation) bool { return x.checkValid(d, x.now()) == nil }
+func (x *Index) Valid(d *Delegation) bool { return x.checkValid(d, x.now(), "") == nil }
 
 // Lease returns the lease of a delegation that a policy issued: its start, which is the creation of
 // the delegation or the last renewal, and its duration. During the lease, the delegation is kept

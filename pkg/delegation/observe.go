@@ -41,7 +41,7 @@ func (x *Index) put(d *v1alpha1.AuthorityDelegation, version uint64) {
 	if old != nil && old.version >= version {
 		return
 	}
-	compiled := compile(d.DeepCopy(), version)
+	compiled := compile(d.DeepCopy(), version, old)
 	if old != nil {
 		compiled.usage = mergeUsage(old.usage, compiled.usage)
 	} else {

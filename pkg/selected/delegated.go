@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -52,7 +53,7 @@ func (a *Authorizer) authorizeDelegated(ctx context.Context, s *User, attributes
 				if err != nil {
 					return authorizer.DecisionNoOpinion, "", err
 				}
-				refusal = &delegation.Refusal{Reason: delegation.NotHeld, Message: fmt.Sprintf("user %q may not read the object, which the conditions of AuthorityDelegation %q require", root.Delegator.GetName(), root.Name)}
+				refusal = &delegation.Refusal{Reason: delegation.NotHeld, Message: chain.DescribeDelegator(0)+" may not read the object, which conditions require"}
 			}
 		}
 		if refusal != nil {
@@ -63,12 +64,12 @@ func (a *Authorizer) authorizeDelegated(ctx context.Context, s *User, attributes
 		decision, err := a.asDelegator(ctx, attributes, link.Delegator)
 		switch {
 		case decision == authorizer.DecisionDeny:
-			return answer(decision, &delegation.Refusal{Reason: delegation.Denied, Message: fmt.Sprintf("the request is denied for user %q, who created AuthorityDelegation %q", link.Delegator.GetName(), link.Name)})
+			return answer(decision, &delegation.Refusal{Reason: delegation.Denied, Message: "the request is denied for " + strings.TrimSuffix(chain.DescribeDelegator(i), ",")})
 		case decision == authorizer.DecisionAllow || i > 0 || link.Keep:
 		case err != nil:
 			return authorizer.DecisionNoOpinion, "", err
 		default:
-			return answer(authorizer.DecisionNoOpinion, &delegation.Refusal{Reason: delegation.NotHeld, Message: fmt.Sprintf("user %q, who created AuthorityDelegation %q, is not allowed to make this request", link.Delegator.GetName(), link.Name)})
+			return answer(authorizer.DecisionNoOpinion, &delegation.Refusal{Reason: delegation.NotHeld, Message: chain.DescribeDelegator(i)+" is not allowed to make this request"})
 		}
 	}
 	decision, reason, err := a.selected(&authorization{Context: ctx, attributes: attributes, chain: chain}, s, attributes)
@@ -174,11 +175,14 @@ type delegationSource struct{ *delegation.Delegation }
 
 func (s delegationSource) String() string { return fmt.Sprintf("AuthorityDelegation %q", s.Name) }
 
-// effectiveRules splits the rules of the selected delegation into rules with one verb and one
-// resource each. It returns those of them that all ancestors of the delegation contain too, and
-// that the first delegator holds now. If the first delegation has ifLost: Keep, it does not matter
-// what the first delegator holds now.
+// effectiveRules returns the rules of the selected delegation without the permissions that an
+// ancestor of the delegation does not contain, and without those that the first delegator does not
+// hold now. If the first delegation has ifLost: Keep, it does not matter what the first delegator
+// holds now. It returns nothing for rules with too many permissions: no new delegation has them.
 func effectiveRules(ctx context.Context, policy seam.Policy, chain *delegation.Chain, namespace string) []rbacv1.PolicyRule {
+	if !fewEnough(chain.Leaf().Rules) {
+		return nil
+	}
 	left := splitRules(chain.Leaf().Rules)
 	for _, link := range chain.Links[:len(chain.Links)-1] {
 		left = slices.DeleteFunc(left, func(p permission) bool {
@@ -186,19 +190,39 @@ func effectiveRules(ctx context.Context, policy seam.Policy, chain *delegation.C
 		})
 	}
 	if root := chain.Root(); !root.Keep && !slices.Contains(root.Delegator.GetGroups(), user.SystemPrivilegedGroup) {
-		missing := slices.Clone(left)
+		missing := indexes(left)
 		all := validation.NewDefaultRuleResolver(policy, policy, policy, policy)
 		all.VisitRulesFor(rbacindex.WithoutQuery(ctx), root.Delegator, namespace, func(_ fmt.Stringer, rule *rbacv1.PolicyRule, _ error) bool {
 			if rule != nil {
-				missing = slices.DeleteFunc(missing, func(p permission) bool { return p.coveredBy(rule) })
+				missing = missingFrom(missing, left, rule)
 			}
 			return len(missing) > 0
 		})
-		left = slices.DeleteFunc(left, func(p permission) bool { return slices.Contains(missing, p) })
+		left = without(left, missing)
 	}
-	out := make([]rbacv1.PolicyRule, 0, len(left))
-	for _, p := range left {
-		out = append(out, p.rule())
+	return joinRules(left)
+}
+
+// joinRules joins permissions, in the order in which splitRules returns them, into rules. One rule
+// has all names, or all resources without names, of the permissions that follow each other and are
+// alike otherwise. So the rules are not longer than those that were split.
+func joinRules(all []permission) []rbacv1.PolicyRule {
+	var out []rbacv1.PolicyRule
+	for i, p := range all {
+		if i == 0 || p.forURL {
+			out = append(out, p.rule())
+			continue
+		}
+		before, last := all[i-1], &out[len(out)-1]
+		alike := before.verb == p.verb && before.group == p.group && !before.forURL && before.named == p.named
+		switch {
+		case alike && p.named && before.resource == p.resource:
+			last.ResourceNames = append(last.ResourceNames, p.name)
+		case alike && !p.named:
+			last.Resources = append(last.Resources, p.resource)
+		default:
+			out = append(out, p.rule())
+		}
 	}
 	return out
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+
+	"kube-granular.dev/api/authority/v1alpha1"
 )
 
 // permission is the smallest part of an RBAC rule: one verb on one resource, object or path.
@@ -19,6 +21,26 @@ type permission struct {
 	url string
 	// forURL is true if the permission is for a path, which is in url.
 	forURL bool
+}
+
+// fewEnough reports whether rules have at most v1alpha1.MaxPermissions permissions. Rules with more
+// are not split: nobody writes them by hand, and a rule of a few kilobytes can have millions. Roles
+// have no such limit.
+func fewEnough(rules []rbacv1.PolicyRule) bool {
+	left := v1alpha1.MaxPermissions
+	for i := range rules {
+		rule := &rules[i]
+		product := 1
+		for _, n := range []int{len(rule.Verbs), len(rule.APIGroups), len(rule.Resources), max(1, len(rule.ResourceNames))} {
+			if product *= n; product > left {
+				return false
+			}
+		}
+		if left -= product + len(rule.Verbs)*len(rule.NonResourceURLs); left < 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // splitRules splits rules into permissions. Each has one verb, one resource or path, and at most
@@ -64,6 +86,33 @@ func (p *permission) coveredBy(rule *rbacv1.PolicyRule) bool {
 		_, wanted, has := strings.Cut(p.resource, "/")
 		return of == "*" && found && has && subresource == wanted
 	}))
+}
+
+// missingFrom removes from missing, a list of indexes in permissions, those that a rule grants.
+func missingFrom(missing []int, permissions []permission, rule *rbacv1.PolicyRule) []int {
+	return slices.DeleteFunc(missing, func(i int) bool { return permissions[i].coveredBy(rule) })
+}
+
+// without removes the permissions with the given indexes, which are in ascending order.
+func without(permissions []permission, remove []int) []permission {
+	out := permissions[:0]
+	for i := range permissions {
+		if len(remove) > 0 && remove[0] == i {
+			remove = remove[1:]
+			continue
+		}
+		out = append(out, permissions[i])
+	}
+	return out
+}
+
+// indexes returns the indexes of all permissions.
+func indexes(permissions []permission) []int {
+	out := make([]int, len(permissions))
+	for i := range out {
+		out[i] = i
+	}
+	return out
 }
 
 func hasOrAll(of []string, one string) bool {

@@ -30,14 +30,16 @@ import (
 )
 
 // maxAttempts is how many names are tried for a delegation of the same content. More than one can
-// be needed, because a delegation that has expired or is being deleted still occupies its name.
-const maxAttempts = 8
+// be needed, because a delegation that has expired or is being deleted still occupies its name, and
+// is kept as long as an object names it. With spec.idleSeconds of the policy, each long pause of an
+// author can leave one. An attempt takes some microseconds.
+const maxAttempts = 1024
 
 // delegationFor returns the delegation that a policy issues for an object in a namespace. If a
 // valid delegation with the same content exists, it returns that delegation. If none exists, it
 // creates one.
 func (c *policyWrite) delegationFor(p *policy.Policy, namespace string) (*v1alpha1.AuthorityDelegation, error) {
-	want, parent, err := c.Issuer.policyDelegation(c.ctx, p, namespace)
+	want, err := c.Issuer.policyDelegation(c.ctx, p, namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +55,7 @@ func (c *policyWrite) delegationFor(p *policy.Policy, namespace string) (*v1alph
 				if want.Spec.IfLost == v1alpha1.LossKeep {
 					all = storage{c.Issuer.Client}.rbacReaders()
 				}
-				if err := c.Issuer.confirmPolicyHeld(c.ctx, want, parent, all); err != nil {
+				if err := c.Issuer.confirmPolicyHeld(c.ctx, want, all); err != nil {
 					return nil, err
 				}
 				confirmed = true
@@ -79,7 +81,7 @@ func (c *policyWrite) delegationFor(p *policy.Policy, namespace string) (*v1alph
 		if !confirmed {
 			// The delegation exists: the author has given its permissions away before, and every
 			// write of the author comes here. So a cache, which lags behind by moments, is enough.
-			if err := c.Issuer.confirmPolicyHeld(c.ctx, want, parent, c.Issuer.Cached); err != nil {
+			if err := c.Issuer.confirmPolicyHeld(c.ctx, want, c.Issuer.Cached); err != nil {
 				return nil, err
 			}
 			confirmed = true
@@ -88,7 +90,7 @@ func (c *policyWrite) delegationFor(p *policy.Policy, namespace string) (*v1alph
 			return have.Source, err
 		}
 	}
-	return nil, fmt.Errorf("the delegation can't be created: all %d names for its content belong to delegations that have expired or are being deleted; try again when they are gone", maxAttempts)
+	return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("AuthorityDelegationPolicy %q can issue no delegation: all %d names for its content belong to delegations that have expired or are being deleted; delete those that no object needs", p.Name, maxAttempts))
 }
 
 // renewLease starts the lease of a delegation anew if half of the lease is over. Otherwise the
@@ -139,30 +141,27 @@ func contentName(d *v1alpha1.AuthorityDelegation, attempt int) string {
 }
 
 // policyDelegation returns the delegation that a policy issues in a namespace on behalf of the
-// caller, without storing it. It also returns the chain of the delegation that the caller selected,
-// or nil if the caller selected none.
-func (d *Issuer) policyDelegation(ctx context.Context, p *policy.Policy, namespace string) (*v1alpha1.AuthorityDelegation, *delegation.Chain, error) {
+// caller, without storing it.
+func (d *Issuer) policyDelegation(ctx context.Context, p *policy.Policy, namespace string) (*v1alpha1.AuthorityDelegation, error) {
 	out := &v1alpha1.AuthorityDelegation{Spec: *authorityvalidation.SpecByPolicy(&p.Spec, namespace)}
 	if namespace == "" {
-		return nil, nil, notHeld{fmt.Errorf("%s is a cluster-scoped resource", p.Resource)}
+		return nil, notHeld{fmt.Errorf("%s is a cluster-scoped resource", p.Resource)}
 	}
 	caller, ok := request.UserFrom(ctx)
 	if !ok || caller.GetName() == "" || caller.GetName() == user.Anonymous {
-		return nil, nil, notHeld{errors.New("only an authenticated user can delegate")}
+		return nil, notHeld{errors.New("only an authenticated user can delegate")}
 	}
 	parent, err := d.parentChain(ctx, caller)
 	if err != nil {
-		return nil, nil, notHeld{err}
+		return nil, notHeld{err}
 	}
 	ambient := withoutTokenExtras(withoutSelection(caller))
 	if slices.ContainsFunc(p.Spec.Delegates, func(to v1alpha1.Delegate) bool { return isUser(to, ambient) }) {
-		return nil, nil, notHeld{fmt.Errorf("user %q is in spec.delegates of the policy, and nobody can delegate to themselves", ambient.GetName())}
+		return nil, notHeld{fmt.Errorf("user %q is in spec.delegates of the policy, and nobody can delegate to themselves", ambient.GetName())}
 	}
 	if parent != nil {
 		out.Spec.IfLost = v1alpha1.LossWithdraw
 		out.Status.ExpirationTimestamp = parent.ExpiresAt()
-	}
-	if parent != nil {
 		out.Status.History = parent.Entries()
 	}
 	out.Status.History = append(out.Status.History, withoutTokenEntries(handovers(ctx, withoutSelection(caller)))...)
@@ -172,7 +171,7 @@ func (d *Issuer) policyDelegation(ctx context.Context, p *policy.Policy, namespa
 		// The namespace is not in this server's informer yet.
 		found, err := d.Client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		out.Status.NamespaceUID = found.UID
 	}
@@ -181,7 +180,7 @@ func (d *Issuer) policyDelegation(ctx context.Context, p *policy.Policy, namespa
 	if s := p.Spec.OrphanSeconds; s != nil {
 		out.Status.Cause.OrphanSeconds = *s
 	}
-	return out.DeepCopy(), parent, nil
+	return out.DeepCopy(), nil
 }
 
 // tokenExtras are the extra attributes of a user that differ from token to token. They are left
@@ -213,7 +212,7 @@ func withoutTokenEntries(all []v1alpha1.ChainEntry) (out []v1alpha1.ChainEntry) 
 
 // confirmPolicyHeld returns an error if the caller does not hold the permissions that a policy
 // delegates. It reads roles and bindings through all, which reads a cache or storage.
-func (d *Issuer) confirmPolicyHeld(ctx context.Context, obj *v1alpha1.AuthorityDelegation, parent *delegation.Chain, all seam.Policy) error {
+func (d *Issuer) confirmPolicyHeld(ctx context.Context, obj *v1alpha1.AuthorityDelegation, all seam.Policy) error {
 	asking := request.WithNamespace(context.WithValue(ctx, delegatingKey{}, true), obj.Spec.Scope.Namespace)
 	resolver := validation.NewDefaultRuleResolver(all, all, all, all)
 	err := validation.ConfirmNoEscalation(asking, resolver, obj.Status.Rules)
@@ -225,9 +224,9 @@ func (d *Issuer) confirmPolicyHeld(ctx context.Context, obj *v1alpha1.AuthorityD
 			return nil
 		}
 	}
-	if parent == nil && obj.Spec.IfLost != v1alpha1.LossKeep {
+	if caller, _ := request.UserFrom(ctx); !selects(caller) && obj.Spec.IfLost != v1alpha1.LossKeep {
 		// All authorizers check the delegator's permissions at each use, so the verb "delegate"
-		// is enough here.
+		// is enough here, unless the caller selects only some of its permissions.
 		may, failed := d.mayDelegate(ctx, obj)
 		if failed != nil || may {
 			return failed

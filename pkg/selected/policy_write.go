@@ -184,6 +184,10 @@ func (c *policyWrite) stampFor(p *policy.Policy, obj, old runtime.Object, namesp
 		why := strings.Join(strings.Fields(err.Error()), " ")
 		warning.AddWarning(c.ctx, "", fmt.Sprintf("AuthorityDelegationPolicy %q issued no delegation: %s", p.Name, why))
 		audit.NotDelegated(c.ctx, p.Name)
+		if !p.TriggeredBy(obj, old) {
+			// The caller only asked to renew the stamp: the author of the object has not changed.
+			return nil, nil
+		}
 		none := ""
 		return &none, nil
 	}

@@ -66,7 +66,8 @@ func (q *authorization) recordAllowed(visit visitor) visitor {
 }
 
 // visitCovered calls visit for each rule of the selected role if the caller holds all of its rules
-// by other roles, or is a member of system:masters. For any other caller it does nothing, as for a
+// by other roles, or is a member of system:masters. A role with too many permissions to compare
+// counts only if a binding gives it to the caller, or for a member of system:masters. For any other caller it does nothing, as for a
 // role that does not exist, so that a selection does not reveal whether a role exists.
 func (u *User) visitCovered(ctx context.Context, policy seam.Policy, namespace string, q *authorization, visit visitor) {
 	roleRef := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: string(u.reference.Kind), Name: u.reference.Name}
@@ -82,6 +83,9 @@ func (u *User) visitCovered(ctx context.Context, policy seam.Policy, namespace s
 		return
 	}
 	if !slices.Contains(u.ambient.GetGroups(), user.SystemPrivilegedGroup) {
+		if !fewEnough(rules) {
+			return
+		}
 		left := splitRules(rules)
 		all.VisitRulesFor(rbacindex.WithAllRules(ctx), u.ambient, namespace, func(_ fmt.Stringer, rule *rbacv1.PolicyRule, _ error) bool {
 			if rule != nil {

@@ -86,12 +86,19 @@ const (
 	MaxRules = 64
 	// MaxRuleLength is the maximum number of verbs, groups, resources, names or URLs in a rule.
 	MaxRuleLength = 64
+	// MaxPermissions is the maximum number of permissions in all rules of a delegation: the
+	// combinations of a verb with a resource and a name, or with a URL.
+	MaxPermissions = 65536
 	// MaxObjectUIDs is the maximum number of objectUIDs of a delegation.
 	MaxObjectUIDs = 64
 	// MaxConditions is the maximum number of conditions of a delegation.
 	MaxConditions = 16
 	// MaxExpressionLength is the maximum length of the expression of a condition, in bytes.
 	MaxExpressionLength = 4096
+	// MaxExpressionsLength is the maximum length of the expressions of all conditions together, in
+	// bytes. The server compiles them when the delegation is created, which may take a tenth of a
+	// second for 2 KiB.
+	MaxExpressionsLength = 8192
 	// MinIdleSeconds is the minimum of idleSeconds.
 	MinIdleSeconds = 60
 )

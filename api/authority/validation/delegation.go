@@ -36,8 +36,9 @@ func DelegationUpdate(d, old *authority.AuthorityDelegation) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMetaUpdate(&d.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
 	at := field.NewPath("spec")
 	was, is := old.Spec.ExpirationTimestamp, d.Spec.ExpirationTimestamp
-	if was != nil && (is == nil || is.After(was.Time)) {
-		errs = append(errs, field.Invalid(at.Child("expirationTimestamp"), is, "can be made earlier, but not later, and can't be removed"))
+	// The zero time is stored as null: it would remove the expiration.
+	if is != nil && is.IsZero() || was != nil && (is == nil || is.After(was.Time)) {
+		errs = append(errs, field.Invalid(at.Child("expirationTimestamp"), is, "can be made earlier, but not later, and can't be removed or be the zero time"))
 	}
 	rest := d.Spec
 	rest.ExpirationTimestamp = was
@@ -171,6 +172,9 @@ func Rules(rules []rbacv1.PolicyRule, s authority.DelegationScope, at *field.Pat
 	if len(rules) > authority.MaxRules {
 		return field.ErrorList{field.TooMany(at, len(rules), authority.MaxRules)}
 	}
+	if countPermissions(rules) > authority.MaxPermissions {
+		errs = append(errs, field.Forbidden(at, fmt.Sprintf("has more than %d combinations of verb, resource and name; use fewer or wider rules", authority.MaxPermissions)))
+	}
 	for i := range rules {
 		rule, at := &rules[i], at.Index(i)
 		for name, list := range map[string][]string{
@@ -202,6 +206,21 @@ func Rules(rules []rbacv1.PolicyRule, s authority.DelegationScope, at *field.Pat
 	return errs
 }
 
+// countPermissions returns the number of permissions in the rules. It counts repeated entries of a
+// list as often as they occur, and stops at a number above MaxPermissions.
+func countPermissions(rules []rbacv1.PolicyRule) int {
+	sum := 0
+	for i := range rules {
+		rule := &rules[i]
+		product := 1
+		for _, n := range []int{len(rule.Verbs), len(rule.APIGroups), len(rule.Resources), max(1, len(rule.ResourceNames))} {
+			product = min(product*n, authority.MaxPermissions+1)
+		}
+		sum = min(sum+product+len(rule.Verbs)*len(rule.NonResourceURLs), authority.MaxPermissions+1)
+	}
+	return sum
+}
+
 func objectUIDs(all []types.UID, at *field.Path) (errs field.ErrorList) {
 	if len(all) > authority.MaxObjectUIDs {
 		return field.ErrorList{field.TooMany(at, len(all), authority.MaxObjectUIDs)}
@@ -223,8 +242,12 @@ func conditions(all []authority.DelegationCondition, at *field.Path) (errs field
 	if len(all) > authority.MaxConditions {
 		return field.ErrorList{field.TooMany(at, len(all), authority.MaxConditions)}
 	}
+	total := 0
 	for i, c := range all {
 		at := at.Index(i)
+		if total += len(c.Expression); total > authority.MaxExpressionsLength && total-len(c.Expression) <= authority.MaxExpressionsLength {
+			errs = append(errs, field.Forbidden(at.Child("expression"), fmt.Sprintf("the expressions of all conditions together must have at most %d bytes", authority.MaxExpressionsLength)))
+		}
 		switch {
 		case strings.TrimSpace(c.Expression) == "":
 			errs = append(errs, field.Required(at.Child("expression"), "must be a CEL expression"))

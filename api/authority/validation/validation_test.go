@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -262,5 +263,47 @@ func TestStatusUpdate(t *testing.T) {
 		status := full.DeepCopy()
 		tc.change(status)
 		check(t, tc.name, StatusUpdate(&meta, &meta, status), tc.want)
+	}
+}
+
+// TestDelegationLimits checks the limits on what the conditions and rules of a delegation contain
+// together, and which changes of the expiration time are valid.
+func TestDelegationLimits(t *testing.T) {
+	many := func(n int) []string { return slices.Repeat([]string{"x"}, n) }
+	rules := func(verbs, groups, resources, names int) []rbacv1.PolicyRule {
+		return []rbacv1.PolicyRule{{Verbs: many(verbs), APIGroups: many(groups), Resources: many(resources), ResourceNames: many(names)}}
+	}
+	scope, at := authority.DelegationScope{Namespace: "n"}, field.NewPath("spec", "rules")
+	check(t, "65,536 permissions", Rules(rules(64, 64, 16, 0), scope, at), nil)
+	check(t, "more permissions", Rules(rules(64, 64, 17, 0), scope, at), []string{"spec.rules: has more than 65536"})
+	check(t, "permissions by name", Rules(rules(64, 64, 1, 17), scope, at), []string{"spec.rules: has more than 65536"})
+	check(t, "permissions of several rules", Rules(slices.Repeat(rules(64, 64, 8, 0), 3), scope, at), []string{"spec.rules: has more than 65536"})
+
+	expressions := func(lengths ...int) (out []authority.DelegationCondition) {
+		for _, n := range lengths {
+			out = append(out, authority.DelegationCondition{Expression: strings.Repeat("x", n)})
+		}
+		return out
+	}
+	at = field.NewPath("spec", "conditions")
+	check(t, "8,192 bytes", conditions(expressions(4096, 4096), at), nil)
+	check(t, "a byte more", conditions(expressions(4096, 4096, 1, 1), at), []string{"spec.conditions[2].expression: the expressions of all conditions together"})
+
+	at1, at2 := metav1.Unix(1000, 0), metav1.Unix(2000, 0)
+	for name, tc := range map[string]struct {
+		is, was *metav1.Time
+		wrong   bool
+	}{
+		"set": {&at1, nil, false}, "earlier": {&at1, &at2, false}, "the same": {&at1, &at1, false}, "later": {&at2, &at1, true},
+		"removed": {nil, &at1, true}, "zero": {&metav1.Time{}, &at1, true}, "zero instead of none": {&metav1.Time{}, nil, true},
+	} {
+		now, old := &authority.AuthorityDelegation{}, &authority.AuthorityDelegation{}
+		now.Name, old.Name, now.ResourceVersion, old.ResourceVersion = "d", "d", "1", "1"
+		now.Spec.ExpirationTimestamp, old.Spec.ExpirationTimestamp = tc.is, tc.was
+		var want []string
+		if tc.wrong {
+			want = []string{"spec.expirationTimestamp: can be made earlier"}
+		}
+		check(t, name, DelegationUpdate(now, old), want)
 	}
 }

@@ -66,6 +66,27 @@ func ValidateNeutral(permissions []string, r schema.GroupResource) map[int]error
 	return out
 }
 
+// StoredAs returns the resource whose objects are those of r as well, if it is another one than r:
+// an object of events.events.k8s.io is an object of events. A policy must name the resource that
+// ResourceOf returns for its objects.
+func StoredAs(r schema.GroupResource) (schema.GroupResource, bool) {
+	for _, kind := range builtIn().kinds[r] {
+		version, name, _ := strings.Cut(kind, " ")
+		gv, err := schema.ParseGroupVersion(version)
+		if err != nil {
+			continue
+		}
+		obj, err := legacyscheme.Scheme.New(schema.GroupVersionKind{Group: gv.Group, Version: runtime.APIVersionInternal, Kind: name})
+		if err != nil {
+			continue
+		}
+		if of := ResourceOf(obj, r); of != r {
+			return of, true
+		}
+	}
+	return r, false
+}
+
 type builtInKinds struct {
 	// kinds are the kinds of each resource, in the format of the registry of permissions, such as
 	// "apps/v1 Deployment".

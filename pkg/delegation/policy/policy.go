@@ -5,12 +5,15 @@ package policy
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -89,7 +92,27 @@ func (p *Policy) TriggeredBy(newObj, oldObj runtime.Object) bool {
 	if err != nil {
 		return true
 	}
+	if !maps.Equal(annotationBacked(newObj, is), annotationBacked(oldObj, was)) {
+		return true
+	}
 	return !equality.Semantic.DeepEqual(p.withoutIgnored(is), p.withoutIgnored(was))
+}
+
+// annotationBacked returns the annotations of content that obj does not have. content is obj after
+// its conversion to the version of the API: the conversion writes those fields into annotations
+// that this version lacks, such as the revision to which a Deployment is rolled back.
+func annotationBacked(obj runtime.Object, content map[string]any) map[string]string {
+	out, _, _ := unstructured.NestedStringMap(content, "metadata", "annotations")
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return out
+	}
+	own := accessor.GetAnnotations()
+	maps.DeleteFunc(out, func(key, value string) bool {
+		mine, has := own[key]
+		return has && mine == value
+	})
+	return out
 }
 
 // withoutIgnored removes from object all fields whose changes do not trigger the policy, and

@@ -13,6 +13,7 @@ import (
 	_ "k8s.io/kubernetes/pkg/apis/apps/install"
 	"k8s.io/kubernetes/pkg/apis/core"
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
+	_ "k8s.io/kubernetes/pkg/apis/events/install"
 
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/pkg/delegation/policy"
@@ -42,6 +43,23 @@ func thing(path ...string) *unstructured.Unstructured {
 		_ = unstructured.SetNestedField(out.Object, "x", path...)
 	}
 	return out
+}
+
+// TestStoredAs checks that a policy can't name a resource by the second of its names.
+func TestStoredAs(t *testing.T) {
+	events, second := schema.GroupResource{Resource: "events"}, schema.GroupResource{Group: "events.k8s.io", Resource: "events"}
+	first, _ := policy.StoredAs(events)
+	if of, _ := policy.StoredAs(second); of != first {
+		t.Errorf("%s is stored as %s, and %s as %s", events, first, second, of)
+	}
+	if event := policy.ResourceOf(&core.Event{}, second); event != first {
+		t.Errorf("an event is of %s, want %s", event, first)
+	}
+	for _, r := range []schema.GroupResource{deployments, pods, things} {
+		if of, other := policy.StoredAs(r); other {
+			t.Errorf("%s is stored as %s", r, of)
+		}
+	}
 }
 
 // TestCaused checks which changes trigger a policy: all except changes of metadata, of status,
@@ -83,6 +101,12 @@ func TestCaused(t *testing.T) {
 		"another container": {stampsOf(deployments, "podTemplateImage"),
 			changed(func(d *apps.Deployment) { d.Spec.Template.Spec.Containers = d.Spec.Template.Spec.Containers[:1] }),
 			deployment(), true},
+		"rollback by annotation": {stampsOf(deployments, "replicas"),
+			changed(func(d *apps.Deployment) { d.Spec.RollbackTo = &apps.RollbackConfig{Revision: 1} }), deployment(), true},
+		"rollback by annotation ends": {stampsOf(deployments, "replicas"), deployment(),
+			changed(func(d *apps.Deployment) { d.Spec.RollbackTo = &apps.RollbackConfig{Revision: 1} }), true},
+		"neutral replicas and an annotation": {stampsOf(deployments, "replicas"),
+			changed(func(d *apps.Deployment) { d.Spec.Replicas, d.Annotations = 3, map[string]string{"a": "b"} }), deployment(), false},
 		"bound":                 {stampsOf(pods, "nodeAssignment"), bound, pod, false},
 		"bound, not neutral":    {stampsOf(pods, "replicas"), bound, pod, true},
 		"image of a pod":        {stampsOf(pods, "nodeAssignment"), newer, pod, true},

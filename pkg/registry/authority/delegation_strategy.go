@@ -43,7 +43,7 @@ func (delegationStrategy) PrepareForCreate(_ context.Context, obj runtime.Object
 func (delegationStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	d, was := obj.(*authority.AuthorityDelegation), old.(*authority.AuthorityDelegation)
 	d.Status = *was.Status.DeepCopy()
-	if until := d.Spec.ExpirationTimestamp; until != nil && (d.Status.ExpirationTimestamp == nil || until.Before(d.Status.ExpirationTimestamp)) {
+	if until := d.Spec.ExpirationTimestamp; until != nil && !until.IsZero() && (d.Status.ExpirationTimestamp == nil || until.Before(d.Status.ExpirationTimestamp)) {
 		d.Status.ExpirationTimestamp = until.DeepCopy()
 	}
 	d.Generation = was.Generation
@@ -64,8 +64,10 @@ func (delegationStrategy) Validate(_ context.Context, obj runtime.Object) field.
 
 // validateConditions returns the errors of condition expressions that do not compile.
 func validateConditions(conditions []v1alpha1.DelegationCondition, at *field.Path) (errs field.ErrorList) {
+	total := 0
 	for i, c := range conditions {
-		if len(c.Expression) > v1alpha1.MaxExpressionLength {
+		// What is too long is refused, and not compiled.
+		if total += len(c.Expression); len(c.Expression) > v1alpha1.MaxExpressionLength || total > v1alpha1.MaxExpressionsLength {
 			continue
 		}
 		if err := delegation.Compile(c.Expression); err != nil {

@@ -136,10 +136,13 @@ func (policyStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object)
 }
 
 // validateServerSide returns the errors in a policy that only the server can find: expressions
-// that do not compile, and permissions that can't be neutral.
+// that do not compile, permissions that can't be neutral, and a second name of a resource.
 func validateServerSide(p *v1alpha1.AuthorityDelegationPolicy) field.ErrorList {
 	at := field.NewPath("spec")
 	errs := validateConditions(p.Spec.Conditions, at.Child("conditions"))
+	if of, other := policy.StoredAs(schema.GroupResource(p.Spec.Resource)); other {
+		errs = append(errs, field.Invalid(at.Child("resource"), schema.GroupResource(p.Spec.Resource).String(), fmt.Sprintf("its objects are those of %s; name that resource", of)))
+	}
 	wrong := policy.ValidateNeutral(p.Spec.Neutral, schema.GroupResource(p.Spec.Resource))
 	for i, name := range p.Spec.Neutral {
 		if err := wrong[i]; err != nil {

@@ -42,6 +42,7 @@ other,other,o-1,
 deep,deep,,
 nested,nested,,
 writer,writer,,
+selective,selective,,
 `
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
