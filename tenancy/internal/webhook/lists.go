@@ -50,8 +50,9 @@ type Lists struct {
 // notices, and refuses, the change of a field that the Go type does not have.
 type object struct {
 	Metadata struct {
-		Name       string   `json:"name"`
-		Finalizers []string `json:"finalizers"`
+		Name            string   `json:"name"`
+		Finalizers      []string `json:"finalizers"`
+		OwnerReferences []any    `json:"ownerReferences"`
 	} `json:"metadata"`
 	Spec map[string]any `json:"spec"`
 }
@@ -105,8 +106,10 @@ func (l *Lists) created(_ context.Context, _ admission.Request, t *v1alpha1.LNam
 	return nil
 }
 
-// changed compares the old and the new spec and finalizers. It returns an error if the caller is
-// not allowed to change a field that differs, or to remove a finalizer that is gone.
+// changed compares the old and the new spec, finalizers and owners. It returns an error if the
+// caller is not allowed to change a field that differs, or to remove a finalizer that is gone. A
+// change of the owners needs the verb delete, because the garbage collector deletes an object whose
+// owners do not exist.
 func (l *Lists) changed(ctx context.Context, req admission.Request, before, now object) error {
 	fields := slices.Sorted(maps.Keys(now.Spec))
 	for field := range before.Spec {
@@ -142,6 +145,16 @@ func (l *Lists) changed(ctx context.Context, req admission.Request, before, now 
 		}
 		if !may {
 			refused = append(refused, fmt.Errorf("only the controller may remove the finalizer %s", f))
+		}
+	}
+	was, owners := before.Metadata.OwnerReferences, now.Metadata.OwnerReferences
+	if len(was)+len(owners) > 0 && !reflect.DeepEqual(was, owners) {
+		may, err := l.may(ctx, req.UserInfo, authorizationv1.ResourceAttributes{Verb: "delete", Name: req.Name})
+		if err != nil {
+			return err
+		}
+		if !may {
+			refused = append(refused, errors.New("metadata.ownerReferences needs the verb delete"))
 		}
 	}
 	return errors.Join(refused...)
