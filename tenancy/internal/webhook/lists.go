@@ -160,9 +160,9 @@ func (l *Lists) changed(ctx context.Context, req admission.Request, before, now 
 	return errors.Join(refused...)
 }
 
-// account returns an error if the caller is not allowed to charge spec.billing.account. It checks
-// only an account that is new or was changed. A user with the permission to change the accounts of
-// all LNamespaces is allowed to charge any account.
+// account returns an error if spec.billing.account is required and missing, or if the caller is not
+// allowed to charge it. It checks only an account that is new or was changed. A user with the
+// permission to change the accounts of all LNamespaces is allowed to charge any account.
 func (l *Lists) account(ctx context.Context, req admission.Request, before object, t *v1alpha1.LNamespace) error {
 	if was, _ := before.Spec["billing"].(map[string]any); req.Operation == admissionv1.Update && (was["account"] == t.Spec.Billing.Account || was["account"] == nil && t.Spec.Billing.Account == "") {
 		return nil
@@ -170,6 +170,9 @@ func (l *Lists) account(ctx context.Context, req admission.Request, before objec
 	mapping, err := l.Accounts()
 	if err != nil {
 		return fmt.Errorf("%w: %w", errReview, err)
+	}
+	if err := mapping.Missing(t.Spec.Billing.Account); err != nil {
+		return err
 	}
 	refused := mapping.May(t.Spec.Billing.Account, req.UserInfo.Username, req.UserInfo.Groups)
 	if refused == nil {

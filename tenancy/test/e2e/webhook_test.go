@@ -137,6 +137,7 @@ func TestWebhooks(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	})
+	t.Run("an account is required", func(t *testing.T) { requiredAccount(t, c, mapping) })
 	t.Run("a manager", func(t *testing.T) { managerIsNoSudoer(t, c) })
 	t.Run("requests for certificates", func(t *testing.T) {
 		for name, tc := range map[string]struct {
