@@ -62,8 +62,8 @@ type object struct {
 var errReview = errors.New("check whether the change is allowed")
 
 // Handle refuses a new or changed LNamespace if the caller is not allowed to set its fields as
-// they are, or if a name in it is reserved. It adds warnings to the answer if the request is
-// allowed.
+// they are, if a name in it is reserved, or if it leaves no room for its status. It adds warnings to
+// the answer if the request is allowed.
 func (l *Lists) Handle(ctx context.Context, req admission.Request) admission.Response {
 	now, before := object{}, object{}
 	if err := json.Unmarshal(req.Object.Raw, &now); err != nil {
@@ -84,7 +84,7 @@ func (l *Lists) Handle(ctx context.Context, req admission.Request) admission.Res
 			return l.changed(ctx, req, before, now)
 		}
 	}
-	err := errors.Join(judge(ctx, req, &typed), reserved(typed.Spec))
+	err := errors.Join(judge(ctx, req, &typed), reserved(typed.Spec), tooLarge(req.OldObject.Raw, req.Object.Raw))
 	if err == nil {
 		err = l.account(ctx, req, before, &typed)
 	}

@@ -133,3 +133,18 @@ func TestBillingLimits(t *testing.T) {
 		c.gone(t, lns)
 	}
 }
+
+// roomForStatus checks that the webhook refuses an LNamespace that leaves no room for its status.
+func roomForStatus(t *testing.T, c *cluster) {
+	for count, ok := range map[int]bool{1000: true, 5000: false} {
+		lns := tenant("large")
+		lns.Labels = map[string]string{}
+		for i := range count {
+			lns.Labels[fmt.Sprintf("label-%050d", i)] = fmt.Sprintf("%060d", i)
+		}
+		err := c.as(t, "ada").Create(t.Context(), lns, client.DryRunAll)
+		if (err == nil) != ok || err != nil && !strings.Contains(err.Error(), "its status would not fit") {
+			t.Errorf("%d labels: %v", count, err)
+		}
+	}
+}

@@ -138,6 +138,7 @@ func TestWebhooks(t *testing.T) {
 		}
 	})
 	t.Run("an account is required", func(t *testing.T) { requiredAccount(t, c, mapping) })
+	t.Run("a large one", func(t *testing.T) { roomForStatus(t, c) })
 	t.Run("a manager", func(t *testing.T) { managerIsNoSudoer(t, c) })
 	t.Run("requests for certificates", func(t *testing.T) {
 		for name, tc := range map[string]struct {
