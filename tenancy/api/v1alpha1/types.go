@@ -151,12 +151,23 @@ type Sudo struct {
 
 // Billing names the account that pays for a tenant.
 type Billing struct {
-	// account is the name of the account that pays.
+	// account is the name of the account that pays. It has no control characters, such as a tab or a
+	// line break.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x1f\x7f-\x9f]*$`
 	Account string `json:"account,omitempty"`
-	// labels are stored in the billing table together with the account.
+	// labels are stored in the billing table together with the account. A key has at most 63
+	// characters.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=16
-	Labels map[string]string `json:"labels,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 63 && k.matches('^[^\\x00-\\x1f\\x7f-\\x9f]*$'))",message="a key has at most 63 characters, and no control characters"
+	Labels map[string]BillingLabel `json:"labels,omitempty"`
 }
+
+// BillingLabel is the value of a billing label. The controller copies the billing labels to the
+// status, so a limit keeps the status small enough to be stored.
+//
+// +kubebuilder:validation:MaxLength=256
+// +kubebuilder:validation:Pattern=`^[^\x00-\x1f\x7f-\x9f]*$`
+type BillingLabel string

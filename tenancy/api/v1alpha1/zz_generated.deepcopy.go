@@ -17,7 +17,7 @@ func (in *Billing) DeepCopyInto(out *Billing) {
 	*out = *in
 	if in.Labels != nil {
 		in, out := &in.Labels, &out.Labels
-		*out = make(map[string]string, len(*in))
+		*out = make(map[string]BillingLabel, len(*in))
 		for key, val := range *in {
 			(*out)[key] = val
 		}

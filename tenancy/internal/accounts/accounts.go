@@ -9,11 +9,13 @@
 package accounts
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"slices"
 	"strings"
+	"unicode"
 
 	"sigs.k8s.io/yaml"
 )
@@ -28,7 +30,8 @@ type Mapping struct {
 	// OnlyOwn is true if users may charge only the accounts that the mapping has for them or their
 	// groups. Users with the permission to change the accounts of all LNamespaces are exempt.
 	OnlyOwn bool `json:"onlyOwn,omitempty"`
-	// Required is true if each new LNamespace needs an account.
+	// Required is true if each LNamespace needs an account. An LNamespace without one stays as it is
+	// until its account is changed.
 	Required bool `json:"required,omitempty"`
 }
 
@@ -47,7 +50,7 @@ func Load(path string) (Mapping, error) {
 	}
 	for _, of := range []map[string]string{m.Users, m.Groups} {
 		for name, account := range of {
-			if account == "" {
+			if Blank(account) {
 				return m, fmt.Errorf("mapping of accounts %s: %q has an empty account", path, name)
 			}
 		}
@@ -76,9 +79,25 @@ func (m Mapping) Default(user string, groups []string) (string, error) {
 	}
 }
 
+// Blank reports whether an account has nothing to read: it is empty, or it has only spaces and
+// characters that can't be seen.
+func Blank(account string) bool {
+	return !strings.ContainsFunc(account, func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) })
+}
+
+// Missing returns an error if the account is blank and m.Required is true. Unlike May, it exempts
+// nobody.
+func (m Mapping) Missing(account string) error {
+	if m.Required && Blank(account) {
+		return errors.New("spec.billing.account is missing, and the mapping of accounts requires one")
+	}
+	return nil
+}
+
 // May returns nil if the user is allowed to charge the account, and an error that says why if not.
+// Everybody may leave out the account, unless Missing says otherwise.
 func (m Mapping) May(account, user string, groups []string) error {
-	if !m.OnlyOwn || account == "" && !m.Required {
+	if !m.OnlyOwn || account == "" {
 		return nil
 	}
 	own := m.own(user, groups)

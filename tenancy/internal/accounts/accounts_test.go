@@ -48,8 +48,6 @@ func TestDefaultAccount(t *testing.T) {
 func TestOnlyOwn(t *testing.T) {
 	strict := mapping
 	strict.OnlyOwn = true
-	required := strict
-	required.Required = true
 	for name, tc := range map[string]struct {
 		m             accounts.Mapping
 		account, user string
@@ -60,14 +58,33 @@ func TestOnlyOwn(t *testing.T) {
 		"that of a group": {m: strict, account: "o", user: "ada", groups: "ops"},
 		"that of another group": {m: strict, account: "r", user: "ada", groups: "ops",
 			refused: "a (user ada), o (group ops)"},
-		"without any":          {m: strict, account: "r", user: "bob", refused: "no account"},
-		"no account":           {m: strict, user: "bob"},
-		"no account, required": {m: required, user: "ada", refused: "a (user ada)"},
-		"any":                  {m: mapping, account: "r", user: "bob"},
+		"without any": {m: strict, account: "r", user: "bob", refused: "no account"},
+		"no account":  {m: strict, user: "bob"},
+		"a blank one": {m: strict, account: " ", user: "ada", refused: "a (user ada)"},
+		"any":         {m: mapping, account: "r", user: "bob"},
 	} {
 		err := tc.m.May(tc.account, tc.user, strings.Fields(tc.groups))
 		if (err != nil) != (tc.refused != "") || err != nil && !strings.Contains(err.Error(), tc.refused) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestMissing checks that a required account can't be left out, nor be blank.
+func TestMissing(t *testing.T) {
+	for account, blank := range map[string]bool{
+		"": true, " ": true, "\u00a0\u3000": true, "\u200b": true, "\t": true,
+		"a": false, " a ": false, "4711": false, "-": false, "部": false,
+	} {
+		for _, m := range []accounts.Mapping{{}, {OnlyOwn: true}} {
+			if err := m.Missing(account); err != nil {
+				t.Errorf("%q, which is not required: %v", account, err)
+			}
+			m.Required = true
+			err := m.Missing(account)
+			if (err != nil) != blank || err != nil && !strings.Contains(err.Error(), "spec.billing.account is missing") {
+				t.Errorf("%q, required: %v", account, err)
+			}
 		}
 	}
 }
@@ -78,6 +95,7 @@ func TestLoadAccounts(t *testing.T) {
 		"users: {ada: a}\ngroups: {ops: o}\nonlyOwn: true\n": true,
 		"":                        true,
 		"users: {ada: ''}":        false,
+		"groups: {ops: ' '}":      false,
 		"user: {ada: a}":          false,
 		"users: [ada]":            false,
 		"groups: {ops: [a, b]}":   false,

@@ -5,9 +5,12 @@ package billing
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -26,6 +29,18 @@ const Finalizer = "tenancy.kube-granular.dev/billing"
 // have ended and are not in the table yet. While the status has so many, a change of the account
 // is not recorded, and the former account is charged.
 const maxPending = 256
+
+// maxPendingBytes limits the size of the pending periods in the same way, because an object that is
+// too large for etcd can't be written, and then the tenant is never billed.
+const maxPendingBytes = 256 << 10
+
+// The limits of billing labels are those of the schema. An LNamespace that was stored before the
+// schema had limits may exceed them.
+const (
+	maxLabels     = 16
+	maxLabelKey   = 63
+	maxLabelValue = 256
+)
 
 // Table is the database table for billing periods.
 type Table interface {
@@ -100,8 +115,9 @@ func Next(t *v1alpha1.LNamespace, now time.Time) *v1alpha1.BillingStatus {
 	if t.Status.Billing != nil {
 		b = *t.Status.Billing.DeepCopy()
 	}
+	labels := billable(t.Spec.Billing.Labels)
 	begin := func(sequence int64, start metav1.Time) {
-		b.Open = &v1alpha1.BillingPeriod{Sequence: sequence, Account: t.Spec.Billing.Account, Labels: maps.Clone(t.Spec.Billing.Labels), Start: start}
+		b.Open = &v1alpha1.BillingPeriod{Sequence: sequence, Account: t.Spec.Billing.Account, Labels: labels, Start: start}
 		b.OpenStored = false
 	}
 	switch {
@@ -112,8 +128,8 @@ func Next(t *v1alpha1.LNamespace, now time.Time) *v1alpha1.BillingStatus {
 		}
 	case b.Open == nil:
 		return nil // the last period has ended
-	case t.DeletionTimestamp == nil && b.Open.Account == t.Spec.Billing.Account && maps.Equal(b.Open.Labels, t.Spec.Billing.Labels),
-		len(b.Pending) >= maxPending:
+	case t.DeletionTimestamp == nil && b.Open.Account == t.Spec.Billing.Account && maps.Equal(b.Open.Labels, labels),
+		full(b.Pending):
 		return nil
 	}
 	end := metav1.NewTime(now).Rfc3339Copy()
@@ -131,6 +147,32 @@ func Next(t *v1alpha1.LNamespace, now time.Time) *v1alpha1.BillingStatus {
 		begin(b.Open.Sequence+1, end)
 	}
 	return &b
+}
+
+// full reports whether no further period may wait for the table.
+func full(pending []v1alpha1.BillingPeriod) bool {
+	if len(pending) >= maxPending {
+		return true
+	}
+	text, err := json.Marshal(pending)
+	return err != nil || len(text) >= maxPendingBytes
+}
+
+// billable returns the billing labels that are copied to the status: those within the limits. An
+// LNamespace whose labels are too large is billed without them, and not left unbilled.
+func billable(labels map[string]v1alpha1.BillingLabel) map[string]string {
+	var result map[string]string
+	for _, k := range slices.Sorted(maps.Keys(labels)) {
+		v := string(labels[k])
+		if len(result) == maxLabels || utf8.RuneCountInString(k) > maxLabelKey || utf8.RuneCountInString(v) > maxLabelValue {
+			continue
+		}
+		if result == nil {
+			result = map[string]string{}
+		}
+		result[k] = v
+	}
+	return result
 }
 
 // flush writes the pending periods and the open period to the table, in order. Then it removes the

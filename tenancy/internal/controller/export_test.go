@@ -26,6 +26,9 @@ const (
 // AsDelegator returns a context whose requests are sent as the delegator of a tenant.
 var AsDelegator = asDelegator
 
+// Short cuts a text to at most so many bytes.
+var Short = short
+
 // Delegator returns the transport that impersonates the delegator of the tenant in the context.
 func Delegator(next http.RoundTripper) http.RoundTripper { return delegator{next} }
 

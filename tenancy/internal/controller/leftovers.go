@@ -22,6 +22,11 @@ import (
 // maxLeftovers is the maximum length of status.leftovers.
 const maxLeftovers = 64
 
+// maxMaker is the maximum length in bytes of the maker in an entry of status.leftovers. The maker is
+// read from an annotation, which who creates an object without sudo may set to any text. A status
+// with many long texts would be too large to be stored.
+const maxMaker = 256
+
 // leftoverKinds are the kinds of objects by which a former sudoer can keep permissions of sudo.
 var leftoverKinds = []schema.GroupVersionKind{
 	rbacv1.SchemeGroupVersion.WithKind("RoleBinding"),
@@ -60,7 +65,7 @@ func (r *Tenants) leftovers(ctx context.Context, t *v1alpha1.LNamespace) ([]v1al
 				r.event(t, corev1.EventTypeNormal, "RemovedLeftover", "Revoke", "deleted the %s %s, which %q created with sudo", gvk.Kind, object.Name, maker)
 				continue
 			}
-			found = append(found, v1alpha1.Leftover{Kind: gvk.Kind, Name: object.Name, Maker: maker})
+			found = append(found, v1alpha1.Leftover{Kind: gvk.Kind, Name: object.Name, Maker: short(maker, maxMaker)})
 		}
 	}
 	changed, err := r.changedWithSudo(ctx, t, now)
@@ -87,12 +92,21 @@ func (r *Tenants) changedWithSudo(ctx context.Context, t *v1alpha1.LNamespace, n
 		for _, object := range list.Items {
 			for maker := range strings.SplitSeq(object.Annotations[names.Changers], "\n") {
 				if object.DeletionTimestamp == nil && object.Labels[names.MadeWithSudo] == "" && !sudoer(t.Name, now, maker) {
-					found = append(found, v1alpha1.Leftover{Kind: kind, Name: object.Name, Maker: maker})
+					found = append(found, v1alpha1.Leftover{Kind: kind, Name: object.Name, Maker: short(maker, maxMaker)})
 				}
 			}
 		}
 	}
 	return found, nil
+}
+
+// short returns the text, cut to at most limit bytes if it is longer.
+func short(text string, limit int) string {
+	const dots = "…"
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit-len(dots)], "") + dots
 }
 
 // sudoer reports whether the user maker, who created or changed an object with sudo, is still one

@@ -28,6 +28,10 @@ import (
 // leftovers: objects that they created or changed with sudo.
 const leftoversInterval = 30 * time.Second
 
+// maxMessage is the maximum length in bytes of the message of a condition. The errors about refused
+// sudoers can be longer than the 32,768 characters that the schema of conditions allows.
+const maxMessage = 4096
+
 // Tenants reconciles LNamespaces.
 type Tenants struct {
 	writer
@@ -229,7 +233,7 @@ func (r *Tenants) record(ctx context.Context, t *v1alpha1.LNamespace, change fun
 
 func condition(t *v1alpha1.LNamespace, s *v1alpha1.LNamespaceStatus, kind string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&s.Conditions, metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: message, ObservedGeneration: t.Generation,
+		Type: kind, Status: status, Reason: reason, Message: short(message, maxMessage), ObservedGeneration: t.Generation,
 	})
 }
 

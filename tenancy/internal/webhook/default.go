@@ -16,7 +16,7 @@ import (
 )
 
 // Default is the webhook that sets spec.billing.account, the account that pays, of a new
-// LNamespace if this field is empty.
+// LNamespace if this field is empty or blank.
 type Default struct {
 	// Accounts returns the mapping of users and groups to accounts. It is called for each request
 	// that needs the mapping, so that a change of the mapping takes effect at once.
@@ -35,7 +35,7 @@ func (d *Default) Handle(_ context.Context, req admission.Request) admission.Res
 	if err != nil {
 		return admission.Errored(http.StatusBadRequest, err)
 	}
-	if account != "" {
+	if !accounts.Blank(account) {
 		return admission.Allowed("")
 	}
 	mapping, err := d.Accounts()

@@ -50,8 +50,9 @@ type Lists struct {
 // notices, and refuses, the change of a field that the Go type does not have.
 type object struct {
 	Metadata struct {
-		Name       string   `json:"name"`
-		Finalizers []string `json:"finalizers"`
+		Name            string   `json:"name"`
+		Finalizers      []string `json:"finalizers"`
+		OwnerReferences []any    `json:"ownerReferences"`
 	} `json:"metadata"`
 	Spec map[string]any `json:"spec"`
 }
@@ -61,8 +62,8 @@ type object struct {
 var errReview = errors.New("check whether the change is allowed")
 
 // Handle refuses a new or changed LNamespace if the caller is not allowed to set its fields as
-// they are, or if a name in it is reserved. It adds warnings to the answer if the request is
-// allowed.
+// they are, if a name in it is reserved, or if it leaves no room for its status. It adds warnings to
+// the answer if the request is allowed.
 func (l *Lists) Handle(ctx context.Context, req admission.Request) admission.Response {
 	now, before := object{}, object{}
 	if err := json.Unmarshal(req.Object.Raw, &now); err != nil {
@@ -83,7 +84,7 @@ func (l *Lists) Handle(ctx context.Context, req admission.Request) admission.Res
 			return l.changed(ctx, req, before, now)
 		}
 	}
-	err := errors.Join(judge(ctx, req, &typed), reserved(typed.Spec))
+	err := errors.Join(judge(ctx, req, &typed), reserved(typed.Spec), tooLarge(req.OldObject.Raw, req.Object.Raw))
 	if err == nil {
 		err = l.account(ctx, req, before, &typed)
 	}
@@ -105,8 +106,10 @@ func (l *Lists) created(_ context.Context, _ admission.Request, t *v1alpha1.LNam
 	return nil
 }
 
-// changed compares the old and the new spec and finalizers. It returns an error if the caller is
-// not allowed to change a field that differs, or to remove a finalizer that is gone.
+// changed compares the old and the new spec, finalizers and owners. It returns an error if the
+// caller is not allowed to change a field that differs, or to remove a finalizer that is gone. A
+// change of the owners needs the verb delete, because the garbage collector deletes an object whose
+// owners do not exist.
 func (l *Lists) changed(ctx context.Context, req admission.Request, before, now object) error {
 	fields := slices.Sorted(maps.Keys(now.Spec))
 	for field := range before.Spec {
@@ -144,12 +147,22 @@ func (l *Lists) changed(ctx context.Context, req admission.Request, before, now 
 			refused = append(refused, fmt.Errorf("only the controller may remove the finalizer %s", f))
 		}
 	}
+	was, owners := before.Metadata.OwnerReferences, now.Metadata.OwnerReferences
+	if len(was)+len(owners) > 0 && !reflect.DeepEqual(was, owners) {
+		may, err := l.may(ctx, req.UserInfo, authorizationv1.ResourceAttributes{Verb: "delete", Name: req.Name})
+		if err != nil {
+			return err
+		}
+		if !may {
+			refused = append(refused, errors.New("metadata.ownerReferences needs the verb delete"))
+		}
+	}
 	return errors.Join(refused...)
 }
 
-// account returns an error if the caller is not allowed to charge spec.billing.account. It checks
-// only an account that is new or was changed. A user with the permission to change the accounts of
-// all LNamespaces is allowed to charge any account.
+// account returns an error if spec.billing.account is required and missing, or if the caller is not
+// allowed to charge it. It checks only an account that is new or was changed. A user with the
+// permission to change the accounts of all LNamespaces is allowed to charge any account.
 func (l *Lists) account(ctx context.Context, req admission.Request, before object, t *v1alpha1.LNamespace) error {
 	if was, _ := before.Spec["billing"].(map[string]any); req.Operation == admissionv1.Update && (was["account"] == t.Spec.Billing.Account || was["account"] == nil && t.Spec.Billing.Account == "") {
 		return nil
@@ -157,6 +170,9 @@ func (l *Lists) account(ctx context.Context, req admission.Request, before objec
 	mapping, err := l.Accounts()
 	if err != nil {
 		return fmt.Errorf("%w: %w", errReview, err)
+	}
+	if err := mapping.Missing(t.Spec.Billing.Account); err != nil {
+		return err
 	}
 	refused := mapping.May(t.Spec.Billing.Account, req.UserInfo.Username, req.UserInfo.Groups)
 	if refused == nil {

@@ -152,9 +152,11 @@ func TestListsTakeVerbs(t *testing.T) {
 			"the finalizer tenancy.kube-granular.dev/revoke"},
 		"the bill": {`"tenancy.kube-granular.dev/billing",`, "", "update@teamstatus",
 			"the finalizer tenancy.kube-granular.dev/billing"},
+		"an owner": {`"name":"team",`, `"name":"team","ownerReferences":[{"name":"o"}],`, "delete@team",
+			"metadata.ownerReferences needs the verb delete"},
 	} {
 		all := []string{"users@team", "managers@team", "sudoers@team", "sudo@team", "billing@team",
-			"update@teamstatus", "sudoers@other", "sudoers@"}
+			"update@teamstatus", "delete@team", "delete@other", "sudoers@other", "sudoers@"}
 		rest := slices.DeleteFunc(slices.Clone(all), func(v string) bool { return v == tc.verb })
 		now := strings.Replace(full, tc.from, tc.to, 1)
 		for _, question := range []struct {

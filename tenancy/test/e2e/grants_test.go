@@ -180,8 +180,8 @@ func TestAllowances(t *testing.T) {
 // TestManagerIsNoSudoer checks, on a server that does not authorize single fields, that a manager
 // can change spec.users and can't change spec.sudoers.
 //
-// Attack: a manager of a tenant makes himself sudoer, widens the rights of sudo, removes a finalizer, or writes
-// the status
+// Attack: a manager of a tenant makes himself sudoer, widens the rights of sudo, removes a finalizer, names an
+// owner, or writes the status
 // Answer: 403 by the field permissions, by the webhook alone and by the admission policy alone; changes of users
 // and managers succeed
 // Held by: TestGranularServer, TestWebhooks
@@ -215,6 +215,11 @@ func managerIsNoSudoer(t *testing.T, c *cluster) {
 	unfinalized.Finalizers = nil
 	if err := manager.Patch(t.Context(), unfinalized, client.MergeFrom(lns)); err == nil || !forbidden(err) {
 		t.Errorf("a manager takes the finalizer away: %v", err)
+	}
+	owned := lns.DeepCopy()
+	owned.OwnerReferences = nobody
+	if err := manager.Patch(t.Context(), owned, client.MergeFrom(lns)); err == nil || !forbidden(err) {
+		t.Errorf("a manager names an owner: %v", err)
 	}
 	lns.Status.NamespaceUID = "forged"
 	if err := manager.Status().Update(t.Context(), lns); err == nil || !forbidden(err) {

@@ -137,6 +137,8 @@ func TestWebhooks(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	})
+	t.Run("an account is required", func(t *testing.T) { requiredAccount(t, c, mapping) })
+	t.Run("a large one", func(t *testing.T) { roomForStatus(t, c) })
 	t.Run("a manager", func(t *testing.T) { managerIsNoSudoer(t, c) })
 	t.Run("requests for certificates", func(t *testing.T) {
 		for name, tc := range map[string]struct {

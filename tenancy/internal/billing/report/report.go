@@ -13,6 +13,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"kube-granular.dev/tenancy/internal/billing/store"
 )
@@ -91,7 +92,7 @@ func Write(w io.Writer, format string, lines []Line) error {
 		out := csv.NewWriter(w)
 		rows := [][]string{{"account", "tenant", "tenant_uid", "hours", "open"}}
 		for _, l := range lines {
-			rows = append(rows, []string{l.Account, l.Tenant, l.TenantUID, hours(l), strconv.FormatBool(l.Open)})
+			rows = append(rows, []string{cell(l.Account), cell(l.Tenant), cell(l.TenantUID), hours(l), strconv.FormatBool(l.Open)})
 		}
 		return out.WriteAll(rows)
 	case "table":
@@ -128,9 +129,27 @@ func chart(w io.Writer, lines []Line) error {
 	return out.Flush()
 }
 
+// printable returns an account as the table and the chart print it. Normal text stays as it is. An
+// account that could be taken for something else is quoted, with escapes as in Go: one with a tab, a
+// line break, a terminal escape or another character that is not printable, one with the spaces
+// that separate columns, and one that looks quoted or like no account.
 func printable(account string) string {
 	if account == "" {
 		return "(none)"
 	}
+	hidden := !utf8.ValidString(account) || strings.ContainsFunc(account, func(r rune) bool { return !strconv.IsPrint(r) })
+	if hidden || account == "(none)" || account[0] == '"' || strings.TrimSpace(account) != account || strings.Contains(account, "  ") {
+		return strconv.Quote(account)
+	}
 	return account
+}
+
+// cell returns a text as a cell of the CSV. A spreadsheet takes a text that begins with =, +, -, @, a
+// tab or a line break for a formula, so such a text gets a single quote before it, as OWASP
+// recommends. The hours are numbers, not texts, and get none.
+func cell(text string) string {
+	if text != "" && strings.ContainsRune("=+-@\t\r\n", rune(text[0])) {
+		return "'" + text
+	}
+	return text
 }

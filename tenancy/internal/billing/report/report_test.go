@@ -4,6 +4,7 @@
 package report_test
 
 import (
+	"encoding/csv"
 	"strings"
 	"testing"
 	"time"
@@ -46,5 +47,56 @@ func TestReport(t *testing.T) {
 	wrong := strings.Join(report.Reconcile(lines, map[string]string{"u1": "team", "u4": "new", "u6": "free"}), "; ")
 	if wrong != "web (u2) is billed and not in the cluster; free (u6) is in the cluster and not billed" {
 		t.Error(wrong)
+	}
+}
+
+// TestAccountsOfOneLine checks that an account adds no line, column or terminal escape to a bill,
+// and no formula to a spreadsheet. Normal accounts stay as they are.
+func TestAccountsOfOneLine(t *testing.T) {
+	for account, want := range map[string]struct{ text, cell string }{
+		"":                        {"(none)", ""},
+		"4711":                    {"4711", "4711"},
+		"Physik & Ökonomie/日本 #1": {"Physik & Ökonomie/日本 #1", "Physik & Ökonomie/日本 #1"},
+		`back\slash "quoted"`:     {`back\slash "quoted"`, `back\slash "quoted"`},
+		"(none)":                  {`"(none)"`, "(none)"},
+		`"a\tb"`:                  {`"\"a\\tb\""`, `"a\tb"`},
+		"a\tb":                    {`"a\tb"`, "a\tb"},
+		"a\nb   team   9.00":      {`"a\nb   team   9.00"`, "a\nb   team   9.00"},
+		"a   team   9.00   false": {`"a   team   9.00   false"`, "a   team   9.00   false"},
+		"\x1b[2Ja":                {`"\x1b[2Ja"`, "\x1b[2Ja"},
+		"a\u009b1mb":              {`"a\u009b1mb"`, "a\u009b1mb"},
+		"a\u202eb\u2028":          {`"a\u202eb\u2028"`, "a\u202eb\u2028"},
+		"a\x00":                   {`"a\x00"`, "a\x00"},
+		"a\xff":                   {`"a\xff"`, "a\xff"},
+		" ":                       {`" "`, " "},
+		"=1+1":                    {"=1+1", "'=1+1"},
+		"+1":                      {"+1", "'+1"},
+		"-1":                      {"-1", "'-1"},
+		"@SUM(A1)":                {"@SUM(A1)", "'@SUM(A1)"},
+		"\t=1":                    {`"\t=1"`, "'\t=1"},
+		"\r=1":                    {`"\r=1"`, "'\r=1"},
+		"\n=1":                    {`"\n=1"`, "'\n=1"},
+		"a=1":                     {"a=1", "a=1"},
+	} {
+		lines := []report.Line{{Account: account, Tenant: "team", TenantUID: "u", Time: time.Hour}}
+		for _, format := range []string{"table", "chart"} {
+			b := strings.Builder{}
+			if err := report.Write(&b, format, lines); err != nil {
+				t.Fatal(err)
+			}
+			rows := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+			last := rows[len(rows)-1]
+			if len(rows) != map[string]int{"table": 2, "chart": 1}[format] || !strings.HasPrefix(last, want.text+"  ") {
+				t.Errorf("%s of %q: %q", format, account, rows)
+			}
+		}
+		b := strings.Builder{}
+		if err := report.Write(&b, "csv", lines); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := csv.NewReader(strings.NewReader(b.String())).ReadAll()
+		if err != nil || len(rows) != 2 || rows[1][0] != want.cell || strings.Join(rows[1][1:], ",") != "team,u,1.00,false" {
+			t.Errorf("csv of %q: %q, %v", account, rows, err)
+		}
 	}
 }

@@ -95,6 +95,14 @@ func TestPostgreSQL(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	// PostgreSQL stores no NUL in a text. An account with one must not stay unbilled.
+	past := store.Period{TenantUID: "u0", Sequence: 1, Tenant: "old", Account: "a\x00b", Start: noon.AddDate(-1, 0, 0), End: noon.AddDate(-1, 0, 1)}
+	if err := table.Put(t.Context(), past); err != nil {
+		t.Error(err)
+	}
+	if got, err := table.Between(t.Context(), past.Start, past.End); err != nil || len(got) != 1 || got[0].Account != "a\uFFFDb" {
+		t.Errorf("an account with NUL: %+v, %v", got, err)
+	}
 	storetest.Exercise(t, table)
 }
 
