@@ -72,6 +72,8 @@ type authorizerAdapter struct {
 	// verbs has one element for each rule of the caller that matches the object of the request:
 	// the list of verbs of that rule.
 	verbs [][]string
+	// perhaps is set if ABAC may allow the caller all verbs on the object of the request.
+	perhaps bool
 	// calls counts the calls of the authorizer, including the one for the rules.
 	calls int
 }
@@ -86,8 +88,16 @@ func (p *authorizerAdapter) FirstAllowed(ctx context.Context, verbs []string) (i
 		return p.oneByOne(ctx, verbs)
 	}
 	first := slices.IndexFunc(verbs, p.allowedByRules)
-	if first < 0 {
+	if first < 0 && (!p.perhaps || len(verbs) == 0) {
 		return -1, nil
+	}
+	if first < 0 {
+		// ABAC decides alike about all verbs of a permission, so one of them is enough.
+		allowed, err := p.allowed(ctx, verbs[0])
+		if allowed {
+			return 0, nil
+		}
+		return -1, err
 	}
 	if allowed, _ := p.allowed(ctx, verbs[first]); allowed {
 		return first, nil
@@ -152,6 +162,7 @@ func (p *authorizerAdapter) enumerable(ctx context.Context, verbs int) bool {
 		if p.appliesTo(rule) {
 			p.verbs = append(p.verbs, rule.GetVerbs())
 		}
+		p.perhaps = p.perhaps || p.perhapsApplies(rule)
 	}
 	return p.complete
 }
@@ -168,13 +179,27 @@ func (p *authorizerAdapter) allowedByRules(verb string) bool {
 // request. It has the same result as the functions of k8s.io/kubernetes/pkg/apis/rbac/v1.
 func (p *authorizerAdapter) appliesTo(rule upstream.ResourceRuleInfo) bool {
 	a := p.attributes
-	group, resource := a.GetAPIGroup(), a.GetResource()
+	resource := a.GetResource()
 	if sub := a.GetSubresource(); sub != "" {
 		resource += "/" + sub
 	}
-	return slices.ContainsFunc(rule.GetAPIGroups(), func(g string) bool { return g == group || g == "*" }) &&
-		slices.ContainsFunc(rule.GetResources(), func(r string) bool {
-			return r == resource || r == "*" || a.GetSubresource() != "" && r == "*/"+a.GetSubresource()
-		}) &&
+	return p.names(rule, func(r string) bool {
+		return r == resource || r == "*" || a.GetSubresource() != "" && r == "*/"+a.GetSubresource()
+	})
+}
+
+// perhapsApplies reports whether a rule with all verbs names the resource of a request for a
+// subresource. ABAC ignores the subresource, so it may allow the request by this rule. RBAC does not.
+func (p *authorizerAdapter) perhapsApplies(rule upstream.ResourceRuleInfo) bool {
+	return p.attributes.GetSubresource() != "" && slices.Contains(rule.GetVerbs(), "*") &&
+		p.names(rule, func(r string) bool { return r == p.attributes.GetResource() })
+}
+
+// names reports whether a rule has the API group and name of the request, and a resource for which
+// is returns true.
+func (p *authorizerAdapter) names(rule upstream.ResourceRuleInfo, is func(resource string) bool) bool {
+	a := p.attributes
+	return slices.ContainsFunc(rule.GetAPIGroups(), func(g string) bool { return g == a.GetAPIGroup() || g == "*" }) &&
+		slices.ContainsFunc(rule.GetResources(), is) &&
 		(len(rule.GetResourceNames()) == 0 || slices.Contains(rule.GetResourceNames(), a.GetName()))
 }

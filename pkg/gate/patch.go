@@ -20,12 +20,17 @@ import (
 // to a label that a controller copies to another object.
 //
 // Patch also keeps the body of a patch. If the write is refused later, the error contains only
-// keys that are in the body, unless the caller is allowed to get the object. The body of an apply
-// is not kept: it describes a whole object, so its keys are found in the new object.
+// keys that are in the body, unless the caller is allowed to get the object. The new object of an
+// apply has the keys of all managers, so its body is kept too. A body in CBOR is not read: the error
+// then contains no keys.
 func (w *write) Patch(ctx context.Context, patchType types.PatchType, body []byte) error {
 	switch patchType {
 	case types.JSONPatchType, types.MergePatchType, types.StrategicMergePatchType:
 		w.patch = redact.NewBody(body, patchType == types.JSONPatchType)
+	case types.ApplyYAMLPatchType:
+		w.patch = redact.NewAppliedBody(body)
+	default:
+		w.patch = redact.NewBody(nil, false)
 	}
 	if !w.marked || patchType != types.JSONPatchType {
 		return nil

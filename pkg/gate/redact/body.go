@@ -7,14 +7,18 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+
+	"sigs.k8s.io/yaml"
 )
 
-// Body is the JSON of a patch. The method Has reports whether a key is in the patch.
+// Body is the text of a patch or an apply. The method Has reports whether a key is in the patch.
 type Body struct {
 	text []byte
 	// operations is set for a JSON patch (RFC 6902). Such a patch contains JSON pointers (RFC
 	// 6901), such as "/metadata/labels/env", and each part of a pointer can be a key.
 	operations bool
+	// yaml is set for an apply, whose text is YAML or JSON.
+	yaml bool
 	// holds is the set of strings, numbers and other literals in the patch. It is nil until the
 	// first call of Has.
 	holds map[string]struct{}
@@ -23,6 +27,9 @@ type Body struct {
 // NewBody returns the Body with the given text. operations must be true for a JSON patch (RFC
 // 6902), and false for a merge patch.
 func NewBody(text []byte, operations bool) *Body { return &Body{text: text, operations: operations} }
+
+// NewAppliedBody returns the Body of an apply with the given text, in YAML or JSON.
+func NewAppliedBody(text []byte) *Body { return &Body{text: text, yaml: true} }
 
 // Has reports whether a text, such as the key of a map or an element of a list, is anywhere in the
 // patch, even as a value. It can return false for a text that the patch spells in an unusual way,
@@ -37,7 +44,15 @@ func (p *Body) Has(key string) bool {
 }
 
 func (p *Body) read() {
-	for body := p.text; len(body) > 0; {
+	text := p.text
+	if p.yaml {
+		asJSON, err := yaml.YAMLToJSON(text)
+		if err != nil {
+			return // the server could not read it either
+		}
+		text = asJSON
+	}
+	for body := text; len(body) > 0; {
 		var text string
 		if text, body = next(body); text == "" {
 			continue // an empty key never counts as known

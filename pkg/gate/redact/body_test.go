@@ -46,6 +46,29 @@ func TestBodyHas(t *testing.T) {
 	}
 }
 
+// TestAppliedBodyHas checks which keys Has finds in the body of an apply.
+func TestAppliedBodyHas(t *testing.T) {
+	const body = "metadata:\n  labels: {'a.example/x': one, \"q\\\"\": 80, plain: c d}\n# comment\nlist:\n- &a two\n- *a\n"
+	for text, keys := range map[string]struct{ has, lacks []string }{
+		body:                    {[]string{"a.example/x", `q"`, "80", "plain", "c d", "two", "labels"}, []string{"", "a.example", "comment", "c", "&a", "a"}},
+		`{"a":{"b":[1,"c d"]}}`: {[]string{"a", "b", "1", "c d"}, []string{"c", "2"}},
+		"a: b: c":               {nil, []string{"a", "b", "c"}},
+		"":                      {nil, []string{"", "a"}},
+	} {
+		p := NewAppliedBody([]byte(text))
+		for _, key := range keys.has {
+			if !p.Has(key) {
+				t.Errorf("%s: %q is not found", text, key)
+			}
+		}
+		for _, key := range keys.lacks {
+			if p.Has(key) {
+				t.Errorf("%s: %q is found", text, key)
+			}
+		}
+	}
+}
+
 // FuzzBodyHas checks that Has finds a key however it is escaped, and finds no string that a JSON
 // decoder does not find.
 func FuzzBodyHas(f *testing.F) {

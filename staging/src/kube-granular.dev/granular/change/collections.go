@@ -110,7 +110,7 @@ func compareListMap[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	}
 	// If each element carries its own permission, a new order is no change. If one permission
 	// covers all elements, as with the containers of a pod, the permission covers their order too.
-	if reordered && !n.Elem().Carries() && (w.mode == All || n.ExcludedAt) {
+	if reordered && (!n.Elem().Carries() || w.inScope()) && (w.mode == All || n.ExcludedAt) {
 		w.charge(n)
 		changed = true
 	}
@@ -118,7 +118,7 @@ func compareListMap[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 }
 
 // compareSet compares how often each value occurs in two sets, and reports whether any count
-// changed. It ignores the order.
+// changed. It ignores the order, except in an embedded object.
 func compareSet[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	count := map[string]int{}
 	shown := map[string]element[V]{}
@@ -153,7 +153,35 @@ func compareSet[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 			changed = true
 		}
 	}
+	if len(ids) == 0 && (w.mode == All || n.ExcludedAt) && w.inScope() && !sameOrder(n, old, new) {
+		w.charge(n)
+		return true
+	}
 	return changed
+}
+
+// sameOrder reports whether two sets of the same elements have them in the same order.
+func sameOrder[V view[V]](n *schema.Node, old, new V) bool {
+	for i := range old.len() {
+		was, _ := old.key(n, i)
+		is, _ := new.key(n, i)
+		if identity(was) != identity(is) {
+			return false
+		}
+	}
+	return true
+}
+
+// inScope reports whether the current location is in an embedded object, such as a pod template. A
+// controller compares such an object as a whole: even a new order of elements makes it act, for
+// example replace all pods. So there the order of each list belongs to the permission of the list.
+func (w *walk) inScope() bool {
+	for i := range w.path {
+		if n := w.path[i].Node; n != nil && n.Scope() != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // compareList compares two atomic lists by position.
