@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -25,11 +26,12 @@ func shapeDifferences(first, v *crdVersion) field.ErrorList {
 		return nil
 	}
 	var errs field.ErrorList
+	compared := defaults{}
 	for place := range first.tree.NodePaths() {
 		if len(place) < 2 || !place.Node().ExcludedAt || place[len(place)-2].ExcludedAt {
 			continue
 		}
-		if where, what := pathDifference(first.full, v.full, stepsTo(place)); what != "" {
+		if where, what := pathDifference(first.full, v.full, stepsTo(place), compared); what != "" {
 			errs = append(errs, disagreement(v, "has another %s at %s than version %s, and %s is excluded; without a conversion webhook both versions hold the same fields",
 				what, place.Pattern()+where, first.name, place.Pattern()))
 		}
@@ -42,12 +44,12 @@ func shapeDifferences(first, v *crdVersion) field.ErrorList {
 // field. The schemas of the field and below the field are compared by schemaDifference. It returns
 // what differs, or "". If the difference is below the field, where is the path from the field to
 // the difference.
-func pathDifference(a, b *apiextensions.JSONSchemaProps, way []schema.Step) (where, what string) {
+func pathDifference(a, b *apiextensions.JSONSchemaProps, way []schema.Step, compared defaults) (where, what string) {
 	for i, step := range way {
 		switch {
 		case !reflect.DeepEqual(keysOf(a), keysOf(b)):
 			return "", "list"
-		case !reflect.DeepEqual(defaultAt(a, way[i:]), defaultAt(b, way[i:])):
+		case !compared.equal(a, b, way, i):
 			return "", "default"
 		}
 		if a, b = stepInto(a, step), stepInto(b, step); a == nil || b == nil {
@@ -55,6 +57,33 @@ func pathDifference(a, b *apiextensions.JSONSchemaProps, way []schema.Step) (whe
 		}
 	}
 	return schemaDifference(a, b, "")
+}
+
+// defaults has the results of comparing the defaults of two schemas. Many excluded fields can be in
+// one list or map, whose default is compared as a whole: without the results, once for each field.
+type defaults map[string]bool
+
+// equal reports whether the defaults of two schemas are equal for a field. way is the path to the
+// field from the roots of the schemas that are compared, and a and b are the schemas after the first
+// n steps.
+func (d defaults) equal(a, b *apiextensions.JSONSchemaProps, way []schema.Step, n int) bool {
+	if a.Default == nil && b.Default == nil {
+		return true
+	}
+	// The place of the defaults, and the path below them as far as it leads through objects.
+	at := strconv.Itoa(n)
+	for i, step := range way {
+		if step.Elem && i >= n {
+			break
+		}
+		at += "/" + strconv.Quote(step.Field)
+	}
+	same, known := d[at]
+	if !known {
+		same = reflect.DeepEqual(defaultAt(a, way[n:]), defaultAt(b, way[n:]))
+		d[at] = same
+	}
+	return same
 }
 
 // schemaDifference compares those parts of two schemas by which the server prunes, defaults or

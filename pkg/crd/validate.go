@@ -4,12 +4,14 @@
 package crd
 
 import (
+	"fmt"
 	"slices"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	"k8s.io/apiextensions-apiserver/pkg/granular"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"kube-granular.dev/granular/registry"
 	"kube-granular.dev/granular/schema"
 )
 
@@ -35,7 +37,8 @@ func New(enabled func() bool, expressions schema.Expressions) *Validator {
 // Enabled reports whether this server enforces permission extensions.
 func (v *Validator) Enabled() bool { return v.enabled() }
 
-// Validate returns an error for each mistake in newCRD that is not in oldCRD. oldCRD is nil if the
+// Validate returns errors for the mistakes in newCRD that are not in oldCRD, at most
+// schema.MaxProblems. oldCRD is nil if the
 // definition is created. The paths in the errors are paths in the version
 // apiextensions.k8s.io/v1, not in the internal version.
 func (v *Validator) Validate(newCRD, oldCRD *apiextensions.CustomResourceDefinition) field.ErrorList {
@@ -51,7 +54,7 @@ func (v *Validator) Validate(newCRD, oldCRD *apiextensions.CustomResourceDefinit
 	}
 	var errs field.ErrorList
 	for _, m := range found {
-		if !known[m.key] {
+		if !known[m.key] && len(errs) < schema.MaxProblems {
 			errs = append(errs, m.err)
 		}
 	}
@@ -122,6 +125,9 @@ func (v *Validator) mistakes(crd *apiextensions.CustomResourceDefinition) []mist
 		return nil
 	}
 	var out []mistake
+	if err := ofKubernetes(crd); err != nil {
+		out = append(out, mistake{key: mistakeKey{detail: err.Detail}, err: err})
+	}
 	var shared *crdVersion
 	for i, version := range versions {
 		if i > 0 && version.schema == versions[0].schema {
@@ -144,6 +150,19 @@ func (v *Validator) mistakes(crd *apiextensions.CustomResourceDefinition) []mist
 		out = append(out, mistake{key: mistakeKey{detail: err.Detail}, err: err})
 	}
 	return out
+}
+
+// ofKubernetes returns an error if Kubernetes itself has the resource of a definition, perhaps in an
+// API that this server does not serve. Of such a resource, RBAC's escalation check knows which
+// permissions update includes (package included). Other permissions in a definition would let
+// callers grant more than they hold.
+func ofKubernetes(crd *apiextensions.CustomResourceDefinition) *field.Error {
+	name := crd.Spec.Names.Plural + "." + crd.Spec.Group
+	all, err := registry.Load()
+	if err == nil && !slices.ContainsFunc(all.Kinds, func(k registry.Kind) bool { return slices.Contains(k.Resources, name) }) {
+		return nil
+	}
+	return field.Forbidden(field.NewPath("spec", "names", "plural"), fmt.Sprintf("%s is a resource of Kubernetes itself, so a definition of it can't declare permissions", name))
 }
 
 // validateVersion returns the errors of one version. If extensions are neither misplaced nor

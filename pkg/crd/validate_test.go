@@ -378,3 +378,32 @@ func TestWarnings(t *testing.T) {
 		t.Errorf("%d warnings, wanted the first %d: %q", len(got), MaxWarnings, got)
 	}
 }
+
+// TestResourcesOfKubernetes checks that a definition of a resource that Kubernetes has itself can't
+// declare permissions, because RBAC's escalation check knows other permissions of that resource.
+//
+// Attack: a definition with the name of an API of Kubernetes that is not served, to grant oneself its excluded permission
+// Answer: the definition is refused
+// Was: got through; now the definition is refused
+func TestResourcesOfKubernetes(t *testing.T) {
+	named := func(plural, group string) func(*apiextensionsv1.CustomResourceDefinition) {
+		return func(crd *apiextensionsv1.CustomResourceDefinition) {
+			crd.Spec.Names.Plural, crd.Spec.Group, crd.Name = plural, group, plural+"."+group
+		}
+	}
+	const marked, plain = `properties: {spec: {type: object, +verb: specification, +excluded: true}}`, `properties: {spec: {type: object}}`
+	for _, test := range []struct {
+		plural, group, schema string
+		refused               bool
+	}{
+		{"evictionrequests", "lifecycle.k8s.io", marked, true},
+		{"evictionrequests", "lifecycle.k8s.io", plain, false},
+		{"evictionrequests", "lifecycle.example.com", marked, false},
+		{"widgets", "lifecycle.k8s.io", marked, false},
+	} {
+		errs := validator().Validate(definition(t, named(test.plural, test.group), test.schema), nil)
+		if refused := len(errs) > 0 && errs[0].Field == "spec.names.plural"; refused != test.refused || len(errs) > 1 {
+			t.Errorf("%s.%s: %v", test.plural, test.group, errs)
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/granular/schema"
 )
 
@@ -20,7 +21,7 @@ import (
 // could change, or drop, the field that needs the permission in the other version. Versions that
 // are neither served nor stored are not compared. Without a conversion webhook, all versions have
 // the same fields. Then it also returns an error for each excluded permission that is on different
-// fields in two versions, or on a field with different schemas.
+// fields in two versions, has different parameters, or is on a field with different schemas.
 func disagreements(crd *apiextensions.CustomResourceDefinition, versions []*crdVersion) field.ErrorList {
 	converted := crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensions.WebhookConverter
 	var errs field.ErrorList
@@ -51,6 +52,7 @@ func disagreements(crd *apiextensions.CustomResourceDefinition, versions []*crdV
 			}
 		}
 		if !converted {
+			errs = append(errs, parameterDifferences(first, v)...)
 			errs = append(errs, shapeDifferences(first, v)...)
 		}
 	}
@@ -80,6 +82,61 @@ func excludedIn(tree *schema.Tree) map[string]string {
 	for name, patterns := range places {
 		slices.Sort(patterns)
 		out[name] = strings.Join(patterns, ", ")
+	}
+	return out
+}
+
+// parameterDifferences returns an error for each excluded permission whose parameter two versions
+// compute in different ways, from the same stored field. A caller could choose the version that asks
+// for the parameter that the caller holds.
+func parameterDifferences(first, v *crdVersion) field.ErrorList {
+	if first.full == v.full {
+		return nil
+	}
+	var errs field.ErrorList
+	expected, found := parametersIn(first), parametersIn(v)
+	for _, at := range slices.Sorted(maps.Keys(expected)) {
+		if is, ok := found[at]; ok && is != expected[at] {
+			errs = append(errs, disagreement(v, "makes the parameter of %s in another way than version %s; without a conversion webhook both versions hold the same fields", at, first.name))
+		}
+	}
+	return errs
+}
+
+// parameterKind is how the parameter of a permission is computed. Names of parameter sources do not
+// matter.
+type parameterKind struct {
+	depth, key        int
+	fromValue         bool
+	field, expression string
+	treatment         permission.Treatment
+}
+
+// parametersIn returns how the parameters of excluded permissions are computed. The keys have the
+// names of the permissions and the paths of the fields.
+func parametersIn(v *crdVersion) map[string]parameterKind {
+	out := map[string]parameterKind{}
+	for place := range v.tree.NodePaths() {
+		n := place.Node()
+		if !n.ExcludedAt {
+			continue
+		}
+		at := v.full
+		for _, step := range stepsTo(place) {
+			if at != nil {
+				at = stepInto(at, step)
+			}
+		}
+		for _, p := range n.Chain() {
+			if !p.Excluded || p.Parameter == nil {
+				continue
+			}
+			kind := parameterKind{p.Parameter.SourceDepth, p.Parameter.SourceKey, p.Parameter.FromValue, p.Parameter.Field, "", p.Parameter.Treatment}
+			if p.Parameter.Expression != nil && at != nil && at.XPermissionParameterExpression != nil {
+				kind.expression = *at.XPermissionParameterExpression
+			}
+			out[fmt.Sprintf("permission %s(…) at %s", p.Name, place.Pattern())] = kind
+		}
 	}
 	return out
 }

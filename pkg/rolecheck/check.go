@@ -41,6 +41,10 @@ const (
 	// pairs of a group and a resource, summed over all rules. A larger role was probably written by
 	// a program, and Check returns nothing for it.
 	maxWork = 20_000
+	// maxSuggestions is the maximum number of misspelled verbs of a role for which Check searches a
+	// similar verb. Each search takes some microseconds, also if it finds none and so no finding
+	// ends the check.
+	maxSuggestions = 50
 )
 
 // Check returns the mistakes in the rules of a role, at most ten, in the order of the rules.
@@ -81,6 +85,18 @@ type checker struct {
 	// general has the resources for which some rule has the verb granular. It is nil until
 	// needed.
 	general map[string]bool
+	// suggestions is how many similar verbs were searched.
+	suggestions int
+}
+
+// suggestion returns text to append to a message about a misspelled verb; see
+// permissionSet.suggestion. After maxSuggestions searches it returns "".
+func (c *checker) suggestion(text string, known permissionSet) string {
+	if c.suggestions >= maxSuggestions {
+		return ""
+	}
+	c.suggestions++
+	return known.suggestion(text)
 }
 
 func (c *checker) add(rule, verb int, certain bool, format string, args ...any) {
@@ -175,7 +191,7 @@ func (c *checker) verb(i, j int, text string, known permissionSet) {
 	case err != nil && strings.Contains(text, "*"):
 		c.add(i, j, true, "%s: * has no special meaning in a permission verb", text)
 	case err != nil:
-		c.add(i, j, true, "%q is not valid: %v%s", text, err, known.suggestion(text))
+		c.add(i, j, true, "%q is not valid: %v%s", text, err, c.suggestion(text, known))
 	case verb.String() != text:
 		c.add(i, j, true, "%s never matches: write %s", text, verb)
 	case permission.Reserved(verb.Permission):
@@ -190,14 +206,18 @@ func (c *checker) verb(i, j int, text string, known permissionSet) {
 // unknown adds a finding for a verb whose permission none of the resources is known to have. For
 // custom resources, it does so only if the name is probably misspelled.
 func (c *checker) unknown(i, j int, text string, verb permission.Verb, known permissionSet) {
-	domain, meant := strings.Contains(verb.Permission, "/"), known.suggestion(text)
+	domain := strings.Contains(verb.Permission, "/")
 	switch {
 	case known.complete:
-		c.add(i, j, !domain, "no field of these resources has the permission %s%s", text, meant)
-	case !domain && meant != "":
-		// The finding is not certain: names without a domain are reserved for Kubernetes, but a
-		// custom resource can still have such a permission.
-		c.add(i, j, false, "Kubernetes has no permission %s%s", text, meant)
+		c.add(i, j, !domain, "no field of these resources has the permission %s%s", text, c.suggestion(text, known))
+	case domain:
+		// A custom resource may have it.
+	default:
+		if meant := c.suggestion(text, known); meant != "" {
+			// The finding is not certain: names without a domain are reserved for Kubernetes, but a
+			// custom resource can still have such a permission.
+			c.add(i, j, false, "Kubernetes has no permission %s%s", text, meant)
+		}
 	}
 }
 

@@ -96,3 +96,27 @@ func TestRolesWithoutPermissionsCostNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// TestSuggestionsAreBounded checks that a role with many unknown verbs, about which there is nothing
+// to say, does not cost a search for each of them.
+//
+// Attack: a role with thousands of permission verbs of custom resources, each compared with all known verbs
+// Answer: only few verbs are compared
+func TestSuggestionsAreBounded(t *testing.T) {
+	for name, verb := range map[string]func(i int) string{
+		"of one domain":     func(int) string { return "granular:example.com/leftArm" },
+		"without a domain":  func(i int) string { return fmt.Sprintf("granular:%szzz%d", strings.Repeat("q", 50), i) },
+		"of custom domains": func(i int) string { return fmt.Sprintf("granular:example.com/zzz%d", i) },
+	} {
+		verbs := []string{"get", "granular"}
+		for i := range 15_000 {
+			verbs = append(verbs, verb(i))
+		}
+		resources := rule("example.com", "robots", verbs...)
+		c := checker{}
+		c.rule(0, &resources, []rbacv1.PolicyRule{resources})
+		if len(c.found) > 0 || c.suggestions > maxSuggestions {
+			t.Errorf("%s: %d searches, findings %v", name, c.suggestions, c.found)
+		}
+	}
+}

@@ -53,7 +53,7 @@ func (a *Authorizer) authorizeDelegated(ctx context.Context, s *User, attributes
 				if err != nil {
 					return authorizer.DecisionNoOpinion, "", err
 				}
-				refusal = &delegation.Refusal{Reason: delegation.NotHeld, Message: chain.DescribeDelegator(0)+" may not read the object, which conditions require"}
+				refusal = &delegation.Refusal{Reason: delegation.NotHeld, Message: chain.DescribeDelegator(0) + " may not read the object, which conditions require"}
 			}
 		}
 		if refusal != nil {
@@ -69,7 +69,7 @@ func (a *Authorizer) authorizeDelegated(ctx context.Context, s *User, attributes
 		case err != nil:
 			return authorizer.DecisionNoOpinion, "", err
 		default:
-			return answer(authorizer.DecisionNoOpinion, &delegation.Refusal{Reason: delegation.NotHeld, Message: chain.DescribeDelegator(i)+" is not allowed to make this request"})
+			return answer(authorizer.DecisionNoOpinion, &delegation.Refusal{Reason: delegation.NotHeld, Message: chain.DescribeDelegator(i) + " is not allowed to make this request"})
 		}
 	}
 	decision, reason, err := a.selected(&authorization{Context: ctx, attributes: attributes, chain: chain}, s, attributes)
