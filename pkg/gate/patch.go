@@ -30,7 +30,7 @@ func (w *write) Patch(ctx context.Context, patchType types.PatchType, body []byt
 	case types.ApplyYAMLPatchType:
 		w.patch = redact.NewAppliedBody(body)
 	default:
-		w.patch = redact.NewBody(nil, false)
+		w.patch = redact.NewAppliedBody(nil)
 	}
 	if !w.marked || patchType != types.JSONPatchType {
 		return nil

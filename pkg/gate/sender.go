@@ -17,6 +17,9 @@ func (w *write) sender(in inVersion) *change.Sender {
 	if w.patch == nil {
 		return in.kind.walker.Sender(nil, in.observed)
 	}
+	if w.patch.Applied() {
+		return in.kind.walker.SenderOfApply(w.patch.Has, in.observed)
+	}
 	return in.kind.walker.Sender(w.patch.Has, nil)
 }
 

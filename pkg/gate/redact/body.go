@@ -17,8 +17,8 @@ type Body struct {
 	// operations is set for a JSON patch (RFC 6902). Such a patch contains JSON pointers (RFC
 	// 6901), such as "/metadata/labels/env", and each part of a pointer can be a key.
 	operations bool
-	// yaml is set for an apply, whose text is YAML or JSON.
-	yaml bool
+	// applied is set for a server-side apply, whose text is YAML or JSON.
+	applied bool
 	// holds is the set of strings, numbers and other literals in the patch. It is nil until the
 	// first call of Has.
 	holds map[string]struct{}
@@ -29,7 +29,10 @@ type Body struct {
 func NewBody(text []byte, operations bool) *Body { return &Body{text: text, operations: operations} }
 
 // NewAppliedBody returns the Body of an apply with the given text, in YAML or JSON.
-func NewAppliedBody(text []byte) *Body { return &Body{text: text, yaml: true} }
+func NewAppliedBody(text []byte) *Body { return &Body{text: text, applied: true} }
+
+// Applied reports whether the text is the configuration of a server-side apply.
+func (p *Body) Applied() bool { return p.applied }
 
 // Has reports whether a text, such as the key of a map or an element of a list, is anywhere in the
 // patch, even as a value. It can return false for a text that the patch spells in an unusual way,
@@ -45,7 +48,7 @@ func (p *Body) Has(key string) bool {
 
 func (p *Body) read() {
 	text := p.text
-	if p.yaml {
+	if p.applied && len(text) > 0 {
 		asJSON, err := yaml.YAMLToJSON(text)
 		if err != nil {
 			return // the server could not read it either

@@ -19,6 +19,9 @@ type Sender struct {
 	// whole new object that the field observed was computed from.
 	inBody   func(key string) bool
 	observed Set
+	// applied is set if the new object that the field observed was computed from has more than the
+	// body: a server-side apply merges the body into it. Then a key must be in both.
+	applied bool
 	// root is the cursor at the root of the schema. It is nil until needed, because the schema may
 	// have to be generated.
 	root *schema.Cursor
@@ -31,6 +34,14 @@ func (w *Walker) Sender(wrote func(key string) bool, observed Set) *Sender {
 	return &Sender{walker: w, inBody: wrote, observed: observed}
 }
 
+// SenderOfApply returns the sender of a server-side apply. inBody reports whether a field name or a
+// key is in the applied configuration, and observed are the changes before mutating admission. The
+// sender knows a key only if inBody and observed both show it: the new object also has the keys of
+// other managers, and the configuration can have the same key in another place.
+func (w *Walker) SenderOfApply(inBody func(key string) bool, observed Set) *Sender {
+	return &Sender{walker: w, inBody: inBody, observed: observed, applied: true}
+}
+
 // Knows returns how many steps of the location of a change the sender knows, counted from the
 // root. A message may show these steps. verbs is set if these steps determine which verbs cover the
 // change. It is never set if a verb is made from field values, because such a verb also depends on
@@ -41,10 +52,13 @@ func (s *Sender) Knows(c *Change) (steps int, verbs bool) {
 	if steps < 0 {
 		return len(place), !c.HasValues()
 	}
-	if s.inBody != nil {
-		steps = s.knownFromBody(place, steps)
-	} else {
-		steps = s.knownFromObject(c, place, steps)
+	switch from := steps; {
+	case s.inBody == nil:
+		steps = s.knownFromObject(c, place, from)
+	case s.applied:
+		steps = min(s.knownFromBody(place, from), s.knownFromObject(c, place, from))
+	default:
+		steps = s.knownFromBody(place, from)
 	}
 	return steps, steps >= depthOf(c.at) && !c.HasValues()
 }
