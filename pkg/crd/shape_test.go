@@ -31,6 +31,12 @@ func TestShapesAround(t *testing.T) {
 	spec := func(more string) string {
 		return `properties: {spec: {type: object, ` + more + ` properties: {inner: {type: object, nullable: true, properties: {guard: ` + guard + `}}}}}`
 	}
+	two := func(value string) string {
+		return `properties: {spec: {type: object, default: ` + value + `, properties: {a: ` + guard + `, b: ` + guard + `}}}`
+	}
+	inList := func(inside string) string {
+		return `properties: {list: {type: array, +list: map, +keys: [name], items: {type: object, required: [name], ` + strings.Replace(inside, "{", "{name: {type: string}, ", 1) + `}}}`
+	}
 	for _, test := range []struct{ name, v1, v2, want string }{
 		{"a field of the root", root("{type: string}"), root("{type: integer}"), "type at .guard"},
 		{"a field of the root, the same", root("{type: string}"), root("{type: string, maxLength: 3}"), ""},
@@ -47,6 +53,9 @@ func TestShapesAround(t *testing.T) {
 			"default at .spec.doors[*].guard"},
 		{"another default of a map", inMap("x"), inMap("y"), "default at .spec.doors[*].guard"},
 		{"the same default of a map", inMap("x"), inMap("x"), ""},
+		{"a default for the second of two fields", two(`{a: x, b: y}`), two(`{a: x, b: z}`), "default at .spec.b"},
+		{"a default for the second of two fields in a list", inList(two(`{a: x, b: y}`)), inList(two(`{a: x, b: z}`)), "default at .list[*].spec.b"},
+		{"the same defaults for two fields in a list", inList(two(`{a: x, b: y}`)), inList(two(`{b: y, a: x}`)), ""},
 		{"null and no default above", spec("default: {inner: null},"), spec("default: {},"),
 			"default at .spec.inner.guard"},
 	} {

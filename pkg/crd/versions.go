@@ -123,17 +123,15 @@ func parametersIn(v *crdVersion) map[string]parameterKind {
 		}
 		at := v.full
 		for _, step := range stepsTo(place) {
-			if at != nil {
-				at = stepInto(at, step)
-			}
+			at = stepInto(at, step)
 		}
 		for _, p := range n.Chain() {
 			if !p.Excluded || p.Parameter == nil {
 				continue
 			}
 			kind := parameterKind{p.Parameter.SourceDepth, p.Parameter.SourceKey, p.Parameter.FromValue, p.Parameter.Field, "", p.Parameter.Treatment}
-			if p.Parameter.Expression != nil && at != nil && at.XPermissionParameterExpression != nil {
-				kind.expression = *at.XPermissionParameterExpression
+			if text := at.XPermissionParameterExpression; text != nil {
+				kind.expression = *text
 			}
 			out[fmt.Sprintf("permission %s(…) at %s", p.Name, place.Pattern())] = kind
 		}

@@ -53,9 +53,12 @@ func TestAppliedBodyHas(t *testing.T) {
 		body:                    {[]string{"a.example/x", `q"`, "80", "plain", "c d", "two", "labels"}, []string{"", "a.example", "comment", "c", "&a", "a"}},
 		`{"a":{"b":[1,"c d"]}}`: {[]string{"a", "b", "1", "c d"}, []string{"c", "2"}},
 		"a: b: c":               {nil, []string{"a", "b", "c"}},
-		"":                      {nil, []string{"", "a"}},
+		"":                      {nil, []string{"", "a", "null"}},
 	} {
 		p := NewAppliedBody([]byte(text))
+		if !p.Applied() || NewBody([]byte(text), false).Applied() {
+			t.Error("only the body of an apply is an applied one")
+		}
 		for _, key := range keys.has {
 			if !p.Has(key) {
 				t.Errorf("%s: %q is not found", text, key)
