@@ -115,7 +115,7 @@ func TestTooManyConditions(t *testing.T) {
 	conditions(condition(4000), condition(4000)).by(t, "alice", "")
 	list := "[" + strings.TrimSuffix(strings.Repeat("1,", 100), ",") + "]"
 	nested := fmt.Sprintf("%[1]s.all(a, %[1]s.all(b, %[1]s.all(c, a+b+c > 0)))", list)
-	heavy := conditions(`{"expression":"` + nested + `"}`).by(t, "alice", "")
+	heavy := conditions(`{"expression":"`+nested+`"}`).by(t, "alice", "")
 	request{as: "alice", method: "POST", path: maps(n), body: configMap("c", "x")}.want(t, 201)
 	request{as: "bot", method: "PUT", path: maps(n) + "/c", body: configMap("c", "y"), under: heavy}.want(t, 403, "cost limit")
 }
