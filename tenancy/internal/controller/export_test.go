@@ -69,3 +69,15 @@ func Belongs(lns *v1alpha1.LNamespace, ns *metav1.PartialObjectMetadata) (reason
 	h := ownership(lns, ns)
 	return h.reason, h.adopted, h.uid
 }
+
+// Delete deletes an RBAC object by the client, as a writer does.
+func Delete(ctx context.Context, c client.Client, object client.Object) error {
+	w := writer{Client: c, live: c}
+	return w.delete(ctx, object)
+}
+
+// Bounded cuts a text.
+func Bounded(text string, n int) string { return bounded(text, n) }
+
+// Fairly chooses the leftovers for the status.
+func Fairly(found []v1alpha1.Leftover) []v1alpha1.Leftover { return fairly(found) }
