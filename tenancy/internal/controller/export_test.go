@@ -81,3 +81,11 @@ func Bounded(text string, n int) string { return bounded(text, n) }
 
 // Fairly chooses the leftovers for the status.
 func Fairly(found []v1alpha1.Leftover) []v1alpha1.Leftover { return fairly(found) }
+
+// RecordLeftovers writes found leftovers to the status of the LNamespace.
+func RecordLeftovers(lns *v1alpha1.LNamespace, found []v1alpha1.Leftover) {
+	(&leftovers{list: found}).record(lns, &lns.Status)
+}
+
+// IsConflict reports whether an error consists only of conflicts.
+var IsConflict = isConflict

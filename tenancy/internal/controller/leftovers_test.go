@@ -4,9 +4,15 @@
 package controller_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kube-granular.dev/tenancy/api/v1alpha1"
 	"kube-granular.dev/tenancy/internal/controller"
@@ -31,5 +37,36 @@ func TestManyLeftoversHideNoOthers(t *testing.T) {
 	}
 	if got := controller.Fairly(few); !slices.Equal(got, few) {
 		t.Errorf("few: %v", got)
+	}
+}
+
+// TestStatusSaysHowManyLeftoversItLeavesOut checks the message of the condition Clean.
+func TestStatusSaysHowManyLeftoversItLeavesOut(t *testing.T) {
+	for count, want := range map[int]string{64: "", 65: "and 1 more", 164: "and 100 more"} {
+		var found []v1alpha1.Leftover
+		for i := range count {
+			found = append(found, v1alpha1.Leftover{Kind: "Secret", Name: fmt.Sprint(i), Maker: "ada"})
+		}
+		lns := &v1alpha1.LNamespace{}
+		controller.RecordLeftovers(lns, found)
+		clean := lns.Status.Conditions[0]
+		if len(lns.Status.Leftovers) != 64 || clean.Status != metav1.ConditionFalse || !strings.Contains(clean.Message, want) || strings.Contains(clean.Message, "more") != (want != "") {
+			t.Errorf("%d: %d entries, %+v", count, len(lns.Status.Leftovers), clean)
+		}
+	}
+}
+
+// TestOnlyConflictsAreNoFailure checks that an error counts as a conflict only if all of it does.
+func TestOnlyConflictsAreNoFailure(t *testing.T) {
+	conflict := fmt.Errorf("update: %w", apierrors.NewConflict(schema.GroupResource{}, "x", errors.New("stale")))
+	for _, tc := range []struct {
+		err  error
+		want bool
+	}{
+		{conflict, true}, {errors.Join(conflict, conflict), true}, {errors.Join(conflict, errors.New("quota")), false}, {errors.New("quota"), false},
+	} {
+		if got := controller.IsConflict(tc.err); got != tc.want {
+			t.Errorf("%v: %t", tc.err, got)
+		}
 	}
 }
