@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-//go:embed default/namespace.yaml delegation/delegation.yaml crd/tenancy.kube-granular.dev_lnamespaces.yaml rbac/controller.yaml rbac/everyone.yaml policy/lists.yaml policy/sudo.yaml webhook/webhooks.yaml
+//go:embed default/namespace.yaml delegation/delegation.yaml crd/tenancy.kube-granular.dev_lnamespaces.yaml rbac/controller.yaml rbac/everyone.yaml policy/lists.yaml policy/namespaces.yaml policy/sudo.yaml webhook/webhooks.yaml
 var files embed.FS
 
 // Options select the manifests for a cluster, and change some of them.
@@ -42,7 +42,7 @@ var fields = []string{"users", "managers", "sudoers", "sudo", "billing"}
 // add, all of them changed as the options say.
 func Objects(o Options) ([]*unstructured.Unstructured, error) {
 	paths := []string{
-		"default/namespace.yaml", "crd/tenancy.kube-granular.dev_lnamespaces.yaml", "rbac/controller.yaml", "rbac/everyone.yaml", "policy/lists.yaml", "policy/sudo.yaml",
+		"default/namespace.yaml", "crd/tenancy.kube-granular.dev_lnamespaces.yaml", "rbac/controller.yaml", "rbac/everyone.yaml", "policy/lists.yaml", "policy/namespaces.yaml", "policy/sudo.yaml",
 	}
 	if o.SudoByDelegation {
 		paths = append(paths, "delegation/delegation.yaml")

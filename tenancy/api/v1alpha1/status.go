@@ -34,8 +34,13 @@ type LNamespaceStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	Delegations []SudoDelegation `json:"delegations,omitempty"`
+	// revokedAt is the time at which the controller last saw that a sudoer left the list. For some
+	// minutes, the controller looks for objects that a late request of this sudoer creates.
+	// +optional
+	RevokedAt *metav1.Time `json:"revokedAt,omitempty"`
 	// leftovers lists objects that former sudoers created with sudo, and Roles and RoleBindings of
-	// others that former sudoers changed with sudo.
+	// others that former sudoers changed with sudo. If there are more entries than the list can
+	// hold, the condition Clean says how many.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64

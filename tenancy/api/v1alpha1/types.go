@@ -142,8 +142,8 @@ type Sudo struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=4
 	Allow []SudoAllowance `json:"allow,omitempty"`
-	// atRevocation sets what happens to the RoleBindings, Secrets and ServiceAccounts that a former
-	// sudoer created with sudo: Report lists them in status.leftovers, and Remove deletes them.
+	// atRevocation sets what happens to the Roles, RoleBindings, Secrets and ServiceAccounts that a
+	// former sudoer created with sudo: Report lists them in status.leftovers, and Remove deletes them.
 	// +optional
 	// +kubebuilder:default=Report
 	AtRevocation AtRevocation `json:"atRevocation,omitempty"`

@@ -218,6 +218,10 @@ func (in *LNamespaceStatus) DeepCopyInto(out *LNamespaceStatus) {
 		*out = make([]SudoDelegation, len(*in))
 		copy(*out, *in)
 	}
+	if in.RevokedAt != nil {
+		in, out := &in.RevokedAt, &out.RevokedAt
+		*out = (*in).DeepCopy()
+	}
 	if in.Leftovers != nil {
 		in, out := &in.Leftovers, &out.Leftovers
 		*out = make([]Leftover, len(*in))

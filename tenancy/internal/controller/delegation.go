@@ -92,16 +92,18 @@ func (d *delegations) revoke(ctx context.Context, tenant string, keep []v1alpha1
 	}
 	all = append(all, d.unseen.notIn(tenant, all)...)
 	var gone []authority.AuthorityDelegation
+	var failed []error
 	for i := range all {
 		if slices.Contains(keep, grants.Sudoer(&all[i])) || all[i].DeletionTimestamp != nil {
 			continue
 		}
 		if err := d.delete(ctx, &all[i]); err != nil {
-			return gone, err
+			failed = append(failed, err)
+			continue
 		}
 		gone = append(gone, all[i])
 	}
-	return gone, nil
+	return gone, errors.Join(failed...)
 }
 
 // delete deletes the delegation, with its UID as a precondition.

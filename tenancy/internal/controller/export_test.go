@@ -26,9 +26,6 @@ const (
 // AsDelegator returns a context whose requests are sent as the delegator of a tenant.
 var AsDelegator = asDelegator
 
-// Short cuts a text to at most so many bytes.
-var Short = short
-
 // Delegator returns the transport that impersonates the delegator of the tenant in the context.
 func Delegator(next http.RoundTripper) http.RoundTripper { return delegator{next} }
 
@@ -72,3 +69,23 @@ func Belongs(lns *v1alpha1.LNamespace, ns *metav1.PartialObjectMetadata) (reason
 	h := ownership(lns, ns)
 	return h.reason, h.adopted, h.uid
 }
+
+// Delete deletes an RBAC object by the client, as a writer does.
+func Delete(ctx context.Context, c client.Client, object client.Object) error {
+	w := writer{Client: c, live: c}
+	return w.delete(ctx, object)
+}
+
+// Bounded cuts a text.
+func Bounded(text string, n int) string { return bounded(text, n) }
+
+// Fairly chooses the leftovers for the status.
+func Fairly(found []v1alpha1.Leftover) []v1alpha1.Leftover { return fairly(found) }
+
+// RecordLeftovers writes found leftovers to the status of the LNamespace.
+func RecordLeftovers(lns *v1alpha1.LNamespace, found []v1alpha1.Leftover) {
+	(&leftovers{list: found}).record(lns, &lns.Status)
+}
+
+// IsConflict reports whether an error consists only of conflicts.
+var IsConflict = isConflict

@@ -4,25 +4,69 @@
 package controller_test
 
 import (
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kube-granular.dev/tenancy/api/v1alpha1"
 	"kube-granular.dev/tenancy/internal/controller"
 )
 
-// TestShort checks that a text for the status keeps its limit in bytes, and stays valid UTF-8.
-func TestShort(t *testing.T) {
-	for _, tc := range []struct{ text, want string }{
-		{"", ""},
-		{"mia", "mia"},
-		{strings.Repeat("a", 16), strings.Repeat("a", 16)},
-		{strings.Repeat("a", 17), strings.Repeat("a", 13) + "…"},
-		{strings.Repeat("é", 9), strings.Repeat("é", 6) + "…"},
-		{strings.Repeat("界", 1000), strings.Repeat("界", 4) + "…"},
+// TestManyLeftoversHideNoOthers checks that the status has entries of all makers, even if one of them
+// made many objects.
+func TestManyLeftoversHideNoOthers(t *testing.T) {
+	var found []v1alpha1.Leftover
+	for i := range 100 {
+		found = append(found, v1alpha1.Leftover{Kind: "RoleBinding", Name: fmt.Sprintf("a%03d", i), Maker: "many"})
+	}
+	few := []v1alpha1.Leftover{{Kind: "RoleBinding", Name: "z", Maker: "few"}, {Kind: "Secret", Name: "z", Maker: "few"}, {Kind: "Secret", Name: "y", Maker: "other"}}
+	got := controller.Fairly(append(slices.Clone(found), few...))
+	if len(got) != 64 {
+		t.Errorf("%d entries", len(got))
+	}
+	for _, l := range append(few, found[:61]...) {
+		if !slices.Contains(got, l) {
+			t.Errorf("%v is hidden", l)
+		}
+	}
+	if got := controller.Fairly(few); !slices.Equal(got, few) {
+		t.Errorf("few: %v", got)
+	}
+}
+
+// TestStatusSaysHowManyLeftoversItLeavesOut checks the message of the condition Clean.
+func TestStatusSaysHowManyLeftoversItLeavesOut(t *testing.T) {
+	for count, want := range map[int]string{64: "", 65: "and 1 more", 164: "and 100 more"} {
+		var found []v1alpha1.Leftover
+		for i := range count {
+			found = append(found, v1alpha1.Leftover{Kind: "Secret", Name: fmt.Sprint(i), Maker: "ada"})
+		}
+		lns := &v1alpha1.LNamespace{}
+		controller.RecordLeftovers(lns, found)
+		clean := lns.Status.Conditions[0]
+		if len(lns.Status.Leftovers) != 64 || clean.Status != metav1.ConditionFalse || !strings.Contains(clean.Message, want) || strings.Contains(clean.Message, "more") != (want != "") {
+			t.Errorf("%d: %d entries, %+v", count, len(lns.Status.Leftovers), clean)
+		}
+	}
+}
+
+// TestOnlyConflictsAreNoFailure checks that an error counts as a conflict only if all of it does.
+func TestOnlyConflictsAreNoFailure(t *testing.T) {
+	conflict := fmt.Errorf("update: %w", apierrors.NewConflict(schema.GroupResource{}, "x", errors.New("stale")))
+	for _, tc := range []struct {
+		err  error
+		want bool
+	}{
+		{conflict, true}, {errors.Join(conflict, conflict), true}, {errors.Join(conflict, errors.New("quota")), false}, {errors.New("quota"), false},
 	} {
-		if got := controller.Short(tc.text, 16); got != tc.want || len(got) > 16 || !utf8.ValidString(got) {
-			t.Errorf("%.20q: %q", tc.text, got)
+		if got := controller.IsConflict(tc.err); got != tc.want {
+			t.Errorf("%v: %t", tc.err, got)
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 // Reasons of conditions.
 const (
 	reasonGranted     = "Granted"
+	reasonFailed      = "GrantsFailed"
 	reasonRefused     = "DelegationRefused"
 	reasonThere       = "Exists"
 	reasonReserved    = "ReservedName"

@@ -5,6 +5,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -59,15 +60,15 @@ func (r *SelfRoles) Reconcile(ctx context.Context, req reconcile.Request) (recon
 	}
 	if len(list.Items) == 0 {
 		// The binding is deleted first, because it grants the permissions.
+		var failed []error
 		for _, object := range []client.Object{
 			&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: req.Name}},
 			&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: req.Name}},
 		} {
-			if _, err := r.remove(ctx, object, true); err != nil {
-				return reconcile.Result{}, err
-			}
+			_, err := r.remove(ctx, object, true)
+			failed = append(failed, err)
 		}
-		return reconcile.Result{}, nil
+		return reconcile.Result{}, errors.Join(failed...)
 	}
 	t := &list.Items[0]
 	for _, user := range names.SelfUsers(t.Spec.Sudoers) {

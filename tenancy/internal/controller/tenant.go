@@ -6,8 +6,10 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -23,14 +25,6 @@ import (
 	"kube-granular.dev/tenancy/internal/grants"
 	"kube-granular.dev/tenancy/internal/names"
 )
-
-// leftoversInterval is the interval at which a tenant is reconciled while former sudoers have
-// leftovers: objects that they created or changed with sudo.
-const leftoversInterval = 30 * time.Second
-
-// maxMessage is the maximum length in bytes of the message of a condition. The errors about refused
-// sudoers can be longer than the 32,768 characters that the schema of conditions allows.
-const maxMessage = 4096
 
 // Tenants reconciles LNamespaces.
 type Tenants struct {
@@ -85,19 +79,23 @@ func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 			return reconcile.Result{}, err
 		}
 	}
-	delegated, err := r.grant(ctx, t)
-	if errors.Is(err, errNoRules) { // just after the start of the controller, before the first discovery
+	delegated, failed := r.grant(ctx, t)
+	if errors.Is(failed, errNoRules) { // just after the start of the controller, before the first discovery
 		return reconcile.Result{RequeueAfter: time.Second}, nil
 	}
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	left, err := r.leftovers(ctx, t)
-	if err != nil {
-		return reconcile.Result{}, err
+	left, err := r.leftovers(ctx, t, time.Now())
+	if failed != nil || err != nil {
+		return reconcile.Result{}, errors.Join(failed, err, r.record(ctx, t, func(s *v1alpha1.LNamespaceStatus) {
+			if failed != nil && !isConflict(failed) {
+				condition(t, s, v1alpha1.ConditionReady, metav1.ConditionFalse, reasonFailed, failed.Error())
+			}
+			if err == nil {
+				left.record(t, s)
+			}
+		}))
 	}
 	result := reconcile.Result{}
-	if len(left) > 0 {
+	if left.again {
 		result.RequeueAfter = leftoversInterval
 	}
 	if err := r.record(ctx, t, func(s *v1alpha1.LNamespaceStatus) {
@@ -105,18 +103,13 @@ func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 		s.SudoGroup = names.SudoGroup(t.Name)
 		s.Granted = v1alpha1.Granted{Users: unique(t.Spec.Users), Managers: unique(t.Spec.Managers), Sudoers: unique(t.Spec.Sudoers)}
 		s.Delegations = delegated.granted
-		s.Leftovers = left
 		condition(t, s, v1alpha1.ConditionNamespaceReady, metav1.ConditionTrue, reasonThere, "")
 		if delegated.refused != nil {
 			condition(t, s, v1alpha1.ConditionReady, metav1.ConditionFalse, reasonRefused, delegated.refused.Error())
 		} else {
 			condition(t, s, v1alpha1.ConditionReady, metav1.ConditionTrue, reasonGranted, "")
 		}
-		if len(left) > 0 {
-			condition(t, s, v1alpha1.ConditionClean, metav1.ConditionFalse, reasonLeftovers, "status.leftovers lists objects that former sudoers created or changed with sudo")
-		} else {
-			condition(t, s, v1alpha1.ConditionClean, metav1.ConditionTrue, reasonClean, "")
-		}
+		left.record(t, s)
 	}); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -126,67 +119,6 @@ func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 		}
 	}
 	return result, nil
-}
-
-// grant first revokes the permissions that the lists of members no longer grant. Then it grants
-// the permissions that are missing, and returns the resulting delegations.
-func (r *Tenants) grant(ctx context.Context, t *v1alpha1.LNamespace) (*delegated, error) {
-	wanted, unwanted := grants.For(t, r.Options)
-	settled := t.Status.ObservedGeneration == t.Generation
-	gone, err := r.delegations.revoke(ctx, t.Name, unique(t.Spec.Sudoers), false)
-	if err != nil {
-		return nil, err
-	}
-	for i := range gone {
-		if settled {
-			r.repaired(t, &gone[i], "deleted %s, which the lists do not grant", describe(&gone[i]))
-		}
-	}
-	for _, object := range unwanted {
-		gone, err := r.remove(ctx, object, !settled)
-		if err != nil {
-			return nil, err
-		}
-		if gone && settled {
-			r.repaired(t, object, "deleted %s, which the lists do not grant", describe(object))
-		}
-	}
-	for _, object := range wanted {
-		done, err := r.ensure(ctx, object)
-		if err != nil {
-			return nil, err
-		}
-		if done != unchanged && settled {
-			r.repaired(t, object, "repaired %s, which differed from what the lists grant", describe(object))
-		}
-	}
-	made, err := r.delegations.grant(ctx, t, r.Options)
-	if err != nil {
-		return nil, err
-	}
-	for _, object := range made.restored {
-		if settled {
-			r.repaired(t, object, "repaired %s, which differed from what the lists grant", describe(object))
-		}
-	}
-	return made, nil
-}
-
-// revoke deletes all objects that grant permissions to members of the tenant. If sure is true, it
-// reads cluster-scoped objects from the server if they are not in the cache. If sureInside is true
-// too, it does the same with the bindings in the namespace. sureInside must be false if the
-// namespace does not belong to the tenant: then a binding with the same name might belong to
-// somebody else.
-func (r *Tenants) revoke(ctx context.Context, tenant string, sure, sureInside bool) error {
-	if _, err := r.delegations.revoke(ctx, tenant, nil, sure); err != nil {
-		return err
-	}
-	for _, object := range grants.All(tenant) {
-		if _, err := r.remove(ctx, object, sure && (object.GetNamespace() == "" || sureInside)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // finish revokes all permissions of a tenant that is being deleted, deletes its namespace, and
@@ -203,10 +135,27 @@ func (r *Tenants) finish(ctx context.Context, t *v1alpha1.LNamespace) error {
 	if err := r.revoke(ctx, t.Name, true, ours.reason == "" && ours.uid != ""); err != nil {
 		return err
 	}
+	if ours.reason == "" && ours.adopted {
+		if err := r.leave(ctx, t); err != nil {
+			return err
+		}
+	}
 	if err := r.deleteNamespace(ctx, ns, ours); err != nil {
 		return err
 	}
 	return client.IgnoreNotFound(r.finalizer(ctx, t, controllerutil.RemoveFinalizer))
+}
+
+// leave handles what sudoers leave in a namespace that stays when its tenant is deleted: nobody is a
+// sudoer there any more. It removes what was created with sudo, or records an event.
+func (r *Tenants) leave(ctx context.Context, t *v1alpha1.LNamespace) error {
+	left, err := r.examine(ctx, t, nil)
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	r.event(t, corev1.EventTypeWarning, "Leftovers", "Revoke", "the namespace %s keeps what sudoers created or changed with sudo, %d entries: the objects have the label %s or %s",
+		t.Name, len(left), names.MadeWithSudo, names.ChangedWithSudo)
+	return nil
 }
 
 // finalizer adds or removes the finalizer of an LNamespace, by a patch of only
@@ -233,8 +182,26 @@ func (r *Tenants) record(ctx context.Context, t *v1alpha1.LNamespace, change fun
 
 func condition(t *v1alpha1.LNamespace, s *v1alpha1.LNamespaceStatus, kind string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&s.Conditions, metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: short(message, maxMessage), ObservedGeneration: t.Generation,
+		Type: kind, Status: status, Reason: reason, Message: bounded(message, maxMessage), ObservedGeneration: t.Generation,
 	})
+}
+
+// maxMessage is the maximum length of the message of a condition, in bytes. The server refuses
+// longer messages than 32,768 bytes, and the whole status with them.
+const maxMessage = 1024
+
+// bounded returns the text, cut to at most n bytes if it is longer. It does not cut a character in
+// two.
+func bounded(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	const more = "..."
+	cut := n - len(more)
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + more
 }
 
 // unique returns a copy of the list without duplicates. In the copy, an empty kind is set to User.
@@ -259,5 +226,6 @@ func (r *Tenants) repaired(t *v1alpha1.LNamespace, object client.Object, format 
 }
 
 func (r *Tenants) event(t *v1alpha1.LNamespace, kind, reason, action, format string, args ...any) {
-	r.Recorder.Eventf(t, nil, kind, reason, action, format, args...)
+	// The server refuses notes that are longer.
+	r.Recorder.Eventf(t, nil, kind, reason, action, "%s", bounded(fmt.Sprintf(format, args...), maxMessage))
 }

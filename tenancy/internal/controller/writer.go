@@ -57,10 +57,12 @@ func (w *writer) ensure(ctx context.Context, want client.Object) (outcome, error
 	if err != nil {
 		return unchanged, fmt.Errorf("get %s: %w", describe(want), err)
 	}
-	if same(have, want) {
+	ending := have.GetDeletionTimestamp() != nil
+	if !ending && same(have, want) {
 		return unchanged, nil
 	}
-	if !sameRole(have, want) { // the role of a binding can't be changed
+	// The role of a binding can't be changed, and a deletion can't be taken back.
+	if ending || !sameRole(have, want) {
 		if err := w.delete(ctx, have); err != nil {
 			return unchanged, err
 		}
@@ -98,15 +100,6 @@ func (w *writer) remove(ctx context.Context, object client.Object, sure bool) (b
 		return false, fmt.Errorf("get %s: %w", describe(object), err)
 	}
 	return true, w.delete(ctx, have)
-}
-
-// delete deletes the object, with its UID as a precondition.
-func (w *writer) delete(ctx context.Context, have client.Object) error {
-	uid := have.GetUID()
-	if err := w.Delete(ctx, have, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("delete %s: %w", describe(have), err)
-	}
-	return nil
 }
 
 // same reports whether the existing object have matches want. Additional labels and annotations of
@@ -164,6 +157,8 @@ func newLike(like client.Object) client.Object {
 		return &rbacv1.ClusterRole{}
 	case *rbacv1.ClusterRoleBinding:
 		return &rbacv1.ClusterRoleBinding{}
+	case *rbacv1.Role:
+		return &rbacv1.Role{}
 	default:
 		return &rbacv1.RoleBinding{}
 	}
@@ -174,6 +169,8 @@ func describe(object client.Object) string {
 	switch object.(type) {
 	case *rbacv1.ClusterRole:
 		kind = "ClusterRole"
+	case *rbacv1.Role:
+		kind = "Role"
 	case *rbacv1.ClusterRoleBinding:
 		kind = "ClusterRoleBinding"
 	case *authority.AuthorityDelegation:

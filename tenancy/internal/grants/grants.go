@@ -65,6 +65,9 @@ func For(t *v1alpha1.LNamespace, o Options) (wanted, unwanted []client.Object) {
 		clusterRoleBinding(t, names.EditRole(t.Name), group))
 	add(sudo && o.Sudo != Delegation, clusterRole(t, names.ImpersonatorRole(t.Name), impersonatorRules(t)),
 		clusterRoleBinding(t, names.ImpersonatorRole(t.Name), sudoers))
+	shared := slices.DeleteFunc(slices.Clone(sudoers), func(s rbacv1.Subject) bool { return s.Kind == rbacv1.UserKind })
+	add(len(shared) > 0 && o.Sudo != Delegation, clusterRole(t, names.SharedImpersonatorRole(t.Name), sharedImpersonatorRules(t)),
+		clusterRoleBinding(t, names.SharedImpersonatorRole(t.Name), shared))
 	return wanted, unwanted
 }
 

@@ -56,22 +56,23 @@ func ownObjectRules(t *v1alpha1.LNamespace, o Options, verbs []string, permissio
 }
 
 // impersonatorRules returns the rules that let sudoers impersonate the sudoer group of the tenant,
-// and add the reason for using sudo to their requests. If there are groups or service accounts
-// among the sudoers, the rules also let sudoers impersonate the user that names.SudoUser returns.
+// and add the reason for using sudo to their requests.
 func impersonatorRules(t *v1alpha1.LNamespace) []rbacv1.PolicyRule {
-	impersonate := func(group, resource string, only ...string) rbacv1.PolicyRule {
-		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, ResourceNames: only, Verbs: []string{"impersonate"}}
-	}
-	rules := []rbacv1.PolicyRule{
+	return []rbacv1.PolicyRule{
 		impersonate("", "groups", names.SudoGroup(t.Name)),
 		impersonate("authentication.k8s.io", "userextras/"+ReasonExtra),
 	}
-	if slices.ContainsFunc(t.Spec.Sudoers, func(s v1alpha1.Subject) bool {
-		return s.Kind == v1alpha1.GroupKind || s.Kind == v1alpha1.ServiceAccountKind
-	}) {
-		rules = append(rules, impersonate("", "users", names.SudoUser(t.Name)))
-	}
-	return rules
+}
+
+// sharedImpersonatorRules returns the rules that let groups and service accounts among the sudoers
+// impersonate the user that names.SudoUser returns. The other sudoers impersonate themselves, and
+// must not be able to act under a name that stays when they leave.
+func sharedImpersonatorRules(t *v1alpha1.LNamespace) []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{impersonate("", "users", names.SudoUser(t.Name))}
+}
+
+func impersonate(group, resource string, only ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, ResourceNames: only, Verbs: []string{"impersonate"}}
 }
 
 // ReasonExtra is a key in the extra information of the impersonated user. The value is the reason

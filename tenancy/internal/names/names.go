@@ -129,6 +129,12 @@ func Username(s v1alpha1.Subject) string {
 // of a tenant impersonate its group.
 func ImpersonatorRole(tenant string) string { return Prefix + tenant + ":sudoer-impersonator" }
 
+// SharedImpersonatorRole returns the name of the ClusterRole, and of its binding, that let the groups
+// and service accounts among the sudoers of a tenant impersonate the user that SudoUser returns.
+func SharedImpersonatorRole(tenant string) string {
+	return Prefix + tenant + ":sudoer-shared-impersonator"
+}
+
 // EditRole returns the name of the ClusterRole, and of its binding, with the permissions of sudo
 // for the LNamespace of a tenant.
 func EditRole(tenant string) string { return Prefix + tenant + ":sudoer-lnamespace-edit" }

@@ -10,6 +10,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
 )
 
 // read and write are the verbs that the rules of sudo can have. Other verbs in discovery or in the
@@ -23,7 +24,8 @@ var (
 // For returns the rules of sudo. They have the verbs of all namespaced resources in discovery, and
 // the rules of the ClusterRole admin: a sudoer must be able to bind others to admin, and RBAC
 // allows this only to a user who has all permissions of admin. In both, For leaves out the verbs
-// that allowedVerbs does not return.
+// that allowedVerbs does not return. From discovery, it also leaves out the verbs to write what
+// isOfAdmin reports.
 func For(discovered []*metav1.APIResourceList, admin []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	t := table{}
 	for _, list := range discovered {
@@ -32,9 +34,14 @@ func For(discovered []*metav1.APIResourceList, admin []rbacv1.PolicyRule) []rbac
 			continue
 		}
 		for _, r := range list.APIResources {
-			if r.Namespaced {
-				t.add(gv.Group, r.Name, nil, r.Verbs)
+			if !r.Namespaced {
+				continue
 			}
+			verbs := []string(r.Verbs)
+			if isOfAdmin(gv.Group, r.Name) {
+				verbs = slices.DeleteFunc(slices.Clone(verbs), func(v string) bool { return !slices.Contains(read, v) })
+			}
+			t.add(gv.Group, r.Name, nil, verbs)
 		}
 	}
 	for _, rule := range admin {
@@ -73,6 +80,23 @@ func KeepFailedGroups(old []rbacv1.PolicyRule, failed map[string]bool) []rbacv1.
 		}
 	}
 	return kept
+}
+
+// isOfAdmin reports whether sudo may write a resource only as far as the role admin may. These are
+// resources that steer the traffic or the pods of others, so Kubernetes keeps them from the
+// administrators of a namespace: status (a Service can claim an address by it), endpoints (they can
+// name an address in another namespace), and the choice of a node or of a pod's certificate. The
+// status of a custom resource means what its author wants, so sudo may write it.
+func isOfAdmin(group, resource string) bool {
+	if !scheme.Scheme.IsGroupRegistered(group) {
+		return false
+	}
+	name, sub, _ := strings.Cut(resource, "/")
+	switch name {
+	case "bindings", "endpoints", "endpointslices", "podcertificaterequests":
+		return true
+	}
+	return sub == "status" || sub == "binding"
 }
 
 // isReadOnly reports whether the rules that For returns allow only to read the resource. For some

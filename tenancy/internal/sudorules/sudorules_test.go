@@ -63,6 +63,28 @@ func TestFor(t *testing.T) {
 				rule("tenancy.kube-granular.dev", "lnamespaces", all...)},
 			want: "/limitranges,namespaces,resourcequotas get,list,watch\n/resourcequotas/status get\nauthority.kube-granular.dev/protectedattributes get,list,watch\ntenancy.kube-granular.dev/lnamespaces get,list,watch",
 		},
+		"what admin lacks is read": {
+			discovered: []*metav1.APIResourceList{
+				list("v1", resource("services", true, all...), resource("services/status", true, "get", "update", "patch"), resource("endpoints", true, all...),
+					resource("bindings", true, "create"), resource("pods/binding", true, "create"), resource("pods/eviction", true, "create")),
+				list("discovery.k8s.io/v1", resource("endpointslices", true, all...)),
+				list("certificates.k8s.io/v1beta1", resource("podcertificaterequests", true, all...), resource("podcertificaterequests/status", true, "get", "patch")),
+				list("networking.k8s.io/v1", resource("ingresses/status", true, "get", "patch")),
+			},
+			want: "/endpoints get,list,watch\n/pods/eviction create\n/services get,list,watch,create,update,patch,delete,deletecollection\n/services/status get\n" +
+				"certificates.k8s.io/podcertificaterequests get,list,watch\ncertificates.k8s.io/podcertificaterequests/status get\n" +
+				"discovery.k8s.io/endpointslices get,list,watch\nnetworking.k8s.io/ingresses/status get",
+		},
+		"what admin has is kept": {
+			discovered: []*metav1.APIResourceList{list("v1", resource("endpoints", true, all...), resource("services/status", true, "get", "patch"))},
+			admin:      []rbacv1.PolicyRule{rule("", "endpoints", "create", "bind"), rule("", "services/status", "patch")},
+			want:       "/endpoints get,list,watch,create\n/services/status get,patch",
+		},
+		"the status of a custom resource": {
+			discovered: []*metav1.APIResourceList{list("e.example.com/v1", resource("widgets/status", true, "get", "patch"), resource("endpoints", true, "create")),
+				list("gateway.networking.k8s.io/v1", resource("gateways/status", true, "get", "patch"))},
+			want: "e.example.com/endpoints create\ne.example.com/widgets/status get,patch\ngateway.networking.k8s.io/gateways/status get,patch",
+		},
 		"no other verbs": {
 			discovered: []*metav1.APIResourceList{list("rbac.authorization.k8s.io/v1", resource("roles", true, "get", "bind", "escalate"))},
 			admin: []rbacv1.PolicyRule{rule("", "serviceaccounts", "impersonate"),

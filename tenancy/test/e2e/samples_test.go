@@ -27,22 +27,24 @@ var update = flag.Bool("update-samples", false, "write docs/resource-samples fro
 // creates.
 func TestSamples(t *testing.T) {
 	lns := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "namespace-sample"}, Spec: v1alpha1.LNamespaceSpec{
-		Users: []v1alpha1.Subject{user("ada")}, Managers: []v1alpha1.Subject{user("mia")}, Sudoers: []v1alpha1.Subject{user("richard")},
+		Users: []v1alpha1.Subject{user("ada")}, Managers: []v1alpha1.Subject{user("mia")}, Sudoers: []v1alpha1.Subject{user("richard"), {Kind: v1alpha1.GroupKind, Name: "operators"}},
 		Billing: v1alpha1.Billing{Account: "4711"},
 	}}
 	shared.make(t, lns)
 	tenant := lns.Name
 	for file, object := range map[string]client.Object{
-		"self-impersonator-cluster-role":              &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: names.SelfRole("richard")}},
-		"self-impersonator-cluster-role-binding":      &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: names.SelfRole("richard")}},
-		"sudoer-impersonator-cluster-role":            &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: names.ImpersonatorRole(tenant)}},
-		"sudoer-impersonator-cluster-role-binding":    &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: names.ImpersonatorRole(tenant)}},
-		"sudoer-group-cluster-admin-role-binding":     &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: names.SudoBinding}},
-		"sudoer-lnamespace-edit-cluster-role":         &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: names.EditRole(tenant)}},
-		"sudoer-lnamespace-edit-cluster-role-binding": &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: names.EditRole(tenant)}},
-		"manager-cluster-role":                        &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: names.ManagerRole(tenant)}},
-		"manager-cluster-role-binding":                &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: names.ManagerRole(tenant)}},
-		"user-role-binding":                           &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: names.UsersBinding}},
+		"self-impersonator-cluster-role":                  &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: names.SelfRole("richard")}},
+		"self-impersonator-cluster-role-binding":          &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: names.SelfRole("richard")}},
+		"sudoer-impersonator-cluster-role":                &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: names.ImpersonatorRole(tenant)}},
+		"sudoer-impersonator-cluster-role-binding":        &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: names.ImpersonatorRole(tenant)}},
+		"sudoer-shared-impersonator-cluster-role":         &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: names.SharedImpersonatorRole(tenant)}},
+		"sudoer-shared-impersonator-cluster-role-binding": &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: names.SharedImpersonatorRole(tenant)}},
+		"sudoer-group-cluster-admin-role-binding":         &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: names.SudoBinding}},
+		"sudoer-lnamespace-edit-cluster-role":             &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: names.EditRole(tenant)}},
+		"sudoer-lnamespace-edit-cluster-role-binding":     &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: names.EditRole(tenant)}},
+		"manager-cluster-role":                            &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: names.ManagerRole(tenant)}},
+		"manager-cluster-role-binding":                    &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: names.ManagerRole(tenant)}},
+		"user-role-binding":                               &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: names.UsersBinding}},
 	} {
 		shared.there(t, object)
 		kind := "RoleBinding"

@@ -69,7 +69,7 @@ func (c *cluster) settled(t *testing.T, lns *v1alpha1.LNamespace) {
 			return err
 		}
 		ready := meta.FindStatusCondition(lns.Status.Conditions, v1alpha1.ConditionReady)
-		if ready == nil || ready.ObservedGeneration != lns.Generation {
+		if ready == nil || ready.ObservedGeneration != lns.Generation || ready.Reason == "GrantsFailed" {
 			return fmt.Errorf("generation %d, ready %+v", lns.Generation, ready)
 		}
 		return nil
@@ -92,7 +92,7 @@ func (c *cluster) may(name string, groups []string, verb, resource, namespace, o
 	group := map[string]string{
 		"lnamespaces": v1alpha1.GroupVersion.Group, "rolebindings": "rbac.authorization.k8s.io", "roles": "rbac.authorization.k8s.io",
 		"deployments": "apps", "protectedattributes": "authority.kube-granular.dev", "clusterroles": "rbac.authorization.k8s.io",
-		"widgets": "e2e.example.com",
+		"widgets": "e2e.example.com", "endpointslices": "discovery.k8s.io",
 	}[resource]
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: name, Groups: append([]string{"system:authenticated"}, groups...),

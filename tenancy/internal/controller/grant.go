@@ -1,0 +1,90 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/grants"
+)
+
+// grant first revokes the permissions that the lists of members no longer grant. Then it grants
+// the permissions that are missing, and returns the resulting delegations. An error with one object
+// does not keep it from the others. Objects in the namespace come last, because sudo can write
+// there.
+func (r *Tenants) grant(ctx context.Context, t *v1alpha1.LNamespace) (*delegated, error) {
+	wanted, unwanted := grants.For(t, r.Options)
+	settled := t.Status.ObservedGeneration == t.Generation
+	gone, err := r.delegations.revoke(ctx, t.Name, unique(t.Spec.Sudoers), false)
+	failed := []error{err}
+	for i := range gone {
+		if settled {
+			r.repaired(t, &gone[i], "deleted %s, which the lists do not grant", describe(&gone[i]))
+		}
+	}
+	for _, object := range clusterFirst(unwanted) {
+		gone, err := r.remove(ctx, object, !settled)
+		failed = append(failed, err)
+		if gone && err == nil && settled {
+			r.repaired(t, object, "deleted %s, which the lists do not grant", describe(object))
+		}
+	}
+	for _, object := range clusterFirst(wanted) {
+		done, err := r.ensure(ctx, object)
+		failed = append(failed, err)
+		if done != unchanged && settled {
+			r.repaired(t, object, "repaired %s, which differed from what the lists grant", describe(object))
+		}
+	}
+	if err := errors.Join(failed...); err != nil {
+		return nil, err
+	}
+	made, err := r.delegations.grant(ctx, t, r.Options)
+	if err != nil {
+		return nil, err
+	}
+	for _, object := range made.restored {
+		if settled {
+			r.repaired(t, object, "repaired %s, which differed from what the lists grant", describe(object))
+		}
+	}
+	return made, nil
+}
+
+// revoke deletes all objects that grant permissions to members of the tenant. If sure is true, it
+// reads cluster-scoped objects from the server if they are not in the cache. If sureInside is true
+// too, it does the same with the bindings in the namespace. sureInside must be false if the
+// namespace does not belong to the tenant: then a binding with the same name might belong to
+// somebody else. An error with one object does not keep revoke from the others.
+func (r *Tenants) revoke(ctx context.Context, tenant string, sure, sureInside bool) error {
+	_, err := r.delegations.revoke(ctx, tenant, nil, sure)
+	failed := []error{err}
+	for _, object := range clusterFirst(grants.All(tenant)) {
+		_, err := r.remove(ctx, object, sure && (object.GetNamespace() == "" || sureInside))
+		failed = append(failed, err)
+	}
+	return errors.Join(failed...)
+}
+
+// clusterFirst returns the objects with the cluster-scoped ones before those in a namespace. Else
+// it keeps the order.
+func clusterFirst(objects []client.Object) []client.Object {
+	inside := func(object client.Object) int { return min(len(object.GetNamespace()), 1) }
+	return slices.SortedStableFunc(slices.Values(objects), func(a, b client.Object) int { return inside(a) - inside(b) })
+}
+
+// isConflict reports whether all errors that err joins are conflicts: then the cache is stale, and
+// the next attempt is likely to succeed.
+func isConflict(err error) bool {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return !slices.ContainsFunc(joined.Unwrap(), func(err error) bool { return !isConflict(err) })
+	}
+	return apierrors.IsConflict(err)
+}
