@@ -21,16 +21,13 @@ import (
 //
 // Patch also keeps the body of a patch. If the write is refused later, the error contains only
 // keys that are in the body, unless the caller is allowed to get the object. The new object of an
-// apply has the keys of all managers, so its body is kept too. A body in CBOR is not read: the error
-// then contains no keys.
+// apply has the keys of all managers, so its body is kept too.
 func (w *write) Patch(ctx context.Context, patchType types.PatchType, body []byte) error {
 	switch patchType {
 	case types.JSONPatchType, types.MergePatchType, types.StrategicMergePatchType:
 		w.patch = redact.NewBody(body, patchType == types.JSONPatchType)
-	case types.ApplyYAMLPatchType:
-		w.patch = redact.NewAppliedBody(body)
-	default:
-		w.patch = redact.NewAppliedBody(nil)
+	case types.ApplyYAMLPatchType, types.ApplyCBORPatchType:
+		w.patch = redact.NewAppliedBody(body, patchType == types.ApplyCBORPatchType)
 	}
 	if !w.marked || patchType != types.JSONPatchType {
 		return nil

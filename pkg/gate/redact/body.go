@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 	"sigs.k8s.io/yaml"
 )
 
@@ -17,8 +18,8 @@ type Body struct {
 	// operations is set for a JSON patch (RFC 6902). Such a patch contains JSON pointers (RFC
 	// 6901), such as "/metadata/labels/env", and each part of a pointer can be a key.
 	operations bool
-	// applied is set for a server-side apply, whose text is YAML or JSON.
-	applied bool
+	// applied is set for a server-side apply. Its text is YAML or JSON, or CBOR if cbor is set.
+	applied, cbor bool
 	// holds is the set of strings, numbers and other literals in the patch. It is nil until the
 	// first call of Has.
 	holds map[string]struct{}
@@ -28,8 +29,10 @@ type Body struct {
 // 6902), and false for a merge patch.
 func NewBody(text []byte, operations bool) *Body { return &Body{text: text, operations: operations} }
 
-// NewAppliedBody returns the Body of an apply with the given text, in YAML or JSON.
-func NewAppliedBody(text []byte) *Body { return &Body{text: text, applied: true} }
+// NewAppliedBody returns the Body of an apply with the given text, in CBOR or else in YAML or JSON.
+func NewAppliedBody(text []byte, cbor bool) *Body {
+	return &Body{text: text, applied: true, cbor: cbor}
+}
 
 // Applied reports whether the text is the configuration of a server-side apply.
 func (p *Body) Applied() bool { return p.applied }
@@ -48,12 +51,8 @@ func (p *Body) Has(key string) bool {
 
 func (p *Body) read() {
 	text := p.text
-	if p.applied && len(text) > 0 {
-		asJSON, err := yaml.YAMLToJSON(text)
-		if err != nil {
-			return // the server could not read it either
-		}
-		text = asJSON
+	if p.applied {
+		text = p.asJSON()
 	}
 	for body := text; len(body) > 0; {
 		var text string
@@ -67,6 +66,24 @@ func (p *Body) read() {
 			}
 		}
 	}
+}
+
+// asJSON returns the text of an apply as JSON, or nothing if it can't be decoded: then the server
+// refuses it.
+func (p *Body) asJSON() []byte {
+	if !p.cbor {
+		text, err := yaml.YAMLToJSON(p.text)
+		if err != nil || string(text) == "null" {
+			return nil
+		}
+		return text
+	}
+	var decoded any
+	if direct.Unmarshal(p.text, &decoded) != nil {
+		return nil
+	}
+	text, _ := json.Marshal(decoded)
+	return text
 }
 
 // next returns the string, number or literal at the start of body, and the rest of body. If body

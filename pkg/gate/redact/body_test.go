@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 )
 
 // TestBodyHas checks which keys Has finds in a patch.
@@ -55,7 +57,7 @@ func TestAppliedBodyHas(t *testing.T) {
 		"a: b: c":               {nil, []string{"a", "b", "c"}},
 		"":                      {nil, []string{"", "a", "null"}},
 	} {
-		p := NewAppliedBody([]byte(text))
+		p := NewAppliedBody([]byte(text), false)
 		if !p.Applied() || NewBody([]byte(text), false).Applied() {
 			t.Error("only the body of an apply is an applied one")
 		}
@@ -68,6 +70,25 @@ func TestAppliedBodyHas(t *testing.T) {
 			if p.Has(key) {
 				t.Errorf("%s: %q is found", text, key)
 			}
+		}
+	}
+}
+
+// TestAppliedCBORBodyHas checks which keys Has finds in the body of an apply in CBOR.
+func TestAppliedCBORBodyHas(t *testing.T) {
+	text, err := direct.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]any{"a.example/x": "one", "b": int64(80)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := NewAppliedBody(text, true)
+	for key, want := range map[string]bool{"a.example/x": true, "b": true, "80": true, "one": true, "a.example": false, "": false} {
+		if p.Has(key) != want {
+			t.Errorf("%q is found: %v", key, !want)
+		}
+	}
+	for _, broken := range [][]byte{nil, text[:len(text)-3], []byte(`{"a":1}`)} {
+		if p := NewAppliedBody(broken, true); p.Has("a.example/x") || p.Has("a") || p.Has("null") {
+			t.Errorf("%q has a key", broken)
 		}
 	}
 }
