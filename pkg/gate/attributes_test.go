@@ -131,7 +131,7 @@ func TestTemplatesOfRevisions(t *testing.T) {
 		"what was of no type": {&corev1.Pod{}, read, ".data.metadata.labels[a]"},
 	} {
 		var got []string
-		for _, a := range revised(schema.Label, tc.was, tc.now) {
+		for _, a := range revised(schema.Label, nil, tc.was, tc.now) {
 			got = append(got, a.String())
 		}
 		if text := strings.Join(got, " "); text != tc.want {
@@ -175,7 +175,7 @@ func TestCreatedWithoutSchema(t *testing.T) {
 		created.SetUID("")
 		judged(t, goThrough(t, w, ctx, created, nil), nil, says)
 	}
-	if got, err := byName(schema.Label, nil, object(t, plain)); err != nil || len(got) != 0 {
+	if got, err := byName(schema.Label, nil, nil, object(t, plain)); err != nil || len(got) != 0 {
 		t.Errorf("%v, %v", got, err)
 	}
 }

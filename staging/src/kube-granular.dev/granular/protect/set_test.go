@@ -132,7 +132,7 @@ func TestTargetFailsClosed(t *testing.T) {
 		}
 	}
 	data := plainOf(t, `{spec: {template: {metadata: {labels: {env: prod}}}}}`)
-	changes := change.Embedded(both, change.Path{{Field: "data"}}, nil, data)
+	changes := change.Embedded(both, nil, change.Path{{Field: "data"}}, nil, data)
 	refusal, _, err := NewDecider(set, "default", revision.WithEmbedded(), callerWith(), 0).Decide(t.Context(), changes)
 	if want := ".data.spec.template.metadata.labels[env]: ClusterRole p"; err != nil || shown(refusal) != want {
 		t.Errorf("%s, %v", shown(refusal), err)
@@ -147,7 +147,7 @@ func TestTargetFailsClosed(t *testing.T) {
 func TestEmbeddedMetadata(t *testing.T) {
 	set := New(env("p", forResources("pods")))
 	target := targetOf(t, revisions).WithEmbedded()
-	changes := change.Embedded(schema.Label, nil, nil, plainOf(t, labels("env: prod")))
+	changes := change.Embedded(schema.Label, nil, nil, nil, plainOf(t, labels("env: prod")))
 	refusal, _, err := NewDecider(set, "default", target, callerWith(), 0).Decide(t.Context(), changes)
 	if want := ".metadata.labels[env]: ClusterRole p"; err != nil || shown(refusal) != want {
 		t.Errorf("%s, %v", shown(refusal), err)
