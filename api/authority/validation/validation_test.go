@@ -160,6 +160,10 @@ func TestSpec(t *testing.T) {
 		{"resource in both lists", func(s *spec) {
 			s.Resources, s.ExcludeResources = []authority.GroupResource{{Resource: "pods"}}, []authority.GroupResource{{Resource: "pods"}}
 		}, both, []string{"spec.excludeResources[0]: is in resources as well"}},
+		{"events of one group, without those of the other", func(s *authority.ProtectedAttributeSpec) {
+			s.Resources = []authority.GroupResource{{Resource: "events"}}
+			s.ExcludeResources = []authority.GroupResource{{Group: "events.k8s.io", Resource: "events"}}
+		}, both, []string{"spec.excludeResources[0]: is in resources as well"}},
 		{"too many resources", func(s *spec) { s.Resources = manyResources(authority.MaxResources + 1) }, both,
 			[]string{"spec.resources: must have at most 64 items"}},
 		{"nodes", func(s *spec) { s.Resources = []authority.GroupResource{{Resource: "nodes"}} }, cluster, nil},

@@ -73,8 +73,9 @@ func (e *Entry) Problems() []Problem {
 	}
 	resourceProblems(&p, "resources", e.Resources)
 	resourceProblems(&p, "excludeResources", e.ExcludeResources)
+	included := canonical(e.Resources)
 	for i, r := range e.ExcludeResources {
-		if slices.Contains(e.Resources, r) {
+		if slices.Contains(included, r.Canonical()) {
 			p.add(Invalid, fmt.Sprintf("excludeResources[%d]", i), "is also in resources")
 		}
 	}
