@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+
+	"kube-granular.dev/api/selection"
 )
 
 const (
@@ -54,4 +56,15 @@ func TestProtectedLabelUnderDelegations(t *testing.T) {
 	request{as: "bot", method: "POST", path: dry, body: labelled("b"), under: byPolicy}.want(t, 201)
 	request{as: "bot", method: "POST", path: dry, body: labelled("b"), under: byAlice}.want(t, 403, key, role)
 	request{as: "other", method: "POST", path: dry, body: labelled("b"), under: byPolicy}.want(t, 403)
+}
+
+// TestStampsAreNotProtected checks that no attribute protects stamps: only the server writes them,
+// so whoever updates an object without its stamp would be refused.
+//
+// Attack: protecting the annotations in which the server stores stamps, so that nobody can update the objects
+// Answer: 422
+func TestStampsAreNotProtected(t *testing.T) {
+	for i, key := range []string{"configmaps" + selection.StampSuffix + "/*", "deployments.apps" + selection.StampSuffix + "/p"} {
+		request{as: "root", method: "POST", path: clusterAttributes, body: fmt.Sprintf(`{"metadata":{"name":"stamps-%d"},"spec":{"attributeKind":"Annotation","attributeName":%q}}`, i, key)}.want(t, 422, "only the API server writes annotations")
+	}
 }

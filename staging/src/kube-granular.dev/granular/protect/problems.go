@@ -95,6 +95,8 @@ func (e *Entry) keyProblems(p *problems) {
 		prefix = strings.ToLower(prefix)
 	}
 	switch {
+	case e.isDomain() && Reserved(e.Kind, e.Key):
+		p.add(Forbidden, field, "is a domain of keys that the server sets on objects of any caller, so it can't be protected")
 	case e.Key == "":
 		p.add(Required, field, "must be a key, or a domain such as example.com/*")
 	case qualified && !isDomainName(prefix):

@@ -42,9 +42,12 @@ func TestActive(t *testing.T) {
 			"fleets.example.com", annot},
 		{"for what comes out of another", []Entry{env("p", forResources("jobs.batch"))}, "default",
 			"deployments.apps", 0},
+		{"for one group of events", []Entry{env("p", forResources("events"))}, "default", "events.events.k8s.io", label},
+		{"for the other group", []Entry{env("p", forResources("events.events.k8s.io"))}, "default", "events", label},
 		{"for all but one", []Entry{env("p", notResources("secrets"))}, "default", "configmaps", label},
 		{"one for all and one for another", []Entry{env("p"), env("q", annotation, forResources("pods"))},
 			"default", "configmaps", label},
+		{"stamps, which the server sets", []Entry{env("p", annotation, key("pods.authority.kube-granular.dev/*"))}, "default", "pods", 0},
 		{"what the server sets", []Entry{env("p", key("pod-template-hash"))}, "default", "pods", 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
