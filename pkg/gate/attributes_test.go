@@ -84,7 +84,7 @@ func TestAttributesNotObserved(t *testing.T) {
 		observed := false
 		of.Convertor = failsOn{of.Convertor, func(apiruntime.Object) bool { return !observed }}
 		ctx := contextOf("update", of, "n", "x")
-		w := New(&questioned{}, WithProtection(&inForce{set: protect.New(env), pending: pending, arrives: true})).Begin(ctx, of)
+		w := New(&questioned{grants: grants{allow: []string{"get"}}}, WithProtection(&inForce{set: protect.New(env), pending: pending, arrives: true})).Begin(ctx, of)
 		was := stored(t, podAt(bare))
 		if err := w.Observe(ctx, sentObject(t, podAt(bare)), was); err != nil {
 			t.Fatal(err)

@@ -84,7 +84,7 @@ func TestNotObserved(t *testing.T) {
 		"can't be observed, held": {observe: true, holds: []string{"ClusterRole/releaser"}},
 	} {
 		ctx := contextOf("update", pods, "n", "x")
-		w := New(&questioned{}, WithProtection(&inForce{set: protect.New(env), holds: tc.holds})).Begin(ctx, pods)
+		w := New(&questioned{grants: grants{allow: []string{"get"}}}, WithProtection(&inForce{set: protect.New(env), holds: tc.holds})).Begin(ctx, pods)
 		if tc.observe {
 			if err := w.Observe(ctx, &appsv1.Deployment{}, stored(t, podAt(bare))); err != nil {
 				t.Fatal(err)
