@@ -1517,7 +1517,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_ProtectedAttributeStatus(ref
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "holders are subjects that hold the role, at most 64.",
+							Description: "holders are subjects that hold the role, at most 64. If the attribute is in a namespace, they do not include those of ClusterRoleBindings.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1542,7 +1542,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_ProtectedAttributeStatus(ref
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "earlierBindings are bindings of the role that are not newer than the specification, at most 64: the attribute did not require the verb \"bind\" on the role when they were created.",
+							Description: "earlierBindings are bindings of the role that are not newer than the specification, at most 64: the attribute did not require the verb \"bind\" on the role when they were created. If the attribute is in a namespace, they do not include ClusterRoleBindings.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

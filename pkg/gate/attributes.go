@@ -76,14 +76,14 @@ func (k *kind) attributesIn(s *convert.Scratch, target granular.Target, kinds sc
 	if k.walker != nil {
 		out, err = k.walker.Attributes(kinds, keys, was, now)
 	} else {
-		out, err = byName(kinds, was, now)
+		out, err = byName(kinds, keys, was, now)
 	}
 	if err != nil {
 		return nil, err
 	}
 	switch target.Resource.GroupResource() {
 	case revisions:
-		out = append(out, revised(kinds, was, now)...)
+		out = append(out, revised(kinds, keys, was, now)...)
 	case deployments:
 		out = append(out, rolledBack(kinds, was, now)...)
 	}
@@ -92,7 +92,7 @@ func (k *kind) attributesIn(s *convert.Scratch, target granular.Target, kinds sc
 
 // byName returns the labels and annotations that differ between two objects of a kind without a
 // schema. It searches every field named metadata for them.
-func byName(kinds schema.Attribute, was, now any) (change.Attributes, error) {
+func byName(kinds schema.Attribute, keys change.Keys, was, now any) (change.Attributes, error) {
 	after, err := contentOf(now)
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func byName(kinds schema.Attribute, was, now any) (change.Attributes, error) {
 	if err != nil {
 		return nil, err
 	}
-	return change.Embedded(kinds, nil, before, after), nil
+	return change.Embedded(kinds, keys, nil, before, after), nil
 }
 
 func contentOf(object any) (any, error) {
@@ -118,14 +118,14 @@ func contentOf(object any) (any, error) {
 // revised returns the labels and annotations that differ in the field data of a
 // ControllerRevision. The controllers of daemon sets and stateful sets make pod templates from
 // that field. If the new data can't be read, the result stands for unknown labels and annotations.
-func revised(kinds schema.Attribute, was, now any) change.Attributes {
+func revised(kinds schema.Attribute, keys change.Keys, was, now any) change.Attributes {
 	at := change.Path{{Field: "data"}}
 	after, ok := dataOf(now)
 	if !ok {
 		return change.Unknown(kinds, at)
 	}
 	before, _ := dataOf(was) // if the old data can't be read, all new attributes count
-	return change.Embedded(kinds, at, before, after)
+	return change.Embedded(kinds, keys, at, before, after)
 }
 
 func dataOf(object any) (data any, ok bool) {

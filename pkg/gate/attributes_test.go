@@ -84,7 +84,7 @@ func TestAttributesNotObserved(t *testing.T) {
 		observed := false
 		of.Convertor = failsOn{of.Convertor, func(apiruntime.Object) bool { return !observed }}
 		ctx := contextOf("update", of, "n", "x")
-		w := New(&questioned{}, WithProtection(&inForce{set: protect.New(env), pending: pending, arrives: true})).Begin(ctx, of)
+		w := New(&questioned{grants: grants{allow: []string{"get"}}}, WithProtection(&inForce{set: protect.New(env), pending: pending, arrives: true})).Begin(ctx, of)
 		was := stored(t, podAt(bare))
 		if err := w.Observe(ctx, sentObject(t, podAt(bare)), was); err != nil {
 			t.Fatal(err)
@@ -131,7 +131,7 @@ func TestTemplatesOfRevisions(t *testing.T) {
 		"what was of no type": {&corev1.Pod{}, read, ".data.metadata.labels[a]"},
 	} {
 		var got []string
-		for _, a := range revised(schema.Label, tc.was, tc.now) {
+		for _, a := range revised(schema.Label, nil, tc.was, tc.now) {
 			got = append(got, a.String())
 		}
 		if text := strings.Join(got, " "); text != tc.want {
@@ -175,7 +175,7 @@ func TestCreatedWithoutSchema(t *testing.T) {
 		created.SetUID("")
 		judged(t, goThrough(t, w, ctx, created, nil), nil, says)
 	}
-	if got, err := byName(schema.Label, nil, object(t, plain)); err != nil || len(got) != 0 {
+	if got, err := byName(schema.Label, nil, nil, object(t, plain)); err != nil || len(got) != 0 {
 		t.Errorf("%v, %v", got, err)
 	}
 }

@@ -6,6 +6,7 @@ package gate
 import (
 	"context"
 
+	"k8s.io/apiserver/pkg/authentication/user"
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/granular"
 	"k8s.io/apiserver/pkg/endpoints/filters"
@@ -23,6 +24,9 @@ type Gate struct {
 	// protection provides the protected attributes: labels and annotations that only certain
 	// callers are allowed to change. It is nil if the feature gate ProtectedAttributes is off.
 	protection Protection
+	// byPolicy finds out who acts under a delegation that a policy issued; see WithDelegates. It is
+	// nil if there are no delegations.
+	byPolicy func(ctx context.Context, u user.Info) user.Info
 	// withoutFields is set if the Gate verifies only changes of protected attributes, and checks
 	// no permissions for fields.
 	withoutFields bool

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apiserver/pkg/authorization/granular"
 	"k8s.io/apiserver/pkg/warning"
 
-	"kube-granular.dev/granular/change"
 	"kube-granular.dev/granular/protect"
 	"kube-granular.dev/pkg/audit"
 )
@@ -110,23 +109,28 @@ const maxWarnings = 5
 
 // finish reports the changes of labels and annotations that were allowed only because the
 // ProtectedAttribute objects that protect them have the mode Audit. It warns the caller, writes
-// the changes to the audit log, and counts the request, unless it is a dry run, for each object.
+// the changes to the audit log, and counts the request, unless it is a dry run, for each object. A
+// warning does not name the keys that the caller must not learn.
 func (p *protected) finish(ctx context.Context) {
 	last := p.outcome.Load()
 	if last == nil || len(last.findings) == 0 {
 		return
 	}
 	found := make([]string, 0, len(last.findings))
+	shown := len(last.findings) - last.hidden
 	for i := range last.findings {
 		f := &last.findings[i]
 		found = append(found, fmt.Sprintf("%s:%s", f.Attribute.String(), strings.Join(f.Entries, ",")))
-		if i < maxWarnings {
+		if i < min(shown, maxWarnings) {
 			warning.AddWarning(ctx, "", fmt.Sprintf("%s is a protected %s: this change would be refused if %s were enforced",
 				f.Attribute.String(), kindName(f.Attribute.Kind), strings.Join(head(f.Entries, maxWarnings), ", ")))
 		}
 	}
-	if left := len(last.findings) - maxWarnings; left > 0 {
+	if left := shown - maxWarnings; left > 0 {
 		warning.AddWarning(ctx, "", fmt.Sprintf("changes of %d other protected labels and annotations would be refused too", left))
+	}
+	if last.hidden > 0 {
+		warning.AddWarning(ctx, "", "this changes protected labels or annotations that the request does not name, which would be refused if their attributes were enforced")
 	}
 	audit.WouldRefuse(ctx, found)
 	if !granular.IsDryRun(ctx) { // a dry run stores nothing
@@ -163,41 +167,4 @@ func head(names []string, limit int) []string {
 		return names
 	}
 	return append(slices.Clone(names[:limit]), fmt.Sprintf("%d others", len(names)-limit))
-}
-
-// knownFirst splits changed in two, if the request is granular and the caller is not allowed to
-// get the object. known has the changes whose keys are in the request, unknown has all others.
-// Errors must not show the keys of unknown changes, so these are to be verified last. For any
-// other request all changes are known. write.knownFirst does the same for other fields.
-func (p *protected) knownFirst(ctx context.Context, fields *write, changed change.Attributes) (known, unknown change.Attributes) {
-	if fields == nil || !fields.marked {
-		return changed, nil
-	}
-	for i := range changed {
-		if p.inRequest(fields, &changed[i]) {
-			known = append(known, changed[i])
-		} else {
-			unknown = append(unknown, changed[i])
-		}
-	}
-	if len(unknown) == 0 || fields.mayGet(ctx) {
-		return changed, nil
-	}
-	return known, unknown
-}
-
-// inRequest reports whether the request contains the key of a label or annotation, and all keys
-// of list and map elements on the path to it.
-func (p *protected) inRequest(fields *write, a *change.Attribute) bool {
-	if fields.patch == nil {
-		return slices.ContainsFunc(p.observed, func(o change.Attribute) bool {
-			return o.New.Present && o.Kind == a.Kind && o.String() == a.String()
-		})
-	}
-	for _, s := range a.Path {
-		if slices.ContainsFunc(s.Keys, func(key string) bool { return !fields.patch.Has(key) }) {
-			return false
-		}
-	}
-	return a.Unreadable || fields.patch.Has(a.Key)
 }

@@ -84,7 +84,7 @@ func TestNotObserved(t *testing.T) {
 		"can't be observed, held": {observe: true, holds: []string{"ClusterRole/releaser"}},
 	} {
 		ctx := contextOf("update", pods, "n", "x")
-		w := New(&questioned{}, WithProtection(&inForce{set: protect.New(env), holds: tc.holds})).Begin(ctx, pods)
+		w := New(&questioned{grants: grants{allow: []string{"get"}}}, WithProtection(&inForce{set: protect.New(env), holds: tc.holds})).Begin(ctx, pods)
 		if tc.observe {
 			if err := w.Observe(ctx, &appsv1.Deployment{}, stored(t, podAt(bare))); err != nil {
 				t.Fatal(err)
@@ -214,15 +214,15 @@ func TestUnreadableRevision(t *testing.T) {
 		"it was not readable":       {"{", readable, schema.Label, 1},
 		"another kind of attribute": {"{}", readable, schema.Annotation, 0},
 	} {
-		got := revised(tc.kinds, revision(tc.old), revision(tc.new))
+		got := revised(tc.kinds, nil, revision(tc.old), revision(tc.new))
 		if len(got) != tc.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
-	if got := revised(schema.Label, nil, revision(readable)); len(got) != 1 {
+	if got := revised(schema.Label, nil, nil, revision(readable)); len(got) != 1 {
 		t.Errorf("created: %v", got)
 	}
-	if got := revised(schema.Label, nil, &appsv1.Deployment{}); len(got) != 1 || !got[0].Unreadable {
+	if got := revised(schema.Label, nil, nil, &appsv1.Deployment{}); len(got) != 1 || !got[0].Unreadable {
 		t.Errorf("another kind: %v", got)
 	}
 }

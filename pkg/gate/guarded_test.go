@@ -64,7 +64,7 @@ func TestWhoseChange(t *testing.T) {
 		"another value":                              {bare, envDev, devElsewhere, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := podWrite(t, &questioned{}, &inForce{set: protect.New(env)}, tc.old, tc.callerChange, tc.final)
+			err := podWrite(t, &questioned{grants: grants{allow: []string{"get"}}}, &inForce{set: protect.New(env)}, tc.old, tc.callerChange, tc.final)
 			says := ""
 			if tc.refused {
 				says = "needs ClusterRole"

@@ -6,6 +6,7 @@ package gate
 import (
 	"context"
 
+	"k8s.io/apiserver/pkg/authentication/user"
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"kube-granular.dev/granular/protect"
@@ -32,22 +33,33 @@ func (p *protected) Holds(ctx context.Context, r protect.Reference) (bool, error
 
 // bypasses reports whether the caller is allowed to write all protected labels and annotations,
 // because it holds the verb "bypass". Upstream's controllers hold it, because they copy templates
-// that other callers wrote. bypasses asks the authorizer once for a request, and again only if the
-// authorizer returned an error.
+// that other callers wrote. A controller that acts under a delegation of a policy is exempt if it
+// holds the verb itself, without the delegation. bypasses asks the authorizer once for a request,
+// and again only if the authorizer returned an error.
 func (p *protected) bypasses(ctx context.Context) (bool, error) {
 	if p.bypass != nil {
 		return *p.bypass, nil
 	}
-	a := &upstream.AttributesRecord{
-		User: p.attributes.GetUser(), Verb: BypassVerb,
-		APIGroup: BypassGroup, APIVersion: BypassVersion, Resource: BypassResource, ResourceRequest: true,
+	u := p.attributes.GetUser()
+	allowed, err := p.mayBypass(ctx, u)
+	if !allowed && err == nil && p.gate.byPolicy != nil {
+		if self := p.gate.byPolicy(ctx, u); self != nil {
+			allowed, err = p.mayBypass(rbacindex.WithoutQuery(ctx), self)
+		}
 	}
-	allowed, err := allows(rbacindex.For(ctx, a), p.gate.Authorizer, a, a.Verb)
 	if allowed || err == nil {
 		p.bypass = &allowed
 		return allowed, nil
 	}
 	return false, err
+}
+
+func (p *protected) mayBypass(ctx context.Context, u user.Info) (bool, error) {
+	a := &upstream.AttributesRecord{
+		User: u, Verb: BypassVerb,
+		APIGroup: BypassGroup, APIVersion: BypassVersion, Resource: BypassResource, ResourceRequest: true,
+	}
+	return allows(rbacindex.For(ctx, a), p.gate.Authorizer, a, a.Verb)
 }
 
 // referenceID returns the text for the audit log that stands for r, something that would have

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/user"
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"kube-granular.dev/granular/protect"
@@ -58,6 +59,57 @@ func TestBypassIsAskedOnce(t *testing.T) {
 			}
 		}
 		if n := len(tc.asked.all); n != tc.times {
+			t.Errorf("%s: asked %d times", name, n)
+		}
+	}
+}
+
+// onlyFor is an authorizer that allows the verbs to one user.
+type onlyFor struct {
+	questioned
+	name string
+}
+
+func (o *onlyFor) Authorize(ctx context.Context, a upstream.Attributes) (upstream.Decision, string, error) {
+	decision, reason, err := o.questioned.Authorize(ctx, a)
+	if a.GetUser().GetName() != o.name {
+		return upstream.DecisionNoOpinion, reason, err
+	}
+	return decision, reason, err
+}
+
+// TestBypassUnderDelegations checks whose verb "bypass" counts if the caller acts under a
+// delegation of a policy: that of the caller itself counts too. If nobody holds the verb, if the
+// delegation is not of a policy, or if the authorizer fails, the write is refused. A role of the
+// delegator does not count.
+func TestBypassUnderDelegations(t *testing.T) {
+	of := endpoint(t, kindNamed("/v1/Pod"), "pods")
+	self := func(context.Context, user.Info) user.Info { return &user.DefaultInfo{Name: "controller"} }
+	nobody := func(context.Context, user.Info) user.Info { return nil }
+	for name, tc := range map[string]struct {
+		byPolicy func(context.Context, user.Info) user.Info
+		holder   string
+		grants   grants
+		// asked is how often the authorizer is asked in two attempts.
+		asked int
+		is    func(error) bool
+	}{
+		"the controller holds it": {self, "controller", grants{allow: []string{BypassVerb}}, 2, func(err error) bool { return err == nil }},
+		"nobody holds it":         {self, "controller", grants{}, 2, apierrors.IsForbidden},
+		"another holds it":        {self, "ron", grants{allow: []string{BypassVerb}}, 2, apierrors.IsForbidden},
+		"not by a policy":         {nobody, "controller", grants{allow: []string{BypassVerb}}, 1, apierrors.IsForbidden},
+		"no delegations":          {nil, "controller", grants{allow: []string{BypassVerb}}, 1, apierrors.IsForbidden},
+		"no answer":               {self, "controller", grants{fail: []string{BypassVerb}}, 2, apierrors.IsInternalError},
+	} {
+		a := &onlyFor{questioned: questioned{grants: tc.grants}, name: tc.holder}
+		ctx := contextOf("update", of, "n", "x")
+		w := New(a, WithProtection(&inForce{set: protect.New(env)}), WithDelegates(tc.byPolicy)).Begin(ctx, of)
+		for range 2 {
+			if err := goThrough(t, w, ctx, sentObject(t, podAt(envProd)), stored(t, podAt(bare))); !tc.is(err) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if n := len(a.all); n != tc.asked {
 			t.Errorf("%s: asked %d times", name, n)
 		}
 	}

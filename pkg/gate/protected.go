@@ -42,6 +42,9 @@ type protected struct {
 	// bypass is true if the caller is allowed to bypass the protection. The pointer is nil until
 	// the authorizer decided that.
 	bypass *bool
+	// readable is true if the caller is allowed to get the object. The pointer is nil until the
+	// authorizer was asked, and always for a granular request.
+	readable *bool
 	// outcome is the result of the latest attempt. It is atomic, because if a request takes too
 	// long, the server responds while the request is still running.
 	outcome atomic.Pointer[outcome]
@@ -56,6 +59,8 @@ type outcome struct {
 	// findings are the changes that are allowed only because the mode of the protection is Audit.
 	// In mode Enforce they would be refused.
 	findings []protect.Finding
+	// hidden is the number of findings, at the end, whose keys the caller must not learn.
+	hidden int
 }
 
 // judgeBy makes the request use the given set of protected attributes. It reports whether some of
@@ -118,11 +123,11 @@ func (p *protected) judge(ctx context.Context, fields *write, newObj, oldObj run
 	}
 	known, unknown := p.knownFirst(ctx, fields, changed)
 	refusal, findings, err := p.decider.Decide(ctx, known)
-	hide := false
+	var more []protect.Finding
+	last := false // whether the refusal is of an unknown change
 	if refusal == nil && err == nil && len(unknown) > 0 {
-		var more []protect.Finding
 		refusal, more, err = p.decider.Decide(ctx, unknown)
-		findings, hide = append(findings, more...), true
+		findings, last = append(findings, more...), true
 	}
 	if err == nil && refusal == nil && len(findings) == 0 {
 		metrics.ProtectedAttributes(metrics.Admitted)
@@ -143,10 +148,14 @@ func (p *protected) judge(ctx context.Context, fields *write, newObj, oldObj run
 		return p.undecided(p.failed(ctx, newObj, err))
 	case refusal != nil:
 		metrics.ProtectedAttributes(metrics.Refused)
-		return p.refused(newObj, refusal, hide)
+		return p.refused(newObj, refusal, last && !p.mayGet(ctx, fields))
 	}
 	metrics.ProtectedAttributes(metrics.Audited)
-	return &outcome{findings: findings}
+	hidden := len(more)
+	if hidden > 0 && p.mayGet(ctx, fields) {
+		hidden = 0
+	}
+	return &outcome{findings: findings, hidden: hidden}
 }
 
 func (p *protected) undecided(err error) *outcome {

@@ -117,12 +117,12 @@ func TestProtectedPlaces(t *testing.T) {
 			t.Run(place.kind+" "+place.object[:8]+" "+target.Subresource+" "+c.name, func(t *testing.T) {
 				for _, holds := range []struct{ role, verb bool }{{true, true}, {true, false}, {false, true}, {false, false}} {
 					p := &inForce{set: protect.New(env, net)}
-					g := &questioned{}
+					g := &questioned{grants: grants{allow: []string{"get"}}}
 					if holds.role {
 						p.holds = []string{"ClusterRole/releaser"}
 					}
 					if holds.verb {
-						g.allow = []string{verb}
+						g.allow = append(g.allow, verb)
 					}
 					ctx := contextOf("update", target, "n", "x")
 					w := New(g, WithProtection(p)).Begin(ctx, target)

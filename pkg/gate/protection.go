@@ -38,6 +38,14 @@ func WithProtection(p Protection) Option {
 	return func(g *Gate) { g.protection = p }
 }
 
+// WithDelegates tells the Gate which callers act under a delegation that a policy issued to them.
+// For such a caller, self returns the caller without the delegation, and nil for any other caller.
+// The Gate asks whether self is allowed to bypass the protection of labels and annotations: by the
+// delegation alone, a controller could not copy the templates of others.
+func WithDelegates(self func(ctx context.Context, u user.Info) user.Info) Option {
+	return func(g *Gate) { g.byPolicy = self }
+}
+
 // WithoutFields makes the Gate verify only changes of protected attributes. The Gate then lets no
 // caller write with the verb "granular", and requires no excluded permissions.
 func WithoutFields() Option {

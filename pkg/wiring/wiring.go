@@ -41,6 +41,7 @@ import (
 	crdgranular "k8s.io/apiextensions-apiserver/pkg/granular"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apiserver/pkg/authentication/user"
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/granular"
 	authorityselected "k8s.io/apiserver/pkg/authorization/selected"
@@ -110,6 +111,11 @@ func wrapAuthorizer(configured upstream.Authorizer) upstream.Authorizer {
 	var options []gate.Option
 	if protection != nil {
 		options = append(options, gate.WithProtection(protection))
+		if index := delegationsOrNil(); index != nil {
+			options = append(options, gate.WithDelegates(func(ctx context.Context, u user.Info) user.Info {
+				return selected.ByPolicy(ctx, index, u)
+			}))
+		}
 	}
 	switch {
 	case granularEnabled():

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"kube-granular.dev/granular/change"
 	"kube-granular.dev/granular/decide"
 	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/pkg/audit"
@@ -36,6 +37,8 @@ func TestNumbers(t *testing.T) {
 		{"threat-model.md", "may cost %s units of CEL", decide.MaxCost},
 		{"threat-model.md", "A refusal has at most %s bytes", redact.MaxRefusal},
 		{"authorizers.md", "A request asks at most %s permission verbs", decide.DefaultBudget},
+		{"protected-attributes.md", "at most %s protected labels and annotations may change", change.MaxEmbedded},
+		{"protected-attributes.md", "at most %s levels deep", change.MaxEmbeddedDepth},
 		{"operations.md", "A parameter has at most %s bytes", permission.MaxParameterLength},
 		{"operations.md", "is longer than the %s bytes that a verb may have", permission.MaxParameterLength},
 		{"operations.md", "An annotation with verbs has at most %s bytes", audit.MaxLength},

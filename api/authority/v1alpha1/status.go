@@ -25,8 +25,9 @@ const (
 )
 
 // ConditionBindingsAsked is the type of the condition that tells whether all bindings of the
-// role are newer than the specification. If the condition is False, some bindings may have been
-// created when that did not need the verb "bind" yet.
+// role needed the verb "bind" when they were created. If the condition is False, some of them are
+// not newer than the specification, or are ClusterRoleBindings, which do not need it because of an
+// attribute of a namespace.
 const ConditionBindingsAsked = "BindingsAsked"
 
 // Reasons of the condition BindingsAsked.
@@ -36,6 +37,9 @@ const (
 	// ReasonEarlierBindings: some bindings of the role are not newer than the specification.
 	// They are listed in earlierBindings.
 	ReasonEarlierBindings = "EarlierBindings"
+	// ReasonClusterRoleBindings: the attribute is in a namespace, and ClusterRoleBindings count.
+	// Creating these does not need the verb "bind" because of this attribute.
+	ReasonClusterRoleBindings = "ClusterRoleBindings"
 )
 
 // The limits of the lists in a status. The counts have no limit.
@@ -74,7 +78,8 @@ type ProtectedAttributeStatus struct {
 	// +optional
 	Role *ResolvedRole `json:"role,omitempty"`
 
-	// holders are subjects that hold the role, at most 64.
+	// holders are subjects that hold the role, at most 64. If the attribute is in a namespace,
+	// they do not include those of ClusterRoleBindings.
 	// +optional
 	// +listType=atomic
 	Holders []Subject `json:"holders,omitempty"`
@@ -84,7 +89,8 @@ type ProtectedAttributeStatus struct {
 	HolderCount int64 `json:"holderCount,omitempty"`
 
 	// earlierBindings are bindings of the role that are not newer than the specification, at most
-	// 64: the attribute did not require the verb "bind" on the role when they were created.
+	// 64: the attribute did not require the verb "bind" on the role when they were created. If the
+	// attribute is in a namespace, they do not include ClusterRoleBindings.
 	// +optional
 	// +listType=atomic
 	EarlierBindings []BindingReference `json:"earlierBindings,omitempty"`

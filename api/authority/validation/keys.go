@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	authority "kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/api/selection"
 )
 
 // serverKeys are the label and annotation keys that the API server and upstream's controllers set
@@ -80,6 +81,9 @@ func name(spec *authority.ProtectedAttributeSpec, at *field.Path) (errs field.Er
 	}
 	if len(errs) > 0 {
 		return errs
+	}
+	if domain, _, _ := strings.Cut(spec.AttributeName, "/"); spec.AttributeKind == authority.AttributeAnnotation && strings.HasSuffix(domain, selection.StampSuffix) {
+		return field.ErrorList{field.Invalid(at, spec.AttributeName, "is in a domain where only the API server writes annotations, as stamps of delegations, so it can't be protected")}
 	}
 	if who, ok := serverKeys[spec.AttributeKind][spec.AttributeName]; ok {
 		return field.ErrorList{field.Invalid(at, spec.AttributeName, fmt.Sprintf("is a key that %s sets on objects of any caller, so it can't be protected", who))}

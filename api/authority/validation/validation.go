@@ -133,7 +133,7 @@ func resources(all, named []authority.GroupResource, scope Scope, at *field.Path
 	}
 	other := map[authority.GroupResource]bool{}
 	for _, r := range named {
-		other[r] = true
+		other[canonical(r)] = true
 	}
 	seen := map[authority.GroupResource]bool{}
 	for i, r := range all {
@@ -143,7 +143,7 @@ func resources(all, named []authority.GroupResource, scope Scope, at *field.Path
 			continue
 		}
 		seen[r] = true
-		if other[r] {
+		if other[canonical(r)] {
 			errs = append(errs, field.Invalid(at, text(r), "is in resources as well, but a resource that is excluded is not protected"))
 		}
 		if r.Group != "" {
@@ -170,6 +170,15 @@ func resource(r authority.GroupResource, scope Scope, at *field.Path) (errs fiel
 		errs = append(errs, field.Invalid(at, r.Resource, fmt.Sprintf("%s has no namespace, so only a ClusterProtectedAttribute can protect it", text(r))))
 	}
 	return errs
+}
+
+// canonical returns the resource that stands for r. Events are served in two groups; the server
+// treats them as one resource.
+func canonical(r authority.GroupResource) authority.GroupResource {
+	if r == (authority.GroupResource{Group: "events.k8s.io", Resource: "events"}) {
+		r.Group = ""
+	}
+	return r
 }
 
 func text(r authority.GroupResource) string {

@@ -98,6 +98,13 @@ func TestSpec(t *testing.T) {
 		{"a key of the server", func(s *spec) { s.AttributeName = "kubernetes.io/metadata.name" }, both,
 			[]string{"spec.attributeName: is a key that the API server sets"}},
 		{"its domain", func(s *spec) { s.AttributeName = "kubernetes.io/*" }, both, nil},
+		{"a stamp", func(s *spec) {
+			s.AttributeKind, s.AttributeName = authority.AttributeAnnotation, "pods.authority.kube-granular.dev/p"
+		}, both, []string{"spec.attributeName: is in a domain where only the API server writes annotations"}},
+		{"stamps", func(s *spec) {
+			s.AttributeKind, s.AttributeName = authority.AttributeAnnotation, "deployments.apps.authority.kube-granular.dev/*"
+		}, both, []string{"spec.attributeName: is in a domain where only the API server writes annotations"}},
+		{"labels in the domain of stamps", func(s *spec) { s.AttributeName = "pods.authority.kube-granular.dev/*" }, both, nil},
 		{"a hash of a controller", func(s *spec) { s.AttributeName = "pod-template-hash" }, both,
 			[]string{"spec.attributeName: is a key that the deployment controller sets"}},
 		{"it as an annotation", func(s *spec) {
@@ -160,6 +167,10 @@ func TestSpec(t *testing.T) {
 			[]string{"spec.resources[1]: duplicate"}},
 		{"resource in both lists", func(s *spec) {
 			s.Resources, s.ExcludeResources = []authority.GroupResource{{Resource: "pods"}}, []authority.GroupResource{{Resource: "pods"}}
+		}, both, []string{"spec.excludeResources[0]: is in resources as well"}},
+		{"events of one group, without those of the other", func(s *authority.ProtectedAttributeSpec) {
+			s.Resources = []authority.GroupResource{{Resource: "events"}}
+			s.ExcludeResources = []authority.GroupResource{{Group: "events.k8s.io", Resource: "events"}}
 		}, both, []string{"spec.excludeResources[0]: is in resources as well"}},
 		{"too many resources", func(s *spec) { s.Resources = manyResources(authority.MaxResources + 1) }, both,
 			[]string{"spec.resources: must have at most 64 items"}},

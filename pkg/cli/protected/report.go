@@ -198,7 +198,7 @@ func (r *run) object(k *kind, obj *unstructured.Unstructured) error {
 		return fmt.Errorf("compare %s %s: %w", k, obj.GetName(), err)
 	}
 	if k.resource.Resource == "controllerrevisions" {
-		carried = append(carried, change.Embedded(both, change.Path{{Field: "data"}}, nil, obj.Object["data"])...)
+		carried = append(carried, change.Embedded(both, decider, change.Path{{Field: "data"}}, nil, obj.Object["data"])...)
 	}
 	for i := range carried {
 		a := &carried[i]

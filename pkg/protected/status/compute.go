@@ -26,7 +26,9 @@ type Bindings interface {
 	Bindings(ref protect.Reference) ([]*rbacv1.RoleBinding, []*rbacv1.ClusterRoleBinding, error)
 }
 
-// Compute returns the status that an attribute should have.
+// Compute returns the status that an attribute should have. Whoever may read an attribute, or
+// create one in a namespace, may not be allowed to read ClusterRoleBindings. So the status of an
+// attribute in a namespace counts the subjects of these, but does not name them.
 func Compute(a protected.Attribute, roles Bindings) (*v1alpha1.ProtectedAttributeStatus, error) {
 	meta, spec, old := a.Parts()
 	out := old.DeepCopy()
@@ -46,11 +48,25 @@ func Compute(a protected.Attribute, roles Bindings) (*v1alpha1.ProtectedAttribut
 	if uid, ok := roles.Role(ref); ok {
 		missing = ""
 		out.Role = &v1alpha1.ResolvedRole{Kind: ref.Kind, Name: ref.Name, UID: uid}
-		setHolders(out, here, everywhere)
+		all := holdersOf(here, everywhere)
+		out.HolderCount = int64(len(all))
+		if meta.Namespace != "" {
+			all = holdersOf(here, nil)
+		}
+		out.Holders = all[:min(len(all), v1alpha1.MaxHolders)]
 	}
-	setEarlierBindings(out, askedSince(meta, old), here, everywhere)
+	earlier := earlierBindings(askedSince(meta, old), here, everywhere)
+	out.EarlierBindingCount = int64(len(earlier))
+	if meta.Namespace != "" {
+		earlier = earlierBindings(askedSince(meta, old), here, nil)
+	}
+	out.EarlierBindings = earlier[:min(len(earlier), v1alpha1.MaxEarlierBindings)]
 	setAccepted(out, meta.Generation, a.InForce, missing)
-	setBindingsAsked(out, meta.Generation)
+	unasked := len(everywhere)
+	if meta.Namespace == "" { // the attribute requires the verb for ClusterRoleBindings
+		unasked = 0
+	}
+	setBindingsAsked(out, meta.Generation, unasked)
 	return out, nil
 }
 
@@ -72,17 +88,26 @@ func setAccepted(out *v1alpha1.ProtectedAttributeStatus, generation int64, inFor
 	apimeta.SetStatusCondition(&out.Conditions, condition)
 }
 
-// setBindingsAsked sets the condition BindingsAsked in out. The condition is True if all bindings
-// of the role are newer than the specification of the attribute, so that creating them needed the
-// verb "bind".
-func setBindingsAsked(out *v1alpha1.ProtectedAttributeStatus, generation int64) {
+// setBindingsAsked sets the condition BindingsAsked in out. The condition is True if creating the
+// bindings of the role needed the verb "bind". unasked is the number of those bindings for which it
+// is never needed because of this attribute: ClusterRoleBindings, if the attribute is in a
+// namespace.
+func setBindingsAsked(out *v1alpha1.ProtectedAttributeStatus, generation int64, unasked int) {
 	condition := metav1.Condition{
 		Type: v1alpha1.ConditionBindingsAsked, Status: metav1.ConditionTrue, ObservedGeneration: generation,
 		Reason: v1alpha1.ReasonBindingsAsked, Message: "all bindings of the role are newer than the specification, so creating them needed the verb bind on the role",
 	}
+	var warnings []string
+	if unasked > 0 {
+		condition.Status, condition.Reason = metav1.ConditionFalse, v1alpha1.ReasonClusterRoleBindings
+		warnings = append(warnings, fmt.Sprintf("%d ClusterRoleBindings of the role count, and creating these does not need the verb bind because of this attribute", unasked))
+	}
 	if out.EarlierBindingCount > 0 {
 		condition.Status, condition.Reason = metav1.ConditionFalse, v1alpha1.ReasonEarlierBindings
-		condition.Message = fmt.Sprintf("%d bindings of the role may be older than the specification, so creating them may not have needed the verb bind on the role: check whether their subjects should be admitted", out.EarlierBindingCount)
+		warnings = append(warnings, fmt.Sprintf("%d bindings of the role may be older than the specification, so creating them may not have needed the verb bind on the role", out.EarlierBindingCount))
+	}
+	if len(warnings) > 0 {
+		condition.Message = strings.Join(warnings, "; ") + ": check whether their subjects should be admitted"
 	}
 	apimeta.SetStatusCondition(&out.Conditions, condition)
 }
@@ -95,8 +120,8 @@ func askedSince(meta *metav1.ObjectMeta, status *v1alpha1.ProtectedAttributeStat
 	return meta.CreationTimestamp.Time
 }
 
-// setHolders sets the holders of the role to the subjects of its bindings, each once.
-func setHolders(out *v1alpha1.ProtectedAttributeStatus, here []*rbacv1.RoleBinding, everywhere []*rbacv1.ClusterRoleBinding) {
+// holdersOf returns the subjects of bindings, each once, in order.
+func holdersOf(here []*rbacv1.RoleBinding, everywhere []*rbacv1.ClusterRoleBinding) []v1alpha1.Subject {
 	seen := map[v1alpha1.Subject]bool{}
 	add := func(namespace string, subjects []rbacv1.Subject) {
 		for _, s := range subjects {
@@ -117,23 +142,24 @@ func setHolders(out *v1alpha1.ProtectedAttributeStatus, here []*rbacv1.RoleBindi
 	for _, b := range everywhere {
 		add("", b.Subjects)
 	}
+	var out []v1alpha1.Subject
 	for s := range seen {
-		out.Holders = append(out.Holders, s)
+		out = append(out, s)
 	}
-	slices.SortFunc(out.Holders, func(a, b v1alpha1.Subject) int {
+	slices.SortFunc(out, func(a, b v1alpha1.Subject) int {
 		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
-	out.HolderCount = int64(len(out.Holders))
-	out.Holders = out.Holders[:min(len(out.Holders), v1alpha1.MaxHolders)]
+	return out
 }
 
-// setEarlierBindings lists in out the bindings that may be older than the time than. A creation
-// time has a precision of one second, so a binding that was created in the same second is listed
-// too.
-func setEarlierBindings(out *v1alpha1.ProtectedAttributeStatus, than time.Time, here []*rbacv1.RoleBinding, everywhere []*rbacv1.ClusterRoleBinding) {
+// earlierBindings returns the bindings that may be older than the time than, in order. A creation
+// time has a precision of one second, so a binding that was created in the same second is among
+// them.
+func earlierBindings(than time.Time, here []*rbacv1.RoleBinding, everywhere []*rbacv1.ClusterRoleBinding) []v1alpha1.BindingReference {
+	var out []v1alpha1.BindingReference
 	add := func(kind string, of *metav1.ObjectMeta) {
 		if !of.CreationTimestamp.Time.Truncate(time.Second).After(than) {
-			out.EarlierBindings = append(out.EarlierBindings, v1alpha1.BindingReference{Kind: kind, Namespace: of.Namespace, Name: of.Name})
+			out = append(out, v1alpha1.BindingReference{Kind: kind, Namespace: of.Namespace, Name: of.Name})
 		}
 	}
 	for _, b := range here {
@@ -142,9 +168,8 @@ func setEarlierBindings(out *v1alpha1.ProtectedAttributeStatus, than time.Time, 
 	for _, b := range everywhere {
 		add("ClusterRoleBinding", &b.ObjectMeta)
 	}
-	slices.SortFunc(out.EarlierBindings, func(a, b v1alpha1.BindingReference) int {
+	slices.SortFunc(out, func(a, b v1alpha1.BindingReference) int {
 		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
-	out.EarlierBindingCount = int64(len(out.EarlierBindings))
-	out.EarlierBindings = out.EarlierBindings[:min(len(out.EarlierBindings), v1alpha1.MaxEarlierBindings)]
+	return out
 }

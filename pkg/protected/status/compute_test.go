@@ -6,6 +6,7 @@ package status
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -76,8 +77,8 @@ func TestOf(t *testing.T) {
 			here("new", 11, subject("Group", "", "team"), subject("User", "", "bob"))},
 		everywhere: []*rbacv1.ClusterRoleBinding{everywhere("older", 1, subject("ServiceAccount", "s", "robot"), subject("ServiceAccount", "", "nobody"))},
 	}
-	earlier := []v1alpha1.BindingReference{{Kind: "ClusterRoleBinding", Name: "older"},
-		{Kind: "RoleBinding", Namespace: "n", Name: "old"}}
+	// The attribute is in a namespace, so the binding in the cluster is counted and not listed.
+	earlier := []v1alpha1.BindingReference{{Kind: "RoleBinding", Namespace: "n", Name: "old"}}
 	for _, tc := range []struct {
 		name     string
 		of       func(*authority.ProtectedAttribute)
@@ -94,7 +95,7 @@ func TestOf(t *testing.T) {
 				Role: &v1alpha1.ResolvedRole{Kind: "ClusterRole", Name: "setter", UID: "r"},
 				Holders: []v1alpha1.Subject{
 					{Kind: "Group", Name: "team"}, {Kind: "ServiceAccount", Namespace: "n", Name: "local"},
-					{Kind: "ServiceAccount", Namespace: "s", Name: "robot"}, {Kind: "User", Name: "bob"},
+					{Kind: "User", Name: "bob"},
 				}, HolderCount: 4,
 				EarlierBindings: earlier, EarlierBindingCount: 2,
 			},
@@ -109,6 +110,20 @@ func TestOf(t *testing.T) {
 			name: "no bindings", roles: roles{uid: "r"},
 			want:     v1alpha1.ProtectedAttributeStatus{Role: &v1alpha1.ResolvedRole{Kind: "ClusterRole", Name: "setter", UID: "r"}},
 			accepted: "+Accepted", asked: "+BindingsAsked",
+		},
+		{
+			name: "a later binding in the cluster", roles: roles{uid: "r", everywhere: []*rbacv1.ClusterRoleBinding{everywhere("new", 11, subject("User", "", "olga"))}},
+			want: v1alpha1.ProtectedAttributeStatus{
+				Role: &v1alpha1.ResolvedRole{Kind: "ClusterRole", Name: "setter", UID: "r"}, HolderCount: 1,
+			},
+			accepted: "+Accepted", asked: "-ClusterRoleBindings",
+		},
+		{
+			name: "only an earlier binding in the cluster", roles: roles{uid: "r", everywhere: bindings.everywhere},
+			want: v1alpha1.ProtectedAttributeStatus{
+				Role: &v1alpha1.ResolvedRole{Kind: "ClusterRole", Name: "setter", UID: "r"}, HolderCount: 1, EarlierBindingCount: 1,
+			},
+			accepted: "+Accepted", asked: "-EarlierBindings",
 		},
 		{
 			name: "another namespace", roles: roles{uid: "r"}, replaced: true,
@@ -200,5 +215,51 @@ func TestBounds(t *testing.T) {
 	}
 	if d := cmp.Diff(first, again); d != "" {
 		t.Error(d)
+	}
+}
+
+// TestOfTheCluster checks that the status of a ClusterProtectedAttribute names the bindings and
+// their subjects. It requires the verb bind for these bindings, so only earlier ones count as not
+// asked.
+func TestOfTheCluster(t *testing.T) {
+	for name, tc := range map[string]struct {
+		second int
+		status metav1.ConditionStatus
+		listed int
+	}{"later": {11, metav1.ConditionTrue, 0}, "earlier": {9, metav1.ConditionFalse, 1}} {
+		of := referring()
+		a := &authority.ClusterProtectedAttribute{ObjectMeta: of.ObjectMeta, Spec: of.Spec, Status: of.Status}
+		a.Namespace = ""
+		got, err := Compute(protected.Attribute{Attribute: a, InForce: true}, roles{uid: "r", everywhere: []*rbacv1.ClusterRoleBinding{everywhere("b", tc.second, subject("User", "", "olga"))}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := apimeta.FindStatusCondition(got.Conditions, v1alpha1.ConditionBindingsAsked); c == nil || c.Status != tc.status {
+			t.Errorf("%s: %v", name, c)
+		}
+		if len(got.Holders) != 1 || got.Holders[0].Name != "olga" || got.HolderCount != 1 || len(got.EarlierBindings) != tc.listed || got.EarlierBindingCount != int64(tc.listed) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// TestMessageOfBindingsAsked checks that the message of the condition tells both reasons why
+// bindings may not have needed the verb, with their numbers and without names.
+func TestMessageOfBindingsAsked(t *testing.T) {
+	got, err := Compute(protected.Attribute{Attribute: referring(), InForce: true}, roles{
+		uid: "r", here: []*rbacv1.RoleBinding{here("old", 1)},
+		everywhere: []*rbacv1.ClusterRoleBinding{everywhere("a", 11, subject("User", "", "olga")), everywhere("b", 12)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := apimeta.FindStatusCondition(got.Conditions, v1alpha1.ConditionBindingsAsked)
+	for _, says := range []string{"2 ClusterRoleBindings of the role count", "1 bindings of the role may be older", "check whether"} {
+		if !strings.Contains(c.Message, says) {
+			t.Errorf("the message lacks %q: %s", says, c.Message)
+		}
+	}
+	if strings.Contains(c.Message, "olga") {
+		t.Errorf("the message names a subject: %s", c.Message)
 	}
 }

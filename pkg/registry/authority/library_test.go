@@ -25,6 +25,7 @@ func TestLibraryTakesWhatIsValid(t *testing.T) {
 		"", "env", "example.com/tier", "example.com/*", "Example.com/tier", "Example.com/*", "*", "*/*", "/*", "a/b/c", "a b", "a/*b", "kubernetes.io/*", "-a/b",
 		"kubernetes.io/metadata.name", "kubernetes.io/service-name", "pod-template-hash", "deployment.kubernetes.io/revision", "batch.kubernetes.io/job-tracking",
 		"endpoints.kubernetes.io/over-capacity", "service.kubernetes.io/headless", "job-name", "batch.kubernetes.io/job-completion-index",
+		"pods.authority.kube-granular.dev/p", "deployments.apps.authority.kube-granular.dev/*", "authority.kube-granular.dev/*",
 	}
 	list := func(values ...string) (out []string) {
 		for range random.Intn(3) {
@@ -34,7 +35,7 @@ func TestLibraryTakesWhatIsValid(t *testing.T) {
 	}
 	resources := func() (out []v1alpha1.GroupResource) {
 		for range random.Intn(3) {
-			out = append(out, v1alpha1.GroupResource{Group: pick("", "apps", "*", "Apps", "apps/v1"), Resource: pick("pods", "nodes", "*", "", "pods/status", "Pods", "a.b")})
+			out = append(out, v1alpha1.GroupResource{Group: pick("", "apps", "events.k8s.io", "*", "Apps", "apps/v1"), Resource: pick("pods", "events", "nodes", "*", "", "pods/status", "Pods", "a.b")})
 		}
 		return out
 	}

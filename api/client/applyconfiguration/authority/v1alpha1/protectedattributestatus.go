@@ -28,12 +28,14 @@ type ProtectedAttributeStatusApplyConfiguration struct {
 	LastChange *LastChangeApplyConfiguration `json:"lastChange,omitempty"`
 	// role is the role that roleRef names, if it exists.
 	Role *ResolvedRoleApplyConfiguration `json:"role,omitempty"`
-	// holders are subjects that hold the role, at most 64.
+	// holders are subjects that hold the role, at most 64. If the attribute is in a namespace,
+	// they do not include those of ClusterRoleBindings.
 	Holders []SubjectApplyConfiguration `json:"holders,omitempty"`
 	// holderCount is the number of subjects that hold the role.
 	HolderCount *int64 `json:"holderCount,omitempty"`
 	// earlierBindings are bindings of the role that are not newer than the specification, at most
-	// 64: the attribute did not require the verb "bind" on the role when they were created.
+	// 64: the attribute did not require the verb "bind" on the role when they were created. If the
+	// attribute is in a namespace, they do not include ClusterRoleBindings.
 	EarlierBindings []BindingReferenceApplyConfiguration `json:"earlierBindings,omitempty"`
 	// earlierBindingCount is the number of bindings of the role that are not newer than the
 	// specification.

@@ -36,6 +36,10 @@ type Attribute struct {
 	// Unreadable is set if the new value at Path is not a map, so that the keys are not known. Key,
 	// Old and New are then zero.
 	Unreadable bool
+	// TooLarge is set beside Unreadable if the value could be read, but has labels or annotations
+	// beyond the bounds of the function Embedded. Such an attribute stands for all of them, before
+	// and after the write.
+	TooLarge bool
 	// Embedded is set if the function Embedded or Unknown returned the attribute: the attribute is
 	// inside a value that no schema describes.
 	Embedded bool
@@ -78,7 +82,7 @@ func (a *Attribute) Outline() string {
 // shown returns path as text, followed by the key of the attribute if the key is known.
 func (a *Attribute) shown(path Path) string {
 	if a.Unreadable {
-		return path.String()
+		return cmp.Or(path.String(), ".") // for the whole object
 	}
 	return Shorten(path.String()+"["+unquotedIfPlain(a.Key)+"]", MaxPathLength)
 }
@@ -92,7 +96,7 @@ func compareAttributes(a, b Attribute) int {
 	return cmp.Or(
 		strings.Compare(a.pathID, b.pathID), cmp.Compare(a.Kind, b.Kind), strings.Compare(a.Key, b.Key),
 		compareValues(a.Old, b.Old), compareValues(a.New, b.New),
-		compareFlags(a.Unreadable, b.Unreadable), compareFlags(a.Embedded, b.Embedded))
+		compareFlags(a.Unreadable, b.Unreadable), compareFlags(a.TooLarge, b.TooLarge), compareFlags(a.Embedded, b.Embedded))
 }
 
 func compareValues(a, b Value) int {

@@ -143,7 +143,7 @@ func TestEmbedded(t *testing.T) {
 				m := plainOf(t, "data: "+text)
 				return m["data"]
 			}
-			got := Embedded(both, Path{{Field: "data"}}, decode(test.old), decode(test.new))
+			got := Embedded(both, nil, Path{{Field: "data"}}, decode(test.old), decode(test.new))
 			if diff := cmp.Diff(test.want, shownAttributes(got)); diff != "" {
 				t.Error(diff)
 			}
@@ -154,7 +154,7 @@ func TestEmbedded(t *testing.T) {
 						of = append(of, a)
 					}
 				}
-				part := Embedded(kind, Path{{Field: "data"}}, decode(test.old), decode(test.new))
+				part := Embedded(kind, nil, Path{{Field: "data"}}, decode(test.old), decode(test.new))
 				if diff := cmp.Diff(shownAttributes(of), shownAttributes(part)); diff != "" {
 					t.Errorf("%s alone: %s", kind, diff)
 				}

@@ -38,6 +38,29 @@ type RoleRef struct {
 // Resource is a resource of an API group, without its version.
 type Resource struct{ Group, Resource string }
 
+// otherGroup maps each resource whose objects are also served in another group to that resource.
+var otherGroup = map[Resource]Resource{
+	{"events.k8s.io", "events"}: {"", "events"},
+}
+
+// Canonical returns the resource that stands for r. It differs from r if the same objects are
+// served in two groups, as events are. A filter that names either of the two selects both.
+func (r Resource) Canonical() Resource {
+	if same, ok := otherGroup[r]; ok {
+		return same
+	}
+	return r
+}
+
+// canonical returns a copy of the resources in which each is replaced by its Canonical.
+func canonical(resources []Resource) []Resource {
+	out := slices.Clone(resources)
+	for i, r := range out {
+		out[i] = r.Canonical()
+	}
+	return out
+}
+
 // Entry is one protected attribute.
 type Entry struct {
 	// Name is the name of the API object that the entry was made from. A Finding lists this name.
@@ -59,7 +82,8 @@ type Entry struct {
 	// Resources are the resources that the entry applies to; an empty list means all resources.
 	// ExcludeResources are resources that it does not apply to. Both are compared with the
 	// resources that an attribute ends up in: the object's own, and those that controllers copy
-	// the attribute to. See Table.
+	// the attribute to. See Table. A resource that is served in two groups counts as one; see
+	// Resource.Canonical.
 	Resources, ExcludeResources []Resource
 }
 

@@ -27,6 +27,7 @@ var kinds = map[Resource]string{
 	{"example.com", "fleets"}: "example.com/v1/Fleet",
 	// ConfigMap stands in for these kinds: it has metadata and no template.
 	services: "/v1/ConfigMap", endpoints: "/v1/ConfigMap", nodes: "/v1/ConfigMap", revisions: "/v1/ConfigMap",
+	{"", "events"}: "/v1/ConfigMap", {"events.k8s.io", "events"}: "/v1/ConfigMap",
 	{"", "namespaces"}: "/v1/ConfigMap", replicaSets: "/v1/ConfigMap", endpointSlices: "/v1/ConfigMap", claims: "/v1/ConfigMap",
 }
 

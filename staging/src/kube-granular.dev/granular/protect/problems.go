@@ -73,8 +73,9 @@ func (e *Entry) Problems() []Problem {
 	}
 	resourceProblems(&p, "resources", e.Resources)
 	resourceProblems(&p, "excludeResources", e.ExcludeResources)
+	included := canonical(e.Resources)
 	for i, r := range e.ExcludeResources {
-		if slices.Contains(e.Resources, r) {
+		if slices.Contains(included, r.Canonical()) {
 			p.add(Invalid, fmt.Sprintf("excludeResources[%d]", i), "is also in resources")
 		}
 	}
@@ -94,6 +95,8 @@ func (e *Entry) keyProblems(p *problems) {
 		prefix = strings.ToLower(prefix)
 	}
 	switch {
+	case e.isDomain() && Reserved(e.Kind, e.Key):
+		p.add(Forbidden, field, "is a domain of keys that the server sets on objects of any caller, so it can't be protected")
 	case e.Key == "":
 		p.add(Required, field, "must be a key, or a domain such as example.com/*")
 	case qualified && !isDomainName(prefix):

@@ -22,7 +22,7 @@ const (
 	// too long for a verb.
 	Nobody
 	// Unreadable means that the new value of the field labels or annotations is not a map, so that
-	// the keys in it are not known.
+	// the keys in it are not known, or that too many labels or annotations differ to compare them.
 	Unreadable
 	// Budget means that the Holder would have to be asked about more roles and verbs than one
 	// request may ask about.
@@ -92,6 +92,10 @@ func (r *Refusal) Needs() string {
 	}
 	switch r.Reason {
 	case Unreadable:
+		if r.Attribute.TooLarge {
+			return fmt.Sprintf("more than %d labels and annotations in it differ, or some are more than %d levels deep, so some may be protected %s",
+				change.MaxEmbedded, change.MaxEmbeddedDepth, where)
+		}
 		return "its new value can't be read, so it may have keys that are protected " + where
 	case Budget:
 		return fmt.Sprintf("more than %d roles and verbs would have to be checked for this request", r.budget)

@@ -3,7 +3,11 @@
 
 package protect
 
-import "kube-granular.dev/granular/schema"
+import (
+	"strings"
+
+	"kube-granular.dev/granular/schema"
+)
 
 // reserved are keys that the server and its controllers set on objects of any caller. If such a
 // key were protected, nobody could create a pod or a namespace.
@@ -33,7 +37,14 @@ func init() {
 	}
 }
 
+// stampDomain is the end of the domain in the keys of stamps: annotations with which the server
+// records the delegation under which an object was written. The domain begins with a resource.
+const stampDomain = ".authority.kube-granular.dev/"
+
 // Reserved reports whether the server itself sets a key. No entry protects such a key:
 // Entry.Problems reports an entry that names the key, and an entry that names the domain of the key
-// does not cover it.
-func Reserved(kind schema.Attribute, key string) bool { return reserved[attribute{kind, key}] }
+// does not cover it. Reserved is also true for the domain of stamps, such as
+// pods.authority.kube-granular.dev/*.
+func Reserved(kind schema.Attribute, key string) bool {
+	return reserved[attribute{kind, key}] || kind == schema.Annotation && strings.HasSuffix(domain(key), stampDomain)
+}

@@ -92,7 +92,7 @@ func newScope(namespace string, entries []Entry) *scope {
 		}
 		e.Namespace = namespace
 		e.ProtectedValues, e.AllowedValues = slices.Clone(e.ProtectedValues), slices.Clone(e.AllowedValues)
-		e.Resources, e.ExcludeResources = slices.Clone(e.Resources), slices.Clone(e.ExcludeResources)
+		e.Resources, e.ExcludeResources = canonical(e.Resources), canonical(e.ExcludeResources)
 		at := attribute{e.Kind, e.Key}
 		if e.isDomain() {
 			at.key = strings.TrimSuffix(e.Key, "*")

@@ -42,9 +42,12 @@ func TestActive(t *testing.T) {
 			"fleets.example.com", annot},
 		{"for what comes out of another", []Entry{env("p", forResources("jobs.batch"))}, "default",
 			"deployments.apps", 0},
+		{"for one group of events", []Entry{env("p", forResources("events"))}, "default", "events.events.k8s.io", label},
+		{"for the other group", []Entry{env("p", forResources("events.events.k8s.io"))}, "default", "events", label},
 		{"for all but one", []Entry{env("p", notResources("secrets"))}, "default", "configmaps", label},
 		{"one for all and one for another", []Entry{env("p"), env("q", annotation, forResources("pods"))},
 			"default", "configmaps", label},
+		{"stamps, which the server sets", []Entry{env("p", annotation, key("pods.authority.kube-granular.dev/*"))}, "default", "pods", 0},
 		{"what the server sets", []Entry{env("p", key("pod-template-hash"))}, "default", "pods", 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -132,7 +135,7 @@ func TestTargetFailsClosed(t *testing.T) {
 		}
 	}
 	data := plainOf(t, `{spec: {template: {metadata: {labels: {env: prod}}}}}`)
-	changes := change.Embedded(both, change.Path{{Field: "data"}}, nil, data)
+	changes := change.Embedded(both, nil, change.Path{{Field: "data"}}, nil, data)
 	refusal, _, err := NewDecider(set, "default", revision.WithEmbedded(), callerWith(), 0).Decide(t.Context(), changes)
 	if want := ".data.spec.template.metadata.labels[env]: ClusterRole p"; err != nil || shown(refusal) != want {
 		t.Errorf("%s, %v", shown(refusal), err)
@@ -147,7 +150,7 @@ func TestTargetFailsClosed(t *testing.T) {
 func TestEmbeddedMetadata(t *testing.T) {
 	set := New(env("p", forResources("pods")))
 	target := targetOf(t, revisions).WithEmbedded()
-	changes := change.Embedded(schema.Label, nil, nil, plainOf(t, labels("env: prod")))
+	changes := change.Embedded(schema.Label, nil, nil, nil, plainOf(t, labels("env: prod")))
 	refusal, _, err := NewDecider(set, "default", target, callerWith(), 0).Decide(t.Context(), changes)
 	if want := ".metadata.labels[env]: ClusterRole p"; err != nil || shown(refusal) != want {
 		t.Errorf("%s, %v", shown(refusal), err)

@@ -114,6 +114,7 @@ type targetResource struct {
 // Target returns the target of a resource whose objects have the permission tree. If tree is nil,
 // attributes may end up in any resource.
 func (t *Table) Target(resource Resource, tree *schema.Tree) *Target {
+	resource = resource.Canonical()
 	out := &Target{resource: resource, table: t}
 	if tree == nil {
 		out.places, out.unknown = schema.Label|schema.Annotation, schema.Label|schema.Annotation
