@@ -5,6 +5,8 @@ package roles
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -161,7 +163,7 @@ func grants(verbs map[key][]string, notes map[string][]string) []Grant {
 	return out
 }
 
-// Name returns a name for the role that allows the request of a dry run.
+// Name returns the beginning of a name for the role that allows the request of a dry run.
 func Name(r *changes.DryRun) string {
 	if r.Creates {
 		return NameOf(r.Kind.Resource.Resource, "")
@@ -169,7 +171,26 @@ func Name(r *changes.DryRun) string {
 	return NameOf(r.Kind.Resource.Resource, r.Name)
 }
 
-// NameOf returns a name for a role for one object, or for all objects of a resource if name is "".
+// NameFor appends to a name a short hash of what a role grants and to whom. So roles for other
+// subjects or for other verbs have other names, and do not replace each other.
+func NameFor(name string, subjects []rbacv1.Subject, grants ...Grant) string {
+	h := sha256.New()
+	for _, s := range subjects {
+		fmt.Fprintf(h, "%q %q %q\n", s.Kind, s.Namespace, s.Name)
+	}
+	for _, g := range grants {
+		fmt.Fprintf(h, "%q\n", g.Namespace)
+		for _, r := range g.Rules {
+			fmt.Fprintf(h, "%q %q %q %q\n", r.APIGroups, r.Resources, r.ResourceNames, r.Verbs)
+		}
+	}
+	return name + "-" + hex.EncodeToString(h.Sum(nil)[:nameHash])
+}
+
+// nameHash is the number of bytes of the hash in a name.
+const nameHash = 4
+
+// NameOf returns the beginning of a name for a role for one object, or for all objects of a resource if name is "".
 func NameOf(resource, name string) string {
 	parts := []string{"granular", resource}
 	if name != "" {
