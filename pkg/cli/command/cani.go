@@ -143,6 +143,9 @@ func askServer(ctx context.Context, client changes.Sender, request changes.Reque
 // be wrong, because the plugin can't always distinguish the changes of webhooks from those of the
 // caller, and does not know the parameters that the server computes.
 func applyServerAnswer(j *access.Evaluation) {
+	if !j.Server.Allowed {
+		markProtected(j)
+	}
 	if j.Server.Allowed == j.Allowed {
 		return
 	}

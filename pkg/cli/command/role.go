@@ -150,7 +150,14 @@ func (s *options) grants(cmd *cobra.Command, from *changeFlags, options roles.Op
 		rehearsed = append(rehearsed, r)
 	}
 	grants, err := roles.GrantsFor(cmd.Context(), rehearsed, changed.reads, options)
-	return grants, roles.Name(rehearsed[0]), err
+	if err != nil {
+		return nil, "", err
+	}
+	for _, note := range s.protectedNotes(cmd.Context(), rehearsed) {
+		fmt.Fprintln(s.streams.ErrOut, "warning:", note)
+		grants[0].Notes = append(grants[0].Notes, note)
+	}
+	return grants, roles.Name(rehearsed[0]), nil
 }
 
 func printGrants(out io.Writer, format *output.Flag, grants []roles.Grant, name string, subjects []rbacv1.Subject) error {
@@ -167,7 +174,7 @@ func printGrants(out io.Writer, format *output.Flag, grants []roles.Grant, name 
 	if format.Is("yaml") {
 		for i := range grants {
 			for _, n := range grants[i].Notes {
-				fmt.Fprintln(out, "#", n)
+				fmt.Fprintln(out, "#", printable(n))
 			}
 		}
 		return printYAML(out, objects)
