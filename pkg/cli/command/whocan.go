@@ -101,9 +101,9 @@ The command asks only RBAC, because other authorizers can't list whom they allow
 }
 
 func holdersTable(out io.Writer, found []access.Holder, wide bool) error {
-	header := []string{"SUBJECT", "CAN", "VERB", "BINDING", "BUT"}
+	header := []string{"SUBJECT", "CAN", "VERB", "BINDING", "NOTE"}
 	if wide {
-		header = []string{"SUBJECT", "CAN", "VERB", "BINDING", "ROLE", "BUT"}
+		header = []string{"SUBJECT", "CAN", "VERB", "BINDING", "ROLE", "NOTE"}
 	}
 	var rows [][]string
 	for _, h := range found {
