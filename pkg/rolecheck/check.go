@@ -35,7 +35,7 @@ func (f Finding) String() string {
 }
 
 const (
-	// maxFindings is the maximum number of findings.
+	// maxFindings is the maximum number of findings of Check, and so of the server's warnings.
 	maxFindings = 10
 	// maxWork limits the size of a role that is checked: the number of verbs plus the number of
 	// pairs of a group and a resource, summed over all rules. A larger role was probably written by
@@ -48,15 +48,18 @@ const (
 )
 
 // Check returns the mistakes in the rules of a role, at most ten, in the order of the rules.
-func Check(rules []rbacv1.PolicyRule) []Finding {
+func Check(rules []rbacv1.PolicyRule) []Finding { return CheckUpTo(rules, maxFindings) }
+
+// CheckUpTo returns the mistakes like Check, but at most limit.
+func CheckUpTo(rules []rbacv1.PolicyRule, limit int) []Finding {
 	if !slices.ContainsFunc(rules, hasPermission) || workOf(rules) > maxWork {
 		return nil
 	}
-	c := checker{}
+	c := checker{limit: limit}
 	for i := range rules {
 		c.rule(i, &rules[i], rules)
 	}
-	return c.found[:min(len(c.found), maxFindings)]
+	return c.found[:min(len(c.found), limit)]
 }
 
 // hasPermission reports whether a rule has the verb granular, or a verb that begins with
@@ -82,6 +85,8 @@ func workOf(rules []rbacv1.PolicyRule) int {
 
 type checker struct {
 	found []Finding
+	// limit is the maximum number of findings.
+	limit int
 	// general has the resources for which some rule has the verb granular. It is nil until
 	// needed.
 	general map[string]bool
@@ -111,7 +116,7 @@ func (c *checker) rule(i int, rule *rbacv1.PolicyRule, all []rbacv1.PolicyRule) 
 	known := permissionsOf(resources)
 	permissions := false
 	for j, verb := range rule.Verbs {
-		if len(c.found) >= maxFindings {
+		if len(c.found) >= c.limit {
 			return
 		}
 		bare := strings.TrimSpace(verb)

@@ -87,6 +87,26 @@ func IsBuiltIn(resource string) bool {
 	return has
 }
 
+// Meant returns the built-in resources, in the form deployments.apps, that a name may mean: those with
+// this plural in any group, and those whose kind has this name, such as deployment.
+func Meant(name string) []string {
+	var out []string
+	all, err := registry.Load()
+	if err != nil {
+		return nil
+	}
+	for _, kind := range all.Kinds {
+		_, singular, _ := strings.Cut(kind.Kind, " ")
+		for _, resource := range kind.Resources {
+			plural, _, _ := strings.Cut(resource, ".")
+			if !strings.Contains(resource, "/") && (plural == name || strings.EqualFold(singular, name)) && !slices.Contains(out, resource) {
+				out = append(out, resource)
+			}
+		}
+	}
+	return out
+}
+
 var builtIn = sync.OnceValue(func() index {
 	out := index{all: map[string]*registry.Permission{}, byResource: map[string]map[string]*registry.Permission{}}
 	all, err := registry.Load()

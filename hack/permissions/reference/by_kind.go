@@ -73,6 +73,14 @@ func fieldsByKind(r *registry.Registry, v *vocabulary.Vocabulary) string {
 }
 
 func rowsOf(b *strings.Builder, rows []row, versions []string) {
+	// A field may have two permissions, such as imageFrom and image. The row of the narrower one
+	// names the other as well.
+	rows = slices.DeleteFunc(slices.Clone(rows), func(a row) bool {
+		return slices.ContainsFunc(rows, func(b row) bool {
+			return a.path == b.path && len(b.verbs) > len(a.verbs) && len(a.versions) == len(b.versions) &&
+				slices.Equal(a.verbs, b.verbs[len(b.verbs)-len(a.verbs):])
+		})
+	})
 	slices.SortFunc(rows, func(a, b row) int { return strings.Compare(a.path, b.path) })
 	b.WriteString("| field | covered by, the narrowest first |\n| --- | --- |\n")
 	for _, at := range rows {

@@ -102,13 +102,14 @@ func TestByKind(t *testing.T) {
 			{Name: "coreSeeds", Scope: "core",
 				Places: []registry.Place{{Path: ".core.seeds", Above: []string{"core"}, Kinds: []string{"g/v2 Pear"}}}},
 			{Name: "skin", Places: []registry.Place{{Path: ".skin", Kinds: []string{"g/v1 Pear", "g/v2 Pear"}}}},
+			{Name: "skinFrom", Places: []registry.Place{{Path: ".skin", Above: []string{"skin"}, Kinds: []string{"g/v1 Pear", "g/v2 Pear"}}}},
 		},
 	}
 	const want = "### Every kind\n\n| field | covered by, the narrowest first |\n| --- | --- |\n" +
 		"| `.metadata.labels[*]` | `granular:label(domain of the label key)`, `granular:labels`, `granular:metadata` |\n" +
 		"\n### Pear.g\n\n| field | covered by, the narrowest first |\n| --- | --- |\n" +
 		"| `.core`, with [what is in it](#in-the-core), in v2 | `granular:core` |\n" +
-		"| `.skin` | `granular:skin` |"
+		"| `.skin` | `granular:skinFrom`, `granular:skin` |"
 	if got := fieldsByKind(r, &vocabulary.Vocabulary{Scopes: map[string]string{"core": "the core"}}); got != want {
 		t.Errorf("got\n%s\nwanted\n%s", got, want)
 	}

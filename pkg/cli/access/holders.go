@@ -109,6 +109,8 @@ type Query struct {
 	Granular bool
 	// Included is true if update and patch include the permission.
 	Included bool
+	// Except are the verbs of those fields of the permission that update and patch do not include.
+	Except []string
 }
 
 // WhoCan returns the subjects that have the permission of a query, followed by the subjects that
@@ -140,7 +142,7 @@ func (r *RBAC) WhoCan(w Query) []Holder {
 					h.general = append(h.general, holder)
 				}
 				if verb := grantedVerb(rule, []string{"update", "patch"}, w.Target); verb != "" && w.Included {
-					holder.Verb, holder.Can, holder.But = verb, true, "holds "+verb+", which needs no permission here"
+					holder.Verb, holder.Can, holder.But = verb, true, "holds "+verb+", which needs no permission here"+except(w.Except)
 					h.ordinary = append(h.ordinary, holder)
 				}
 			}
@@ -164,6 +166,14 @@ func (r *RBAC) WhoCan(w Query) []Holder {
 		return cmp.Or(rank(a)-rank(b), cmp.Compare(a.Subject, b.Subject), cmp.Compare(a.Binding, b.Binding), cmp.Compare(a.Verb, b.Verb))
 	})
 	return slices.Compact(out)
+}
+
+// except returns the end of a text about the verbs that update and patch do not include.
+func except(verbs []string) string {
+	if len(verbs) == 0 {
+		return ""
+	}
+	return ", except for " + strings.Join(verbs, ", ")
 }
 
 // rank is the sort key of WhoCan: 0 for a holder of the permission, 1 for a holder of an ordinary

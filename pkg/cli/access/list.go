@@ -15,7 +15,7 @@ import (
 
 	"kube-granular.dev/granular/decide"
 	"kube-granular.dev/granular/permission"
-	"kube-granular.dev/granular/schema"
+	granular "kube-granular.dev/granular/schema"
 	"kube-granular.dev/pkg/cli/kinds"
 )
 
@@ -44,8 +44,9 @@ type Item struct {
 }
 
 // List returns the fields of an object and of its subresources that have a permission verb, and
-// for each field whether the caller may change it.
-func List(ctx context.Context, client authorizationclient.AuthorizationV1Interface, k *kinds.Kind, namespace, name string) (*FieldList, error) {
+// for each field whether the caller may change it. If subresource is not "", it lists only the fields
+// of this subresource.
+func List(ctx context.Context, client authorizationclient.AuthorizationV1Interface, k *kinds.Kind, namespace, name, subresource string) (*FieldList, error) {
 	reviews, out := NewReviews(client), &FieldList{Items: []Item{}}
 	rules, err := client.SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}, metav1.CreateOptions{})
 	if err != nil {
@@ -54,23 +55,24 @@ func List(ctx context.Context, client authorizationclient.AuthorizationV1Interfa
 	if rules.Status.Incomplete {
 		out.Incomplete = strings.TrimSpace("an authorizer can't list its rules. " + rules.Status.EvaluationError)
 	}
-	for _, resource := range k.Grantable() {
-		plain, sub, _ := strings.Cut(resource, "/")
-		target := Target{k.Resource.Group, k.Resource.Version, plain, sub, namespace, name}
+	for _, part := range k.Parts() {
+		if subresource != "" && part.Subresource != subresource {
+			continue
+		}
+		target := Target{k.Resource.Group, k.Resource.Version, k.Resource.Resource, part.Subresource, namespace, name}
 		l := lister{reviews: reviews, target: target, parameters: parameters(rules.Status.ResourceRules, target)}
 		if err := l.askGeneral(ctx); err != nil {
 			return nil, err
 		}
-		_, hasStatus := k.Subresource("status")
-		for place := range k.Tree.NodePaths() {
-			if n := place.Node(); len(n.Own()) == 0 || !writableThrough(place, sub, hasStatus) {
+		for place := range part.Tree.NodePaths() {
+			if n := place.Node(); len(n.Own()) == 0 || !part.Has(k, place) {
 				continue
 			}
 			item, err := l.askField(ctx, place)
 			if err != nil {
 				return nil, err
 			}
-			item.Resource = resourceName(k, sub)
+			item.Resource = resourceName(k, part.Subresource)
 			out.Items = append(out.Items, *item)
 		}
 	}
@@ -82,21 +84,6 @@ func resourceName(k *kinds.Kind, sub string) string {
 		return k.String()
 	}
 	return k.String() + "/" + sub
-}
-
-// writableThrough reports whether List shows a field for a subresource, or for the object itself if
-// sub is "". It leaves out what the server ignores: spec in writes of the subresource status, and
-// status in writes of the object if the kind has this subresource.
-func writableThrough(place schema.NodePath, sub string, hasStatus bool) bool {
-	field, _, _ := strings.Cut(strings.TrimPrefix(place.Pattern(), "."), ".")
-	field, _, _ = strings.Cut(field, "[")
-	switch {
-	case sub == "status":
-		return field != "spec"
-	case sub == "":
-		return field != "status" || !hasStatus
-	}
-	return true
 }
 
 // lister lists the fields of one resource or subresource.
@@ -120,7 +107,7 @@ func (l *lister) askGeneral(ctx context.Context) (err error) {
 	return err
 }
 
-func (l *lister) askField(ctx context.Context, place schema.NodePath) (*Item, error) {
+func (l *lister) askField(ctx context.Context, place granular.NodePath) (*Item, error) {
 	candidates, excluded := decide.Candidates(place.Node())
 	out := &Item{Field: strings.TrimPrefix(place.Pattern(), "."), Verb: kinds.NarrowestVerb(candidates), Allowed: "no"}
 	switch {

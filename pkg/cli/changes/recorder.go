@@ -21,7 +21,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -90,22 +92,51 @@ func (r *DryRunner) Record(ctx context.Context, config *rest.Config, c Command) 
 	if err := writeKubeconfig(kubeconfig, "http://"+listener.Addr().String()+"/"+rec.token, c.Namespace); err != nil {
 		return nil, err
 	}
+	ctx, rec.stop = context.WithCancel(ctx)
+	defer rec.stop()
 	var said bytes.Buffer
 	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "KUBECACHEDIR="+dir)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, &said, &said
+	cmd.WaitDelay = 5 * time.Second // for plugins that leave children behind
 	failed := cmd.Run()
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
 	switch {
 	case len(rec.refused) > 0:
-		return nil, errors.Join(rec.refused...)
+		return nil, errors.Join(distinct(rec.refused)...)
 	case failed != nil:
 		return nil, fmt.Errorf("%s: %w\n%s", c.Args[0], failed, said.String())
 	case len(rec.recording.Requests) == 0:
 		return nil, fmt.Errorf("%s sent no write request; it printed:\n%s", c.Args[0], said.String())
 	}
+	rec.recording.Reads = rec.recording.neededReads(c.Args)
 	return rec.recording, nil
+}
+
+// distinct returns the errors with distinct messages.
+func distinct(all []error) []error {
+	var out []error
+	for _, err := range all {
+		if !slices.ContainsFunc(out, func(e error) bool { return e.Error() == err.Error() }) {
+			out = append(out, err)
+		}
+	}
+	return out
+}
+
+// neededReads returns the reads without which the command fails. kubectl replace works without its
+// read of an object that it replaces, so a role for it need not reveal the old content.
+func (r *Recording) neededReads(args []string) []Read {
+	if !slices.Contains(args, "replace") {
+		return r.Reads
+	}
+	return slices.DeleteFunc(slices.Clone(r.Reads), func(read Read) bool {
+		return read.Verb == "get" && slices.ContainsFunc(r.Requests, func(w Request) bool {
+			of := w.Kind.Resource
+			return w.Verb == "update" && read == Read{"get", of.Group, of.Resource, w.Namespace, w.Name, w.Subresource}
+		})
+	})
 }
 
 // writeKubeconfig writes the kubeconfig for the recorder. The token is part of the path, because
@@ -126,6 +157,9 @@ type recorder struct {
 	token   string
 	host    string
 	forward http.Handler
+
+	// stop ends the recorded command.
+	stop context.CancelFunc
 
 	mu        sync.Mutex
 	recording *Recording
@@ -154,10 +188,16 @@ func (rec *recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	at, resource := parsePath(req.URL.Path)
 	switch {
 	case req.Header.Get("Upgrade") != "":
-		rec.refuse(w, fmt.Errorf("%s opens a connection and changes no fields", req.URL.Path))
+		rec.refuse(w, connects(req.URL.Path, at))
 	case req.Method == http.MethodGet || req.Method == http.MethodHead:
 		if first, _, _ := strings.Cut(at.Subresource, "/"); resource && connectionSubresources[first] {
-			rec.refuse(w, fmt.Errorf("%s opens a connection and changes no fields", req.URL.Path))
+			rec.refuse(w, connects(req.URL.Path, at))
+			return
+		}
+		if resource && rec.waits(req.URL.Query()) {
+			// The command would wait for what no dry run makes happen, and try again if it were refused.
+			rec.refuse(w, fmt.Errorf("the command waits for changes of %s and changes nothing itself; give a command that writes", at.Resource.GroupResource()))
+			rec.stop()
 			return
 		}
 		if resource {
@@ -177,6 +217,31 @@ func (rec *recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 // connectionSubresources are subresources that open a connection by GET.
 var connectionSubresources = map[string]bool{"attach": true, "exec": true, "portforward": true, "proxy": true}
+
+// connects returns the error of a request that opens a connection.
+func connects(path string, at resourcePath) error {
+	first, _, _ := strings.Cut(at.Subresource, "/")
+	return fmt.Errorf("%s opens a connection and changes no fields; it needs %s", path, ordinaryRole("create", at.Resource.GroupResource(), first, at.Namespace))
+}
+
+// ordinaryRole describes the role that allows a request without fields.
+func ordinaryRole(verb string, of schema.GroupResource, subresource, namespace string) string {
+	resource, role := of.String(), "clusterrole"
+	if subresource != "" {
+		resource += "/" + subresource
+	}
+	if namespace != "" {
+		role = "role"
+	}
+	return fmt.Sprintf("the ordinary verb %s: kubectl create %s NAME --verb=%s --resource=%s", verb, role, verb, resource)
+}
+
+// waits reports whether a read waits for changes although the command has written nothing.
+func (rec *recorder) waits(query url.Values) bool {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	return (query.Get("watch") == "true" || query.Get("watch") == "1" || query.Get("follow") == "true") && len(rec.recording.Requests)+len(rec.refused) == 0
+}
 
 func (rec *recorder) recordRead(at resourcePath, query url.Values) {
 	read := Read{"get", at.Resource.Group, at.Resource.Resource, at.Namespace, at.Name, at.Subresource}

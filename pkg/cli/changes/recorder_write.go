@@ -49,7 +49,7 @@ func (rec *recorder) request(req *http.Request, at resourcePath) (*Request, erro
 	}
 	out := &Request{Kind: k, Namespace: at.Namespace, Name: at.Name, Subresource: at.Subresource, Query: req.URL.Query()}
 	if _, known := k.Subresource(at.Subresource); at.Subresource != "" && !known {
-		return nil, fmt.Errorf("%s/%s has no fields that can be authorized; it needs an ordinary verb", k, at.Subresource)
+		return nil, fmt.Errorf("%s/%s has no fields that can be authorized; it needs %s", k, at.Subresource, ordinaryRole("create", at.Resource.GroupResource(), at.Subresource, at.Namespace))
 	}
 	media, _, err := mime.ParseMediaType(req.Header.Get("Content-Type"))
 	if err != nil && req.Method != http.MethodDelete {
@@ -62,6 +62,12 @@ func (rec *recorder) request(req *http.Request, at resourcePath) (*Request, erro
 		out.Verb = "update"
 	case req.Method == http.MethodPatch && at.Name != "":
 		out.Verb, out.PatchType = "patch", types.PatchType(media)
+	case req.Method == http.MethodDelete:
+		verb := "delete"
+		if at.Name == "" {
+			verb = "deletecollection"
+		}
+		return nil, fmt.Errorf("%s of %s changes no fields; it needs %s", req.Method, k, ordinaryRole(verb, at.Resource.GroupResource(), at.Subresource, at.Namespace))
 	default:
 		return nil, fmt.Errorf("%s of %s changes no fields; it needs an ordinary verb and never granular", req.Method, k)
 	}

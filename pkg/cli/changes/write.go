@@ -31,3 +31,13 @@ func Write(ctx context.Context, client Sender, k *kinds.Kind, namespace, name st
 	}
 	return err
 }
+
+// Get returns an object, or nil if it does not exist.
+func Get(ctx context.Context, client Sender, k *kinds.Kind, namespace, name string) (map[string]any, error) {
+	at := Request{Kind: k, Namespace: namespace, Name: name}
+	object, err := decodeResult(client.Get().AbsPath(at.path(true)).SetHeader("Accept", "application/json").Do(ctx))
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return object, err
+}

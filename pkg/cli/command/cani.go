@@ -62,7 +62,7 @@ The exit code is 0 only if the whole change is allowed.`,
 				return errors.New("--quiet and --list can't be combined")
 			}
 			if list {
-				return s.canIList(cmd.Context(), args, &format)
+				return s.canIList(cmd.Context(), args, from.subresource, &format)
 			}
 			judgements, err := s.evaluate(cmd, &from, args)
 			if err != nil {
@@ -143,6 +143,9 @@ func askServer(ctx context.Context, client changes.Sender, request changes.Reque
 // be wrong, because the plugin can't always distinguish the changes of webhooks from those of the
 // caller, and does not know the parameters that the server computes.
 func applyServerAnswer(j *access.Evaluation) {
+	if !j.Server.Allowed {
+		markProtected(j)
+	}
 	if j.Server.Allowed == j.Allowed {
 		return
 	}
@@ -224,7 +227,7 @@ func orNone(s string) string {
 }
 
 // canIList prints which fields of an object the caller may change.
-func (s *options) canIList(ctx context.Context, args []string, format *output.Flag) error {
+func (s *options) canIList(ctx context.Context, args []string, subresource string, format *output.Flag) error {
 	c, err := s.cluster()
 	if err != nil {
 		return err
@@ -232,6 +235,9 @@ func (s *options) canIList(ctx context.Context, args []string, format *output.Fl
 	k, name, err := findObject(c, args)
 	if err != nil {
 		return err
+	}
+	if _, err := c.TreeOf(k, subresource); err != nil {
+		return fmt.Errorf("--subresource: %w", err)
 	}
 	namespace, _, err := s.flags.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
@@ -248,7 +254,7 @@ func (s *options) canIList(ctx context.Context, args []string, format *output.Fl
 	if err != nil {
 		return err
 	}
-	listed, err := access.List(ctx, client, k, namespace, name)
+	listed, err := access.List(ctx, client, k, namespace, name, subresource)
 	if err != nil {
 		return err
 	}

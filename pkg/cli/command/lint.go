@@ -58,6 +58,9 @@ Each finding is printed as file:line:column. The exit code is 1 if one of them i
 				if err != nil {
 					return err
 				}
+				if looked == 0 {
+					fmt.Fprintf(s.streams.ErrOut, "%s: nothing was checked: it has no role, definition, protected attribute, delegation or delegation policy\n", name)
+				}
 				all, objects = append(all, found...), objects+looked
 			}
 			err := format.Print(s.streams.Out, all, func(out io.Writer) error {

@@ -70,6 +70,15 @@ func (l *auditLogs) learn(cmd *cobra.Command, s *options) (*learn.Learner, error
 	if learner.Events == 0 {
 		return nil, fmt.Errorf("%s: the logs have no event of a completed request; the server writes events with --audit-log-path and --audit-policy-file", strings.Join(l.files, ", "))
 	}
+	if learner.Learned == 0 && l.since != "" && len(l.subjects) == 0 {
+		return nil, fmt.Errorf("--since %s: none of the %d requests in the logs was received since then", l.since, learner.Events)
+	}
+	if learner.Reads == 0 {
+		fmt.Fprintln(s.streams.ErrOut, "warning: the logs have no get, list or watch, so whether these are used can't be judged")
+	}
+	if learner.Writes > 0 && learner.Shown == 0 {
+		fmt.Fprintln(s.streams.ErrOut, "warning: the logs have no request bodies, so which fields were changed can't be judged; use the level RequestResponse")
+	}
 	return learner, nil
 }
 

@@ -90,7 +90,9 @@ func reportTables(out io.Writer, r *report.Report, wide bool) error {
 		}
 		rows = append(rows, row)
 	}
-	if len(rows) == 0 {
+	if r.NoFields {
+		fmt.Fprintln(out, "Which fields were changed is not known: the logs have no request bodies. Use logs of the level RequestResponse.")
+	} else if len(rows) == 0 {
 		fmt.Fprintln(out, "No subject that holds update or patch changed only some fields.")
 	} else if err := output.Table(out, header, rows); err != nil {
 		return err
@@ -112,8 +114,11 @@ func reportTables(out io.Writer, r *report.Report, wide bool) error {
 		}
 		rows = append(rows, row)
 	}
+	if r.NoReads {
+		fmt.Fprintln(out, "Whether get, list and watch were used is not known: the logs have no reads.")
+	}
 	if len(rows) == 0 {
-		fmt.Fprintln(out, "All granted permissions were used.")
+		fmt.Fprintln(out, map[bool]string{true: "All other granted permissions were used.", false: "All granted permissions were used."}[r.NoReads])
 		return nil
 	}
 	return output.Table(out, header, rows)

@@ -8,13 +8,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
@@ -42,7 +46,7 @@ func (o *changeFlags) addTo(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.replace, "replace", false, "with --filename: replace or create the objects, as kubectl replace does, instead of applying them")
 	cmd.Flags().StringVar(&o.manager, "field-manager", "kubectl", "with --filename: the manager that applies; fields that it applied before and now leaves out are removed")
 	cmd.Flags().StringVarP(&o.patch, "patch", "p", "", "a patch of RESOURCE/NAME, in JSON or YAML")
-	cmd.Flags().StringVar(&o.patchType, "type", "strategic", "the type of the patch: strategic, merge or json")
+	cmd.Flags().StringVar(&o.patchType, "type", "", "the type of the patch: strategic, merge or json; the default is strategic, and merge for custom resources")
 	cmd.Flags().StringVar(&o.subresource, "subresource", "", "the subresource to patch, such as status or scale")
 	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions([]string{"strategic", "merge", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("subresource", cobra.FixedCompletions([]string{"status", "scale"}, cobra.ShellCompDirectiveNoFileComp))
@@ -98,6 +102,9 @@ func (o *changeFlags) requests(cmd *cobra.Command, s *options, args []string) (*
 		if len(before) > 0 {
 			return nil, errNoChange
 		}
+		if command, err = s.kubectlCommand(command); err != nil {
+			return nil, err
+		}
 		recording, err := out.rehearser.Record(cmd.Context(), own, changes.Command{Args: command, Stdin: s.streams.In, Namespace: namespace})
 		if err != nil {
 			return nil, err
@@ -109,6 +116,9 @@ func (o *changeFlags) requests(cmd *cobra.Command, s *options, args []string) (*
 			return nil, err
 		}
 		out.requests = []changes.Request{*request}
+		// kubectl patch reads the object before it sends the patch.
+		of := request.Kind.Resource
+		out.reads = []changes.Read{{Verb: "get", Group: of.Group, Resource: of.Resource, Namespace: request.Namespace, Name: request.Name, Below: request.Subresource}}
 	default:
 		if len(before) > 0 {
 			return nil, errNoChange
@@ -142,6 +152,13 @@ func (o *changeFlags) requestFromPatch(c *kinds.Cluster, args []string, namespac
 		return nil, err
 	}
 	of, known := patchTypes[o.patchType]
+	if o.patchType == "" {
+		// The server has strategic merge patches only for the types that clients know too.
+		of, known = types.StrategicMergePatchType, true
+		if !scheme.Scheme.Recognizes(k.Kind) {
+			of = types.MergePatchType
+		}
+	}
 	if !known {
 		return nil, fmt.Errorf("--type: %q is not supported, use one of strategic, merge, json", o.patchType)
 	}
@@ -149,11 +166,34 @@ func (o *changeFlags) requestFromPatch(c *kinds.Cluster, args []string, namespac
 	if err != nil {
 		return nil, fmt.Errorf("--patch is neither JSON nor YAML: %w", err)
 	}
-	out := &changes.Request{Verb: "patch", Kind: k, Name: name, Subresource: o.subresource, PatchType: of, Body: body}
+	out := &changes.Request{Verb: "patch", Kind: k, Name: name, Subresource: o.subresource, PatchType: of, Body: body, Query: strict()}
 	if k.Namespaced {
 		out.Namespace = namespace
 	}
 	return out, nil
+}
+
+// strict returns the query by which the server refuses unknown fields, instead of ignoring them.
+func strict() url.Values { return url.Values{"fieldValidation": {metav1.FieldValidationStrict}} }
+
+// kubectlCommands are the commands of kubectl that write, for a command without kubectl in front.
+var kubectlCommands = []string{
+	"annotate", "apply", "autoscale", "certificate", "cordon", "create", "drain", "edit", "expose", "label", "patch", "replace",
+	"rollout", "run", "scale", "set", "taint", "uncordon",
+}
+
+// kubectlCommand returns a command that begins with kubectl. A bare command such as scale is
+// completed, with a hint; another program is an error.
+func (s *options) kubectlCommand(args []string) ([]string, error) {
+	program := strings.TrimSuffix(filepath.Base(args[0]), ".exe")
+	switch {
+	case program == "kubectl" || strings.HasPrefix(program, "kubectl-"):
+		return args, nil
+	case slices.Contains(kubectlCommands, args[0]):
+		fmt.Fprintf(s.streams.ErrOut, "%s is taken as kubectl %s.\n", args[0], args[0])
+		return append([]string{"kubectl"}, args...), nil
+	}
+	return nil, fmt.Errorf("%q is not kubectl; give a command of kubectl that writes, such as -- kubectl scale deployment web --replicas=3", args[0])
 }
 
 // findObject parses RESOURCE/NAME, or RESOURCE NAME.
@@ -204,7 +244,7 @@ func (o *changeFlags) requestsFromFiles(ctx context.Context, s *options, c *kind
 		}
 		request := changes.Apply(k, u.GetNamespace(), u.GetName(), o.manager, body)
 		if o.replace || u.GetName() == "" {
-			request = changes.Request{Verb: "update", Kind: k, Namespace: u.GetNamespace(), Name: u.GetName(), Body: body}
+			request = changes.Request{Verb: "update", Kind: k, Namespace: u.GetNamespace(), Name: u.GetName(), Body: body, Query: strict()}
 			if missing, err := r.Missing(ctx, request); err != nil {
 				return nil, err
 			} else if missing {

@@ -4,8 +4,6 @@
 package command
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,14 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"kube-granular.dev/pkg/cli/changes"
-	"kube-granular.dev/pkg/cli/kinds"
 	"kube-granular.dev/pkg/cli/output"
 	"kube-granular.dev/pkg/cli/roles"
 )
@@ -42,7 +35,8 @@ The command tries the change as a dry run, with your own rights. The role has th
 verb for each changed field, and no verb that the change does not need. It names the object. It
 also grants what a kubectl command reads.
 
-The command prints the role, and writes it only with --apply. Changes that the user did not make,
+The command prints the role, and writes it only with --apply. It does not write a role or binding
+that exists with other rules or subjects, so that nobody loses anything. Changes that the user did not make,
 such as additions of webhooks, need no verb.
 
 With --from-audit, the command makes roles from audit logs: for each user, or for those that
@@ -110,7 +104,7 @@ out.`,
 				return err
 			}
 			if name == "" {
-				name = suggested
+				name = roles.NameFor(suggested, bound, grants...)
 			}
 			if err := printGrants(s.streams.Out, &format, grants, name, bound); err != nil {
 				return err
@@ -128,7 +122,7 @@ out.`,
 	format.AddTo(cmd)
 	format.Default(cmd, "yaml")
 	cmd.Flags().StringSliceVar(&subjects, "subject", nil, "who gets the role: user:NAME, group:NAME or serviceaccount:NAMESPACE/NAME; the default is the user of --as")
-	cmd.Flags().StringVar(&name, "name", "", "the name of the role and its binding; the default is made from the object")
+	cmd.Flags().StringVar(&name, "name", "", "the name of the role and its binding; the default is made from the object, the rules and the subjects")
 	cmd.Flags().BoolVar(&options.Wider, "wider", false, "grant the most general verbs, not the narrowest")
 	cmd.Flags().BoolVar(&options.AnyName, "any-name", false, "grant the rights for all objects of the resource, not only for the changed one")
 	cmd.Flags().StringSliceVar(&audited.files, "from-audit", nil, "learn from these audit logs, plain or compressed by gzip; more files may follow as arguments; - is standard input")
@@ -138,7 +132,7 @@ out.`,
 }
 
 // grants returns the rules that are needed for the change that the flags and arguments describe,
-// and a suggested name for the role.
+// and the beginning of a name for the role.
 func (s *options) grants(cmd *cobra.Command, from *changeFlags, options roles.Options, args []string) ([]roles.Grant, string, error) {
 	changed, err := from.requests(cmd, s, args)
 	if err != nil {
@@ -156,7 +150,14 @@ func (s *options) grants(cmd *cobra.Command, from *changeFlags, options roles.Op
 		rehearsed = append(rehearsed, r)
 	}
 	grants, err := roles.GrantsFor(cmd.Context(), rehearsed, changed.reads, options)
-	return grants, roles.Name(rehearsed[0]), err
+	if err != nil {
+		return nil, "", err
+	}
+	for _, note := range s.protectedNotes(cmd.Context(), rehearsed) {
+		fmt.Fprintln(s.streams.ErrOut, "warning:", note)
+		grants[0].Notes = append(grants[0].Notes, note)
+	}
+	return grants, roles.Name(rehearsed[0]), nil
 }
 
 func printGrants(out io.Writer, format *output.Flag, grants []roles.Grant, name string, subjects []rbacv1.Subject) error {
@@ -173,7 +174,7 @@ func printGrants(out io.Writer, format *output.Flag, grants []roles.Grant, name 
 	if format.Is("yaml") {
 		for i := range grants {
 			for _, n := range grants[i].Notes {
-				fmt.Fprintln(out, "#", n)
+				fmt.Fprintln(out, "#", printable(n))
 			}
 		}
 		return printYAML(out, objects)
@@ -224,61 +225,3 @@ func qualified(resources, groups []string) string {
 	}
 	return strings.Join(out, ",")
 }
-
-// toUnstructured converts an object to a map, without empty fields.
-func toUnstructured(o runtime.Object) (map[string]any, error) {
-	data, err := json.Marshal(o)
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]any{}
-	if err := json.Unmarshal(data, &out); err != nil {
-		return nil, err
-	}
-	unstructured.RemoveNestedField(out, "metadata", "creationTimestamp")
-	return out, nil
-}
-
-// apply writes the roles and bindings of grants to the cluster.
-func (s *options) apply(ctx context.Context, grants []roles.Grant, name string, subjects []rbacv1.Subject) error {
-	for i := range grants {
-		if err := s.write(ctx, grants[i].Objects(name, subjects)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// write writes roles and bindings to the cluster. It is the only function of the package that
-// changes the cluster.
-func (s *options) write(ctx context.Context, objects []runtime.Object) error {
-	own, err := s.ownConfig()
-	if err != nil {
-		return err
-	}
-	client, err := changes.NewClient(own)
-	if err != nil {
-		return err
-	}
-	c, err := s.cluster()
-	if err != nil {
-		return err
-	}
-	for _, o := range objects {
-		k, err := c.ForKind(schema.FromAPIVersionAndKind(rbacv1.SchemeGroupVersion.String(), o.GetObjectKind().GroupVersionKind().Kind))
-		if err != nil {
-			return err
-		}
-		of, err := meta.Accessor(o)
-		if err != nil {
-			return err
-		}
-		if err := changes.Write(ctx, client, k, of.GetNamespace(), of.GetName(), o); err != nil {
-			return fmt.Errorf("%s/%s: %w", k, of.GetName(), err)
-		}
-		fmt.Fprintf(s.streams.ErrOut, "%s applied\n", written(k, of.GetName()))
-	}
-	return nil
-}
-
-func written(k *kinds.Kind, name string) string { return k.String() + "/" + name }

@@ -8,12 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
 
+	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/pkg/cli/access"
 	"kube-granular.dev/pkg/cli/learn"
 	"kube-granular.dev/pkg/cli/output"
@@ -37,6 +39,9 @@ func (s *options) fromAudit(cmd *cobra.Command, l *auditLogs, format *output.Fla
 	}
 	subjects := learner.Subjects()
 	if len(subjects) == 0 {
+		if len(l.subjects) == 0 {
+			return errors.New("the logs have no request of a user")
+		}
 		return fmt.Errorf("none of the %d requests in the logs is of %s; kubectl granular role --from-audit without --subject shows all subjects", learner.Events, strings.Join(l.subjects, ", "))
 	}
 	if name != "" && len(subjects) > 1 {
@@ -56,7 +61,10 @@ func (s *options) fromAudit(cmd *cobra.Command, l *auditLogs, format *output.Fla
 			return err
 		}
 		if rbac != nil {
-			of.unused = unusedOf(cmd.Context(), subject, rbac)
+			of.unused = unusedOf(cmd.Context(), learner, subject, rbac)
+			if learner.Reads == 0 {
+				keepGet(of.grants, rulesHeldBy(subject, rbac))
+			}
 		}
 		all = append(all, of)
 	}
@@ -77,9 +85,12 @@ func (s *options) fromAudit(cmd *cobra.Command, l *auditLogs, format *output.Fla
 }
 
 // unusedOf returns the current permissions of a subject that its requests did not use.
-func unusedOf(ctx context.Context, subject *learn.Subject, rbac *access.RBAC) []string {
+func unusedOf(ctx context.Context, learner *learn.Learner, subject *learn.Subject, rbac *access.RBAC) []string {
 	var out []string
 	for _, h := range rulesHeldBy(subject, rbac) {
+		if h.Rule = learner.Judged(h.Rule); len(h.Rule.Verbs) == 0 {
+			continue
+		}
 		verbs, resources := subject.Unused(ctx, h.Rule, h.Namespace)
 		what := qualifiedAll(h.Rule)
 		switch {
@@ -96,6 +107,45 @@ func unusedOf(ctx context.Context, subject *learn.Subject, rbac *access.RBAC) []
 		}
 	}
 	return out
+}
+
+// keepGet adds the verb get to rules for writes, if the subject holds it now. Logs without reads don't
+// show whether it is needed, and most clients read an object before they write it.
+func keepGet(grants []learn.Grant, held []access.HeldRule) {
+	for _, g := range grants {
+		for i := range g.Rules {
+			r := &g.Rules[i]
+			if !slices.ContainsFunc([]string{"update", "patch", permission.General}, func(v string) bool { return slices.Contains(r.Verbs, v) }) || slices.Contains(r.Verbs, "get") {
+				continue
+			}
+			of := access.Target{Group: r.APIGroups[0], Resource: r.Resources[0]}
+			of.Resource, of.Subresource, _ = strings.Cut(of.Resource, "/")
+			holds := func(name, namespace string) bool {
+				of.Name = name
+				return slices.ContainsFunc(held, func(h access.HeldRule) bool {
+					return (h.Namespace == "" || h.Namespace == namespace) && access.Grants(h.Rule, "get", of)
+				})
+			}
+			all := true
+			for _, namespace := range orEmpty(g.Namespaces) {
+				for _, name := range orEmpty(r.ResourceNames) {
+					all = all && holds(name, namespace)
+				}
+			}
+			if all {
+				r.Verbs = append([]string{"get"}, r.Verbs...)
+				r.Notes = append(r.Notes, "get: kept, because the logs have no reads")
+			}
+		}
+	}
+}
+
+// orEmpty returns the texts, or one empty text if there is none.
+func orEmpty(texts []string) []string {
+	if len(texts) == 0 {
+		return []string{""}
+	}
+	return texts
 }
 
 // generalGroups are groups with so many members that their permissions are not reported as unused
@@ -160,6 +210,9 @@ func (of *learnedRoles) printYAML(out io.Writer, first bool) error {
 		fmt.Fprint(out, ": 1 forbidden request is not included")
 	default:
 		fmt.Fprintf(out, ": %d forbidden requests are not included", n)
+	}
+	if n := of.subject.Missing; n > 0 {
+		fmt.Fprintf(out, "; writes of objects that do not exist are not included: %d", n)
 	}
 	fmt.Fprintln(out)
 	for _, line := range of.unused {

@@ -5,12 +5,14 @@ package command
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
+	"k8s.io/component-base/version"
 
 	"kube-granular.dev/pkg/cli/kinds"
 )
@@ -45,6 +47,7 @@ which verb and who holds it, and make roles that grant it.
 
 Nothing is written to the cluster without --apply.`,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl granular"},
+		Version:       version.Get().GitVersion,
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -56,7 +59,26 @@ Nothing is written to the cluster without --apply.`,
 	s.flags.AddFlags(cmd.PersistentFlags())
 	s.completeFlags(cmd)
 	cmd.AddCommand(newExplain(s), newVerbs(s), newCanI(s), newWhoCan(s), newRole(s), newReport(s), newMatrix(s), newExplainDenial(s), newLint(s))
+	cmd.SetVersionTemplate("{{.Version}}\n")
+	cmd.SetFlagErrorFunc(usageError)
+	for _, c := range append(cmd.Commands(), cmd) {
+		valid := c.Args
+		if valid == nil {
+			continue
+		}
+		c.Args = func(c *cobra.Command, args []string) error {
+			if err := valid(c, args); err != nil {
+				return usageError(c, err)
+			}
+			return nil
+		}
+	}
 	return cmd
+}
+
+// usageError returns the error for wrong flags or arguments, with the next step.
+func usageError(c *cobra.Command, err error) error {
+	return fmt.Errorf("%w; %s --help shows the usage", err, c.CommandPath())
 }
 
 // cluster returns the kinds of the server.

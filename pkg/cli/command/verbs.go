@@ -4,7 +4,6 @@
 package command
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -12,11 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"kube-granular.dev/api/authority/v1alpha1"
-	authorityclient "kube-granular.dev/api/client/clientset/versioned/typed/authority/v1alpha1"
 	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/granular/registry"
 	"kube-granular.dev/granular/schema"
@@ -198,67 +193,6 @@ func verbsTable(out io.Writer, entries []verbEntry, wide bool) error {
 		rows = append(rows, row)
 	}
 	return output.Table(out, header, rows)
-}
-
-// protectedVerbs returns the verbs that protected labels and annotations require. It returns none
-// if the server does not serve the API of protected attributes.
-func (s *options) protectedVerbs(ctx context.Context) ([]verbEntry, error) {
-	config, err := s.flags.ToRESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	client, err := authorityclient.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	var out []verbEntry
-	cluster, err := client.ClusterProtectedAttributes().List(ctx, metav1.ListOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("list protected attributes of the cluster: %w", err)
-	}
-	for i := range cluster.Items {
-		out = append(out, protectedVerb("clusterprotectedattribute/"+cluster.Items[i].Name, &cluster.Items[i].Spec)...)
-	}
-	namespaced, err := client.ProtectedAttributes("").List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return out, fmt.Errorf("list protected attributes of namespaces: %w", err)
-	}
-	for i := range namespaced.Items {
-		item := &namespaced.Items[i]
-		out = append(out, protectedVerb("protectedattribute/"+item.Name+" in namespace "+item.Namespace, &item.Spec)...)
-	}
-	return out, nil
-}
-
-// protectedVerb returns the verb that a protected attribute requires. It returns none if the
-// attribute requires a role instead of a verb.
-func protectedVerb(name string, spec *v1alpha1.ProtectedAttributeSpec) []verbEntry {
-	if spec.RoleRef != nil {
-		return nil
-	}
-	of := permission.ProtectedLabel
-	if spec.AttributeKind == v1alpha1.AttributeAnnotation {
-		of = permission.ProtectedAnnotation
-	}
-	verb := permission.Verb{Permission: of, Parameter: spec.AttributeName, Parameterized: true}.String()
-	if domain, ok := strings.CutSuffix(spec.AttributeName, "/*"); ok {
-		verb = permission.Verb{Permission: of}.String() + "(<key of " + domain + ">)"
-	}
-	e := verbEntry{Verb: verb, Excluded: true, Protects: name}
-	for _, r := range spec.Resources {
-		resource := r.Resource
-		if r.Group != "" {
-			resource += "." + r.Group
-		}
-		e.Resources = append(e.Resources, resource)
-	}
-	if len(e.Resources) == 0 {
-		e.Resources = []string{"*"}
-	}
-	return []verbEntry{e}
 }
 
 // verbs returns the completions of a verb. begun is the part that the user has typed.

@@ -4,7 +4,6 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -12,11 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kube-granular.dev/granular/decide"
-	"kube-granular.dev/granular/permission"
-	"kube-granular.dev/granular/schema"
 	"kube-granular.dev/pkg/cli/access"
-	"kube-granular.dev/pkg/cli/kinds"
 	"kube-granular.dev/pkg/cli/output"
 )
 
@@ -105,72 +100,10 @@ The command asks only RBAC, because other authorizers can't list whom they allow
 	return cmd
 }
 
-// queryFor returns the query that finds the subjects that hold a verb for a kind.
-func queryFor(text string, k *kinds.Kind, tree *schema.Tree) (*access.Query, error) {
-	if text != permission.General && !strings.HasPrefix(text, permission.General+":") {
-		return &access.Query{Verbs: []string{text}}, nil
-	}
-	verb, err := permission.Parse(text)
-	if err != nil {
-		return nil, fmt.Errorf("%q is not valid: %w", text, err)
-	}
-	if verb.Permission == "" {
-		return &access.Query{Verbs: []string{text}}, nil
-	}
-	out := &access.Query{Granular: true, Included: true}
-	var common []string
-	found := false
-	for place := range tree.NodePaths() {
-		candidates, _ := decide.Candidates(place.Node())
-		at := slices.IndexFunc(place.Node().Own(), func(p *schema.Permission) bool { return p.Name == verb.Permission })
-		if at < 0 {
-			continue
-		}
-		own := place.Node().Own()[at]
-		if own.Parameter != nil && !verb.Parameterized {
-			return nil, fmt.Errorf("%s takes a parameter: %s", text, kinds.VerbOf(own))
-		}
-		if own.Parameter == nil && verb.Parameterized {
-			return nil, fmt.Errorf("%s takes no parameter", kinds.VerbOf(own))
-		}
-		out.Included = out.Included && !own.Excluded
-		var above []string
-		for _, p := range candidates {
-			if p == own {
-				break
-			}
-			if p.Parameter == nil {
-				above = append(above, permission.Verb{Permission: p.Name}.String())
-			}
-		}
-		if !found {
-			common = above
-		} else {
-			common = slices.DeleteFunc(common, func(v string) bool { return !slices.Contains(above, v) })
-		}
-		found = true
-	}
-	if !found {
-		return nil, errors.New(unknownVerbMessage(text, k, tree))
-	}
-	out.Verbs = append(common, text)
-	slices.Reverse(out.Verbs)
-	return out, nil
-}
-
-// unknownVerbMessage returns the error message for a verb that no field of a kind has.
-func unknownVerbMessage(text string, k *kinds.Kind, tree *schema.Tree) string {
-	near := nearestVerb(text, tree)
-	if near != "" {
-		near = fmt.Sprintf(" did you mean %s?", near)
-	}
-	return fmt.Sprintf("no field of %s has the verb %s;%s kubectl granular explain %s shows those there are", k, text, near, k)
-}
-
 func holdersTable(out io.Writer, found []access.Holder, wide bool) error {
-	header := []string{"SUBJECT", "CAN", "VERB", "BINDING", "BUT"}
+	header := []string{"SUBJECT", "CAN", "VERB", "BINDING", "NOTE"}
 	if wide {
-		header = []string{"SUBJECT", "CAN", "VERB", "BINDING", "ROLE", "BUT"}
+		header = []string{"SUBJECT", "CAN", "VERB", "BINDING", "ROLE", "NOTE"}
 	}
 	var rows [][]string
 	for _, h := range found {

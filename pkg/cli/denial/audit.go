@@ -70,6 +70,7 @@ func (e *event) denial() (*Denial, error) {
 	if err != nil {
 		out = &Denial{Ordinary: e.Verb}
 	}
+	// The user of the event is known even if the message does not name it.
 	out.User = e.User.Username
 	if e.ImpersonatedUser != nil {
 		out.User = e.ImpersonatedUser.Username
@@ -82,7 +83,7 @@ func (e *event) denial() (*Denial, error) {
 	if of.Name != "" {
 		out.Name = of.Name
 	}
-	if lacked := strings.Fields(e.Annotations[missingAnnotation]); len(lacked) > 0 {
+	if lacked := strings.Fields(e.Annotations[missingAnnotation]); len(lacked) > 0 && out.Protected == "" {
 		out.Verbs, out.Ordinary, out.Why = lacked, "", ""
 	}
 	return out, nil

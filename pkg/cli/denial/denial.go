@@ -6,6 +6,7 @@ package denial
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -14,12 +15,11 @@ import (
 type Denial struct {
 	// Resource has the form deployments.apps.
 	Resource string `json:"resource"`
-	// Subresource is the subresource of the request. It is empty if the refusal of a field was
-	// read from a text, because such a text does not contain the subresource.
+	// Subresource is the subresource of the request, such as status or scale.
 	Subresource string `json:"subresource,omitempty"`
 	Name        string `json:"name,omitempty"`
 	Namespace   string `json:"namespace,omitempty"`
-	User        string `json:"user"`
+	User        string `json:"user,omitempty"`
 	// Field is the path of the field that the caller may not change. It is empty if the request
 	// was refused as a whole, for lack of an ordinary verb such as update.
 	Field string `json:"field,omitempty"`
@@ -29,48 +29,127 @@ type Denial struct {
 	// Ordinary is the ordinary verb that the caller lacks, such as update, if the request was
 	// refused as a whole. It is empty for a refusal of a field.
 	Ordinary string `json:"ordinary,omitempty"`
-	// Why is the server's reason for refusing Field, if the reason is not just that the caller
-	// needs one of Verbs.
+	// Protected is label or annotation if Field is protected, so that the caller needs one of
+	// Verbs or Roles even if it holds update.
+	Protected string `json:"protected,omitempty"`
+	// Roles are the roles that a caller must be bound to, if Field is protected. One is enough.
+	Roles []Role `json:"roles,omitempty"`
+	// ProtectedIn is the namespace of the protected attribute. If it is empty, the label or
+	// annotation is protected in the whole cluster.
+	ProtectedIn string `json:"protectedIn,omitempty"`
+	// Why is the server's reason, if it is not just that the caller needs one of Verbs or Roles.
 	Why string `json:"why,omitempty"`
+	// Grant is true if the caller wanted to grant what it does not hold itself.
+	Grant bool `json:"grant,omitempty"`
+}
+
+// Role is a role that a protected label or annotation requires.
+type Role struct {
+	// Kind is Role or ClusterRole.
+	Kind string `json:"kind"`
+	Name string `json:"name"`
 }
 
 // ErrNotADenial means that a text contains no refusal in a known form.
 var ErrNotADenial = errors.New(`the text is not a known refusal; a refusal has the form: deployments.apps "web" is forbidden: User "jane" cannot change .spec.replicas in namespace "shop": needs the verb "granular:replicas"`)
 
+// ErrEmpty means that there is no text.
+var ErrEmpty = errors.New(`the input is empty; kubectl prints refusals on standard error: kubectl ... 2>&1 | kubectl granular explain-denial`)
+
+const quoted = `"(?:[^"\\]|\\.)*"`
+
 var (
-	forbiddenPattern = regexp.MustCompile(`([a-z0-9.-]+)(?: ("(?:[^"\\]|\\.)*"))? is forbidden: User ("(?:[^"\\]|\\.)*") cannot (.*)`)
-	fieldPattern     = regexp.MustCompile(`^change (.+?)(?: in version \S+)?(?: in namespace ("[^"]*"))?: (.*)$`)
-	ordinaryPattern  = regexp.MustCompile(`^(create|update|patch) resource "([^"]*)" in API group "([^"]*)"(?: in the namespace ("[^"]*"))?`)
+	forbiddenPattern = regexp.MustCompile(`([a-z0-9.-]+)(?: (` + quoted + `))? is forbidden: (.*)`)
+	cannotPattern    = regexp.MustCompile(`^User (` + quoted + `) cannot (.*)$`)
+	fieldPattern     = regexp.MustCompile(`^change (.+?)(?: in version \S+)?(?: in namespace ("[^"]*"))?(?: through ("[^"]*"))?(?:, a protected (label|annotation))?: (.*)$`)
+	ordinaryPattern  = regexp.MustCompile(`^(\S+) resource "([^"]*)" in API group "([^"]*)"(?: (?:in the namespace ("[^"]*")|at the cluster scope))?(?:: (.*))?`)
+	wholePattern     = regexp.MustCompile(`^write it(?: in namespace ("[^"]*"))?(?: through ("[^"]*"))?: (.*)$`)
+	grantPattern     = regexp.MustCompile(`^user (` + quoted + `) \(groups=.*?\) is attempting to grant RBAC permissions not currently held: ?(.*)$`)
+	bindPattern      = regexp.MustCompile(`^needs the verb "bind" on .*$`)
 	verbPattern      = regexp.MustCompile(`"(granular:(?:[^"\\]|\\.)*)"`)
+	rolePattern      = regexp.MustCompile(`\b(Role|ClusterRole) (` + quoted + `)`)
+	protectedPattern = regexp.MustCompile(`, for it is protected in namespace ("[^"]*")$`)
 )
 
 // Parse parses the first refusal in a text, such as the output of kubectl.
 func Parse(text string) (*Denial, error) {
-	m := forbiddenPattern.FindStringSubmatch(strings.Join(strings.Fields(text), " "))
+	text = strings.Join(strings.Fields(text), " ")
+	if text == "" {
+		return nil, ErrEmpty
+	}
+	m := forbiddenPattern.FindStringSubmatch(text)
 	if m == nil {
 		return nil, ErrNotADenial
 	}
-	out := &Denial{Resource: m[1], Name: unquote(m[2]), User: unquote(m[3])}
-	if f := fieldPattern.FindStringSubmatch(m[4]); f != nil {
-		out.Field, out.Namespace = f[1], unquote(f[2])
-		out.verbs(f[3])
+	out := &Denial{Resource: m[1], Name: unquote(m[2])}
+	why := strings.TrimPrefix(m[3], "User ")
+	if c := cannotPattern.FindStringSubmatch(m[3]); c != nil {
+		out.User = unquote(c[1])
+		if out.cannot(c[2]) {
+			return out, nil
+		}
+		why = "cannot " + c[2]
+	} else if w, ok := strings.CutPrefix(m[3], "can't "); ok && out.cannot(w) {
 		return out, nil
 	}
-	if o := ordinaryPattern.FindStringSubmatch(m[4]); o != nil {
-		out.Ordinary, out.Namespace = o[1], unquote(o[4])
-		_, out.Subresource, _ = strings.Cut(o[2], "/")
+	if g := grantPattern.FindStringSubmatch(m[3]); g != nil {
+		out.User, out.Grant, out.Why = unquote(g[1]), true, g[2]
+		return out, nil
+	}
+	if bindPattern.MatchString(m[3]) {
+		out.Grant, out.Why = true, m[3]
+		return out, nil
+	}
+	if isSelection(why) {
+		out.Why = why
 		return out, nil
 	}
 	return nil, ErrNotADenial
 }
 
-func (d *Denial) verbs(text string) {
+// cannot parses what the caller cannot do. It returns false if the text has no known form.
+func (d *Denial) cannot(text string) bool {
+	if f := fieldPattern.FindStringSubmatch(text); f != nil {
+		d.Field, d.Namespace, d.Protected = f[1], unquote(f[2]), f[4]
+		_, d.Subresource, _ = strings.Cut(unquote(f[3]), "/")
+		d.needs(f[5])
+		return true
+	}
+	if o := ordinaryPattern.FindStringSubmatch(text); o != nil {
+		d.Ordinary, d.Namespace, d.Why = o[1], unquote(o[4]), o[5]
+		_, d.Subresource, _ = strings.Cut(o[2], "/")
+		return true
+	}
+	if w := wholePattern.FindStringSubmatch(text); w != nil {
+		d.Namespace, d.Why = unquote(w[1]), w[3]
+		_, d.Subresource, _ = strings.Cut(unquote(w[2]), "/")
+		return true
+	}
+	return false
+}
+
+// needs parses what the change of a field needs.
+func (d *Denial) needs(text string) {
 	for _, m := range verbPattern.FindAllStringSubmatch(text, -1) {
 		d.Verbs = append(d.Verbs, unquote(`"`+m[1]+`"`))
 	}
-	if len(d.Verbs) == 0 || !strings.HasPrefix(text, "needs ") {
+	if d.Protected != "" {
+		for _, m := range rolePattern.FindAllStringSubmatch(text, -1) {
+			d.Roles = append(d.Roles, Role{m[1], unquote(m[2])})
+		}
+		if m := protectedPattern.FindStringSubmatch(text); m != nil {
+			d.ProtectedIn = unquote(m[1])
+		}
+	}
+	if len(d.Verbs)+len(d.Roles) == 0 || !strings.HasPrefix(text, "needs ") {
 		d.Why = text
 	}
+}
+
+// Write reports whether the ordinary verb of the refusal writes fields, so that permissions of
+// fields can replace it.
+func (d *Denial) Write() bool {
+	return slices.Contains([]string{"create", "update", "patch"}, d.Ordinary)
 }
 
 func unquote(text string) string {

@@ -38,13 +38,71 @@ func TestParseDenial(t *testing.T) {
 		`namespaces is forbidden: User "jane" cannot create resource "namespaces" in API group "" at the cluster scope`: {
 			Resource: "namespaces", User: "jane", Ordinary: "create",
 		},
-		`pods "a" is forbidden: User "jane" cannot delete resource "pods" in API group "" in the namespace "x"`: nil,
-		"Error from server (NotFound)": nil,
-		"":                             nil,
+		`deployments.apps "site" is forbidden: User "con" cannot change .status.conditions[type="Available"] in namespace "default" through "deployments/status": needs one of the verbs "granular:condition(Available)", "granular:status"`: {
+			Resource: "deployments.apps", Subresource: "status", Name: "site", User: "con", Namespace: "default", Field: `.status.conditions[type="Available"]`,
+			Verbs: []string{"granular:condition(Available)", "granular:status"},
+		},
+		`nodes "n" is forbidden: User "con" cannot change .status.phase through "nodes/status": needs the verb "granular:status"`: {
+			Resource: "nodes", Subresource: "status", Name: "n", User: "con", Field: ".status.phase", Verbs: []string{"granular:status"},
+		},
+		"pods \"web\" is forbidden: User \"jane\" cannot change .metadata.labels[env] in namespace \"shop\", a\nprotected label: needs ClusterRole \"release-manager\", for it is protected in the cluster": {
+			Resource: "pods", Name: "web", User: "jane", Namespace: "shop", Field: ".metadata.labels[env]",
+			Protected: "label", Roles: []Role{{"ClusterRole", "release-manager"}},
+		},
+		`pods "web" is forbidden: User "jane" cannot change .metadata.labels[env] in namespace "shop" through "pods/status", a protected label: needs one of Role "a", the verb "granular:protectedLabel(env)" or 2 others, for it is protected in namespace "shop"`: {
+			Resource: "pods", Subresource: "status", Name: "web", User: "jane", Namespace: "shop", Field: ".metadata.labels[env]",
+			Protected: "label", ProtectedIn: "shop", Roles: []Role{{"Role", "a"}}, Verbs: []string{"granular:protectedLabel(env)"},
+		},
+		`pods "a" is forbidden: User "jane" cannot delete resource "pods" in API group "" in the namespace "x"`: {
+			Resource: "pods", Name: "a", User: "jane", Namespace: "x", Ordinary: "delete",
+		},
+		`secrets is forbidden: User "robot" cannot list resource "secrets" in API group "" in the namespace "default": the selected ClusterRole "view" does not allow the request, or the caller does not hold all of its permissions`: {
+			Resource: "secrets", User: "robot", Namespace: "default", Ordinary: "list",
+			Why: `the selected ClusterRole "view" does not allow the request, or the caller does not hold all of its permissions`,
+		},
+		"clusterroles.rbac.authorization.k8s.io \"x\" is forbidden: user \"jane\" (groups=[\"a\"]) is attempting to grant RBAC permissions not currently held:\n{APIGroups:[\"\"]}": {
+			Resource: "clusterroles.rbac.authorization.k8s.io", Name: "x", User: "jane", Grant: true, Why: `{APIGroups:[""]}`,
+		},
+		`configmaps "a" is forbidden: the selected AuthorityDelegation has conditions, which can't be verified for this request`: {
+			Resource: "configmaps", Name: "a", Why: "the selected AuthorityDelegation has conditions, which can't be verified for this request",
+		},
+		`pods "a" is forbidden: exceeded quota: x`: nil,
+		"Error from server (NotFound)":             nil,
 	} {
 		got, err := Parse(text)
 		if diff := cmp.Diff(want, got); diff != "" || (want == nil) != errors.Is(err, ErrNotADenial) {
 			t.Errorf("%q: %v\n%s", text, err, diff)
+		}
+	}
+}
+
+func TestNoDenialInNothing(t *testing.T) {
+	if _, err := Parse(" \n"); !errors.Is(err, ErrEmpty) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestAdvice checks the next step for refusals that no permission verb lifts.
+func TestAdvice(t *testing.T) {
+	for name, tc := range map[string]struct {
+		of   Denial
+		want string
+	}{
+		"a field":      {Denial{Field: ".spec", Verbs: []string{"granular:specification"}}, ""},
+		"a role":       {Denial{Field: ".metadata.labels[a]", Protected: "label", Roles: []Role{{"Role", "a"}}}, ""},
+		"a read":       {Denial{Ordinary: "get"}, ""},
+		"an eviction":  {Denial{Ordinary: "create", Subresource: "eviction"}, ""},
+		"a write":      {Denial{User: "jane", Ordinary: "patch"}, "jane holds neither patch nor granular"},
+		"a scale":      {Denial{User: "jane", Ordinary: "patch", Subresource: "scale"}, "jane holds neither patch nor granular"},
+		"uncovered":    {Denial{Field: ".foo", Why: "no permission covers this field"}, "No permission verb allows this change"},
+		"nobody":       {Denial{Protected: "label", Why: "no protected attribute in the cluster admits this value"}, "A protected attribute must be changed"},
+		"a selection":  {Denial{Ordinary: "get", Why: `AuthorityDelegation "images" does not allow the request`}, "Select another role or delegation"},
+		"an authority": {Denial{Ordinary: "patch", Why: "the namespace is frozen"}, "the namespace is frozen"},
+		"a grant":      {Denial{User: "jane", Grant: true, Why: "{}"}, "the verb escalate"},
+	} {
+		got := tc.of.Advice(func(s string) string { return s })
+		if tc.want == "" && got != "" || !strings.Contains(got, tc.want) {
+			t.Errorf("%s: %q", name, got)
 		}
 	}
 }

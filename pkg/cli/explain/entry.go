@@ -6,6 +6,7 @@ package explain
 import (
 	"strings"
 
+	"kube-granular.dev/granular/decide"
 	granular "kube-granular.dev/granular/schema"
 	"kube-granular.dev/pkg/cli/kinds"
 )
@@ -17,7 +18,26 @@ type Explanation struct {
 	Kind    string `json:"kind"`
 	// Resources are the resources that a role names to grant the verbs.
 	Resources []string `json:"resources"`
-	Field     Entry    `json:"field"`
+	// Subresources are the subresources with objects of another kind, such as scale.
+	Subresources []Subresource `json:"subresources,omitempty"`
+	Field        Entry         `json:"field"`
+}
+
+// Subresource is a subresource with objects of another kind.
+type Subresource struct {
+	// Resource is formatted as deployments.apps/scale.
+	Resource string `json:"resource"`
+	// Kind is the kind of its objects, such as Scale.
+	Kind string `json:"kind"`
+	// Fields are the fields that are changed through the subresource and have verbs.
+	Fields []SubresourceField `json:"fields"`
+}
+
+// SubresourceField is a field of a Subresource.
+type SubresourceField struct {
+	Path string `json:"path"`
+	// CoveredBy are the verbs of which one is needed, most general first.
+	CoveredBy []string `json:"coveredBy"`
 }
 
 // Entry describes one field.
@@ -79,6 +99,27 @@ func New(k *kinds.Kind, path string, recursive bool) (*Explanation, error) {
 		out.Resources = append(out.Resources, qualified(r, k.Kind.Group))
 	}
 	out.Field.add(at, recursive)
+	for _, part := range k.Parts() {
+		if part.Tree == k.Tree {
+			continue
+		}
+		of, _ := k.Subresource(part.Subresource)
+		sub := Subresource{Resource: qualified(k.Resource.Resource+"/"+part.Subresource, k.Kind.Group), Kind: of.Kind.Kind}
+		for place := range part.Tree.NodePaths() {
+			if !part.Has(k, place) || len(place.Node().Own()) == 0 || !strings.HasPrefix(place.Pattern(), at.Path) {
+				continue
+			}
+			field := SubresourceField{Path: place.Pattern()}
+			candidates, _ := decide.Candidates(place.Node())
+			for _, p := range candidates {
+				field.CoveredBy = append(field.CoveredBy, kinds.VerbOf(p))
+			}
+			sub.Fields = append(sub.Fields, field)
+		}
+		if len(sub.Fields) > 0 {
+			out.Subresources = append(out.Subresources, sub)
+		}
+	}
 	return out, nil
 }
 

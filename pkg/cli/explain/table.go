@@ -33,6 +33,7 @@ func (e *Explanation) Table(out io.Writer, wide bool) error {
 		e.field(out)
 	}
 	if len(e.Field.Fields) == 0 {
+		e.subresources(out)
 		return nil
 	}
 	header := []string{"FIELD", "VERB", "PART OF UPDATE"}
@@ -48,7 +49,18 @@ func (e *Explanation) Table(out io.Writer, wide bool) error {
 	if t.inherited {
 		fmt.Fprintln(out, "\nA verb in parentheses is that of a field above.")
 	}
+	e.subresources(out)
 	return nil
+}
+
+// subresources writes the fields of subresources with objects of another kind.
+func (e *Explanation) subresources(out io.Writer) {
+	for _, sub := range e.Subresources {
+		fmt.Fprintf(out, "\nTHROUGH %s (%s); a role needs the verb and granular there too:\n", sub.Resource, sub.Kind)
+		for _, f := range sub.Fields {
+			fmt.Fprintf(out, "    %s: %s\n", strings.TrimPrefix(f.Path, "."), strings.Join(f.CoveredBy, " "))
+		}
+	}
 }
 
 // field writes the description of the field itself.

@@ -73,6 +73,9 @@ type Subresource struct {
 	Name string
 	// Kind is the kind of the objects of the subresource.
 	Kind schema.GroupVersionKind
+	// Tree is the permission tree of Kind, if that is another kind than that of the resource, such
+	// as Scale. It is nil otherwise, and if the server publishes no schema of Kind.
+	Tree *granular.Tree
 }
 
 // String returns the resource as in a role, such as deployments.apps.
@@ -242,7 +245,7 @@ func find(list *metav1.APIResourceList, resource schema.GroupVersionResource) *K
 		if r.Name == resource.Resource {
 			out = &Kind{Resource: resource, Kind: kind, Namespaced: r.Namespaced, ShortNames: r.ShortNames}
 		} else if name, ok := strings.CutPrefix(r.Name, resource.Resource+"/"); ok && writable(r) && !connectionSubresources[name] {
-			subresources = append(subresources, Subresource{name, kind})
+			subresources = append(subresources, Subresource{Name: name, Kind: kind})
 		}
 	}
 	if out == nil {

@@ -22,7 +22,53 @@ func (c *Cluster) compile(k *Kind) error {
 		return fmt.Errorf("%s: %w", k, err)
 	}
 	k.Tree, k.definitions = tree, doc.definitions
+	for i := range k.Subresources {
+		if sub := &k.Subresources[i]; sub.Kind != k.Kind {
+			sub.Tree, _, _ = c.tree(k.Resource.GroupVersion(), sub.Kind)
+		}
+	}
 	return nil
+}
+
+// Part is a resource or a subresource through which fields of a kind can be changed.
+type Part struct {
+	// Subresource is "" for the resource itself.
+	Subresource string
+	Tree        *granular.Tree
+}
+
+// Parts returns the resource itself, and the subresources that can be updated or patched.
+func (k *Kind) Parts() []Part {
+	out := []Part{{"", k.Tree}}
+	for _, s := range k.Subresources {
+		switch {
+		case s.Kind == k.Kind:
+			out = append(out, Part{s.Name, k.Tree})
+		case s.Tree != nil:
+			out = append(out, Part{s.Name, s.Tree})
+		}
+	}
+	return out
+}
+
+// Has reports whether the field at a place is changed through the part: only status through the
+// subresource status, and only spec through a subresource of another kind, such as scale. If there
+// is a subresource status, the resource itself does not change the status.
+func (p Part) Has(k *Kind, place granular.NodePath) bool {
+	field := ""
+	if len(place) > 1 {
+		field = place[1].Field
+	}
+	switch {
+	case p.Tree != k.Tree:
+		return field == "spec"
+	case p.Subresource == "status":
+		return field != "spec"
+	case p.Subresource == "":
+		_, status := k.Subresource("status")
+		return field != "status" || !status
+	}
+	return true
 }
 
 // TreeOf returns the permission tree for the objects of a subresource, or of the kind itself if

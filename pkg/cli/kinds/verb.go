@@ -4,6 +4,9 @@
 package kinds
 
 import (
+	"fmt"
+	"strings"
+
 	"kube-granular.dev/granular/permission"
 	granular "kube-granular.dev/granular/schema"
 )
@@ -43,4 +46,24 @@ func NarrowestVerb(permissions []*granular.Permission) string {
 		return ""
 	}
 	return VerbOf(permissions[len(permissions)-1])
+}
+
+// Covered returns the path of the fields that a verb covers at one place of its permission. A
+// parameter replaces the key of the map or list that it selects from: granular:label(a) covers
+// .metadata.labels[a] and [a/*].
+func Covered(at granular.Info, parameter string) string {
+	of := at.Parameter
+	if of == nil || parameter == "" {
+		return at.Pattern
+	}
+	path, selects := strings.CutSuffix(at.Pattern, "[*]")
+	switch {
+	case of.Expression != nil || !selects || of.FromValue && of.Field == "":
+		return fmt.Sprintf("%s, if the %s is %s", at.Pattern, parameterOf(at.Permission), parameter)
+	case of.FromValue:
+		return fmt.Sprintf("%s[%s=%q]", path, of.Field, parameter)
+	case of.Treatment == permission.SlashDelimitedPrefix:
+		return fmt.Sprintf("%s[%s] and [%s/*]", path, parameter, parameter)
+	}
+	return fmt.Sprintf("%s[%s]", path, parameter)
 }

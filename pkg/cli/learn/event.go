@@ -88,6 +88,12 @@ func (e *event) authorized() bool {
 	return e.ResponseStatus.Code != 401 && e.ResponseStatus.Code != 403
 }
 
+// missing reports whether the request is a write of an object that does not exist. A read of such an
+// object is not one: clients read an object to find out whether they must create it.
+func (e *event) missing() bool {
+	return e.ResponseStatus.Code == 404 && e.Verb != "get" && e.Verb != "list" && e.Verb != "watch"
+}
+
 // query returns the query parameters of the request.
 func (e *event) query() url.Values {
 	_, text, _ := strings.Cut(e.RequestURI, "?")

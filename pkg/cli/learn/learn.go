@@ -35,6 +35,13 @@ type Learner struct {
 	// Events is the number of events of completed requests and of begun watches. Learned is the
 	// number of those that are attributed to a subject.
 	Events, Learned int
+	// Reads is the number of events of get, list and watch, of all users. If it is 0, the logs
+	// leave out reads.
+	Reads int
+	// Writes is the number of successful updates and patches of all users, and Shown is the number
+	// of those whose changed fields the log can show. If only Shown is 0, the log is of the level
+	// Metadata.
+	Writes, Shown int
 
 	trees    Trees
 	options  Options
@@ -95,6 +102,7 @@ func (l *Learner) Use(ctx context.Context, line []byte) error {
 		}
 	}
 	l.Events++
+	l.count(e)
 	if e.ObjectRef != nil && e.ObjectRef.Resource != "" {
 		l.learn(ctx, e)
 		l.cache.record(e)
@@ -121,6 +129,10 @@ func (l *Learner) learn(ctx context.Context, e *event) {
 	case s == nil:
 	case !e.authorized():
 		s.Refused++
+	case e.missing():
+		// The write changed nothing. It counts as a use of its verb, but the role does not need it.
+		s.Missing++
+		l.asked(ctx, s, e)
 	default:
 		l.request(ctx, s, e)
 	}
@@ -184,26 +196,14 @@ func parseServiceAccount(user string) (namespace, name string, ok bool) {
 // permissions that the subject needed.
 func (l *Learner) request(ctx context.Context, s *Subject, e *event) {
 	of := e.ObjectRef
-	p := ResourceKey{of.Namespace, of.APIGroup, of.Resource}
-	if of.Subresource != "" {
-		p.Resource += "/" + of.Subresource
-	}
-	name := of.Name
-	if e.Verb == "create" && of.Subresource == "" || e.Verb == "list" || e.Verb == "watch" || e.Verb == "deletecollection" {
-		name = "" // the authorization attributes of these requests have no name
-	}
 	write := e.Verb == "create" || e.Verb == "update" || e.Verb == "patch"
-	if write && e.Verb != "create" && e.ResponseStatus.Code == 201 {
-		name = "" // an update that creates an object must not limit the role to its name
-	}
-	n := s.needsFor(ctx, p, name)
-	n.asked[e.Verb] = true
+	n := l.asked(ctx, s, e)
 	if !write {
 		countUse(n.ordinary, e.Verb, e)
 		return
 	}
 	w := l.walker(of)
-	s.usage(p).version = of.APIVersion
+	s.usage(keyOf(of)).version = of.APIVersion
 	if w == nil || e.Verb == "create" {
 		countUse(n.ordinary, e.Verb, e)
 	}
@@ -242,6 +242,30 @@ func (l *Learner) request(ctx context.Context, s *Subject, e *event) {
 			n.countVerbs(verbs, e) // the verbs of excluded fields
 		}
 	}
+}
+
+// keyOf returns the resource of a request.
+func keyOf(of *objectRef) ResourceKey {
+	p := ResourceKey{of.Namespace, of.APIGroup, of.Resource}
+	if of.Subresource != "" {
+		p.Resource += "/" + of.Subresource
+	}
+	return p
+}
+
+// asked counts the verb of a request as used, and returns the needs for its object.
+func (l *Learner) asked(ctx context.Context, s *Subject, e *event) *needs {
+	of := e.ObjectRef
+	name := of.Name
+	if e.Verb == "create" && of.Subresource == "" || e.Verb == "list" || e.Verb == "watch" || e.Verb == "deletecollection" {
+		name = "" // the authorization attributes of these requests have no name
+	}
+	if (e.Verb == "update" || e.Verb == "patch") && e.ResponseStatus.Code == 201 {
+		name = "" // an update that creates an object must not limit the role to its name
+	}
+	n := s.needsFor(ctx, keyOf(of), name)
+	n.asked[e.Verb] = true
+	return n
 }
 
 // countVerbs counts the permission verbs that the server wrote into the event. If n.named has

@@ -52,6 +52,8 @@ type Subject struct {
 	Everywhere bool
 	// Refused is the number of requests with the status 401 or 403.
 	Refused int
+	// Missing is the number of writes of objects that do not exist.
+	Missing int
 
 	usages     map[ResourceKey]*usage
 	namespaces map[string]bool

@@ -90,3 +90,30 @@ func (s *Subject) Unused(ctx context.Context, rule rbacv1.PolicyRule, namespace 
 	}
 	return verbs, resources
 }
+
+// count counts what kinds of events the logs have.
+func (l *Learner) count(e *event) {
+	switch e.Verb {
+	case "get", "list", "watch":
+		l.Reads++
+	case "update", "patch":
+		if e.succeeded() && e.ObjectRef != nil {
+			l.Writes++
+			if len(e.RequestObject) > 0 || e.Annotations[permissionsAnnotation] != "" {
+				l.Shown++
+			}
+		}
+	}
+}
+
+// Judges reports whether the logs can show that a verb was never used. Logs without reads can't
+// show that for the verbs of reads.
+func (l *Learner) Judges(verb string) bool {
+	return l.Reads > 0 || !slices.Contains([]string{"get", "list", "watch", rbacv1.VerbAll}, verb)
+}
+
+// Judged returns a rule without the verbs that the logs can't judge.
+func (l *Learner) Judged(rule rbacv1.PolicyRule) rbacv1.PolicyRule {
+	rule.Verbs = slices.DeleteFunc(slices.Clone(rule.Verbs), func(v string) bool { return !l.Judges(v) })
+	return rule
+}

@@ -57,6 +57,12 @@ func File(name string, data []byte) (findings []Finding, looked int, err error) 
 		if len(document.Content) == 0 {
 			continue
 		}
+		if document.Content[0].Kind != yaml.MappingNode {
+			if document.Content[0].Tag == "!!null" {
+				continue
+			}
+			return nil, 0, fmt.Errorf("%s:%d: not an object of Kubernetes", name, document.Content[0].Line)
+		}
 		f, n, err := object(name, document.Content[0])
 		if err != nil {
 			return nil, 0, fmt.Errorf("%s: %w", name, err)

@@ -55,4 +55,23 @@ func TestLintNoYAML(t *testing.T) {
 	if _, _, err := File("x", []byte("a: [")); err == nil {
 		t.Error("no error for what is no YAML")
 	}
+	for _, text := range []string{"just a text", "- a\n- b"} {
+		if _, _, err := File("x", []byte(text)); err == nil || !strings.Contains(err.Error(), "x:1: not an object of Kubernetes") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if _, looked, err := File("x", []byte("---\n---\nkind: Pod\n")); err != nil || looked != 0 {
+		t.Errorf("%d objects: %v", looked, err)
+	}
+}
+
+func TestLintReportsEveryMistake(t *testing.T) {
+	text := "kind: ClusterRole\nrules:\n- apiGroups: ['']\n  resources: [pods]\n  verbs: [get, granular, granular:labels"
+	for range 15 {
+		text += ", granular:imagee"
+	}
+	found, _, err := File("x", []byte(text+"]\n"))
+	if err != nil || len(found) != 15 {
+		t.Errorf("%d findings: %v", len(found), err)
+	}
 }

@@ -22,7 +22,7 @@ func (in *objectLinter) role(node *yaml.Node) []Finding {
 		rules = append(rules, readRule(r))
 		plain = append(plain, rules[len(rules)-1].PolicyRule)
 	}
-	mistakes := rolecheck.Check(plain)
+	mistakes := rolecheck.CheckUpTo(plain, maxMistakes)
 	for i := range rules {
 		r := &rules[i]
 		for _, f := range mistakes {
@@ -30,7 +30,11 @@ func (in *objectLinter) role(node *yaml.Node) []Finding {
 				in.report(r.at(f.Verb), map[bool]string{true: Error, false: Warning}[f.Certain], "%s", f.Message)
 			}
 		}
+		in.checkSpelling(r, text(at(node, "kind")))
 		in.checkUsefulness(r, rules)
+	}
+	if len(mistakes) == maxMistakes {
+		in.report(node, Warning, "there may be more than %d mistakes in the verbs; correct these first", maxMistakes)
 	}
 	return in.findings
 }

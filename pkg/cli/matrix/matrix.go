@@ -90,21 +90,18 @@ func rowsOf(k *kinds.Kind, subjects []Subject, namespace string) []Row {
 	_, status := k.Subresource("status")
 	at := map[string]int{}
 	var out []Row
-	for place := range k.Tree.NodePaths() {
+	add := func(place schema.NodePath, subresource string) {
+		target := access.Target{Group: k.Resource.Group, Version: k.Resource.Version, Resource: k.Resource.Resource, Subresource: subresource}
+		resource := k.String()
+		if subresource != "" {
+			resource += "/" + subresource
+		}
+		if k.Namespaced {
+			target.Namespace = namespace
+		}
 		candidates, excluded := decide.Candidates(place.Node())
 		for _, own := range place.Node().Own() {
-			target := access.Target{Group: k.Resource.Group, Version: k.Resource.Version, Resource: k.Resource.Resource}
-			if k.Namespaced {
-				target.Namespace = namespace
-			}
-			// If there is a status subresource, the status is written only through it.
-			if len(place) > 1 && place[1].Field == "status" && status {
-				target.Subresource = "status"
-			}
-			row := Row{Resource: k.String(), Verb: kinds.VerbOf(own), Fields: []string{place.Pattern()}, Excluded: excluded && own.Excluded}
-			if target.Subresource != "" {
-				row.Resource += "/" + target.Subresource
-			}
+			row := Row{Resource: resource, Verb: kinds.VerbOf(own), Fields: []string{place.Pattern()}, Excluded: excluded && own.Excluded}
 			for _, s := range subjects {
 				row.Cells = append(row.Cells, cell(s.Held, target, permissionsUpTo(candidates, own), excluded, k.Namespaced && namespace == ""))
 			}
@@ -115,6 +112,21 @@ func rowsOf(k *kinds.Kind, subjects []Subject, namespace string) []Row {
 			}
 			at[key] = len(out)
 			out = append(out, row)
+		}
+	}
+	for place := range k.Tree.NodePaths() {
+		// If there is a status subresource, the status is written only through it.
+		if len(place) > 1 && place[1].Field == "status" && status {
+			add(place, "status")
+		} else {
+			add(place, "")
+		}
+	}
+	for _, part := range k.Parts() {
+		for place := range part.Tree.NodePaths() {
+			if part.Tree != k.Tree && part.Has(k, place) {
+				add(place, part.Subresource)
+			}
 		}
 	}
 	return out

@@ -62,12 +62,16 @@ type Report struct {
 	Requests int      `json:"requests"`
 	Coarse   []Coarse `json:"coarse"`
 	Unused   []Unused `json:"unused"`
+	// NoReads is true if the logs have no reads. Then Unused leaves out the verbs of reads.
+	NoReads bool `json:"noReads,omitempty"`
+	// NoFields is true if the logs show no changed fields. Then Coarse is not known.
+	NoFields bool `json:"noFields,omitempty"`
 }
 
 // New compares the usage of subjects with their rules. Built-in bindings, whose names begin with
 // system:, are ignored unless all is true.
 func New(ctx context.Context, l *learn.Learner, rbac *access.RBAC, trees learn.Trees, all bool) (*Report, error) {
-	out := &Report{Requests: l.Learned, Coarse: []Coarse{}, Unused: []Unused{}}
+	out := &Report{Requests: l.Learned, Coarse: []Coarse{}, Unused: []Unused{}, NoReads: l.Reads == 0, NoFields: l.Writes > 0 && l.Shown == 0}
 	for _, s := range l.Subjects() {
 		held := rbac.HeldBy(s.Users[0], s.Groups)
 		writes, err := s.Writes(ctx)
@@ -84,6 +88,9 @@ func New(ctx context.Context, l *learn.Learner, rbac *access.RBAC, trees learn.T
 	for _, g := range rbac.Granted() {
 		_, name, _ := strings.Cut(g.Binding, " ")
 		if len(g.Rule.Resources) == 0 || !all && strings.HasPrefix(name[strings.LastIndex(name, "/")+1:], "system:") {
+			continue
+		}
+		if g.Rule = l.Judged(g.Rule); len(g.Rule.Verbs) == 0 {
 			continue
 		}
 		out.Unused = append(out.Unused, unused(ctx, g, l.Subjects())...)

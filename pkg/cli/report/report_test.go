@@ -57,6 +57,36 @@ func scales(user, group, resource string) string {
 		`"requestObject":{"spec":{"replicas":2}},"responseObject":{"spec":{"replicas":2}}}`, user, group, resource)
 }
 
+// reads is an audit event of a read by somebody who holds nothing here.
+const reads = `{"kind":"Event","apiVersion":"audit.k8s.io/v1","auditID":"r","stage":"ResponseComplete","requestURI":"/x","verb":"get","user":{"username":"kim"},` +
+	`"objectRef":{"resource":"nodes","name":"a","apiVersion":"v1"},"responseStatus":{"code":200},"requestReceivedTimestamp":"2026-11-23T08:00:00Z"}`
+
+// TestReportOfPoorLogs holds that logs without reads do not make reads unused, and that logs without
+// bodies are told apart from logs in which nobody changed only some fields.
+func TestReportOfPoorLogs(t *testing.T) {
+	var objects []runtime.Object
+	for _, more := range [][]runtime.Object{
+		bound("all", rbacv1.Subject{Kind: rbacv1.UserKind, Name: "jane"}, "get update patch", "things"),
+		bound("reader", rbacv1.Subject{Kind: rbacv1.UserKind, Name: "kim"}, "get list watch", "others"),
+		bound("root", rbacv1.Subject{Kind: rbacv1.UserKind, Name: "root"}, "*", "*"),
+	} {
+		objects = append(objects, more...)
+	}
+	trees := newThings(t)
+	learner := learn.New(trees, learn.Options{})
+	line, _, _ := strings.Cut(scales("jane", "x", "things"), `,"requestObject"`)
+	if err := learner.Use(t.Context(), []byte(line+"}")); err != nil {
+		t.Fatal(err)
+	}
+	got, err := New(t.Context(), learner, rbacOf(t, objects...), trees, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !got.NoReads || !got.NoFields || len(got.Unused) != 1 || strings.Join(got.Unused[0].Verbs, " ") != "update" {
+		t.Errorf("%+v", got)
+	}
+}
+
 func rbacOf(t *testing.T, objects ...runtime.Object) *access.RBAC {
 	t.Helper()
 	out, err := access.ReadRBAC(t.Context(), fake.NewClientset(objects...).RbacV1(), "")
@@ -94,7 +124,7 @@ func TestReport(t *testing.T) {
 	}
 	trees := newThings(t)
 	learner := learn.New(trees, learn.Options{})
-	for _, line := range []string{scales("jane", "x", "things"), scales("tom", "team", "things"), scales("ann", "x", "things")} {
+	for _, line := range []string{scales("jane", "x", "things"), scales("tom", "team", "things"), scales("ann", "x", "things"), reads} {
 		if err := learner.Use(t.Context(), []byte(line)); err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +153,7 @@ func TestReport(t *testing.T) {
 		if all {
 			wantUnused = append(wantUnused[:1:1], append([]string{"ClusterRoleBinding system:idle [user:nobody]: [get] on [things] true"}, wantUnused[1:]...)...)
 		}
-		if strings.Join(coarse, "\n") != strings.Join(wantCoarse, "\n") || strings.Join(unused, "\n") != strings.Join(wantUnused, "\n") || got.Requests != 3 {
+		if strings.Join(coarse, "\n") != strings.Join(wantCoarse, "\n") || strings.Join(unused, "\n") != strings.Join(wantUnused, "\n") || got.Requests != 4 || got.NoReads || got.NoFields {
 			t.Errorf("coarse\n%s\nunused\n%s", strings.Join(coarse, "\n"), strings.Join(unused, "\n"))
 		}
 	}

@@ -25,10 +25,16 @@ func (h heldVerbs) FirstAllowed(_ context.Context, verbs []string) (int, error) 
 // granular, to make each set of changes in a request of its own. The verbs are the narrowest ones,
 // or the most general ones if wider is true. It returns an error if no verb covers a change.
 func LeastVerbs(ctx context.Context, sets []change.Set, wider bool) ([]string, error) {
+	return leastVerbs(ctx, sets, wider, true)
+}
+
+// leastVerbs does the work of LeastVerbs. If granular is false, the caller holds the ordinary verb,
+// and only excluded fields need verbs.
+func leastVerbs(ctx context.Context, sets []change.Set, wider, granular bool) ([]string, error) {
 	var verbs heldVerbs
 	for _, set := range sets {
 		for {
-			refusal, err := decide.New(verbs, 0).Decide(ctx, set, true)
+			refusal, err := decide.New(verbs, 0).Decide(ctx, set, granular)
 			if err != nil {
 				return nil, err
 			}
@@ -49,7 +55,7 @@ func LeastVerbs(ctx context.Context, sets []change.Set, wider bool) ([]string, e
 		without := slices.Delete(slices.Clone(verbs), i, i+1)
 		needed := false
 		for _, set := range sets {
-			refusal, err := decide.New(without, 0).Decide(ctx, set, true)
+			refusal, err := decide.New(without, 0).Decide(ctx, set, granular)
 			if err != nil {
 				return nil, err
 			}

@@ -5,6 +5,8 @@ package roles
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -65,15 +67,31 @@ func GrantsFor(ctx context.Context, rehearsed []*changes.DryRun, reads []changes
 	}
 	verbs, notes := map[key][]string{}, map[string][]string{}
 	for k, all := range of {
-		var sets []change.Set
+		var created, changed []change.Set
 		for _, r := range all {
-			sets = append(sets, r.Changes)
+			if r.Verb == "create" {
+				created = append(created, r.Changes)
+			} else {
+				changed = append(changed, r.Changes)
+			}
 		}
-		least, err := LeastVerbs(ctx, sets, options.Wider)
+		// A create needs only the ordinary verb. The permissions of its fields would also allow
+		// rewriting objects that exist, because the authorization of a create has no name.
+		least, err := leastVerbs(ctx, created, options.Wider, false)
+		if err == nil && len(changed) > 0 {
+			var more []string
+			more, err = LeastVerbs(ctx, changed, options.Wider)
+			least = slices.Compact(slices.Sorted(slices.Values(append(least, more...))))
+			verbs[k] = append(verbs[k], permission.General)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", all[0].String(), err)
 		}
-		verbs[k] = append([]string{permission.General}, least...)
+		if len(created) > 0 {
+			verbs[k] = append([]string{"create"}, verbs[k]...)
+			notes[k.namespace] = append(notes[k.namespace], fmt.Sprintf("create: new %s; it does not allow changing those that exist, as permissions of their fields would", all[0].Kind))
+		}
+		verbs[k] = append(verbs[k], least...)
 		notes[k.namespace] = append(notes[k.namespace], note(ctx, all, least)...)
 	}
 	for _, r := range reads {
@@ -86,6 +104,12 @@ func GrantsFor(ctx context.Context, rehearsed []*changes.DryRun, reads []changes
 		}
 		if r.Group == "apiextensions.k8s.io" || r.Resource == "" {
 			continue // reads of discovery documents and of definitions need no rule
+		}
+		if r.Group == "" && r.Resource == "secrets" {
+			line := r.Verb + ": reveals the content of the Secret; kubectl replace and kubectl apply --server-side work without it"
+			if !slices.Contains(notes[k.namespace], line) {
+				notes[k.namespace] = append(notes[k.namespace], line)
+			}
 		}
 		if !slices.Contains(verbs[k], r.Verb) {
 			verbs[k] = append([]string{r.Verb}, verbs[k]...)
@@ -161,7 +185,7 @@ func grants(verbs map[key][]string, notes map[string][]string) []Grant {
 	return out
 }
 
-// Name returns a name for the role that allows the request of a dry run.
+// Name returns the beginning of a name for the role that allows the request of a dry run.
 func Name(r *changes.DryRun) string {
 	if r.Creates {
 		return NameOf(r.Kind.Resource.Resource, "")
@@ -169,7 +193,26 @@ func Name(r *changes.DryRun) string {
 	return NameOf(r.Kind.Resource.Resource, r.Name)
 }
 
-// NameOf returns a name for a role for one object, or for all objects of a resource if name is "".
+// NameFor appends to a name a short hash of what a role grants and to whom. So roles for other
+// subjects or for other verbs have other names, and do not replace each other.
+func NameFor(name string, subjects []rbacv1.Subject, grants ...Grant) string {
+	h := sha256.New()
+	for _, s := range subjects {
+		fmt.Fprintf(h, "%q %q %q\n", s.Kind, s.Namespace, s.Name)
+	}
+	for _, g := range grants {
+		fmt.Fprintf(h, "%q\n", g.Namespace)
+		for _, r := range g.Rules {
+			fmt.Fprintf(h, "%q %q %q %q\n", r.APIGroups, r.Resources, r.ResourceNames, r.Verbs)
+		}
+	}
+	return name + "-" + hex.EncodeToString(h.Sum(nil)[:nameHash])
+}
+
+// nameHash is the number of bytes of the hash in a name.
+const nameHash = 4
+
+// NameOf returns the beginning of a name for a role for one object, or for all objects of a resource if name is "".
 func NameOf(resource, name string) string {
 	parts := []string{"granular", resource}
 	if name != "" {

@@ -1,0 +1,199 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	authorityclient "kube-granular.dev/api/client/clientset/versioned/typed/authority/v1alpha1"
+	"kube-granular.dev/granular/permission"
+	"kube-granular.dev/pkg/cli/access"
+	"kube-granular.dev/pkg/cli/changes"
+	"kube-granular.dev/pkg/cli/denial"
+)
+
+// protectedAttribute is a ProtectedAttribute or a ClusterProtectedAttribute.
+type protectedAttribute struct {
+	name string
+	spec *v1alpha1.ProtectedAttributeSpec
+}
+
+// protectedAttributes returns the protected attributes of the cluster and of a namespace, or of all
+// namespaces if namespace is "". It returns none if the server does not serve their API.
+func (s *options) protectedAttributes(ctx context.Context, namespace string) ([]protectedAttribute, error) {
+	config, err := s.ownConfig()
+	if err != nil {
+		return nil, err
+	}
+	client, err := authorityclient.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	var out []protectedAttribute
+	cluster, err := client.ClusterProtectedAttributes().List(ctx, metav1.ListOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list protected attributes of the cluster: %w", err)
+	}
+	for i := range cluster.Items {
+		out = append(out, protectedAttribute{"clusterprotectedattribute/" + cluster.Items[i].Name, &cluster.Items[i].Spec})
+	}
+	namespaced, err := client.ProtectedAttributes(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return out, fmt.Errorf("list protected attributes of namespaces: %w", err)
+	}
+	for i := range namespaced.Items {
+		item := &namespaced.Items[i]
+		out = append(out, protectedAttribute{"protectedattribute/" + item.Name + " in namespace " + item.Namespace, &item.Spec})
+	}
+	return out, nil
+}
+
+// protectedVerbs returns the verbs that protected labels and annotations require.
+func (s *options) protectedVerbs(ctx context.Context) ([]verbEntry, error) {
+	all, err := s.protectedAttributes(ctx, "")
+	var out []verbEntry
+	for _, a := range all {
+		out = append(out, protectedVerb(a.name, a.spec)...)
+	}
+	return out, err
+}
+
+// protectedVerb returns the verb that a protected attribute requires. It returns none if the
+// attribute requires a role instead of a verb.
+func protectedVerb(name string, spec *v1alpha1.ProtectedAttributeSpec) []verbEntry {
+	if spec.RoleRef != nil {
+		return nil
+	}
+	of := permission.ProtectedLabel
+	if spec.AttributeKind == v1alpha1.AttributeAnnotation {
+		of = permission.ProtectedAnnotation
+	}
+	verb := permission.Verb{Permission: of, Parameter: spec.AttributeName, Parameterized: true}.String()
+	if domain, ok := strings.CutSuffix(spec.AttributeName, "/*"); ok {
+		verb = permission.Verb{Permission: of}.String() + "(<key of " + domain + ">)"
+	}
+	e := verbEntry{Verb: verb, Excluded: true, Protects: name}
+	for _, r := range spec.Resources {
+		resource := r.Resource
+		if r.Group != "" {
+			resource += "." + r.Group
+		}
+		e.Resources = append(e.Resources, resource)
+	}
+	if len(e.Resources) == 0 {
+		e.Resources = []string{"*"}
+	}
+	return []verbEntry{e}
+}
+
+// attributePattern matches the path of a label or an annotation, of an object or of a template.
+var attributePattern = regexp.MustCompile(`^\.(.*\.)?metadata\.(labels|annotations)\[(.*)\]$`)
+
+// protectedNotes returns a line for each label and annotation that dry runs change and that a
+// protected attribute protects. A role with permissions does not allow such a change.
+func (s *options) protectedNotes(ctx context.Context, runs []*changes.DryRun) []string {
+	var out []string
+	known := map[string][]protectedAttribute{}
+	for _, r := range runs {
+		for _, c := range r.Changes {
+			path := r.Field(c)
+			m := attributePattern.FindStringSubmatch(path)
+			if m == nil {
+				continue
+			}
+			all, read := known[r.Namespace]
+			if !read {
+				var err error
+				if all, err = s.protectedAttributes(ctx, r.Namespace); err != nil {
+					fmt.Fprintf(s.streams.ErrOut, "warning: whether a label or annotation is protected is not known: %v\n", err)
+				}
+				known[r.Namespace] = all
+			}
+			for _, a := range all {
+				resource := v1alpha1.GroupResource{Group: r.Kind.Resource.Group, Resource: r.Kind.Resource.Resource}
+				if m[1] != "" {
+					resource = v1alpha1.GroupResource{} // a template, whose labels end up in other resources
+				}
+				if note := a.note(m[2], strings.Trim(m[3], `"`), resource); note != "" {
+					out = append(out, path+note)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// note returns the end of a line about a label or annotation that the attribute protects, or "".
+// An empty resource matches all resources.
+func (a *protectedAttribute) note(field, key string, resource v1alpha1.GroupResource) string {
+	of := a.spec
+	if (of.AttributeKind == v1alpha1.AttributeAnnotation) != (field == "annotations") || !isProtectedKey(of.AttributeName, key) {
+		return ""
+	}
+	if resource.Resource != "" && (len(of.Resources) > 0 && !slices.Contains(of.Resources, resource) || slices.Contains(of.ExcludeResources, resource)) {
+		return ""
+	}
+	needs := "the verb " + protectedKeyVerb(of.AttributeKind, key).String()
+	if of.RoleRef != nil {
+		needs = fmt.Sprintf("to be bound to %s %q", of.RoleRef.Kind, of.RoleRef.Name)
+	}
+	what := " is protected by "
+	if len(of.ProtectedValues) > 0 {
+		what = " has values that are protected by "
+	}
+	return what + a.name + ": the role is not sufficient, the subject also needs " + needs
+}
+
+// isProtectedKey reports whether a key has the name of a protected attribute: a key, or example.com/*.
+func isProtectedKey(name, key string) bool {
+	if domain, ok := strings.CutSuffix(name, "/*"); ok {
+		return strings.HasPrefix(key, domain+"/")
+	}
+	return name == key
+}
+
+// protectedKeyVerb returns the verb that a protected label or annotation without a role requires.
+func protectedKeyVerb(kind v1alpha1.AttributeKind, key string) permission.Verb {
+	of := permission.Verb{Permission: permission.ProtectedLabel, Parameter: key, Parameterized: true}
+	if kind == v1alpha1.AttributeAnnotation {
+		of.Permission = permission.ProtectedAnnotation
+	}
+	return of
+}
+
+// markProtected marks the field that the server refuses because it is protected. The permissions of
+// fields do not show that.
+func markProtected(j *access.Evaluation) {
+	refused, err := denial.Parse(j.Server.Message)
+	if err != nil || refused.Protected == "" {
+		return
+	}
+	var needs []string
+	for _, r := range refused.Roles {
+		needs = append(needs, fmt.Sprintf("%s %q", r.Kind, r.Name))
+	}
+	needs = append(needs, refused.Verbs...)
+	why := "a protected " + refused.Protected + ": " + refused.Why
+	if len(needs) > 0 {
+		why = "a protected " + refused.Protected + ": also needs " + strings.Join(needs, " or ")
+	}
+	at := slices.IndexFunc(j.Fields, func(f access.Field) bool { return f.Path == refused.Field })
+	if at < 0 {
+		j.Fields = append(j.Fields, access.Field{Path: refused.Field, Verbs: []string{}, Why: why})
+		return
+	}
+	f := &j.Fields[at]
+	f.Allowed, f.Verb, f.By, f.Why = false, "", "", why
+}

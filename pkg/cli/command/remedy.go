@@ -1,0 +1,212 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kube-granular.dev/granular/permission"
+	"kube-granular.dev/pkg/cli/denial"
+	"kube-granular.dev/pkg/cli/kinds"
+	"kube-granular.dev/pkg/cli/roles"
+)
+
+// remedy describes how an administrator can allow a refused request.
+type remedy struct {
+	Denial *denial.Denial `json:"denial"`
+	// Verb is the narrowest verb that would allow the request.
+	Verb string `json:"verb,omitempty"`
+	// Role is the role that the caller must be bound to, if no verb would allow the request.
+	Role *denial.Role `json:"role,omitempty"`
+	// Objects are the role and the binding that grant Verb, or the binding to Role.
+	Objects []any `json:"objects,omitempty"`
+	// Commands are kubectl commands that create the same role and binding as Objects.
+	Commands []string `json:"commands,omitempty"`
+	// Fields are the paths of all fields that Verb covers.
+	Fields []string `json:"fields,omitempty"`
+	// Advice is a text on what to do instead, if no role with a single verb would help. Then the
+	// other fields except Denial are empty.
+	Advice string `json:"advice,omitempty"`
+}
+
+// remedy returns how to allow a refused request: the smallest role or binding, or advice.
+func (s *options) remedy(refused *denial.Denial) (*remedy, error) {
+	out := &remedy{Denial: refused}
+	if out.Advice = refused.Advice(shellQuoted); out.Advice != "" {
+		return out, nil
+	}
+	subject, err := roles.ParseSubject("user:" + refused.User)
+	if err != nil {
+		return nil, err
+	}
+	if len(refused.Roles) > 0 {
+		return out, out.bind(refused, subject)
+	}
+	out.Verb = refused.Ordinary
+	if refused.Field != "" || len(refused.Verbs) > 0 {
+		out.Verb = refused.Verbs[0]
+		if refused.Protected == "" {
+			if err := s.covered(out); err != nil {
+				return nil, err
+			}
+		}
+	}
+	of := schema.ParseGroupResource(refused.Resource)
+	resource := of.Resource
+	if refused.Subresource != "" {
+		resource += "/" + refused.Subresource
+	}
+	grant := roles.Grant{Namespace: refused.Namespace, Rules: []rbacv1.PolicyRule{{APIGroups: []string{of.Group}, Resources: []string{resource}, Verbs: []string{out.Verb}}}}
+	if refused.Name != "" && (refused.Ordinary != "create" || refused.Subresource != "") {
+		grant.Rules[0].ResourceNames = []string{refused.Name}
+	}
+	subjects := []rbacv1.Subject{subject}
+	name := roles.NameFor(roles.NameOf(of.Resource, refused.Name), subjects, grant)
+	out.Commands = commandsOf(&grant, name, refused, subject)
+	return out, out.add(grant.Objects(name, subjects)...)
+}
+
+// covered sets the fields that the verb of a remedy covers. It also sets the subresource of the
+// refusal if the text does not name it.
+func (s *options) covered(r *remedy) error {
+	c, err := s.cluster()
+	if err != nil {
+		return err
+	}
+	k, err := c.Lookup(r.Denial.Resource, "")
+	if err != nil {
+		return err
+	}
+	verb, err := permission.Parse(r.Verb)
+	if err != nil {
+		return fmt.Errorf("%q is not valid: %w", r.Verb, err)
+	}
+	if _, status := k.Subresource("status"); r.Denial.Subresource == "" && status && strings.HasPrefix(r.Denial.Field, ".status") {
+		r.Denial.Subresource = "status"
+	}
+	tree, err := c.TreeOf(k, r.Denial.Subresource)
+	if err != nil {
+		return err
+	}
+	for _, info := range tree.Permissions() {
+		if info.Name == verb.Permission {
+			r.Fields = append(r.Fields, kinds.Covered(info, verb.Parameter))
+		}
+	}
+	return nil
+}
+
+// bind sets the remedy for a protected label or annotation that requires a role: the binding.
+func (r *remedy) bind(refused *denial.Denial, subject rbacv1.Subject) error {
+	r.Role = &refused.Roles[0]
+	subjects := []rbacv1.Subject{subject}
+	grant := roles.Grant{Namespace: refused.ProtectedIn}
+	name := roles.NameFor(r.Role.Name, subjects, grant)
+	binding := grant.Objects(name, subjects)[1]
+	kind, where := "clusterrole", ""
+	switch b := binding.(type) {
+	case *rbacv1.RoleBinding:
+		b.RoleRef.Kind, b.RoleRef.Name = r.Role.Kind, r.Role.Name
+		kind, where = "role", " -n "+shellQuoted(grant.Namespace)
+	case *rbacv1.ClusterRoleBinding:
+		b.RoleRef.Name = r.Role.Name
+	}
+	r.Commands = []string{fmt.Sprintf("kubectl create %sbinding %s%s --%s=%s %s", kind, shellQuoted(name), where, strings.ToLower(r.Role.Kind), shellQuoted(r.Role.Name), whoFlag(subject))}
+	return r.add(binding)
+}
+
+// add adds objects to the remedy.
+func (r *remedy) add(objects ...runtime.Object) error {
+	for _, o := range objects {
+		object, err := toUnstructured(o)
+		if err != nil {
+			return err
+		}
+		r.Objects = append(r.Objects, object)
+	}
+	return nil
+}
+
+// commandsOf returns commands that create the role and the binding.
+func commandsOf(g *roles.Grant, name string, d *denial.Denial, subject rbacv1.Subject) []string {
+	rule := g.Rules[0]
+	resource := d.Resource
+	if d.Subresource != "" {
+		resource += "/" + d.Subresource
+	}
+	kind, where := "clusterrole", ""
+	if g.Namespace != "" {
+		kind, where = "role", " -n "+shellQuoted(g.Namespace)
+	}
+	role := fmt.Sprintf("kubectl create %s %s%s --verb=%s --resource=%s", kind, shellQuoted(name), where, shellQuoted(rule.Verbs[0]), shellQuoted(resource))
+	if len(rule.ResourceNames) > 0 {
+		role += " --resource-name=" + shellQuoted(rule.ResourceNames[0])
+	}
+	return []string{role, fmt.Sprintf("kubectl create %sbinding %s%s --%s=%s %s", kind, shellQuoted(name), where, kind, shellQuoted(name), whoFlag(subject))}
+}
+
+// whoFlag returns the flag of kubectl create rolebinding for a subject.
+func whoFlag(subject rbacv1.Subject) string {
+	if subject.Kind == rbacv1.ServiceAccountKind {
+		return "--serviceaccount=" + shellQuoted(subject.Namespace+":"+subject.Name)
+	}
+	return "--user=" + shellQuoted(subject.Name)
+}
+
+// shellQuoted quotes an argument for a shell.
+func shellQuoted(text string) string {
+	if text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@=+,") == "" {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+func (r *remedy) print(out io.Writer) error {
+	d := r.Denial
+	if r.Advice != "" {
+		_, err := fmt.Fprintln(out, r.Advice)
+		return err
+	}
+	if len(r.Objects) == 0 {
+		return errors.New("no rule to add was found that would allow the request")
+	}
+	of := d.Resource
+	if d.Name != "" {
+		of += fmt.Sprintf(" %q", d.Name)
+	}
+	switch {
+	case r.Role != nil:
+		fmt.Fprintf(out, "%s may not change %s of %s, a protected %s. A binding to %s %q is missing.\n", d.User, d.Field, of, d.Protected, r.Role.Kind, r.Role.Name)
+		if d.ProtectedIn == "" {
+			fmt.Fprintln(out, "It is protected in the whole cluster, so only a ClusterRoleBinding counts.")
+		}
+	case d.Ordinary != "" && len(d.Verbs) == 0:
+		fmt.Fprintf(out, "%s may not %s %s. No permission of a field replaces this verb.\n", d.User, d.Ordinary, of)
+	default:
+		fmt.Fprintf(out, "%s may not change %s of %s. The verb %s is missing.\n", d.User, cmp.Or(d.Field, "a field"), of, r.Verb)
+	}
+	if len(d.Verbs) > 1 && d.Protected == "" {
+		fmt.Fprintf(out, "%s would be sufficient too, but covers more fields.\n", d.Verbs[len(d.Verbs)-1])
+	}
+	fmt.Fprintln(out, "\nAs a command:")
+	for _, c := range r.Commands {
+		fmt.Fprintln(out, "    "+c)
+	}
+	if len(r.Fields) > 0 {
+		fmt.Fprintln(out, "\nThe verb covers these fields of the object, including everything below them:")
+		for _, f := range r.Fields {
+			fmt.Fprintln(out, "    "+f)
+		}
+	}
+	fmt.Fprintln(out, "\nAs YAML:")
+	return printYAML(out, r.Objects)
+}

@@ -1,0 +1,31 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	"testing"
+
+	"kube-granular.dev/granular/permission"
+	granular "kube-granular.dev/granular/schema"
+)
+
+func TestCovered(t *testing.T) {
+	for name, tc := range map[string]struct {
+		pattern   string
+		of        *granular.Parameter
+		parameter string
+		want      string
+	}{
+		"no parameter": {".spec.replicas", nil, "", ".spec.replicas"},
+		"a prefix":     {".metadata.labels[*]", &granular.Parameter{Source: "label-key", Treatment: permission.SlashDelimitedPrefix}, "a.example", ".metadata.labels[a.example] and [a.example/*]"},
+		"a key":        {".status.conditions[*]", &granular.Parameter{Source: "condition-type"}, "Fit", ".status.conditions[Fit]"},
+		"a value":      {".spec.taints[*]", &granular.Parameter{Source: "self.key", FromValue: true, Field: "key"}, "a", `.spec.taints[key="a"]`},
+		"an image": {".spec.containers[*].image", &granular.Parameter{Source: "self", FromValue: true, Treatment: permission.ImageRepositoryPrefix}, "registry.example",
+			".spec.containers[*].image, if the registry and repository prefix is registry.example"},
+	} {
+		if got := Covered(granular.Info{Permission: &granular.Permission{Parameter: tc.of}, Pattern: tc.pattern}, tc.parameter); got != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+	}
+}

@@ -1,0 +1,124 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"kube-granular.dev/granular/permission"
+	"kube-granular.dev/pkg/rolecheck"
+	"kube-granular.dev/pkg/suggest"
+)
+
+// maxMistakes is the maximum number of mistakes in the verbs of one role that are reported.
+const maxMistakes = 1000
+
+// checkSpelling reports what RBAC accepts and never matches: misspellings of granular, parameters
+// that no object has, and resources that do not exist or are not in a namespace. kind is the kind of
+// the object, and empty inside a delegation.
+func (in *objectLinter) checkSpelling(r *rule, kind string) {
+	granular := false
+	for _, node := range r.verbs {
+		if rolecheck.IsPermission(node.Value) {
+			granular = true
+			in.checkParameter(node)
+		} else if meant := meantVerb(node.Value); meant != "" {
+			granular = true
+			in.report(node, Error, "%q is no verb that Kubernetes knows; did you mean %s?", node.Value, meant)
+		}
+	}
+	if !granular || r.any() {
+		return
+	}
+	for _, resource := range r.resources {
+		in.checkResource(r, resource, kind)
+	}
+}
+
+// meantVerb returns the verb that a misspelling of granular means, or "".
+func meantVerb(verb string) string {
+	verb = strings.TrimSpace(verb)
+	prefix, rest := verb, ""
+	if at := strings.IndexAny(verb, ":.("); at >= 0 {
+		prefix, rest = verb[:at], verb[at+1:]
+		if verb[at] == '(' {
+			rest = ""
+		}
+	}
+	if suggest.Nearest(strings.ToLower(prefix), []string{permission.General}) == "" {
+		return ""
+	}
+	if rest == "" {
+		return permission.General
+	}
+	return permission.General + ":" + rest
+}
+
+// checkParameter reports parameters that no object has.
+func (in *objectLinter) checkParameter(node *yaml.Node) {
+	if strings.HasSuffix(strings.TrimSpace(node.Value), "()") {
+		in.report(node, Error, "%s has an empty parameter and never matches", node.Value)
+		return
+	}
+	verb, err := permission.Parse(node.Value)
+	if err != nil || !verb.Parameterized {
+		return
+	}
+	name := strings.ToLower(verb.Permission)
+	switch {
+	case strings.HasSuffix(name, "taint") || strings.HasSuffix(name, "toleration"):
+		if strings.ContainsAny(verb.Parameter, "=:") {
+			in.report(node, Error, "%s never matches: the parameter is only the key, without a value and an effect", node.Value)
+		}
+	case strings.HasSuffix(name, "imagefrom"):
+		if image, hub := strings.CutPrefix(verb.Parameter, "docker.io/"); hub && image != "library" && !strings.Contains(image, "/") {
+			in.report(node, Warning, "%s does not match the image %s: the official images are docker.io/library/%s, and only in this spelling", node.Value, image, image)
+		}
+	}
+}
+
+// checkResource reports a resource that does not exist, because its group or its plural is wrong, or
+// that is not in a namespace although the role is.
+func (in *objectLinter) checkResource(r *rule, resource, kind string) {
+	plain, sub, found := strings.Cut(resource, "/")
+	if found {
+		sub = "/" + sub
+	}
+	if rolecheck.IsBuiltIn(plain) {
+		if kind == "Role" && slices.Contains(clusterScoped, plain) {
+			in.report(r.node, Error, "%s is not in a namespace, so a Role can't grant anything on it: use a ClusterRole and a ClusterRoleBinding", plain)
+		}
+		return
+	}
+	name, group, _ := strings.Cut(plain, ".")
+	meant := rolecheck.Meant(name)
+	if len(meant) == 0 || slices.ContainsFunc(meant, func(m string) bool {
+		_, of, _ := strings.Cut(m, ".")
+		return of == group && strings.HasPrefix(m, name+".")
+	}) {
+		return
+	}
+	plural, of, _ := strings.Cut(meant[0], ".")
+	switch {
+	case plural != name:
+		in.report(r.node, Error, "there is no resource %s; did you mean %s%s of the group %q?", resource, plural, sub, of)
+	case group == "" || !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io"):
+		in.report(r.node, Error, "%s%s is of the group %q, not %q", name, sub, of, group)
+	}
+}
+
+// clusterScoped are the built-in resources that are not in a namespace. Namespaces are left out: a Role
+// in a namespace can grant verbs on this namespace.
+var clusterScoped = []string{
+	"nodes", "persistentvolumes", "clusterroles.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io",
+	"customresourcedefinitions.apiextensions.k8s.io", "apiservices.apiregistration.k8s.io", "storageclasses.storage.k8s.io",
+	"csidrivers.storage.k8s.io", "csinodes.storage.k8s.io", "volumeattachments.storage.k8s.io", "priorityclasses.scheduling.k8s.io",
+	"ingressclasses.networking.k8s.io", "runtimeclasses.node.k8s.io", "certificatesigningrequests.certificates.k8s.io",
+	"validatingwebhookconfigurations.admissionregistration.k8s.io", "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+	"validatingadmissionpolicies.admissionregistration.k8s.io", "validatingadmissionpolicybindings.admissionregistration.k8s.io",
+	"flowschemas.flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
+}
