@@ -39,6 +39,19 @@ func TestValidatePlaces(t *testing.T) {
 	}
 }
 
+// TestMisplacedInOrder checks that all misplaced extensions of one schema are reported in the order
+// of their names, however the server iterates over them.
+func TestMisplacedInOrder(t *testing.T) {
+	crd := definition(t, nil, `{+verb: a, +excluded: true, +parameter-source: b, +parameterized-by: c, +parameter-treatment: slash-delimited-prefix, +scope: d, properties: {a: {type: string}}}`)
+	var want string
+	for _, name := range []string{"excluded", "parameter-source", "parameter-treatment", "parameterized-by", "scope", "verb"} {
+		want += ".x-kubernetes-permission-" + name + ": Forbidden: the object as a whole can't have a permission, because its metadata has permissions of its own\n"
+	}
+	if diff := cmp.Diff(want, lines(validator().Validate(crd, nil))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // TestValidateJunctors checks that extensions below anyOf, oneOf and not, where they have no
 // effect, are refused. Upstream refuses extensions below allOf itself, because a structural
 // schema has none there.
