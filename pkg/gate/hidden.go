@@ -64,18 +64,14 @@ type sentKey struct {
 }
 
 // has reports whether the request contains the key of a label or annotation, and all keys of list
-// and map elements on the path to it.
+// and map elements on the path to it. In an apply, the new object must have the key as well: the
+// configuration can have it in another place.
 func (r *requestKeys) has(a *change.Attribute) bool {
 	if r.write == nil || r.write.patch == nil {
-		if r.sent == nil {
-			r.sent = map[sentKey]bool{}
-			for i := range r.observed {
-				if o := &r.observed[i]; o.New.Present || o.Unreadable {
-					r.sent[sentKey{o.Kind, o.String()}] = true
-				}
-			}
-		}
-		return r.sent[sentKey{a.Kind, a.String()}]
+		return r.sends(a)
+	}
+	if r.write.patch.Applied() && !r.sends(a) {
+		return false
 	}
 	for _, s := range a.Path {
 		if slices.ContainsFunc(s.Keys, func(key string) bool { return !r.write.patch.Has(key) }) {
@@ -83,6 +79,19 @@ func (r *requestKeys) has(a *change.Attribute) bool {
 		}
 	}
 	return a.Unreadable || r.write.patch.Has(a.Key)
+}
+
+// sends reports whether the new object has the label or annotation, with a new value.
+func (r *requestKeys) sends(a *change.Attribute) bool {
+	if r.sent == nil {
+		r.sent = map[sentKey]bool{}
+		for i := range r.observed {
+			if o := &r.observed[i]; o.New.Present || o.Unreadable {
+				r.sent[sentKey{o.Kind, o.String()}] = true
+			}
+		}
+	}
+	return r.sent[sentKey{a.Kind, a.String()}]
 }
 
 // mayGet reports whether the caller is allowed to get the object of the request, so that a message
