@@ -4,8 +4,11 @@
 package policy_test
 
 import (
+	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -188,6 +191,21 @@ func TestStamps(t *testing.T) {
 	d.Annotations = nil
 	if err := policy.Stamps(nil).ApplyTo(d, deployments); err != nil || d.Annotations != nil {
 		t.Errorf("%v: %v", err, d.Annotations)
+	}
+}
+
+// TestStampThatDoesNotFit checks that an object whose annotations leave no room for a stamp is
+// refused, and one with room for it is not.
+func TestStampThatDoesNotFit(t *testing.T) {
+	stamps := policy.Stamps{"p": policy.Stamp("by-policy-1", "u-1")}
+	size := len(policy.Prefix(deployments)+"p") + len(stamps["p"])
+	for room, fits := range map[int]bool{size: true, size - 1: false} {
+		d := deployment()
+		d.Annotations = map[string]string{"a": strings.Repeat("x", validation.TotalAnnotationSizeLimitB-1-room)}
+		err := stamps.ApplyTo(d, deployments)
+		if fits != (err == nil) || !fits && (!apierrors.IsRequestEntityTooLargeError(err) || len(d.Annotations) != 1) {
+			t.Errorf("with room for %d of %d bytes: %v", room, size, err)
+		}
 	}
 }
 

@@ -4,10 +4,13 @@
 package policy
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	apimachineryvalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -58,7 +61,9 @@ func stampsOf(obj metav1.Object, prefix string) (out Stamps) {
 	return out
 }
 
-// ApplyTo replaces all stamps of an object, whose resource is r, by s.
+// ApplyTo replaces all stamps of an object, whose resource is r, by s. It returns an error if the
+// annotations are then larger than an object may have: the object was validated without the stamps,
+// and no later write of it would be valid.
 func (s Stamps) ApplyTo(obj runtime.Object, r schema.GroupResource) error {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
@@ -76,6 +81,11 @@ func (s Stamps) ApplyTo(obj runtime.Object, r schema.GroupResource) error {
 	}
 	for name, value := range s {
 		all[prefix+name] = value
+	}
+	if len(s) > 0 {
+		if err := apimachineryvalidation.ValidateAnnotationsSize(all); err != nil {
+			return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("with the annotations that name delegations, the annotations of the object are too large: %v", err))
+		}
 	}
 	if len(all) == 0 {
 		all = nil
