@@ -178,9 +178,15 @@ func (c *Chain) Describe(i int) string {
 }
 
 // DescribeDelegator returns text for a message about the user who created the delegation with an
-// index in Links. As in Describe, ancestors have no names, and neither do their creators.
+// index in Links. As in Describe, ancestors have no names. Their creators have none either, unless a
+// policy issued the ancestor: then its creator is the author of an object, and the delegates are
+// those that an administrator wrote into the policy.
 func (c *Chain) DescribeDelegator(i int) string {
-	if i < len(c.Links)-1 {
+	switch link := c.Links[i]; {
+	case i == len(c.Links)-1:
+	case link.Source != nil:
+		return fmt.Sprintf("user %q, whose authority a policy delegated,", link.Delegator.GetName())
+	default:
 		return "the creator of " + c.Describe(i)
 	}
 	return fmt.Sprintf("user %q, who created %s,", c.Leaf().Delegator.GetName(), describe(c.Leaf()))

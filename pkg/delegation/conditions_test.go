@@ -103,3 +103,20 @@ func TestAncestorsStayHidden(t *testing.T) {
 		}
 	}
 }
+
+// TestDescribeDelegator checks which creators of delegations a message names.
+func TestDescribeDelegator(t *testing.T) {
+	by := func(name string, source *v1alpha1.AuthorityDelegation) *Delegation {
+		return &Delegation{Name: "of-" + name, Delegator: &user.DefaultInfo{Name: name}, Source: source}
+	}
+	c := &Chain{Links: []*Delegation{by("alice", nil), by("carol", toBot()), by("bot", nil)}}
+	for i, want := range []string{
+		`the creator of an ancestor of AuthorityDelegation "of-bot"`,
+		`user "carol", whose authority a policy delegated,`,
+		`user "bot", who created AuthorityDelegation "of-bot",`,
+	} {
+		if got := c.DescribeDelegator(i); got != want {
+			t.Errorf("%d: got %s, want %s", i, got, want)
+		}
+	}
+}
