@@ -6,6 +6,7 @@ package controller
 import (
 	"context"
 	"net/http"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -89,3 +90,11 @@ func RecordLeftovers(lns *v1alpha1.LNamespace, found []v1alpha1.Leftover) {
 
 // IsConflict reports whether an error consists only of conflicts.
 var IsConflict = isConflict
+
+// Examinations has what the last examination of each tenant found.
+type Examinations = examinations
+
+// List returns what examine returns, or returned a moment ago.
+func (e *examinations) List(t *v1alpha1.LNamespace, at time.Time, examine func() ([]v1alpha1.Leftover, error)) ([]v1alpha1.Leftover, error) {
+	return e.list(t, at, examine)
+}

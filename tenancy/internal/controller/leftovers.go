@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -68,12 +69,42 @@ func (r *Tenants) leftovers(ctx context.Context, t *v1alpha1.LNamespace, at time
 	}
 	recent := l.revokedAt != nil && at.Sub(l.revokedAt.Time) < lateRequests
 	if !recent && len(t.Status.Leftovers) == 0 {
+		r.examined.byTenant.Delete(t.UID)
 		return l, nil
 	}
 	var err error
-	l.list, err = r.examine(ctx, t, now)
+	l.list, err = r.examined.list(t, at, func() ([]v1alpha1.Leftover, error) { return r.examine(ctx, t, now) })
 	l.again = recent || len(l.list) > 0
 	return l, err
+}
+
+// examinations has what the last examination of each tenant found. The removal of a sudoer makes the
+// controller reconcile the tenant several times within a moment, because it changes the status and
+// deletes objects. Listing the objects once is enough for all of them. The zero value is empty.
+type examinations struct{ byTenant sync.Map }
+
+// examination is what was found for one generation of an LNamespace.
+type examination struct {
+	generation int64
+	at         time.Time
+	found      []v1alpha1.Leftover
+}
+
+// list returns what examine returns, or what it returned at most half an interval ago, unless the
+// specification has changed since.
+func (e *examinations) list(t *v1alpha1.LNamespace, at time.Time, examine func() ([]v1alpha1.Leftover, error)) ([]v1alpha1.Leftover, error) {
+	if last, ok := e.byTenant.Load(t.UID); ok {
+		if last := last.(examination); last.generation == t.Generation && at.Sub(last.at) < leftoversInterval/2 {
+			return last.found, nil
+		}
+	}
+	found, err := examine()
+	if err != nil {
+		e.byTenant.Delete(t.UID)
+		return found, err
+	}
+	e.byTenant.Store(t.UID, examination{t.Generation, at, found})
+	return found, nil
 }
 
 // record writes the leftovers to the status.

@@ -9,10 +9,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"kube-granular.dev/tenancy/api/v1alpha1"
 	"kube-granular.dev/tenancy/internal/controller"
@@ -67,6 +69,46 @@ func TestOnlyConflictsAreNoFailure(t *testing.T) {
 	} {
 		if got := controller.IsConflict(tc.err); got != tc.want {
 			t.Errorf("%v: %t", tc.err, got)
+		}
+	}
+}
+
+// TestLeftoversAreListedOnceInAMoment checks when the objects of a former sudoer are listed again:
+// after half an interval, after a change of the specification, for another tenant of the same name,
+// and after an error.
+func TestLeftoversAreListedOnceInAMoment(t *testing.T) {
+	var e controller.Examinations
+	listed := 0
+	var failure error
+	found := []v1alpha1.Leftover{{Kind: "Secret", Name: "s", Maker: "ada"}}
+	examine := func() ([]v1alpha1.Leftover, error) {
+		listed++
+		return found, failure
+	}
+	start := time.Unix(1000, 0)
+	for i, step := range []struct {
+		uid        types.UID
+		generation int64
+		after      time.Duration
+		failure    error
+		listed     int
+	}{
+		{"a", 1, 0, nil, 1},
+		{"a", 1, 0, nil, 1},
+		{"a", 1, 14 * time.Second, nil, 1},
+		{"a", 1, 15 * time.Second, nil, 2},
+		{"a", 1, 29 * time.Second, nil, 2},
+		{"a", 2, 29 * time.Second, nil, 3},
+		{"b", 2, 29 * time.Second, nil, 4},
+		{"a", 2, 43 * time.Second, nil, 4},
+		{"a", 2, 60 * time.Second, errors.New("no answer"), 5},
+		{"a", 2, 60 * time.Second, nil, 6},
+	} {
+		lns := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: step.uid, Generation: step.generation}}
+		failure = step.failure
+		got, err := e.List(lns, start.Add(step.after), examine)
+		if listed != step.listed || !slices.Equal(got, found) || !errors.Is(err, step.failure) {
+			t.Errorf("step %d: listed %d times, want %d; found %v, %v", i, listed, step.listed, got, err)
 		}
 	}
 }

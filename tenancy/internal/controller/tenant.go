@@ -37,6 +37,8 @@ type Tenants struct {
 	Recorder events.EventRecorder
 	// delegations manages the delegations of sudo. It is nil if sudo works by impersonation.
 	delegations *delegations
+	// examined has what was found of former sudoers a moment ago.
+	examined examinations
 }
 
 // Reconcile creates, repairs and deletes the objects of one tenant, so that they match the lists
