@@ -85,3 +85,30 @@ func TestLibraryTakesWhatIsValid(t *testing.T) {
 	}
 	t.Logf("%d were accepted", accepted)
 }
+
+// TestReservedKeysAgree checks that a key that the server refuses in an attribute is not protected by
+// an attribute for its domain either, and the reverse.
+func TestReservedKeysAgree(t *testing.T) {
+	for _, key := range []string{
+		"env", "example.com/tier", "controller.kubernetes.io/pod-deletion-cost",
+		"kubernetes.io/metadata.name", "kubernetes.io/service-name", "service.kubernetes.io/headless",
+		"endpoints.kubernetes.io/managed-by", "endpointslice.kubernetes.io/managed-by",
+		"pod-template-hash", "pod-template-generation", "controller-revision-hash", "controller.kubernetes.io/hash",
+		"statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index", "controller-uid", "job-name",
+		"batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", "batch.kubernetes.io/job-completion-index",
+		"batch.kubernetes.io/job-tracking", "batch.kubernetes.io/job-index-failure-count", "batch.kubernetes.io/cronjob-scheduled-timestamp",
+		"endpoints.kubernetes.io/last-change-trigger-time", "endpoints.kubernetes.io/over-capacity",
+		"deployment.kubernetes.io/revision", "deployment.kubernetes.io/revision-history",
+		"deployment.kubernetes.io/desired-replicas", "deployment.kubernetes.io/max-replicas",
+		"deprecated.daemonset.template.generation", "deprecated.deployment.rollback.revision",
+		"pods.authority.kube-granular.dev/p",
+	} {
+		for _, kind := range []v1alpha1.AttributeKind{v1alpha1.AttributeLabel, v1alpha1.AttributeAnnotation} {
+			spec := v1alpha1.ProtectedAttributeSpec{AttributeKind: kind, AttributeName: key, Mode: v1alpha1.ModeEnforce}
+			refused := len(validation.Spec(&spec, validation.Namespaced, field.NewPath("spec"))) > 0
+			if reserved := protect.Reserved(protect.KindOf(string(kind)), key); reserved != refused {
+				t.Errorf("%s %s: reserved %t, refused by the server %t", kind, key, reserved, refused)
+			}
+		}
+	}
+}

@@ -16,7 +16,7 @@ var reserved = map[attribute]bool{}
 func init() {
 	for _, key := range []string{
 		"kubernetes.io/metadata.name",
-		"pod-template-hash", "pod-template-generation", "controller-revision-hash",
+		"pod-template-hash", "pod-template-generation", "controller-revision-hash", "controller.kubernetes.io/hash",
 		"controller-uid", "batch.kubernetes.io/controller-uid",
 		"job-name", "batch.kubernetes.io/job-name", "batch.kubernetes.io/job-completion-index",
 		"statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index",
@@ -28,8 +28,9 @@ func init() {
 	for _, key := range []string{
 		"deployment.kubernetes.io/revision", "deployment.kubernetes.io/revision-history",
 		"deployment.kubernetes.io/desired-replicas", "deployment.kubernetes.io/max-replicas",
-		"deprecated.daemonset.template.generation",
+		"deprecated.daemonset.template.generation", "deprecated.deployment.rollback.revision",
 		"batch.kubernetes.io/job-completion-index", "batch.kubernetes.io/job-tracking",
+		"batch.kubernetes.io/job-index-failure-count",
 		"batch.kubernetes.io/cronjob-scheduled-timestamp",
 		"endpoints.kubernetes.io/last-change-trigger-time", "endpoints.kubernetes.io/over-capacity",
 	} {
