@@ -113,9 +113,13 @@ func TestSuggestionsAreBounded(t *testing.T) {
 			verbs = append(verbs, verb(i))
 		}
 		resources := rule("example.com", "robots", verbs...)
-		c := checker{}
+		c := checker{limit: maxFindings}
 		c.rule(0, &resources, []rbacv1.PolicyRule{resources})
-		if len(c.found) > 0 || c.suggestions > maxSuggestions {
+		searches := 0 // a verb with a domain may be that of a custom resource
+		if name == "without a domain" {
+			searches = maxSuggestions
+		}
+		if len(c.found) > 0 || c.suggestions != searches {
 			t.Errorf("%s: %d searches, findings %v", name, c.suggestions, c.found)
 		}
 	}

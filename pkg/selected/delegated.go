@@ -16,6 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/kubernetes/pkg/registry/rbac/validation"
 
+	authorityvalidation "kube-granular.dev/api/authority/validation"
 	"kube-granular.dev/pkg/delegation"
 	"kube-granular.dev/pkg/rbacindex"
 )
@@ -180,7 +181,7 @@ func (s delegationSource) String() string { return fmt.Sprintf("AuthorityDelegat
 // hold now. If the first delegation has ifLost: Keep, it does not matter what the first delegator
 // holds now. It returns nothing for rules with too many permissions: no new delegation has them.
 func effectiveRules(ctx context.Context, policy seam.Policy, chain *delegation.Chain, namespace string) []rbacv1.PolicyRule {
-	if !fewEnough(chain.Leaf().Rules) {
+	if !authorityvalidation.FewPermissions(chain.Leaf().Rules) {
 		return nil
 	}
 	left := splitRules(chain.Leaf().Rules)

@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-
-	"kube-granular.dev/api/authority/v1alpha1"
 )
 
 // permission is the smallest part of an RBAC rule: one verb on one resource, object or path.
@@ -21,26 +19,6 @@ type permission struct {
 	url string
 	// forURL is true if the permission is for a path, which is in url.
 	forURL bool
-}
-
-// fewEnough reports whether rules have at most v1alpha1.MaxPermissions permissions. Rules with more
-// are not split: nobody writes them by hand, and a rule of a few kilobytes can have millions. Roles
-// have no such limit.
-func fewEnough(rules []rbacv1.PolicyRule) bool {
-	left := v1alpha1.MaxPermissions
-	for i := range rules {
-		rule := &rules[i]
-		product := 1
-		for _, n := range []int{len(rule.Verbs), len(rule.APIGroups), len(rule.Resources), max(1, len(rule.ResourceNames))} {
-			if product *= n; product > left {
-				return false
-			}
-		}
-		if left -= product + len(rule.Verbs)*len(rule.NonResourceURLs); left < 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // splitRules splits rules into permissions. Each has one verb, one resource or path, and at most

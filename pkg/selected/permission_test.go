@@ -5,7 +5,6 @@ package selected
 
 import (
 	"context"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -65,8 +64,7 @@ func TestCoveredBySeveral(t *testing.T) {
 	}
 }
 
-// TestJoinRules checks that joined permissions are the same as before, in fewer rules, and that rules
-// with too many permissions are recognized without splitting them.
+// TestJoinRules checks that joined permissions are the same as before, in fewer rules.
 func TestJoinRules(t *testing.T) {
 	rules := []rbacv1.PolicyRule{
 		rule([]string{"get", "list"}, []string{"", "g"}, []string{"pods", "secrets", "pods/log"}, nil),
@@ -83,25 +81,5 @@ func TestJoinRules(t *testing.T) {
 	}
 	if got := joinRules(without(splitRules(rules[:1]), []int{1, 3, 11})); len(got) != 4 || len(got[0].Resources) != 2 || len(got[3].Resources) != 2 {
 		t.Errorf("%v", got)
-	}
-	many := func(n int) []string { return slices.Repeat([]string{"x"}, n) }
-	for _, tc := range []struct {
-		rule rbacv1.PolicyRule
-		want bool
-	}{
-		{rule(many(64), many(64), many(16), nil), true},
-		{rule(many(64), many(64), many(17), nil), false},
-		{rule(many(64), many(64), many(64), many(64)), false},
-		{rule(many(1<<16), many(1<<16), many(1<<16), many(1<<16)), false},
-		{rule(many(1), many(1), many(1<<16), nil), true},
-		{rule(nil, many(1<<16), many(1<<16), nil), true},
-		{rbacv1.PolicyRule{Verbs: many(1 << 10), NonResourceURLs: many(1 << 10)}, false},
-	} {
-		if got := fewEnough([]rbacv1.PolicyRule{tc.rule}); got != tc.want {
-			t.Errorf("%d verbs, %d groups, %d resources, %d names, %d paths: few enough: %v", len(tc.rule.Verbs), len(tc.rule.APIGroups), len(tc.rule.Resources), len(tc.rule.ResourceNames), len(tc.rule.NonResourceURLs), got)
-		}
-	}
-	if fewEnough(slices.Repeat([]rbacv1.PolicyRule{rule(many(64), many(64), many(8), nil)}, 3)) {
-		t.Error("the sum over all rules has no limit")
 	}
 }

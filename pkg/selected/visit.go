@@ -15,6 +15,7 @@ import (
 	"k8s.io/kubernetes/pkg/registry/rbac/validation"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
 
+	authorityvalidation "kube-granular.dev/api/authority/validation"
 	"kube-granular.dev/api/selection"
 	"kube-granular.dev/pkg/rbacindex"
 )
@@ -83,7 +84,7 @@ func (u *User) visitCovered(ctx context.Context, policy seam.Policy, namespace s
 		return
 	}
 	if !slices.Contains(u.ambient.GetGroups(), user.SystemPrivilegedGroup) {
-		if !fewEnough(rules) {
+		if !authorityvalidation.FewPermissions(rules) {
 			return
 		}
 		left := splitRules(rules)

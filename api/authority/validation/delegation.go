@@ -172,7 +172,7 @@ func Rules(rules []rbacv1.PolicyRule, s authority.DelegationScope, at *field.Pat
 	if len(rules) > authority.MaxRules {
 		return field.ErrorList{field.TooMany(at, len(rules), authority.MaxRules)}
 	}
-	if countPermissions(rules) > authority.MaxPermissions {
+	if !FewPermissions(rules) {
 		errs = append(errs, field.Forbidden(at, fmt.Sprintf("has more than %d combinations of verb, resource and name; use fewer or wider rules", authority.MaxPermissions)))
 	}
 	for i := range rules {
@@ -206,19 +206,24 @@ func Rules(rules []rbacv1.PolicyRule, s authority.DelegationScope, at *field.Pat
 	return errs
 }
 
-// countPermissions returns the number of permissions in the rules. It counts repeated entries of a
-// list as often as they occur, and stops at a number above MaxPermissions.
-func countPermissions(rules []rbacv1.PolicyRule) int {
-	sum := 0
+// FewPermissions reports whether rules have at most MaxPermissions permissions: combinations of a verb
+// with a resource and a name, or with a URL. Repeated entries of a list count as often as they occur. A
+// rule of a few kilobytes can have millions, which nobody can split into single permissions.
+func FewPermissions(rules []rbacv1.PolicyRule) bool {
+	left := authority.MaxPermissions
 	for i := range rules {
 		rule := &rules[i]
 		product := 1
 		for _, n := range []int{len(rule.Verbs), len(rule.APIGroups), len(rule.Resources), max(1, len(rule.ResourceNames))} {
-			product = min(product*n, authority.MaxPermissions+1)
+			if product *= n; product > left {
+				return false
+			}
 		}
-		sum = min(sum+product+len(rule.Verbs)*len(rule.NonResourceURLs), authority.MaxPermissions+1)
+		if left -= product + len(rule.Verbs)*len(rule.NonResourceURLs); left < 0 {
+			return false
+		}
 	}
-	return sum
+	return true
 }
 
 func objectUIDs(all []types.UID, at *field.Path) (errs field.ErrorList) {

@@ -318,3 +318,31 @@ func TestDelegationLimits(t *testing.T) {
 		check(t, name, DelegationUpdate(now, old), want)
 	}
 }
+
+// TestFewPermissions checks that rules with too many permissions are recognized, however large the
+// product of the lists is.
+func TestFewPermissions(t *testing.T) {
+	resources := func(verbs, groups, resources, names []string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{Verbs: verbs, APIGroups: groups, Resources: resources, ResourceNames: names}
+	}
+	many := func(n int) []string { return slices.Repeat([]string{"x"}, n) }
+	for _, tc := range []struct {
+		rule rbacv1.PolicyRule
+		want bool
+	}{
+		{resources(many(64), many(64), many(16), nil), true},
+		{resources(many(64), many(64), many(17), nil), false},
+		{resources(many(64), many(64), many(64), many(64)), false},
+		{resources(many(1<<16), many(1<<16), many(1<<16), many(1<<16)), false},
+		{resources(many(1), many(1), many(1<<16), nil), true},
+		{resources(nil, many(1<<16), many(1<<16), nil), true},
+		{rbacv1.PolicyRule{Verbs: many(1 << 10), NonResourceURLs: many(1 << 10)}, false},
+	} {
+		if got := FewPermissions([]rbacv1.PolicyRule{tc.rule}); got != tc.want {
+			t.Errorf("%d verbs, %d groups, %d resources, %d names, %d paths: few enough: %v", len(tc.rule.Verbs), len(tc.rule.APIGroups), len(tc.rule.Resources), len(tc.rule.ResourceNames), len(tc.rule.NonResourceURLs), got)
+		}
+	}
+	if FewPermissions(slices.Repeat([]rbacv1.PolicyRule{resources(many(64), many(64), many(8), nil)}, 3)) {
+		t.Error("the sum over all rules has no limit")
+	}
+}

@@ -19,7 +19,7 @@ import (
 // whose owners do not exist.
 var nobody = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Namespace", Name: "nobody", UID: "nobody"}}
 
-// holds gives a user verbs on one LNamespace.
+// holds binds a user to a new role with verbs on one LNamespace.
 func (c *cluster) holds(t *testing.T, name, lns string, verbs ...string) {
 	t.Helper()
 	meta := metav1.ObjectMeta{Name: name}
