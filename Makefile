@@ -70,7 +70,7 @@ endif
 ##@ Use
 
 .PHONY: up
-up: upstream $(BIN)/kube-granular $(KUBECTL_MISSING) $(if $(findstring --tenancy,$(UP_ARGS)),tenancy) ## Build and run a local cluster; UP_ARGS="--port 0 …" passes flags to `kube-granular up`
+up: upstream $(BIN)/kube-granular $(BIN)/kubectl-granular $(KUBECTL_MISSING) $(if $(findstring --tenancy,$(UP_ARGS)),tenancy) ## Build and run a local cluster; UP_ARGS="--port 0 …" passes flags to `kube-granular up`
 	@exec $(BIN)/kube-granular up $(UP_ARGS)
 
 .PHONY: down
@@ -153,7 +153,7 @@ test-without-speed: upstream ## Build and test the project without the folders p
 	test/patches/series-digest > test/patches/without-speed.passed
 
 .PHONY: test-kind
-test-kind: upstream ## Test a whole kind cluster: controllers, pods, and callers that may change only single fields
+test-kind: upstream tenancy ## Test a whole kind cluster: controllers, pods, tenants, and callers that may change only single fields
 	@GO=$(GO) hack/kind/test cluster
 
 .PHONY: test-kind-ha
@@ -187,6 +187,11 @@ MUTANTS_ARGS ?=
 .PHONY: mutants
 mutants: upstream ## Make small faults in the code that decides, and fail if the tests miss one that is not listed; MUTANTS=20 tries 20 of each package, chosen by SEED; MUTANTS_ARGS="-o json pkg/crd"
 	$(GO) run ./hack/mutants -n $(MUTANTS) -seed $(SEED) $(MUTANTS_ARGS)
+
+# It takes more than an hour if all packages changed. hack/mutants/passed is to be committed.
+.PHONY: mutants-all
+mutants-all: upstream ## Try all small faults in the packages that changed since they passed, and write the stamp hack/mutants/passed; MUTANTS_ARGS="-within 5m pkg/gate" limits it
+	$(GO) run ./hack/mutants -stamp hack/mutants/passed -grace 2s -seed $(SEED) $(MUTANTS_ARGS)
 
 # It compiles all of Kubernetes once more, so it is not part of `make test`.
 .PHONY: test-race
@@ -225,7 +230,7 @@ lint: upstream ## Check the format and the licence headers, and run go vet
 	@wrong=$$(gofmt -l $(SOURCES)) && test -z "$$wrong" || { echo "not as gofmt has it (make fmt):" $$wrong >&2; exit 1; }
 	@bare=$$(find $(SOURCES) -name '*.go' -exec grep -L 'SPDX-License-Identifier: Apache-2.0' {} +); \
 	test -z "$$bare" || { echo "without a licence header:" $$bare >&2; exit 1; }
-	$(call step,go vet,$(GO) vet $(PACKAGES) && $(TENANCY) vet ./... && GOWORK=off $(GO) -C tenancy/bigquery vet ./... && $(COPIER) vet ./... && $(IMAGE) vet ./...)
+	$(call step,go vet,$(GO) vet $(PACKAGES) && $(TENANCY) vet ./... && GOWORK=off $(GO) -C tenancy/bigquery vet ./... && $(COPIER) vet ./... && $(IMAGE) vet ./... && GOWORK=off $(GO) -C test/gitops vet ./...)
 
 .PHONY: fmt
 fmt: ## Format the Go code

@@ -24,6 +24,7 @@ var allowed = []string{
 	"k8s.io/kube-openapi/pkg/common",
 	"k8s.io/kube-openapi/pkg/validation/spec",
 	"sigs.k8s.io/json",
+	"sigs.k8s.io/yaml",
 	"sigs.k8s.io/structured-merge-diff/",
 }
 

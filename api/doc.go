@@ -10,6 +10,7 @@
 //   - selection parses and formats the header Authority-Selector, and selection/transport
 //     sends it.
 //   - client has the clientset, listers, informers and apply configurations.
+//   - printing prints text from clusters and logs, so that it stays on its line.
 //   - openapi has the schemas that the server publishes.
 //
 // hack/update-codegen.sh generates client, openapi and all files that begin with zz_generated.

@@ -27,7 +27,9 @@ run() {
 	rows+=("$(printf '%-20s %8s %8s %8s %8s  %s' "$name" "$ok" "$bad" "$none" "$((SECONDS - started))" "$result")")
 }
 
-run workspace "$GO" test -timeout 30m "$@"
+# Tests of a running server wait more than they compute, so one package more than there are cores
+# runs at a time.
+run workspace "$GO" test -p "$(($(nproc) + 1))" -timeout 30m "$@"
 run tenancy env GOWORK=off "$GO" -C tenancy test -timeout 30m ./...
 run tenancy/bigquery env GOWORK=off "$GO" -C tenancy/bigquery test ./...
 run hack/image env GOWORK=off "$GO" -C hack/image test ./...

@@ -538,7 +538,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationSpec(ref 
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions must hold for each write. A delegation with conditions allows create, update and patch only.",
+							Description: "conditions must hold for each write. A delegation with conditions allows create, update and patch only, and only of objects that its rules allow to get.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -659,6 +659,25 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationStatus(re
 						SchemaProps: spec.SchemaProps{
 							Description: "cause is the cause of a delegation that a policy created.",
 							Ref:         ref(v1alpha1.DelegationCause{}.OpenAPIModelName()),
+						},
+					},
+					"problems": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "problems are why the delegation allows less than its rules say, such as conditions without the verb get in the rules. The server computes them whenever the delegation is read, and stores them nowhere. A watch may leave them out.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
 						},
 					},
 				},
@@ -1019,7 +1038,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_DelegationCondition(ref comm
 				Properties: map[string]spec.Schema{
 					"expression": {
 						SchemaProps: spec.SchemaProps{
-							Description: "expression may use the variables object, the object to be stored; oldObject, which is null for a create; and podTemplateHash and oldPodTemplateHash, which are \"sha256:\" and the hash of their spec.template, or empty. If the expression fails or exceeds its cost limit, the write is refused.",
+							Description: "expression may use the variables object, the object to be stored; oldObject, which is null for a create; and podTemplateHash and oldPodTemplateHash, which are \"sha256:\" and the hash of their pod templates: spec.template, or spec.jobTemplate.spec.template. If an object has none, an expression that uses its hash fails. If the expression fails or exceeds its cost limit, the write is refused.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",

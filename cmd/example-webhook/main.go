@@ -8,7 +8,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kube-granular.dev/api/printing"
 	"kube-granular.dev/pkg/examplewebhook"
 )
 
@@ -25,7 +25,7 @@ func main() {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	if err := newCommand().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "error:", err)
+		printing.Error(os.Stderr, err)
 		os.Exit(1)
 	}
 }
@@ -66,12 +66,12 @@ use it in production.`,
 				return err
 			}
 			o.OnReview = line
-			o.OnError = func(err error) { fmt.Fprintln(cmd.ErrOrStderr(), "example-webhook:", err) }
+			o.OnError = func(err error) { printing.Fprintf(cmd.ErrOrStderr(), "example-webhook: %s\n", err) }
 			server, err := examplewebhook.Start(o)
 			if err != nil {
 				return err
 			}
-			fmt.Fprintln(cmd.OutOrStdout(), "ready:", server.URL)
+			printing.Fprintf(cmd.OutOrStdout(), "ready: %s\n", server.URL)
 			return server.Wait(cmd.Context())
 		},
 	}
@@ -95,14 +95,17 @@ func printer(format string, w io.Writer) (func(examplewebhook.Record), error) {
 		return func(a examplewebhook.Record) {
 			mu.Lock()
 			defer mu.Unlock()
-			fmt.Fprintln(w, a)
+			printing.Fprintf(w, "%s\n", a)
 		}, nil
 	case "json":
-		lines := json.NewEncoder(w)
 		return func(a examplewebhook.Record) {
+			text, err := printing.MarshalJSON(a)
+			if err != nil {
+				return
+			}
 			mu.Lock()
 			defer mu.Unlock()
-			_ = lines.Encode(a)
+			printing.Fprintf(w, "%s\n", printing.Escaped(text))
 		}, nil
 	}
 	return nil, fmt.Errorf("--output: %q is neither text nor json", format)

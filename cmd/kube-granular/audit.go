@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kube-granular.dev/api/printing"
 	"kube-granular.dev/pkg/cli/auditlog"
 	"kube-granular.dev/pkg/cli/chain"
 )
@@ -37,14 +38,19 @@ sent a request, which role or delegation it selected, whose authority it used, a
 which users handed that authority over.
 
 Without --all, only requests are printed that select an authority, impersonate
-somebody, or create a delegation. Refused requests
-are printed like any other, with the status of the response and, for delegations,
-with the reason.
+somebody, or create a delegation. Probes are left out, by which clients such as
+kubectl with ask whether the server knows selections. Refused requests are printed
+like any other, with the status of the response and, for delegations, why.
 
-Logs are read one line at a time, so they may be of any size. "-" is standard input.
-Logs that were rotated and compressed by gzip need no unpacking. If a line can't be
-read, a warning names its number, the other lines are still printed, and the command
-fails in the end.`,
+The column REASON has the reason that the caller gave (kubectl with --reason). With
+-o wide, the column DECISION has the decision of the authorizer and its reason.
+
+Logs are read one event at a time, so they may be of any size. "-" is standard input.
+Logs that were rotated and compressed by gzip need no unpacking. A log has one event
+on each line, as the server writes it, or is an EventList, an array, or indented JSON.
+Records of CloudWatch Logs, Azure Monitor, Google Cloud Logging (jsonPayload), Fluentd
+and Fluent Bit are unwrapped. If a line can't be read, a warning says why, the others
+are still printed, and the command fails in the end.`,
 		Example: `  # All requests on somebody's behalf
   kube-granular audit chain /var/log/kubernetes/audit.log
 
@@ -86,7 +92,7 @@ fails in the end.`,
 	fs.StringVar(&f.Delegation, "delegation", "", "only requests under this delegation, given by name or UID, and its creation")
 	fs.StringVar(&since, "since", "", "only requests received at or after this time, such as 2026-11-23T08:00:00Z, or this long ago, such as 2h")
 	fs.StringVar(&until, "until", "", "only requests received before this time, or longer ago than this")
-	fs.BoolVar(&f.All, "all", false, "all requests, including those that callers sent with their own authority only")
+	fs.BoolVar(&f.All, "all", false, "all requests, including probes and those that callers sent with their own authority only")
 	fs.BoolVar(&f.Running, "running", false, "also requests whose response has begun and not ended, such as watches")
 	return cmd
 }
@@ -96,7 +102,7 @@ func readLogs(files []string, f *chain.Filter, p chain.Printer, stdin io.Reader,
 	var total chain.Counts
 	var failed error
 	for _, file := range files {
-		n, err := readLog(file, f, p, stdin, func(err error) { fmt.Fprintln(errs, "warning:", err) })
+		n, err := readLog(file, f, p, stdin, func(err error) { printing.Fprintf(errs, "warning: %s\n", err) })
 		total.Events, total.Printed, total.Unread = total.Events+n.Events, total.Printed+n.Printed, total.Unread+n.Unread
 		failed = errors.Join(failed, err)
 	}
@@ -107,7 +113,7 @@ func readLogs(files []string, f *chain.Filter, p chain.Printer, stdin io.Reader,
 		failed = errors.Join(failed, fmt.Errorf("%d lines could not be read", total.Unread))
 	}
 	if total.Printed == 0 && failed == nil {
-		fmt.Fprintf(errs, "None of %d events matches.\n", total.Events)
+		printing.Fprintf(errs, "None of %d events matches.\n", total.Events)
 	}
 	return failed
 }

@@ -10,7 +10,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -18,26 +17,30 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/component-base/version"
 
+	"kube-granular.dev/api/printing"
 	"kube-granular.dev/pkg/localcluster"
 )
 
 func main() {
 	err := newCommand().ExecuteContext(untilSignal())
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "error:", err)
+		printing.Error(os.Stderr, err)
 	}
 	os.Exit(exitCode(err))
 }
 
 // exitCode returns the exit code of the process. If a signal interrupted the start of the cluster,
 // the code is 130, as in shells. A cluster that was ready before it was stopped has the code 0, so
-// that a script can tell the two cases apart.
+// that a script can tell the two cases apart. A test of roles that is not valid has the code 2, and
+// one that failed has the code 1.
 func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return 0
 	case errors.Is(err, localcluster.ErrStopped):
 		return 128 + int(syscall.SIGINT)
+	case errors.As(err, &invalid{}):
+		return 2
 	}
 	return 1
 }
@@ -53,7 +56,7 @@ func untilSignal() context.Context {
 		<-signals
 		cancel()
 		<-signals
-		fmt.Fprintln(os.Stderr, "error: stopped by a second signal")
+		printing.Fprintf(os.Stderr, "error: stopped by a second signal\n")
 		os.Exit(1)
 	}()
 	return ctx
@@ -66,7 +69,7 @@ func newCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	cmd.AddCommand(newUpCommand(), newDownCommand(), newProtectedCommand(), newAuditCommand())
+	cmd.AddCommand(newUpCommand(), newDownCommand(), newProtectedCommand(), newAuditCommand(), newTestCommand())
 	versioned(cmd)
 	cmd.SetVersionTemplate("kube-granular {{.Version}}\n")
 	return cmd

@@ -58,9 +58,12 @@ runs as a separate process.`,
 	fs.StringVar(&o.Dir, "dir", localcluster.DefaultDir, "directory of the cluster; it is created if needed")
 	fs.IntVar(&o.Port, "port", localcluster.DefaultPort, "port on 127.0.0.1; 0 picks a free one")
 	fs.StringSliceVar(&o.EtcdServers, "etcd-servers", nil, "URLs of an etcd to use instead of an embedded one")
+	fs.BoolVar(&o.NoSync, "unsafe-no-fsync", false,
+		"do not wait until the embedded etcd's data is on disk: faster, but a crash of the machine can damage the data")
 	fs.Var(cliflag.NewMapStringBool(&o.FeatureGates), "feature-gates", "feature gates of kube-apiserver, K=V,…; GranularAuthorization is on unless set to false here")
 	fs.StringVar(&o.AuthorizationConfig, "authorization-config", "", "file with a structured authorization configuration, instead of RBAC")
-	fs.StringVar(&o.AuditLog, "audit-log", "", "file to write an audit log of all changes to, at level Metadata")
+	fs.StringVar(&o.AuditLog, "audit-log", "",
+		"file to write an audit log to, with the objects of changes but not the content of Secrets and ConfigMaps")
 	fs.BoolVar(&o.Demo, "demo", true, "create the objects and users of the demo; with false the cluster is empty")
 	fs.BoolVar(&o.Tenancy, "tenancy", false, "run the tenancy controller, with its webhooks and a bill in a SQLite file; make tenancy builds it")
 	return cmd

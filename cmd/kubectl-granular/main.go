@@ -9,8 +9,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -18,6 +16,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // authentication plugins that a kubeconfig may name
 
+	"kube-granular.dev/api/printing"
 	"kube-granular.dev/pkg/cli/command"
 )
 
@@ -26,11 +25,9 @@ func main() {
 	cmd := command.New(genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr})
 	err := cmd.ExecuteContext(ctx)
 	stop()
-	switch {
-	case errors.Is(err, command.ErrNo):
-		os.Exit(1)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "error:", err)
-		os.Exit(1)
+	code, message := command.ExitCode(err)
+	if message {
+		printing.Error(os.Stderr, err)
 	}
+	os.Exit(code)
 }

@@ -7,7 +7,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd"
 	"k8s.io/kubectl/pkg/cmd/util"
 
+	"kube-granular.dev/api/printing"
 	"kube-granular.dev/pkg/cli/with"
 )
 
@@ -24,10 +24,10 @@ func main() {
 	invocation, err := with.Parse(os.Args[1:])
 	switch {
 	case errors.Is(err, with.ErrHelp):
-		fmt.Print(with.Usage)
+		printing.Fprintf(os.Stdout, "%s", printing.Escaped(with.Usage))
 		return
 	case err != nil:
-		fmt.Fprintln(os.Stderr, "error:", err)
+		printing.Error(os.Stderr, err)
 		os.Exit(1)
 	}
 	// kubectl reads its arguments from os.Args.

@@ -9,7 +9,9 @@
 //	make mutants MUTANTS_ARGS="-match compareSet change"
 //	make mutants MUTANTS_ARGS="-own -longest 1s schema"
 //
-// The last command runs only quick tests of the package itself. It finds mutants that perhaps
+//	make mutants-all                    those of all packages that changed since they passed
+//
+// The command with -own runs only quick tests of the package itself. It finds mutants that perhaps
 // survive all tests too.
 //
 // The command makes small faults (mutants), one at a time: a condition is negated, && becomes
@@ -39,7 +41,15 @@
 // the tests notice fewer than 95 % of the mutants of a package. docs/measurements/mutants.md has
 // the results. A random sample contains no mutants of the list.
 //
-// Nothing is written into the tree: the compiler reads the changed sources through -overlay. All
+// All mutants of all packages take more than an hour. So make mutants-all uses -stamp: the file
+// hack/mutants/passed has the digest that each package had when it passed. The digest is of the
+// sources, the tests and the survivors of the package. Only packages with another digest are tried,
+// and those that pass are written into the file, which is committed with the change. With -within
+// the command ends in time, and names the packages and the number of mutants that are left: the
+// seed chooses the package and the mutants that are first.
+// The digest does not contain the packages that a package imports. To try all again, delete the file.
+//
+// Nothing is written into the tree but that file: the compiler reads the changed sources through -overlay. All
 // mutants are compiled into the test binaries together, each behind a switch; see package mutate.
 // Tools that link once for each mutant, such as gremlins, would need half a minute for each
 // mutant of pkg/gate.

@@ -34,7 +34,7 @@ func main() {
 // options are the command-line options.
 type options struct {
 	root, list, output string
-	match              string
+	stamp, match       string
 	again              []string
 	own                bool
 	packages           []string
@@ -42,6 +42,7 @@ type options struct {
 	seed               uint64
 	least              float64
 	grace, longest     time.Duration
+	within             time.Duration
 }
 
 func parse(args []string, errs io.Writer) (*options, error) {
@@ -52,6 +53,8 @@ func parse(args []string, errs io.Writer) (*options, error) {
 	flags.StringVar(&o.list, "survivors", filepath.Join("hack", "mutants", "survivors.txt"), "the list of mutants that need not be noticed, below root")
 	flags.StringVar(&o.output, "o", "table", "how to show the results: table, or json for every mutant")
 	flags.StringVar(&o.match, "match", "", "only mutants whose file, function or text contains this text")
+	flags.StringVar(&o.stamp, "stamp", "", "the file, below root, with the digest of each target that passed: try one by one those targets that changed since, and write the digests of those that pass")
+	flags.DurationVar(&o.within, "within", 0, "with -stamp: end after this time, and name the targets for which it was too short; 0 is no limit")
 	again := ""
 	flags.StringVar(&again, "again", "", "only the mutants in this file, such as the progress output of an earlier run; a mutant is at the end of a line")
 	flags.BoolVar(&o.own, "own", false, "run only the tests of the package itself: faster, but more mutants survive")
@@ -77,6 +80,12 @@ func parse(args []string, errs io.Writer) (*options, error) {
 			return nil, err
 		}
 		o.again = strings.Split(string(text), "\n")
+	}
+	if o.stamp != "" && (o.own || o.match != "" || o.again != nil || o.sample > 0) {
+		return nil, errors.New("-stamp tries all mutants, so it excludes -own, -match, -again and -n")
+	}
+	if o.stamp == "" && o.within > 0 {
+		return nil, errors.New("-within needs -stamp")
 	}
 	for _, folder := range flags.Args() {
 		o.packages = append(o.packages, filepath.Clean(folder))
@@ -109,6 +118,9 @@ func run(ctx context.Context, targets []target, args []string, out, errs io.Writ
 	if o.own {
 		chosen = withoutAbove(chosen)
 	}
+	if o.stamp != "" {
+		return tryStale(ctx, o, chosen, list, out, errs)
+	}
 	results, err := try(ctx, o, chosen, list, errs)
 	if err != nil {
 		return err
@@ -116,14 +128,15 @@ func run(ctx context.Context, targets []target, args []string, out, errs io.Writ
 	slices.SortFunc(results, func(a, b measure.Result) int { return a.ID - b.ID })
 	all := o.sample == 0 && o.match == "" && o.again == nil
 	s := summarize(results, list.Compare(results, all && len(o.packages) == 0))
-	if o.output == "json" {
-		err = s.json(out)
-	} else {
-		err = s.table(out)
-	}
-	if err != nil {
+	if err := s.print(o.output, out); err != nil {
 		return err
 	}
+	return o.judge(s, all)
+}
+
+// judge returns an error if a survivor is not in the list, or if all mutants were tried and the
+// tests notice too few of a package.
+func (o *options) judge(s *summary, all bool) error {
 	var wrong []string
 	if len(s.New) > 0 {
 		wrong = append(wrong, "some mutants are neither noticed nor in "+o.list)

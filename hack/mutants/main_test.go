@@ -95,21 +95,23 @@ low/low.go: Both: flipped: return a || b
 `,
 }
 
-var smallTargets = []target{{"low", []string{"high"}}}
+var smallTargets = []target{{"low", 0, []string{"high"}}}
+
+// writeSmall writes the module small into a folder.
+func writeSmall(t *testing.T) string {
+	t.Helper()
+	t.Setenv("GOWORK", "off")
+	root := t.TempDir()
+	for name, text := range small {
+		write(t, root, name, text)
+	}
+	return root
+}
 
 // TestSmall runs the command for the module small and holds its results. A mutant of < counts as
 // reached only if a test compares equal values.
 func TestSmall(t *testing.T) {
-	t.Setenv("GOWORK", "off")
-	root := t.TempDir()
-	for name, text := range small {
-		if err := os.MkdirAll(filepath.Join(root, filepath.Dir(name)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	root := writeSmall(t)
 	call := func(args ...string) (out, errs string, err error) {
 		var a, b bytes.Buffer
 		err = run(t.Context(), smallTargets, append([]string{"-root", root, "-survivors", "survivors.txt", "-grace", "1s"}, args...), &a, &b)
@@ -161,7 +163,10 @@ func TestSmall(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	for _, args := range [][]string{{"-o", "yaml"}, {"-root", "testdata/none", "nowhere"}, {"-nonsense"}} {
+	for _, args := range [][]string{
+		{"-o", "yaml"}, {"-root", "testdata/none", "nowhere"}, {"-nonsense"}, {"-within", "1s"},
+		{"-stamp", "passed", "-own"}, {"-stamp", "passed", "-n", "3"}, {"-stamp", "passed", "-match", "Both"},
+	} {
 		if err := run(t.Context(), smallTargets, args, io.Discard, io.Discard); err == nil {
 			t.Errorf("accepted %q", args)
 		}

@@ -74,6 +74,14 @@ func (s *summary) counts() (each []count, all count) {
 	return each, all
 }
 
+// print writes the summary in the format of the option -o.
+func (s *summary) print(format string, out io.Writer) error {
+	if format == "json" {
+		return s.json(out)
+	}
+	return s.table(out)
+}
+
 func (s *summary) table(out io.Writer) error {
 	each, all := s.counts()
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)

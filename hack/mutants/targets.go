@@ -6,6 +6,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"time"
 )
 
 const library = "staging/src/kube-granular.dev/granular/"
@@ -13,24 +14,46 @@ const library = "staging/src/kube-granular.dev/granular/"
 // target is a package whose mutants are tried.
 type target struct {
 	folder string
+	// longest is the CPU time of the longest test of the target that runs. It leaves out slow tests
+	// that notice no mutant which quick tests do not. 0 is no limit.
+	longest time.Duration
 	// above are packages that use the target. Their tests run for the mutants that the target's own
-	// tests do not notice. Packages with quick tests, and direct users, are first.
+	// tests do not notice. Packages with quick tests, and direct users, are first. It is empty where
+	// the target's own tests suffice.
 	above []string
 }
 
-// targets are the packages with the code that decides what a caller may change.
+// targets are the packages with the code that decides what a caller may change, and whose
+// authority a request has.
 var targets = []target{
-	{"pkg/gate", nil},
-	{"pkg/gate/convert", []string{"pkg/gate"}},
-	{"pkg/gate/redact", []string{"pkg/gate"}},
-	{"pkg/crd", nil},
-	{library + "decide", []string{library + "corpus", "test/corpus", "pkg/gate"}},
-	{library + "protect", nil},
-	{library + "change", []string{library + "corpus", "test/corpus", library + "decide", "pkg/gate"}},
-	{library + "equal", []string{library + "change", "speed/equality", "pkg/gate"}},
-	{library + "internal/fast", []string{library + "equal", library + "change", "speed/equality"}},
-	{library + "schema", []string{library + "corpus", "pkg/crd", "test/corpus", library + "change", "pkg/gate"}},
-	{library + "schema/internal/intern", []string{library + "schema"}},
+	{"pkg/gate", time.Second, nil},
+	{"pkg/gate/convert", 0, nil},
+	{"pkg/gate/redact", 0, nil},
+	{"pkg/crd", 0, nil},
+	{"pkg/exclusion", time.Second, nil},
+	{"pkg/expression", 2 * time.Second, nil},
+	{"pkg/included", time.Second, nil},
+	{"pkg/questions", time.Second, nil},
+	{"pkg/rolecheck", time.Second, nil},
+	{"pkg/rbacindex", time.Second, nil},
+	{"pkg/protected", time.Second, nil},
+	{"pkg/protected/status", time.Second, nil},
+	{"pkg/registry/authority", 3 * time.Second, nil},
+	{"pkg/selected", time.Second, nil},
+	{"pkg/mirror", time.Second, nil},
+	{"pkg/delegation", time.Second, nil},
+	{"pkg/delegation/issue", time.Second, nil},
+	{"pkg/delegation/policy", time.Second, nil},
+	{"pkg/delegation/sweep", time.Second, nil},
+	{library + "permission", time.Second, nil},
+	{library + "registry", time.Second, nil},
+	{library + "decide", 0, nil},
+	{library + "protect", 0, nil},
+	{library + "change", 0, []string{library + "corpus", "test/corpus", library + "decide", "pkg/gate"}},
+	{library + "equal", 0, nil},
+	{library + "internal/fast", 0, []string{library + "equal", library + "change", "speed/equality"}},
+	{library + "schema", 20 * time.Second, nil},
+	{library + "schema/internal/intern", 0, nil},
 }
 
 // choose returns the targets in the given folders, or all targets if there are no folders.

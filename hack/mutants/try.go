@@ -19,6 +19,7 @@ import (
 )
 
 // try adds the mutants to the sources of the targets, and runs the tests with each selected mutant.
+// If it returns an error, the results are those until then.
 func try(ctx context.Context, o *options, targets []target, list survivors.List, log io.Writer) ([]measure.Result, error) {
 	started := time.Now()
 	say := func(format string, args ...any) {
@@ -59,15 +60,15 @@ func try(ctx context.Context, o *options, targets []target, list survivors.List,
 		for _, folder := range packagesInRound(round, targets, left) {
 			b, err := measure.Build(ctx, o.root, work, overlay, folder)
 			if err != nil {
-				return nil, err
+				return results, err
 			}
 			if b == nil {
 				continue
 			}
 			say("built the tests of %s", folder)
-			broken, err := b.Profile(ctx, o.workers, o.longest)
+			broken, err := b.Profile(ctx, o.workers, min(o.longest, longestTest(round, targets, folder)))
 			if err != nil {
-				return nil, err
+				return results, err
 			}
 			for _, name := range broken {
 				say("left out, because it fails without any mutant: %s", name)
@@ -97,7 +98,7 @@ func try(ctx context.Context, o *options, targets []target, list survivors.List,
 			}
 		})
 		if err != nil {
-			return nil, err
+			return results, err
 		}
 		left = survived
 	}
@@ -105,19 +106,34 @@ func try(ctx context.Context, o *options, targets []target, list survivors.List,
 }
 
 // pick returns those mutants of a package that the options select. A random sample contains no
-// mutants of the list of survivors, because their result is known.
+// mutants of the list of survivors, because their result is known. If time is limited the order is
+// random, so that each mutant is tried in some run.
 func (o *options) pick(mutants []mutate.Mutant, list survivors.List) []mutate.Mutant {
 	out := slices.DeleteFunc(slices.Clone(mutants), func(m mutate.Mutant) bool {
 		_, listed := list[m.Key()]
 		return o.sample > 0 && listed || !strings.Contains(m.Key(), o.match) ||
 			o.again != nil && !slices.ContainsFunc(o.again, func(line string) bool { return strings.HasSuffix(line, m.Key()) })
 	})
-	if o.sample == 0 || len(out) <= o.sample {
-		return out
+	few := o.sample > 0 && o.sample < len(out)
+	if few || o.within > 0 {
+		random := rand.New(rand.NewPCG(o.seed, uint64(len(out))))
+		random.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
 	}
-	random := rand.New(rand.NewPCG(o.seed, uint64(len(out))))
-	random.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
-	return out[:o.sample]
+	if few {
+		return out[:o.sample]
+	}
+	return out
+}
+
+// longestTest returns the limit of CPU time for the tests of a package. Only in round 0 may the
+// package be a target that has a limit.
+func longestTest(round int, targets []target, folder string) time.Duration {
+	for _, t := range targets {
+		if round == 0 && t.folder == folder && t.longest > 0 {
+			return t.longest
+		}
+	}
+	return measure.MaxTestTime
 }
 
 // packageInRound returns the package whose tests run in a round for the mutants of the target in

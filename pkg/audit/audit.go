@@ -9,6 +9,8 @@
 //	granular.authorization.kube-granular.dev/permissions: granular:labels granular:replicas
 //	granular.authorization.kube-granular.dev/missing:     granular:replicas granular:specification
 //	granular.authorization.kube-granular.dev/would-refuse: .metadata.labels[env]:image-policy
+//	granular.authorization.kube-granular.dev/opened:      .spec.secret
+//	granular.authorization.kube-granular.dev/kept:        .spec.secret
 //
 //	authority.kube-granular.dev/selected:                 {"authorityReference":{...}}
 //	authority.kube-granular.dev/reason:                   TICKET-1
@@ -27,6 +29,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 
 	"k8s.io/apiserver/pkg/audit"
@@ -34,19 +37,22 @@ import (
 
 const prefix = "granular.authorization.kube-granular.dev/"
 
-// The annotations of the Gate's decisions. See the functions Marked, Permissions, Missing and
-// WouldRefuse. The values of the last three are lists, separated by spaces (see Listed):
+// The annotations of the Gate's decisions. See the functions of the same names. All values but that
+// of MarkedAnnotation are lists, separated by spaces (see Listed):
 //
 //   - PermissionsAnnotation lists permission verbs.
 //   - MissingAnnotation lists verbs. If a change of a protected label or annotation was refused,
 //     it also lists roles, as ClusterRole/NAME or Role/NAME.
 //   - WouldRefuseAnnotation lists labels and annotations, each with the names of the
 //     ProtectedAttribute objects in mode Audit that protect it.
+//   - OpenedAnnotation and KeptAnnotation list paths of fields.
 const (
 	MarkedAnnotation      = prefix + "marked"
 	PermissionsAnnotation = prefix + "permissions"
 	MissingAnnotation     = prefix + "missing"
 	WouldRefuseAnnotation = prefix + "would-refuse"
+	OpenedAnnotation      = prefix + "opened"
+	KeptAnnotation        = prefix + "kept"
 )
 
 // SelectedAnnotation is the role or delegation that the request selected, as JSON.
@@ -67,6 +73,28 @@ const (
 	NotDelegatedAnnotation = "authority.kube-granular.dev/not-delegated"
 )
 
+// domain is the domain of all annotations of this project.
+const domain = "kube-granular.dev"
+
+// reserved reports whether only the server itself writes an annotation with this key. The keys that
+// a policy or webhook writes begin with its name, which can be a name below the project's domain.
+func reserved(key string) bool {
+	host, _, _ := strings.Cut(key, "/")
+	return host == domain || strings.HasSuffix(host, "."+domain)
+}
+
+// WithoutReserved returns the annotations whose keys are not reserved. It does not change annotations.
+func WithoutReserved(annotations map[string]string) map[string]string {
+	for key := range annotations {
+		if reserved(key) {
+			out := maps.Clone(annotations)
+			maps.DeleteFunc(out, func(key, _ string) bool { return reserved(key) })
+			return out
+		}
+	}
+	return annotations
+}
+
 // MaxLength is the maximum length of a list that Listed returns, in bytes. A request has at most
 // three annotations with such lists: used verbs, missing verbs, and changes that would be refused.
 const MaxLength = 2000
@@ -86,15 +114,32 @@ func Permissions(ctx context.Context, verbs []string) {
 
 // Missing writes what the caller of a refused request lacked. Each of the given verbs or roles
 // alone would have been enough for the change that was refused first. If they are permission
-// verbs, the most specific verb comes first.
+// verbs, the most specific one comes first. An entry that Together made stands for several verbs,
+// which are all needed.
 func Missing(ctx context.Context, verbs ...string) {
 	audit.AddAuditAnnotation(ctx, MissingAnnotation, Listed(verbs))
 }
+
+// Together returns one entry for Missing that stands for several verbs that are all needed. A change
+// of a value needs one for the old value and one for the new value. No verb contains the separator,
+// because a parameter contains no parenthesis.
+func Together(verbs []string) string { return strings.Join(verbs, "&") }
 
 // WouldRefuse writes the changes of protected labels and annotations that were allowed only
 // because the mode of the protection is Audit. In mode Enforce they would be refused.
 func WouldRefuse(ctx context.Context, found []string) {
 	audit.AddAuditAnnotation(ctx, WouldRefuseAnnotation, Listed(found))
+}
+
+// Opened writes the excluded fields that an update of a definition opens.
+func Opened(ctx context.Context, fields []string) {
+	audit.AddAuditAnnotation(ctx, OpenedAnnotation, Listed(fields))
+}
+
+// Kept writes the excluded fields that an update of a definition would open, if the server did not
+// put the stored permission extensions back.
+func Kept(ctx context.Context, fields []string) {
+	audit.AddAuditAnnotation(ctx, KeptAnnotation, Listed(fields))
 }
 
 // Selected writes the role or delegation that the request selected. text is JSON, in the form

@@ -45,3 +45,31 @@ func TestListed(t *testing.T) {
 		}
 	}
 }
+
+// TestReserved checks that all keys of the project are reserved, and no others.
+func TestReserved(t *testing.T) {
+	for key, want := range map[string]bool{
+		MarkedAnnotation: true, PermissionsAnnotation: true, SelectedAnnotation: true, ReasonAnnotation: true, ChainAnnotation: true,
+		RefusedAnnotation: true, DelegationAnnotation: true, NotDelegatedAnnotation: true, OpenedAnnotation: true, "kube-granular.dev/x": true,
+		"example.com/chain": false, "notkube-granular.dev/x": false, "kube-granular.dev.example.com/x": false, "authorization.k8s.io/decision": false, "": false,
+	} {
+		if reserved(key) != want {
+			t.Errorf("%s: reserved is not %t", key, want)
+		}
+	}
+}
+
+// TestWithoutReserved checks that reserved annotations are left out, others stay, and the map of the
+// caller is not changed.
+func TestWithoutReserved(t *testing.T) {
+	given := map[string]string{"authority.kube-granular.dev/selected": "a", "policy.example.com/b": "b"}
+	if got := WithoutReserved(given); len(got) != 1 || got["policy.example.com/b"] != "b" || len(given) != 2 {
+		t.Errorf("got %v of %v", got, given)
+	}
+	if got := WithoutReserved(map[string]string{"policy.example.com/b": "b"}); len(got) != 1 {
+		t.Errorf("got %v", got)
+	}
+	if got := WithoutReserved(nil); got != nil {
+		t.Errorf("got %v", got)
+	}
+}

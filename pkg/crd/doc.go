@@ -12,6 +12,10 @@
 // stored with a mistake, its other parts can still be changed, because only new mistakes are
 // errors.
 //
+// It also compares an updated definition with the stored one, finds what the update opens (fields
+// that more callers may change than before), and puts the stored extensions back. Package exclusion
+// decides when.
+//
 // Invariant: an accepted definition compiles, and excludes the same permissions in all versions.
 //
 // The package enforces nothing. A definition that is stored with a mistake is served, and package

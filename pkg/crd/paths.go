@@ -169,7 +169,7 @@ func withoutIdentity(version *crdVersion, tree *schema.Tree) field.ErrorList {
 			if !p.Excluded || !inAtomic(place) || hasValue(place) {
 				continue
 			}
-			path, _ := descend(version, stepsTo(place))
+			path, _ := descend(version, place.Steps())
 			errs = append(errs, field.Forbidden(path.Child(schema.ExtExcluded),
 				"elements of an atomic list have no identity: exclude the whole list, give it the type map, or exclude the elements by a permission whose parameter is one of their values"))
 		}
@@ -194,12 +194,4 @@ func inAtomic(place schema.NodePath) bool {
 		}
 	}
 	return false
-}
-
-func stepsTo(place schema.NodePath) []schema.Step {
-	var out []schema.Step
-	for _, n := range place[1:] {
-		out = append(out, schema.Step{Field: n.Field, Elem: n.Field == ""})
-	}
-	return out
 }

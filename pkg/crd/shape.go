@@ -31,7 +31,7 @@ func shapeDifferences(first, v *crdVersion) field.ErrorList {
 		if len(place) < 2 || !place.Node().ExcludedAt || place[len(place)-2].ExcludedAt {
 			continue
 		}
-		if where, what := pathDifference(first.full, v.full, stepsTo(place), compared); what != "" {
+		if where, what := pathDifference(first.full, v.full, place.Steps(), compared, false); what != "" {
 			errs = append(errs, disagreement(v, "has another %s at %s than version %s, and %s is excluded; without a conversion webhook both versions hold the same fields",
 				what, place.Pattern()+where, first.name, place.Pattern()))
 		}
@@ -43,8 +43,9 @@ func shapeDifferences(first, v *crdVersion) field.ErrorList {
 // above the field, it compares only how lists identify their elements, and the defaults for the
 // field. The schemas of the field and below the field are compared by schemaDifference. It returns
 // what differs, or "". If the difference is below the field, where is the path from the field to
-// the difference.
-func pathDifference(a, b *apiextensions.JSONSchemaProps, way []schema.Step, compared defaults) (where, what string) {
+// the difference. If grows is set, b may have properties below the field that a lacks, as
+// schemaDifference describes.
+func pathDifference(a, b *apiextensions.JSONSchemaProps, way []schema.Step, compared defaults, grows bool) (where, what string) {
 	for i, step := range way {
 		switch {
 		case !reflect.DeepEqual(keysOf(a), keysOf(b)):
@@ -56,7 +57,7 @@ func pathDifference(a, b *apiextensions.JSONSchemaProps, way []schema.Step, comp
 			return "", "" // the paths differ, which is reported already
 		}
 	}
-	return schemaDifference(a, b, "")
+	return schemaDifference(a, b, "", grows)
 }
 
 // defaults has the results of comparing the defaults of two schemas. Many excluded fields can be in
@@ -88,8 +89,9 @@ func (d defaults) equal(a, b *apiextensions.JSONSchemaProps, way []schema.Step, 
 
 // schemaDifference compares those parts of two schemas by which the server prunes, defaults or
 // converts values. Validation rules are not compared. at is the path of both schemas. It returns
-// the path of the first difference and what differs there, or two empty strings.
-func schemaDifference(a, b *apiextensions.JSONSchemaProps, at string) (where, what string) {
+// the path of the first difference and what differs there, or two empty strings. If grows is set,
+// properties that only b has are no difference, unless one of them has a default.
+func schemaDifference(a, b *apiextensions.JSONSchemaProps, at string, grows bool) (where, what string) {
 	switch {
 	case a == nil || b == nil:
 		if a == b {
@@ -104,20 +106,46 @@ func schemaDifference(a, b *apiextensions.JSONSchemaProps, at string) (where, wh
 		return at, "default"
 	case !reflect.DeepEqual(keysOf(a), keysOf(b)):
 		return at, "list"
-	case !slices.Equal(slices.Sorted(maps.Keys(a.Properties)), slices.Sorted(maps.Keys(b.Properties))):
+	case !sameProperties(a, b, grows):
 		return at, "set of properties"
 	case allowsAdditional(a) != allowsAdditional(b):
 		return at, "additionalProperties"
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Properties)) {
-		if where, what := schemaDifference(property(a, name), property(b, name), at+"."+name); what != "" {
+		if where, what := schemaDifference(property(a, name), property(b, name), at+"."+name, grows); what != "" {
 			return where, what
 		}
 	}
-	if where, what := schemaDifference(values(a), values(b), at+"[*]"); what != "" {
+	if where, what := schemaDifference(values(a), values(b), at+"[*]", grows); what != "" {
 		return where, what
 	}
-	return schemaDifference(items(a), items(b), at+"[*]")
+	return schemaDifference(items(a), items(b), at+"[*]", grows)
+}
+
+// sameProperties reports whether two schemas have the same properties. If grows is set, b may have
+// more, if these have no default.
+func sameProperties(a, b *apiextensions.JSONSchemaProps, grows bool) bool {
+	for name := range a.Properties {
+		if _, ok := b.Properties[name]; !ok {
+			return false
+		}
+	}
+	for name := range b.Properties {
+		if _, ok := a.Properties[name]; !ok && (!grows || hasDefault(property(b, name))) {
+			return false
+		}
+	}
+	return true
+}
+
+// hasDefault reports whether a schema, or a schema nested in it, has a default.
+func hasDefault(s *apiextensions.JSONSchemaProps) bool {
+	found := false
+	visit(s, field.NewPath(""), func(s *apiextensions.JSONSchemaProps, _ *field.Path) bool {
+		found = found || s.Default != nil
+		return !found
+	})
+	return found
 }
 
 // stepInto returns the schema that one step of a path in the permission tree leads to.

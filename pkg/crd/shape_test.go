@@ -168,7 +168,7 @@ func TestDefaultsAreComparedOnce(t *testing.T) {
 	for place := range versions[0].tree.NodePaths() {
 		if place.Node().ExcludedAt {
 			places++
-			if where, what := pathDifference(versions[0].full, versions[1].full, stepsTo(place), compared); what != "" {
+			if where, what := pathDifference(versions[0].full, versions[1].full, place.Steps(), compared, false); what != "" {
 				t.Errorf("another %s at %s", what, where)
 			}
 		}

@@ -146,7 +146,7 @@ func (v *Validator) mistakes(crd *apiextensions.CustomResourceDefinition) []mist
 			out = append(out, mistake{key: key, err: err})
 		}
 	}
-	for _, err := range disagreements(crd, versions) {
+	for _, err := range append(disagreements(crd, versions), mixedTreatments(versions)...) {
 		out = append(out, mistake{key: mistakeKey{detail: err.Detail}, err: err})
 	}
 	return out

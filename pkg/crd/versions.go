@@ -122,7 +122,7 @@ func parametersIn(v *crdVersion) map[string]parameterKind {
 			continue
 		}
 		at := v.full
-		for _, step := range stepsTo(place) {
+		for _, step := range place.Steps() {
 			at = stepInto(at, step)
 		}
 		for _, p := range n.Chain() {

@@ -14,6 +14,7 @@ import (
 
 	"kube-granular.dev/granular/registry"
 	"kube-granular.dev/granular/schema"
+	"kube-granular.dev/pkg/expression"
 )
 
 // MaxWarnings is the highest number of warnings for one definition.
@@ -38,7 +39,9 @@ type warning struct {
 // It warns of permissions without a domain that no built-in kind has, of well-known permissions
 // that are excluded, and of parameter sources that no permission uses. It also warns if the
 // definition gets its first permission extension, because its fields then lose the permissions by
-// convention (see Complete).
+// convention (see Complete), if a version loses a field that objects may store, and if versions name
+// different permissions for a field. On each write, it warns of stored expressions that a new
+// definition could not have.
 func (v *Validator) Warnings(newCRD, oldCRD *apiextensions.CustomResourceDefinition) []string {
 	seen := map[string]bool{}
 	if oldCRD != nil {
@@ -49,13 +52,39 @@ func (v *Validator) Warnings(newCRD, oldCRD *apiextensions.CustomResourceDefinit
 		out = append(out, fmt.Sprintf("%s: the definition now has permission extensions, so spec, status, conditions and replicas have no permissions by convention any more: "+
 			"grants of specification, status, conditions, condition(...) and replicas cover only the fields to which you give these permissions", field.NewPath("spec", "versions")))
 	}
-	eachWarning(newCRD, func(w warning) {
+	out = append(out, costlyExpressions(newCRD)...)
+	warn := func(w warning) {
 		if seen[w.id] || len(out) >= MaxWarnings {
 			return
 		}
 		seen[w.id] = true
 		out = append(out, fmt.Sprintf("%s: %s", w.path, w.text))
-	})
+	}
+	if oldCRD != nil {
+		warnLost(newCRD, oldCRD, warn)
+	}
+	eachWarning(newCRD, warn)
+	return out
+}
+
+// costlyExpressions returns a warning for each parameter expression that exceeds the bounds of new
+// ones. Validate refuses it if it is new, so it was stored before these bounds existed.
+func costlyExpressions(crd *apiextensions.CustomResourceDefinition) (out []string) {
+	seen := map[string]bool{}
+	for _, version := range versionsOf(crd) {
+		visit(version.schema, version.path, func(s *apiextensions.JSONSchemaProps, path *field.Path) bool {
+			text := s.XPermissionParameterExpression
+			if text == nil || seen[*text] || len(out) >= MaxWarnings {
+				return true
+			}
+			seen[*text] = true
+			if err := expression.Exceeds(*text); err != nil {
+				out = append(out, fmt.Sprintf("%s: the expression %v; the server still uses it, because it is stored; replace it, it may slow down each start of the server",
+					path.Child(schema.ExtExpression), err))
+			}
+			return true
+		})
+	}
 	return out
 }
 
@@ -70,7 +99,9 @@ func eachWarning(crd *apiextensions.CustomResourceDefinition, f func(warning)) {
 	if !strings.Contains(domain, ".") {
 		domain = "example.com"
 	}
-	for _, version := range versionsOf(crd) {
+	versions := versionsOf(crd)
+	warnWildcards(crd, versions, f)
+	for _, version := range versions {
 		sources := unusedSources{}
 		visit(version.schema, version.path, func(s *apiextensions.JSONSchemaProps, path *field.Path) bool {
 			for _, name := range permissions(s.XPermissionVerb) {
@@ -82,6 +113,7 @@ func eachWarning(crd *apiextensions.CustomResourceDefinition, f func(warning)) {
 		})
 		sources.warn(f)
 	}
+	warnNames(crd, f)
 }
 
 // permissions returns the names in a value of the extension x-kubernetes-permission-verb, which can

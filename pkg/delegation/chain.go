@@ -13,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/granular/permission"
 )
 
 // Chain is a delegation with its ancestors. The parent of a delegation is the delegation that a
@@ -118,9 +119,7 @@ func (c *Chain) CheckCovers(a authorizer.Attributes, own bool) *Refusal {
 // be verified for requests that do not store it, such as access reviews, bindings of Pods to
 // nodes, and connections to Pods.
 func storesObject(a authorizer.Attributes) bool {
-	switch a.GetSubresource() {
-	case "", "status", "scale", "resize", "ephemeralcontainers", "approval", "finalize":
-	default:
+	if !permission.StoresFields(a.GetSubresource()) {
 		return false
 	}
 	switch group := a.GetAPIGroup(); group {
@@ -131,37 +130,6 @@ func storesObject(a authorizer.Attributes) bool {
 	}
 	return true
 }
-
-// IsPermission reports whether a verb is granular, or begins with granular:, and so authorizes
-// single fields. Such a verb occurs only in authorization checks: the HTTP request that causes the
-// check is a create, update or patch.
-func IsPermission(verb string) bool {
-	return verb == "granular" || strings.HasPrefix(verb, "granular:")
-}
-
-// CheckReadable returns why a delegation of the chain does not allow the verb get on the object
-// of a request, or nil if all allow it.
-func (c *Chain) CheckReadable(a authorizer.Attributes) *Refusal {
-	reading := ReadRequest(a)
-	for i, link := range c.Links {
-		if !link.allows(reading) {
-			return refuse(NotCovered, fmt.Sprintf("%s has conditions, and does not allow get on the object", c.Describe(i)))
-		}
-	}
-	return nil
-}
-
-// ReadRequest returns the attributes of a request with the verb get for the same object.
-func ReadRequest(a authorizer.Attributes) authorizer.Attributes { return withVerb{a, "get"} }
-
-// withVerb replaces the verb in the attributes of a request.
-type withVerb struct {
-	authorizer.Attributes
-	verb string
-}
-
-func (v withVerb) GetVerb() string  { return v.verb }
-func (v withVerb) IsReadOnly() bool { return v.verb == "get" }
 
 // InScope reports whether the delegation applies in a namespace, or in the whole cluster if
 // namespace is empty.

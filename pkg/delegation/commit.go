@@ -30,6 +30,9 @@ func (c *Chain) Commit(ctx context.Context, caller user.Info) *Commit {
 // write deletes oldObj, and oldObj is nil if the write creates newObj.
 func (c *Commit) Begin(newObj, oldObj runtime.Object) *Refusal {
 	c.End()
+	if r := c.chain.checkAccounts(c.ctx); r != nil {
+		return r
+	}
 	if r := c.chain.verify(c.ctx, newObj, oldObj); r != nil {
 		return r
 	}
@@ -63,11 +66,15 @@ func (c *Chain) verify(ctx context.Context, newObj, oldObj runtime.Object) *Refu
 	shown := &conditionInput{ctx: ctx, newObj: newObj, oldObj: oldObj, budget: budget}
 	for i, link := range c.Links {
 		what := c.Describe(i)
+		shown.hideSource = i < len(c.Links)-1
 		if link.objects != nil && !isSelectedObject(oldObj, link) {
 			return refuse(Condition, what+" does not include this object in objectUIDs")
 		}
-		all, err := link.conditions.compiled()
+		all, err := link.conditions.compiled(ctx)
 		if err != nil {
+			if shown.hideSource {
+				return refuse(Condition, what+" has a condition that can't be used")
+			}
 			return refuse(Condition, what+" has a condition that can't be used: "+err.Error())
 		}
 		for j := range all {

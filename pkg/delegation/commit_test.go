@@ -10,8 +10,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/tools/cache"
 
 	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/pkg/apis/authority"
 )
 
 func toBot() *v1alpha1.AuthorityDelegation {
@@ -84,12 +86,45 @@ func TestNotAgain(t *testing.T) {
 	// old version is observed.
 	gone := d.DeepCopy()
 	gone.ResourceVersion = "2"
-	x.mu.Lock()
-	x.watchVersion = 2
-	delete(x.tombstones, d.UID)
-	x.mu.Unlock()
+	reached(t, x, "2")
 	x.Observe(d, false)
 	if _, refusal := x.Chain(t.Context(), "d", "", bot); refusal == nil {
 		t.Error("the removed delegation came back")
+	}
+}
+
+// reached lets the watch of an index reach a version.
+func reached(t *testing.T, x *Index, version string) {
+	t.Helper()
+	if err := x.ReflectorStore().(cache.ReflectorBookmarkStore).Bookmark(version); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLateReports holds that reports of requests which come after the watch has reported the removal of
+// a delegation neither bring it back nor leave a tombstone behind.
+func TestLateReports(t *testing.T) {
+	x := NewIndex()
+	watch := x.ReflectorStore()
+	stored, removed := toBot(), toBot()
+	stored.ResourceVersion, removed.ResourceVersion = "2", "3"
+	if err := watch.Replace(nil, "1"); err != nil {
+		t.Fatal(err)
+	}
+	_ = watch.Add((*authority.AuthorityDelegation)(stored))
+	_ = watch.Delete((*authority.AuthorityDelegation)(removed))
+	x.Observe(stored, false)
+	x.Observe(removed, true)
+	x.Observe(stored, false)
+	if !x.Empty() || x.stored.Tombstone("u") > 0 {
+		t.Errorf("%d delegations, a tombstone of %d", x.count.Load(), x.stored.Tombstone("u"))
+	}
+	// The twin: a removal that the watch has not reported yet leaves one.
+	newer := toBot()
+	newer.UID, newer.ResourceVersion = "v", "5"
+	x.Observe(newer, true)
+	x.Observe(newer, false)
+	if !x.Empty() || x.stored.Tombstone("v") != 5 {
+		t.Errorf("%d delegations, a tombstone of %d", x.count.Load(), x.stored.Tombstone("v"))
 	}
 }

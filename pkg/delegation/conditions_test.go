@@ -26,17 +26,17 @@ func TestConditionsCompileOnce(t *testing.T) {
 	d := toBot()
 	d.Spec.Conditions = []v1alpha1.DelegationCondition{{Expression: "object.spec.a == 1"}}
 	x.Observe(d, false)
-	first := x.byUID["u"].conditions
+	first := x.stored.Get("u").conditions
 	d = d.DeepCopy()
 	d.ResourceVersion, d.Status.LastUsed = "2", &metav1.Time{Time: time.Unix(1, 0)}
 	x.Observe(d, false)
-	if x.byUID["u"].version != 2 || x.byUID["u"].conditions != first {
+	if x.stored.Get("u").version != 2 || x.stored.Get("u").conditions != first {
 		t.Error("the conditions of the new version are not those of the old one")
 	}
 	d = d.DeepCopy()
 	d.ResourceVersion, d.Spec.Conditions[0].Expression = "3", "object.spec.a == 2"
 	x.Observe(d, false)
-	if x.byUID["u"].conditions == first {
+	if x.stored.Get("u").conditions == first {
 		t.Error("other conditions are not compiled anew")
 	}
 	chain, refusal := x.Chain(t.Context(), "d", "", &user.DefaultInfo{Name: "bot"})

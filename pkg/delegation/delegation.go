@@ -5,6 +5,7 @@ package delegation
 
 import (
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
 
 	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/granular/permission"
 )
 
 // Delegation is a compiled AuthorityDelegation. It is immutable.
@@ -46,6 +48,8 @@ type Delegation struct {
 	idle         time.Duration
 	objects      sets.Set[types.UID]
 	conditions   *conditions
+	// missingReads returns what MissingReads returns for the rules, which never change.
+	missingReads func() []string
 	// deleting is true while the delegation is being deleted and waits for its finalizers.
 	deleting bool
 	version  uint64
@@ -68,6 +72,17 @@ func (u *usage) record(at time.Time) {
 			return
 		}
 	}
+}
+
+// merge returns u, after setting each of its two times to that in newer if that is later.
+func (u *usage) merge(newer *usage) *usage {
+	if last := newer.lastUsed.Load(); last > u.lastUsed.Load() {
+		u.lastUsed.Store(last)
+	}
+	if written := newer.lastWritten.Load(); written > u.lastWritten.Load() {
+		u.lastWritten.Store(written)
+	}
+	return u
 }
 
 // compile compiles a stored AuthorityDelegation. If old, the version that the index has, has the
@@ -109,6 +124,11 @@ func compile(d *v1alpha1.AuthorityDelegation, version uint64, old *Delegation) *
 		out.conditions = old.conditions
 	} else {
 		out.conditions = newConditions(d.Spec.Conditions)
+	}
+	if old != nil {
+		out.missingReads, out.usage = old.missingReads, old.usage.merge(out.usage)
+	} else {
+		out.missingReads = sync.OnceValue(func() []string { return MissingReads(out.Rules) })
 	}
 	if d.Status.Cause != nil {
 		out.Source = d
@@ -177,5 +197,5 @@ func (d *Delegation) canVerify(verb string) bool {
 	case verb == "update", verb == "patch":
 		return true
 	}
-	return IsPermission(verb)
+	return permission.IsVerb(verb)
 }

@@ -4,9 +4,8 @@
 // Package delegation indexes the AuthorityDelegations of a server, and decides which requests
 // they allow.
 //
-//	storage ─► Observed ─┐
-//	                     ├─► Index ─► Chain: from the delegation that a caller selects to the
-//	watch ─► reflector ──┘            one whose delegator's own authority is used
+//	requests, list and watch ─► mirror ─► Index ─► Chain: from the delegation that a caller selects
+//	                                               to the one whose delegator's own authority is used
 //
 // If a user selects a delegation and then creates another one, the new delegation has the selected
 // one as its parent. A delegation and all its ancestors are a chain. Whenever the chain is used,

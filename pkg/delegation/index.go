@@ -6,7 +6,6 @@ package delegation
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -17,26 +16,20 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 
 	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/pkg/apis/authority"
+	"kube-granular.dev/pkg/mirror"
 )
 
 // Index holds the AuthorityDelegations that this server knows.
 type Index struct {
+	// mu guards stored and byName.
 	mu     sync.RWMutex
-	byUID  map[types.UID]*Delegation
-	byName map[string]types.UID
-	// tombstones has the UIDs of the delegations that requests to this server removed, with the
-	// resource version of the removal. An entry is kept until the watch has reported the removal,
-	// because the watch can report older versions of the delegation first.
-	tombstones map[types.UID]uint64
+	stored *mirror.Mirror[types.UID, *authority.AuthorityDelegation, Delegation]
+	// byName has the newest delegation of each name. Others of the same name were removed, but this
+	// server does not know about the removals yet.
+	byName map[string]*Delegation
 	// count is the number of delegations. It is read without mu.
 	count atomic.Int64
-	// watchVersion is the resource version up to which the watch has reported all changes. So if a
-	// delegation is read from storage with this or an older version, and is not in the index, it
-	// was removed in the meantime.
-	watchVersion uint64
-	// synced is set once the index contains all delegations that were stored when the server
-	// started.
-	synced atomic.Bool
 	// commits is read-locked by each write from its final check until its object is stored.
 	commits sync.RWMutex
 
@@ -46,6 +39,9 @@ type Index struct {
 	// Get reads a delegation from storage. If it is nil, delegations with unknown names are not
 	// looked up there. It must be set before the server serves requests.
 	Get func(ctx context.Context, name string) (*v1alpha1.AuthorityDelegation, error)
+	// Accounts finds out whether the service accounts that created delegations still exist. If it is
+	// nil, all count as existing. It must be set before the server serves requests.
+	Accounts *Accounts
 	// readLimiter limits how often Get is called for unknown names.
 	readLimiter flowcontrol.RateLimiter
 	// now is time.Now, except in tests.
@@ -61,17 +57,21 @@ const (
 
 // NewIndex returns an empty index.
 func NewIndex() *Index {
-	return &Index{
-		byUID: map[types.UID]*Delegation{}, byName: map[string]types.UID{}, tombstones: map[types.UID]uint64{},
+	x := &Index{
+		byName:      map[string]*Delegation{},
 		Namespace:   func(string) types.UID { return "" },
 		readLimiter: flowcontrol.NewTokenBucketRateLimiter(readsPerSecond, readsAtOnce),
 		now:         time.Now,
 	}
+	x.stored = mirror.New(&x.mu, mirror.Kind[types.UID, *authority.AuthorityDelegation, Delegation]{
+		Key: func(d *authority.AuthorityDelegation) types.UID { return d.UID },
+		Compile: func(d *authority.AuthorityDelegation, version uint64, old *Delegation) *Delegation {
+			return compile((*v1alpha1.AuthorityDelegation)(d).DeepCopy(), version, old)
+		},
+		OnChange: x.update,
+	})
+	return x
 }
-
-// HasSynced reports whether the index has all delegations that were stored when the server
-// started.
-func (x *Index) HasSynced() bool { return x.synced.Load() }
 
 // Chain returns the chain of the delegation with the given name, UID, or both. It returns a
 // Refusal if a delegation of the chain is unknown, or if the caller can't use the chain. If the
@@ -89,7 +89,10 @@ func (x *Index) Chain(ctx context.Context, name string, uid types.UID, caller us
 	case !c.Leaf().isDelegate(caller):
 		return c, refuse(NotDelegate, unknown)
 	}
-	return c, c.checkValid(caller)
+	if refusal := c.checkValid(caller); refusal != nil {
+		return c, refusal
+	}
+	return c, c.checkAccounts(ctx)
 }
 
 func quoteNameOrUID(name string, uid types.UID) string {
@@ -103,10 +106,10 @@ func quoteNameOrUID(name string, uid types.UID) string {
 func (x *Index) chain(name string, uid types.UID) *Chain {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	if uid == "" {
-		uid = x.byName[name]
+	leaf := x.byName[name]
+	if uid != "" {
+		leaf = x.stored.Get(uid)
 	}
-	leaf := x.byUID[uid]
 	if leaf == nil || name != "" && leaf.Name != name {
 		return nil
 	}
@@ -115,7 +118,7 @@ func (x *Index) chain(name string, uid types.UID) *Chain {
 		if e.Via != v1alpha1.ViaDelegation {
 			continue
 		}
-		link := x.byUID[e.UID]
+		link := x.stored.Get(e.UID)
 		if link == nil {
 			return nil
 		}
@@ -137,7 +140,7 @@ func (x *Index) fetchChain(ctx context.Context, name string, uid types.UID) bool
 		return false
 	}
 	x.mu.RLock()
-	_, gone := x.tombstones[uid]
+	gone := x.stored.Tombstone(uid) > 0
 	x.mu.RUnlock()
 	if gone {
 		return false
@@ -148,7 +151,7 @@ func (x *Index) fetchChain(ctx context.Context, name string, uid types.UID) bool
 	}
 	for _, e := range d.Status.History {
 		x.mu.RLock()
-		known := x.byUID[e.UID] != nil
+		known := x.stored.Get(e.UID) != nil
 		x.mu.RUnlock()
 		if e.Via == v1alpha1.ViaDelegation && !known && x.fetchOne(ctx, e.Name) == nil {
 			return false
@@ -185,7 +188,17 @@ func (x *Index) checkValid(d *Delegation, now time.Time, what string) *Refusal {
 	return nil
 }
 
-// Recheck returns why a chain that was valid earlier is not valid now, or nil if it still is.
+// RecheckAll returns why a chain that could be used earlier can't be used now, or nil if it still
+// can. Unlike Recheck, it may read from storage.
+func (c *Chain) RecheckAll(ctx context.Context, caller user.Info) *Refusal {
+	if refusal := c.Recheck(caller); refusal != nil {
+		return refusal
+	}
+	return c.checkAccounts(ctx)
+}
+
+// Recheck returns why a chain that was valid earlier is not valid now, or nil if it still is. It does
+// not check accounts.
 func (c *Chain) Recheck(caller user.Info) *Refusal {
 	leaf := c.Leaf()
 	now := c.index.chain(leaf.Name, leaf.UID)
@@ -209,7 +222,7 @@ func (x *Index) WaitForCommits() {
 // one by at least an eighth of the time without use after which the delegation expires.
 func (x *Index) UnwrittenUses() map[*Delegation]time.Time {
 	x.mu.RLock()
-	all := slices.Collect(maps.Values(x.byUID))
+	all := slices.Collect(x.stored.All())
 	x.mu.RUnlock()
 	out := map[*Delegation]time.Time{}
 	for _, d := range all {

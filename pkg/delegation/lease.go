@@ -19,7 +19,7 @@ func (x *Index) Empty() bool { return x.count.Load() == 0 }
 func (x *Index) ByName(name string) *Delegation {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return x.byUID[x.byName[name]]
+	return x.byName[name]
 }
 
 // ReadStored reads the delegation with a name from storage. It returns nil if there is none.
@@ -58,10 +58,10 @@ func (x *Index) ExpiredLeases(now time.Time) (over []*Delegation, parents map[ty
 	parents = map[types.UID][]types.UID{}
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	for uid, d := range x.byUID {
+	for d := range x.stored.All() {
 		for _, e := range d.History {
 			if e.Via == v1alpha1.ViaDelegation {
-				parents[uid] = append(parents[uid], e.UID)
+				parents[d.UID] = append(parents[d.UID], e.UID)
 			}
 		}
 		if d.Source == nil || d.deleting {

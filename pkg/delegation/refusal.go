@@ -18,6 +18,11 @@ const (
 	NotCovered    Reason = "NotCovered"
 	Condition     Reason = "Condition"
 	Denied        Reason = "Denied"
+	// DelegatorGone is for a service account that created a delegation and was deleted.
+	DelegatorGone Reason = "DelegatorGone"
+	// DelegatorUnknown is for a service account of which this server does not know whether it was
+	// deleted. The same request can be allowed a moment later.
+	DelegatorUnknown Reason = "DelegatorUnknown"
 )
 
 // Refusal is the error of a delegation that does not allow a request.

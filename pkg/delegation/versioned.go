@@ -11,6 +11,9 @@ import (
 	"errors"
 	"maps"
 
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
@@ -65,14 +68,37 @@ func inPreferredVersion(obj runtime.Object) (*versionedObject, error) {
 	return nil, errNoVersion
 }
 
-// templateHash returns the hash of the field spec.template in canonical JSON (the output of jq
-// -cS), without the label that the deployment controller adds to each template. It returns an
-// empty string if the object has no template.
-func (v *versionedObject) templateHash() string {
-	spec, _ := v.object["spec"].(map[string]any)
-	template, _ := spec["template"].(map[string]any)
-	if template == nil {
-		return ""
+var (
+	errNoTemplate   = errors.New("the object has no pod template")
+	errTwoTemplates = errors.New("the object has two pod templates")
+)
+
+// template returns the pod template of an object: the field spec.template or, as in a CronJob,
+// spec.jobTemplate.spec.template. An object with both is ambiguous, so it counts as one without.
+func (v *versionedObject) template() (map[string]any, error) {
+	first, _, _ := unstructured.NestedFieldNoCopy(v.object, "spec", "template")
+	second, _, _ := unstructured.NestedFieldNoCopy(v.object, "spec", "jobTemplate", "spec", "template")
+	template, _ := first.(map[string]any)
+	ofJob, _ := second.(map[string]any)
+	switch {
+	case template != nil && ofJob != nil:
+		return nil, errTwoTemplates
+	case ofJob != nil:
+		return ofJob, nil
+	case template == nil:
+		return nil, errNoTemplate
+	}
+	return template, nil
+}
+
+// templateHash returns the hash of the pod template in canonical JSON (the output of jq -cS), without
+// the label that the deployment controller adds to each template. If the object has no template, or
+// if there is no object, it returns an error as a value of CEL: an expression that uses it fails.
+// With a value such as "", two objects without a template would have equal hashes.
+func (v *versionedObject) templateHash() ref.Val {
+	template, err := v.template()
+	if err != nil {
+		return types.WrapErr(err)
 	}
 	template = maps.Clone(template)
 	if metadata, ok := template["metadata"].(map[string]any); ok {
@@ -93,11 +119,11 @@ func (v *versionedObject) templateHash() string {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
-	if encoder.Encode(template) != nil {
-		return ""
+	if err := encoder.Encode(template); err != nil {
+		return types.WrapErr(err)
 	}
 	sum := sha256.Sum256(bytes.TrimSuffix(text.Bytes(), []byte("\n")))
-	return "sha256:" + hex.EncodeToString(sum[:])
+	return types.String("sha256:" + hex.EncodeToString(sum[:]))
 }
 
 // Content returns an object in the form that condition expressions see. The result shares no memory

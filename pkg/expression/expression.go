@@ -8,16 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"sync"
 	"unicode/utf8"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/checker"
-	"k8s.io/apimachinery/pkg/util/version"
-	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
 	"k8s.io/apiserver/pkg/cel/library"
+	"k8s.io/klog/v2"
 
 	"kube-granular.dev/granular/schema"
 )
@@ -42,68 +40,78 @@ const (
 
 const self = "self"
 
+// parameters is the language of parameter expressions.
+var parameters = NewDialect(cel.StringType, MaxLength, MaxCost, cel.Variable(self, cel.StringType))
+
 // Language compiles expressions. It implements schema.Expressions.
 type Language struct {
-	of environment.Type
+	kind environment.Type
+	lane Lane
+	// unbounded has the stored expressions that exceed the bounds of new ones, and what they were
+	// compiled to.
+	unbounded sync.Map
 }
 
 var (
 	_ schema.Expressions = &Language{}
-	_ schema.Expression  = &program{}
+	_ schema.Expression  = &parameter{}
 )
 
-// Accepted returns the Language for new expressions. Its Compile refuses an expression whose
-// estimated cost is above MaxCost.
-func Accepted() *Language { return &Language{of: environment.NewExpressions} }
+// Accepted returns the Language for new expressions. Its Compile refuses an expression that exceeds
+// the bounds of this package, or whose estimated cost is above MaxCost.
+func Accepted() *Language { return &Language{kind: environment.NewExpressions, lane: NewLane()} }
 
 // Stored returns the Language for stored expressions, which this or another version of the server
 // accepted. Its Compile does not estimate the cost of an expression, because another version may
-// have estimated it differently.
-func Stored() *Language { return &Language{of: environment.StoredExpressions} }
-
-var envSet = sync.OnceValues(func() (*environment.EnvSet, error) {
-	return environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(environment.VersionedOptions{
-		IntroducedVersion: version.MajorMinor(1, 0),
-		EnvOptions:        []cel.EnvOption{cel.Variable(self, cel.StringType)},
-	})
-})
-
-func env(of environment.Type) (*cel.Env, error) {
-	set, err := envSet()
-	if err != nil {
-		return nil, err
-	}
-	return set.Env(of)
-}
+// have estimated it differently. It also compiles an expression that exceeds the bounds of this
+// package, once, and warns in the log: without the expression the definition would lose its
+// permission tree, and nobody could write its objects. Its evaluations are bounded all the same.
+func Stored() *Language { return &Language{kind: environment.StoredExpressions, lane: NewLane()} }
 
 // Compile compiles an expression. For a new expression it also checks the estimated cost.
 func (l *Language) Compile(expression string) (schema.Expression, error) {
-	if len(expression) > MaxLength {
-		return nil, fmt.Errorf("is longer than %d bytes", MaxLength)
-	}
-	env, err := env(l.of)
+	language, err := parameters.languages[l.kind]()
 	if err != nil {
 		return nil, err
 	}
-	ast, issues := env.Compile(expression)
-	if issues.Err() != nil {
-		return nil, fmt.Errorf("does not compile: %s", firstOf(issues))
+	bounded := parameters.judged(language, expression)
+	if bounded != nil {
+		if l.kind == environment.NewExpressions || len(expression) > MaxLength {
+			return nil, bounded
+		}
+		if known, found := l.unbounded.Load(expression); found {
+			return known.(*parameter), nil
+		}
 	}
-	if ast.OutputType() != cel.StringType {
-		return nil, errors.New("must return a string")
+	l.lane <- struct{}{} // no request ends the wait
+	defer l.lane.Leave()
+	checked, err := parameters.check(language, expression)
+	if err != nil {
+		return nil, err
 	}
-	if l.of == environment.NewExpressions {
-		if err := estimate(env, ast); err != nil {
+	if l.kind == environment.NewExpressions {
+		if name := unavailable(checked.NativeRep().Expr()); name != "" {
+			return nil, fmt.Errorf("calls %s, which is not available", name)
+		}
+		if err := estimate(language.env, checked); err != nil {
 			return nil, err
 		}
 	}
-	p, err := env.Program(ast, cel.CostLimit(MaxCost), cel.CostTracking(&library.CostEstimator{}),
-		cel.InterruptCheckFrequency(celconfig.CheckFrequency))
+	program, err := parameters.plan(language, checked)
 	if err != nil {
-		return nil, fmt.Errorf("does not compile: %w", err)
+		return nil, err
 	}
-	return &program{program: p}, nil
+	out := &parameter{program}
+	if bounded != nil {
+		klog.InfoS("Compiled a stored parameter expression that exceeds the bounds of new ones; write the definition with another expression",
+			"expression", expression, "reason", bounded.Error())
+		l.unbounded.Store(expression, out)
+	}
+	return out, nil
 }
+
+// Exceeds returns why a parameter expression exceeds the bounds of new ones, or nil.
+func Exceeds(expression string) error { return parameters.Judge(expression) }
 
 func estimate(env *cel.Env, ast *cel.Ast) error {
 	cost, err := env.EstimateCost(ast, estimator{})
@@ -120,43 +128,25 @@ func estimate(env *cel.Env, ast *cel.Ast) error {
 	return nil
 }
 
-// firstOf returns the position and the message of the first compile error, without the lines of the
-// expression that CEL shows with it.
-func firstOf(issues *cel.Issues) string {
-	for _, e := range issues.Errors() {
-		return fmt.Sprintf("column %d: %s", e.Location.Column()+1, strings.TrimSpace(e.Message))
-	}
-	return "unknown reason"
-}
-
-type program struct {
-	program cel.Program
-}
+// parameter is a compiled parameter expression.
+type parameter struct{ program *Program }
 
 // Parameter returns the result of the expression for a key, and the cost of the evaluation. The
 // cost is returned even together with an error.
-func (p *program) Parameter(ctx context.Context, key string) (parameter string, cost int64, err error) {
+func (p *parameter) Parameter(ctx context.Context, key string) (text string, cost int64, err error) {
 	if !utf8.ValidString(key) {
 		return "", EvaluationCost, errors.New("the key is not UTF-8")
 	}
-	value, details, err := p.program.ContextEval(ctx, map[string]any{self: key})
-	cost = EvaluationCost + costOf(details)
+	value, cost, err := p.program.Evaluate(ctx, map[string]any{self: key}, MaxCost)
+	cost = EvaluationCost + min(cost, MaxCost)
 	if err != nil {
 		return "", cost, err
 	}
-	parameter, ok := value.Value().(string)
+	text, ok := value.Value().(string)
 	if !ok {
 		return "", cost, errors.New("the result is not a string")
 	}
-	return parameter, cost, nil
-}
-
-// costOf returns the cost of an evaluation. If the cost is not known, it returns MaxCost.
-func costOf(details *cel.EvalDetails) int64 {
-	if cost := details.ActualCost(); cost != nil && *cost < MaxCost {
-		return int64(*cost)
-	}
-	return MaxCost
+	return text, cost, nil
 }
 
 // estimator tells CEL's cost estimation the maximum size of the variable self, the key.

@@ -17,6 +17,9 @@ func TestExpression(t *testing.T) {
 		{expression: `self.startsWith('pool-') ? self.substring(5) : 'none'`, key: "pool-1", want: "1"},
 		{expression: `self.lowerAscii()`, key: "GPU", want: "gpu"},
 		{expression: `self.find('^[a-z]+')`, key: "abc1", want: "abc"},
+		{expression: `optional.of(self).or(optional.of('b')).value()`, key: "a", want: "a"},
+		{expression: `optional.of(self).orValue('b')`, key: "a", want: "a"},
+		{expression: `self.find('(')`, key: "a", fails: "error parsing regexp"},
 		{expression: `self.split('/')[1]`, key: "a.com", fails: "index out of bounds"},
 		{expression: `self`, key: "\xff", fails: "not UTF-8"},
 		{expression: `self.lowerAscii()`, key: strings.Repeat("A", 10*MaxCost), fails: "cost limit"},
@@ -52,11 +55,28 @@ func TestRefused(t *testing.T) {
 		{`['a']`, "must return a string"},
 		{`'` + strings.Repeat("a", MaxLength) + `'`, "is longer than 1024 bytes"},
 		{`self.split('').map(a, self.split('').map(b, self.split('').map(c, a + b + c).join('')).join('')).join('')`,
-			"is too costly"},
+			"is estimated at without bound"},
+		{`int('a') == 1 ? 'a' : 'b'`, "does not compile: type conversion error"},
+		{`dyn(self).reason()`, "calls reason, which is not available"},
 	} {
 		if _, err := Accepted().Compile(test.expression); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got %v", test.expression, err)
 		}
+	}
+}
+
+// TestEstimate checks that an expression whose estimated cost is MaxCost is accepted, and one whose
+// cost is higher is not.
+func TestEstimate(t *testing.T) {
+	build := func(n int) string {
+		return `self.split('').all(a,` + joined(`a!=''`, `&&`)(28) + `)&&` + joined(`1==1`, `&&`)(n) + ` ? 'x' : 'y'`
+	}
+	if _, err := Accepted().Compile(build(107)); err != nil {
+		t.Error(err)
+	}
+	_, err := Accepted().Compile(build(108))
+	if err == nil || !strings.Contains(err.Error(), "is estimated at 10001, the limit is 10000") {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -49,7 +49,7 @@ func ask(ctx context.Context, authorizer upstream.Authorizer, a upstream.Attribu
 
 // allows reports whether the authorizer allows the request a with the given verb in place of its
 // own. allows is cheaper than ask, because the authorizer need not return a reason.
-func allows(ctx context.Context, authorizer upstream.Authorizer, a upstream.Attributes, verb string) (bool, error) {
+func allows(ctx context.Context, authorizer upstream.UnconditionalAuthorizer, a upstream.Attributes, verb string) (bool, error) {
 	decision, _, err := authorizer.Authorize(ctx, unexplained{withVerb(a, verb)})
 	return decision == upstream.DecisionAllow, err
 }

@@ -31,7 +31,7 @@ func (g *Gate) BeginOperation(ctx context.Context, target granular.Target) granu
 	target.Kind = podKind
 	target.Resource.Resource = "pods"
 	target.Subresource = "binding"
-	labels, err := g.protect(ctx, target, false)
+	labels, err := g.protect(ctx, target, &knownKind{}, false)
 	switch {
 	case err != nil:
 		return refuseAll{err: err}

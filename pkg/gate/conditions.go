@@ -5,7 +5,6 @@ package gate
 
 import (
 	"context"
-	"strings"
 
 	"k8s.io/apiserver/pkg/admission"
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
@@ -20,7 +19,7 @@ import (
 // requests, and for all requests if the Gate verifies no fields, ConditionsAwareAuthorize returns
 // the decision of the configured authorizer, which can have conditions.
 func (g *Gate) ConditionsAwareAuthorize(ctx context.Context, a upstream.Attributes) upstream.ConditionsAwareDecision {
-	if !g.withoutFields && (mayBeGranular(a) || isPermissionVerb(a.GetVerb())) {
+	if !g.withoutFields && (mayBeGranular(a) || permission.IsVerb(a.GetVerb())) {
 		return upstream.ConditionsAwareDecisionFromParts(g.Authorize(ctx, a))
 	}
 	return g.Authorizer.ConditionsAwareAuthorize(ctx, a)
@@ -41,8 +40,4 @@ func (g *Gate) EvaluateConditions(ctx context.Context, decision upstream.Conditi
 		}
 	}
 	return upstream.DecisionDeny, "", upstream.ErrorConditionEvaluationNotSupported
-}
-
-func isPermissionVerb(verb string) bool {
-	return verb == permission.General || strings.HasPrefix(verb, permission.General+":")
 }

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	gvk "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authorization/granular"
 
 	"kube-granular.dev/granular/change"
@@ -30,11 +31,8 @@ type conversion struct {
 	// target is the target of the request, with the other version in place of the request's.
 	target granular.Target
 	kind   *kind
-
-	// observed is the caller's change in the other version. If that change is not known, the field
-	// everything is set. Then all changes that are about to be stored count as the caller's.
-	observed   change.Set
-	everything bool
+	// observation is the caller's change in the other version.
+	observation[change.Set]
 }
 
 // conversionsOf returns the other versions of a custom resource in which a write must be verified
@@ -54,10 +52,10 @@ func conversionsFrom(target granular.Target) []conversion {
 	}
 	var out []conversion
 	for _, of := range target.Schema.Converted {
-		if of == written {
-			continue
+		if of == written || target.Schema.Stored != nil && of == target.Schema.Stored.Kind {
+			continue // see storedForm
 		}
-		c := conversion{target: target, everything: true}
+		c := conversion{target: target, observation: unobserved[change.Set]()}
 		c.target.Kind = of
 		c.kind = kindOf(c.target)
 		if c.kind.excludes() {
@@ -70,7 +68,7 @@ func conversionsFrom(target granular.Target) []conversion {
 // observe finds and keeps the caller's own change in the other version.
 func (c *conversion) observe(newObj, oldObj runtime.Object) {
 	observed, _, _, err := c.compare(newObj, oldObj)
-	c.observed, c.everything = observed, err != nil
+	c.keep(observed, err)
 }
 
 // compare converts both objects to the other version and compares there the fields with excluded
@@ -95,25 +93,37 @@ func (c *conversion) convert(newObj, oldObj runtime.Object) (newThere, oldThere 
 			continue
 		}
 		u, ok := obj.(*unstructured.Unstructured)
-		if !ok || c.target.Convertor == nil {
+		if !ok {
 			return nil, nil, convert.ErrNotComparable
 		}
 		list.Items = append(list.Items, *u)
 	}
 	of := list.Items[0].GroupVersionKind()
 	list.SetGroupVersionKind(of.GroupVersion().WithKind(of.Kind + "List"))
-	converted, err := c.target.Convertor.ConvertToVersion(list, c.target.Kind.GroupVersion())
+	there, err := convertList(c.target.Convertor, list, c.target.Kind.GroupVersion())
 	if err != nil {
 		return nil, nil, err
-	}
-	there, ok := converted.(*unstructured.UnstructuredList)
-	if !ok || len(there.Items) != len(list.Items) {
-		return nil, nil, convert.ErrNotComparable
 	}
 	if len(there.Items) > 1 {
 		oldThere = &there.Items[1]
 	}
 	return &there.Items[0], oldThere, nil
+}
+
+// convertList converts a list of custom resources to a version, in one call of the webhook.
+func convertList(convertor runtime.ObjectConvertor, list *unstructured.UnstructuredList, version gvk.GroupVersion) (*unstructured.UnstructuredList, error) {
+	if convertor == nil {
+		return nil, convert.ErrNotComparable
+	}
+	converted, err := convertor.ConvertToVersion(list, version)
+	if err != nil {
+		return nil, err
+	}
+	there, ok := converted.(*unstructured.UnstructuredList)
+	if !ok || len(there.Items) != len(list.Items) {
+		return nil, convert.ErrNotComparable
+	}
+	return there, nil
 }
 
 // observeConverted finds and keeps the caller's own change in the other versions of w.conversions.
@@ -132,11 +142,11 @@ func (w *write) observeConverted(newObj, oldObj runtime.Object) {
 // of scales must provide the resource, so this is a bug of the server.
 var errNotShown = errors.New("bug of this server: the resource behind the scale is missing")
 
-// resource returns the new and the old object that verifyConverted is to compare. These are newObj
-// and oldObj, except for a scale. If w writes a scale and has conversions, they are the scaled
-// resource as it is about to be stored, and as it is stored.
+// resource returns the new and the old object that are to be compared in other versions. These are
+// newObj and oldObj, except for a scale. If w writes a scale and is verified in other versions, they
+// are the scaled resource as it is about to be stored, and as it is stored.
 func (w *write) resource(ctx context.Context, newObj, oldObj runtime.Object) (resource, was runtime.Object, err error) {
-	if w.scale == nil || len(w.conversions) == 0 {
+	if w.scale == nil || len(w.conversions) == 0 && !w.stored.partial {
 		return newObj, oldObj, nil
 	}
 	if resource, was = granular.ScaledFrom(ctx); resource == nil {
@@ -160,10 +170,7 @@ func (w *write) verifyConverted(ctx context.Context, newObj, oldObj runtime.Obje
 		if err != nil {
 			return apierrors.NewInternalError(fmt.Errorf("the object can't be verified in version %s, because its conversion failed: %w", c.target.Kind.Version, err))
 		}
-		if !c.everything {
-			changes = change.Answerable(c.observed, changes)
-		}
-		refusal, err := w.decide(ctx, changes, false, newObj)
+		refusal, err := w.decide(ctx, c.intersect(changes, change.Answerable), false, newObj)
 		if err != nil {
 			return err
 		}

@@ -23,7 +23,7 @@ import (
 var thingV2 = gvk.GroupVersionKind{Group: "example.com", Version: "v2", Kind: "Thing"}
 
 // turned converts things from v1 to v2. In v2, trigger is set if the size in v1 is large, and
-// size is the field rest of v1. The conversion fails for objects with the field fail. turned
+// size is the field rest of v1; trigger is not set if the status has the field calm. The conversion fails for objects with the field fail. turned
 // counts its calls.
 type turned struct {
 	runtime.ObjectConvertor
@@ -48,6 +48,9 @@ func (c *turned) ConvertToVersion(in runtime.Object, to runtime.GroupVersioner) 
 		}
 		size, _ := spec["size"].(float64)
 		there := map[string]any{"trigger": size > 5}
+		if status, ok := u.Object["status"].(map[string]any); ok && status["calm"] == true {
+			there["trigger"] = false
+		}
 		if spec["rest"] != nil {
 			there["size"] = spec["rest"]
 		}
@@ -281,5 +284,32 @@ func TestConvertedScale(t *testing.T) {
 			}
 			judged(t, err, nil, tc.says)
 		})
+	}
+}
+
+// TestConvertedKept checks that a caller can't hide its change in another version by a part of the
+// object that the server keeps as it is stored. A version without the status subresource keeps none.
+func TestConvertedKept(t *testing.T) {
+	const calm = `{"spec":{"size":9},"status":{"calm":true}}`
+	for name, tc := range map[string]struct {
+		status                                    bool
+		subresource, observed, final, grant, says string
+	}{
+		"the status is kept":            {status: true, observed: calm, final: large, says: there},
+		"the status is kept, covered":   {status: true, observed: calm, final: large, grant: "granular:trigger"},
+		"the status is written":         {observed: calm, final: calm},
+		"a status that changes nothing": {status: true, observed: `{"spec":{"size":2},"status":{"calm":true}}`, final: medium},
+		"the specification is kept":     {status: true, subresource: "status", observed: large, final: small},
+	} {
+		target, _ := converting(t, things)
+		target.Subresource = tc.subresource
+		target.Schema.Stored = &granular.Stored{Kind: thing, Webhook: true, Versions: map[string]*granular.StoredVersion{}}
+		target.Schema.Stored.Add("v1", true, nil).Status = tc.status
+		ctx := requestContext("update")
+		w := New(&grants{allow: []string{tc.grant}}).Begin(ctx, target)
+		if err := w.Observe(ctx, object(t, tc.observed), object(t, small)); err != nil {
+			t.Fatal(err)
+		}
+		t.Run(name, func(t *testing.T) { judged(t, w.Verify(ctx, object(t, tc.final), object(t, small)), nil, tc.says) })
 	}
 }

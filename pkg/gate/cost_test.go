@@ -17,7 +17,7 @@ import (
 )
 
 // costlyLabels is a schema with a permission for every label, whose parameter comes from an
-// expression that costs some 3,400 units.
+// expression that costs some 5,900 units.
 var costlyLabels = strings.Replace(labelled, `"x-kubernetes-permission-parameterized-by": "label-key"`,
 	`"x-kubernetes-permission-parameterized-by": "label-key", "x-kubernetes-permission-parameter-expression": "`+thousand+` ? 'x' : self"`, 1)
 
@@ -25,6 +25,22 @@ const (
 	ten      = `[1,2,3,4,5,6,7,8,9,0].all(`
 	thousand = ten + `a,` + ten + `b,` + ten + `c,true)))`
 )
+
+// TestKeysPerRequest checks how many keys of 16 bytes the limit of a request allows, as the page on
+// operations says.
+func TestKeysPerRequest(t *testing.T) {
+	e, err := storedExpressions.Compile(`self.split('/')[0]`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, cost, err := e.Parameter(t.Context(), "a.com/0123456789")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if keys := decide.MaxCost / cost; keys != 50_000 {
+		t.Errorf("%d keys of %d units each", keys, cost)
+	}
+}
 
 // TestExpressionsOfARequest lets requests change more and more labels whose parameters come from
 // a costly expression. It checks how many expressions are evaluated, and that the count does not
@@ -89,7 +105,7 @@ func TestCreateContinues(t *testing.T) {
 	gate := New(&grants{allow: []string{"update", "granular", "granular:label(x)", "granular:metadata"}})
 	begun := gate.Begin(ctx, model).(*write)
 	create := attributes("create")
-	w, decision, _, err := gate.FallbackCreate(ctx, model, begun, create)
+	w, decision, _, err := gate.AuthorizeCreate(ctx, model, begun, create)
 	if err != nil || decision != upstream.DecisionAllow {
 		t.Fatal(decision, err)
 	}

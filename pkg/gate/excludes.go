@@ -18,17 +18,17 @@ import (
 // For a custom resource whose definition mentions no excluded permission in any version,
 // nothingToCheck compiles no permission tree. The server adds metadata fields to each definition,
 // but none of these fields has an excluded permission.
-func nothingToCheck(target granular.Target) bool {
+func nothingToCheck(target granular.Target, found *knownKind) bool {
 	if target.Schema != nil && target.Schema.Excludes != nil && len(target.Schema.Excludes) == 0 {
 		return true
 	}
-	if len(conversionsOf(target)) > 0 {
-		return false
+	if target.Schema != nil && target.Schema.Stored != nil || len(conversionsOf(target)) > 0 {
+		return false // see storedForm and conversion
 	}
 	if s := scaleOf(target); s != nil {
 		return !s.excludes()
 	}
-	return !kindOf(target).excludes()
+	return !found.find(target).excludes()
 }
 
 // excludes reports whether some field of the kind needs an excluded permission. If the permission

@@ -6,6 +6,7 @@ package gate
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +16,7 @@ import (
 
 	"kube-granular.dev/granular/change"
 	"kube-granular.dev/granular/decide"
+	"kube-granular.dev/pkg/audit"
 	"kube-granular.dev/pkg/gate/redact"
 	"kube-granular.dev/pkg/metrics"
 )
@@ -54,8 +56,13 @@ func (w *write) refusedIn(ctx context.Context, in inVersion, refusal *decide.Ref
 	path, told := w.visibleTo(ctx, in, refusal, newObj, oldObj)
 	switch { // the audit log contains these verbs, even if the response must not
 	case refusal.General == "":
-	case refusal.General == refusal.Specific, refusal.Specific == "":
+	case refusal.General == refusal.Specific && refusal.Together == nil, refusal.Specific == "":
 		w.missing = []string{refusal.General}
+	case len(refusal.Together) > 0:
+		w.missing = []string{audit.Together(refusal.Together)}
+		if !slices.Contains(refusal.Together, refusal.General) {
+			w.missing = append(w.missing, refusal.General)
+		}
 	default:
 		w.missing = []string{refusal.Specific, refusal.General}
 	}

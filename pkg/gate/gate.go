@@ -107,31 +107,28 @@ func unanswered(ctx context.Context, a upstream.Attributes, err error) error {
 // needs to be verified.
 func (g *Gate) Begin(ctx context.Context, target granular.Target) granular.Write {
 	marker := granular.MarkerFrom(ctx)
-	labels, err := g.protect(ctx, target, marker != nil)
+	var found knownKind
+	labels, err := g.protect(ctx, target, &found, marker != nil)
 	if err != nil {
 		return refuseAll{err: err}
 	}
-	if marker == nil && (g.withoutFields || nothingToCheck(target)) {
+	if marker == nil && (g.withoutFields || nothingToCheck(target, &found)) {
 		if labels == nil {
 			return nil
 		}
 		return &guarded{labels: labels}
 	}
-	fields, err := g.begin(ctx, target, marker)
-	switch {
-	case err != nil:
+	fields, err := g.begin(ctx, target, found.find(target), marker)
+	if err != nil {
 		return refuseAll{err: err}
-	case labels == nil:
-		return fields
 	}
-	return &guarded{labels: labels, fields: fields}
+	return join(labels, fields)
 }
 
 // begin starts the verification of fields by their permissions. marker is set if the caller lacks
 // the ordinary verb; then all changed fields are verified. If marker is nil, only changed fields
 // with an excluded permission are verified.
-func (g *Gate) begin(ctx context.Context, target granular.Target, marker *granular.Marker) (*write, error) {
-	kind := kindOf(target)
+func (g *Gate) begin(ctx context.Context, target granular.Target, kind *kind, marker *granular.Marker) (*write, error) {
 	if passed := filterStateFrom(ctx); passed != nil {
 		w := newWrite(ctx, g, target, kind, passed.attributes, marker)
 		w.query, w.warnings = passed.query, passed.warnings
@@ -145,47 +142,80 @@ func (g *Gate) begin(ctx context.Context, target granular.Target, marker *granul
 	return newWrite(ctx, g, target, kind, attributes, marker), nil
 }
 
-// FallbackCreate asks the configured authorizer whether the caller holds the verb "granular" for
-// the create that an update or patch of a missing object implies. If so, it returns the Write that
-// verifies the fields of the new object. begun is the Write that Begin returned for the update or
-// patch.
+// AuthorizeCreate authorizes the create that an update or patch of a missing object implies. begun
+// is the Write that Begin returned for the update or patch. If the create is allowed,
+// AuthorizeCreate returns the Write that verifies it:
 //
-// If the update or patch was granular itself, FallbackCreate returns begun. If the caller holds
-// the ordinary verb, begun has compared only fields with excluded permissions, or is nil. Then
-// the result is a new Write, for which everything that is stored counts as the caller's change.
-// The changes of labels and annotations that begun has observed are kept.
-func (g *Gate) FallbackCreate(ctx context.Context, target granular.Target, begun granular.Write, a upstream.Attributes) (granular.Write, upstream.Decision, string, error) {
+//	create, by the authorizer     update or patch   what the Write verifies
+//	allowed                       allowed           what begun does
+//	allowed                       granular          what it would verify for a create by POST
+//	no opinion, but "granular"    granular          all fields of the caller, as begun does
+//	no opinion, but "granular"    allowed           all fields that are to be stored
+//
+// A Deny is final. In the last case begun has compared only fields with excluded permissions, or
+// is nil. The changes of labels and annotations that begun has observed are kept in every case.
+func (g *Gate) AuthorizeCreate(ctx context.Context, target granular.Target, begun granular.Write, a upstream.Attributes) (granular.Write, upstream.Decision, string, error) {
+	decision, reason, err := g.Authorize(ctx, a)
+	fields, labels := partsOf(begun)
+	switch {
+	case decision == upstream.DecisionAllow && fields != nil && fields.create != nil:
+		return join(labels, fields.create), decision, reason, err
+	case decision == upstream.DecisionAllow:
+		return begun, decision, reason, err
+	case decision != upstream.DecisionNoOpinion || err != nil:
+		return nil, decision, reason, err
+	}
+	create, decision, granularReason, err := g.fallbackCreate(ctx, target, begun, a)
+	if decision != upstream.DecisionAllow {
+		return nil, upstream.DecisionNoOpinion, reason, err
+	}
+	return create, decision, granularReason, nil
+}
+
+// fallbackCreate asks the configured authorizer whether the caller holds the verb "granular" for
+// the create, and returns the Write that verifies it.
+func (g *Gate) fallbackCreate(ctx context.Context, target granular.Target, begun granular.Write, a upstream.Attributes) (granular.Write, upstream.Decision, string, error) {
 	if g.withoutFields || !mayBeGranular(a) {
 		return nil, upstream.DecisionNoOpinion, "", nil
 	}
 	decision, reason, err := ask(rbacindex.For(ctx, a), g.Authorizer, a, permission.General)
-	w, labels := partsOf(begun)
+	fields, labels := partsOf(begun)
 	if decision != upstream.DecisionAllow {
-		if w != nil {
-			w.createRefused.Store(true)
+		if fields != nil {
+			fields.createRefused.Store(true)
 		}
 		return nil, upstream.DecisionNoOpinion, "", unanswered(ctx, a, err)
 	}
-	if w != nil && w.marked {
+	if fields != nil && fields.marked {
 		return begun, decision, reason, nil
 	}
+	var found knownKind
+	if fields != nil {
+		found.kind = fields.kind
+	}
 	if labels == nil { // some may have become protected since Begin
-		if labels, err = g.protect(ctx, target, true); err != nil {
+		if labels, err = g.protect(ctx, target, &found, true); err != nil {
 			return nil, upstream.DecisionNoOpinion, "", err
 		}
 	}
 	audit.Marked(ctx)
-	create := newWrite(ctx, g, target, kindOf(target), a, nil)
+	create := newWrite(ctx, g, target, found.find(target), a, nil)
 	create.marked = true
+	create.stored = storedOf(target, true)
 	create.unanswered = true
-	if w != nil {
-		create.patch = w.patch
-		create.decider.Continue(&w.decider)
+	if fields != nil {
+		create.patch = fields.patch
+		create.decider.Continue(&fields.decider)
 	}
+	return join(labels, create), decision, reason, nil
+}
+
+// join returns the Write with two parts, of which labels may be nil.
+func join(labels *protected, fields *write) granular.Write {
 	if labels == nil {
-		return create, decision, reason, nil
+		return fields
 	}
-	return &guarded{labels: labels, fields: create}, decision, reason, nil
+	return &guarded{labels: labels, fields: fields}
 }
 
 // partsOf returns the two parts of a Write that Begin returned: the part that verifies fields by

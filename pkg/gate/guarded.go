@@ -76,7 +76,7 @@ func (g *guarded) Verify(ctx context.Context, newObj, oldObj runtime.Object) err
 // refusedBeside replaces the verdict of the write, which accepted the fields, by err: a refusal
 // because of protected labels and annotations.
 func (w *write) refusedBeside(err error) {
-	w.verdict.Store(&verdict{err: err, calls: w.adapter.calls})
+	w.settle(&verdict{err: err, calls: w.adapter.calls})
 }
 
 // Respond reports changes of protected labels and annotations that were allowed only because the

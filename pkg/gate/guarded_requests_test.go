@@ -161,7 +161,7 @@ func TestCreateOnUpdate(t *testing.T) {
 					APIVersion: "v1", Resource: "pods", Namespace: "n", Name: "x", ResourceRequest: true}
 				var err error
 				var decision upstream.Decision
-				if w, decision, _, err = gate.FallbackCreate(ctx, target, w, a); err != nil || decision != upstream.DecisionAllow {
+				if w, decision, _, err = gate.AuthorizeCreate(ctx, target, w, a); err != nil || decision != upstream.DecisionAllow {
 					t.Fatal(decision, err)
 				}
 			}
@@ -190,7 +190,7 @@ func TestWithoutFields(t *testing.T) {
 		t.Error(decision, err)
 	}
 	excluded := target(t, strings.Replace(things, "EXCLUDED", "true", 1))
-	if _, decision, _, err := gate.FallbackCreate(requestContext("update"), excluded, nil, attributes("create")); decision != upstream.DecisionNoOpinion || err != nil {
+	if _, decision, _, err := gate.AuthorizeCreate(requestContext("update"), excluded, nil, attributes("create")); decision != upstream.DecisionNoOpinion || err != nil {
 		t.Error(decision, err)
 	}
 	if w := gate.Begin(requestContext("update"), excluded); w != nil {

@@ -31,20 +31,11 @@ func (p *protected) knownFirst(ctx context.Context, fields *write, changed chang
 	if granular {
 		in.write = fields
 	}
-	hidden := func(a change.Attribute) bool { return !in.has(&a) }
-	first := slices.IndexFunc(changed, hidden)
+	first := slices.IndexFunc(changed, func(a change.Attribute) bool { return !in.has(&a) })
 	if first < 0 || granular && fields.mayGet(ctx) {
 		return changed, nil
 	}
-	known, unknown = slices.Clone(changed[:first]), change.Attributes{changed[first]}
-	for _, a := range changed[first+1:] {
-		if hidden(a) {
-			unknown = append(unknown, a)
-		} else {
-			known = append(known, a)
-		}
-	}
-	return known, unknown
+	return split(changed, first, in.has)
 }
 
 // requestKeys are the keys that one request contains.

@@ -125,7 +125,7 @@ func TestProtectionOfNobody(t *testing.T) {
 	if w == nil || !apierrors.IsInternalError(w.Verify(ctx, sentObject(t, podAt(bare)), nil)) {
 		t.Errorf("an update is verified by %v", w)
 	}
-	if w, decision, _, err := gate.FallbackCreate(ctx, of, nil, attributes("create")); err == nil || decision == upstream.DecisionAllow || w != nil {
+	if w, decision, _, err := gate.AuthorizeCreate(ctx, of, nil, attributes("create")); err == nil || decision == upstream.DecisionAllow || w != nil {
 		t.Errorf("a create comes to %v, %v, %v", w, decision, err)
 	}
 	of.Kind = bound

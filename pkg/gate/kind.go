@@ -66,6 +66,18 @@ func kindOf(target granular.Target) *kind {
 	}).(*kind)
 }
 
+// knownKind is the kind of one target. It is found at first use, because most writes need no
+// permission tree, and then kept.
+type knownKind struct{ kind *kind }
+
+// find returns the kind of target, which must be the same in all calls.
+func (k *knownKind) find(target granular.Target) *kind {
+	if k.kind == nil {
+		k.kind = kindOf(target)
+	}
+	return k.kind
+}
+
 // compileKind compiles the permission tree of the kind of, from the schemas that source returns.
 // excludes lists the versions of a custom resource that have an excluded permission; it is nil for
 // a built-in kind. If the tree can't be compiled, or lacks an excluded permission that the

@@ -35,10 +35,7 @@ type protected struct {
 	decider *protect.Decider
 	kinds   schema.Attribute
 
-	// observed is the caller's change in the current attempt. If that change is not known, the
-	// field everything is set. Then all changes that are about to be stored count as the caller's.
-	observed   change.Attributes
-	everything bool
+	observation[change.Attributes]
 	// bypass is true if the caller is allowed to bypass the protection. The pointer is nil until
 	// the authorizer decided that.
 	bypass *bool
@@ -78,8 +75,7 @@ func (p *protected) judgeBy(set *protect.Set) bool {
 // observe finds and keeps the caller's own change of labels and annotations, before mutating
 // admission changes the object. If the objects can't be compared, verify refuses the write later.
 func (p *protected) observe(newObj, oldObj runtime.Object) {
-	observed, err := p.differing(newObj, oldObj)
-	p.observed, p.everything = observed, err != nil
+	p.keep(p.differing(newObj, oldObj))
 }
 
 // differing returns the labels and annotations that differ between two objects. If it is known
@@ -107,10 +103,7 @@ func (p *protected) judge(ctx context.Context, fields *write, newObj, oldObj run
 	if err != nil {
 		return p.undecided(p.forbidden(newObj, fmt.Errorf("its labels and annotations can't be compared: %w", err)))
 	}
-	if !p.everything {
-		changed = change.IntersectAttributes(p.observed, changed)
-	}
-	if len(changed) == 0 {
+	if changed = p.intersect(changed, change.IntersectAttributes); len(changed) == 0 {
 		return &outcome{}
 	}
 	if p.decider == nil {

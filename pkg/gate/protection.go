@@ -12,6 +12,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/filters"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 
+	"kube-granular.dev/granular/change"
 	"kube-granular.dev/granular/protect"
 )
 
@@ -75,7 +76,7 @@ var (
 // nil if no label or annotation of the object can be protected, and then allocates nothing. It
 // also returns nil for members of the privileged group, who are allowed everything. It compiles
 // the permission tree of the kind only if the result depends on the tree.
-func (g *Gate) protect(ctx context.Context, target granular.Target, marked bool) (*protected, error) {
+func (g *Gate) protect(ctx context.Context, target granular.Target, found *knownKind, marked bool) (*protected, error) {
 	if g.protection == nil {
 		return nil, nil
 	}
@@ -87,7 +88,7 @@ func (g *Gate) protect(ctx context.Context, target granular.Target, marked bool)
 	if ok && synced && set.Active(info.Namespace, anyTarget) == 0 {
 		return nil, nil
 	}
-	kind := kindOf(target)
+	kind := found.find(target)
 	resource := kind.protectsAs(target.Resource)
 	if ok && synced && set.Active(info.Namespace, resource) == 0 {
 		return nil, nil
@@ -104,7 +105,7 @@ func (g *Gate) protect(ctx context.Context, target granular.Target, marked bool)
 		gate:        g,
 		kind:        kind,
 		resource:    resource,
-		everything:  true,
+		observation: unobserved[change.Attributes](),
 	}
 	if synced { // and some of the set may apply
 		p.judgeBy(set)

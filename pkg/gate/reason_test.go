@@ -55,7 +55,7 @@ func TestReasons(t *testing.T) {
 	to := target(t, strings.Replace(things, "EXCLUDED", "true", 1))
 	create := attributes("create")
 	create.User = who
-	_, decision, reason, err := gate.FallbackCreate(marked, to, nil, &create)
+	_, decision, reason, err := gate.AuthorizeCreate(marked, to, nil, &create)
 	if decision != upstream.DecisionAllow || reason != because || err != nil {
 		t.Errorf("a create that is implied: %v, %q, %v", decision, reason, err)
 	}

@@ -6,6 +6,7 @@ package gate
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -188,31 +189,31 @@ func TestHiddenOfVersions(t *testing.T) {
 	}
 }
 
-// TestFallbackCreateOnly checks that FallbackCreate asks for the verb "granular" only if the verb
+// TestAuthorizeCreateOnly checks that AuthorizeCreate asks for the verb "granular" only if the verb
 // of the request is create, update or patch. It also checks that a granular update continues with
 // its own Write.
-func TestFallbackCreateOnly(t *testing.T) {
+func TestAuthorizeCreateOnly(t *testing.T) {
 	of := target(t, strings.Replace(things, "EXCLUDED", "true", 1))
-	for _, verb := range []string{"delete", "get", "connect", "granular"} {
+	for _, verb := range []string{"delete", "get", "connect"} {
 		g := &grants{allow: []string{"granular"}}
-		w, decision, _, err := New(g).FallbackCreate(requestContext("update"), of, nil, attributes(verb))
-		if w != nil || decision != upstream.DecisionNoOpinion || err != nil || len(g.asked) > 0 {
+		w, decision, _, err := New(g).AuthorizeCreate(requestContext("update"), of, nil, attributes(verb))
+		if w != nil || decision != upstream.DecisionNoOpinion || err != nil || !slices.Equal(g.asked, []string{verb}) {
 			t.Errorf("%s: %v, %v, %v, asked %q", verb, w, decision, err, g.asked)
 		}
 	}
 	g := &grants{fail: []string{"granular"}}
-	if _, decision, _, err := New(g).FallbackCreate(requestContext("update"), of, nil, attributes("create")); err == nil || decision == upstream.DecisionAllow {
+	if _, decision, _, err := New(g).AuthorizeCreate(requestContext("update"), of, nil, attributes("create")); err == nil || decision == upstream.DecisionAllow {
 		t.Errorf("an authorizer that fails: %v, %v", decision, err)
 	}
 	gate := New(&grants{allow: []string{"granular"}})
 	marked, _ := granular.WithMarker(requestContext("update"))
 	begun := gate.Begin(marked, of)
-	if w, decision, _, err := gate.FallbackCreate(marked, of, begun, attributes("create")); w != begun || decision != upstream.DecisionAllow || err != nil {
+	if w, decision, _, err := gate.AuthorizeCreate(marked, of, begun, attributes("create")); w != begun || decision != upstream.DecisionAllow || err != nil {
 		t.Errorf("another write goes on: %v, %v", decision, err)
 	}
 	ordinary := requestContext("update")
 	begun = gate.Begin(ordinary, of)
-	w, _, _, err := gate.FallbackCreate(ordinary, of, begun, attributes("create"))
+	w, _, _, err := gate.AuthorizeCreate(ordinary, of, begun, attributes("create"))
 	if w == begun || err != nil {
 		t.Fatalf("the same write goes on: %v", err)
 	}

@@ -121,7 +121,7 @@ func TestCreateOnUpdateIsReported(t *testing.T) {
 	if begun := gate.Begin(ctx, model); begun != nil {
 		t.Fatal("an update by a caller that holds update is verified")
 	}
-	w, _, _, err := gate.FallbackCreate(ctx, model, nil, attributes("create"))
+	w, _, _, err := gate.AuthorizeCreate(ctx, model, nil, attributes("create"))
 	if err != nil {
 		t.Fatal(err)
 	}

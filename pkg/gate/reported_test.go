@@ -52,7 +52,7 @@ func TestMarkIsAudited(t *testing.T) {
 		if marked, _, _, err := New(g).Fallback(filter, attributes("update")); err != nil || annotation(marked, ours.MarkedAnnotation) != want {
 			t.Errorf("holds granular: %t, marked: %q, %v", held, annotation(marked, ours.MarkedAnnotation), err)
 		}
-		_, decision, _, err := New(g).FallbackCreate(create, target(t, strings.Replace(things, "EXCLUDED", "true", 1)), nil, attributes("create"))
+		_, decision, _, err := New(g).AuthorizeCreate(create, target(t, strings.Replace(things, "EXCLUDED", "true", 1)), nil, attributes("create"))
 		if err != nil || (decision == upstream.DecisionAllow) != held || annotation(create, ours.MarkedAnnotation) != want {
 			t.Errorf("create, holds granular: %t, marked: %q, %v", held, annotation(create, ours.MarkedAnnotation), err)
 		}
@@ -210,7 +210,7 @@ func TestRefusedCreateIsShown(t *testing.T) {
 	if hidden := w.RespondError(ctx, refused); strings.Contains(hidden.Error(), "secret") {
 		t.Errorf("shown before anything was refused: %v", hidden)
 	}
-	if _, _, _, err := gate.FallbackCreate(ctx, of, w, attributes("create")); err != nil {
+	if _, _, _, err := gate.AuthorizeCreate(ctx, of, w, attributes("create")); err != nil {
 		t.Fatal(err)
 	}
 	if shown := w.RespondError(ctx, refused); shown.Error() != refused.Error() {

@@ -79,10 +79,11 @@ func (w *write) requestNames() redact.Request {
 // authorizer only once for a request. The URL of a create by POST contains no name. Then mayGet
 // reports whether the caller is allowed to get every object of the resource.
 func (w *write) mayGet(ctx context.Context) bool {
-	if known := w.readable.Load(); known != nil {
+	shown := w.answered()
+	if known := shown.readable.Load(); known != nil {
 		return *known
 	}
-	return w.askGet(rbacindex.For(ctx, w.attributes))
+	return shown.askGet(rbacindex.For(ctx, w.attributes))
 }
 
 func (w *write) askGet(ctx context.Context) bool {

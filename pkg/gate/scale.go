@@ -19,6 +19,9 @@ import (
 type scale struct {
 	kind *kind
 	path []string
+	// closed is set if the definition says that its fields have no permissions. Then the rights to
+	// the subresource are not enough for a marked request.
+	closed bool
 	// set is true if the caller changes the replicas. It is determined before admission, because
 	// in the object that is about to be stored, missing replicas can't be told from 0.
 	set bool
@@ -31,7 +34,7 @@ func scaleOf(target granular.Target) *scale {
 		return nil
 	}
 	target.Kind = target.Scale.Kind
-	return &scale{kind: kindOf(target), path: target.Scale.Path, set: true}
+	return &scale{kind: kindOf(target), path: target.Scale.Path, closed: target.Scale.Closed, set: true}
 }
 
 // excludes reports whether the field of the custom resource that holds the replicas needs an
@@ -71,7 +74,7 @@ func (s *scale) changes(observed, changed change.Set, marked bool) change.Set {
 			}
 		}
 	}
-	if f := s.field(); f.Node.ExcludedAt {
+	if f := s.field(); f.Node.ExcludedAt || s.closed && marked {
 		changed = append(changed, f)
 	}
 	return changed

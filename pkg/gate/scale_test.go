@@ -63,6 +63,7 @@ func TestScaleOfCustomResource(t *testing.T) {
 	for name, tc := range map[string]struct {
 		model  string
 		path   []string
+		closed bool
 		marked bool
 		allow  []string
 		// was is -1 if the field was not set. The stored scale then shows 0.
@@ -113,6 +114,13 @@ func TestScaleOfCustomResource(t *testing.T) {
 			marked: true, allow: []string{trigger}, to: 2,
 			says:  `needs one of the verbs "granular:replicas", "granular:specification"`,
 			asked: []string{"granular:specification", "granular:replicas"}},
+		"marked, closed": {model: included, path: []string{"data"}, closed: true,
+			marked: true, allow: []string{"granular:specification"}, to: 2, says: "cannot change .spec.replicas in namespace \"n\" through \"things/scale\": no permission covers this field",
+			asked: []string{"granular:specification"}},
+		"marked, closed, unchanged": {model: included, path: []string{"data"}, closed: true, marked: true, was: 2, to: 2},
+		"marked, not closed": {model: included, path: []string{"data"},
+			marked: true, allow: []string{"granular:specification"}, to: 2, asked: []string{"granular:specification"}},
+		"ordinary, closed": {model: included, path: []string{"data"}, closed: true, to: 2, idle: true},
 		"marked, malformed": {model: malformedIncluded, path: []string{"spec", "size"},
 			marked: true, allow: []string{"granular:specification"}, to: 2, says: "its fields can't be verified"},
 	} {
@@ -123,7 +131,9 @@ func TestScaleOfCustomResource(t *testing.T) {
 				ctx, marker = granular.WithMarker(ctx)
 			}
 			g := &grants{allow: tc.allow}
-			w := New(g).Begin(ctx, scaleTarget(t, tc.model, tc.path...))
+			target := scaleTarget(t, tc.model, tc.path...)
+			target.Scale.Closed = tc.closed
+			w := New(g).Begin(ctx, target)
 			if idle := w == nil; idle != tc.idle {
 				t.Fatalf("nothing to do: %t", idle)
 			}

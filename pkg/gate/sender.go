@@ -32,21 +32,14 @@ func (w *write) knownFirst(ctx context.Context, changes change.Set) change.Set {
 		return changes
 	}
 	sender := w.sender(w.written())
-	knows := func(c change.Change) bool {
-		_, all := sender.Knows(&c)
-		return all || w.scale.isReplicas(c)
+	knows := func(c *change.Change) bool {
+		_, all := sender.Knows(c)
+		return all || w.scale.isReplicas(*c)
 	}
-	first := slices.IndexFunc(changes, func(c change.Change) bool { return !knows(c) })
+	first := slices.IndexFunc(changes, func(c change.Change) bool { return !knows(&c) })
 	if first < 0 || first == len(changes)-1 || w.mayGet(ctx) {
 		return changes
 	}
-	known, unknown := slices.Clone(changes[:first]), change.Set{changes[first]}
-	for _, c := range changes[first+1:] {
-		if knows(c) {
-			known = append(known, c)
-		} else {
-			unknown = append(unknown, c)
-		}
-	}
+	known, unknown := split(changes, first, knows)
 	return append(known, unknown...)
 }

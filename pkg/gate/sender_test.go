@@ -205,7 +205,7 @@ func TestKeysOfACreate(t *testing.T) {
 		if err := begun.Patch(ctx, types.MergePatchType, []byte(body)); err != nil {
 			t.Fatal(err)
 		}
-		w, _, _, err := gate.FallbackCreate(ctx, model, begun, attributes("create"))
+		w, _, _, err := gate.AuthorizeCreate(ctx, model, begun, attributes("create"))
 		if err != nil || w == nil {
 			t.Fatal(w, err)
 		}

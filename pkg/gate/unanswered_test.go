@@ -24,7 +24,7 @@ func TestFailuresAreLogged(t *testing.T) {
 			return err
 		},
 		"granular, for the create of an update": func(ctx context.Context) error {
-			_, _, _, err := New(&grants{fail: []string{"granular"}}).FallbackCreate(ctx, of, nil, attributes("create"))
+			_, _, _, err := New(&grants{fail: []string{"granular"}}).AuthorizeCreate(ctx, of, nil, attributes("create"))
 			return err
 		},
 		"a permission": func(ctx context.Context) error {

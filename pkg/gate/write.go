@@ -29,6 +29,8 @@ type write struct {
 	scale *scale
 	// conversions are the other versions of a custom resource in which the write is verified too.
 	conversions []conversion
+	// stored verifies the write in the version in which the object is stored.
+	stored storedForm
 	// marker is the mark of a granular request, whose caller lacks the ordinary verb. It is nil
 	// for all other requests. It is also nil if the caller holds the verb update, but only
 	// "granular" for the create that the update implies.
@@ -36,9 +38,12 @@ type write struct {
 	// recorded is set if tracing records the spans of this request.
 	recorded bool
 
-	questions
+	// own has the answers for this write, unless questions is that of another write of the request.
+	own questions
+	*questions
 	callerChange
 	response
+	creation
 }
 
 var _ granular.Write = &write{}
@@ -50,11 +55,13 @@ func newWrite(ctx context.Context, gate *Gate, target granular.Target, kind *kin
 		kind:         kind,
 		scale:        scaleOf(target),
 		conversions:  conversionsOf(target),
+		stored:       storedOf(target, marker != nil),
 		marker:       marker,
 		recorded:     trace.SpanFromContext(ctx).IsRecording(),
-		questions:    questions{adapter: authorizerAdapter{authorizer: gate.Authorizer, attributes: attributes}},
-		callerChange: callerChange{everything: true},
+		own:          questions{adapter: authorizerAdapter{authorizer: gate.Authorizer, attributes: attributes}},
+		callerChange: callerChange{observation: unobserved[change.Set]()},
 	}
+	w.questions = &w.own
 	w.decider = *decide.New(&w.adapter, decide.DefaultBudget)
 	return w
 }
@@ -85,15 +92,18 @@ func (w *write) Submitted(_ context.Context, newObj, oldObj runtime.Object) erro
 func (w *write) Observe(ctx context.Context, newObj, oldObj runtime.Object) error {
 	ctx, step := w.begin(ctx, "Observe granular change")
 	defer func() { metrics.Observed(w.traced(ctx), step.end(ctx)) }()
-	observed, err := w.kind.compare(w.target, w.mode(), newObj, oldObj)
-	w.observed, w.everything = observed, err != nil
+	w.keep(w.kind.compare(w.target, w.mode(), newObj, oldObj))
 	w.owned = w.owned || w.marked && hasManagedFields(newObj)
 	if w.scale != nil {
 		w.scale.observe(newObj, oldObj)
 	}
-	w.observeConverted(newObj, oldObj)
+	if len(w.conversions) > 0 || w.stored.by != nil {
+		own := w.stored.ownObject(newObj, oldObj, w.target.Subresource)
+		w.observeConverted(own, oldObj)
+		w.stored.observe(own, w.scale != nil)
+	}
 	w.createRefused.Store(false)
-	return nil
+	return w.observeCreate(ctx, newObj, oldObj)
 }
 
 // Verify verifies newObj, the object that is about to be stored. A permission of the caller must
@@ -103,7 +113,7 @@ func (w *write) Verify(ctx context.Context, newObj, oldObj runtime.Object) error
 	ctx, step := w.begin(ctx, "Verify granular change")
 	w.missing = nil
 	err := w.verify(ctx, newObj, oldObj)
-	w.verdict.Store(&verdict{err: err, missing: w.missing, calls: w.adapter.calls})
+	w.settle(&verdict{err: err, missing: w.missing, calls: w.adapter.calls})
 	w.verified(ctx, step.end(ctx), newObj, err)
 	if w.unanswered {
 		w.finish(ctx, err)
@@ -121,7 +131,7 @@ func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error
 		w.tampered = true
 	}
 	asking := ctx
-	if w.marked || w.everything || w.scale != nil || len(w.observed) > 0 || len(w.conversions) > 0 { // otherwise the authorizer is not asked
+	if w.marked || w.everything || w.scale != nil || len(w.observed) > 0 || len(w.conversions) > 0 || w.stored.partial { // otherwise the authorizer is not asked
 		asking, w.query = rbacindex.ForMore(ctx, w.attributes, w.query)
 	}
 	if !w.coveredAsObserved(asking) {
@@ -133,13 +143,16 @@ func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error
 	if err != nil {
 		return err
 	}
+	if err := w.verifyStored(asking, resource, was); err != nil {
+		return err
+	}
 	if err := w.verifyConverted(asking, resource, was); err != nil {
 		return err
 	}
 	if w.marker != nil {
 		w.marker.SetVerified()
-		if w.readable.Load() == nil {
-			w.askGet(asking) // Respond needs the answer, and RBAC has the bindings at hand now
+		if shown := w.answered(); shown.readable.Load() == nil {
+			shown.askGet(asking) // Respond needs the answer, and RBAC has the bindings at hand now
 		}
 	}
 	return nil
@@ -166,9 +179,7 @@ func (w *write) verifyFinal(ctx context.Context, newObj, oldObj runtime.Object) 
 	if err != nil {
 		return w.forbidden(newObj, fmt.Errorf("its fields can't be verified: %w", err))
 	}
-	if !w.everything {
-		changes = change.Answerable(w.observed, changes)
-	}
+	changes = w.intersect(changes, change.Answerable)
 	if w.scale != nil {
 		changes = w.scale.changes(w.observed, changes, w.marked)
 	}

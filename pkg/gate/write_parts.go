@@ -24,11 +24,7 @@ type questions struct {
 
 // callerChange is the caller's own change in the current attempt.
 type callerChange struct {
-	// observed is the caller's change before mutating admission. If that change is not known,
-	// observed is nil and the field everything is set. Then all changes that are about to be
-	// stored count as the caller's.
-	observed   change.Set
-	everything bool
+	observation[change.Set]
 	// tampered is set if the caller edited or reset metadata.managedFields.
 	tampered bool
 	// owned is set if the new object of a marked request had managed fields when it was observed,

@@ -198,9 +198,9 @@ func TestVerifyUnobserved(t *testing.T) {
 	}
 }
 
-// TestFallbackCreate checks that a create that only the verb "granular" allowed is verified in
+// TestAuthorizeCreate checks that a create that only the verb "granular" allowed is verified in
 // all fields, although the update that implies it was not.
-func TestFallbackCreate(t *testing.T) {
+func TestAuthorizeCreate(t *testing.T) {
 	model := target(t, strings.Replace(things, "EXCLUDED", "true", 1))
 	all := []string{"granular", "granular:metadata", "granular:specification", "granular:trigger"}
 	for missing := -1; missing < len(all); missing++ {
@@ -215,7 +215,7 @@ func TestFallbackCreate(t *testing.T) {
 		if err := begun.Observe(ctx, created, nil); err != nil {
 			t.Fatal(err)
 		}
-		w, _, _, err := gate.FallbackCreate(ctx, model, begun, attributes("create"))
+		w, _, _, err := gate.AuthorizeCreate(ctx, model, begun, attributes("create"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/granular/registry"
+	"kube-granular.dev/granular/schema"
 )
 
 // Ordinary returns the ordinary verbs that together include a permission verb on a resource: who
@@ -17,11 +18,11 @@ import (
 // that roles use, such as deployments/status. Ordinary returns nil if no ordinary verbs are known
 // to include the permission verb.
 func Ordinary(verb, group, resource string) []string {
-	name, known := findPermission(verb, group, resource)
+	v, known := findPermission(verb, group, resource)
 	if !known {
 		return nil
 	}
-	if name == "metadata" {
+	if v.Permission == "metadata" {
 		// The permission metadata also covers the name of an object. So a holder of the permission
 		// can create objects, if other permissions allow their other fields.
 		return []string{"update", "patch", "create"}
@@ -29,46 +30,88 @@ func Ordinary(verb, group, resource string) []string {
 	return []string{"update", "patch"}
 }
 
-// generalVerbs returns one list for each field that the permission of a verb covers in a resource.
-// The list has the verbs of the more general permissions that cover the field too. Holding one of
-// these verbs is enough for that field.
-func generalVerbs(verb, group, resource string) [][]string {
-	name, known := findPermission(verb, group, resource)
-	if !known || name == "" {
-		return nil
+// Includes reports whether the verbs for which has returns true include a permission verb on a resource: all
+// ordinary verbs do, or for each field of the permission a verb that covers more. It asks for each verb at
+// most once, and returns false if no verbs are known to include the permission verb.
+func Includes(verb, group, resource string, has func(verb string) bool) bool {
+	answers := map[string]bool{}
+	holds := func(verb string) bool {
+		answer, known := answers[verb]
+		if !known {
+			answer = has(verb)
+			answers[verb] = answer
+		}
+		return answer
 	}
-	return builtIn()[key{group, resource}].generalVerbs[name]
+	lacks := func(verb string) bool { return !holds(verb) }
+	if ordinary := Ordinary(verb, group, resource); len(ordinary) > 0 && !slices.ContainsFunc(ordinary, lacks) {
+		return true
+	}
+	places := generalVerbs(verb, group, resource)
+	uncovered := func(above []string) bool { return !slices.ContainsFunc(above, holds) }
+	return len(places) > 0 && !slices.ContainsFunc(places, uncovered)
 }
 
-// findPermission returns the name of the permission of a verb, such as image for granular:image.
-// For the verb granular, the name is "". It returns false if no other verbs can include the verb.
+// generalVerbs returns one list for each field that the permission of a verb covers in a resource.
+// The list has the verbs that cover the field and more: those of the more general permissions, and
+// for the verb of one key that of its domain. Holding one of these verbs is enough for that field.
+func generalVerbs(verb, group, resource string) [][]string {
+	v, known := findPermission(verb, group, resource)
+	if !known || v.Permission == "" {
+		return nil
+	}
+	permissions := builtIn()[key{group, resource}]
+	var out [][]string
+	for _, above := range permissions.general[v.Permission] {
+		var verbs []string
+		for _, wider := range above {
+			if wider.Parameterized {
+				wider.Parameter = v.Parameter
+			}
+			verbs = append(verbs, wider.String())
+		}
+		treatment := permissions.treatments[v.Permission]
+		if one, exact := treatment.Key(v.Parameter); exact {
+			v := v
+			v.Parameter = treatment.Apply(one)
+			verbs = append(verbs, v.String())
+		}
+		out = append(out, verbs)
+	}
+	return out
+}
+
+// findPermission returns a verb, parsed. It returns false if no other verbs can include the verb.
 // That is so if the verb is no permission verb or not valid, if the permission is excluded, or if
 // the resource does not have the permission.
-func findPermission(verb, group, resource string) (string, bool) {
-	if verb != permission.General && !strings.HasPrefix(verb, permission.General+":") {
-		return "", false
+func findPermission(verb, group, resource string) (permission.Verb, bool) {
+	if !permission.IsVerb(verb) {
+		return permission.Verb{}, false
 	}
 	parsed, err := permission.Parse(verb)
 	if err != nil || permission.Reserved(parsed.Permission) {
-		return "", false
+		return permission.Verb{}, false
 	}
 	of, known := builtIn()[key{group, resource}]
 	if !known || parsed.Permission == "" {
-		return "", known
+		return parsed, known
 	}
-	return parsed.Permission, len(of.generalVerbs[parsed.Permission]) > 0 && of.parameterized[parsed.Permission] == parsed.Parameterized
+	_, parameterized := of.treatments[parsed.Permission]
+	return parsed, len(of.general[parsed.Permission]) > 0 && parameterized == parsed.Parameterized
 }
 
 type key struct{ group, resource string }
 
 // permissions are the permissions of one resource.
 type permissions struct {
-	// generalVerbs has the result of the function generalVerbs for each permission, by its name:
-	// for each field of the permission, the verbs of the more general permissions.
-	generalVerbs map[string][][]string
-	// parameterized has the permissions whose verbs have a parameter. excluded has the
-	// permissions that are excluded in at least one version of the resource.
-	parameterized, excluded map[string]bool
+	// general has for each permission, by its name, one list for each of its fields: the verbs of the
+	// more general permissions. Such a verb is Parameterized, and lacks the parameter, if it always
+	// has the same one as the permission.
+	general map[string][][]permission.Verb
+	// treatments has the permissions whose verbs have a parameter.
+	treatments map[string]permission.Treatment
+	// excluded has the permissions that are excluded in at least one version of the resource.
+	excluded map[string]bool
 }
 
 var builtIn = sync.OnceValue(func() map[key]permissions {
@@ -89,7 +132,7 @@ func index(all *registry.Registry) map[key]permissions {
 		for _, name := range kind.Resources {
 			k := splitResource(name)
 			if _, has := out[k]; !has {
-				out[k] = permissions{generalVerbs: map[string][][]string{}, parameterized: map[string]bool{}, excluded: map[string]bool{}}
+				out[k] = permissions{general: map[string][][]permission.Verb{}, treatments: map[string]permission.Treatment{}, excluded: map[string]bool{}}
 			}
 			for _, p := range byName {
 				out[k].add(p, kind.Kind, byName)
@@ -99,7 +142,7 @@ func index(all *registry.Registry) map[key]permissions {
 	return out
 }
 
-// add adds to generalVerbs the fields that the permission p covers in a kind. byName has all
+// add adds to general the fields that the permission p covers in a kind. byName has all
 // permissions of the registry.
 func (of permissions) add(p *registry.Permission, kind string, byName map[string]*registry.Permission) {
 	excluded := func(name string) bool { return byName[name] == nil || byName[name].Excluded }
@@ -113,18 +156,30 @@ func (of permissions) add(p *registry.Permission, kind string, byName map[string
 		if p.Excluded || slices.ContainsFunc(place.Above, excluded) {
 			// A permission that is excluded for one field is included in nothing. So the fields
 			// that earlier calls may have added for this permission are removed.
-			of.generalVerbs[p.Name], of.excluded[p.Name] = nil, true
+			of.general[p.Name], of.excluded[p.Name] = nil, true
 			return
 		}
-		var verbs []string
+		var verbs []permission.Verb
 		for _, name := range place.Above {
-			if byName[name].Parameter == nil {
-				verbs = append(verbs, permission.Verb{Permission: name}.String())
+			if wider := byName[name]; wider.Parameter == nil || share(wider.Parameter, p.Parameter) {
+				verbs = append(verbs, permission.Verb{Permission: name, Parameterized: wider.Parameter != nil})
 			}
 		}
-		of.generalVerbs[p.Name] = append(of.generalVerbs[p.Name], verbs)
-		of.parameterized[p.Name] = p.Parameter != nil
+		of.general[p.Name] = append(of.general[p.Name], verbs)
+		if p.Parameter != nil {
+			of.treatments[p.Name] = permission.Treatment(p.Parameter.Treatment)
+		}
 	}
+}
+
+// share reports whether two permissions of one chain always have the same parameter: the name of one
+// element.
+func share(a, b *registry.Parameter) bool {
+	if b == nil {
+		return false
+	}
+	_, value := schema.SelfField(a.Source)
+	return !value && *a == *b
 }
 
 // splitResource splits deployments.apps/scale into the group and deployments/scale.

@@ -58,11 +58,11 @@ func TestExcludedIsIncludedNowhere(t *testing.T) {
 		},
 	})[key{"fruit", "pears"}]
 	for name, want := range map[string]int{"open": 2, "closed": 0, "inside": 0, "core": 2, "unknown": 0} {
-		if got := len(of.generalVerbs[name]); got != want {
+		if got := len(of.general[name]); got != want {
 			t.Errorf("%s: %d places, want %d", name, got, want)
 		}
 	}
-	if above := of.generalVerbs["core"]; len(above) == 2 && len(above[0])+len(above[1]) != 1 {
+	if above := of.general["core"]; len(above) == 2 && len(above[0])+len(above[1]) != 1 {
 		t.Errorf("above core: %v", above)
 	}
 }

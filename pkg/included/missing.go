@@ -4,8 +4,6 @@
 package included
 
 import (
-	"slices"
-
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/component-helpers/auth/rbac/validation"
 )
@@ -37,10 +35,5 @@ func includes(held []rbacv1.PolicyRule, rule rbacv1.PolicyRule) bool {
 		covers, _ := validation.Covers(held, []rbacv1.PolicyRule{rule})
 		return covers
 	}
-	lacks := func(verb string) bool { return !has(verb) }
-	if ordinary := Ordinary(verb, group, resource); len(ordinary) > 0 && !slices.ContainsFunc(ordinary, lacks) {
-		return true
-	}
-	places := generalVerbs(verb, group, resource)
-	return len(places) > 0 && !slices.ContainsFunc(places, func(above []string) bool { return !slices.ContainsFunc(above, has) })
+	return Includes(verb, group, resource, has)
 }

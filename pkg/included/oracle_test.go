@@ -56,7 +56,7 @@ func newOracle(t *testing.T) *oracle {
 				}
 				for _, verb := range []string{"update", "patch", "create"} {
 					for _, name := range []string{"a", "b"} {
-						for _, parameter := range []string{"x", "y"} {
+						for _, parameter := range []string{"x", "y", "x/k"} {
 							o.deeds = append(o.deeds, deed{verb, k.group, k.resource, name, kind.Kind, field, parameter})
 						}
 					}
@@ -103,12 +103,24 @@ func (o *oracle) may(rules []rbacv1.PolicyRule, d deed) bool {
 	}
 	covered := func(field string) bool {
 		for _, p := range o.covers[[2]string{d.kind, field}] {
-			verb := permission.Verb{Permission: p.Name}
-			if p.Parameter != nil {
-				verb.Parameter, verb.Parameterized = d.parameter, true
+			verb := "granular:" + p.Name
+			if p.Parameter == nil {
+				if has(verb) {
+					return true
+				}
+				continue
 			}
-			if has(verb.String()) {
-				return true
+			parameters := []string{d.parameter}
+			if p.Parameter.Treatment == string(permission.SlashDelimitedPrefix) {
+				domain, _, isKey := strings.Cut(d.parameter, "/")
+				if parameters = []string{domain, "/" + domain}; isKey {
+					parameters[1] = d.parameter
+				}
+			}
+			for _, parameter := range parameters {
+				if has(verb + "(" + parameter + ")") {
+					return true
+				}
 			}
 		}
 		return false
@@ -166,8 +178,9 @@ func TestNobodyGrantsMore(t *testing.T) {
 }
 
 var oracleVerbs = []string{
-	"update", "patch", "create", "granular", "granular:metadata", "granular:labels", "granular:label(x)", "granular:label(y)", "granular:replicas",
+	"update", "patch", "create", "granular", "granular:metadata", "granular:labels", "granular:label(x)", "granular:label(y)", "granular:label(x/k)", "granular:label(/x)", "granular:replicas",
 	"granular:specification", "granular:data", "granular:conditions", "granular:condition(x)", "granular:status", "granular:podTemplateImage", "granular:podTemplate",
+	"granular:podTemplateContainer(x)", "granular:podTemplateContainerImage(x)", "granular:podTemplateInitContainer(x)",
 	"granular:protectedLabel(x)", "granular:label", "*",
 }
 

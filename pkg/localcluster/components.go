@@ -31,6 +31,7 @@ func (c *cluster) newEtcd() (*etcd.Member, []string, error) {
 	member, err := etcd.New(etcd.Config{
 		DataDir: filepath.Join(c.Dir, "etcd"),
 		RunDir:  filepath.Join(c.Dir, "run"),
+		NoSync:  c.NoSync,
 		LogFile: log,
 		Fatal: func(message string) {
 			c.logf("etcd cannot continue: %s (log: %s)", message, relativePath(log))

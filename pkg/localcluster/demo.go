@@ -6,11 +6,11 @@ package localcluster
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"k8s.io/client-go/rest"
 
+	"kube-granular.dev/api/printing"
 	"kube-granular.dev/pkg/features"
 	"kube-granular.dev/pkg/localcluster/demo"
 )
@@ -67,7 +67,7 @@ func (c *cluster) startDemo(ctx context.Context, access kubeconfigs, client *res
 
 // printNextSteps prints commands that the user can try in the new cluster.
 func (c *cluster) printNextSteps(access kubeconfigs) {
-	say := func(format string, args ...any) { _, _ = fmt.Fprintf(c.Out, format+"\n", args...) }
+	say := func(format string, args ...any) { _ = printing.Fprintf(c.Out, format+"\n", args...) }
 	kubectl := func(user string) string {
 		return kubectlPath() + " --kubeconfig " + quote(relativePath(access.path(user)))
 	}
@@ -104,7 +104,7 @@ func (c *cluster) printNextSteps(access kubeconfigs) {
 
 // printOtherUsers prints commands for the users other than supersafe.
 func (c *cluster) printOtherUsers(kubectl func(user string) string) {
-	say := func(format string, args ...any) { _, _ = fmt.Fprintf(c.Out, format+"\n", args...) }
+	say := func(format string, args ...any) { _ = printing.Fprintf(c.Out, format+"\n", args...) }
 	say("Others in this cluster: %s (everything), %s (the built-in role edit), %s (the built-in role view):",
 		adminUser, demo.Users[0], demo.Users[1])
 	say("")

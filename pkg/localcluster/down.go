@@ -16,6 +16,8 @@ import (
 
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"kube-granular.dev/api/printing"
 )
 
 // Down stops the cluster of a directory, if it runs, and waits until its process has released the
@@ -40,13 +42,13 @@ func Down(ctx context.Context, dir string, remove bool, out io.Writer) error {
 	// being deleted.
 	defer lock.Close()
 	if !remove {
-		fmt.Fprintf(out, "stopped; the data stays in %s\n", relativePath(dir))
+		printing.Fprintf(out, "stopped; the data stays in %s\n", relativePath(dir))
 		return nil
 	}
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("delete the cluster's directory: %w", err)
 	}
-	fmt.Fprintf(out, "stopped; deleted %s\n", relativePath(dir))
+	printing.Fprintf(out, "stopped; deleted %s\n", relativePath(dir))
 	return nil
 }
 
@@ -69,7 +71,7 @@ func interrupt(ctx context.Context, path, dir string, out io.Writer) (*fileutil.
 	if err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return nil, fmt.Errorf("stop the process %d: %w", pid, err)
 	}
-	fmt.Fprintf(out, "waiting for process %d to stop the cluster in %s\n", pid, relativePath(dir))
+	printing.Fprintf(out, "waiting for process %d to stop the cluster in %s\n", pid, relativePath(dir))
 	var lock *fileutil.LockedFile
 	err = wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(context.Context) (bool, error) {
 		l, err := fileutil.TryLockFile(path, os.O_RDWR, 0o600)

@@ -26,13 +26,15 @@ type Options struct {
 	Port int
 	// EtcdServers are the URLs of an etcd to use instead of an embedded one.
 	EtcdServers []string
+	// NoSync makes the embedded etcd faster. A crash of the machine can damage its data.
+	NoSync bool
 	// FeatureGates are gates of kube-apiserver. GranularAuthorization is on unless this map turns
 	// it off.
 	FeatureGates map[string]bool
 	// AuthorizationConfig is a file for kube-apiserver's --authorization-config;
 	// empty means RBAC.
 	AuthorizationConfig string
-	// AuditLog is the file for an audit log of changes; empty means none.
+	// AuditLog is the file for an audit log; empty means none. audit-policy.yaml says what it has.
 	AuditLog string
 	// Demo creates the objects and users of the demo.
 	Demo bool

@@ -6,10 +6,10 @@ package localcluster
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"time"
 
+	"kube-granular.dev/api/printing"
 	"kube-granular.dev/pkg/localcluster/pki"
 )
 
@@ -35,101 +35,114 @@ type cluster struct {
 // a component fails. It must be called at most once in a process, because kube-apiserver keeps
 // state in package variables.
 func Up(ctx context.Context, o Options) error {
+	return runWith(ctx, o, func(ctx context.Context, c *cluster, access kubeconfigs) error {
+		c.printNextSteps(access)
+		if err := printing.Fprintf(c.Out, "ready: %s\n", access.url); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return nil
+	})
+}
+
+// runWith starts a cluster, calls use, and stops the cluster when use returns. The Go context of use
+// ends when ctx ends or a component of the cluster fails.
+func runWith(ctx context.Context, o Options, use func(context.Context, *cluster, kubeconfigs) error) error {
 	o, err := o.complete()
 	if err != nil {
 		return err
 	}
 	c := &cluster{Options: o, failed: make(chan error, 3)}
 	defer c.shutdown()
-	if err := c.start(ctx); err != nil {
+	access, err := c.start(ctx)
+	if err != nil {
 		if ctx.Err() != nil {
 			return ErrStopped
 		}
 		return err
 	}
-	select {
-	case <-ctx.Done():
-		return nil
-	case err := <-c.failed:
-		return err
-	}
+	return c.untilFailure(ctx, func(ctx context.Context) error { return use(ctx, c, access) })
 }
 
-func (c *cluster) start(ctx context.Context) error {
+func (c *cluster) start(ctx context.Context) (kubeconfigs, error) {
 	controller, err := c.findTenancy()
 	if err != nil {
-		return err
+		return kubeconfigs{}, err
 	}
 	listener, err := listenOn(c.Port)
 	if err != nil {
-		return err
+		return kubeconfigs{}, err
 	}
 	c.addCleanup(func() { _ = listener.Close() })
 	release, err := lockDir(c.Dir)
 	if err != nil {
-		return err
+		return kubeconfigs{}, err
 	}
 	c.addCleanup(release)
 	c.logf("data, certificates, kubeconfigs and logs: %s", relativePath(c.Dir))
 
 	authority, files, err := pki.Ensure(filepath.Join(c.Dir, "pki"))
 	if err != nil {
-		return err
+		return kubeconfigs{}, err
 	}
 	access := kubeconfigs{dir: c.Dir, url: "https://" + listener.Addr().String(), authority: authority}
 	admin, err := access.byCertificate(adminUser, adminGroup)
 	if err != nil {
-		return err
+		return kubeconfigs{}, err
 	}
 	client, err := restConfig(admin)
 	if err != nil {
-		return err
+		return kubeconfigs{}, err
 	}
 
 	// Everything is configured before anything is started, so that nothing has to be stopped if a
 	// flag is invalid.
 	member, endpoints, err := c.newEtcd()
 	if err != nil {
-		return err
+		return kubeconfigs{}, err
 	}
 	server, err := c.newServer(ctx, listener, endpoints, files)
 	if err != nil {
-		return err
+		return kubeconfigs{}, err
 	}
 	if err := c.waitForEtcd(ctx); err != nil {
-		return err
+		return kubeconfigs{}, err
 	}
 	if err := c.startEtcd(ctx, member); err != nil {
-		return err
+		return kubeconfigs{}, err
 	}
 	if err := c.startServer(ctx, server, client); err != nil {
-		return err
+		return kubeconfigs{}, err
 	}
 	if err := c.startAggregation(client); err != nil {
-		return err
+		return kubeconfigs{}, err
 	}
 	if c.Demo {
 		if err := c.withFailures(ctx, func(ctx context.Context) error {
 			return c.startDemo(ctx, access, client, server.RBAC())
 		}); err != nil {
-			return err
+			return kubeconfigs{}, err
 		}
 	}
 	if controller != "" {
 		if err := c.startTenancy(ctx, access, controller); err != nil {
-			return err
+			return kubeconfigs{}, err
 		}
 	}
-	c.printNextSteps(access)
-	_, err = fmt.Fprintf(c.Out, "ready: %s\n", access.url)
-	return err
+	return access, nil
 }
 
-// withFailures calls f and returns its error. It cancels the Go context of f after startTimeout,
-// and when a component of the cluster fails. In the second case it returns the error of the
-// component.
+// withFailures is untilFailure with a time limit, startTimeout.
 func (c *cluster) withFailures(ctx context.Context, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	return c.untilFailure(ctx, f)
+}
+
+// untilFailure calls f and returns its error. If a component of the cluster fails, it cancels the Go
+// context of f, and returns the error of the component.
+func (c *cluster) untilFailure(ctx context.Context, f func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	result := make(chan error, 1)
 	go func() { result <- f(ctx) }()
@@ -153,5 +166,5 @@ func (c *cluster) shutdown() {
 }
 
 func (c *cluster) logf(format string, args ...any) {
-	_, _ = fmt.Fprintf(c.Progress, "kube-granular: "+format+"\n", args...)
+	_ = printing.Fprintf(c.Progress, "kube-granular: "+format+"\n", args...)
 }

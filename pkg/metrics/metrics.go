@@ -10,6 +10,7 @@
 //	apiserver_granular_authorization_trees_compiled_total{result}      compiled or failed
 //	apiserver_granular_authorization_over_budget_total                 refused because a limit is exceeded
 //	apiserver_granular_authorization_protected_attribute_decisions_total{result}
+//	apiserver_granular_authorization_exclusion_updates_total{result}
 //
 // A write for which the Gate has nothing to verify is not counted.
 //
@@ -51,6 +52,15 @@ const (
 	// Audited means that the change is allowed and reported: the objects that protect the label or
 	// annotation, and that do not admit the caller, all have the mode Audit, which only reports.
 	Audited Result = "audited"
+)
+
+// The results of updates that weaken what a definition of a custom resource excludes, besides
+// Refused.
+const (
+	// Opened means that the caller may weaken it, so the update is stored as it was sent.
+	Opened Result = "opened"
+	// Kept means that the server puts the stored permission extensions back.
+	Kept Result = "kept"
 )
 
 var (
@@ -98,6 +108,12 @@ var (
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"result"})
 
+	exclusions = metrics.NewCounterVec(&metrics.CounterOpts{
+		Namespace: namespace, Subsystem: subsystem, Name: "exclusion_updates_total",
+		Help:           "Updates of custom resource definitions that weaken what the definition excludes, by result: 'opened' (stored as sent), 'kept' (the stored permission extensions stay) or 'refused'.",
+		StabilityLevel: metrics.ALPHA,
+	}, []string{"result"})
+
 	overBudget = metrics.NewCounter(&metrics.CounterOpts{
 		Namespace: namespace, Subsystem: subsystem, Name: "over_budget_total",
 		Help:           "Writes refused because they exceed the limit of permission verbs or the cost limit of parameter expressions of one request.",
@@ -107,7 +123,7 @@ var (
 
 // Register registers the metrics with the server's registry. It must be called only once.
 func Register() {
-	for _, c := range []metrics.Registerable{decisions, calls, observing, verifying, trees, protectedAttributes, overBudget} {
+	for _, c := range []metrics.Registerable{decisions, calls, observing, verifying, trees, protectedAttributes, exclusions, overBudget} {
 		legacyregistry.MustRegister(c)
 	}
 }
@@ -139,6 +155,11 @@ func Verified(traced context.Context, took time.Duration, result Result) {
 // attribute names, by the result of its verification.
 func ProtectedAttributes(result Result) {
 	protectedAttributes.WithLabelValues(string(result)).Inc()
+}
+
+// Exclusions counts one update that weakens what a definition excludes.
+func Exclusions(result Result) {
+	exclusions.WithLabelValues(string(result)).Inc()
 }
 
 // OverBudget counts one write that is refused because it needs too many permission verbs, or

@@ -27,6 +27,9 @@ func TestNamesAndLabels(t *testing.T) {
 	Verified(ctx, time.Millisecond, Refused)
 	Verified(ctx, time.Millisecond, Error)
 	OverBudget(ctx)
+	Exclusions(Opened)
+	Exclusions(Kept)
+	Exclusions(Refused)
 	Calls(ctx, 3)
 	Calls(ctx, 64)
 	Compiled(true)
@@ -50,6 +53,11 @@ apiserver_granular_authorization_authorizer_calls_count 2
 apiserver_granular_authorization_decisions_total{result="allowed"} 1
 apiserver_granular_authorization_decisions_total{result="error"} 1
 apiserver_granular_authorization_decisions_total{result="refused"} 2
+# HELP apiserver_granular_authorization_exclusion_updates_total [ALPHA] Updates of custom resource definitions that weaken what the definition excludes, by result: 'opened' (stored as sent), 'kept' (the stored permission extensions stay) or 'refused'.
+# TYPE apiserver_granular_authorization_exclusion_updates_total counter
+apiserver_granular_authorization_exclusion_updates_total{result="kept"} 1
+apiserver_granular_authorization_exclusion_updates_total{result="opened"} 1
+apiserver_granular_authorization_exclusion_updates_total{result="refused"} 1
 # HELP apiserver_granular_authorization_over_budget_total [ALPHA] Writes refused because they exceed the limit of permission verbs or the cost limit of parameter expressions of one request.
 # TYPE apiserver_granular_authorization_over_budget_total counter
 apiserver_granular_authorization_over_budget_total 1
@@ -60,6 +68,7 @@ apiserver_granular_authorization_trees_compiled_total{result="failed"} 1
 `
 	err := testutil.GatherAndCompare(legacyregistry.DefaultGatherer, strings.NewReader(want),
 		"apiserver_granular_authorization_authorizer_calls", "apiserver_granular_authorization_decisions_total",
+		"apiserver_granular_authorization_exclusion_updates_total",
 		"apiserver_granular_authorization_over_budget_total", "apiserver_granular_authorization_trees_compiled_total")
 	if err != nil {
 		t.Error(err)

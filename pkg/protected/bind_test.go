@@ -23,9 +23,9 @@ func TestConfirmBind(t *testing.T) {
 		t.Errorf("nothing is known yet: %v", err)
 	}
 	p.SetKinds(registry.Kinds{})
-	p.Observe(change(refers(attribute("", "a", "x", 1), "ClusterRole", "everywhere"), false))
-	p.Observe(change(refers(attribute("n", "a", "y", 2), "ClusterRole", "edit"), false))
-	p.Observe(change(refers(attribute("n", "b", "z", 3), "Role", "local"), false))
+	p.Observe(refers(attribute("", "a", "x", 1), "ClusterRole", "everywhere"), false)
+	p.Observe(refers(attribute("n", "a", "y", 2), "ClusterRole", "edit"), false)
+	p.Observe(refers(attribute("n", "b", "z", 3), "Role", "local"), false)
 	for _, tc := range []struct {
 		namespace, kind, name string
 		takes                 bool
@@ -50,7 +50,7 @@ func TestConfirmBind(t *testing.T) {
 			t.Errorf("the message is %v", err)
 		}
 	}
-	p.Observe(change(attribute("", "a", "x", 4), true))
+	p.Observe(attribute("", "a", "x", 4), true)
 	if err := p.ConfirmBind(ended(t), bindings, "b", "", of); err != nil {
 		t.Errorf("nothing refers to the role any more: %v", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
 )
 
 // TestConcurrently holds that hooks of many requests, the watch and readers may run at the same
@@ -21,7 +22,7 @@ func TestConcurrently(t *testing.T) {
 	var version struct {
 		sync.Mutex
 		last int
-		log  []func(reflectorStore) error
+		log  []func(cache.ReflectorStore) error
 	}
 	// store does what storage does with a change: it assigns a resource version, and reports the
 	// change to the watch.
@@ -30,8 +31,8 @@ func TestConcurrently(t *testing.T) {
 		defer version.Unlock()
 		version.last++
 		v := version.last
-		version.log = append(version.log, func(w reflectorStore) error {
-			defer w.UpdateResourceVersion(fmt.Sprint(v))
+		version.log = append(version.log, func(w cache.ReflectorStore) error {
+			defer reach(t, w, fmt.Sprint(v))
 			if gone {
 				return w.Delete(attribute(namespace, "a", key, v))
 			}
@@ -42,7 +43,7 @@ func TestConcurrently(t *testing.T) {
 	done := make(chan struct{})
 	var all sync.WaitGroup
 	all.Go(func() {
-		w, told := reflectorStore{p.index, namespaced}, 0
+		w, told := p.index.kinds[namespaced].ReflectorStore(), 0
 		for ended := false; ; {
 			version.Lock()
 			next := version.log[told:]
@@ -70,7 +71,7 @@ func TestConcurrently(t *testing.T) {
 			namespace := fmt.Sprintf("n%d", i)
 			for j := range changes {
 				key, gone := fmt.Sprintf("k%d", j%5), j%3 == 2
-				p.Observe(change(attribute(namespace, "a", key, store(namespace, key, gone)), gone))
+				p.Observe(attribute(namespace, "a", key, store(namespace, key, gone)), gone)
 				if set, _ := p.Set(); wanted(set, namespace, key) == gone {
 					t.Errorf("%s: change %d is not in the set that its hook left", namespace, j)
 					return
@@ -90,7 +91,9 @@ func TestConcurrently(t *testing.T) {
 			}
 		}
 	}
-	if n := len(p.index.kinds[namespaced].tombstones); n != 0 {
-		t.Errorf("%d tombstones at the end", n)
+	for i := range writers {
+		if n := p.index.tombstones(fmt.Sprintf("n%d", i), "a"); n != 0 {
+			t.Errorf("%d tombstones at the end in n%d", n, i)
+		}
 	}
 }

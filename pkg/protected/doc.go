@@ -5,18 +5,13 @@
 // force on one server. They declare labels and annotations that only callers with a certain role or
 // verb may change. The package also finds out who holds the roles that the attributes refer to.
 //
-//	store ── hooks ──► Observe ─┐  before the request is answered
-//	      ── list, watch ───────┤
-//	namespaces ── informer ─────┴─► Index ──► *protect.Set, behind an atomic pointer
+//	requests, list and watch ──► a mirror of each kind ─┐
+//	namespaces ── informer ─────────────────────────────┴─► Index ──► *protect.Set, behind an atomic pointer
 //	bindings ── informers ────────► roles ──► Holds
 //
-// A Protection holds the state of one server. When a request to this server changes an attribute,
-// hooks of the storage report the change before the request is answered, so every later write is
-// checked against it. The watch reports the changes of all servers, but later. Changes of one
-// attribute are ordered by resource version. Up to the version that the watch has reached, the
-// state that the watch reported counts. A newer change that a hook reported, including a removal,
-// counts until the watch has reached its version. A list replaces every state that is not newer
-// than the list, and every state that is not newer than what the watch had reached before.
+// A Protection holds the state of one server. When a request to this server changes an attribute, the
+// storage reports the change before the request is answered, so every later write is checked against
+// it. The watch reports the changes of all servers, but later. Package mirror says which of them counts.
 //
 // An attribute of a deleted namespace has no effect in a new namespace of the same name. If it is
 // unknown which of the two namespaces an attribute belongs to, the attribute has an effect: see
@@ -26,7 +21,7 @@
 // RBAC as an authorizer. Upstream's code decides whether a binding includes a user.
 //
 // The invariant: at any time the Set has the newest state of every attribute in force that a list,
-// a watch or a hook reported, and nothing else. The number of attributes is not limited.
+// the watch or a request reported, and nothing else. The number of attributes is not limited.
 //
 // The package decides no request and writes no attribute.
 package protected

@@ -40,10 +40,10 @@ func TestEntryOf(t *testing.T) {
 // and none that was removed.
 func TestAttributesThere(t *testing.T) {
 	p := New()
-	p.Observe(change(attribute("n", "a", "env", 1), false))
-	p.Observe(change(attribute("", "c", "env", 2), false))
-	p.Observe(change(attribute("n", "gone", "env", 3), false))
-	p.Observe(change(attribute("n", "gone", "env", 4), true))
+	p.Observe(attribute("n", "a", "env", 1), false)
+	p.Observe(attribute("", "c", "env", 2), false)
+	p.Observe(attribute("n", "gone", "env", 3), false)
+	p.Observe(attribute("n", "gone", "env", 4), true)
 	got := map[string]bool{}
 	for _, a := range p.Attributes() {
 		got[a.GetNamespace()+"/"+a.GetName()] = a.InForce

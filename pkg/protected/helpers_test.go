@@ -5,16 +5,17 @@ package protected
 
 import (
 	"strconv"
+	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/granular/protect"
 	"kube-granular.dev/granular/schema"
 	"kube-granular.dev/pkg/apis/authority"
-	registry "kube-granular.dev/pkg/registry/authority"
 )
 
 // attribute returns an attribute that protects the label key, in a namespace, or cluster-wide if
@@ -42,9 +43,24 @@ func refers(a authority.Attribute, kind, role string) authority.Attribute {
 	return a
 }
 
-func change(a authority.Attribute, gone bool) registry.Change {
-	version, _ := strconv.ParseUint(a.GetResourceVersion(), 10, 64)
-	return registry.Change{Attribute: a, Gone: gone, ResourceVersion: version}
+// reach lets the watch of one kind reach a version.
+func reach(t *testing.T, watch cache.ReflectorStore, version string) {
+	t.Helper()
+	if err := watch.(cache.ReflectorBookmarkStore).Bookmark(version); err != nil {
+		t.Error(err)
+	}
+}
+
+// tombstones returns how many of the attributes with some names in one namespace have a tombstone.
+func (x *Index) tombstones(namespace string, names ...string) (n int) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for _, one := range names {
+		if x.kinds[namespaced].Tombstone(name{namespace, one}) > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 var pods = protect.Builtin().Target(protect.Resource{Resource: "pods"}, nil)

@@ -4,11 +4,9 @@
 package protected
 
 import (
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -16,6 +14,7 @@ import (
 
 	"kube-granular.dev/granular/protect"
 	"kube-granular.dev/pkg/apis/authority"
+	"kube-granular.dev/pkg/mirror"
 	registry "kube-granular.dev/pkg/registry/authority"
 )
 
@@ -27,12 +26,14 @@ type Index struct {
 	// changed is called after every change, even if the set stays the same.
 	changed func()
 
-	// mu protects the fields below.
-	mu sync.Mutex
-	// kinds are the records of ProtectedAttributes and of ClusterProtectedAttributes.
-	kinds [2]records
-	// listed is true for each of the two kinds once a list of it was read.
-	listed [2]bool
+	// mu guards the fields below.
+	mu sync.RWMutex
+	// kinds are the ProtectedAttributes and the ClusterProtectedAttributes.
+	kinds [2]*mirror.Mirror[name, authority.Attribute, record]
+	// notServed is true for each of the two kinds that the server does not serve.
+	notServed [2]bool
+	// byNamespace are the records of both kinds. The namespace of cluster-wide ones is empty.
+	byNamespace map[string]map[string]*record
 
 	set atomic.Pointer[protect.Set]
 }
@@ -44,6 +45,21 @@ type Attribute struct {
 	InForce bool
 }
 
+// record is what the index has of one attribute.
+type record struct {
+	// attribute is the attribute, which must not be modified. entry is its converted form.
+	attribute authority.Attribute
+	entry     protect.Entry
+	// inForce is true if the attribute was in force when the set was last built.
+	inForce bool
+}
+
+// name identifies an attribute among those of its kind. The namespace of a
+// ClusterProtectedAttribute is empty.
+type name struct{ namespace, name string }
+
+func nameOf(a authority.Attribute) name { return name{a.GetNamespace(), a.GetName()} }
+
 const (
 	namespaced = iota
 	cluster
@@ -52,7 +68,17 @@ const (
 // NewIndex returns an empty index. namespaces returns the metadata of a namespace, or nil if this
 // server does not know the namespace.
 func NewIndex(namespaces func(name string) *metav1.ObjectMeta) *Index {
-	return &Index{namespaces: namespaces, changed: func() {}, kinds: [...]records{newRecords(), newRecords()}}
+	x := &Index{namespaces: namespaces, changed: func() {}, byNamespace: map[string]map[string]*record{}}
+	for i := range x.kinds {
+		x.kinds[i] = mirror.New(&x.mu, mirror.Kind[name, authority.Attribute, record]{
+			Key: nameOf,
+			Compile: func(a authority.Attribute, _ uint64, _ *record) *record {
+				return &record{attribute: a, entry: entryFrom(a)}
+			},
+			OnChange: x.update,
+		})
+	}
+	return x
 }
 
 // Set returns the entries of the attributes in force. It does not allocate.
@@ -60,9 +86,14 @@ func (x *Index) Set() *protect.Set { return x.set.Load() }
 
 // Listed reports whether the index has all attributes that were stored when the server started.
 func (x *Index) Listed() bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.listed == [2]bool{true, true}
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for i, kind := range x.kinds {
+		if !x.notServed[i] && !kind.HasSynced() {
+			return false
+		}
+	}
+	return true
 }
 
 // markNotServed is called for a kind that the server does not serve. Listed then does not wait for
@@ -70,31 +101,55 @@ func (x *Index) Listed() bool {
 func (x *Index) markNotServed(kind int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.listed[kind] = true
+	x.notServed[kind] = true
 }
 
 // Observe applies a change that a request to this server made. When Observe returns, the set
-// includes the change.
-func (x *Index) Observe(c registry.Change) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	to := recordOf(c.Attribute, c.ResourceVersion)
-	to.gone = c.Gone
-	n := nameOf(c.Attribute)
-	of := &x.kinds[kindOf(n)]
-	before := of.get(n)
-	if of.applyHook(n, to) {
-		x.updateEntry(n, before)
-		x.changed()
+// includes the change. The attribute is not kept.
+func (x *Index) Observe(a authority.Attribute, gone bool) {
+	kind := namespaced
+	if a.GetNamespace() == "" {
+		kind = cluster
 	}
+	x.kinds[kind].Observe(a.DeepCopyObject().(authority.Attribute), gone)
+}
+
+// update applies changes to the set.
+func (x *Index) update(changes []mirror.Change[record]) {
+	for _, c := range changes {
+		x.file(c)
+	}
+	if len(changes) == 1 {
+		x.updateEntry(changes[0])
+	} else {
+		x.rebuild()
+	}
+	x.changed()
+}
+
+// file puts an attribute into byNamespace, or removes it there.
+func (x *Index) file(c mirror.Change[record]) {
+	if c.New == nil {
+		namespace := c.Old.entry.Namespace
+		delete(x.byNamespace[namespace], c.Old.entry.Name)
+		if len(x.byNamespace[namespace]) == 0 {
+			delete(x.byNamespace, namespace)
+		}
+		return
+	}
+	namespace := c.New.entry.Namespace
+	if x.byNamespace[namespace] == nil {
+		x.byNamespace[namespace] = map[string]*record{}
+	}
+	x.byNamespace[namespace][c.New.entry.Name] = c.New
 }
 
 // NamespaceChanged updates the set after the creation, deletion or replacement of a namespace.
 func (x *Index) NamespaceChanged(namespace string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for _, of := range x.kinds[namespaced].byNamespace[namespace] {
-		if of.inForce != x.inForce(of) {
+	for _, r := range x.byNamespace[namespace] {
+		if r.inForce != x.inForce(r) {
 			x.replaceNamespace(namespace)
 			x.changed()
 			return
@@ -105,25 +160,14 @@ func (x *Index) NamespaceChanged(namespace string) {
 // Attributes returns all attributes, in force or not, in no particular order. The caller must
 // not modify them.
 func (x *Index) Attributes() (out []Attribute) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for _, kind := range x.kinds {
-		for _, of := range kind.byNamespace {
-			for _, r := range of {
-				if !r.gone {
-					out = append(out, Attribute{r.attribute, r.inForce})
-				}
-			}
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for _, records := range x.byNamespace {
+		for _, r := range records {
+			out = append(out, Attribute{r.attribute, r.inForce})
 		}
 	}
 	return out
-}
-
-func kindOf(n name) int {
-	if n.namespace == "" {
-		return cluster
-	}
-	return namespaced
 }
 
 // inForce reports whether the attribute of a record has an effect. An attribute has none if it was
@@ -132,9 +176,6 @@ func kindOf(n name) int {
 // server knows, and the attribute is older than that namespace. If the UIDs differ but the
 // attribute is not older, the server's knowledge of the namespace is out of date.
 func (x *Index) inForce(r *record) bool {
-	if r.gone {
-		return false
-	}
 	if r.entry.Namespace == "" {
 		return true
 	}
@@ -146,18 +187,18 @@ func (x *Index) inForce(r *record) bool {
 	return registry.InNamespace(status, namespace.UID) || !meta.CreationTimestamp.Time.Before(namespace.CreationTimestamp.Time)
 }
 
-// updateEntry updates the set after the record of an attribute has changed, if that changes what is
-// in force. before is the earlier record of the attribute, or nil.
-func (x *Index) updateEntry(n name, before *record) {
-	after := x.kinds[kindOf(n)].get(n)
-	was, is := before != nil && before.inForce, after != nil && x.inForce(after)
-	if was == is && (!is || reflect.DeepEqual(before.entry, after.entry)) {
-		if after != nil {
-			after.inForce = is
-		}
-		return
+// updateEntry updates the set after the change of one attribute, if that changes what is in force.
+func (x *Index) updateEntry(c mirror.Change[record]) {
+	before, after := c.Old != nil && c.Old.inForce, c.New != nil && x.inForce(c.New)
+	switch {
+	case !before && !after:
+	case before && after && reflect.DeepEqual(c.Old.entry, c.New.entry):
+		c.New.inForce = true
+	case c.New != nil:
+		x.replaceNamespace(c.New.entry.Namespace)
+	default:
+		x.replaceNamespace(c.Old.entry.Namespace)
 	}
-	x.replaceNamespace(n.namespace)
 }
 
 // replaceNamespace rebuilds the entries of one namespace in the set of protected attributes, or the
@@ -169,11 +210,12 @@ func (x *Index) replaceNamespace(namespace string) {
 // entries returns the entries in force in a namespace, or the cluster-wide entries if namespace is
 // empty, sorted by name. It also updates the field inForce of their records.
 func (x *Index) entries(namespace string) []protect.Entry {
-	of := x.kinds[kindOf(name{namespace: namespace})].byNamespace[namespace]
-	out := make([]protect.Entry, 0, len(of))
-	for _, n := range slices.Sorted(maps.Keys(of)) {
-		if of[n].inForce = x.inForce(of[n]); of[n].inForce {
-			out = append(out, of[n].entry)
+	records := x.byNamespace[namespace]
+	out := make([]protect.Entry, 0, len(records))
+	for _, n := range slices.Sorted(maps.Keys(records)) {
+		r := records[n]
+		if r.inForce = x.inForce(r); r.inForce {
+			out = append(out, r.entry)
 		}
 	}
 	return out
@@ -181,91 +223,9 @@ func (x *Index) entries(namespace string) []protect.Entry {
 
 // rebuild builds the whole set.
 func (x *Index) rebuild() {
-	entries := x.entries("")
-	for namespace := range x.kinds[namespaced].byNamespace {
+	var entries []protect.Entry
+	for namespace := range x.byNamespace {
 		entries = append(entries, x.entries(namespace)...)
 	}
 	x.set.Store(protect.New(entries...))
-}
-
-// reflectorStore applies the watch of one kind to the index. It implements cache.ReflectorStore.
-type reflectorStore struct {
-	index *Index
-	kind  int
-}
-
-// Add implements cache.ReflectorStore.
-func (w reflectorStore) Add(obj any) error { return w.apply(obj, false) }
-
-// Update implements cache.ReflectorStore.
-func (w reflectorStore) Update(obj any) error { return w.apply(obj, false) }
-
-// Delete implements cache.ReflectorStore.
-func (w reflectorStore) Delete(obj any) error { return w.apply(obj, true) }
-
-// Resync implements cache.ReflectorStore.
-func (reflectorStore) Resync() error { return nil }
-
-func (w reflectorStore) apply(obj any, gone bool) error {
-	attribute, to, err := recordFrom(obj)
-	if err != nil {
-		return err
-	}
-	to.gone = gone
-	w.index.mu.Lock()
-	defer w.index.mu.Unlock()
-	n := nameOf(attribute)
-	of := &w.index.kinds[w.kind]
-	before := of.get(n)
-	if of.applyWatch(n, to) {
-		w.index.updateEntry(n, before)
-		w.index.changed()
-	}
-	return nil
-}
-
-// UpdateResourceVersion implements cache.ResourceVersionUpdater.
-func (w reflectorStore) UpdateResourceVersion(resourceVersion string) {
-	version, err := strconv.ParseUint(resourceVersion, 10, 64)
-	if err != nil {
-		return
-	}
-	w.index.mu.Lock()
-	defer w.index.mu.Unlock()
-	w.index.kinds[w.kind].advanceTo(version)
-}
-
-// Replace implements cache.ReflectorStore.
-func (w reflectorStore) Replace(list []any, resourceVersion string) error {
-	version, err := strconv.ParseUint(resourceVersion, 10, 64)
-	if err != nil {
-		return fmt.Errorf("list attributes: %w", err)
-	}
-	all := make(map[name]*record, len(list))
-	for _, obj := range list {
-		attribute, to, err := recordFrom(obj)
-		if err != nil {
-			return err
-		}
-		all[nameOf(attribute)] = to
-	}
-	w.index.mu.Lock()
-	defer w.index.mu.Unlock()
-	w.index.kinds[w.kind].replaceAll(all, version)
-	w.index.listed[w.kind] = true
-	w.index.rebuild()
-	w.index.changed()
-	return nil
-}
-
-func recordFrom(obj any) (authority.Attribute, *record, error) {
-	attribute, ok := obj.(authority.Attribute)
-	if !ok {
-		return nil, nil, fmt.Errorf("the watch of protected attributes returned an object of type %T", obj)
-	}
-	version, err := strconv.ParseUint(attribute.GetResourceVersion(), 10, 64)
-	if err != nil {
-		return nil, nil, fmt.Errorf("attribute %q: %w", attribute.GetName(), err)
-	}
-	return attribute, recordOf(attribute, version), nil
 }

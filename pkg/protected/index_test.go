@@ -14,15 +14,62 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"kube-granular.dev/granular/protect"
+	"kube-granular.dev/pkg/apis/authority"
+	"kube-granular.dev/pkg/mirror/mirrortest"
 )
 
 func unknown(string) *metav1.ObjectMeta { return nil }
+
+// TestReports holds that the index of each kind has what every user of package mirror has, and that the
+// set has the same.
+func TestReports(t *testing.T) {
+	for kind, namespace := range [...]string{namespaced: "n", cluster: ""} {
+		mirrortest.Run(t, func() mirrortest.Index[authority.Attribute] {
+			x := NewIndex(unknown)
+			x.markNotServed(1 - kind)
+			return mirrortest.Index[authority.Attribute]{
+				New: func(name, version string) authority.Attribute {
+					a := attribute(namespace, name, name, 0)
+					a.SetResourceVersion(version)
+					return a
+				},
+				Observe: x.Observe, Watch: x.kinds[kind].ReflectorStore(), HasSynced: x.Listed,
+				Held: func() (held []string) {
+					for _, a := range x.Attributes() {
+						if a.InForce && wanted(x.Set(), namespace, a.GetName()) {
+							held = append(held, a.GetName()+"@"+a.GetResourceVersion())
+						}
+					}
+					for _, name := range []string{"a", "b", "c", "d"} {
+						known := slices.ContainsFunc(held, func(text string) bool { return strings.HasPrefix(text, name) })
+						if wanted(x.Set(), namespace, name) != known {
+							t.Errorf("the set has %s: %t, the index has %v", name, !known, held)
+						}
+					}
+					return held
+				},
+			}
+		})
+	}
+}
+
+// TestKept holds that the index keeps a copy of what a request has stored, whose object goes on to the
+// client.
+func TestKept(t *testing.T) {
+	x := NewIndex(unknown)
+	a := attribute("n", "a", "a", 1)
+	x.Observe(a, false)
+	a.SetName("changed")
+	if kept := x.Attributes(); len(kept) != 1 || kept[0].GetName() != "a" {
+		t.Errorf("kept %v", kept)
+	}
+}
 
 // TestObserve holds that a change is in the set when its hook returns, and that an older version
 // which the watch reports later changes nothing.
 func TestObserve(t *testing.T) {
 	x := NewIndex(unknown)
-	w := reflectorStore{x, namespaced}
+	w := x.kinds[namespaced].ReflectorStore()
 	says := func(step string, keys ...string) {
 		t.Helper()
 		for _, key := range []string{"old", "new"} {
@@ -40,31 +87,31 @@ func TestObserve(t *testing.T) {
 	try(w.Replace(nil, "10"))
 	says("nothing is stored")
 
-	x.Observe(change(attribute("n", "a", "old", 11), false))
+	x.Observe(attribute("n", "a", "old", 11), false)
 	says("created", "old")
-	x.Observe(change(attribute("n", "a", "new", 13), false))
+	x.Observe(attribute("n", "a", "new", 13), false)
 	says("updated", "new")
 	try(w.Add(attribute("n", "a", "old", 11)))
-	w.UpdateResourceVersion("11")
+	reach(t, w, "11")
 	says("the watch tells of the creation", "new")
 
-	x.Observe(change(attribute("n", "a", "new", 15), true))
+	x.Observe(attribute("n", "a", "new", 15), true)
 	says("deleted")
 	try(w.Update(attribute("n", "a", "new", 13)))
-	w.UpdateResourceVersion("13")
+	reach(t, w, "13")
 	says("the watch tells of the update")
-	x.Observe(change(attribute("n", "a", "new", 14), false))
+	x.Observe(attribute("n", "a", "new", 14), false)
 	says("a hook is late")
 	try(w.Delete(attribute("n", "a", "new", 15)))
-	w.UpdateResourceVersion("15")
+	reach(t, w, "15")
 	says("the watch tells of the removal")
-	x.Observe(change(attribute("n", "a", "new", 14), false))
+	x.Observe(attribute("n", "a", "new", 14), false)
 	says("a hook is very late")
 
-	x.Observe(change(attribute("n", "a", "new", 17), false))
+	x.Observe(attribute("n", "a", "new", 17), false)
 	says("created anew", "new")
 	try(w.Add(attribute("n", "a", "old", 19)))
-	w.UpdateResourceVersion("19")
+	reach(t, w, "19")
 	says("somebody else's change", "old")
 }
 
@@ -72,13 +119,13 @@ func TestObserve(t *testing.T) {
 // reported, and that newer changes which hooks reported stay.
 func TestReplace(t *testing.T) {
 	x := NewIndex(unknown)
-	w := reflectorStore{x, namespaced}
+	w := x.kinds[namespaced].ReflectorStore()
 	if err := w.Replace([]any{attribute("n", "gone", "gone", 3), attribute("n", "kept", "kept", 4)}, "10"); err != nil {
 		t.Fatal(err)
 	}
-	x.Observe(change(attribute("n", "hooked", "hooked", 21), false))
-	x.Observe(change(attribute("n", "removed", "removed", 22), true))
-	x.Observe(change(attribute("n", "early", "early", 12), false))
+	x.Observe(attribute("n", "hooked", "hooked", 21), false)
+	x.Observe(attribute("n", "removed", "removed", 22), true)
+	x.Observe(attribute("n", "early", "early", 12), false)
 	// The list has version 15. Another server removed the attribute "early" before that version.
 	if err := w.Replace([]any{attribute("n", "kept", "kept", 4), attribute("n", "removed", "removed", 14)}, "15"); err != nil {
 		t.Fatal(err)
@@ -89,12 +136,12 @@ func TestReplace(t *testing.T) {
 		}
 	}
 	// The tombstone is removed once the watch has passed its version, and not before.
-	w.UpdateResourceVersion("21")
-	if n := len(x.kinds[namespaced].tombstones); n != 1 {
+	reach(t, w, "21")
+	if n := x.tombstones("n", "removed"); n != 1 {
 		t.Errorf("%d tombstones before their version is passed", n)
 	}
-	w.UpdateResourceVersion("22")
-	if n := len(x.kinds[namespaced].tombstones); n != 0 {
+	reach(t, w, "22")
+	if n := x.tombstones("n", "removed"); n != 0 {
 		t.Errorf("%d tombstones after their version is passed", n)
 	}
 	// Storage was restored to an earlier state, so what the watch had reported is gone.
@@ -113,19 +160,19 @@ func TestKinds(t *testing.T) {
 	if x.Listed() {
 		t.Error("nothing was listed")
 	}
-	if err := (reflectorStore{x, namespaced}).Replace([]any{attribute("n", "a", "here", 1)}, "5"); err != nil {
+	if err := x.kinds[namespaced].ReflectorStore().Replace([]any{attribute("n", "a", "here", 1)}, "5"); err != nil {
 		t.Fatal(err)
 	}
 	if x.Listed() {
 		t.Error("one kind was listed")
 	}
-	if err := (reflectorStore{x, cluster}).Replace([]any{attribute("", "a", "everywhere", 2)}, "6"); err != nil {
+	if err := x.kinds[cluster].ReflectorStore().Replace([]any{attribute("", "a", "everywhere", 2)}, "6"); err != nil {
 		t.Fatal(err)
 	}
 	if !x.Listed() {
 		t.Error("both kinds were listed")
 	}
-	x.Observe(change(attribute("", "a", "everywhere", 7), true))
+	x.Observe(attribute("", "a", "everywhere", 7), true)
 	for _, tc := range []struct {
 		namespace, key string
 		want           bool
@@ -144,7 +191,7 @@ func TestNamespaces(t *testing.T) {
 	at := func(second int) time.Time { return time.Unix(int64(1000+second), 0) }
 	namespaces := map[string]*metav1.ObjectMeta{}
 	x := NewIndex(func(name string) *metav1.ObjectMeta { return namespaces[name] })
-	if err := (reflectorStore{x, namespaced}).Replace([]any{
+	if err := x.kinds[namespaced].ReflectorStore().Replace([]any{
 		madeIn(attribute("n", "first", "first", 1), "first", at(1)),
 		madeIn(attribute("n", "second", "second", 2), "second", at(5)),
 		madeIn(attribute("n", "none", "none", 2), "", at(1)),
@@ -183,8 +230,8 @@ func TestNamespaces(t *testing.T) {
 // is updated.
 func TestSameSet(t *testing.T) {
 	x := NewIndex(unknown)
-	w := reflectorStore{x, namespaced}
-	x.Observe(change(attribute("n", "a", "a", 3), false))
+	w := x.kinds[namespaced].ReflectorStore()
+	x.Observe(attribute("n", "a", "a", 3), false)
 	before := x.Set()
 	if err := w.Add(attribute("n", "a", "a", 3)); err != nil {
 		t.Fatal(err)
@@ -192,12 +239,12 @@ func TestSameSet(t *testing.T) {
 	status := attribute("n", "a", "a", 4)
 	_, _, of := status.Parts()
 	of.HolderCount = 7
-	x.Observe(change(status, false))
+	x.Observe(status, false)
 	x.NamespaceChanged("n")
 	if x.Set() != before {
 		t.Error("the set was rebuilt, though nothing in force has changed")
 	}
-	x.Observe(change(attribute("n", "a", "b", 5), false))
+	x.Observe(attribute("n", "a", "b", 5), false)
 	if x.Set() == before {
 		t.Error("the set was not rebuilt after a change")
 	}
@@ -219,7 +266,7 @@ func TestAnyOrder(t *testing.T) {
 	for seed := range int64(10000) {
 		random := rand.New(rand.NewSource(seed))
 		x := NewIndex(unknown)
-		w := reflectorStore{x, namespaced}
+		w := x.kinds[namespaced].ReflectorStore()
 		// history[v-1] is the change that has the resource version v.
 		var history []event
 		there := map[string]bool{}
@@ -300,17 +347,17 @@ func TestAnyOrder(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				w.UpdateResourceVersion(fmt.Sprint(passed))
+				reach(t, w, fmt.Sprint(passed))
 			default:
 				v := 1 + random.Intn(len(history))
 				steps = append(steps, fmt.Sprint("hook ", v))
 				e := history[v-1]
-				x.Observe(change(attribute("n", e.name, e.key, v), e.gone))
+				x.Observe(attribute("n", e.name, e.key, v), e.gone)
 				told[e.name] = max(told[e.name], v)
 			}
 			check()
 		}
-		if n := len(x.kinds[namespaced].tombstones); n != 0 {
+		if n := x.tombstones("n", names...); n != 0 {
 			t.Fatalf("seed %d: %d tombstones at the end", seed, n)
 		}
 	}

@@ -38,9 +38,9 @@ func TestAttachedNamespaces(t *testing.T) {
 	factory.WaitForCacheSync(t.Context().Done())
 	p.SetKinds(registry.Kinds{})
 	before := made.Add(-time.Hour)
-	p.Observe(change(madeIn(attribute("n", "earlier", "a", 1), "before", before), false))
-	p.Observe(change(madeIn(attribute("n", "its", "b", 2), "now", made), false))
-	p.Observe(change(madeIn(attribute("m", "unknown", "c", 3), "before", before), false))
+	p.Observe(madeIn(attribute("n", "earlier", "a", 1), "before", before), false)
+	p.Observe(madeIn(attribute("n", "its", "b", 2), "now", made), false)
+	p.Observe(madeIn(attribute("m", "unknown", "c", 3), "before", before), false)
 	set, _ := p.Set()
 	if wanted(set, "n", "a") || !wanted(set, "n", "b") || !wanted(set, "m", "c") {
 		t.Errorf("in force: earlier %t, its %t, unknown %t", wanted(set, "n", "a"), wanted(set, "n", "b"), wanted(set, "m", "c"))

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"kube-granular.dev/granular/protect"
+	"kube-granular.dev/pkg/apis/authority"
 	registry "kube-granular.dev/pkg/registry/authority"
 )
 
@@ -123,9 +124,9 @@ func (p *Protection) SetKinds(kinds registry.Kinds) {
 	}
 }
 
-// Observe applies a change that a request to this server made. When Observe returns, Set
-// includes the change.
-func (p *Protection) Observe(c registry.Change) { p.index.Observe(c) }
+// Observe applies a change that a request to this server made: it has stored an attribute or, if gone
+// is true, removed it. When Observe returns, Set includes the change.
+func (p *Protection) Observe(a authority.Attribute, gone bool) { p.index.Observe(a, gone) }
 
 // Run starts goroutines that read and watch the stored attributes until ctx ends. It returns nil
 // once the server knows all attributes, and an error if ctx ends before.
@@ -134,12 +135,12 @@ func (p *Protection) Run(ctx context.Context) error {
 		if kind.ListWatch == nil {
 			continue
 		}
-		reflector := cache.NewReflectorWithOptions(listThenWatch{kind.ListWatch}, kind.Example, reflectorStore{p.index, i}, cache.ReflectorOptions{Name: "kube-granular/protected"})
-		go reflector.RunWithContext(ctx)
+		if err := p.index.kinds[i].Run(ctx, "protected", kind.ListWatch, kind.Example); err != nil {
+			return err
+		}
 	}
-	all := append([]cache.InformerSynced{p.index.Listed}, p.roles.synced...)
-	if !cache.WaitForCacheSync(ctx.Done(), all...) {
-		return errors.New("the server stopped before it had read the protected attributes")
+	if !cache.WaitForCacheSync(ctx.Done(), p.roles.synced...) {
+		return errors.New("the server stopped before it had read the roles and bindings")
 	}
 	p.markReady()
 	return nil
@@ -150,14 +151,6 @@ func (p *Protection) markReady() {
 		close(p.ready)
 	}
 }
-
-// listThenWatch is a ListWatch with which a reflector sends an ordinary list request first, and
-// then starts to watch.
-type listThenWatch struct{ *cache.ListWatch }
-
-// IsWatchListSemanticsUnSupported returns true, so that a reflector does not read the list as a
-// stream of watch events.
-func (listThenWatch) IsWatchListSemanticsUnSupported() bool { return true }
 
 // Set returns the entries of the attributes in force, and whether the server knows all attributes.
 // If it does not, entries can be missing. Set does not allocate.

@@ -10,10 +10,10 @@ import "testing"
 func TestCounts(t *testing.T) {
 	p := New()
 	for _, n := range []string{"here", "gone"} {
-		p.Observe(change(attribute("n", n, "env", 1), false))
+		p.Observe(attribute("n", n, "env", 1), false)
 		p.CountViolations("n", n)
 	}
-	p.Observe(change(attribute("", "here", "env", 1), false))
+	p.Observe(attribute("", "here", "env", 1), false)
 	p.CountViolations("", "here", "never")
 	p.CountViolations("n", "here", "gone")
 	want := func(what, namespace, of string, n int64) {
@@ -37,7 +37,7 @@ func TestCounts(t *testing.T) {
 		t.Errorf("%v are kept", p.counts.of)
 	}
 	p.CountViolations("n", "here")
-	p.Observe(change(attribute("n", "gone", "env", 2), true))
+	p.Observe(attribute("n", "gone", "env", 2), true)
 	p.PruneViolations()
 	want("it is there", "n", "here", 1)
 	want("it is there", "", "here", 1)

@@ -5,7 +5,6 @@ package questions
 
 import (
 	"context"
-	"strings"
 	"sync"
 
 	"k8s.io/apiserver/pkg/authorization/granular"
@@ -41,7 +40,7 @@ var _ granular.Questions = &Questions{}
 // itself, and nobody waits for it. All callers that waited can do so at the same time, as they
 // would without this package.
 func (q *Questions) Ask(ctx context.Context, authorizer any, verb, text string) (answered func()) {
-	if verb != permission.General && !strings.HasPrefix(verb, permission.General+":") {
+	if !permission.IsVerb(verb) {
 		return func() {}
 	}
 	key := question{authorizer, text}

@@ -18,7 +18,7 @@ import (
 // Finding is one mistake in the rules of a role.
 type Finding struct {
 	// Rule is the index of the rule in the role, and Verb the index of the verb in that rule. Verb
-	// is -1 for a mistake of the whole rule.
+	// is -1 for a mistake of the whole rule. Both are -1 for the whole role.
 	Rule, Verb int
 	// Certain is false if the rule is perhaps correct, for example because another role of the same
 	// subject can grant what is missing in this role.
@@ -28,6 +28,9 @@ type Finding struct {
 
 // String returns the path of the finding in the role, and its message.
 func (f Finding) String() string {
+	if f.Rule < 0 {
+		return "rules: " + f.Message
+	}
 	if f.Verb < 0 {
 		return fmt.Sprintf("rules[%d]: %s", f.Rule, f.Message)
 	}
@@ -39,7 +42,7 @@ const (
 	maxFindings = 10
 	// maxWork limits the size of a role that is checked: the number of verbs plus the number of
 	// pairs of a group and a resource, summed over all rules. A larger role was probably written by
-	// a program, and Check returns nothing for it.
+	// a program. For such a role, the only finding of Check is that it is too large.
 	maxWork = 20_000
 	// maxSuggestions is the maximum number of misspelled verbs of a role for which Check searches a
 	// similar verb. Each search takes some microseconds, also if it finds none and so no finding
@@ -52,8 +55,12 @@ func Check(rules []rbacv1.PolicyRule) []Finding { return CheckUpTo(rules, maxFin
 
 // CheckUpTo returns the mistakes like Check, but at most limit.
 func CheckUpTo(rules []rbacv1.PolicyRule, limit int) []Finding {
-	if !slices.ContainsFunc(rules, hasPermission) || workOf(rules) > maxWork {
+	if !slices.ContainsFunc(rules, hasPermission) {
 		return nil
+	}
+	if work := workOf(rules); work > maxWork {
+		return []Finding{{Rule: -1, Verb: -1, Message: fmt.Sprintf("the role is too large, so its permission verbs were not checked: "+
+			"it has %d verbs and pairs of a group and a resource, and at most %d are checked", work, maxWork)}}
 	}
 	c := checker{limit: limit}
 	for i := range rules {
@@ -71,8 +78,7 @@ func hasPermission(rule rbacv1.PolicyRule) bool {
 // IsPermission reports whether a verb is granular or begins with "granular:", ignoring
 // surrounding spaces.
 func IsPermission(verb string) bool {
-	verb = strings.TrimSpace(verb)
-	return verb == permission.General || strings.HasPrefix(verb, permission.General+":")
+	return permission.IsVerb(strings.TrimSpace(verb))
 }
 
 func workOf(rules []rbacv1.PolicyRule) int {
@@ -109,10 +115,11 @@ func (c *checker) add(rule, verb int, certain bool, format string, args ...any) 
 }
 
 func (c *checker) rule(i int, rule *rbacv1.PolicyRule, all []rbacv1.PolicyRule) {
+	resources := Resources(rule)
+	c.ordinaryVerbs(i, rule, resources)
 	if !hasPermission(*rule) {
 		return
 	}
-	resources := Resources(rule)
 	known := permissionsOf(resources)
 	permissions := false
 	for j, verb := range rule.Verbs {
@@ -124,23 +131,30 @@ func (c *checker) rule(i int, rule *rbacv1.PolicyRule, all []rbacv1.PolicyRule) 
 			c.add(i, j, true, "%q has a leading or trailing space and matches nothing", verb)
 		}
 		if strings.HasPrefix(bare, permission.General+":") {
-			permissions = permissions || !protected(bare)
-			c.verb(i, j, verb, known)
+			permissions = permissions || !reserved(bare)
+			c.verb(i, j, verb, resources, known)
 		}
 	}
-	if !permissions {
-		return
-	}
 	for _, resource := range resources {
-		if !c.isGeneral(resource, all) {
+		if len(c.found) >= c.limit {
+			return
+		}
+		switch {
+		case !hasFields(resource):
+			if !permissions && !slices.Contains(rule.Verbs, permission.General) {
+				continue
+			}
+			c.endpoint(i, resource, rule, resources)
+		case permissions && !c.isGeneral(resource, all):
 			c.add(i, -1, false, "permissions on %s without the verb granular: they have no effect for a subject that holds only this role", resource)
 		}
 	}
 }
 
-// protected reports whether a verb allows changing protected labels or annotations. Even users who
-// hold update need such a verb for that. So the verb has an effect without the verb granular.
-func protected(text string) bool {
+// reserved reports whether a verb allows changing protected labels or annotations, or weakening what
+// a definition excludes. Even users who hold update need such a verb for that. So the verb has an
+// effect without the verb granular.
+func reserved(text string) bool {
 	verb, err := permission.Parse(text)
 	return err == nil && permission.Reserved(verb.Permission)
 }
@@ -189,16 +203,21 @@ func Resources(rule *rbacv1.PolicyRule) []string {
 	return out
 }
 
+// definitions is the only resource on which the verb granular:permissionExclusion has an effect.
+const definitions = "customresourcedefinitions.apiextensions.k8s.io"
+
 // verb checks the spelling of a permission verb.
-func (c *checker) verb(i, j int, text string, known permissionSet) {
+func (c *checker) verb(i, j int, text string, resources []string, known permissionSet) {
 	verb, err := permission.Parse(text)
 	switch {
 	case err != nil && strings.Contains(text, "*"):
 		c.add(i, j, true, "%s: * has no special meaning in a permission verb", text)
 	case err != nil:
 		c.add(i, j, true, "%q is not valid: %v%s", text, err, c.suggestion(text, known))
-	case verb.String() != text:
-		c.add(i, j, true, "%s never matches: write %s", text, verb)
+	case verb.Permission == permission.Exclusion && verb.Parameterized:
+		c.add(i, j, true, "%s:%s takes no parameter", permission.General, verb.Permission)
+	case verb.Permission == permission.Exclusion && !slices.Contains(resources, definitions) && !slices.Contains(resources, allResources):
+		c.add(i, j, true, "%s has an effect only on %s", text, definitions)
 	case permission.Reserved(verb.Permission):
 		// A verb of protected attributes may have any key.
 	case known.find(verb.Permission) == nil:
@@ -237,11 +256,17 @@ func (c *checker) parameter(i, j int, text string, verb permission.Verb, known p
 		c.add(i, j, true, "%s needs a parameter, the %s: %s(...)", text, sourceOf(found.Parameter), text)
 	case found.Parameter == nil && verb.Parameterized:
 		c.add(i, j, true, "%s:%s takes no parameter", permission.General, verb.Permission)
-	case found.Parameter != nil && found.Parameter.Treatment == string(permission.SlashDelimitedPrefix) && strings.Contains(verb.Parameter, "/"):
-		c.add(i, j, true, "%s: the parameter is only the part of the %s before the slash", text, found.Parameter.Source)
+	case found.Parameter != nil && neverKey(permission.Treatment(found.Parameter.Treatment), verb.Parameter):
+		c.add(i, j, true, "%s never matches: a parameter that begins with a slash is a %s without a domain", text, found.Parameter.Source)
 	case found.Parameter != nil && found.Parameter.Treatment == string(permission.ImageRepositoryPrefix) && !isPrefix(verb.Parameter):
 		c.add(i, j, true, "%s never matches: the parameter is a registry (with a dot, a port or the name localhost) or a prefix of a repository in it, without a tag", text)
 	}
+}
+
+// neverKey reports whether a parameter looks like one for a single key, and is for none.
+func neverKey(t permission.Treatment, parameter string) bool {
+	_, exact := t.Key(parameter)
+	return t == permission.SlashDelimitedPrefix && strings.Contains(parameter, "/") && !exact
 }
 
 // sourceOf describes, for a message, the part of an object whose value is the parameter of a

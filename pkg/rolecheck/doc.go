@@ -3,7 +3,8 @@
 
 // Package rolecheck finds probable mistakes in the permission verbs of a role: misspelled
 // permissions, missing or superfluous parameters, and permission verbs on a resource for which the
-// role does not have the verb granular, too. Without that verb they have no effect.
+// role does not have the verb granular, too. Without that verb they have no effect. In the same roles,
+// it finds permission verbs on endpoints without fields, and words that are no verbs of requests.
 //
 // A misspelled verb grants nothing, and RBAC does not report it. The server returns the findings
 // as warnings when a role is written, and `kubectl granular lint` prints them.

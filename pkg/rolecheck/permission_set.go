@@ -4,6 +4,7 @@
 package rolecheck
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -85,6 +86,17 @@ type index struct {
 func IsBuiltIn(resource string) bool {
 	_, has := builtIn().byResource[resource]
 	return has
+}
+
+// Groups returns the API groups of the built-in resources, sorted.
+func Groups() []string {
+	groups := map[string]bool{}
+	for resource := range builtIn().byResource {
+		plain, _, _ := strings.Cut(resource, "/")
+		_, group, _ := strings.Cut(plain, ".")
+		groups[group] = true
+	}
+	return slices.Sorted(maps.Keys(groups))
 }
 
 // Meant returns the built-in resources, in the form deployments.apps, that a name may mean: those with

@@ -61,11 +61,11 @@ var errNoRules = errors.New("the configured authorizer can't list rules")
 // a denial always counts. Requests for discovery and health, and the reviews with which callers ask
 // about themselves (see selfReviews), are decided as if nothing was selected.
 func (a *Authorizer) Authorize(ctx context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
-	if !selects(attributes.GetUser()) {
+	if !Selects(attributes.GetUser()) {
 		return a.Authorizer.Authorize(ctx, attributes)
 	}
 	if unrestricted(attributes) {
-		return a.Authorizer.Authorize(ctx, requestOf{attributes, withoutSelection(attributes.GetUser())})
+		return a.Authorizer.Authorize(ctx, requestOf{attributes, WithoutSelection(attributes.GetUser())})
 	}
 	s, err := UserOf(attributes.GetUser())
 	if err == nil && a.rbac == nil {
@@ -80,7 +80,7 @@ func (a *Authorizer) Authorize(ctx context.Context, attributes authorizer.Attrib
 	if attributes.GetUser() != user.Info(s) {
 		attributes = requestOf{attributes, s}
 	}
-	if s.delegated() {
+	if s.SelectsDelegation() {
 		return a.authorizeDelegated(ctx, s, attributes)
 	}
 	return a.selected(&authorization{Context: ctx, attributes: attributes}, s, attributes)
@@ -111,7 +111,7 @@ func join(reasons ...string) string {
 // ConditionsAwareAuthorize never returns a conditional decision about a caller who selected an
 // authority.
 func (a *Authorizer) ConditionsAwareAuthorize(ctx context.Context, attributes authorizer.Attributes) authorizer.ConditionsAwareDecision {
-	if !selects(attributes.GetUser()) {
+	if !Selects(attributes.GetUser()) {
 		return a.Authorizer.ConditionsAwareAuthorize(ctx, attributes)
 	}
 	return authorizer.ConditionsAwareDecisionFromParts(a.Authorize(ctx, attributes))
@@ -132,13 +132,13 @@ type rules struct {
 
 func (r rules) RulesFor(ctx context.Context, u user.Info, namespace string) ([]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo, bool, error) {
 	of := r.configured
-	if selects(u) {
+	if Selects(u) {
 		s, err := UserOf(u)
 		if err != nil {
 			return nil, nil, true, err
 		}
 		of, u = r.rbac, s
-		if s.delegated() {
+		if s.SelectsDelegation() {
 			resources, paths, _, err := rules{configured: of}.rulesFor(ctx, u, namespace)
 			// The list is reported as incomplete, because it lacks conditional rules, and rules
 			// of which the delegator holds only a part.

@@ -26,10 +26,10 @@ import (
 // delegations: it does not serve them, or has not read them yet.
 func (sel Selection) checkServed(u *User) error {
 	switch {
-	case !u.delegated():
+	case !u.SelectsDelegation():
 		return nil
 	case sel.Delegations == nil:
-		return apierrors.NewBadRequest(errNotServed.Error())
+		return apierrors.NewBadRequest(ErrNotServed.Error())
 	case !sel.Delegations.HasSynced():
 		return apierrors.NewServiceUnavailable("the server has not read the AuthorityDelegations yet")
 	}
@@ -38,21 +38,31 @@ func (sel Selection) checkServed(u *User) error {
 
 var errConditionsUnverified = errors.New("the selected AuthorityDelegation has conditions, which can't be verified for this request")
 
-// startAudit records in the audit event on whose behalf the request is made, and returns the
-// context.Context for the rest of the request. If the selected delegation has conditions, that
-// context carries an error, with which every code path refuses the request that would store an
-// object without verifying the conditions.
-func (sel Selection) startAudit(ctx context.Context, u *User) context.Context {
-	chain, _ := u.chain(ctx, sel.Delegations)
+// auditChain records in the audit event on whose behalf the request is made, and returns the chain
+// of the selected delegation, or nil if the delegation is unknown. It returns an error if this
+// server can't tell yet whether a delegator of the chain still exists.
+func (sel Selection) auditChain(ctx context.Context, u *User) (*delegation.Chain, error) {
+	chain, refusal := u.Chain(ctx, sel.Delegations)
 	if chain == nil {
+		return nil, nil
+	}
+	audit.Chain(ctx, append(chain.Entries(), Handovers(ctx, u.ambient)...))
+	if refusal != nil && refusal.Reason == delegation.DelegatorUnknown {
+		audit.Refused(ctx, string(refusal.Reason))
+		return nil, apierrors.NewServiceUnavailable(refusal.Message)
+	}
+	return chain, nil
+}
+
+// requireConditions returns the context for the rest of a request. If the chain has conditions, that
+// context carries an error, with which every code path refuses the request that would store an
+// object without verifying the conditions. chain can be nil.
+func requireConditions(ctx context.Context, chain *delegation.Chain) context.Context {
+	info, ok := request.RequestInfoFrom(ctx)
+	if chain == nil || !ok || !info.IsResourceRequest || selfReviews[schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}] || !chain.Conditional() {
 		return ctx
 	}
-	audit.Chain(ctx, append(chain.Entries(), handovers(ctx, u.ambient)...))
-	info, ok := request.RequestInfoFrom(ctx)
-	if ok && info.IsResourceRequest && !selfReviews[schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}] && chain.Conditional() {
-		ctx = granular.WithRefusal(ctx, errConditionsUnverified)
-	}
-	return ctx
+	return granular.WithRefusal(ctx, errConditionsUnverified)
 }
 
 // recordRefusal records in the audit event why the selected delegation refused the request, if
@@ -79,10 +89,10 @@ func (sel Selection) withImpersonator(req *http.Request) *http.Request {
 	return req.WithContext(context.WithValue(req.Context(), impersonatorKey{}, u))
 }
 
-// handovers returns audit entries for how the sender of the request came to act as the caller: by
+// Handovers returns audit entries for how the sender of the request came to act as the caller: by
 // a service account token, which can be bound to a Pod or a Node, by impersonation, or by both. The
 // result is empty if the sender used neither.
-func handovers(ctx context.Context, caller user.Info) (out []v1alpha1.ChainEntry) {
+func Handovers(ctx context.Context, caller user.Info) (out []v1alpha1.ChainEntry) {
 	if by, ok := ctx.Value(impersonatorKey{}).(user.Info); ok {
 		out = append(out, v1alpha1.ChainEntry{Via: v1alpha1.ViaImpersonation, By: delegation.Truncate(by.GetName()), ByUID: delegation.Truncate(by.GetUID())})
 		caller = by

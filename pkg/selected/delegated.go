@@ -4,6 +4,7 @@
 package selected
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -17,6 +18,8 @@ import (
 	"k8s.io/kubernetes/pkg/registry/rbac/validation"
 
 	authorityvalidation "kube-granular.dev/api/authority/validation"
+	"kube-granular.dev/granular/permission"
+	"kube-granular.dev/pkg/coverage"
 	"kube-granular.dev/pkg/delegation"
 	"kube-granular.dev/pkg/rbacindex"
 )
@@ -28,7 +31,7 @@ import (
 // last condition does not apply if the first delegation has ifLost: Keep.
 func (a *Authorizer) authorizeDelegated(ctx context.Context, s *User, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
 	if a.delegations == nil {
-		return authorizer.DecisionDeny, errNotServed.Error(), nil
+		return authorizer.DecisionDeny, ErrNotServed.Error(), nil
 	}
 	own := isOwnRequest(ctx, s, attributes)
 	answer := func(decision authorizer.Decision, refusal *delegation.Refusal) (authorizer.Decision, string, error) {
@@ -37,31 +40,26 @@ func (a *Authorizer) authorizeDelegated(ctx context.Context, s *User, attributes
 		}
 		return decision, refusal.Message, nil
 	}
-	chain, refusal := s.chain(ctx, a.delegations)
+	chain, refusal := s.Chain(ctx, a.delegations)
 	if refusal != nil {
 		return answer(authorizer.DecisionDeny, refusal)
 	}
 	if refusal := chain.CheckCovers(attributes, own); refusal != nil {
 		return answer(authorizer.DecisionNoOpinion, refusal)
 	}
-	if chain.Conditional() && attributes.GetVerb() == "granular" {
-		// A condition that refuses the request reveals content of the object. So all delegations
-		// must allow the verb get on that object, and the first delegator must be allowed to
-		// read it.
-		refusal := chain.CheckReadable(attributes)
-		if root := chain.Root(); refusal == nil && !root.Keep {
-			if decision, err := a.asDelegator(ctx, delegation.ReadRequest(attributes), root.Delegator); decision != authorizer.DecisionAllow {
-				if err != nil {
-					return authorizer.DecisionNoOpinion, "", err
-				}
-				refusal = &delegation.Refusal{Reason: delegation.NotHeld, Message: chain.DescribeDelegator(0) + " may not read the object, which conditions require"}
-			}
+	if chain.NeedsGet(attributes) {
+		refusal, err := a.checkReadable(ctx, chain, attributes)
+		if err != nil {
+			return authorizer.DecisionNoOpinion, "", err
 		}
 		if refusal != nil {
 			return answer(authorizer.DecisionNoOpinion, refusal)
 		}
 	}
 	for i, link := range chain.Links {
+		if link.Keep && chain.DelegatorGone(ctx, i) {
+			continue // the name may belong to another account now, of which nothing is asked
+		}
 		decision, err := a.asDelegator(ctx, attributes, link.Delegator)
 		switch {
 		case decision == authorizer.DecisionDeny:
@@ -86,25 +84,54 @@ func (a *Authorizer) authorizeDelegated(ctx context.Context, s *User, attributes
 	return decision, reason, err
 }
 
+// checkReadable returns why the conditions of a chain can't be evaluated for a request, or nil if
+// they can. A condition that refuses a write, or allows it, reveals content of the object. So all
+// delegations must allow the verb get on that object, and the first delegator must be allowed to get
+// it. What the caller may do beyond the delegation does not matter.
+func (a *Authorizer) checkReadable(ctx context.Context, chain *delegation.Chain, attributes authorizer.Attributes) (*delegation.Refusal, error) {
+	refusal, root := chain.CheckReadable(attributes), chain.Root()
+	if refusal != nil || root.Keep {
+		return refusal, nil
+	}
+	decision, err := a.asDelegator(ctx, delegation.ReadRequest(attributes), root.Delegator)
+	switch {
+	case decision == authorizer.DecisionAllow:
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return &delegation.Refusal{Reason: delegation.NotHeld, Message: chain.DescribeDelegator(0) + " may not get the object, which conditions require"}, nil
+}
+
 // asDelegator asks the configured authorizer whether a delegator is allowed a request. A verb such
 // as granular:image stands for a permission on single fields. A delegator who does not hold that
-// verb is still allowed the request if the delegator may update and patch the whole object.
+// verb is still allowed the request if the delegator may update and patch the whole object, or holds
+// verbs of more general permissions.
 func (a *Authorizer) asDelegator(ctx context.Context, attributes authorizer.Attributes, delegator user.Info) (authorizer.Decision, error) {
 	// Package rbacindex looks up the bindings of the user that asked names. So asked must name the
 	// delegator as its user, and not the caller.
-	asked := requestOf{attributes, delegator}
 	ctx = rbacindex.WithoutQuery(ctx)
-	decision, _, err := a.Authorizer.Authorize(rbacindex.For(ctx, asked), asked)
-	ordinary := delegation.IncludingRequests(attributes)
-	if decision != authorizer.DecisionNoOpinion || len(ordinary) == 0 {
+	ask := func(attributes authorizer.Attributes) (authorizer.Decision, error) {
+		asked := requestOf{attributes, delegator}
+		decision, _, err := a.Authorizer.Authorize(rbacindex.For(ctx, asked), asked)
 		return decision, err
 	}
-	for _, instead := range ordinary {
-		if decision, _, err = a.Authorizer.Authorize(rbacindex.For(ctx, requestOf{instead, delegator}), requestOf{instead, delegator}); decision != authorizer.DecisionAllow {
-			return decision, err
-		}
+	decision, err := ask(attributes)
+	if decision != authorizer.DecisionNoOpinion {
+		return decision, err
 	}
-	return authorizer.DecisionAllow, nil
+	included := delegation.Includes(attributes, func(instead authorizer.Attributes) bool {
+		answer, failure := ask(instead)
+		if answer == authorizer.DecisionDeny {
+			decision = answer
+		}
+		err = cmp.Or(err, failure)
+		return answer == authorizer.DecisionAllow
+	})
+	if included {
+		return authorizer.DecisionAllow, nil
+	}
+	return decision, err
 }
 
 // isOwnRequest reports whether the attributes describe the HTTP request itself, and not another
@@ -121,11 +148,22 @@ func isOwnRequest(ctx context.Context, s *User, a authorizer.Attributes) bool {
 	// The verbs may differ: an update may create its object, and granular verbs authorize single
 	// fields.
 	write := info.Verb == "update" || info.Verb == "patch"
-	verb := a.GetVerb() == info.Verb || delegation.IsPermission(a.GetVerb()) && (write || info.Verb == "create") || write && a.GetVerb() == "create"
+	verb := a.GetVerb() == info.Verb || permission.IsVerb(a.GetVerb()) && (write || info.Verb == "create") || write && a.GetVerb() == "create"
 	name := a.GetName() == info.Name || info.Verb == "create" && info.Name == ""
 	return a.IsResourceRequest() && verb && name && a.GetAPIGroup() == info.APIGroup && a.GetResource() == info.Resource &&
 		a.GetSubresource() == info.Subresource && a.GetNamespace() == info.Namespace
 }
+
+type newDelegationKey struct{}
+
+// ForNewDelegation returns a context for an escalation check that is made because a caller with a
+// selected delegation creates another delegation under it. The new delegation inherits the
+// conditions of the selected one, so the caller counts as holding rules with conditions, too.
+func ForNewDelegation(ctx context.Context) context.Context {
+	return context.WithValue(ctx, newDelegationKey{}, true)
+}
+
+func forNewDelegation(ctx context.Context) bool { return ctx.Value(newDelegationKey{}) != nil }
 
 // visitDelegated calls visit for each rule that the selected delegation gives the caller in a
 // namespace, or in the whole cluster if namespace is empty. During an authorization these are all
@@ -146,15 +184,15 @@ func (sel Selection) visitDelegated(ctx context.Context, policy seam.Policy, s *
 		return
 	}
 	if sel.Delegations == nil {
-		visit(nil, nil, errNotServed)
+		visit(nil, nil, ErrNotServed)
 		return
 	}
-	chain, refusal := s.chain(ctx, sel.Delegations)
+	chain, refusal := s.Chain(ctx, sel.Delegations)
 	if refusal != nil {
 		visit(nil, nil, refusal)
 		return
 	}
-	if chain.Conditional() && ctx.Value(delegatingKey{}) == nil {
+	if chain.Conditional() && !forNewDelegation(ctx) {
 		// The caller wants to write a role or a binding, which can't carry the conditions of the
 		// delegation. So rules with conditions do not count.
 		return
@@ -179,62 +217,33 @@ func (s delegationSource) String() string { return fmt.Sprintf("AuthorityDelegat
 // effectiveRules returns the rules of the selected delegation without the permissions that an
 // ancestor of the delegation does not contain, and without those that the first delegator does not
 // hold now. If the first delegation has ifLost: Keep, it does not matter what the first delegator
-// holds now. It returns nothing for rules with too many permissions: no new delegation has them.
+// holds now. It returns nothing for rules with too many permissions: no new delegation has them. It
+// returns nothing either if the comparison is too much work.
 func effectiveRules(ctx context.Context, policy seam.Policy, chain *delegation.Chain, namespace string) []rbacv1.PolicyRule {
 	if !authorityvalidation.FewPermissions(chain.Leaf().Rules) {
 		return nil
 	}
-	left := splitRules(chain.Leaf().Rules)
+	work := coverage.WorkOfRequest
+	if forNewDelegation(ctx) {
+		work = coverage.WorkOfCreation
+	}
+	left := coverage.New(chain.Leaf().Rules, work)
 	for _, link := range chain.Links[:len(chain.Links)-1] {
-		left = slices.DeleteFunc(left, func(p permission) bool {
-			return !slices.ContainsFunc(link.Rules, func(rule rbacv1.PolicyRule) bool { return p.coveredBy(&rule) })
-		})
+		left.Keep(link.Rules)
 	}
 	if root := chain.Root(); !root.Keep && !slices.Contains(root.Delegator.GetGroups(), user.SystemPrivilegedGroup) {
-		missing := indexes(left)
+		missing := left.Clone()
 		all := validation.NewDefaultRuleResolver(policy, policy, policy, policy)
 		all.VisitRulesFor(rbacindex.WithoutQuery(ctx), root.Delegator, namespace, func(_ fmt.Stringer, rule *rbacv1.PolicyRule, _ error) bool {
 			if rule != nil {
-				missing = missingFrom(missing, left, rule)
+				missing.Grant(rule)
 			}
-			return len(missing) > 0
+			return !missing.Empty()
 		})
-		left = without(left, missing)
+		left.Remove(missing)
 	}
-	return joinRules(left)
-}
-
-// joinRules joins permissions, in the order in which splitRules returns them, into rules. One rule
-// has all names, or all resources without names, of the permissions that follow each other and are
-// alike otherwise. So the rules are not longer than those that were split.
-func joinRules(all []permission) []rbacv1.PolicyRule {
-	var out []rbacv1.PolicyRule
-	for i, p := range all {
-		if i == 0 || p.forURL {
-			out = append(out, p.rule())
-			continue
-		}
-		before, last := all[i-1], &out[len(out)-1]
-		alike := before.verb == p.verb && before.group == p.group && !before.forURL && before.named == p.named
-		switch {
-		case alike && p.named && before.resource == p.resource:
-			last.ResourceNames = append(last.ResourceNames, p.name)
-		case alike && !p.named:
-			last.Resources = append(last.Resources, p.resource)
-		default:
-			out = append(out, p.rule())
-		}
+	if left.Exhausted() {
+		return nil
 	}
-	return out
-}
-
-func (p permission) rule() rbacv1.PolicyRule {
-	if p.forURL {
-		return rbacv1.PolicyRule{Verbs: []string{p.verb}, NonResourceURLs: []string{p.url}}
-	}
-	rule := rbacv1.PolicyRule{Verbs: []string{p.verb}, APIGroups: []string{p.group}, Resources: []string{p.resource}}
-	if p.named {
-		rule.ResourceNames = []string{p.name}
-	}
-	return rule
+	return left.Rules()
 }

@@ -28,6 +28,6 @@
 // delegations of its chain, and to the first delegator now, unless the first delegation has
 // ifLost: Keep.
 //
-// The package grants nothing and stores nothing. Issuer fills in a delegation when it is created;
-// package delegation indexes the existing ones.
+// The package grants nothing and stores nothing. Package issue fills in a delegation when it is
+// created; package delegation indexes the existing ones.
 package selected

@@ -20,14 +20,14 @@ import (
 // rights: whether it is exempt from the protection of labels and annotations, because it only
 // copies those of others.
 func ByPolicy(ctx context.Context, x *delegation.Index, u user.Info) user.Info {
-	if x == nil || !selects(u) {
+	if x == nil || !Selects(u) {
 		return nil
 	}
 	s, err := UserOf(u)
-	if err != nil || !s.delegated() {
+	if err != nil || !s.SelectsDelegation() {
 		return nil
 	}
-	chain, refusal := s.chain(ctx, x)
+	chain, refusal := s.Chain(ctx, x)
 	if refusal != nil || chain.Leaf().Source == nil {
 		return nil
 	}

@@ -60,7 +60,7 @@ func TestByPolicy(t *testing.T) {
 		if (got != nil) != tc.want {
 			t.Errorf("%s: %v", name, got)
 		}
-		if got != nil && (got.GetName() != tc.user || !slices.Equal(got.GetGroups(), []string{"a"}) || selects(got) || len(got.GetExtra()) != 1) {
+		if got != nil && (got.GetName() != tc.user || !slices.Equal(got.GetGroups(), []string{"a"}) || Selects(got) || len(got.GetExtra()) != 1) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -30,7 +30,7 @@ func (sel Selection) Handler(next http.Handler, s runtime.NegotiatedSerializer) 
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		values := req.Header[selection.Header]
 		caller, _ := request.UserFrom(req.Context())
-		if len(values) == 0 && !selects(caller) {
+		if len(values) == 0 && !Selects(caller) {
 			next.ServeHTTP(w, req)
 			return
 		}
@@ -57,8 +57,13 @@ func (sel Selection) Handler(next http.Handler, s runtime.NegotiatedSerializer) 
 		if reason != "" {
 			audit.Reason(ctx, reason)
 		}
-		if selecting.delegated() {
-			ctx = sel.startAudit(ctx, selecting)
+		if selecting.SelectsDelegation() {
+			chain, err := sel.auditChain(ctx, selecting)
+			if err != nil {
+				responsewriters.RespondWithError(w, req, err, s)
+				return
+			}
+			ctx = requireConditions(ctx, chain)
 			defer recordRefusal(ctx, selecting)
 			var cancel context.CancelFunc
 			ctx, cancel = sel.untilRevoked(ctx, selecting)
@@ -91,7 +96,7 @@ func userFrom(values []string, caller user.Info) (*User, error) {
 		return nil, apierrors.NewInternalError(errors.New("no user found for request"))
 	}
 	var fromProxy *User
-	if selects(caller) {
+	if Selects(caller) {
 		var err error
 		if fromProxy, err = UserOf(caller); err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())

@@ -103,8 +103,8 @@ func TestHandler(t *testing.T) {
 			if !reflect.DeepEqual(caller.Groups, []string{"a", "system:masters", "b"}) || !reflect.DeepEqual(caller.Extra, tc.extra) {
 				t.Errorf("the user of the connection is now %+v", caller)
 			}
-			if withoutSelection(got).GetExtra()[selection.ExtraKey] != nil || !reflect.DeepEqual(withoutSelection(got).GetGroups(), groups) {
-				t.Errorf("without a selection %+v", withoutSelection(got))
+			if WithoutSelection(got).GetExtra()[selection.ExtraKey] != nil || !reflect.DeepEqual(WithoutSelection(got).GetGroups(), groups) {
+				t.Errorf("without a selection %+v", WithoutSelection(got))
 			}
 			if !reflect.DeepEqual(w.Header()[selection.Header], tc.headers) || len(next.Header[selection.Header]) > 0 {
 				t.Errorf("repeated %q, sent on %q", w.Header()[selection.Header], next.Header[selection.Header])
@@ -216,7 +216,7 @@ func TestAuthenticated(t *testing.T) {
 		byRequest, ok, err := Selection{}.Request(authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) { return response, true, nil })).AuthenticateRequest(nil)
 		byToken, ok2, err2 := Selection{}.Token(tokens{response}).AuthenticateToken(t.Context(), "")
 		for _, got := range []*authenticator.Response{byRequest, byToken} {
-			if !ok || !ok2 || err != nil || err2 != nil || selects(got.User) || got.User.GetName() != "u" || got.User.GetUID() != of.GetUID() || len(got.Audiences) != 1 {
+			if !ok || !ok2 || err != nil || err2 != nil || Selects(got.User) || got.User.GetName() != "u" || got.User.GetUID() != of.GetUID() || len(got.Audiences) != 1 {
 				t.Errorf("%+v", got)
 			}
 			if of == user.Info(plain) && got != response {

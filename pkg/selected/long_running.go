@@ -23,7 +23,7 @@ func (sel Selection) untilRevoked(ctx context.Context, u *User) (context.Context
 	if !ok || !isLongRunning(info) {
 		return ctx, func() {}
 	}
-	chain, refusal := u.chain(ctx, sel.Delegations)
+	chain, refusal := u.Chain(ctx, sel.Delegations)
 	if refusal != nil {
 		return ctx, func() {} // authorization refuses the request
 	}
@@ -50,7 +50,8 @@ func cancelWhenRevoked(ctx context.Context, cancel context.CancelFunc, chain *de
 		case <-ctx.Done():
 			return
 		case <-again.C:
-			if chain.Recheck(u.ambient) != nil {
+			// It is not known yet whether the delegator exists: ask again at the next tick.
+			if refusal := chain.RecheckAll(ctx, u.ambient); refusal != nil && refusal.Reason != delegation.DelegatorUnknown {
 				cancel()
 				return
 			}

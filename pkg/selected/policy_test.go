@@ -27,10 +27,15 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	seam.Install(func() seam.Selection { return Selection{} })
+	seam.Install(func() seam.Selection { return installed{} })
 	granular.InstallBindings(func() granular.Bindings { return rbacindex.Listers{} })
 	os.Exit(m.Run())
 }
+
+// installed is a Selection of a server that makes no final checks of writes.
+type installed struct{ Selection }
+
+func (installed) Commit(context.Context, bool) seam.Commit { return nil }
 
 // objects are the roles and bindings that RBAC reads, with the same listers and getters as in a
 // server.
@@ -38,7 +43,11 @@ type objects struct {
 	roles, clusterRoles, roleBindings, clusterRoleBindings cache.SharedIndexInformer
 	rbac                                                   *rbac.RBACAuthorizer
 	resolver                                               *validation.DefaultRuleResolver
+	readers                                                seam.Policy
 }
+
+// policy returns the roles and bindings in the form in which Selection.Visit gets them.
+func (p *objects) policy() seam.Policy { return p.readers }
 
 func informer(of runtime.Object) cache.SharedIndexInformer {
 	return cache.NewSharedIndexInformer(&cache.ListWatch{}, of, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
@@ -55,6 +64,7 @@ func newPolicy() *objects {
 	clusterRoleBindings := granular.ClusterRoleBindings(p.clusterRoleBindings, &rbac.ClusterRoleBindingLister{Lister: rbaclisters.NewClusterRoleBindingLister(p.clusterRoleBindings.GetIndexer())})
 	p.rbac = rbac.New(roles, roleBindings, clusterRoles, clusterRoleBindings)
 	p.resolver = validation.NewDefaultRuleResolver(roles, roleBindings, clusterRoles, clusterRoleBindings)
+	p.readers = seam.Policy{RoleGetter: roles, RoleBindingLister: roleBindings, ClusterRoleGetter: clusterRoles, ClusterRoleBindingLister: clusterRoleBindings}
 	return p
 }
 

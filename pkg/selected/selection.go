@@ -11,24 +11,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
-	seam "k8s.io/apiserver/pkg/authorization/selected"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"kube-granular.dev/pkg/delegation"
 )
 
-// Selection implements seam.Selection, the interface through which the patched API server calls
-// this package.
+// Selection implements all methods of seam.Selection, the interface through which the patched API
+// server calls this package, except Commit, which issue.FinalChecks has.
 type Selection struct {
 	// Delegations are the delegations that a caller can select. It is nil if the server does not
 	// serve AuthorityDelegations.
 	Delegations *delegation.Index
-	// PolicyIssuer issues delegations for writes. It is nil if the server does not serve
-	// AuthorityDelegationPolicies.
-	PolicyIssuer *PolicyIssuer
+	// Covered remembers which roles callers can select without being bound to them. If it is nil,
+	// nothing is remembered.
+	Covered *Covered
 }
-
-var _ seam.Selection = Selection{}
 
 // Rules returns a resolver that lists the rules of users. For a user with a selection, it lists
 // only the rules of the selected authority. For all other users, it asks the given resolver.
@@ -36,13 +33,16 @@ func (Selection) Rules(resolver authorizer.RuleResolver) authorizer.RuleResolver
 	return rules{resolver, rbacOf(resolver)}
 }
 
-// forbidden returns the error of a request that the selected delegation refuses, and stores the
+// Forbidden returns the error of a request that the selected delegation refuses, and stores the
 // reason in u for the audit event.
-func forbidden(ctx context.Context, u *User, refusal *delegation.Refusal) error {
+func Forbidden(ctx context.Context, u *User, refusal *delegation.Refusal) error {
 	u.refused.Store(refusal)
 	info, _ := request.RequestInfoFrom(ctx)
 	if info == nil {
 		info = &request.RequestInfo{}
+	}
+	if refusal.Reason == delegation.DelegatorUnknown {
+		return apierrors.NewServiceUnavailable(refusal.Message)
 	}
 	return apierrors.NewForbidden(schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}, info.Name, refusal)
 }
@@ -65,10 +65,10 @@ func (Selection) Token(a authenticator.Token) authenticator.Token {
 }
 
 func withoutSelectionIn(response *authenticator.Response) *authenticator.Response {
-	if response == nil || !selects(response.User) {
+	if response == nil || !Selects(response.User) {
 		return response
 	}
 	out := *response
-	out.User = withoutSelection(response.User)
+	out.User = WithoutSelection(response.User)
 	return &out
 }

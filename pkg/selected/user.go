@@ -37,15 +37,17 @@ type User struct {
 	refused atomic.Pointer[delegation.Refusal]
 }
 
-var errNotServed = errors.New("this server does not serve AuthorityDelegations; select a Role or a ClusterRole")
+// ErrNotServed says why a request that selects a delegation is refused if the server does not serve
+// delegations.
+var ErrNotServed = errors.New("this server does not serve AuthorityDelegations; select a Role or a ClusterRole")
 
-// delegated reports whether the selected authority is a delegation.
-func (u *User) delegated() bool { return u.reference.Kind == selection.AuthorityDelegationKind }
+// SelectsDelegation reports whether the selected authority is a delegation.
+func (u *User) SelectsDelegation() bool { return u.reference.Kind == selection.AuthorityDelegationKind }
 
-// chain returns the selected delegation with its ancestors. It returns a Refusal if one of them is
+// Chain returns the selected delegation with its ancestors. It returns a Refusal if one of them is
 // unknown, or if the caller can't use them. If all are known but can't be used, both results are
 // set.
-func (u *User) chain(ctx context.Context, x *delegation.Index) (*delegation.Chain, *delegation.Refusal) {
+func (u *User) Chain(ctx context.Context, x *delegation.Index) (*delegation.Chain, *delegation.Refusal) {
 	uid := u.reference.UID
 	if pinned := u.uid.Load(); pinned != nil {
 		uid = *pinned
@@ -103,7 +105,7 @@ func newUser(u user.Info, s *selection.SelectedAuthority) (*User, error) {
 			Extra:  extra,
 		},
 		reference: reference,
-		ambient:   withoutSelection(u),
+		ambient:   WithoutSelection(u),
 	}, nil
 }
 
@@ -112,8 +114,8 @@ func (u *User) text() string {
 	return u.GetExtra()[selection.ExtraKey][0]
 }
 
-// selects reports whether a user has a selection, even an invalid one.
-func selects(u user.Info) bool {
+// Selects reports whether a user has a selection, even an invalid one.
+func Selects(u user.Info) bool {
 	if u == nil {
 		return false
 	}
@@ -121,12 +123,12 @@ func selects(u user.Info) bool {
 	return selects
 }
 
-// withoutSelection returns the user without the selection, if there is one.
-func withoutSelection(u user.Info) user.Info {
+// WithoutSelection returns the user without the selection, if there is one.
+func WithoutSelection(u user.Info) user.Info {
 	if s, ok := u.(*User); ok {
 		return s.ambient
 	}
-	if !selects(u) {
+	if !Selects(u) {
 		return u
 	}
 	extra := maps.Clone(u.GetExtra())

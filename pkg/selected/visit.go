@@ -15,7 +15,6 @@ import (
 	"k8s.io/kubernetes/pkg/registry/rbac/validation"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
 
-	authorityvalidation "kube-granular.dev/api/authority/validation"
 	"kube-granular.dev/api/selection"
 	"kube-granular.dev/pkg/rbacindex"
 )
@@ -30,7 +29,7 @@ func (sel Selection) Visit(ctx context.Context, policy seam.Policy, u user.Info,
 		visit(nil, nil, err)
 		return
 	}
-	if s.delegated() {
+	if s.SelectsDelegation() {
 		sel.visitDelegated(ctx, policy, s, namespace, visit)
 		return
 	}
@@ -51,7 +50,7 @@ func (sel Selection) Visit(ctx context.Context, policy seam.Policy, u user.Info,
 	if found || !goOn {
 		return
 	}
-	s.visitCovered(ctx, policy, namespace, q, visit)
+	sel.visitCovered(ctx, policy, s, namespace, q, visit)
 }
 
 // recordAllowed returns a visitor that calls visit, and stores in q whether RBAC found a rule that
@@ -70,7 +69,7 @@ func (q *authorization) recordAllowed(visit visitor) visitor {
 // by other roles, or is a member of system:masters. A role with too many permissions to compare
 // counts only if a binding gives it to the caller, or for a member of system:masters. For any other caller it does nothing, as for a
 // role that does not exist, so that a selection does not reveal whether a role exists.
-func (u *User) visitCovered(ctx context.Context, policy seam.Policy, namespace string, q *authorization, visit visitor) {
+func (sel Selection) visitCovered(ctx context.Context, policy seam.Policy, u *User, namespace string, q *authorization, visit visitor) {
 	roleRef := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: string(u.reference.Kind), Name: u.reference.Name}
 	all := validation.NewDefaultRuleResolver(policy, policy, policy, policy)
 	rules, err := all.GetRoleReferenceRules(ctx, roleRef, u.reference.Namespace)
@@ -84,17 +83,14 @@ func (u *User) visitCovered(ctx context.Context, policy seam.Policy, namespace s
 		return
 	}
 	if !slices.Contains(u.ambient.GetGroups(), user.SystemPrivilegedGroup) {
-		if !authorityvalidation.FewPermissions(rules) {
-			return
-		}
-		left := splitRules(rules)
+		var held []*rbacv1.PolicyRule
 		all.VisitRulesFor(rbacindex.WithAllRules(ctx), u.ambient, namespace, func(_ fmt.Stringer, rule *rbacv1.PolicyRule, _ error) bool {
 			if rule != nil {
-				left = slices.DeleteFunc(left, func(p permission) bool { return p.coveredBy(rule) })
+				held = append(held, rule)
 			}
-			return len(left) > 0
+			return true
 		})
-		if len(left) > 0 {
+		if !sel.Covered.covers(u.ambient, namespace, held, rules) {
 			return
 		}
 	}

@@ -6,7 +6,10 @@
 // It knows nothing about permissions.
 package suggest
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Nearest returns the name that text most probably stands for, or "" if no name is similar enough.
 // It ignores case. Text is compared with each whole name and with the last words of each lowerCamelCase
@@ -14,7 +17,7 @@ import "strings"
 // "image", and "spec" for "specification". Similar enough means an edit distance of at most a third
 // of the length of text, rounded up, or a quarter, rounded down, for a part of a name. Of equally
 // similar names, a whole name precedes a part of a name, then one of the same length as text
-// precedes others, then the first one does.
+// precedes others, then the shortest of those with a similar part does, then the first one.
 func Nearest(text string, names []string) string {
 	lower := strings.ToLower(text)
 	limit := (len(text) + 2) / 3
@@ -27,11 +30,41 @@ func Nearest(text string, names []string) string {
 	return best
 }
 
+// Misspelled returns the first name that differs from text by one mistake: a letter too much, a missing
+// one, another one, or two neighbours in the wrong order. It returns "" if there is none, or if text is
+// one of the names. Names below five letters are left out, because they are similar to too many words.
+func Misspelled(text string, names []string) string {
+	if slices.Contains(names, text) {
+		return ""
+	}
+	for _, name := range names {
+		if len(name) > minPart && (distanceUpTo(1, text, name) <= 1 || isSwapped(text, name)) {
+			return name
+		}
+	}
+	return ""
+}
+
+// isSwapped reports whether two neighbouring letters of a are those of b in the other order, and all
+// other letters are equal.
+func isSwapped(a, b string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range len(a) - 1 {
+		if a[i] != b[i] {
+			return a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
+		}
+	}
+	return false
+}
+
 // rank orders names by their similarity to a text; the zero value is the most similar.
 type rank struct {
 	distance    int
 	part        bool // only a part of the name is similar
 	otherLength bool // the name is longer or shorter than the text
+	length      int  // of the name, if only a part of it is similar
 }
 
 func (r rank) less(than rank) bool {
@@ -41,7 +74,10 @@ func (r rank) less(than rank) bool {
 	if r.part != than.part {
 		return !r.part
 	}
-	return !r.otherLength && than.otherLength
+	if r.otherLength != than.otherLength {
+		return !r.otherLength
+	}
+	return r.length < than.length
 }
 
 // minPart is the minimum length of a text that is looked for in parts of names. Shorter texts are
@@ -52,12 +88,12 @@ const minPart = 4
 // enough, the distance is above limit.
 func rankOf(text, name string, limit int) rank {
 	lower := strings.ToLower(name)
-	whole := rank{distanceUpTo(limit, text, lower), false, len(text) != len(name)}
+	whole := rank{distance: distanceUpTo(limit, text, lower), otherLength: len(text) != len(name)}
 	if len(text) < minPart {
 		return whole
 	}
 	limit = len(text) / 4
-	part := rank{limit + 1, true, true}
+	part := rank{limit + 1, true, true, len(name)}
 	if strings.HasPrefix(lower, text) {
 		part.distance = 0
 	}

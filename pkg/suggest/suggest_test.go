@@ -7,7 +7,7 @@ import "testing"
 
 func TestNearest(t *testing.T) {
 	all := []string{"data", "finalizers", "image", "label", "labels", "podTemplateImage", "podTemplateImageFrom", "replicas", "specification"}
-	deployment := []string{"condition", "conditions", "finalizers", "podTemplate", "podTemplateImage", "podTemplateImageFrom", "replicas", "specification"}
+	deployment := []string{"condition", "conditions", "finalizers", "podTemplate", "podTemplateContainerImage", "podTemplateImage", "podTemplateImageFrom", "replicas", "specification"}
 	for _, tt := range []struct {
 		text  string
 		names []string
@@ -40,6 +40,19 @@ func TestNearest(t *testing.T) {
 	} {
 		if got := Nearest(tt.text, tt.names); got != tt.want {
 			t.Errorf("%q: got %q, want %q", tt.text, got, tt.want)
+		}
+	}
+}
+
+func TestMisspelled(t *testing.T) {
+	verbs := []string{"bind", "watch", "create", "update", "patch", "delete"}
+	for text, want := range map[string]string{
+		"updtae": "update", "updat": "update", "updates": "update", "uptate": "update", "pacth": "patch", "cretae": "create", "wathc": "watch", "atch": "watch",
+		// These are no mistakes, or more than one.
+		"update": "", "updateall": "", "adtupe": "", "attach": "", "assign": "", "delegate": "", "updatestatus": "", "get": "", "bond": "", "binds": "", "pat": "", "": "", "upgrade": "",
+	} {
+		if got := Misspelled(text, verbs); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
 }

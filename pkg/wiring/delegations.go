@@ -5,16 +5,15 @@ package wiring
 
 import (
 	"context"
-	"errors"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/kubernetes"
 
-	"kube-granular.dev/pkg/apis/authority"
 	"kube-granular.dev/pkg/delegation"
 	authorityregistry "kube-granular.dev/pkg/registry/authority"
 )
@@ -35,14 +34,30 @@ func useNamespaces(index *delegation.Index, factory informers.SharedInformerFact
 	}
 }
 
+// useAccounts makes an index of delegations look up service accounts in the informers of factory, and
+// in storage if an informer is behind. Like useNamespaces, it must be called before factory is started.
+func useAccounts(index *delegation.Index, factory informers.SharedInformerFactory, client kubernetes.Interface) {
+	lister := factory.Core().V1().ServiceAccounts().Lister()
+	index.Accounts = delegation.NewAccounts(func(namespace, name string) types.UID {
+		if account, err := lister.ServiceAccounts(namespace).Get(name); err == nil {
+			return account.UID
+		}
+		return ""
+	}, func(ctx context.Context, namespace, name string) (types.UID, error) {
+		account, err := client.CoreV1().ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return "", err
+		}
+		return account.UID, nil
+	})
+}
+
 // runDelegations waits until an index of delegations contains all stored delegations. From then
 // on goroutines keep the index up to date with storage, and write to storage when delegations
 // were last used, until ctx ends. It returns an error if ctx ends before the index is complete.
 func runDelegations(ctx context.Context, index *delegation.Index, stored authorityregistry.DelegationStorage) error {
-	reflector := cache.NewReflectorWithOptions(listThenWatch{stored.ListWatch}, &authority.AuthorityDelegation{}, index.ReflectorStore(), cache.ReflectorOptions{Name: "kube-granular/delegations"})
-	go reflector.RunWithContext(ctx)
-	if !cache.WaitForCacheSync(ctx.Done(), index.HasSynced) {
-		return errors.New("the server stopped before it had read the delegations")
+	if err := index.Run(ctx, stored.ListWatch); err != nil {
+		return err
 	}
 	go wait.UntilWithContext(ctx, func(ctx context.Context) {
 		for d, at := range index.UnwrittenUses() {
@@ -53,11 +68,3 @@ func runDelegations(ctx context.Context, index *delegation.Index, stored authori
 	}, writeUsesInterval)
 	return nil
 }
-
-// listThenWatch is a ListWatch that makes a reflector get the existing objects from a list, and
-// only later changes from a watch.
-type listThenWatch struct{ *cache.ListWatch }
-
-// IsWatchListSemanticsUnSupported returns true. So a reflector does not get the existing objects
-// from a watch (a streaming list).
-func (listThenWatch) IsWatchListSemanticsUnSupported() bool { return true }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -133,9 +134,8 @@ func oracleProtection(t *testing.T) *protected.Protection {
 	return p
 }
 
-// told returns the change by which the store reports that the attribute of an entry was written
-// or, if gone is set, deleted.
-func told(e protect.Entry, version uint64, gone bool) authorityregistry.Change {
+// stored returns the attribute of an entry, as storage has it with a resource version.
+func stored(e protect.Entry, version uint64) authority.Attribute {
 	s := v1alpha1.ProtectedAttributeSpec{
 		AttributeKind: v1alpha1.AttributeKind(e.Kind.String()), AttributeName: e.Key,
 		ProtectedValues: e.ProtectedValues, AllowedValues: e.AllowedValues, Mode: v1alpha1.Mode(e.Mode),
@@ -149,12 +149,11 @@ func told(e protect.Entry, version uint64, gone bool) authorityregistry.Change {
 	for _, r := range e.ExcludeResources {
 		s.ExcludeResources = append(s.ExcludeResources, v1alpha1.GroupResource(r))
 	}
-	meta := metav1.ObjectMeta{Namespace: e.Namespace, Name: e.Name}
-	var a authority.Attribute = &authority.ProtectedAttribute{ObjectMeta: meta, Spec: s}
+	meta := metav1.ObjectMeta{Namespace: e.Namespace, Name: e.Name, ResourceVersion: strconv.FormatUint(version, 10)}
 	if e.Namespace == "" {
-		a = &authority.ClusterProtectedAttribute{ObjectMeta: meta, Spec: s}
+		return &authority.ClusterProtectedAttribute{ObjectMeta: meta, Spec: s}
 	}
-	return authorityregistry.Change{Attribute: a, Gone: gone, ResourceVersion: version}
+	return &authority.ProtectedAttribute{ObjectMeta: meta, Spec: s}
 }
 
 // oracleObject returns an object in the internal version, nil if content is nil.
@@ -205,7 +204,7 @@ func TestOracleThroughTheGate(t *testing.T) {
 		c := protecttest.Random(rand.New(rand.NewPCG(seed, 20)), resources...)
 		for _, e := range c.Entries {
 			version++
-			protection.Observe(told(e, version, false))
+			protection.Observe(stored(e, version), false)
 		}
 		caller := &user.DefaultInfo{Name: "jane"}
 		authorizer.allowed = nil
@@ -263,7 +262,7 @@ func TestOracleThroughTheGate(t *testing.T) {
 				t.Errorf("seed %d: %s: entry %s would refuse it: %d times, by the oracle: %t", seed, c.Resource, e.Name, found, wanted)
 			}
 			version++
-			protection.Observe(told(e, version, true))
+			protection.Observe(stored(e, version), true)
 		}
 		protection.PruneViolations()
 		if different > 10 {

@@ -5,7 +5,6 @@ package wiring
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -22,16 +21,14 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
 
 	"kube-granular.dev/api/authority/v1alpha1"
-	"kube-granular.dev/pkg/apis/authority"
 	"kube-granular.dev/pkg/delegation"
+	"kube-granular.dev/pkg/delegation/issue"
 	"kube-granular.dev/pkg/delegation/policy"
 	"kube-granular.dev/pkg/delegation/sweep"
 	authorityregistry "kube-granular.dev/pkg/registry/authority"
-	"kube-granular.dev/pkg/selected"
 )
 
 // sweepInterval is how often a server removes delegations that no object needs any more.
@@ -39,11 +36,11 @@ const sweepInterval = time.Minute
 
 // policyIssuer returns the issuer that creates the delegations which AuthorityDelegationPolicies
 // require for an object that is written. All servers of the process share the issuer.
-var policyIssuer = sync.OnceValue(func() *selected.PolicyIssuer {
-	return &selected.PolicyIssuer{Policies: policy.NewIndex(), Issuer: &selected.Issuer{Delegations: delegations()}}
+var policyIssuer = sync.OnceValue(func() *issue.PolicyIssuer {
+	return &issue.PolicyIssuer{Policies: policy.NewIndex(), Issuer: &issue.Issuer{Delegations: delegations()}}
 })
 
-func policyIssuerOrNil() *selected.PolicyIssuer {
+func policyIssuerOrNil() *issue.PolicyIssuer {
 	if !delegationEnabled() {
 		return nil
 	}
@@ -65,7 +62,7 @@ func cachedRBAC(factory informers.SharedInformerFactory) authorityselected.Polic
 // newPolicies returns the configuration for the storage of policies. It also sets two fields of
 // the policy issuer (see policyIssuer) that only a server can provide: Issuer, which decides
 // whether a delegation is allowed, and Labels, which reads the labels of a namespace.
-func newPolicies(deciding *selected.Issuer, client kubernetes.Interface, factory informers.SharedInformerFactory) *authorityregistry.Policies {
+func newPolicies(deciding *issue.Issuer, client kubernetes.Interface, factory informers.SharedInformerFactory) *authorityregistry.Policies {
 	c := policyIssuer()
 	c.Issuer = deciding
 	lister := factory.Core().V1().Namespaces().Lister()
@@ -81,20 +78,6 @@ func newPolicies(deciding *selected.Issuer, client kubernetes.Interface, factory
 		return namespace.Labels, nil
 	}
 	return &authorityregistry.Policies{Prepare: deciding.PreparePolicy, Observe: c.Policies.Observe}
-}
-
-// runPolicies waits until an index of policies contains all stored policies. A goroutine keeps
-// the index up to date with storage until ctx ends. runPolicies returns an error if ctx ends
-// before the index is complete.
-func runPolicies(ctx context.Context, index *policy.Index, all *cache.ListWatch) error {
-	reflector := cache.NewReflectorWithOptions(listThenWatch{all}, &authority.AuthorityDelegationPolicy{}, index.ReflectorStore(), cache.ReflectorOptions{Name: "kube-granular/policies"})
-	go reflector.RunWithContext(ctx)
-	select {
-	case <-index.Synced():
-		return nil
-	case <-ctx.Done():
-		return errors.New("the server stopped before it had read the policies")
-	}
 }
 
 // runSweeper starts a goroutine that removes delegations that no object needs any more, until ctx

@@ -8,7 +8,8 @@
 //
 //   - The Gate (package gate) wraps the configured authorizer, and the server serves the metrics
 //     of the Gate.
-//   - Permission extensions of custom resource definitions are validated.
+//   - Permission extensions of custom resource definitions are validated, and only callers with a
+//     verb of its own may weaken what a definition excludes.
 //   - While a request asks an authorization webhook about a permission verb, other requests with
 //     the same question wait for the answer.
 //   - Authorization configurations are validated before the server uses them.
@@ -58,9 +59,12 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/api/openapi"
 	"kube-granular.dev/pkg/apis/authority"
+	"kube-granular.dev/pkg/audit"
 	"kube-granular.dev/pkg/authorizationconfig"
 	"kube-granular.dev/pkg/crd"
 	"kube-granular.dev/pkg/delegation"
+	"kube-granular.dev/pkg/delegation/issue"
+	"kube-granular.dev/pkg/exclusion"
 	"kube-granular.dev/pkg/expression"
 	"kube-granular.dev/pkg/features"
 	"kube-granular.dev/pkg/gate"
@@ -79,9 +83,12 @@ func init() {
 	granular.InstallBindings(bindingIndexOrNil)
 	granular.InstallQuestions(webhookQuestionsOrNil)
 	granular.InstallConfigurations(configurationChecksOrNil)
+	granular.InstallAnnotations(admissionAnnotations)
 	bindings.InstallRules(permissionRulesOrNil)
 	authorityselected.Install(selectionOrNil)
-	crdgranular.Install(crd.New(granularEnabled, expression.Accepted()))
+	definitions := crd.New(granularEnabled, expression.Accepted())
+	crdgranular.Install(definitions)
+	crdgranular.InstallExclusions(exclusion.New(definitions))
 	utilruntime.Must(authority.AddToScheme(legacyscheme.Scheme))
 	controlplane.Install(controlplane.Group{
 		Version:     v1alpha1.SchemeGroupVersion,
@@ -89,7 +96,17 @@ func init() {
 		Definitions: openapi.GetOpenAPIDefinitions,
 		Enabled:     func() bool { return protectedAttributesEnabled() || delegationEnabled() },
 		Provider:    authorityProvider,
+		Handler:     authorityregistry.Strict,
 	})
+}
+
+// admissionAnnotations returns the audit annotations of admission, without those that only the server
+// writes if one of its gates is on.
+func admissionAnnotations(annotations map[string]string) map[string]string {
+	if granularEnabled() || protectedAttributesEnabled() || utilfeature.DefaultFeatureGate.Enabled(features.SelectedAuthority) {
+		return audit.WithoutReserved(annotations)
+	}
+	return annotations
 }
 
 func granularEnabled() bool {
@@ -190,8 +207,22 @@ func selectionOrNil() authorityselected.Selection {
 	if !utilfeature.DefaultFeatureGate.Enabled(features.SelectedAuthority) {
 		return nil
 	}
-	return selected.Selection{Delegations: delegationsOrNil(), PolicyIssuer: policyIssuerOrNil()}
+	return selection{
+		selected.Selection{Delegations: delegationsOrNil(), Covered: covered()},
+		issue.FinalChecks{Delegations: delegationsOrNil(), Policies: policyIssuerOrNil()},
+	}
 }
+
+// selection restricts requests to the authority that their callers select, and makes the final
+// checks of writes.
+type selection struct {
+	selected.Selection
+	issue.FinalChecks
+}
+
+// covered remembers which roles callers can select without being bound to them, for all servers of
+// the process. A result depends on the rules in memory alone, and so never on another server.
+var covered = sync.OnceValue(selected.NewCovered)
 
 func protectedAttributesEnabled() bool {
 	return utilfeature.DefaultFeatureGate.Enabled(features.ProtectedAttributes)
@@ -224,7 +255,8 @@ func authorityProvider(config controlplaneapiserver.CompletedConfig, client kube
 	if delegationEnabled() {
 		index := delegations()
 		useNamespaces(index, config.VersionedInformers)
-		deciding := &selected.Issuer{
+		useAccounts(index, config.VersionedInformers, client)
+		deciding := &issue.Issuer{
 			Delegations: index, Authorizer: config.Generic.Authorization.Authorizer, Client: client,
 			Cached: cachedRBAC(config.VersionedInformers), Now: time.Now,
 		}
@@ -232,7 +264,8 @@ func authorityProvider(config controlplaneapiserver.CompletedConfig, client kube
 		var policies *cache.ListWatch
 		provider.Policies.SetListWatch = func(all *cache.ListWatch) { policies = all }
 		provider.Delegations = &authorityregistry.Delegations{
-			Prepare: deciding.PrepareDelegation, Observe: index.Observe, WaitForCommits: index.WaitForCommits,
+			Prepare: deciding.PrepareDelegation, Observe: index.Observe, WaitForCommits: index.WaitForCommits, Problems: index.Problems,
+			ConfirmOwn: deciding.ConfirmOwn,
 			SetStorage: func(stored authorityregistry.DelegationStorage) {
 				index.Get = stored.Get
 				policyIssuer().Create, policyIssuer().Renew = stored.Create, stored.Renew
@@ -240,7 +273,7 @@ func authorityProvider(config controlplaneapiserver.CompletedConfig, client kube
 					if err := runDelegations(ctx, index, stored); err != nil {
 						return err
 					}
-					if err := runPolicies(ctx, policyIssuer().Policies, policies); err != nil {
+					if err := policyIssuer().Policies.Run(ctx, policies); err != nil {
 						return err
 					}
 					return runSweeper(ctx, index, stored, self)

@@ -16,9 +16,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
+
+	"kube-granular.dev/api/printing"
+
+	"kube-granular.dev/tenancy/internal/names"
 )
 
-//go:embed default/namespace.yaml delegation/delegation.yaml crd/tenancy.kube-granular.dev_lnamespaces.yaml rbac/controller.yaml rbac/everyone.yaml policy/lists.yaml policy/namespaces.yaml policy/sudo.yaml webhook/webhooks.yaml
+//go:embed default/namespace.yaml delegation/delegation.yaml crd/tenancy.kube-granular.dev_lnamespaces.yaml rbac/controller.yaml rbac/everyone.yaml policy/lists.yaml policy/creation.yaml policy/namespaces.yaml policy/deletion.yaml policy/sudo.yaml webhook/webhooks.yaml
 var files embed.FS
 
 // Options select the manifests for a cluster, and change some of them.
@@ -33,16 +37,103 @@ type Options struct {
 	// WebhookURL is the base URL at which the API server calls the webhooks of a controller that
 	// runs outside the cluster. If it is empty, the manifests have no webhooks.
 	WebhookURL string
+	// ViewFor is the group that views all namespaces, and CreateFor the group that creates
+	// LNamespaces. Empty means all authenticated users, and Nobody means no group.
+	ViewFor, CreateFor string
 }
 
-// fields are the fields of the spec of an LNamespace that have a permission of their own.
-var fields = []string{"users", "managers", "sudoers", "sudo", "billing"}
+// Everybody is the default group of ViewFor and CreateFor, and Nobody stands for no group.
+const (
+	Everybody = "system:authenticated"
+	Nobody    = "none"
+)
+
+// The names of the bindings that ViewFor and CreateFor change.
+const (
+	ViewBinding   = "lnamespace-view"
+	CreateBinding = "lnamespace-create"
+)
+
+// group returns the value of ViewFor or CreateFor that an object depends on.
+func (o Options) group(object *unstructured.Unstructured) string {
+	if object.GetKind() != "ClusterRoleBinding" {
+		return ""
+	}
+	switch object.GetName() {
+	case ViewBinding:
+		return o.ViewFor
+	case CreateBinding:
+		return o.CreateFor
+	}
+	return ""
+}
+
+// Unwanted returns the bindings that the options leave out, with only their names.
+func (o Options) Unwanted() []*unstructured.Unstructured {
+	var unwanted []*unstructured.Unstructured
+	for name, group := range map[string]string{ViewBinding: o.ViewFor, CreateBinding: o.CreateFor} {
+		if group != Nobody {
+			continue
+		}
+		binding := &unstructured.Unstructured{}
+		binding.SetAPIVersion("rbac.authorization.k8s.io/v1")
+		binding.SetKind("ClusterRoleBinding")
+		binding.SetName(name)
+		unwanted = append(unwanted, binding)
+	}
+	return unwanted
+}
+
+// Grants returns a few lines that say which permissions the objects give to whom.
+func (o Options) Grants() []string {
+	who := func(group string) string {
+		switch group {
+		case "", Everybody:
+			return "all authenticated users, service accounts included"
+		case Nobody:
+			return "nobody"
+		}
+		return "the group " + group
+	}
+	creators := who(o.CreateFor)
+	if o.CreateFor != Nobody {
+		creators = strings.TrimSuffix(creators, ", service accounts included") + "; a service account only with the role lnamespace-provision"
+	}
+	return []string{
+		"view everything in all namespaces but secrets: " + who(o.ViewFor) + " (--view-for)",
+		"create LNamespaces, and so namespaces: " + creators + " (--create-for)",
+		"everything, because it creates roles: the service account tenancy-system/tenancy-controller",
+	}
+}
+
+// extensions are what the schema of the spec gets for a server that authorizes single fields, by the path
+// below the spec. Each of these fields has a permission. In the list of sudoers, each element has one too,
+// with the kind of the sudoer as its parameter; the permission of the list includes it. Without a
+// parameter, the server would compare the list by position, and charge a removal to the whole list.
+var extensions = []struct {
+	path, name, value string
+}{
+	{"users", permissionVerb, names.Users},
+	{"managers", permissionVerb, names.Managers},
+	{"sudoers", permissionVerb, names.Sudoers},
+	{"sudoers.items", permissionVerb, names.SudoersRemoval},
+	{"sudoers.items", parameterizedBy, "self.kind"},
+	{"sudo", permissionVerb, names.Sudo},
+	{"billing", permissionVerb, names.Billing},
+	{"deletionPolicy", permissionVerb, names.DeletionPolicy},
+}
+
+const (
+	permissionVerb  = "x-kubernetes-permission-verb"
+	parameterizedBy = "x-kubernetes-permission-parameterized-by"
+)
 
 // Objects returns the objects that default/kustomization.yaml lists and those that the options
 // add, all of them changed as the options say.
 func Objects(o Options) ([]*unstructured.Unstructured, error) {
 	paths := []string{
-		"default/namespace.yaml", "crd/tenancy.kube-granular.dev_lnamespaces.yaml", "rbac/controller.yaml", "rbac/everyone.yaml", "policy/lists.yaml", "policy/namespaces.yaml", "policy/sudo.yaml",
+		"default/namespace.yaml", "crd/tenancy.kube-granular.dev_lnamespaces.yaml", "rbac/controller.yaml", "rbac/everyone.yaml", "policy/lists.yaml", "policy/creation.yaml",
+		"policy/namespaces.yaml", "policy/deletion.yaml", "policy/sudo.yaml",
 	}
 	if o.SudoByDelegation {
 		paths = append(paths, "delegation/delegation.yaml")
@@ -69,6 +160,9 @@ func Objects(o Options) ([]*unstructured.Unstructured, error) {
 			if len(object.Object) == 0 {
 				continue
 			}
+			if o.group(object) == Nobody {
+				continue
+			}
 			if err := o.change(object); err != nil {
 				return nil, fmt.Errorf("%s: %w", path, err)
 			}
@@ -81,6 +175,13 @@ func Objects(o Options) ([]*unstructured.Unstructured, error) {
 // change applies the options to an object.
 func (o Options) change(object *unstructured.Unstructured) error {
 	switch object.GetKind() {
+	case "ClusterRoleBinding":
+		group := o.group(object)
+		if group == "" {
+			return nil
+		}
+		return unstructured.SetNestedSlice(object.Object, []any{map[string]any{
+			"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": group}}, "subjects")
 	case "CustomResourceDefinition":
 		if !o.FieldPermissions {
 			return nil
@@ -90,9 +191,9 @@ func (o Options) change(object *unstructured.Unstructured) error {
 			return err
 		}
 		for _, version := range versions {
-			for _, field := range fields {
-				if err := unstructured.SetNestedField(version.(map[string]any), "tenancy.kube-granular.dev/"+field,
-					"schema", "openAPIV3Schema", "properties", "spec", "properties", field, "x-kubernetes-permission-verb"); err != nil {
+			for _, e := range extensions {
+				path := strings.Split("schema.openAPIV3Schema.properties.spec.properties."+e.path+"."+e.name, ".")
+				if err := unstructured.SetNestedField(version.(map[string]any), e.value, path...); err != nil {
 					return err
 				}
 			}
@@ -126,7 +227,7 @@ func Write(w io.Writer, o Options) error {
 		if err != nil {
 			return err
 		}
-		if _, err := w.Write(append([]byte("---\n"), text...)); err != nil {
+		if err := printing.Fprintf(w, "---\n%s", printing.Escaped(text)); err != nil {
 			return err
 		}
 	}

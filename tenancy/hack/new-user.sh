@@ -5,13 +5,20 @@
 # Makes a user of the cluster with a certificate, by a CertificateSigningRequest that the
 # current kubeconfig's user creates and approves, and writes a kubeconfig.
 set -euo pipefail
+export LC_ALL=C # letters are those of ASCII
 
 usage() { echo "usage: $0 NAME KUBECONFIG [GROUP…]" >&2; exit 2; }
 [ $# -ge 2 ] || usage
 name=$1 config=$2
 shift 2
+# The names are parts of a configuration of openssl, so a line break would add an organization.
+check() {
+	case $2 in '' | *[!A-Za-z0-9@._:-]*) echo "error: a $1 consists of letters, digits and the characters @._:-" >&2; exit 2 ;; esac
+}
+check name "$name"
 case $name in system:* | lnamespace:*) echo "error: $name is a reserved name" >&2; exit 2 ;; esac
 for group; do
+	check group "$group"
 	case $group in system:* | lnamespace:*) echo "error: $group is a reserved group" >&2; exit 2 ;; esac
 done
 

@@ -17,6 +17,7 @@ import (
 // of the server that it needs.
 var started = map[string][]string{
 	"authorizers.md":        nil,
+	"role-tests.md":         nil,
 	"selected-authority.md": {"--feature-gates", "SelectedAuthority=true"},
 }
 
@@ -58,11 +59,15 @@ func upArguments(document string) []string {
 }
 
 // inPlace returns the server flags of a document. Where a flag names a file of the document,
-// inPlace writes that file into dir and replaces its name by the path there.
+// inPlace writes that file into dir and replaces its name by the path there. A file in the directory of the
+// cluster, which does not exist yet, gets a place elsewhere; newReader links it.
 func inPlace(t *testing.T, dir string, steps []step, arguments []string) []string {
 	t.Helper()
 	var out []string
 	for _, argument := range arguments {
+		if name, ok := strings.CutPrefix(argument, clusterDir+"/"); ok {
+			argument = filepath.Join(t.TempDir(), name)
+		}
 		for _, s := range steps {
 			if s.file != "" && s.file == argument {
 				argument = filepath.Join(dir, s.file)
@@ -97,7 +102,8 @@ func run(t *testing.T, document string) {
 	}
 	dir := t.TempDir()
 	arguments := append(upArguments(string(text)), started[filepath.Base(document)]...)
-	c, err := cluster.Start(inPlace(t, dir, steps, arguments)...)
+	arguments = inPlace(t, dir, steps, arguments)
+	c, err := cluster.Start(arguments...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +112,7 @@ func run(t *testing.T, document string) {
 			t.Error(err)
 		}
 	}()
-	r := newReader(t, c, dir)
+	r := newReader(t, c, dir, arguments)
 	for _, s := range steps {
 		if err := r.do(s); err != nil {
 			t.Fatalf("%s: %v", document, err)

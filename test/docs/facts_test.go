@@ -34,7 +34,7 @@ func TestNumbers(t *testing.T) {
 	}{
 		{"threat-model.md", "at most %s permission verbs", decide.DefaultBudget},
 		{"threat-model.md", "of at most %s bytes each", longestVerb},
-		{"threat-model.md", "may cost %s units of CEL", decide.MaxCost},
+		{"threat-model.md", "may cost %s units of work", decide.MaxCost},
 		{"threat-model.md", "A refusal has at most %s bytes", redact.MaxRefusal},
 		{"authorizers.md", "A request asks at most %s permission verbs", decide.DefaultBudget},
 		{"protected-attributes.md", "at most %s protected labels and annotations may change", change.MaxEmbedded},
@@ -45,7 +45,7 @@ func TestNumbers(t *testing.T) {
 		{"operations.md", "at most %s verbs, and one look", decide.DefaultBudget},
 		{"operations.md", "One request adds at most %s, the bound on verbs", decide.DefaultBudget},
 		{"operations.md", "names longer than %s bytes are cut", redact.Usual.Name},
-		{"operations.md", "is limited to %s units of CEL", decide.MaxCost},
+		{"operations.md", "is limited to %s units of work", decide.MaxCost},
 	} {
 		if want := fmt.Sprintf(fact.says, thousands(fact.is)); !strings.Contains(strings.Join(strings.Fields(read(t, "docs", fact.document)), " "), want) {
 			t.Errorf("docs/%s does not say %q", fact.document, want)

@@ -97,7 +97,8 @@ func start(t *testing.T, all []tutorial) *orders {
 		steps = append(steps, one.steps...)
 	}
 	flags := together(all)
-	c, err := cluster.Start(inPlace(t, dir, steps, flags)...)
+	arguments := inPlace(t, dir, steps, flags)
+	c, err := cluster.Start(arguments...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +107,7 @@ func start(t *testing.T, all []tutorial) *orders {
 			t.Error(err)
 		}
 	})
-	o := &orders{reader: newReader(t, c, dir), cluster: c, random: rand.New(rand.NewPCG(*seed, 0))}
+	o := &orders{reader: newReader(t, c, dir, arguments), cluster: c, random: rand.New(rand.NewPCG(*seed, 0))}
 	if slices.Contains(flags, tenancy) {
 		if err := o.do(step{command: tenancyReady}); err != nil {
 			t.Fatal(err)

@@ -25,16 +25,24 @@ type reader struct {
 	groups []int
 }
 
-// newReader returns a reader whose working directory holds .kube-granular, as after `make up`.
-// When the test ends, processes that the commands left running are stopped.
-func newReader(t *testing.T, c *cluster.Cluster, dir string) *reader {
+// clusterDir is the directory of the cluster, as seen from the working directory.
+const clusterDir = ".kube-granular"
+
+// newReader returns a reader whose working directory holds .kube-granular, as after `make up`. arguments
+// are those of the server. When the test ends, processes that the commands left running are stopped.
+func newReader(t *testing.T, c *cluster.Cluster, dir string, arguments []string) *reader {
 	t.Helper()
 	bin, err := cluster.Bin()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(c.Dir, filepath.Join(dir, ".kube-granular")); err != nil {
+	if err := os.Symlink(c.Dir, filepath.Join(dir, clusterDir)); err != nil {
 		t.Fatal(err)
+	}
+	if i := slices.Index(arguments, "--audit-log"); i >= 0 {
+		if err := os.Symlink(arguments[i+1], filepath.Join(c.Dir, filepath.Base(arguments[i+1]))); err != nil {
+			t.Fatal(err)
+		}
 	}
 	// HOME changes below. Without the old GOCACHE, go would compile the standard library again.
 	cache, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE").Output()

@@ -285,14 +285,14 @@ func TestConversionFails(t *testing.T) {
 	}
 }
 
-// TestConversionLimits documents two limits, which docs/threat-model.md describes too. If a
-// conversion drops a field, no object holds the old value to compare with. If a conversion
-// keeps an included field in an annotation, the caller needs the permission for the annotation
-// that it writes, and not the one for the field.
+// TestConversionDrops checks that the server compares with what is stored. If a conversion drops an
+// excluded field, a write through that version needs its permission. If a conversion keeps an
+// included field of the stored version in an annotation, a granular caller needs both permissions.
 //
 // Attack: a conversion that drops the excluded field; an annotation for an included field
-// Answer: 200; inherent
-func TestConversionLimits(t *testing.T) {
+// Answer: 403, the permission of the stored version
+// Was: got through
+func TestConversionDrops(t *testing.T) {
 	s := onStage(t)
 	t.Run("a conversion that drops the field", func(t *testing.T) {
 		safe := installSafes(t, s, "dropping", func(object map[string]any, to string) {
@@ -300,19 +300,29 @@ func TestConversionLimits(t *testing.T) {
 			harness.SetAt(object, nil, bolt...)
 		})
 		stored := safe(t)
-		s.Callers.AddCaller("dropper", "patch")
-		a := s.Send(t, "dropper", http.MethodPatch, strings.Replace(stored, "/v1/", "/v2/", 1), harness.ContentTypes["merge"], `{"spec":{"note":"x"}}`)
+		a := s.Twins(t, stored, "cannot change .spec.lock of version v1", []string{lock, "patch"}, func(user string) harness.Answer {
+			return s.Send(t, user, http.MethodPatch, strings.Replace(stored, "/v1/", "/v2/", 1), harness.ContentTypes["merge"], `{"spec":{"note":"x"}}`)
+		})
 		if now := s.MustSend(t, http.MethodGet, stored, "", nil).Object(t); a.Code != http.StatusOK || harness.ValueAt(now, v1Lock...) != nil {
 			t.Errorf("%s, and stored is %v", a, now)
 		}
 	})
 	t.Run("an annotation for an included field", func(t *testing.T) {
-		safe := installSafes(t, s, "included", between([]string{"spec", "words", "n"}, []string{"metadata", "annotations", "own.example.com/n"}))
+		safe := installSafes(t, s, "included", func(object map[string]any, to string) {
+			exchange(object, to, v1Lock, bolt)
+			exchange(object, to, []string{"spec", "words", "n"}, []string{"metadata", "annotations", "own.example.com/n"})
+		})
 		stored := safe(t)
 		path := strings.Replace(stored, "/v1/", "/v2/", 1)
-		s.Twins(t, path, "cannot change .metadata.annotations[own.example.com/n]", []string{"granular:annotation(own.example.com)", "granular", "get"}, func(user string) harness.Answer {
-			return s.Send(t, user, http.MethodPatch, path, harness.ContentTypes["merge"], `{"metadata":{"annotations":{"own.example.com/n":"3"}}}`)
-		})
+		for i, grants := range [][]string{
+			{"granular:annotation(own.example.com)", "granular:specification", "granular", "get"},
+			{"granular:specification", "granular:annotation(own.example.com)", "granular", "get"},
+		} {
+			says := []string{"cannot change .metadata.annotations[own.example.com/n]", "of version v1"}[i]
+			s.Twins(t, path, says, grants, func(user string) harness.Answer {
+				return s.Send(t, user, http.MethodPatch, path, harness.ContentTypes["merge"], fmt.Sprintf(`{"metadata":{"annotations":{"own.example.com/n":"%d"}}}`, 2+i))
+			})
+		}
 		if now := s.MustSend(t, http.MethodGet, stored, "", nil).Object(t); fmt.Sprint(harness.ValueAt(now, "spec", "words", "n")) != "3" {
 			t.Errorf("stored is %v", now)
 		}
@@ -330,7 +340,7 @@ func TestAttackConversionScale(t *testing.T) {
 	safe := installSafes(t, s, "scaling", between(v1Lock, size))
 	for who, grants := range map[string][]string{
 		"ordinary": {lock, "update", "patch", "get"},
-		"granular": {lock, "granular", "granular:replicas", "get"},
+		"granular": {lock, "granular", "granular:replicas", "granular:specification", "get"}, // v2 loses the size of v1
 	} {
 		for _, way := range []string{"merge", "json", "dry"} {
 			t.Run(who+" "+way, func(t *testing.T) {

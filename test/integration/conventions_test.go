@@ -56,6 +56,11 @@ spec:
 // TestConventions checks the permissions that fields of custom resources have by convention, as
 // on built-in kinds: specification, replicas, status, conditions and condition. They cover no
 // other field, and the author of the definition can turn them off.
+//
+// Attack: with `granular:replicas` on the scale of a custom resource whose definition says that its fields have no permissions
+// Answer: 403
+// Was: got through
+// Held by: TestScaleOfCustomResource
 func TestConventions(t *testing.T) {
 	s := onStage(t)
 	s.Install(t, []byte(plain))
@@ -143,6 +148,12 @@ note: as it was`)
 		})
 		if a := patch(path, `{"spec":{"pool":{"size":7}}}`)("once-allowed"); a.Code != http.StatusForbidden {
 			t.Errorf("replicas, whose author wants none: %s", a)
+		}
+		if a := patch(path+"/scale", `{"spec":{"replicas":8}}`)("once-allowed"); a.Code != http.StatusForbidden || !strings.Contains(a.Message(), "cannot change .spec.replicas") {
+			t.Errorf("replicas by the scale, whose author wants none: %s", a)
+		}
+		if a := patch(path+"/scale", `{"spec":{"replicas":9}}`)("pump-editor"); a.Code != http.StatusOK {
+			t.Errorf("who may update scales: %s", a)
 		}
 	})
 }

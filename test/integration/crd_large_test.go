@@ -81,12 +81,23 @@ func TestVastCRD(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			switch {
+			case test.stored && status == http.StatusCreated:
 			// etcd's limit for an object is half of the server's limit for a request body.
-			if created := status == http.StatusCreated; created != test.stored || !created && !strings.Contains(answer, "larger than max") {
+			case !test.stored && strings.Contains(answer, "larger than max"):
+			// The server's own limit for a request also ends it, where the machine is slow.
+			case !test.stored && status == http.StatusGatewayTimeout:
+				t.Logf("not judged within the server's limit for a request: %.200s", answer)
+			default:
 				t.Errorf("%d %.200s", status, answer)
 			}
 			first := time.Duration(0)
-			if test.stored {
+			if !test.stored {
+				status, _, err := harness.Request(on, harness.Admin, http.MethodGet, harness.Definitions+"/"+test.name+"s.vast.example.com", "", "")
+				if err != nil || status != http.StatusNotFound {
+					t.Errorf("the definition is stored: %d %v", status, err)
+				}
+			} else {
 				path := "/apis/vast.example.com/v1/namespaces/default/" + test.name + "s"
 				harness.WaitServed(t, on, path)
 				start := time.Now()

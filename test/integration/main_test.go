@@ -6,7 +6,6 @@ package integration
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 
@@ -48,8 +47,13 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	auditLog = filepath.Join(dir, "audit.log")
-	if on, err = cluster.Start("--audit-log", auditLog); err != nil {
+	flags, log, err := harness.LogChanges(dir)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	auditLog = log
+	if on, err = cluster.Start(append([]string{"--"}, flags...)...); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

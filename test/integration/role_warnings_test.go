@@ -46,7 +46,9 @@ func TestRoleWarnings(t *testing.T) {
 		{"deployments.apps", []string{"granular:replicas"},
 			"rules[0]: permissions on deployments.apps without the verb granular"},
 		{"robots.example.com", []string{"granular", "granular:lables"}, "did you mean granular:labels?"},
-		{"deployments.apps", []string{"granular", "granular:label(a/b)"}, "only the part of"},
+		{"deployments.apps", []string{"granular", "granular:label(example.com/b)", "granular:label(/b)"}, ""},
+		{"deployments.apps", []string{"granular", "granular:label(/a/b)"}, "never matches"},
+		{"deployments.apps", []string{"granular", "granular:label(a b)"}, "must be percent-escaped"},
 	} {
 		for _, collection := range []string{roles, clusterRoles} {
 			name := fmt.Sprintf("warned-%d", i)

@@ -32,7 +32,7 @@ func folder(t *testing.T) string {
 // TestCluster runs the scripts one after the other, because they share one node.
 func TestCluster(t *testing.T) {
 	dir := folder(t)
-	recipes, err := filepath.Abs("../../docs/recipes")
+	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,8 +47,9 @@ func TestCluster(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Vars = append(env.Vars,
 				"KUBECONFIG="+os.Getenv("KUBECONFIG"),
-				"PATH="+filepath.Join(dir, "bits")+string(os.PathListSeparator)+os.Getenv("PATH"),
-				"RECIPES="+recipes)
+				"PATH="+strings.Join([]string{filepath.Join(dir, "bits"), filepath.Join(root, "bin"), os.Getenv("PATH")}, string(os.PathListSeparator)),
+				"RECIPES="+filepath.Join(root, "docs", "recipes"),
+				"DEFINITION=crd/lnamespaces.tenancy.kube-granular.dev")
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"eventually": eventually, "refused": refused},

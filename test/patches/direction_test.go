@@ -44,33 +44,46 @@ func TestUpstreamKnowsTheSeamOnly(t *testing.T) {
 	}
 }
 
-// directions lists which packages of the project each part of the project may import.
+// directions lists which packages of the project each part of the project may import. A folder with
+// an entry of its own is no part of the folder that contains it.
 var directions = []struct {
 	dir string
 	may []string
 }{
 	{"staging/src/kube-granular.dev/granular", []string{"kube-granular.dev/granular/"}},
+	{"api/printing", []string{"kube-granular.dev/api/printing"}},
 	{"api", []string{"kube-granular.dev/api/"}},
 	{"pkg/features", nil},
 	{"pkg/audit", nil},
 	{"pkg/metrics", nil},
+	{"pkg/mirror", []string{"kube-granular.dev/pkg/mirror"}},
 	{"pkg/rbacindex", nil},
 	{"pkg/suggest", nil},
 	{"pkg/rolecheck",
 		[]string{"kube-granular.dev/granular/permission", "kube-granular.dev/granular/registry",
 			"kube-granular.dev/granular/schema", "kube-granular.dev/pkg/suggest"}},
-	{"pkg/included", []string{"kube-granular.dev/granular/permission", "kube-granular.dev/granular/registry"}},
+	{"pkg/included", []string{"kube-granular.dev/granular/permission", "kube-granular.dev/granular/registry",
+		"kube-granular.dev/granular/schema"}},
 	{"pkg/authorizationconfig", nil},
+	{"pkg/coverage", []string{"kube-granular.dev/pkg/coverage"}},
 	{"pkg/delegation",
 		[]string{"kube-granular.dev/api/authority/v1alpha1", "kube-granular.dev/api/selection",
-			"kube-granular.dev/granular/registry", "kube-granular.dev/pkg/apis/authority",
-			"kube-granular.dev/pkg/delegation", "kube-granular.dev/pkg/delegation/policy",
-			"kube-granular.dev/pkg/delegation/sweep", "kube-granular.dev/pkg/included"}},
+			"kube-granular.dev/granular/permission", "kube-granular.dev/granular/registry",
+			"kube-granular.dev/pkg/apis/authority", "kube-granular.dev/pkg/coverage", "kube-granular.dev/pkg/delegation", "kube-granular.dev/pkg/delegation/policy",
+			"kube-granular.dev/pkg/delegation/sweep", "kube-granular.dev/pkg/expression", "kube-granular.dev/pkg/included",
+			"kube-granular.dev/pkg/mirror"}},
+	{"pkg/delegation/issue",
+		[]string{"kube-granular.dev/api/authority/", "kube-granular.dev/api/selection", "kube-granular.dev/pkg/audit",
+			"kube-granular.dev/pkg/coverage", "kube-granular.dev/pkg/delegation", "kube-granular.dev/pkg/included",
+			"kube-granular.dev/pkg/selected"}},
 	{"pkg/selected",
-		[]string{"kube-granular.dev/api/", "kube-granular.dev/pkg/audit", "kube-granular.dev/pkg/delegation",
-			"kube-granular.dev/pkg/included", "kube-granular.dev/pkg/rbacindex"}},
+		[]string{"kube-granular.dev/api/", "kube-granular.dev/granular/permission", "kube-granular.dev/pkg/audit",
+			"kube-granular.dev/pkg/coverage", "kube-granular.dev/pkg/delegation", "kube-granular.dev/pkg/rbacindex"}},
 	{"pkg/expression", []string{"kube-granular.dev/granular/schema"}},
 	{"pkg/crd", []string{"kube-granular.dev/granular/", "kube-granular.dev/pkg/expression"}},
+	{"pkg/exclusion", []string{"kube-granular.dev/granular/permission",
+		"kube-granular.dev/pkg/audit", "kube-granular.dev/pkg/crd", "kube-granular.dev/pkg/expression",
+		"kube-granular.dev/pkg/gate", "kube-granular.dev/pkg/metrics"}},
 	{"pkg/gate", []string{
 		"kube-granular.dev/granular/", "kube-granular.dev/pkg/gate/", "kube-granular.dev/pkg/audit",
 		"kube-granular.dev/pkg/expression", "kube-granular.dev/pkg/metrics", "kube-granular.dev/pkg/rbacindex",
@@ -79,13 +92,13 @@ var directions = []struct {
 	{"pkg/protected",
 		[]string{"kube-granular.dev/api/", "kube-granular.dev/granular/protect",
 			"kube-granular.dev/granular/schema", "kube-granular.dev/pkg/apis/authority",
-			"kube-granular.dev/pkg/protected", "kube-granular.dev/pkg/registry/authority",
+			"kube-granular.dev/pkg/mirror", "kube-granular.dev/pkg/protected", "kube-granular.dev/pkg/registry/authority",
 			"kube-granular.dev/pkg/selected"}},
 	{"pkg/gate/redact", []string{"kube-granular.dev/granular/change"}},
 	{"pkg/cli",
 		[]string{"kube-granular.dev/api/", "kube-granular.dev/granular/", "kube-granular.dev/pkg/cli/",
 			"kube-granular.dev/pkg/suggest", "kube-granular.dev/pkg/rolecheck"}},
-	{"pkg/localcluster", []string{"kube-granular.dev/pkg/"}},
+	{"pkg/localcluster", []string{"kube-granular.dev/api/printing", "kube-granular.dev/pkg/"}},
 	{"pkg", []string{"kube-granular.dev/api/", "kube-granular.dev/granular/", "kube-granular.dev/pkg/"}},
 	{"speed/wiring", []string{"kube-granular.dev/speed/"}},
 	{"speed/features", nil},
@@ -105,8 +118,8 @@ var directions = []struct {
 	{"test/integration",
 		[]string{"kube-granular.dev/api/", "kube-granular.dev/granular/", "kube-granular.dev/pkg/",
 			"kube-granular.dev/test/integration/"}},
-	{"cmd/kubectl-granular", []string{"kube-granular.dev/pkg/cli/"}},
-	{"cmd", []string{"kube-granular.dev/granular/", "kube-granular.dev/pkg/"}},
+	{"cmd/kubectl-granular", []string{"kube-granular.dev/api/printing", "kube-granular.dev/pkg/cli/"}},
+	{"cmd", []string{"kube-granular.dev/api/printing", "kube-granular.dev/granular/", "kube-granular.dev/pkg/"}},
 	{"hack/docs", []string{"kube-granular.dev/api/authority/v1alpha1", "kube-granular.dev/hack/docs/"}},
 	{"hack/pack", nil},
 	{"hack/reference", []string{"kube-granular.dev/pkg/cli/command"}},
@@ -127,14 +140,23 @@ func TestDirections(t *testing.T) {
 	}
 	_, err = os.Stat(filepath.Join(root, "speed"))
 	withoutSpeed := errors.Is(err, fs.ErrNotExist)
+	apart := map[string]bool{}
+	for _, d := range directions {
+		apart[filepath.Join(root, d.dir)] = true
+	}
 	for _, d := range directions {
 		if withoutSpeed && strings.HasPrefix(d.dir, "speed") {
 			continue
 		}
 		files := 0
 		err := filepath.WalkDir(filepath.Join(root, d.dir), func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") {
+			switch {
+			case err != nil:
 				return err
+			case entry.IsDir() && apart[path] && path != filepath.Join(root, d.dir):
+				return fs.SkipDir
+			case entry.IsDir() || !strings.HasSuffix(path, ".go"):
+				return nil
 			}
 			files++
 			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)

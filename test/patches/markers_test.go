@@ -80,8 +80,8 @@ func TestMarkers(t *testing.T) {
 			"status.conditions":                       "status conditions",
 			"status.conditions.*":                     "status conditions condition(condition-type)",
 			"spec.paused":                             "specification pause",
-			"spec.template.spec.containers.*.image":   "specification podTemplate podTemplateSpecification podTemplateImage podTemplateImageFrom(self)",
-			"spec.template.spec.containers.*.command": "specification podTemplate podTemplateSpecification",
+			"spec.template.spec.containers.*.image":   "specification podTemplate podTemplateSpecification podTemplateContainer(container-name) podTemplateImage podTemplateContainerImage(container-name) podTemplateImageFrom(self)",
+			"spec.template.spec.containers.*.command": "specification podTemplate podTemplateSpecification podTemplateContainer(container-name)",
 			"spec.template.spec.schedulingGates.*":    "specification podTemplate podTemplateSpecification podTemplateSchedulingGates podTemplateSchedulingGate(scheduling-gate)",
 		}},
 		"pod": {core, "io.k8s.api.core.v1.Pod", map[string]string{
@@ -92,9 +92,9 @@ func TestMarkers(t *testing.T) {
 			"spec.replicas": "specification replicas",
 		}},
 		"images and the rest of a pod": {core, "io.k8s.api.core.v1.Pod", map[string]string{
-			"spec.initContainers.*.image":      "specification image imageFrom(self)",
-			"spec.ephemeralContainers.*.image": "specification image imageFrom(self)",
-			"spec.containers.*.name":           "specification",
+			"spec.initContainers.*.image":      "specification initContainer(init-container-name) image initContainerImage(init-container-name) imageFrom(self)",
+			"spec.ephemeralContainers.*.image": "specification ephemeralContainer(ephemeral-container-name) image ephemeralContainerImage(ephemeral-container-name) imageFrom(self)",
+			"spec.containers.*.name":           "specification container(container-name)",
 			"spec.volumes.*.image.reference":   "specification",
 			"status.containerStatuses":         "status",
 		}},

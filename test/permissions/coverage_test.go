@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/hack/permissions/vocabulary"
 )
 
@@ -75,5 +76,31 @@ func TestNoBuiltInExcludes(t *testing.T) {
 		if k.Tree.HasExcluded() {
 			t.Errorf("%s has an excluded permission", k.ID())
 		}
+	}
+}
+
+// TestOneTreatment checks that a permission of a kind takes keys apart at the slash in all its fields, or
+// in none. Otherwise its verb for one key would also be a verb for a whole key or value.
+func TestOneTreatment(t *testing.T) {
+	prefixes := 0
+	for _, k := range kinds {
+		places := map[string]string{}
+		split := map[string]bool{}
+		for _, info := range k.Tree.Permissions() {
+			if info.Parameter == nil {
+				continue
+			}
+			prefix := info.Parameter.Treatment == permission.SlashDelimitedPrefix
+			if place, known := places[info.Name]; known && split[info.Name] != prefix {
+				t.Errorf("%s: %s at %s and at %s", k.ID(), info.Name, place, info.Pattern)
+			}
+			places[info.Name], split[info.Name] = info.Pattern, prefix
+			if prefix {
+				prefixes++
+			}
+		}
+	}
+	if prefixes < len(kinds) {
+		t.Errorf("%d permissions of keys in %d kinds", prefixes, len(kinds))
 	}
 }

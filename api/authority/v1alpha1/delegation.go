@@ -133,7 +133,7 @@ type AuthorityDelegationSpec struct {
 	ObjectUIDs []types.UID `json:"objectUIDs,omitempty"`
 
 	// conditions must hold for each write. A delegation with conditions allows create, update
-	// and patch only.
+	// and patch only, and only of objects that its rules allow to get.
 	// +optional
 	// +listType=atomic
 	Conditions []DelegationCondition `json:"conditions,omitempty"`
@@ -200,8 +200,9 @@ type DelegationScope struct {
 type DelegationCondition struct {
 	// expression may use the variables object, the object to be stored; oldObject, which is null
 	// for a create; and podTemplateHash and oldPodTemplateHash, which are "sha256:" and the hash
-	// of their spec.template, or empty. If the expression fails or exceeds its cost limit, the
-	// write is refused.
+	// of their pod templates: spec.template, or spec.jobTemplate.spec.template. If an object has
+	// none, an expression that uses its hash fails. If the expression fails or exceeds its cost
+	// limit, the write is refused.
 	// +required
 	Expression string `json:"expression"`
 
@@ -255,6 +256,13 @@ type AuthorityDelegationStatus struct {
 	// cause is the cause of a delegation that a policy created.
 	// +optional
 	Cause *DelegationCause `json:"cause,omitempty"`
+
+	// problems are why the delegation allows less than its rules say, such as conditions without
+	// the verb get in the rules. The server computes them whenever the delegation is read, and stores
+	// them nowhere. A watch may leave them out.
+	// +optional
+	// +listType=atomic
+	Problems []string `json:"problems,omitempty"`
 }
 
 // DelegatorIdentity is a user as returned by authentication.

@@ -317,6 +317,11 @@ func (in *AuthorityDelegationStatus) DeepCopyInto(out *AuthorityDelegationStatus
 		*out = new(DelegationCause)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.Problems != nil {
+		in, out := &in.Problems, &out.Problems
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	return
 }
 

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -207,23 +208,31 @@ func Rules(rules []rbacv1.PolicyRule, s authority.DelegationScope, at *field.Pat
 }
 
 // FewPermissions reports whether rules have at most MaxPermissions permissions: combinations of a verb
-// with a resource and a name, or with a URL. Repeated entries of a list count as often as they occur. A
-// rule of a few kilobytes can have millions, which nobody can split into single permissions.
+// with a resource and a name, or with a URL. A value that a list repeats counts once. A rule of a few
+// kilobytes can have millions, which nobody can split into single permissions.
 func FewPermissions(rules []rbacv1.PolicyRule) bool {
 	left := authority.MaxPermissions
 	for i := range rules {
 		rule := &rules[i]
-		product := 1
-		for _, n := range []int{len(rule.Verbs), len(rule.APIGroups), len(rule.Resources), max(1, len(rule.ResourceNames))} {
+		product, verbs := 1, distinct(rule.Verbs)
+		for _, n := range []int{verbs, distinct(rule.APIGroups), distinct(rule.Resources), max(1, distinct(rule.ResourceNames))} {
 			if product *= n; product > left {
 				return false
 			}
 		}
-		if left -= product + len(rule.Verbs)*len(rule.NonResourceURLs); left < 0 {
+		if left -= product + verbs*distinct(rule.NonResourceURLs); left < 0 {
 			return false
 		}
 	}
 	return true
+}
+
+// distinct returns how many different values a list has.
+func distinct(list []string) int {
+	if len(list) < 2 {
+		return len(list)
+	}
+	return sets.New(list...).Len()
 }
 
 func objectUIDs(all []types.UID, at *field.Path) (errs field.ErrorList) {

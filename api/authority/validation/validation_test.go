@@ -6,6 +6,7 @@ package validation
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -280,7 +281,6 @@ func TestStatusUpdate(t *testing.T) {
 // TestDelegationLimits checks the limits on what the conditions and rules of a delegation contain
 // together, and which changes of the expiration time are valid.
 func TestDelegationLimits(t *testing.T) {
-	many := func(n int) []string { return slices.Repeat([]string{"x"}, n) }
 	rules := func(verbs, groups, resources, names int) []rbacv1.PolicyRule {
 		return []rbacv1.PolicyRule{{Verbs: many(verbs), APIGroups: many(groups), Resources: many(resources), ResourceNames: many(names)}}
 	}
@@ -319,13 +319,21 @@ func TestDelegationLimits(t *testing.T) {
 	}
 }
 
+// many returns n different values.
+func many(n int) (out []string) {
+	for i := range n {
+		out = append(out, strconv.Itoa(i))
+	}
+	return out
+}
+
 // TestFewPermissions checks that rules with too many permissions are recognized, however large the
-// product of the lists is.
+// product of the lists is, and that a repeated value counts once.
 func TestFewPermissions(t *testing.T) {
 	resources := func(verbs, groups, resources, names []string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{Verbs: verbs, APIGroups: groups, Resources: resources, ResourceNames: names}
 	}
-	many := func(n int) []string { return slices.Repeat([]string{"x"}, n) }
+	same := func(n int) []string { return slices.Repeat([]string{"x"}, n) }
 	for _, tc := range []struct {
 		rule rbacv1.PolicyRule
 		want bool
@@ -336,6 +344,9 @@ func TestFewPermissions(t *testing.T) {
 		{resources(many(1<<16), many(1<<16), many(1<<16), many(1<<16)), false},
 		{resources(many(1), many(1), many(1<<16), nil), true},
 		{resources(nil, many(1<<16), many(1<<16), nil), true},
+		{resources(same(256), same(256), same(256), same(256)), true},
+		{resources(append(same(256), many(63)...), many(64), append(many(16), many(16)...), nil), true},
+		{resources(append(same(256), many(64)...), many(64), append(many(16), many(16)...), nil), false},
 		{rbacv1.PolicyRule{Verbs: many(1 << 10), NonResourceURLs: many(1 << 10)}, false},
 	} {
 		if got := FewPermissions([]rbacv1.PolicyRule{tc.rule}); got != tc.want {

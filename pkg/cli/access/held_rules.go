@@ -80,3 +80,15 @@ func IsSubject(s rbacv1.Subject, namespace, name string, groups []string) bool {
 	}
 	return false
 }
+
+// Identity returns a user name and groups that requests of a subject certainly have. The user name of
+// a group is "".
+func Identity(s rbacv1.Subject) (name string, groups []string) {
+	switch s.Kind {
+	case rbacv1.GroupKind:
+		return "", []string{s.Name}
+	case rbacv1.ServiceAccountKind:
+		return "system:serviceaccount:" + s.Namespace + ":" + s.Name, []string{"system:authenticated", "system:serviceaccounts", "system:serviceaccounts:" + s.Namespace}
+	}
+	return s.Name, []string{"system:authenticated"}
+}

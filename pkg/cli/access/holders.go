@@ -39,41 +39,24 @@ func ReadRBAC(ctx context.Context, client rbacclient.RbacV1Interface, namespace 
 	for _, step := range []struct {
 		what string
 		list pager.ListPageFunc
-		add  func(runtime.Object)
 	}{
 		{"clusterroles", func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return client.ClusterRoles().List(ctx, o)
-		}, func(o runtime.Object) {
-			r := o.(*rbacv1.ClusterRole)
-			out.roles[roleKey{"ClusterRole", "", r.Name}] = r.Rules
 		}},
 		{"roles", func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return client.Roles(namespace).List(ctx, o)
-		}, func(o runtime.Object) {
-			r := o.(*rbacv1.Role)
-			out.roles[roleKey{"Role", r.Namespace, r.Name}] = r.Rules
 		}},
 		{"clusterrolebindings", func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return client.ClusterRoleBindings().List(ctx, o)
-		}, func(o runtime.Object) {
-			b := o.(*rbacv1.ClusterRoleBinding)
-			out.bindings = append(out.bindings, binding{"ClusterRoleBinding", "", b.Name, roleKey{"ClusterRole", "", b.RoleRef.Name}, b.Subjects})
 		}},
 		{"rolebindings", func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return client.RoleBindings(namespace).List(ctx, o)
-		}, func(o runtime.Object) {
-			b := o.(*rbacv1.RoleBinding)
-			of := roleKey{b.RoleRef.Kind, "", b.RoleRef.Name}
-			if of.kind == "Role" {
-				of.namespace = b.Namespace
-			}
-			out.bindings = append(out.bindings, binding{"RoleBinding", b.Namespace, b.Name, of, b.Subjects})
 		}},
 	} {
 		pages := pager.New(step.list)
 		pages.PageBufferSize = 0
 		err := pages.EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error {
-			step.add(o)
+			out.add(o)
 			return nil
 		})
 		if err != nil {
@@ -81,6 +64,24 @@ func ReadRBAC(ctx context.Context, client rbacclient.RbacV1Interface, namespace 
 		}
 	}
 	return out, nil
+}
+
+// add adds a role or a binding.
+func (r *RBAC) add(o runtime.Object) {
+	switch o := o.(type) {
+	case *rbacv1.ClusterRole:
+		r.roles[roleKey{"ClusterRole", "", o.Name}] = o.Rules
+	case *rbacv1.Role:
+		r.roles[roleKey{"Role", o.Namespace, o.Name}] = o.Rules
+	case *rbacv1.ClusterRoleBinding:
+		r.bindings = append(r.bindings, binding{"ClusterRoleBinding", "", o.Name, roleKey{"ClusterRole", "", o.RoleRef.Name}, o.Subjects})
+	case *rbacv1.RoleBinding:
+		role := roleKey{o.RoleRef.Kind, "", o.RoleRef.Name}
+		if role.kind == "Role" {
+			role.namespace = o.Namespace
+		}
+		r.bindings = append(r.bindings, binding{"RoleBinding", o.Namespace, o.Name, role, o.Subjects})
+	}
 }
 
 // Holder is a subject that has the permission that a Query asks for, or that lacks only a part of
@@ -109,12 +110,21 @@ type Query struct {
 	Granular bool
 	// Included is true if update and patch include the permission.
 	Included bool
-	// Except are the verbs of those fields of the permission that update and patch do not include.
+	// Except are the verbs of those fields of the permission that update and patch do not include, and
+	// the labels and annotations that protected attributes protect.
 	Except []string
+	// Roles are the roles of which a subject of one has the permission, if a protected attribute
+	// requires a role.
+	Roles []RoleRef
+	// OnlyRoles is true if the verbs give the permission to nobody, because only Roles count.
+	OnlyRoles bool
+	// Delegations are those that may give the permission to their delegates.
+	Delegations []Delegation
 }
 
 // WhoCan returns the subjects that have the permission of a query, followed by the subjects that
-// lack only a part of it, such as the verb granular or the right namespace.
+// lack only a part of it, such as the verb granular or the right namespace, and by those that can
+// grant it to themselves.
 func (r *RBAC) WhoCan(w Query) []Holder {
 	type held struct{ verbs, general, ordinary, elsewhere []Holder }
 	subjects := map[string]*held{}
@@ -155,11 +165,24 @@ func (r *RBAC) WhoCan(w Query) []Holder {
 			if !v.Can {
 				v.But = "lacks the verb granular on the same resource"
 			}
+			if w.OnlyRoles && v.Subject != rbacv1.GroupKind+" "+masters {
+				v.Can, v.But = false, "only subjects of the role that the protected attribute requires may change it"
+			}
 			out = append(out, v)
 		}
 		out = append(out, h.ordinary...)
 		if len(h.verbs) == 0 {
 			out = append(out, h.elsewhere...)
+		}
+	}
+	for _, ref := range w.Roles {
+		out = append(out, r.boundTo(ref)...)
+	}
+	out = append(out, delegates(w)...)
+	out = append(out, superuser(out)...)
+	for _, g := range r.grantors(w) {
+		if !slices.ContainsFunc(out, func(h Holder) bool { return h.Subject == g.Subject && h.Can }) {
+			out = append(out, g)
 		}
 	}
 	slices.SortFunc(out, func(a, b Holder) int {

@@ -4,6 +4,7 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -33,22 +34,31 @@ type Item struct {
 	Resource string `json:"resource"`
 	Field    string `json:"field"`
 	Verb     string `json:"verb"`
-	// Allowed is "yes", "no" or "some". "some" means that the caller holds the verb with certain
-	// parameters only.
+	// Allowed is Yes, No or Some.
 	Allowed string `json:"allowed"`
 	// By is the verb that allows the change, or for "some" the verbs with parameters that the
 	// caller holds.
 	By string `json:"by,omitempty"`
-	// Reason is the authorizer's reason for allowing the verb of By.
+	// Reason is the authorizer's reason for allowing the verb of By, or the first of them.
 	Reason string `json:"reason,omitempty"`
 }
+
+// The values of Item.Allowed. Some means that the caller holds the verb with certain parameters only.
+const (
+	Yes  = "yes"
+	No   = "no"
+	Some = "some"
+)
 
 // List returns the fields of an object and of its subresources that have a permission verb, and
 // for each field whether the caller may change it. If subresource is not "", it lists only the fields
 // of this subresource.
 func List(ctx context.Context, client authorizationclient.AuthorizationV1Interface, k *kinds.Kind, namespace, name, subresource string) (*FieldList, error) {
 	reviews, out := NewReviews(client), &FieldList{Items: []Item{}}
-	rules, err := client.SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}, metav1.CreateOptions{})
+	// The review needs a namespace. For an object without one, it may also list rules that do not count
+	// for the object. So each verb that it lists is asked for.
+	spec := authorizationv1.SelfSubjectRulesReviewSpec{Namespace: cmp.Or(namespace, metav1.NamespaceDefault)}
+	rules, err := client.SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{Spec: spec}, metav1.CreateOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("list the caller's rules: %w", err)
 	}
@@ -109,10 +119,10 @@ func (l *lister) askGeneral(ctx context.Context) (err error) {
 
 func (l *lister) askField(ctx context.Context, place granular.NodePath) (*Item, error) {
 	candidates, excluded := decide.Candidates(place.Node())
-	out := &Item{Field: strings.TrimPrefix(place.Pattern(), "."), Verb: kinds.NarrowestVerb(candidates), Allowed: "no"}
+	out := &Item{Field: strings.TrimPrefix(place.Pattern(), "."), Verb: kinds.NarrowestVerb(candidates), Allowed: No}
 	switch {
 	case l.ordinary.Allowed && !excluded:
-		out.Allowed, out.By, out.Reason = "yes", l.verb, l.ordinary.Reason
+		out.Allowed, out.By, out.Reason = Yes, l.verb, l.ordinary.Reason
 		return out, nil
 	case !l.ordinary.Allowed && !l.general.Allowed:
 		return out, nil
@@ -127,7 +137,7 @@ func (l *lister) askField(ctx context.Context, place granular.NodePath) (*Item, 
 			return nil, err
 		}
 		if answer.Allowed {
-			out.Allowed, out.By, out.Reason = "yes", verb, answer.Reason
+			out.Allowed, out.By, out.Reason = Yes, verb, answer.Reason
 			return out, nil
 		}
 	}
@@ -139,9 +149,20 @@ func (l *lister) askField(ctx context.Context, place granular.NodePath) (*Item, 
 			}
 		}
 	}
-	if len(some) > 0 {
-		out.Allowed, out.By = "some", strings.Join(some, " ")
+	var held []string
+	for _, verb := range some {
+		answer, err := l.reviews.Ask(ctx, verb, l.target)
+		if err != nil {
+			return nil, err
+		}
+		if !answer.Allowed {
+			continue
+		}
+		if held = append(held, verb); len(held) == 1 {
+			out.Allowed, out.Reason = Some, answer.Reason
+		}
 	}
+	out.By = strings.Join(held, " ")
 	return out, nil
 }
 

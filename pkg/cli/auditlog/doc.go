@@ -1,14 +1,16 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package auditlog reads the lines of audit logs.
+// Package auditlog reads audit logs.
 //
-//	file, plain or gzip ──► one line ──► a callback ──► the next line
+//	file, plain or gzip ──► one value ──► unwrapped ──► a callback ──► the next value
 //
-// A log has one event of audit.k8s.io/v1 per line. The callback (Reader.Use) decodes the event.
+// A log has one event of audit.k8s.io/v1 on each line, or JSON over several lines. Log services put
+// an event inside a record of their own, which is unwrapped. The callback (Reader.Use) decodes the
+// event.
 //
-// The invariant: a line that can't be read is reported with its number and never ignored, and
-// memory does not grow with the log, because only one line is held at a time.
+// The invariant: a value that can't be read is reported with its place and never ignored, and
+// memory does not grow with the log, because only one value is held at a time.
 //
 // The package decodes no events and sends no requests.
 package auditlog

@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,14 +19,14 @@ import (
 const MaxLine = 16 << 20
 
 // ErrNotAnEvent is returned by Reader.Use, possibly wrapped, for a line that is not an event.
-var ErrNotAnEvent = errors.New("the line is not an event of audit.k8s.io/v1")
+var ErrNotAnEvent = errors.New("it is not an event of audit.k8s.io/v1")
 
 // Reader reads audit logs.
 type Reader struct {
-	// Use is called with each non-empty line, without the newline. The bytes of the line must not
-	// be used after Use returns. If Use returns ErrNotAnEvent, reading continues after a call of
-	// Warn; any other error ends reading.
-	Use func(line []byte) error
+	// Use is called with each event. Its bytes must not be used after Use returns. If Use returns
+	// ErrNotAnEvent, it is called with what is inside the value, if that is a known wrapper.
+	// Otherwise reading continues after a call of Warn; any other error ends reading.
+	Use func(event []byte) error
 	// Idle is called after a line when no further input is buffered, so that output can be flushed
 	// when a log that still grows has no more lines yet. It may be nil.
 	Idle func() error
@@ -33,9 +34,10 @@ type Reader struct {
 	Warn func(error)
 }
 
-// Read reads a log to its end, and returns how many lines could not be read. The log may be
-// compressed by gzip. An incomplete last line, which a server may still be writing, is reported
-// to Warn and not counted.
+// Read reads a log to its end, and returns how many lines or values could not be read. The log may
+// be compressed by gzip. It has an event on each line, or JSON over several lines: events, arrays or
+// EventLists. An event may be inside a record of a log service or of an agent (see wrappers). An
+// incomplete end, which a server may still be writing, is reported to Warn and not counted.
 func (r *Reader) Read(name string, log io.Reader) (unread int, err error) {
 	in := bufio.NewReaderSize(log, 64<<10)
 	if magic, err := in.Peek(2); err == nil && bytes.Equal(magic, []byte{0x1f, 0x8b}) {
@@ -44,6 +46,14 @@ func (r *Reader) Read(name string, log io.Reader) (unread int, err error) {
 			return 0, fmt.Errorf("%s: %w", name, err)
 		}
 		in = bufio.NewReaderSize(plain, 64<<10)
+	}
+	if mark, err := in.Peek(len(byteOrderMark)); err == nil && bytes.Equal(mark, byteOrderMark) {
+		if _, err := in.Discard(len(byteOrderMark)); err != nil {
+			return 0, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if hasDocuments(in) {
+		return r.readDocuments(name, in)
 	}
 	var line []byte
 	for number := 1; ; number++ {
@@ -58,11 +68,11 @@ func (r *Reader) Read(name string, log io.Reader) (unread int, err error) {
 			return unread, fmt.Errorf("%s: %w", name, end)
 		}
 		if text := bytes.TrimSpace(line); len(text) > 0 {
-			switch failed := r.Use(text); {
+			switch failed := r.use(text, 0); {
 			case failed == nil:
 			case !errors.Is(failed, ErrNotAnEvent):
 				return unread, failed
-			case end != nil:
+			case end != nil && !json.Valid(text):
 				r.Warn(fmt.Errorf("%s: the last line is incomplete", name))
 			default:
 				unread++

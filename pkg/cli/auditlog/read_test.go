@@ -26,7 +26,7 @@ func TestRead(t *testing.T) {
 		"lines":             {"a\nb\n", "a b", "", 0, nil},
 		"a last line whole": {"a\nb", "a b", "", 0, nil},
 		"empty lines":       {"\n\n a \n\n", "a", "", 0, nil},
-		"no event": {"a\nbad\nb\n", "a b", "log: line 2: the line is not an event of audit.k8s.io/v1",
+		"no event": {"a\nbad\nb\n", "a b", "log: line 2: it is not an event of audit.k8s.io/v1",
 			1, nil},
 		"an unfinished end":    {"a\nbad", "a", "log: the last line is incomplete", 0, nil},
 		"an error of the user": {"a\nstop\nb\n", "a", "", 0, stop},

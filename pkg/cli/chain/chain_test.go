@@ -236,11 +236,11 @@ func TestChainUnreadable(t *testing.T) {
 	const event = `{"kind":"Event","apiVersion":"audit.k8s.io/v1","auditID":"a","stage":"ResponseComplete","user":{"username":"u"},"annotations":{%s}}`
 	good := fmt.Sprintf(event, `"authority.kube-granular.dev/selected":"{\"authorityReference\":{\"kind\":\"ClusterRole\",\"name\":\"view\"}}"`)
 	for name, tc := range map[string]struct{ line, says string }{
-		"no JSON":          {`secret`, "line 2: the line is not an event"},
-		"another document": {`{"kind":"Pod","apiVersion":"v1","data":"secret"}`, "line 2: the line is not an event"},
+		"no JSON":          {`secret`, "line 2: it is not an event"},
+		"another document": {`{"kind":"Pod","apiVersion":"v1","data":"secret"}`, "line 2: it is not an event"},
 		"a list": {`{"kind":"EventList","apiVersion":"audit.k8s.io/v1"}`,
-			"line 2: the line is not an event"},
-		"a version unknown": {`{"kind":"Event","apiVersion":"audit.k8s.io/v2"}`, "line 2: the line is not an event"},
+			"line 2: it is not an event"},
+		"a version unknown": {`{"kind":"Event","apiVersion":"audit.k8s.io/v2"}`, "line 2: it is not an event"},
 		"a field of its own": {`{"kind":"Event","apiVersion":"audit.k8s.io/v1","user":{"username":{"secret":1}}}`,
 			`field "user.username"`},
 		"a selection unknown": {fmt.Sprintf(event, `"authority.kube-granular.dev/selected":"{}"`),

@@ -20,7 +20,7 @@ type Filter struct {
 	Delegation string
 	// Since and Until limit the time at which a request was received.
 	Since, Until time.Time
-	// All also includes requests for which the caller used only its own authority.
+	// All also includes requests for which the caller used only its own authority, and probes.
 	All bool
 	// Running also includes requests whose response has begun and not ended, such as watches. Such
 	// a request may have a second record, from the event of its end.
@@ -31,7 +31,7 @@ type Filter struct {
 func (f *Filter) Matches(r *Record) bool {
 	switch {
 	case r.Running && !f.Running,
-		!f.All && !r.OnBehalf(),
+		!f.All && (!r.OnBehalf() || r.IsProbe()),
 		!f.Since.IsZero() && r.Time.Before(f.Since),
 		!f.Until.IsZero() && !r.Time.Before(f.Until),
 		f.User != "" && !r.involves(f.User),

@@ -4,16 +4,14 @@
 package chain
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
 	"time"
 
-	"k8s.io/cli-runtime/pkg/printers"
-	"sigs.k8s.io/yaml"
-
+	"kube-granular.dev/api/printing"
 	"kube-granular.dev/api/selection"
 )
 
@@ -33,10 +31,9 @@ type Printer interface {
 func NewPrinter(format string, out io.Writer) (Printer, error) {
 	switch format {
 	case "", "table", "wide":
-		w := printers.GetNewTabWriter(out)
-		return &tablePrinter{out: w, flush: w.Flush, wide: format == "wide"}, nil
+		return newTable(out, format == "wide"), nil
 	case "json":
-		return &listPrinter{out: out, begin: "{\"items\":[\n", between: ",\n", end: "\n]}\n", none: "{\"items\":[]}\n", marshal: func(r *Record) ([]byte, error) { return json.Marshal(r) }}, nil
+		return &listPrinter{out: out, begin: "{\"items\":[\n", between: ",\n", end: "\n]}\n", none: "{\"items\":[]}\n", marshal: func(r *Record) ([]byte, error) { return printing.MarshalJSON(r) }}, nil
 	case "yaml":
 		return &listPrinter{out: out, begin: "items:\n", none: "items: []\n", marshal: asYAML}, nil
 	}
@@ -61,8 +58,7 @@ func (l *listPrinter) Print(r *Record) error {
 	if !l.started {
 		l.started, before = true, l.begin
 	}
-	_, err = io.WriteString(l.out, before+string(text))
-	return err
+	return printing.Fprintf(l.out, "%s%s", printing.Escaped(before), printing.Escaped(text))
 }
 
 // Flush implements Printer.
@@ -74,70 +70,52 @@ func (l *listPrinter) Close() error {
 	if !l.started {
 		end = l.none
 	}
-	_, err := io.WriteString(l.out, end)
-	return err
+	return printing.Fprintf(l.out, "%s", printing.Escaped(end))
 }
-
-// maxRows is the number of rows of a table that are buffered at a time to align their columns.
-// Then they are written, so that memory does not grow with the log.
-const maxRows = 200
 
 // tablePrinter prints one line per record.
 type tablePrinter struct {
-	out           io.Writer
-	flush         func() error
-	wide, started bool
-	rows          int
+	page *printing.Page
+	rows *printing.Table
+}
+
+func newTable(out io.Writer, wide bool) *tablePrinter {
+	columns := []string{"TIME", "WHO", "ON-BEHALF-OF", "SELECTED", "VERB", "OBJECT", "RESULT", "REASON"}
+	if wide {
+		columns = append(columns, "HANDED-ON-BY", "DECISION", "AUDIT-ID")
+	}
+	page := printing.NewPage(out, wide)
+	return &tablePrinter{page: page, rows: page.Begin(columns...)}
 }
 
 // Print implements Printer.
 func (t *tablePrinter) Print(r *Record) error {
-	columns := []string{"TIME", "WHO", "ON-BEHALF-OF", "SELECTED", "VERB", "OBJECT", "RESULT"}
-	cells := []string{
-		r.Time.UTC().Format(time.RFC3339), t.name(r.Caller.Name), t.behalf(r), selectedText(r.Selected), escape(r.Verb), object(r), result(r),
+	cells := []printing.Escaped{
+		received(r.Time), escape(r.Caller.Name), behalf(r), selectedText(r.Selected), escape(r.Verb), object(r), result(r), orNone(r.Reason),
 	}
-	if t.wide {
-		columns = append(columns, "HANDED-ON-BY", "AUDIT-ID")
-		cells = append(cells, handoversText(r), escape(r.AuditID))
+	if t.page.Wide() {
+		cells = append(cells, handoversText(r), decision(r), escape(r.AuditID))
 	}
-	if !t.started {
-		t.started = true
-		if _, err := fmt.Fprintln(t.out, strings.Join(columns, "\t")); err != nil {
-			return err
-		}
-	}
-	if _, err := fmt.Fprintln(t.out, strings.Join(cells, "\t")); err != nil {
-		return err
-	}
-	if t.rows++; t.rows%maxRows == 0 {
-		return t.flush()
-	}
-	return nil
+	return t.rows.EscapedRow(cells...)
 }
 
 // Flush implements Printer.
-func (t *tablePrinter) Flush() error { return t.flush() }
+func (t *tablePrinter) Flush() error { return t.rows.Flush() }
 
 // Close implements Printer.
-func (t *tablePrinter) Close() error { return t.flush() }
+func (t *tablePrinter) Close() error {
+	if err := t.rows.Flush(); err != nil {
+		return err
+	}
+	return t.page.Close()
+}
 
 const none = "<none>"
 
-// maxShown is the maximum length of a name in a table that is not wide. Most names of service
-// accounts fit.
-const maxShown = 80
-
-func (t *tablePrinter) name(text string) string {
-	if !t.wide && len(text) > maxShown {
-		text = strings.ToValidUTF8(text[:maxShown], "") + "…"
-	}
-	return escape(text)
-}
-
 // behalf returns the users on whose behalf the caller acted: those of the chain without the
 // caller, in order. The first user is the one whose authority was handed over.
-func (t *tablePrinter) behalf(r *Record) string {
-	var names []string
+func behalf(r *Record) printing.Escaped {
+	var names []printing.Escaped
 	for i, e := range r.Chain {
 		to := r.Caller.Name
 		if i+1 < len(r.Chain) {
@@ -147,15 +125,12 @@ func (t *tablePrinter) behalf(r *Record) string {
 		if e.Via == Token && e.By == to {
 			continue
 		}
-		names = append(names, t.name(e.By))
+		names = append(names, escape(e.By))
 	}
-	if len(names) == 0 {
-		return none
-	}
-	return strings.Join(names, " > ")
+	return escapedChain(names)
 }
 
-func selectedText(s *selection.AuthorityReference) string {
+func selectedText(s *selection.AuthorityReference) printing.Escaped {
 	if s == nil {
 		return none
 	}
@@ -169,7 +144,29 @@ func selectedText(s *selection.AuthorityReference) string {
 	return escape(strings.Join(append(parts, s.Name), "/"))
 }
 
-func object(r *Record) string {
+func received(t time.Time) printing.Escaped {
+	if t.IsZero() {
+		return none
+	}
+	return printing.Escaped(t.UTC().Format(time.RFC3339))
+}
+
+func orNone(text string) printing.Escaped {
+	if text == "" {
+		return none
+	}
+	return escape(text)
+}
+
+// decision returns the decision of the authorizer with its reason.
+func decision(r *Record) printing.Escaped {
+	if r.DecisionReason == "" {
+		return orNone(r.Decision)
+	}
+	return orNone(r.Decision + ": " + r.DecisionReason)
+}
+
+func object(r *Record) printing.Escaped {
 	o := r.Object
 	if o == nil {
 		path, _, _ := strings.Cut(r.URI, "?")
@@ -190,7 +187,7 @@ func object(r *Record) string {
 	return escape(text)
 }
 
-func result(r *Record) string {
+func result(r *Record) printing.Escaped {
 	text := "none"
 	switch {
 	case r.Running:
@@ -209,8 +206,8 @@ func result(r *Record) string {
 
 // handoversText returns how authority was handed over, for each entry of the chain in order: the
 // kind of handover, the name of the delegation, Pod or Node, and the expiry.
-func handoversText(r *Record) string {
-	var out []string
+func handoversText(r *Record) printing.Escaped {
+	var out []printing.Escaped
 	for _, e := range r.Chain {
 		text := e.Via
 		if e.Name != "" {
@@ -221,36 +218,29 @@ func handoversText(r *Record) string {
 		}
 		out = append(out, escape(text))
 	}
-	if len(out) == 0 {
-		return none
-	}
-	return strings.Join(out, " > ")
+	return escapedChain(out)
 }
 
-// escape quotes text that contains control characters, or " > ", which separates the users of a
-// chain.
-func escape(text string) string {
-	quoted := strconv.Quote(text)
-	if quoted[1:len(quoted)-1] != text || strings.Contains(text, " > ") {
-		return quoted
+// escape returns text for a cell. It also quotes text that contains quotes or " > ", which separates
+// the users of a chain.
+func escape(text string) printing.Escaped {
+	if strings.Contains(text, " > ") || strings.ContainsAny(text, `"\\`) {
+		return printing.Escaped(strconv.Quote(text))
 	}
-	return text
+	return printing.Escaped(printing.Cell(text))
 }
 
-// asYAML returns a record as an element of a YAML list. It escapes the control characters that
-// JSON allows unescaped and YAML does not.
-func asYAML(r *Record) ([]byte, error) {
-	data, err := json.Marshal([]*Record{r})
-	if err != nil {
-		return nil, err
-	}
-	var escaped strings.Builder
-	for _, c := range string(data) {
-		if c >= 0x7f && c <= 0x9f || c == 0xfffe || c == 0xffff {
-			fmt.Fprintf(&escaped, "\\u%04x", c)
-		} else {
-			escaped.WriteRune(c)
+// escapedChain joins the cells of the users of a chain.
+func escapedChain(cells []printing.Escaped) printing.Escaped {
+	var out printing.Escaped
+	for i, c := range cells {
+		if i > 0 {
+			out += " > "
 		}
+		out += c
 	}
-	return yaml.JSONToYAML([]byte(escaped.String()))
+	return cmp.Or(out, none)
 }
+
+// asYAML returns a record as an element of a YAML list.
+func asYAML(r *Record) ([]byte, error) { return printing.MarshalYAML([]*Record{r}) }

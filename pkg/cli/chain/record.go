@@ -22,6 +22,10 @@ const (
 	chainAnnotation      = "authority.kube-granular.dev/chain"
 	refusedAnnotation    = "authority.kube-granular.dev/refused"
 	delegationAnnotation = "authority.kube-granular.dev/delegation"
+	reasonAnnotation     = "authority.kube-granular.dev/reason"
+	// The next two are written by every server.
+	decisionAnnotation       = "authorization.k8s.io/decision"
+	decisionReasonAnnotation = "authorization.k8s.io/reason"
 )
 
 // The ways to hand authority to another user; see Entry.Via.
@@ -61,7 +65,8 @@ type User struct {
 
 // Record is one request with the chain of users who handed over authority for it.
 type Record struct {
-	Time    time.Time `json:"time"`
+	// Time is when the server received the request, or zero if the event does not say it.
+	Time    time.Time `json:"time,omitzero"`
 	AuditID string    `json:"auditID"`
 	// Origin is the first user of the chain, or the caller.
 	Origin string `json:"origin"`
@@ -79,6 +84,12 @@ type Record struct {
 	Code int32 `json:"code,omitempty"`
 	// Running is true if the response has begun and not ended.
 	Running bool `json:"running,omitempty"`
+	// Reason is the reason that the caller gave for its selection.
+	Reason string `json:"reason,omitempty"`
+	// Decision is the decision of the authorizer, allow or forbid, and DecisionReason is its reason.
+	// Both are empty for a request that the server answered before it authorized it.
+	Decision       string `json:"decision,omitempty"`
+	DecisionReason string `json:"decisionReason,omitempty"`
 	// Refused is why the selected delegation did not allow the request.
 	Refused string `json:"refused,omitempty"`
 	// Delegation is the delegation that the request created. Either the delegation is the object
@@ -99,6 +110,12 @@ func (r *Record) OnBehalf() bool {
 		}
 	}
 	return false
+}
+
+// IsProbe reports whether a request only asks whether the server knows selections. Clients that select,
+// such as kubectl with, send it before their first request.
+func (r *Record) IsProbe() bool {
+	return r.Selected != nil && r.Verb == "get" && r.URI == "/version"
 }
 
 // event has those fields of an audit event that this package uses.
@@ -148,7 +165,8 @@ func decode(line []byte) (*Record, error) {
 		Time: e.RequestReceivedTimestamp, AuditID: e.AuditID, Verb: e.Verb,
 		Caller: User{caller.Username, caller.UID}, Object: e.ObjectRef,
 		Code: e.ResponseStatus.Code, Running: e.Stage == auditv1.StageResponseStarted,
-		Refused: e.Annotations[refusedAnnotation],
+		Refused: e.Annotations[refusedAnnotation], Reason: e.Annotations[reasonAnnotation],
+		Decision: e.Annotations[decisionAnnotation], DecisionReason: e.Annotations[decisionReasonAnnotation],
 	}
 	if r.Object == nil || r.Object.Resource == "" {
 		r.Object, r.URI = nil, e.RequestURI

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -58,6 +60,17 @@ type DryRunner struct {
 	Client *rest.RESTClient
 }
 
+// Product is the name at the beginning of the user agent of the plugin. Learning from audit logs leaves
+// out what the plugin asks.
+const Product = "kubectl-granular"
+
+// UserAgent returns the user agent of the plugin: the default one, with Product in place of the name of
+// the program.
+func UserAgent() string {
+	_, versions, _ := strings.Cut(rest.DefaultKubernetesUserAgent(), "/")
+	return Product + "/" + versions
+}
+
 // NewClient returns a client for arbitrary paths.
 func NewClient(config *rest.Config) (*rest.RESTClient, error) {
 	c := rest.CopyConfig(config)
@@ -103,6 +116,11 @@ func (r *DryRunner) Run(ctx context.Context, request Request) (*DryRun, error) {
 		return nil, err
 	}
 	out.Changes = final
+	if out.Creates && ownErr == nil {
+		if out.Changes, err = out.withoutServerStatus(own, final); err != nil {
+			return nil, err
+		}
+	}
 	// A server-side apply also removes fields that the field manager applied earlier and now
 	// omits. These are the caller's changes too, and only the dry run shows them. So for an apply
 	// the changes of the dry run are not filtered.
@@ -138,6 +156,20 @@ func Send(ctx context.Context, client rest.Interface, request Request) (map[stri
 	return decodeResult(result)
 }
 
+// Stored returns the object that a request is about, also if the request is for a subresource. It
+// returns nil if there is none.
+func (r *DryRunner) Stored(ctx context.Context, request Request) (map[string]any, error) {
+	if request.Name == "" || request.Verb == "create" && request.Subresource == "" {
+		return nil, nil
+	}
+	request.Subresource = ""
+	stored, err := r.object(ctx, r.Client.Get().AbsPath(request.path(true)))
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return stored, err
+}
+
 func (r *DryRunner) object(ctx context.Context, call *rest.Request) (map[string]any, error) {
 	return decodeResult(call.SetHeader("Accept", "application/json").Do(ctx))
 }
@@ -159,6 +191,27 @@ func decodeResult(result rest.Result) (map[string]any, error) {
 	}
 	if out["kind"] == "Status" && out["apiVersion"] == "v1" {
 		return nil, errors.New(http.StatusText(http.StatusUnprocessableEntity) + ": the server answered with a Status")
+	}
+	return out, nil
+}
+
+// withoutServerStatus returns the final changes of a request that creates its object, without those of
+// the status that the request does not ask for. If a kind has the subresource status, the server sets
+// the status of a new object itself.
+func (r *DryRun) withoutServerStatus(own map[string]any, final change.Set) (change.Set, error) {
+	if _, ok := r.Kind.Subresource("status"); !ok || r.Subresource != "" {
+		return final, nil
+	}
+	observed, err := r.compare(own)
+	if err != nil {
+		return nil, err
+	}
+	isStatus := func(c change.Change) bool { return len(c.Path()) > 0 && c.Path()[0].Field == "status" }
+	out := slices.DeleteFunc(slices.Clone(final), isStatus)
+	for _, c := range change.Answerable(observed, final) {
+		if isStatus(c) {
+			out = append(out, c)
+		}
 	}
 	return out, nil
 }

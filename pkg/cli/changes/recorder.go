@@ -23,6 +23,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -106,12 +108,24 @@ func (r *DryRunner) Record(ctx context.Context, config *rest.Config, c Command) 
 	case len(rec.refused) > 0:
 		return nil, errors.Join(distinct(rec.refused)...)
 	case failed != nil:
-		return nil, fmt.Errorf("%s: %w\n%s", c.Args[0], failed, said.String())
+		return nil, commandError(fmt.Errorf("%s: %w", c.Args[0], failed), said.String())
 	case len(rec.recording.Requests) == 0:
-		return nil, fmt.Errorf("%s sent no write request; it printed:\n%s", c.Args[0], said.String())
+		return nil, commandError(fmt.Errorf("%s sent no write request; it printed", c.Args[0]), said.String())
 	}
 	rec.recording.Reads = rec.recording.neededReads(c.Args)
 	return rec.recording, nil
+}
+
+// commandError returns the error of a command, joined with an error for each line that the command
+// printed.
+func commandError(err error, said string) error {
+	all := []error{err}
+	for line := range strings.Lines(said) {
+		if line = strings.TrimSpace(line); line != "" {
+			all = append(all, errors.New(line))
+		}
+	}
+	return errors.Join(all...)
 }
 
 // distinct returns the errors with distinct messages.
@@ -173,12 +187,12 @@ var reviewGroups = []string{"authorization.k8s.io", "authentication.k8s.io"}
 // ServeHTTP forwards a read or a review, records a write and sends it as a dry run, and refuses any
 // other request.
 func (rec *recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	token, path, _ := strings.Cut(strings.TrimPrefix(req.URL.Path, "/"), "/")
+	token, rest, _ := strings.Cut(strings.TrimPrefix(req.URL.Path, "/"), "/")
 	if subtle.ConstantTimeCompare([]byte(token), []byte(rec.token)) != 1 {
 		http.Error(w, "not the recorded command", http.StatusForbidden)
 		return
 	}
-	req.URL.Path, req.URL.RawPath = "/"+path, ""
+	req.URL.Path, req.URL.RawPath = "/"+rest, ""
 	for name := range req.Header {
 		if strings.HasPrefix(name, "Impersonate-") {
 			rec.refuse(w, errors.New("impersonation must be requested by flags of kubectl granular, before the --"))
@@ -219,9 +233,9 @@ func (rec *recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 var connectionSubresources = map[string]bool{"attach": true, "exec": true, "portforward": true, "proxy": true}
 
 // connects returns the error of a request that opens a connection.
-func connects(path string, at resourcePath) error {
+func connects(url string, at resourcePath) error {
 	first, _, _ := strings.Cut(at.Subresource, "/")
-	return fmt.Errorf("%s opens a connection and changes no fields; it needs %s", path, ordinaryRole("create", at.Resource.GroupResource(), first, at.Namespace))
+	return fmt.Errorf("%s opens a connection and changes no fields; it needs %s", url, ordinaryRole("create", at.Resource.GroupResource(), first, at.Namespace))
 }
 
 // ordinaryRole describes the role that allows a request without fields.
@@ -243,6 +257,20 @@ func (rec *recorder) waits(query url.Values) bool {
 	return (query.Get("watch") == "true" || query.Get("watch") == "1" || query.Get("follow") == "true") && len(rec.recording.Requests)+len(rec.refused) == 0
 }
 
+// selectedName returns the name that the field selector of a list or watch selects, or "". The server
+// authorizes such a request for this name.
+func selectedName(query url.Values) string {
+	selector, err := fields.ParseSelector(query.Get("fieldSelector"))
+	if err != nil {
+		return ""
+	}
+	name, ok := selector.RequiresExactMatch("metadata.name")
+	if !ok || len(path.IsValidPathSegmentName(name)) > 0 {
+		return ""
+	}
+	return name
+}
+
 func (rec *recorder) recordRead(at resourcePath, query url.Values) {
 	read := Read{"get", at.Resource.Group, at.Resource.Resource, at.Namespace, at.Name, at.Subresource}
 	switch {
@@ -250,6 +278,9 @@ func (rec *recorder) recordRead(at resourcePath, query url.Values) {
 		read.Verb = "watch"
 	case at.Name == "":
 		read.Verb = "list"
+	}
+	if read.Name == "" {
+		read.Name = selectedName(query)
 	}
 	rec.mu.Lock()
 	defer rec.mu.Unlock()

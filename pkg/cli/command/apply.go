@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/component-helpers/auth/rbac/validation"
 
+	"kube-granular.dev/api/printing"
 	"kube-granular.dev/pkg/cli/changes"
 	"kube-granular.dev/pkg/cli/kinds"
 	"kube-granular.dev/pkg/cli/roles"
@@ -80,7 +81,7 @@ func (s *options) write(ctx context.Context, objects []runtime.Object) error {
 		if err := changes.Write(ctx, client, k, of.GetNamespace(), of.GetName(), o); err != nil {
 			return fmt.Errorf("%s: %w", written(k, of.GetName()), err)
 		}
-		fmt.Fprintf(s.streams.ErrOut, "%s applied\n", written(k, of.GetName()))
+		printing.Fprintf(s.streams.ErrOut, "%s applied\n", written(k, of.GetName()))
 	}
 	return nil
 }

@@ -7,13 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
+	"kube-granular.dev/api/printing"
 	"kube-granular.dev/pkg/cli/access"
 	"kube-granular.dev/pkg/cli/changes"
 	"kube-granular.dev/pkg/cli/output"
@@ -22,7 +23,7 @@ import (
 func newCanI(s *options) *cobra.Command {
 	var format output.Flag
 	var from changeFlags
-	var list, quiet bool
+	var list, all, quiet bool
 	cmd := &cobra.Command{
 		Use:   "can-i (-f FILE | RESOURCE/NAME --patch PATCH | -- kubectl ARGS... | RESOURCE/NAME --list)",
 		Short: "Show whether a change is allowed, field by field",
@@ -47,7 +48,10 @@ The exit code is 0 only if the whole change is allowed.`,
 			kubectl granular can-i --as system:serviceaccount:default:supersafe -- kubectl label deployment web super.safe.com/level=low
 
 			# What may supersafe change in this deployment at all?
-			kubectl granular can-i deployments/web --list --as system:serviceaccount:default:supersafe`),
+			kubectl granular can-i deployments/web --list --as system:serviceaccount:default:supersafe
+
+			# And what not, with the verb that each field needs?
+			kubectl granular can-i deployments/web --list --all --as system:serviceaccount:default:supersafe`),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
@@ -61,15 +65,18 @@ The exit code is 0 only if the whole change is allowed.`,
 			if list && quiet {
 				return errors.New("--quiet and --list can't be combined")
 			}
+			if all && !list {
+				return errors.New("--all needs --list")
+			}
 			if list {
-				return s.canIList(cmd.Context(), args, from.subresource, &format)
+				return s.canIList(cmd.Context(), args, from.subresource, all, &format)
 			}
 			judgements, err := s.evaluate(cmd, &from, args)
 			if err != nil {
 				return err
 			}
 			if !quiet {
-				if err := format.Print(s.streams.Out, judgements, func(out io.Writer) error { return evaluationsTable(out, judgements, format.Wide()) }); err != nil {
+				if err := format.Print(s.streams.Out, judgements, func(page *printing.Page) error { return evaluationsTable(page, judgements) }); err != nil {
 					return err
 				}
 			}
@@ -83,7 +90,8 @@ The exit code is 0 only if the whole change is allowed.`,
 	}
 	from.addTo(cmd)
 	format.AddTo(cmd)
-	cmd.Flags().BoolVar(&list, "list", false, "list every permission of RESOURCE/NAME, and whether it is held")
+	cmd.Flags().BoolVar(&list, "list", false, "list the fields of RESOURCE/NAME that may be changed, and by which binding")
+	cmd.Flags().BoolVar(&all, "all", false, "with --list: list also the fields that may not be changed, with the verb that each needs")
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing, and answer only by the exit code")
 	return cmd
 }
@@ -157,49 +165,60 @@ func applyServerAnswer(j *access.Evaluation) {
 	j.Allowed = j.Server.Allowed
 }
 
-func evaluationsTable(out io.Writer, all []*access.Evaluation, wide bool) error {
+func evaluationsTable(out *printing.Page, all []*access.Evaluation) error {
 	for i, j := range all {
 		if i > 0 {
-			fmt.Fprintln(out)
+			printing.Fprintf(out, "\n")
 		}
-		fmt.Fprintf(out, "%s %s", j.Verb, j.Object)
+		printing.Fprintf(out, "%s %s", j.Verb, j.Object)
 		switch {
 		case j.Ordinary:
-			fmt.Fprintf(out, ": %s is held%s\n", j.Verb, heldBySuffix(j.By))
+			printing.Fprintf(out, ": %s is held%s\n", j.Verb, heldBySuffix(j.By))
 		case j.Missing != "":
-			fmt.Fprintf(out, ": neither %s nor granular is held; without granular no field is authorized\n", j.Verb)
+			printing.Fprintf(out, ": neither %s nor granular is held; without granular no field is authorized\n", j.Verb)
 		default:
-			fmt.Fprintf(out, ": field by field; granular is held%s\n", heldBySuffix(j.By))
+			printing.Fprintf(out, ": field by field; granular is held%s\n", heldBySuffix(j.By))
 		}
-		header := []string{"FIELD", "ALLOWED", "BY", "NEEDS ONE OF"}
+		header := []string{"FIELD", "ALLOWED", "BY, OR NEEDS ONE OF"}
+		if out.Wide() {
+			header = []string{"FIELD", "ALLOWED", "BY", "NEEDS ONE OF", "BINDING"}
+		}
 		var rows [][]string
 		for _, f := range j.Fields {
-			row := []string{f.Path, yesNo(f.Allowed), orNone(f.Verb), strings.Join(f.Verbs, " ")}
-			if f.Why != "" {
-				row[3] = strings.TrimSpace(row[3] + " (" + f.Why + ")")
-			}
-			if wide {
-				row = append(row, strings.TrimPrefix(f.By, "RBAC: "))
+			// The narrowest verb comes first, as in the message of the server.
+			verbs := slices.Clone(f.Verbs)
+			slices.Reverse(verbs)
+			needs := strings.Join(verbs, " ")
+			row := []string{f.Path, yesNo(f.Allowed)}
+			switch {
+			case out.Wide():
+				row = append(row, orNone(f.Verb), needs, strings.TrimPrefix(f.By, "RBAC: "))
+			case f.Allowed:
+				row = append(row, orNone(f.Verb))
+			default:
+				row = append(row, orNone(needs))
 			}
 			rows = append(rows, row)
 		}
-		if wide {
-			header = append(header, "BINDING")
-		}
 		if len(rows) == 0 {
-			fmt.Fprintln(out, "The request changes nothing.")
-		} else if err := output.Table(out, header, rows); err != nil {
+			printing.Fprintf(out, "The request changes nothing.\n")
+		} else if err := out.Table(header, rows); err != nil {
 			return err
 		}
+		for _, f := range j.Fields {
+			if f.Why != "" {
+				printing.Fprintf(out, "Note on %s: %s\n", f.Path, f.Why)
+			}
+		}
 		if !j.Sure {
-			fmt.Fprintln(out, "No dry run was possible, because you lack the permissions. These are the fields that the request itself names.")
+			printing.Fprintf(out, "No dry run was possible, because you lack the permissions. These are the fields that the request itself names.\n")
 		}
 		switch {
 		case j.Server == nil:
 		case j.Server.Allowed:
-			fmt.Fprintln(out, "The server allows it.")
+			printing.Fprintf(out, "The server allows it.\n")
 		default:
-			fmt.Fprintln(out, "The server refuses it:", j.Server.Message)
+			printing.Fprintf(out, "The server refuses it: %s\n", j.Server.Message)
 		}
 	}
 	return nil
@@ -227,7 +246,7 @@ func orNone(s string) string {
 }
 
 // canIList prints which fields of an object the caller may change.
-func (s *options) canIList(ctx context.Context, args []string, subresource string, format *output.Flag) error {
+func (s *options) canIList(ctx context.Context, args []string, subresource string, all bool, format *output.Flag) error {
 	c, err := s.cluster()
 	if err != nil {
 		return err
@@ -258,27 +277,36 @@ func (s *options) canIList(ctx context.Context, args []string, subresource strin
 	if err != nil {
 		return err
 	}
-	return format.Print(s.streams.Out, listed, func(out io.Writer) error { return listTable(out, listed, format.Wide()) })
+	return format.Print(s.streams.Out, listed, func(page *printing.Page) error { return listTable(page, listed, all) })
 }
 
-func listTable(out io.Writer, listed *access.FieldList, wide bool) error {
-	header := []string{"RESOURCE", "FIELD", "VERB", "ALLOWED", "BY"}
-	if wide {
-		header = append(header, "BINDING")
+// listTable prints the fields that the caller may change, or with all every field.
+func listTable(page *printing.Page, listed *access.FieldList, all bool) error {
+	header := []string{"RESOURCE", "FIELD", "ALLOWED", "BY", "BINDING"}
+	if all {
+		header = []string{"RESOURCE", "FIELD", "ALLOWED", "BY", "NEEDS", "BINDING"}
 	}
 	var rows [][]string
 	for _, i := range listed.Items {
-		row := []string{i.Resource, i.Field, i.Verb, i.Allowed, orNone(i.By)}
-		if wide {
-			row = append(row, strings.TrimPrefix(i.Reason, "RBAC: "))
+		switch row := []string{i.Resource, i.Field, i.Allowed, orNone(i.By)}; {
+		case all:
+			rows = append(rows, append(row, i.Verb, bindingOf(i.Reason)))
+		case i.Allowed != access.No:
+			rows = append(rows, append(row, bindingOf(i.Reason)))
 		}
-		rows = append(rows, row)
 	}
-	if err := output.Table(out, header, rows); err != nil {
+	if len(rows) == 0 {
+		printing.Fprintf(page, "No field may be changed. --all lists the verb that each field needs.\n")
+	} else if err := page.Grouped(1, header, rows); err != nil {
 		return err
 	}
 	if listed.Incomplete != "" {
-		fmt.Fprintln(out, "\nNot all parameters are known:", listed.Incomplete)
+		printing.Fprintf(page, "\nNot all parameters are known: %s\n", listed.Incomplete)
 	}
 	return nil
+}
+
+// bindingOf returns the binding that RBAC names as its reason, or the reason of another authorizer.
+func bindingOf(reason string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(reason, "RBAC: "), "allowed by ")
 }

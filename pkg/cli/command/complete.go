@@ -58,7 +58,7 @@ func (s *options) namespaces(cmd *cobra.Command) []string {
 
 // resources returns the names of resources that begin with the typed text.
 func (s *options) resources(begun string) []string {
-	c, err := s.cluster()
+	c, err := s.quietCluster()
 	if err != nil {
 		return nil
 	}
@@ -68,7 +68,7 @@ func (s *options) resources(begun string) []string {
 // fields returns the completions of a path of a field of a resource. begun is the part that the
 // user has typed.
 func (s *options) fields(resource, begun string) []string {
-	c, err := s.cluster()
+	c, err := s.quietCluster()
 	if err != nil {
 		return nil
 	}
@@ -109,7 +109,7 @@ func (s *options) objects(cmd *cobra.Command, begun string) []string {
 		}
 		return out
 	}
-	c, err := s.cluster()
+	c, err := s.quietCluster()
 	if err != nil {
 		return nil
 	}

@@ -4,11 +4,13 @@
 package command
 
 import (
+	"errors"
 	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 
+	"kube-granular.dev/api/printing"
 	"kube-granular.dev/pkg/cli/denial"
 	"kube-granular.dev/pkg/cli/output"
 )
@@ -24,18 +26,23 @@ func newExplainDenial(s *options) *cobra.Command {
 		Short: "Find the smallest rule that lifts a refusal",
 		Long: `Find the smallest rule that allows a refused request.
 
-The command reads the message that kubectl or a client printed, from standard input or a file.
-With --audit-id, the file is an audit log, and the ID names the refused request.
+The command reads what kubectl or a client printed, or lines of a log, from standard input or a file.
+It explains each refusal that it finds. A message may be quoted, as in the JSON lines of a
+controller's log. With --audit-id, the file is an audit log, and the ID names the refused request.
 
-The rule has the one verb that was missing. It is printed as a role and as a command, followed
-by what else it allows. If a protected label or annotation needs a role, the command prints the
-binding to this role. For other refusals, it says what to do next.`,
+The rule has the one verb that was missing, or two if a change of a value needs both: one for the old
+value and one for the new value. The rule is printed as a role and as a command, followed by what else
+it allows. If a protected label or annotation needs a role, the command prints the binding to this
+role. For other refusals, such as one by admission, it says what to do next.`,
 		Example: indentExamples(`
 			# Why was that refused?
 			kubectl --as=system:serviceaccount:default:supersafe scale deployment web --replicas=9 2>&1 | kubectl granular explain-denial
 
 			# A refusal in a file
 			kubectl granular explain-denial refusal.txt
+
+			# All refusals in the log of a controller, in JSON or not
+			kubectl granular explain-denial controller.log
 
 			# From the audit log
 			kubectl granular explain-denial audit.log --audit-id 3f7c1f4b-7a3f-4a39-9a5c-0d7f5f6a1a11`),
@@ -44,18 +51,24 @@ binding to this role. For other refusals, it says what to do next.`,
 			if err := format.Validate(); err != nil {
 				return err
 			}
-			refused, err := s.denial(args, id)
+			refused, err := s.denials(args, id)
 			if err != nil {
 				return err
 			}
-			if subresource != "" {
-				refused.Subresource = subresource
+			found, unknown := []*remedy{}, []error{}
+			for _, one := range refused {
+				if subresource != "" {
+					one.Subresource = subresource
+				}
+				r, err := s.remedy(one)
+				if err != nil {
+					unknown = append(unknown, err)
+					continue
+				}
+				found = append(found, r)
 			}
-			found, err := s.remedy(refused)
-			if err != nil {
-				return err
-			}
-			return format.Print(s.streams.Out, found, func(out io.Writer) error { return found.print(out) })
+			err = format.Print(s.streams.Out, found, func(page *printing.Page) error { return printRemedies(page, found) })
+			return errors.Join(append(unknown, err)...)
 		},
 	}
 	format.AddTo(cmd)
@@ -64,7 +77,8 @@ binding to this role. For other refusals, it says what to do next.`,
 	return cmd
 }
 
-func (s *options) denial(args []string, id string) (*denial.Denial, error) {
+// denials returns the refusals in the input.
+func (s *options) denials(args []string, id string) ([]*denial.Denial, error) {
 	in := s.streams.In
 	if len(args) == 1 && args[0] != "-" {
 		file, err := os.Open(args[0])
@@ -75,7 +89,8 @@ func (s *options) denial(args []string, id string) (*denial.Denial, error) {
 		in = file
 	}
 	if id != "" {
-		return denial.FromAudit(in, id)
+		refused, err := denial.FromAudit(in, id)
+		return []*denial.Denial{refused}, err
 	}
 	text, err := io.ReadAll(io.LimitReader(in, maxDenialText))
 	if err != nil {

@@ -5,11 +5,11 @@ package command
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"kube-granular.dev/api/printing"
 	"kube-granular.dev/pkg/cli/explain"
 	"kube-granular.dev/pkg/cli/kinds"
 	"kube-granular.dev/pkg/cli/output"
@@ -74,7 +74,7 @@ for it. If it is not, every caller needs one of its verbs.`,
 			if err != nil {
 				return err
 			}
-			return format.Print(s.streams.Out, explained, explained.TableOf(format.Wide()))
+			return format.Print(s.streams.Out, explained, explained.Table)
 		},
 	}
 	format.AddTo(cmd, "html")
@@ -106,11 +106,8 @@ func (s *options) page(cmd *cobra.Command, c *kinds.Cluster, args []string, vers
 
 // warn prints an error that does not end the command. It prints nothing for nil.
 func warn(cmd *cobra.Command, err error) {
-	if err == nil {
-		return
-	}
-	for _, line := range strings.Split(err.Error(), "\n") {
-		fmt.Fprintln(cmd.ErrOrStderr(), "warning:", line)
+	if err != nil {
+		printing.Warning(cmd.ErrOrStderr(), err)
 	}
 }
 

@@ -18,18 +18,42 @@ import (
 	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
 	"k8s.io/kubectl/pkg/util/term"
 
+	"kube-granular.dev/api/printing"
 	"kube-granular.dev/pkg/cli/access"
 	"kube-granular.dev/pkg/cli/auditlog"
+	"kube-granular.dev/pkg/cli/kinds"
 	"kube-granular.dev/pkg/cli/learn"
 	"kube-granular.dev/pkg/cli/output"
 	"kube-granular.dev/pkg/cli/roles"
 )
+
+// logForms is the help about the logs that commands read.
+const logForms = `A log has one event on each line, as the server writes it, or is an EventList, an array, or
+indented JSON. Records of CloudWatch Logs, Azure Monitor, Google Cloud Logging (jsonPayload), Fluentd
+and Fluent Bit are unwrapped. If a line can't be read, a warning says why, the result is still
+printed, and the command fails in the end.`
 
 // auditLogs are the flags and arguments for audit logs.
 type auditLogs struct {
 	files    []string
 	subjects []string
 	since    string
+	// forbidden also learns refused requests.
+	forbidden bool
+	// each and subjectOf are for learn.Options, if they are set.
+	each      func(context.Context, *learn.Demand)
+	subjectOf func(string, []string) (rbacv1.Subject, bool)
+	// unread is the number of lines, or of other values, that could not be read.
+	unread int
+}
+
+// complete returns an error if a part of the logs could not be read. The result is printed before,
+// since what was read is still true.
+func (l *auditLogs) complete() error {
+	if l.unread > 0 {
+		return fmt.Errorf("the result is not complete: %d lines could not be read", l.unread)
+	}
+	return nil
 }
 
 func (l *auditLogs) addSince(cmd *cobra.Command, what string) {
@@ -43,6 +67,7 @@ func (l *auditLogs) learn(cmd *cobra.Command, s *options) (*learn.Learner, error
 	if options.Since, err = auditlog.ParseTime(l.since, time.Now()); err != nil {
 		return nil, fmt.Errorf("--since: %w", err)
 	}
+	options.Refused, options.Each, options.SubjectOf = l.forbidden, l.each, l.subjectOf
 	if len(l.subjects) > 0 {
 		if options.SubjectOf, err = subjectFilter(l.subjects); err != nil {
 			return nil, err
@@ -52,6 +77,9 @@ func (l *auditLogs) learn(cmd *cobra.Command, s *options) (*learn.Learner, error
 	if err != nil {
 		return nil, err
 	}
+	if err := c.Recognize(); err != nil && !errors.Is(err, kinds.ErrNoPermissions) {
+		printing.Fprintf(s.streams.ErrOut, "warning: whether the server authorizes single fields is not known: %v\n", err)
+	}
 	var terminal io.Writer
 	if (term.TTY{Out: s.streams.ErrOut}).IsTerminalOut() {
 		terminal = s.streams.ErrOut
@@ -59,14 +87,10 @@ func (l *auditLogs) learn(cmd *cobra.Command, s *options) (*learn.Learner, error
 	learner := learn.New(c, options)
 	progress := output.NewProgress(terminal, "reading logs", l.size())
 	defer progress.Clear()
-	unread, err := l.read(cmd.Context(), s, learner, progress)
-	if err != nil {
+	if err := l.read(cmd.Context(), s, learner, progress); err != nil {
 		return nil, err
 	}
 	progress.Clear()
-	if unread > 0 {
-		fmt.Fprintf(s.streams.ErrOut, "warning: %d lines could not be read and are not included\n", unread)
-	}
 	if learner.Events == 0 {
 		return nil, fmt.Errorf("%s: the logs have no event of a completed request; the server writes events with --audit-log-path and --audit-policy-file", strings.Join(l.files, ", "))
 	}
@@ -74,10 +98,10 @@ func (l *auditLogs) learn(cmd *cobra.Command, s *options) (*learn.Learner, error
 		return nil, fmt.Errorf("--since %s: none of the %d requests in the logs was received since then", l.since, learner.Events)
 	}
 	if learner.Reads == 0 {
-		fmt.Fprintln(s.streams.ErrOut, "warning: the logs have no get, list or watch, so whether these are used can't be judged")
+		printing.Fprintf(s.streams.ErrOut, "warning: the logs have no get, list or watch, so whether these are used can't be judged\n")
 	}
 	if learner.Writes > 0 && learner.Shown == 0 {
-		fmt.Fprintln(s.streams.ErrOut, "warning: the logs have no request bodies, so which fields were changed can't be judged; use the level RequestResponse")
+		printing.Fprintf(s.streams.ErrOut, "warning: the logs have no request bodies, so which fields were changed can't be judged; use the level RequestResponse\n")
 	}
 	return learner, nil
 }
@@ -85,14 +109,14 @@ func (l *auditLogs) learn(cmd *cobra.Command, s *options) (*learn.Learner, error
 // maxWarnings is the maximum number of unreadable lines for which a warning is printed.
 const maxWarnings = 10
 
-func (l *auditLogs) read(ctx context.Context, s *options, learner *learn.Learner, progress *output.Progress) (int, error) {
-	warned, total := 0, 0
+func (l *auditLogs) read(ctx context.Context, s *options, learner *learn.Learner, progress *output.Progress) error {
+	warned := 0
 	reader := auditlog.Reader{
 		Use: func(line []byte) error { return learner.Use(ctx, line) },
 		Warn: func(err error) {
 			if warned++; warned <= maxWarnings {
 				progress.Clear()
-				fmt.Fprintln(s.streams.ErrOut, "warning:", err)
+				printing.Fprintf(s.streams.ErrOut, "warning: %s\n", err)
 			}
 		},
 	}
@@ -101,18 +125,18 @@ func (l *auditLogs) read(ctx context.Context, s *options, learner *learn.Learner
 		if name != "-" {
 			file, err := os.Open(name)
 			if err != nil {
-				return total, err
+				return err
 			}
 			defer file.Close()
 			in, label = file, name
 		}
 		unread, err := reader.Read(label, progress.Reader(in))
-		total += unread
+		l.unread += unread
 		if err != nil {
-			return total, err
+			return err
 		}
 	}
-	return total, nil
+	return nil
 }
 
 // size returns the total size of the logs in bytes, or 0 if a log is not a regular file.

@@ -5,13 +5,13 @@ package command
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"kube-granular.dev/api/printing"
 	"kube-granular.dev/pkg/cli/access"
 	"kube-granular.dev/pkg/cli/kinds"
 	"kube-granular.dev/pkg/cli/matrix"
@@ -28,8 +28,12 @@ func newMatrix(s *options) *cobra.Command {
 		Short: "Show who may change which fields",
 		Long: `Show who may change which fields, by the roles of the cluster.
 
-With --resource, there is a row for each permission. Without it, there is a row for each resource,
-with the number of its permissions that each subject has. If a subject may change a field only in
+The table lists what each subject may change. With --resource, it names the fields and the verbs that
+allow it. Without it, it has the number of permissions of each resource. For one subject, and with
+-o wide, the table is a matrix: a row for each permission or resource, with and without a right, and a
+column for each subject.
+
+If a subject may change a field only in
 objects of some names, or only some of its keys, it has the permission in part. The command does not
 ask webhooks and other authorizers, and ignores protected labels; kubectl granular can-i asks the
 server.
@@ -89,7 +93,7 @@ of its groups.`,
 			case format.Is("html"):
 				return m.Page(s.streams.Out, config.Host)
 			}
-			return format.Print(s.streams.Out, m, func(out io.Writer) error { return m.Table(out, len(resources) == 0, format.Wide()) })
+			return format.Print(s.streams.Out, m, func(page *printing.Page) error { return m.Table(page, len(resources) == 0) })
 		},
 	}
 	format.AddTo(cmd, "csv", "html")
@@ -166,15 +170,9 @@ func columnsOf(rbac *access.RBAC, texts []string, namespace string, all bool) ([
 // account also holds the rules of the groups that all users or all service accounts belong to,
 // such as system:authenticated.
 func column(rbac *access.RBAC, subject rbacv1.Subject) matrix.Subject {
-	switch subject.Kind {
-	case rbacv1.GroupKind:
-		return matrix.Subject{Name: "group:" + subject.Name, Held: rbac.HeldBy("", []string{subject.Name})}
-	case rbacv1.ServiceAccountKind:
-		groups := []string{"system:authenticated", "system:serviceaccounts", "system:serviceaccounts:" + subject.Namespace}
-		return matrix.Subject{
-			Name: "serviceaccount:" + subject.Namespace + "/" + subject.Name,
-			Held: rbac.HeldBy("system:serviceaccount:"+subject.Namespace+":"+subject.Name, groups),
-		}
+	name := strings.ToLower(subject.Kind) + ":" + subject.Name
+	if subject.Kind == rbacv1.ServiceAccountKind {
+		name = roles.FormatSubject(subject)
 	}
-	return matrix.Subject{Name: "user:" + subject.Name, Held: rbac.HeldBy(subject.Name, []string{"system:authenticated"})}
+	return matrix.Subject{Name: name, Held: rbac.HeldBy(access.Identity(subject))}
 }

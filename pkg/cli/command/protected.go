@@ -15,6 +15,7 @@ import (
 
 	"kube-granular.dev/api/authority/v1alpha1"
 	authorityclient "kube-granular.dev/api/client/clientset/versioned/typed/authority/v1alpha1"
+	"kube-granular.dev/api/printing"
 	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/pkg/cli/access"
 	"kube-granular.dev/pkg/cli/changes"
@@ -24,7 +25,9 @@ import (
 // protectedAttribute is a ProtectedAttribute or a ClusterProtectedAttribute.
 type protectedAttribute struct {
 	name string
-	spec *v1alpha1.ProtectedAttributeSpec
+	// namespace is "" for a ClusterProtectedAttribute.
+	namespace string
+	spec      *v1alpha1.ProtectedAttributeSpec
 }
 
 // protectedAttributes returns the protected attributes of the cluster and of a namespace, or of all
@@ -47,7 +50,7 @@ func (s *options) protectedAttributes(ctx context.Context, namespace string) ([]
 		return nil, fmt.Errorf("list protected attributes of the cluster: %w", err)
 	}
 	for i := range cluster.Items {
-		out = append(out, protectedAttribute{"clusterprotectedattribute/" + cluster.Items[i].Name, &cluster.Items[i].Spec})
+		out = append(out, protectedAttribute{"clusterprotectedattribute/" + cluster.Items[i].Name, "", &cluster.Items[i].Spec})
 	}
 	namespaced, err := client.ProtectedAttributes(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -55,7 +58,7 @@ func (s *options) protectedAttributes(ctx context.Context, namespace string) ([]
 	}
 	for i := range namespaced.Items {
 		item := &namespaced.Items[i]
-		out = append(out, protectedAttribute{"protectedattribute/" + item.Name + " in namespace " + item.Namespace, &item.Spec})
+		out = append(out, protectedAttribute{"protectedattribute/" + item.Name + " in namespace " + item.Namespace, item.Namespace, &item.Spec})
 	}
 	return out, nil
 }
@@ -117,7 +120,7 @@ func (s *options) protectedNotes(ctx context.Context, runs []*changes.DryRun) []
 			if !read {
 				var err error
 				if all, err = s.protectedAttributes(ctx, r.Namespace); err != nil {
-					fmt.Fprintf(s.streams.ErrOut, "warning: whether a label or annotation is protected is not known: %v\n", err)
+					printing.Fprintf(s.streams.ErrOut, "warning: whether a label or annotation is protected is not known: %v\n", err)
 				}
 				known[r.Namespace] = all
 			}
@@ -176,10 +179,11 @@ func protectedKeyVerb(kind v1alpha1.AttributeKind, key string) permission.Verb {
 // markProtected marks the field that the server refuses because it is protected. The permissions of
 // fields do not show that.
 func markProtected(j *access.Evaluation) {
-	refused, err := denial.Parse(j.Server.Message)
-	if err != nil || refused.Protected == "" {
+	all, err := denial.Parse(j.Server.Message)
+	if err != nil || all[0].Protected == "" {
 		return
 	}
+	refused := all[0]
 	var needs []string
 	for _, r := range refused.Roles {
 		needs = append(needs, fmt.Sprintf("%s %q", r.Kind, r.Name))

@@ -16,11 +16,21 @@ import (
 	"kube-granular.dev/pkg/cli/kinds"
 )
 
-// queryFor returns the query that finds the subjects that hold a verb for a kind.
+// definitions is the resource of definitions of custom resources, the only one on which the verb
+// granular:permissionExclusion has an effect.
+const definitions = "customresourcedefinitions.apiextensions.k8s.io"
+
+// ordinary reports whether a verb is not about fields: it is neither granular nor a permission verb.
+func ordinary(verb string) bool {
+	return !permission.IsVerb(verb)
+}
+
+// queryFor returns the query that finds the subjects that hold a verb for a kind. The tree is nil if the
+// verb is an ordinary one and the server publishes no permissions.
 func queryFor(text string, k *kinds.Kind, tree *schema.Tree) (*access.Query, error) {
-	if text != permission.General && !strings.HasPrefix(text, permission.General+":") {
+	if ordinary(text) {
 		name, _, _ := strings.Cut(text, "(")
-		if slices.ContainsFunc(tree.Permissions(), func(info schema.Info) bool { return info.Name == name }) {
+		if tree != nil && slices.ContainsFunc(tree.Permissions(), func(info schema.Info) bool { return info.Name == name }) {
 			return nil, fmt.Errorf("%s is no ordinary verb; did you mean %s:%s?", text, permission.General, text)
 		}
 		return &access.Query{Verbs: []string{text}}, nil
@@ -36,8 +46,13 @@ func queryFor(text string, k *kinds.Kind, tree *schema.Tree) (*access.Query, err
 		return &access.Query{Verbs: []string{text}}, nil
 	}
 	if permission.Reserved(verb.Permission) {
-		// Protected labels and annotations are no fields with permissions, and need no granular.
-		if !verb.Parameterized {
+		// These verbs are not about fields, and need no granular.
+		switch {
+		case verb.Permission == permission.Exclusion && verb.Parameterized:
+			return nil, fmt.Errorf("%s:%s takes no parameter", permission.General, verb.Permission)
+		case verb.Permission == permission.Exclusion && k.String() != definitions:
+			return nil, fmt.Errorf("%s has an effect only on %s", text, definitions)
+		case verb.Permission != permission.Exclusion && !verb.Parameterized:
 			return nil, fmt.Errorf("%s takes a parameter: %s(KEY), with the whole key", text, text)
 		}
 		return &access.Query{Verbs: []string{text}}, nil
@@ -64,9 +79,15 @@ func queryFor(text string, k *kinds.Kind, tree *schema.Tree) (*access.Query, err
 			if p == own {
 				break
 			}
-			if p.Parameter == nil {
+			switch {
+			case p.Parameter == nil:
 				above = append(above, permission.Verb{Permission: p.Name}.String())
+			case p.Shares(own):
+				above = append(above, permission.Verb{Permission: p.Name, Parameter: verb.Parameter, Parameterized: true}.String())
 			}
+		}
+		if wider, ok := own.Wider(verb); ok {
+			above = append(above, wider.String())
 		}
 		if !found {
 			common = above

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"kube-granular.dev/api/printing"
 	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/pkg/cli/denial"
 	"kube-granular.dev/pkg/cli/kinds"
@@ -25,17 +26,20 @@ type remedy struct {
 	Denial *denial.Denial `json:"denial"`
 	// Verb is the narrowest verb that would allow the request.
 	Verb string `json:"verb,omitempty"`
+	// Together are the verbs that are needed instead of Verb alone.
+	Together []string `json:"together,omitempty"`
 	// Role is the role that the caller must be bound to, if no verb would allow the request.
 	Role *denial.Role `json:"role,omitempty"`
 	// Objects are the role and the binding that grant Verb, or the binding to Role.
 	Objects []any `json:"objects,omitempty"`
 	// Commands are kubectl commands that create the same role and binding as Objects.
 	Commands []string `json:"commands,omitempty"`
-	// Fields are the paths of all fields that Verb covers.
+	// Fields are the paths of all fields that Verb or Together covers. They are not known if the server
+	// of the context publishes no permissions.
 	Fields []string `json:"fields,omitempty"`
 	// Advice is a text on what to do instead, if no role with a single verb would help. Then the
 	// other fields except Denial are empty.
-	Advice string `json:"advice,omitempty"`
+	Advice printing.Escaped `json:"advice,omitempty"`
 }
 
 // remedy returns how to allow a refused request: the smallest role or binding, or advice.
@@ -53,9 +57,9 @@ func (s *options) remedy(refused *denial.Denial) (*remedy, error) {
 	}
 	out.Verb = refused.Ordinary
 	if refused.Field != "" || len(refused.Verbs) > 0 {
-		out.Verb = refused.Verbs[0]
+		out.Verb, out.Together = refused.Verbs[0], refused.Together
 		if refused.Protected == "" {
-			if err := s.covered(out); err != nil {
+			if err := s.covered(out); err != nil && !errors.Is(err, kinds.ErrNoPermissions) {
 				return nil, err
 			}
 		}
@@ -65,7 +69,7 @@ func (s *options) remedy(refused *denial.Denial) (*remedy, error) {
 	if refused.Subresource != "" {
 		resource += "/" + refused.Subresource
 	}
-	grant := roles.Grant{Namespace: refused.Namespace, Rules: []rbacv1.PolicyRule{{APIGroups: []string{of.Group}, Resources: []string{resource}, Verbs: []string{out.Verb}}}}
+	grant := roles.Grant{Namespace: refused.Namespace, Rules: []rbacv1.PolicyRule{{APIGroups: []string{of.Group}, Resources: []string{resource}, Verbs: out.verbs()}}}
 	if refused.Name != "" && (refused.Ordinary != "create" || refused.Subresource != "") {
 		grant.Rules[0].ResourceNames = []string{refused.Name}
 	}
@@ -73,6 +77,14 @@ func (s *options) remedy(refused *denial.Denial) (*remedy, error) {
 	name := roles.NameFor(roles.NameOf(of.Resource, refused.Name), subjects, grant)
 	out.Commands = commandsOf(&grant, name, refused, subject)
 	return out, out.add(grant.Objects(name, subjects)...)
+}
+
+// verbs returns the verbs that would allow the request.
+func (r *remedy) verbs() []string {
+	if len(r.Together) > 0 {
+		return r.Together
+	}
+	return []string{r.Verb}
 }
 
 // covered sets the fields that the verb of a remedy covers. It also sets the subresource of the
@@ -86,10 +98,6 @@ func (s *options) covered(r *remedy) error {
 	if err != nil {
 		return err
 	}
-	verb, err := permission.Parse(r.Verb)
-	if err != nil {
-		return fmt.Errorf("%q is not valid: %w", r.Verb, err)
-	}
 	if _, status := k.Subresource("status"); r.Denial.Subresource == "" && status && strings.HasPrefix(r.Denial.Field, ".status") {
 		r.Denial.Subresource = "status"
 	}
@@ -97,9 +105,15 @@ func (s *options) covered(r *remedy) error {
 	if err != nil {
 		return err
 	}
-	for _, info := range tree.Permissions() {
-		if info.Name == verb.Permission {
-			r.Fields = append(r.Fields, kinds.Covered(info, verb.Parameter))
+	for _, text := range r.verbs() {
+		verb, err := permission.Parse(text)
+		if err != nil {
+			return fmt.Errorf("%q is not valid: %w", text, err)
+		}
+		for _, info := range tree.Permissions() {
+			if info.Name == verb.Permission {
+				r.Fields = append(r.Fields, kinds.Covered(info, verb.Parameter))
+			}
 		}
 	}
 	return nil
@@ -147,7 +161,11 @@ func commandsOf(g *roles.Grant, name string, d *denial.Denial, subject rbacv1.Su
 	if g.Namespace != "" {
 		kind, where = "role", " -n "+shellQuoted(g.Namespace)
 	}
-	role := fmt.Sprintf("kubectl create %s %s%s --verb=%s --resource=%s", kind, shellQuoted(name), where, shellQuoted(rule.Verbs[0]), shellQuoted(resource))
+	var verbs []string
+	for _, v := range rule.Verbs {
+		verbs = append(verbs, "--verb="+shellQuoted(v))
+	}
+	role := fmt.Sprintf("kubectl create %s %s%s %s --resource=%s", kind, shellQuoted(name), where, strings.Join(verbs, " "), shellQuoted(resource))
 	if len(rule.ResourceNames) > 0 {
 		role += " --resource-name=" + shellQuoted(rule.ResourceNames[0])
 	}
@@ -162,19 +180,35 @@ func whoFlag(subject rbacv1.Subject) string {
 	return "--user=" + shellQuoted(subject.Name)
 }
 
-// shellQuoted quotes an argument for a shell.
+// shellQuoted quotes an argument for a shell. Text that is not printable gets the escapes that bash
+// and zsh know.
 func shellQuoted(text string) string {
+	if escaped := printing.Escape(text); escaped != text {
+		return "$'" + strings.ReplaceAll(escaped, "'", `\'`) + "'"
+	}
 	if text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@=+,") == "" {
 		return text
 	}
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
+// printRemedies prints remedies, with an empty line between two.
+func printRemedies(out io.Writer, all []*remedy) error {
+	for i, r := range all {
+		if i > 0 {
+			printing.Fprintf(out, "\n")
+		}
+		if err := r.print(out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (r *remedy) print(out io.Writer) error {
 	d := r.Denial
 	if r.Advice != "" {
-		_, err := fmt.Fprintln(out, r.Advice)
-		return err
+		return printing.Fprintf(out, "%s\n", r.Advice)
 	}
 	if len(r.Objects) == 0 {
 		return errors.New("no rule to add was found that would allow the request")
@@ -185,28 +219,38 @@ func (r *remedy) print(out io.Writer) error {
 	}
 	switch {
 	case r.Role != nil:
-		fmt.Fprintf(out, "%s may not change %s of %s, a protected %s. A binding to %s %q is missing.\n", d.User, d.Field, of, d.Protected, r.Role.Kind, r.Role.Name)
+		printing.Fprintf(out, "%s may not change %s of %s, a protected %s. A binding to %s %q is missing.\n", d.User, d.Field, of, d.Protected, r.Role.Kind, r.Role.Name)
 		if d.ProtectedIn == "" {
-			fmt.Fprintln(out, "It is protected in the whole cluster, so only a ClusterRoleBinding counts.")
+			printing.Fprintf(out, "It is protected in the whole cluster, so only a ClusterRoleBinding counts.\n")
 		}
 	case d.Ordinary != "" && len(d.Verbs) == 0:
-		fmt.Fprintf(out, "%s may not %s %s. No permission of a field replaces this verb.\n", d.User, d.Ordinary, of)
+		printing.Fprintf(out, "%s may not %s %s. No permission of a field replaces this verb.\n", d.User, d.Ordinary, of)
+	case len(r.Together) > 0:
+		number := "both"
+		if len(r.Together) > 2 {
+			number = "all of"
+		}
+		printing.Fprintf(out, "%s may not change %s of %s. It needs %s %s: one for the old value and one for each new value.\n", d.User, cmp.Or(d.Field, "a field"), of, number, strings.Join(r.Together, " and "))
 	default:
-		fmt.Fprintf(out, "%s may not change %s of %s. The verb %s is missing.\n", d.User, cmp.Or(d.Field, "a field"), of, r.Verb)
+		printing.Fprintf(out, "%s may not change %s of %s. The verb %s is missing.\n", d.User, cmp.Or(d.Field, "a field"), of, r.Verb)
 	}
 	if len(d.Verbs) > 1 && d.Protected == "" {
-		fmt.Fprintf(out, "%s would be sufficient too, but covers more fields.\n", d.Verbs[len(d.Verbs)-1])
+		printing.Fprintf(out, "%s would be sufficient too, but covers more fields.\n", d.Verbs[len(d.Verbs)-1])
 	}
-	fmt.Fprintln(out, "\nAs a command:")
+	printing.Fprintf(out, "\nAs a command:\n")
 	for _, c := range r.Commands {
-		fmt.Fprintln(out, "    "+c)
+		printing.Fprintf(out, "    %s\n", c)
 	}
 	if len(r.Fields) > 0 {
-		fmt.Fprintln(out, "\nThe verb covers these fields of the object, including everything below them:")
+		subject := "The verb covers"
+		if len(r.Together) > 0 {
+			subject = "The verbs cover"
+		}
+		printing.Fprintf(out, "\n%s these fields of the object, including everything below them:\n", subject)
 		for _, f := range r.Fields {
-			fmt.Fprintln(out, "    "+f)
+			printing.Fprintf(out, "    %s\n", f)
 		}
 	}
-	fmt.Fprintln(out, "\nAs YAML:")
-	return printYAML(out, r.Objects)
+	printing.Fprintf(out, "\nAs YAML:\n")
+	return printing.YAML(out, r.Objects...)
 }

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
+	"kube-granular.dev/api/printing"
 	"kube-granular.dev/pkg/cli/changes"
 	"kube-granular.dev/pkg/cli/kinds"
 )
@@ -190,7 +191,7 @@ func (s *options) kubectlCommand(args []string) ([]string, error) {
 	case program == "kubectl" || strings.HasPrefix(program, "kubectl-"):
 		return args, nil
 	case slices.Contains(kubectlCommands, args[0]):
-		fmt.Fprintf(s.streams.ErrOut, "%s is taken as kubectl %s.\n", args[0], args[0])
+		printing.Fprintf(s.streams.ErrOut, "%s is taken as kubectl %s.\n", args[0], args[0])
 		return append([]string{"kubectl"}, args...), nil
 	}
 	return nil, fmt.Errorf("%q is not kubectl; give a command of kubectl that writes, such as -- kubectl scale deployment web --replicas=3", args[0])

@@ -13,12 +13,13 @@ import (
 
 	"github.com/spf13/cobra"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"sigs.k8s.io/yaml"
 
+	"kube-granular.dev/api/printing"
 	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/pkg/cli/access"
 	"kube-granular.dev/pkg/cli/learn"
 	"kube-granular.dev/pkg/cli/output"
+	"kube-granular.dev/pkg/cli/report"
 	"kube-granular.dev/pkg/cli/roles"
 )
 
@@ -28,11 +29,13 @@ type learnedRoles struct {
 	name    string
 	grants  []learn.Grant
 	unused  []string
+	// wildcards are what the subject used of rules with *.
+	wildcards []string
 }
 
 // fromAudit prints roles that allow the requests in audit logs. If apply is true, it also writes
-// the roles and their bindings to the cluster.
-func (s *options) fromAudit(cmd *cobra.Command, l *auditLogs, format *output.Flag, options roles.Options, name string, apply bool) error {
+// the roles and their bindings to the cluster. If test is not empty, it writes a test to this file.
+func (s *options) fromAudit(cmd *cobra.Command, l *auditLogs, format *output.Flag, options roles.Options, name string, apply bool, test string) error {
 	learner, err := l.learn(cmd, s)
 	if err != nil {
 		return err
@@ -49,7 +52,7 @@ func (s *options) fromAudit(cmd *cobra.Command, l *auditLogs, format *output.Fla
 	}
 	rbac, err := s.rbac(cmd.Context())
 	if err != nil {
-		fmt.Fprintf(s.streams.ErrOut, "warning: unused permissions are not shown: %v\n", err)
+		printing.Fprintf(s.streams.ErrOut, "warning: unused permissions are not shown: %v\n", err)
 	}
 	var all []learnedRoles
 	for _, subject := range subjects {
@@ -60,13 +63,28 @@ func (s *options) fromAudit(cmd *cobra.Command, l *auditLogs, format *output.Fla
 		if of.grants, err = subject.Grants(cmd.Context(), options); err != nil {
 			return err
 		}
+		noteDemands(of.grants)
 		if rbac != nil {
 			of.unused = unusedOf(cmd.Context(), learner, subject, rbac)
+			of.wildcards = wildcardsOf(cmd.Context(), subject, rbac)
 			if learner.Reads == 0 {
 				keepGet(of.grants, rulesHeldBy(subject, rbac))
 			}
 		}
 		all = append(all, of)
+	}
+	if !format.Is("yaml") {
+		// YAML has these lines as comments.
+		for i := range all {
+			for _, line := range all[i].attempts() {
+				printing.Fprintf(s.streams.ErrOut, "warning: %s: %s\n", all[i].subject, line)
+			}
+		}
+	}
+	if test != "" {
+		if err := s.writeLearnedTest(cmd, test, l, all); err != nil {
+			return fmt.Errorf("--test: %w", err)
+		}
 	}
 	if err := printLearned(s.streams.Out, format, all); err != nil {
 		return err
@@ -84,11 +102,20 @@ func (s *options) fromAudit(cmd *cobra.Command, l *auditLogs, format *output.Fla
 	return nil
 }
 
+// noteDemands adds what the server wants besides to the notes of each rule.
+func noteDemands(grants []learn.Grant) {
+	for _, g := range grants {
+		for i := range g.Rules {
+			g.Rules[i].Notes = append(g.Rules[i].Notes, roles.Demands(g.Rules[i].PolicyRule)...)
+		}
+	}
+}
+
 // unusedOf returns the current permissions of a subject that its requests did not use.
 func unusedOf(ctx context.Context, learner *learn.Learner, subject *learn.Subject, rbac *access.RBAC) []string {
 	var out []string
 	for _, h := range rulesHeldBy(subject, rbac) {
-		if h.Rule = learner.Judged(h.Rule); len(h.Rule.Verbs) == 0 {
+		if h.Rule, _ = learner.Judged(h.Rule); len(h.Rule.Verbs) == 0 {
 			continue
 		}
 		verbs, resources := subject.Unused(ctx, h.Rule, h.Namespace)
@@ -104,6 +131,18 @@ func unusedOf(ctx context.Context, learner *learn.Learner, subject *learn.Subjec
 		}
 		if len(resources) > 0 {
 			out = append(out, fmt.Sprintf("%s on %s, by %s, %s", strings.Join(h.Rule.Verbs, " "), strings.Join(resources, ","), h.Binding, h.Role))
+		}
+	}
+	return out
+}
+
+// wildcardsOf returns what a subject used of the rules with * that it holds.
+func wildcardsOf(ctx context.Context, subject *learn.Subject, rbac *access.RBAC) []string {
+	var out []string
+	for _, h := range rulesHeldBy(subject, rbac) {
+		granted := access.GrantedRule{Binding: h.Binding, Role: h.Role, Namespace: h.Namespace, Rule: h.Rule}
+		if used := report.UsedOfWildcard(ctx, granted, []*learn.Subject{subject}); len(used) > 0 {
+			out = append(out, fmt.Sprintf("%s on %s, by %s, %s: %s", strings.Join(h.Rule.Verbs, " "), qualifiedAll(h.Rule), h.Binding, h.Role, usedText(used, true)))
 		}
 	}
 	return out
@@ -193,30 +232,23 @@ func printLearned(out io.Writer, format *output.Flag, all []learnedRoles) error 
 			}
 		}
 	}
-	return format.Print(out, map[string]any{"apiVersion": "v1", "kind": "List", "items": objects}, func(out io.Writer) error {
-		return output.Table(out, []string{"SUBJECT", "WHERE", "RESOURCES", "NAMES", "VERBS"}, rows)
+	return format.Print(out, map[string]any{"apiVersion": "v1", "kind": "List", "items": objects}, func(page *printing.Page) error {
+		return page.Grouped(2, []string{"SUBJECT", "WHERE", "RESOURCES", "NAMES", "VERBS"}, rows)
 	})
 }
 
 // printYAML prints the roles and bindings of a subject, with the requests for each rule.
 func (of *learnedRoles) printYAML(out io.Writer, first bool) error {
+	separator := printing.Escaped("---\n")
 	if !first {
-		fmt.Fprintln(out, "---")
+		if err := printing.Fprintf(out, "%s", separator); err != nil {
+			return err
+		}
 	}
-	fmt.Fprintf(out, "# %s", of.subject)
-	switch n := of.subject.Refused; n {
-	case 0:
-	case 1:
-		fmt.Fprint(out, ": 1 forbidden request is not included")
-	default:
-		fmt.Fprintf(out, ": %d forbidden requests are not included", n)
-	}
-	if n := of.subject.Missing; n > 0 {
-		fmt.Fprintf(out, "; writes of objects that do not exist are not included: %d", n)
-	}
-	fmt.Fprintln(out)
-	for _, line := range of.unused {
-		fmt.Fprintln(out, "# never used:", line)
+	for _, line := range of.comments() {
+		if err := printing.Comment(out, line); err != nil {
+			return err
+		}
 	}
 	for i := range of.grants {
 		for j, o := range of.grants[i].Objects(of.name, of.subject.Subject) {
@@ -225,15 +257,13 @@ func (of *learnedRoles) printYAML(out io.Writer, first bool) error {
 				return err
 			}
 			if i+j > 0 {
-				fmt.Fprintln(out, "---")
+				if err := printing.Fprintf(out, "%s", separator); err != nil {
+					return err
+				}
 			}
 			_, isRole := object["rules"]
 			delete(object, "rules")
-			data, err := yaml.Marshal(object)
-			if err != nil {
-				return err
-			}
-			if _, err := out.Write(data); err != nil {
+			if err := printing.YAML(out, object); err != nil {
 				return err
 			}
 			if isRole {
@@ -246,31 +276,77 @@ func (of *learnedRoles) printYAML(out io.Writer, first bool) error {
 	return nil
 }
 
+// comments returns the lines that come before the roles of a subject.
+func (of *learnedRoles) comments() []string {
+	s := of.subject
+	head := s.String()
+	switch refused := s.Refused - s.Attempted; refused {
+	case 0:
+	case 1:
+		head += ": 1 forbidden request is not included"
+	default:
+		head += fmt.Sprintf(": %d forbidden requests are not included", refused)
+	}
+	if s.Missing > 0 {
+		head += fmt.Sprintf("; writes of objects that do not exist are not included: %d", s.Missing)
+	}
+	out := append([]string{head}, of.attempts()...)
+	if s.Rehearsed > 0 {
+		out = append(out, fmt.Sprintf("dry runs and reviews of kubectl granular are not included: %d", s.Rehearsed))
+	}
+	if s.Paths.Requests > 0 {
+		out = append(out, "not included: "+s.Paths.String())
+	}
+	if s.Delegated > 0 {
+		out = append(out, fmt.Sprintf("requests under a delegation are not included, because they used the authority of the delegator: %d", s.Delegated))
+	}
+	if s.NotImpersonated > 0 {
+		out = append(out, fmt.Sprintf("impersonations are not included above %d names of a kind: %d", learn.MaxImpersonated, s.NotImpersonated))
+	}
+	for _, line := range of.wildcards {
+		out = append(out, "used of "+line)
+	}
+	for _, line := range of.unused {
+		out = append(out, "never used: "+line)
+	}
+	return out
+}
+
+// attempts returns lines about the rules that were learned from refused requests.
+func (of *learnedRoles) attempts() []string {
+	var out []string
+	for _, g := range of.grants {
+		for _, r := range g.Rules {
+			if !r.Attempted {
+				continue
+			}
+			line := "from refused requests: " + strings.Join(r.Verbs, " ") + " on " + qualifiedAll(r.PolicyRule)
+			if len(r.ResourceNames) > 0 {
+				line += " " + strings.Join(r.ResourceNames, ",")
+			}
+			out = append(out, line+", "+g.Where())
+		}
+	}
+	if n := of.subject.NotAttempted; n > 0 {
+		out = append(out, fmt.Sprintf("refused requests are not included above %d objects: %d", learn.MaxAttempts, n))
+	}
+	return out
+}
+
 // printRules prints rules as YAML. The notes of each rule come before the rule, as comments.
 func printRules(out io.Writer, rules []learn.Rule) error {
-	fmt.Fprintln(out, "rules:")
+	if err := printing.Fprintf(out, "rules:\n"); err != nil {
+		return err
+	}
 	for _, r := range rules {
 		for _, n := range r.Notes {
-			fmt.Fprintln(out, "#", printable(n))
+			if err := printing.Comment(out, n); err != nil {
+				return err
+			}
 		}
-		data, err := yaml.Marshal([]rbacv1.PolicyRule{r.PolicyRule})
-		if err != nil {
-			return err
-		}
-		if _, err := out.Write(data); err != nil {
+		if err := printing.YAML(out, []rbacv1.PolicyRule{r.PolicyRule}); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// printable replaces line breaks and other control characters by spaces. The text is printed in a
-// YAML comment, which a name from a log must not end.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 {
-			return ' '
-		}
-		return r
-	}, text)
 }

@@ -14,17 +14,17 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/version"
 
+	"kube-granular.dev/api/printing"
+	"kube-granular.dev/pkg/cli/changes"
 	"kube-granular.dev/pkg/cli/kinds"
 )
-
-// ErrNo is returned by a command whose answer is no. The command has then printed its result
-// already, so the process exits with 1 and without a message, as kubectl auth can-i does.
-var ErrNo = errors.New("no")
 
 // options are the flags and streams of the plugin.
 type options struct {
 	flags   *genericclioptions.ConfigFlags
 	streams genericiooptions.IOStreams
+	// kinds are those of the server, after the first call of cluster.
+	kinds *kinds.Cluster
 }
 
 // New returns the command kubectl-granular.
@@ -33,7 +33,7 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 	// The limits are higher than client-go's defaults, because a command reads many schemas and
 	// sends many access reviews.
 	s.flags = s.flags.WithDiscoveryBurst(300).WithDiscoveryQPS(50).WithWrapConfigFn(func(c *rest.Config) *rest.Config {
-		c.QPS, c.Burst = 100, 200
+		c.QPS, c.Burst, c.UserAgent = 100, 200, changes.UserAgent()
 		return c
 	})
 	cmd := &cobra.Command{
@@ -58,7 +58,7 @@ Nothing is written to the cluster without --apply.`,
 	cmd.SetErr(streams.ErrOut)
 	s.flags.AddFlags(cmd.PersistentFlags())
 	s.completeFlags(cmd)
-	cmd.AddCommand(newExplain(s), newVerbs(s), newCanI(s), newWhoCan(s), newRole(s), newReport(s), newMatrix(s), newExplainDenial(s), newLint(s))
+	cmd.AddCommand(newExplain(s), newVerbs(s), newCanI(s), newWhoCan(s), newRole(s), newCheck(s), newReport(s), newMatrix(s), newExplainDenial(s), newLint(s), newStored(s))
 	cmd.SetVersionTemplate("{{.Version}}\n")
 	cmd.SetFlagErrorFunc(usageError)
 	for _, c := range append(cmd.Commands(), cmd) {
@@ -81,8 +81,27 @@ func usageError(c *cobra.Command, err error) error {
 	return fmt.Errorf("%w; %s --help shows the usage", err, c.CommandPath())
 }
 
-// cluster returns the kinds of the server.
+// cluster returns the kinds of the server. The first call prints a line if the server does not authorize
+// single fields, before the command prints anything else. If only the gate is off, the line is printed
+// to callers that may read the flags of the server, such as administrators.
 func (s *options) cluster() (*kinds.Cluster, error) {
+	if s.kinds != nil {
+		return s.kinds, nil
+	}
+	c, err := s.quietCluster()
+	if err != nil {
+		return nil, err
+	}
+	s.kinds = c
+	if err := c.Recognize(); errors.Is(err, kinds.ErrNoPermissions) {
+		printing.Fprintf(s.streams.ErrOut, "This server does not authorize single fields: "+
+			"it has no patches of kube-granular, or its feature gate GranularAuthorization is off.\n")
+	}
+	return c, nil
+}
+
+// quietCluster returns the kinds of the server, for completions of the shell.
+func (s *options) quietCluster() (*kinds.Cluster, error) {
 	client, err := s.flags.ToDiscoveryClient()
 	if err != nil {
 		return nil, err

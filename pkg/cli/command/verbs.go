@@ -5,13 +5,13 @@ package command
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"kube-granular.dev/api/printing"
 	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/granular/registry"
 	"kube-granular.dev/granular/schema"
@@ -93,7 +93,7 @@ excluded verbs as well.`,
 			if excluded {
 				entries = slices.DeleteFunc(entries, func(e verbEntry) bool { return !e.Excluded })
 			}
-			return format.Print(s.streams.Out, entries, func(out io.Writer) error { return verbsTable(out, entries, format.Wide()) })
+			return format.Print(s.streams.Out, entries, func(page *printing.Page) error { return verbsTable(page, entries) })
 		},
 	}
 	format.AddTo(cmd)
@@ -168,36 +168,33 @@ func addVerbs(entries map[string]*verbEntry, resource string, tree *schema.Tree)
 	return nil
 }
 
-// shownResources is the maximum number of resources that a line of the table names.
-const shownResources = 3
-
-func verbsTable(out io.Writer, entries []verbEntry, wide bool) error {
+func verbsTable(page *printing.Page, entries []verbEntry) error {
 	header := []string{"VERB", "PART OF UPDATE", "RESOURCES", "MEANING"}
-	if wide {
+	if page.Wide() {
 		header = []string{"VERB", "PART OF UPDATE", "RESOURCES", "FIELDS", "MEANING"}
 	}
 	var rows [][]string
 	for _, e := range entries {
 		resources := strings.Join(e.Resources, " ")
-		if !wide && len(e.Resources) > shownResources {
-			resources = fmt.Sprintf("%s and %d more", strings.Join(e.Resources[:shownResources], " "), len(e.Resources)-shownResources)
+		if !page.Wide() && len(e.Resources) > 1 {
+			resources = fmt.Sprintf("%d resources", len(e.Resources))
 		}
 		meaning := e.Meaning
 		if e.Protects != "" {
 			meaning = e.Protects
 		}
 		row := []string{e.Verb, yesNo(!e.Excluded), resources, meaning}
-		if wide {
+		if page.Wide() {
 			row = []string{e.Verb, yesNo(!e.Excluded), resources, strings.Join(e.Fields, " "), meaning}
 		}
 		rows = append(rows, row)
 	}
-	return output.Table(out, header, rows)
+	return page.Table(header, rows)
 }
 
 // verbs returns the completions of a verb. begun is the part that the user has typed.
 func (s *options) verbs(begun string) []string {
-	c, err := s.cluster()
+	c, err := s.quietCluster()
 	if err != nil {
 		return nil
 	}

@@ -4,14 +4,17 @@
 package command
 
 import (
+	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"kube-granular.dev/api/printing"
+	"kube-granular.dev/granular/schema"
 	"kube-granular.dev/pkg/cli/access"
+	"kube-granular.dev/pkg/cli/kinds"
 	"kube-granular.dev/pkg/cli/output"
 )
 
@@ -28,6 +31,13 @@ A subject needs the verb granular on the same resource besides a permission verb
 begins with subjects that hold both, or a more general permission. If the fields are part of
 update, the subjects that hold update or patch come next. The last ones lack something: the verb
 granular, or the right namespace, name or subresource.
+
+Delegates, subjects of roles that protected labels and annotations require, and the group
+system:masters are listed too. Subjects that can grant the permission to themselves, because they
+hold escalate or bind, are listed as holders that lack something.
+
+RESOURCE may also be users, groups, uids, userextras or signers, which no server serves but which
+roles name.
 
 The command asks only RBAC, because other authorizers can't list whom they allow.`,
 		Example: indentExamples(`
@@ -61,36 +71,36 @@ The command asks only RBAC, because other authorizers can't list whom they allow
 			if name == "status" || name == "scale" {
 				return fmt.Errorf("%s: the part after the slash must be a name; for a subresource use --subresource %s", args[1], name)
 			}
-			k, err := c.Lookup(resource, "")
-			if err != nil {
-				return err
+			wanted := identityQuery(args[0], resource, subresource, name)
+			if wanted == nil {
+				k, tree, err := fieldsOf(c, args[0], resource, subresource)
+				if err != nil {
+					return err
+				}
+				if wanted, err = queryFor(args[0], k, tree); err != nil {
+					return err
+				}
+				namespace, _, err := s.flags.ToRawKubeConfigLoader().Namespace()
+				if err != nil {
+					return err
+				}
+				wanted.Target = access.Target{Group: k.Resource.Group, Version: k.Resource.Version, Resource: k.Resource.Resource, Subresource: subresource, Name: name}
+				if k.Namespaced {
+					wanted.Namespace = namespace
+				}
 			}
-			tree, err := c.TreeOf(k, subresource)
-			if err != nil {
-				return err
-			}
-			wanted, err := queryFor(args[0], k, tree)
-			if err != nil {
-				return err
-			}
-			namespace, _, err := s.flags.ToRawKubeConfigLoader().Namespace()
-			if err != nil {
-				return err
-			}
-			wanted.Target = access.Target{Group: k.Resource.Group, Version: k.Resource.Version, Resource: k.Resource.Resource, Subresource: subresource, Name: name}
-			if k.Namespaced {
-				wanted.Namespace = namespace
-			}
+			s.addProtected(cmd.Context(), wanted)
+			s.addDelegations(cmd.Context(), wanted)
 			rbac, err := s.rbac(cmd.Context())
 			if err != nil {
 				return err
 			}
 			found := rbac.WhoCan(*wanted)
-			if err := format.Print(s.streams.Out, found, func(out io.Writer) error { return holdersTable(out, found, format.Wide()) }); err != nil {
+			if err := format.Print(s.streams.Out, found, func(page *printing.Page) error { return holdersTable(page, found) }); err != nil {
 				return err
 			}
 			if !slices.ContainsFunc(found, func(h access.Holder) bool { return h.Can }) {
-				fmt.Fprintf(s.streams.ErrOut, "No subject can %s on %s.\n", args[0], args[1])
+				printing.Fprintf(s.streams.ErrOut, "No subject can %s on %s.\n", args[0], args[1])
 			}
 			return nil
 		},
@@ -100,18 +110,33 @@ The command asks only RBAC, because other authorizers can't list whom they allow
 	return cmd
 }
 
-func holdersTable(out io.Writer, found []access.Holder, wide bool) error {
+// fieldsOf returns a kind and the permission tree of one of its subresources. Who holds an ordinary verb
+// can be asked on every server, so for such a verb the tree is nil if the server publishes no permissions.
+func fieldsOf(c *kinds.Cluster, verb, resource, subresource string) (*kinds.Kind, *schema.Tree, error) {
+	k, err := c.Lookup(resource, "")
+	if errors.Is(err, kinds.ErrNoPermissions) && ordinary(verb) {
+		k, err = c.Served(resource)
+		return k, nil, err
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	tree, err := c.TreeOf(k, subresource)
+	return k, tree, err
+}
+
+func holdersTable(page *printing.Page, found []access.Holder) error {
 	header := []string{"SUBJECT", "CAN", "VERB", "BINDING", "NOTE"}
-	if wide {
+	if page.Wide() {
 		header = []string{"SUBJECT", "CAN", "VERB", "BINDING", "ROLE", "NOTE"}
 	}
 	var rows [][]string
 	for _, h := range found {
 		row := []string{h.Subject, yesNo(h.Can), h.Verb, h.Binding, h.But}
-		if wide {
+		if page.Wide() {
 			row = []string{h.Subject, yesNo(h.Can), h.Verb, h.Binding, h.Role, h.But}
 		}
 		rows = append(rows, row)
 	}
-	return output.Table(out, header, rows)
+	return page.Grouped(1, header, rows)
 }

@@ -34,8 +34,12 @@ type event struct {
 	Annotations map[string]string `json:"annotations"`
 }
 
-// missingAnnotation is the audit annotation with the verbs that the caller lacked.
-const missingAnnotation = "granular.authorization.kube-granular.dev/missing"
+// MissingAnnotation is the audit annotation with the verbs that the caller lacked, the narrowest one
+// first.
+const MissingAnnotation = "granular.authorization.kube-granular.dev/missing"
+
+// decisionAnnotation is the audit annotation with the decision of the authorizer.
+const decisionAnnotation = "authorization.k8s.io/decision"
 
 // FromAudit finds the event of the request with an audit ID in an audit log with one event per
 // line, and returns why the request was refused.
@@ -66,8 +70,13 @@ func (e *event) denial() (*Denial, error) {
 	if e.ObjectRef == nil {
 		return nil, fmt.Errorf("the request %s has no resource", e.AuditID)
 	}
-	out, err := Parse(e.ResponseStatus.Message)
-	if err != nil {
+	out, err := parse(oneLine(e.ResponseStatus.Message))
+	decision, lacked := e.Annotations[decisionAnnotation], strings.Fields(e.Annotations[MissingAnnotation])
+	switch {
+	case err == nil && !(out.Admission && decision == "forbid"):
+	case decision == "allow" && len(lacked) == 0:
+		out = &Denial{Admission: true, Why: e.ResponseStatus.Message}
+	default:
 		out = &Denial{Ordinary: e.Verb}
 	}
 	// The user of the event is known even if the message does not name it.
@@ -83,8 +92,21 @@ func (e *event) denial() (*Denial, error) {
 	if of.Name != "" {
 		out.Name = of.Name
 	}
-	if lacked := strings.Fields(e.Annotations[missingAnnotation]); len(lacked) > 0 && out.Protected == "" {
-		out.Verbs, out.Ordinary, out.Why = lacked, "", ""
+	if len(lacked) > 0 && out.Protected == "" {
+		out.Verbs, out.Together, out.Ordinary, out.Why, out.Admission = lacked, nil, "", "", false
+		if all := Together(lacked[0]); len(all) > 1 {
+			out.Verbs[0], out.Together = all[0], all
+		}
 	}
 	return out, nil
+}
+
+// Together returns the verbs of one entry of MissingAnnotation. They are needed together, such as one
+// for the old value of a field and one for the new value. No parameter of a verb has a parenthesis.
+func Together(entry string) []string {
+	all := strings.Split(entry, ")&")
+	for i := range all[:len(all)-1] {
+		all[i] += ")"
+	}
+	return all
 }

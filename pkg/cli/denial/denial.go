@@ -26,6 +26,9 @@ type Denial struct {
 	// Verbs are the verbs that the refusal names, the narrowest one first. Each of them would allow
 	// the change of Field.
 	Verbs []string `json:"verbs,omitempty"`
+	// Together are the verbs that are needed instead of the first of Verbs alone, such as one for the
+	// old value of Field and one for the new value. It is empty if the first of Verbs suffices.
+	Together []string `json:"together,omitempty"`
 	// Ordinary is the ordinary verb that the caller lacks, such as update, if the request was
 	// refused as a whole. It is empty for a refusal of a field.
 	Ordinary string `json:"ordinary,omitempty"`
@@ -39,6 +42,9 @@ type Denial struct {
 	ProtectedIn string `json:"protectedIn,omitempty"`
 	// Why is the server's reason, if it is not just that the caller needs one of Verbs or Roles.
 	Why string `json:"why,omitempty"`
+	// Admission is true if the request was authorized and refused later, as by a policy, a webhook or a
+	// quota. Why is what was said.
+	Admission bool `json:"admission,omitempty"`
 	// Grant is true if the caller wanted to grant what it does not hold itself.
 	Grant bool `json:"grant,omitempty"`
 }
@@ -59,23 +65,36 @@ var ErrEmpty = errors.New(`the input is empty; kubectl prints refusals on standa
 const quoted = `"(?:[^"\\]|\\.)*"`
 
 var (
-	forbiddenPattern = regexp.MustCompile(`([a-z0-9.-]+)(?: (` + quoted + `))? is forbidden: (.*)`)
+	forbiddenPattern = regexp.MustCompile(`^([a-z0-9.-]+)(?: (` + quoted + `))? is forbidden: (.*)`)
+	webhookPattern   = regexp.MustCompile(`^admission webhook ` + quoted + ` denied the request`)
 	cannotPattern    = regexp.MustCompile(`^User (` + quoted + `) cannot (.*)$`)
-	fieldPattern     = regexp.MustCompile(`^change (.+?)(?: in version \S+)?(?: in namespace ("[^"]*"))?(?: through ("[^"]*"))?(?:, a protected (label|annotation))?: (.*)$`)
+	fieldPattern     = regexp.MustCompile(`^change ((?:` + quoted + `|[^"])+?)(?: (?:in|of) version \S+(?: \(version \S+ may not show it\))?)?(?: in namespace ("[^"]*"))?(?: through ("[^"]*"))?(?:, a protected (label|annotation))?: (.*)$`)
 	ordinaryPattern  = regexp.MustCompile(`^(\S+) resource "([^"]*)" in API group "([^"]*)"(?: (?:in the namespace ("[^"]*")|at the cluster scope))?(?:: (.*))?`)
 	wholePattern     = regexp.MustCompile(`^write it(?: in namespace ("[^"]*"))?(?: through ("[^"]*"))?: (.*)$`)
 	grantPattern     = regexp.MustCompile(`^user (` + quoted + `) \(groups=.*?\) is attempting to grant RBAC permissions not currently held: ?(.*)$`)
 	bindPattern      = regexp.MustCompile(`^needs the verb "bind" on .*$`)
 	verbPattern      = regexp.MustCompile(`"(granular:(?:[^"\\]|\\.)*)"`)
+	togetherPattern  = regexp.MustCompile(`^needs (both|all) of the verbs `)
 	rolePattern      = regexp.MustCompile(`\b(Role|ClusterRole) (` + quoted + `)`)
 	protectedPattern = regexp.MustCompile(`, for it is protected in namespace ("[^"]*")$`)
 )
 
-// Parse parses the first refusal in a text, such as the output of kubectl.
-func Parse(text string) (*Denial, error) {
-	text = strings.Join(strings.Fields(text), " ")
-	if text == "" {
+// Parse parses the refusals in a text, such as the output of kubectl or a log, and returns each once.
+func Parse(text string) ([]*Denial, error) {
+	if strings.TrimSpace(text) == "" {
 		return nil, ErrEmpty
+	}
+	all := refusals(text, 0)
+	if len(all) == 0 {
+		return nil, ErrNotADenial
+	}
+	return all, nil
+}
+
+// parse parses the message of one refusal.
+func parse(text string) (*Denial, error) {
+	if webhookPattern.MatchString(text) {
+		return &Denial{Admission: true, Why: text}, nil
 	}
 	m := forbiddenPattern.FindStringSubmatch(text)
 	if m == nil {
@@ -104,7 +123,13 @@ func Parse(text string) (*Denial, error) {
 		out.Why = why
 		return out, nil
 	}
-	return nil, ErrNotADenial
+	// A refusal by authorization names the user. Everything else comes from admission, or from the
+	// code that stores the object.
+	if strings.HasPrefix(m[3], "User ") || strings.HasPrefix(m[3], "user ") || strings.HasPrefix(m[3], "can't ") {
+		return nil, ErrNotADenial
+	}
+	out.Admission, out.Why = true, m[3]
+	return out, nil
 }
 
 // cannot parses what the caller cannot do. It returns false if the text has no known form.
@@ -130,8 +155,13 @@ func (d *Denial) cannot(text string) bool {
 
 // needs parses what the change of a field needs.
 func (d *Denial) needs(text string) {
-	for _, m := range verbPattern.FindAllStringSubmatch(text, -1) {
-		d.Verbs = append(d.Verbs, unquote(`"`+m[1]+`"`))
+	first, rest := "", text
+	if togetherPattern.MatchString(text) {
+		first, rest, _ = strings.Cut(text, ", or the verb ")
+	}
+	d.Together = verbsIn(first)
+	if d.Verbs = verbsIn(rest); len(d.Together) > 0 {
+		d.Verbs = append(d.Together[:1:1], d.Verbs...)
 	}
 	if d.Protected != "" {
 		for _, m := range rolePattern.FindAllStringSubmatch(text, -1) {
@@ -144,6 +174,15 @@ func (d *Denial) needs(text string) {
 	if len(d.Verbs)+len(d.Roles) == 0 || !strings.HasPrefix(text, "needs ") {
 		d.Why = text
 	}
+}
+
+// verbsIn returns the quoted permission verbs in a text.
+func verbsIn(text string) []string {
+	var out []string
+	for _, m := range verbPattern.FindAllStringSubmatch(text, -1) {
+		out = append(out, unquote(`"`+m[1]+`"`))
+	}
+	return out
 }
 
 // Write reports whether the ordinary verb of the refusal writes fields, so that permissions of

@@ -17,6 +17,17 @@ func TestParseDenial(t *testing.T) {
 			Resource: "deployments.apps", Name: "web", User: "system:serviceaccount:default:supersafe", Namespace: "default", Field: ".spec.replicas",
 			Verbs: []string{"granular:replicas", "granular:specification"},
 		},
+		`things.example.com "a" is forbidden: User "erin" cannot change .metadata.labels["k: in namespace \"x\""] in namespace "shop": needs the verb "granular:labels"`: {
+			Resource: "things.example.com", Name: "a", User: "erin", Namespace: "shop", Field: `.metadata.labels["k: in namespace \"x\""]`, Verbs: []string{"granular:labels"},
+		},
+		`pods "a" is forbidden: User "erin" cannot change .spec.containers[name="a"].image in namespace "x": needs both of the verbs "granular:imageFrom(a.example)" and "granular:imageFrom(b.example)", or the verb "granular:specification"`: {
+			Resource: "pods", Name: "a", User: "erin", Namespace: "x", Field: `.spec.containers[name="a"].image`,
+			Verbs: []string{"granular:imageFrom(a.example)", "granular:specification"}, Together: []string{"granular:imageFrom(a.example)", "granular:imageFrom(b.example)"},
+		},
+		`robots.example.com "a" is forbidden: User "erin" cannot change .spec.mode in namespace "x": needs all of the verbs "granular:mode(a)" and "granular:mode(b)" and "granular:mode(c)"`: {
+			Resource: "robots.example.com", Name: "a", User: "erin", Namespace: "x", Field: ".spec.mode",
+			Verbs: []string{"granular:mode(a)"}, Together: []string{"granular:mode(a)", "granular:mode(b)", "granular:mode(c)"},
+		},
 		`nodes "n" is forbidden: User "jane" cannot change .metadata.labels[a.example/x]: needs one of the verbs "granular:label(a.example)", "granular:metadata"`: {
 			Resource: "nodes", Name: "n", User: "jane", Field: ".metadata.labels[a.example/x]",
 			Verbs: []string{"granular:label(a.example)", "granular:metadata"},
@@ -24,6 +35,10 @@ func TestParseDenial(t *testing.T) {
 		`robots.factory.example.com "robby" is forbidden: User "erin" cannot change .spec.trigger in namespace "default": needs the verb "granular:factory.example.com/selfDestruct"`: {
 			Resource: "robots.factory.example.com", Name: "robby", User: "erin", Namespace: "default", Field: ".spec.trigger",
 			Verbs: []string{"granular:factory.example.com/selfDestruct"},
+		},
+		`robots.factory.example.com "robby" is forbidden: User "erin" cannot change .spec.trigger of version v1 (version v1beta1 may not show it) in namespace "default": needs the verb "granular:factory.example.com/trigger"`: {
+			Resource: "robots.factory.example.com", Name: "robby", User: "erin", Namespace: "default", Field: ".spec.trigger",
+			Verbs: []string{"granular:factory.example.com/trigger"},
 		},
 		`configmaps "c" is forbidden: User "erin" cannot change .foo in namespace "default": no permission covers this field`: {
 			Resource: "configmaps", Name: "c", User: "erin", Namespace: "default", Field: ".foo", Why: "no permission covers this field",
@@ -44,6 +59,10 @@ func TestParseDenial(t *testing.T) {
 		},
 		`nodes "n" is forbidden: User "con" cannot change .status.phase through "nodes/status": needs the verb "granular:status"`: {
 			Resource: "nodes", Subresource: "status", Name: "n", User: "con", Field: ".status.phase", Verbs: []string{"granular:status"},
+		},
+		`customresourcedefinitions.apiextensions.k8s.io "boxes.example.com" is forbidden: User "ivan" cannot change .spec.versions: needs the verb "granular:permissionExclusion" to weaken what the definition excludes: version v1: .spec.secret is not in the schema any more`: {
+			Resource: "customresourcedefinitions.apiextensions.k8s.io", Name: "boxes.example.com", User: "ivan", Field: ".spec.versions",
+			Verbs: []string{"granular:permissionExclusion"},
 		},
 		"pods \"web\" is forbidden: User \"jane\" cannot change .metadata.labels[env] in namespace \"shop\", a\nprotected label: needs ClusterRole \"release-manager\", for it is protected in the cluster": {
 			Resource: "pods", Name: "web", User: "jane", Namespace: "shop", Field: ".metadata.labels[env]",
@@ -66,11 +85,22 @@ func TestParseDenial(t *testing.T) {
 		`configmaps "a" is forbidden: the selected AuthorityDelegation has conditions, which can't be verified for this request`: {
 			Resource: "configmaps", Name: "a", Why: "the selected AuthorityDelegation has conditions, which can't be verified for this request",
 		},
-		`pods "a" is forbidden: exceeded quota: x`: nil,
-		"Error from server (NotFound)":             nil,
+		`pods "a" is forbidden: exceeded quota: x`: {Resource: "pods", Name: "a", Admission: true, Why: "exceeded quota: x"},
+		`Error from server: admission webhook "w.example" denied the request: no "latest" images`: {
+			Admission: true, Why: `admission webhook "w.example" denied the request: no "latest" images`,
+		},
+		`deployments.apps "web" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: too many replicas`: {
+			Resource: "deployments.apps", Name: "web", Admission: true, Why: "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: too many replicas",
+		},
+		`pods "a" is forbidden: User "jane" is somebody`: nil,
+		"Error from server (NotFound)":                   nil,
 	} {
 		got, err := Parse(text)
-		if diff := cmp.Diff(want, got); diff != "" || (want == nil) != errors.Is(err, ErrNotADenial) {
+		var all []*Denial
+		if want != nil {
+			all = []*Denial{want}
+		}
+		if diff := cmp.Diff(all, got); diff != "" || (want == nil) != errors.Is(err, ErrNotADenial) {
 			t.Errorf("%q: %v\n%s", text, err, diff)
 		}
 	}
@@ -97,11 +127,13 @@ func TestAdvice(t *testing.T) {
 		"uncovered":    {Denial{Field: ".foo", Why: "no permission covers this field"}, "No permission verb allows this change"},
 		"nobody":       {Denial{Protected: "label", Why: "no protected attribute in the cluster admits this value"}, "A protected attribute must be changed"},
 		"a selection":  {Denial{Ordinary: "get", Why: `AuthorityDelegation "images" does not allow the request`}, "Select another role or delegation"},
+		"admission":    {Denial{Resource: "pods", Admission: true, Why: "exceeded quota: x"}, "refused by admission: a policy, a webhook, a quota or another check of the server said: exceeded quota: x\nNo role helps."},
+		"a robot":      {Denial{User: "system:serviceaccount:shop:web", Ordinary: "patch"}, "role --subject serviceaccount:shop/web -- kubectl"},
 		"an authority": {Denial{Ordinary: "patch", Why: "the namespace is frozen"}, "the namespace is frozen"},
 		"a grant":      {Denial{User: "jane", Grant: true, Why: "{}"}, "the verb escalate"},
 	} {
 		got := tc.of.Advice(func(s string) string { return s })
-		if tc.want == "" && got != "" || !strings.Contains(got, tc.want) {
+		if tc.want == "" && got != "" || !strings.Contains(string(got), tc.want) {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
@@ -112,10 +144,35 @@ func TestDenialFromAudit(t *testing.T) {
 not json
 {"auditID":"one-more","stage":"ResponseComplete","verb":"patch","user":{"username":"eve"},"objectRef":{"resource":"pods","name":"p"},"responseStatus":{"code":403}}
 {"auditID":"one","stage":"ResponseComplete","verb":"patch","user":{"username":"admin"},"impersonatedUser":{"username":"jane"},"objectRef":{"resource":"deployments","namespace":"shop","name":"web","apiGroup":"apps","subresource":"scale"},"responseStatus":{"code":403},"annotations":{"granular.authorization.kube-granular.dev/missing":"granular:replicas granular:specification"}}
+{"auditID":"both","stage":"ResponseComplete","verb":"patch","user":{"username":"jane"},"objectRef":{"resource":"pods","namespace":"shop","name":"web"},"responseStatus":{"code":403},"annotations":{"granular.authorization.kube-granular.dev/missing":"granular:imageFrom(a&b)&granular:imageFrom(c) granular:specification"}}
+{"auditID":"quota","stage":"ResponseComplete","verb":"patch","user":{"username":"jane"},"objectRef":{"resource":"pods","namespace":"shop","name":"web"},"responseStatus":{"code":403,"message":"pods \"web\" is forbidden: exceeded quota: x"},"annotations":{"authorization.k8s.io/decision":"allow"}}
+{"auditID":"silent","stage":"ResponseComplete","verb":"patch","user":{"username":"jane"},"objectRef":{"resource":"pods","namespace":"shop","name":"web"},"responseStatus":{"code":403},"annotations":{"authorization.k8s.io/decision":"allow"}}
+{"auditID":"denied","stage":"ResponseComplete","verb":"patch","user":{"username":"jane"},"objectRef":{"resource":"pods","namespace":"shop","name":"web"},"responseStatus":{"code":403,"message":"pods \"web\" is forbidden: no"},"annotations":{"authorization.k8s.io/decision":"forbid"}}
 {"auditID":"two","stage":"ResponseComplete","verb":"patch","user":{"username":"jane"},"objectRef":{"resource":"pods","namespace":"shop","name":"web"},"responseStatus":{"code":200}}`
 	got, err := FromAudit(strings.NewReader(log), "one")
 	want := &Denial{Resource: "deployments.apps", Subresource: "scale", Name: "web", Namespace: "shop",
 		User: "jane", Verbs: []string{"granular:replicas", "granular:specification"}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	got, err = FromAudit(strings.NewReader(log), "both")
+	want = &Denial{Resource: "pods", Name: "web", Namespace: "shop", User: "jane",
+		Verbs: []string{"granular:imageFrom(a&b)", "granular:specification"}, Together: []string{"granular:imageFrom(a&b)", "granular:imageFrom(c)"}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	got, err = FromAudit(strings.NewReader(log), "quota")
+	want = &Denial{Resource: "pods", Name: "web", Namespace: "shop", User: "jane", Admission: true, Why: "exceeded quota: x"}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	got, err = FromAudit(strings.NewReader(log), "silent")
+	want.Why = ""
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	got, err = FromAudit(strings.NewReader(log), "denied")
+	want = &Denial{Resource: "pods", Name: "web", Namespace: "shop", User: "jane", Ordinary: "patch"}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
 	}

@@ -5,13 +5,12 @@ package explain
 
 import (
 	_ "embed"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"html"
 	"io"
 	"strings"
 
+	"kube-granular.dev/api/printing"
 	"kube-granular.dev/pkg/cli/kinds"
 )
 
@@ -36,7 +35,7 @@ func Page(out io.Writer, title string, all []*kinds.Kind) error {
 		entries = append(entries, entry)
 	}
 	// The JSON encoder escapes <, so that data can't end the script element.
-	data, err := json.Marshal(entries)
+	data, err := printing.MarshalJSON(entries)
 	if err != nil {
 		return err
 	}
@@ -45,8 +44,7 @@ func Page(out io.Writer, title string, all []*kinds.Kind) error {
 	}
 	text := strings.ReplaceAll(page, titlePlaceholder, html.EscapeString(title))
 	before, after, _ := strings.Cut(text, dataPlaceholder)
-	_, err = fmt.Fprint(out, before, string(data), after)
-	return err
+	return printing.Fprintf(out, "%s%s%s", printing.Escaped(before), printing.Escaped(data), printing.Escaped(after))
 }
 
 // The JSON names of pageKind and pageField are short, because the data of a page repeats them tens

@@ -4,11 +4,10 @@
 package explain
 
 import (
-	"fmt"
 	"io"
 	"strings"
 
-	"kube-granular.dev/pkg/cli/output"
+	"kube-granular.dev/api/printing"
 )
 
 // The texts that the table shows for a field without a verb.
@@ -17,18 +16,13 @@ const (
 	system = "<none: the server alone writes it>"
 )
 
-// TableOf returns a function that calls Table, for output.Flag.Print.
-func (e *Explanation) TableOf(wide bool) func(io.Writer) error {
-	return func(out io.Writer) error { return e.Table(out, wide) }
-}
-
-// Table writes the field, and the fields below it as a tree. If wide is true, the table has
-// further columns: the type, the scope, and all verbs that cover a field.
-func (e *Explanation) Table(out io.Writer, wide bool) error {
+// Table writes the field, and the fields below it as a tree. A wide table has further columns: the
+// type, the scope, and all verbs that cover a field.
+func (e *Explanation) Table(out *printing.Page) error {
 	if e.Group != "" {
-		fmt.Fprintf(out, "GROUP:      %s\n", e.Group)
+		printing.Fprintf(out, "GROUP:      %s\n", e.Group)
 	}
-	fmt.Fprintf(out, "KIND:       %s\nVERSION:    %s\nRESOURCES:  %s\n", e.Kind, e.Version, strings.Join(e.Resources, " "))
+	printing.Fprintf(out, "KIND:       %s\nVERSION:    %s\nRESOURCES:  %s\n", e.Kind, e.Version, strings.Join(e.Resources, " "))
 	if e.Field.Path != "" {
 		e.field(out)
 	}
@@ -37,17 +31,23 @@ func (e *Explanation) Table(out io.Writer, wide bool) error {
 		return nil
 	}
 	header := []string{"FIELD", "VERB", "PART OF UPDATE"}
-	if wide {
+	if out.Wide() {
 		header = append(header, "TYPE", "SCOPE", "COVERED BY")
 	}
-	fmt.Fprintln(out)
-	t := table{wide: wide, resource: e.Resources[0]}
+	printing.Fprintf(out, "\n")
+	t := table{wide: out.Wide(), resource: e.Resources[0]}
 	t.rows(e.Field.Fields, "", "")
-	if err := output.Table(out, header, t.out); err != nil {
+	tree := out.Begin(header...)
+	for _, row := range t.out {
+		if err := tree.EscapedRow(row...); err != nil {
+			return err
+		}
+	}
+	if err := tree.Flush(); err != nil {
 		return err
 	}
 	if t.inherited {
-		fmt.Fprintln(out, "\nA verb in parentheses is that of a field above.")
+		printing.Fprintf(out, "\nA verb in parentheses is that of a field above.\n")
 	}
 	e.subresources(out)
 	return nil
@@ -56,9 +56,9 @@ func (e *Explanation) Table(out io.Writer, wide bool) error {
 // subresources writes the fields of subresources with objects of another kind.
 func (e *Explanation) subresources(out io.Writer) {
 	for _, sub := range e.Subresources {
-		fmt.Fprintf(out, "\nTHROUGH %s (%s); a role needs the verb and granular there too:\n", sub.Resource, sub.Kind)
+		printing.Fprintf(out, "\nTHROUGH %s (%s); a role needs the verb and granular there too:\n", sub.Resource, sub.Kind)
 		for _, f := range sub.Fields {
-			fmt.Fprintf(out, "    %s: %s\n", strings.TrimPrefix(f.Path, "."), strings.Join(f.CoveredBy, " "))
+			printing.Fprintf(out, "    %s: %s\n", strings.TrimPrefix(f.Path, "."), strings.Join(f.CoveredBy, " "))
 		}
 	}
 }
@@ -66,32 +66,32 @@ func (e *Explanation) subresources(out io.Writer) {
 // field writes the description of the field itself.
 func (e *Explanation) field(out io.Writer) {
 	f := &e.Field
-	fmt.Fprintf(out, "\nFIELD: %s <%s>\n\n", strings.TrimPrefix(f.Path, "."), f.Type)
+	printing.Fprintf(out, "\nFIELD: %s <%s>\n\n", strings.TrimPrefix(f.Path, "."), f.Type)
 	switch {
 	case f.System:
-		fmt.Fprintln(out, "Only the server writes this field; no permission is needed.")
+		printing.Fprintf(out, "Only the server writes this field; no permission is needed.\n")
 	case len(f.CoveredBy) == 0:
-		fmt.Fprintln(out, "No permission covers this field: no granular request can change it.")
+		printing.Fprintf(out, "No permission covers this field: no granular request can change it.\n")
 	default:
-		fmt.Fprintln(out, "VERBS, most general first; one of them is needed, together with the verb granular:")
+		printing.Fprintf(out, "VERBS, most general first; one of them is needed, together with the verb granular:\n")
 		for _, v := range f.CoveredBy {
-			fmt.Fprintf(out, "    %s\n", v)
+			printing.Fprintf(out, "    %s\n", v)
 		}
 		if f.Excluded {
-			fmt.Fprintln(out, "PART OF UPDATE: no. Holders of create, update or patch need one of these verbs too.")
+			printing.Fprintf(out, "PART OF UPDATE: no. Holders of create, update or patch need one of these verbs too.\n")
 		} else {
-			fmt.Fprintln(out, "PART OF UPDATE: yes. Holders of create, update or patch need none of these verbs.")
+			printing.Fprintf(out, "PART OF UPDATE: yes. Holders of create, update or patch need none of these verbs.\n")
 		}
 	}
 	if f.Description != "" {
-		fmt.Fprintf(out, "\nDESCRIPTION:\n%s", wrapText(f.Description, "    ", 80))
+		printing.Fprintf(out, "\nDESCRIPTION:\n%s", wrapText(f.Description, "    ", 80))
 	}
 }
 
 type table struct {
 	wide      bool
 	resource  string
-	out       [][]string
+	out       [][]printing.Escaped
 	inherited bool
 }
 
@@ -106,14 +106,19 @@ func (t *table) rows(fields []Entry, first, indent string) {
 		if isRoot := strings.Count(f.Path, ".") == 1 && !strings.Contains(f.Path, "["); isRoot {
 			branch, below = "", ""
 		}
-		row := []string{branch + f.name, t.verb(f), partOfUpdate(f)}
+		cells := []string{t.verb(f), partOfUpdate(f)}
 		if t.wide {
-			row = append(row, f.Type, f.Scope, strings.Join(f.CoveredBy, " "))
+			cells = append(cells, f.Type, f.Scope, strings.Join(f.CoveredBy, " "))
+		}
+		// The spaces of the branch are not data, and so are not escaped.
+		row := []printing.Escaped{printing.Escaped(branch + printing.Cell(f.name))}
+		for _, c := range cells {
+			row = append(row, printing.Escaped(printing.Cell(c)))
 		}
 		t.out = append(t.out, row)
 		t.rows(f.Fields, below, below)
 		if f.Folded > 0 {
-			t.out = append(t.out, []string{below + fmt.Sprintf("└─ … %d more: explain %s %s", f.Folded, t.resource, strings.TrimPrefix(f.Path, "."))})
+			t.out = append(t.out, []printing.Escaped{printing.Escaped(below) + printing.Sprintf("└─ … %d more: explain %s %s", f.Folded, t.resource, strings.TrimPrefix(f.Path, "."))})
 		}
 	}
 }
@@ -146,11 +151,12 @@ func partOfUpdate(f *Entry) string {
 }
 
 // wrapText breaks a text into indented lines of at most width characters.
-func wrapText(text, indent string, width int) string {
+func wrapText(text, indent string, width int) printing.Escaped {
 	var b strings.Builder
 	for _, paragraph := range strings.Split(text, "\n") {
 		line := indent
 		for _, word := range strings.Fields(paragraph) {
+			word = printing.Escape(word)
 			if len(line)+len(word)+1 > width && line != indent {
 				b.WriteString(strings.TrimRight(line, " ") + "\n")
 				line = indent
@@ -159,5 +165,5 @@ func wrapText(text, indent string, width int) string {
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
-	return b.String()
+	return printing.Escaped(b.String())
 }

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,9 +21,6 @@ import (
 	granular "kube-granular.dev/granular/schema"
 )
 
-// ErrNoPermissions means that a server publishes no permissions at all.
-var ErrNoPermissions = errors.New("the server publishes no permissions (x-kubernetes-permission-verb) in its OpenAPI document, so it does not authorize single fields; use the context of a kube-granular server (--context)")
-
 // Cluster has the kinds of one server. It is not safe for concurrent use.
 type Cluster struct {
 	discovery discovery.DiscoveryInterface
@@ -30,6 +28,12 @@ type Cluster struct {
 	root      openapi3.Root
 	documents map[schema.GroupVersion]*document
 	kinds     map[schema.GroupVersionKind]*compiledTree
+
+	// gateKnown is true once the plugin has asked whether the gate is off; gateOff is the answer.
+	gateKnown, gateOff bool
+
+	// patience is how long all waits for schemas together may take; see publishedTree.
+	patience time.Duration
 }
 
 // document is the OpenAPI document of one group and version.
@@ -48,6 +52,7 @@ func New(client discovery.DiscoveryInterface, mapper meta.RESTMapper) *Cluster {
 	return &Cluster{
 		discovery: client, mapper: mapper, root: openapi3.NewRoot(client.OpenAPIV3()),
 		documents: map[schema.GroupVersion]*document{}, kinds: map[schema.GroupVersionKind]*compiledTree{},
+		patience: patience,
 	}
 }
 
@@ -61,7 +66,8 @@ type Kind struct {
 	// Subresources are the subresources that can be updated or patched, sorted by name. Those that
 	// open connections, such as exec, are left out.
 	Subresources []Subresource
-	// Tree is the permission tree of the kind: its fields with the permissions that cover them.
+	// Tree is the permission tree of the kind: its fields with the permissions that cover them. It is
+	// nil for a kind of Served.
 	Tree *granular.Tree
 
 	definitions map[string]*spec.Schema
@@ -138,8 +144,29 @@ func (c *Cluster) resource(name string) (schema.GroupVersionResource, error) {
 	return found, err
 }
 
+// Served returns the kind of a resource without its permissions, for questions that need none: Tree is
+// nil. It finds the resource by a name, as Lookup does, also on a server that publishes no permissions.
+func (c *Cluster) Served(name string) (*Kind, error) {
+	resource, err := c.resource(name)
+	if err != nil {
+		return nil, err
+	}
+	return c.served(resource)
+}
+
 // ForResource returns the kind of a resource in a version.
 func (c *Cluster) ForResource(resource schema.GroupVersionResource) (*Kind, error) {
+	k, err := c.served(resource)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.compile(k); err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+func (c *Cluster) served(resource schema.GroupVersionResource) (*Kind, error) {
 	k, err := c.discover(resource)
 	if k == nil && c.invalidateCache() {
 		// The resource may be newer than the cached discovery documents, so they are read again.
@@ -150,9 +177,6 @@ func (c *Cluster) ForResource(resource schema.GroupVersionResource) (*Kind, erro
 	}
 	if k == nil {
 		return nil, fmt.Errorf("%s has no resource %s; kubectl api-resources lists all versions", resource.GroupVersion(), resource.Resource)
-	}
-	if err := c.compile(k); err != nil {
-		return nil, err
 	}
 	return k, nil
 }
@@ -208,6 +232,21 @@ func (c *Cluster) All() ([]*Kind, error) {
 	}
 	slices.SortFunc(out, func(a, b *Kind) int { return strings.Compare(a.String(), b.String()) })
 	return out, errors.Join(failed...)
+}
+
+// Groups returns the API groups that the server serves, also those whose own server does not answer
+// now. The core group is "".
+func (c *Cluster) Groups() ([]string, error) {
+	c.invalidateCache()
+	list, err := c.discovery.ServerGroups()
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, group := range list.Groups {
+		out = append(out, group.Name)
+	}
+	return out, nil
 }
 
 // Names returns the names of all resources that can be updated or patched, such as

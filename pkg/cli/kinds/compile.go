@@ -17,7 +17,7 @@ import (
 
 // compile sets the permission tree of a kind.
 func (c *Cluster) compile(k *Kind) error {
-	tree, doc, err := c.tree(k.Resource.GroupVersion(), k.Kind)
+	tree, doc, err := c.publishedTree(k.Resource.GroupVersion(), k.Kind)
 	if err != nil {
 		return fmt.Errorf("%s: %w", k, err)
 	}
@@ -124,13 +124,13 @@ func (c *Cluster) document(of schema.GroupVersion) (*document, error) {
 	}
 	published, err := c.root.GVSpec(of)
 	if err != nil {
-		return nil, fmt.Errorf("read the schemas of %s at /openapi/v3; if its definition is new, try again in a moment: %w", of, err)
+		return nil, fmt.Errorf("read the schemas of %s at /openapi/v3: %w", of, err)
 	}
 	if published.Components == nil {
 		return nil, fmt.Errorf("the server publishes no schemas for %s", of)
 	}
 	definitions := published.Components.Schemas
-	if !publishesPermissions(definitions) {
+	if !publishesPermissions(definitions) || c.gateIsOff() {
 		return nil, ErrNoPermissions
 	}
 	doc := &document{definitions, granular.NewModels(definitions, granular.WithExpressions(serverComputed{}))}

@@ -50,20 +50,26 @@ func NarrowestVerb(permissions []*granular.Permission) string {
 
 // Covered returns the path of the fields that a verb covers at one place of its permission. A
 // parameter replaces the key of the map or list that it selects from: granular:label(a) covers
-// .metadata.labels[a] and [a/*].
+// .metadata.labels[a] and [a/*], granular:containerImage(a) covers .spec.containers[a].image.
 func Covered(at granular.Info, parameter string) string {
 	of := at.Parameter
 	if of == nil || parameter == "" {
 		return at.Pattern
 	}
-	path, selects := strings.CutSuffix(at.Pattern, "[*]")
-	switch {
-	case of.Expression != nil || !selects || of.FromValue && of.Field == "":
+	i := strings.LastIndex(at.Pattern, "[*]")
+	if of.Expression != nil || i < 0 || of.FromValue && of.Field == "" {
 		return fmt.Sprintf("%s, if the %s is %s", at.Pattern, parameterOf(at.Permission), parameter)
-	case of.FromValue:
-		return fmt.Sprintf("%s[%s=%q]", path, of.Field, parameter)
-	case of.Treatment == permission.SlashDelimitedPrefix:
-		return fmt.Sprintf("%s[%s] and [%s/*]", path, parameter, parameter)
 	}
-	return fmt.Sprintf("%s[%s]", path, parameter)
+	path, rest := at.Pattern[:i], at.Pattern[i+len("[*]"):]
+	key, exact := of.Treatment.Key(parameter)
+	if exact {
+		parameter = key
+	}
+	switch {
+	case of.FromValue:
+		return fmt.Sprintf("%s[%s=%q]%s", path, of.Field, parameter, rest)
+	case of.Treatment == permission.SlashDelimitedPrefix && !exact:
+		return fmt.Sprintf("%s[%s]%s and [%s/*]%s", path, parameter, rest, parameter, rest)
+	}
+	return fmt.Sprintf("%s[%s]%s", path, parameter, rest)
 }

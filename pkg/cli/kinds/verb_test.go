@@ -17,10 +17,14 @@ func TestCovered(t *testing.T) {
 		parameter string
 		want      string
 	}{
-		"no parameter": {".spec.replicas", nil, "", ".spec.replicas"},
-		"a prefix":     {".metadata.labels[*]", &granular.Parameter{Source: "label-key", Treatment: permission.SlashDelimitedPrefix}, "a.example", ".metadata.labels[a.example] and [a.example/*]"},
-		"a key":        {".status.conditions[*]", &granular.Parameter{Source: "condition-type"}, "Fit", ".status.conditions[Fit]"},
-		"a value":      {".spec.taints[*]", &granular.Parameter{Source: "self.key", FromValue: true, Field: "key"}, "a", `.spec.taints[key="a"]`},
+		"no parameter":  {".spec.replicas", nil, "", ".spec.replicas"},
+		"a prefix":      {".metadata.labels[*]", &granular.Parameter{Source: "label-key", Treatment: permission.SlashDelimitedPrefix}, "a.example", ".metadata.labels[a.example] and [a.example/*]"},
+		"one key":       {".metadata.labels[*]", &granular.Parameter{Source: "label-key", Treatment: permission.SlashDelimitedPrefix}, "a.example/b", ".metadata.labels[a.example/b]"},
+		"one plain key": {".metadata.labels[*]", &granular.Parameter{Source: "label-key", Treatment: permission.SlashDelimitedPrefix}, "/b", ".metadata.labels[b]"},
+		"one container": {".spec.containers[*]", &granular.Parameter{Source: "container-name"}, "app", ".spec.containers[app]"},
+		"its image":     {".spec.containers[*].image", &granular.Parameter{Source: "container-name"}, "app", ".spec.containers[app].image"},
+		"a key":         {".status.conditions[*]", &granular.Parameter{Source: "condition-type"}, "Fit", ".status.conditions[Fit]"},
+		"a value":       {".spec.taints[*]", &granular.Parameter{Source: "self.key", FromValue: true, Field: "key"}, "a", `.spec.taints[key="a"]`},
 		"an image": {".spec.containers[*].image", &granular.Parameter{Source: "self", FromValue: true, Treatment: permission.ImageRepositoryPrefix}, "registry.example",
 			".spec.containers[*].image, if the registry and repository prefix is registry.example"},
 	} {

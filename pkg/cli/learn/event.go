@@ -8,16 +8,27 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"kube-granular.dev/api/selection"
+	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/pkg/cli/auditlog"
+	"kube-granular.dev/pkg/cli/changes"
 )
 
 // The audit annotations, written by a kube-granular server, that this package uses.
 const (
 	permissionsAnnotation = "granular.authorization.kube-granular.dev/permissions"
 	markedAnnotation      = "granular.authorization.kube-granular.dev/marked"
+	selectedAnnotation    = selection.ExtraKey
+	chainAnnotation       = "authority.kube-granular.dev/chain"
+	// decisionAnnotation is written by every server.
+	decisionAnnotation = "authorization.k8s.io/decision"
 )
 
 // event has those fields of an audit event that this package uses.
@@ -27,9 +38,11 @@ type event struct {
 	AuditID          string             `json:"auditID"`
 	Stage            string             `json:"stage"`
 	RequestURI       string             `json:"requestURI"`
+	UserAgent        string             `json:"userAgent"`
 	Verb             string             `json:"verb"`
 	User             user               `json:"user"`
 	ImpersonatedUser *user              `json:"impersonatedUser"`
+	Authentication   authentication     `json:"authenticationMetadata"`
 	ObjectRef        *objectRef         `json:"objectRef"`
 	ResponseStatus   struct{ Code int } `json:"responseStatus"`
 	// RequestObject and ResponseObject are not decoded with the event, because most of them are
@@ -41,8 +54,16 @@ type event struct {
 }
 
 type user struct {
-	Username string   `json:"username"`
-	Groups   []string `json:"groups"`
+	Username string              `json:"username"`
+	UID      string              `json:"uid"`
+	Groups   []string            `json:"groups"`
+	Extra    map[string][]string `json:"extra"`
+}
+
+type authentication struct {
+	// ImpersonationConstraint is the verb that allowed a constrained impersonation, such as
+	// impersonate:user-info. It is empty if the verb impersonate allowed it.
+	ImpersonationConstraint string `json:"impersonationConstraint"`
 }
 
 type objectRef struct {
@@ -80,12 +101,67 @@ func (e *event) caller() user {
 	return e.User
 }
 
+// delegated reports whether the request was made under a delegation: it used the authority of a
+// delegator, and not that of the caller. delegator is the name of the delegator, or "" if the event
+// does not have the whole name.
+func (e *event) delegated() (delegator string, ok bool) {
+	text, selects := e.Annotations[selectedAnnotation]
+	if !selects {
+		return "", false
+	}
+	// A selected role only narrows the caller's own authority. What can't be parsed is not taken for
+	// the caller's own authority.
+	if s, err := selection.Parse(text); err == nil && s.AuthorityReference.Kind != selection.AuthorityDelegationKind {
+		return "", false
+	}
+	var chain []struct{ Via, By string }
+	if json.Unmarshal([]byte(e.Annotations[chainAnnotation]), &chain) != nil {
+		return "", true
+	}
+	for _, step := range chain {
+		if step.Via == "Delegation" {
+			if strings.HasSuffix(step.By, "...") {
+				return "", true // the server cuts long names
+			}
+			return step.By, true
+		}
+	}
+	return "", true
+}
+
 // succeeded reports whether the request succeeded.
 func (e *event) succeeded() bool { return e.ResponseStatus.Code >= 200 && e.ResponseStatus.Code < 300 }
 
-// authorized reports whether the request passed authentication and authorization.
+// authorized reports whether the request passed authentication and authorization. The server answers
+// some requests before it authorizes them: with 429 under load, or with 500 if the authorizer fails.
+// So a request that failed passed only if the event has the decision of the authorizer.
 func (e *event) authorized() bool {
-	return e.ResponseStatus.Code != 401 && e.ResponseStatus.Code != 403
+	code := e.ResponseStatus.Code
+	decision, decided := e.Annotations[decisionAnnotation]
+	if !decided {
+		return code < 400
+	}
+	return decision == "allow" && code != 401 && code != 403
+}
+
+// wild reports whether the verb, the group or the resource of the request is *, or would be a pattern
+// in a rule such as */scale. No server has such a resource. In a rule, it would stand for others.
+func (e *event) wild() bool {
+	of := e.ObjectRef
+	return e.Verb == "*" || of.APIGroup == "*" || of.Resource == "*" || strings.HasPrefix(of.Resource, "*/")
+}
+
+// isRehearsal reports whether this plugin asks what would be allowed: by a dry run, or by a review of the
+// caller's own rights. Anybody may send the user agent. But such a request changes nothing, so whoever
+// does only takes verbs from its own role. A dry run of another client, such as
+// kubectl apply --dry-run=server, is a use: pipelines send them to check a change, and fail if they are
+// refused.
+func (e *event) isRehearsal() bool {
+	if !strings.HasPrefix(e.UserAgent, changes.Product+"/") {
+		return false
+	}
+	reviews := e.ObjectRef != nil && e.ObjectRef.APIGroup == authorizationv1.GroupName && strings.HasPrefix(e.ObjectRef.Resource, "selfsubject")
+	return reviews || slices.Contains(e.query()["dryRun"], metav1.DryRunAll)
 }
 
 // missing reports whether the request is a write of an object that does not exist. A read of such an
@@ -104,11 +180,21 @@ func (e *event) query() url.Values {
 	return values
 }
 
+// creates reports whether an update or a patch created its object.
+func (e *event) creates() bool {
+	return (e.Verb == "update" || e.Verb == "patch") && e.ObjectRef.Subresource == "" && e.ResponseStatus.Code == 201
+}
+
 // verbs returns the permission verbs that covered the change, from the server's audit annotation.
-// It returns false if the server truncated the list.
+// What is no verb of a permission, such as *, is left out: it would allow more than a change of
+// fields. verbs returns false if the server truncated the list.
 func (e *event) verbs() ([]string, bool) {
 	out := strings.Fields(e.Annotations[permissionsAnnotation])
-	return out, len(out) == 0 || !strings.HasPrefix(out[len(out)-1], "...")
+	whole := len(out) == 0 || !strings.HasPrefix(out[len(out)-1], "...")
+	return slices.DeleteFunc(out, func(verb string) bool {
+		v, err := permission.Parse(verb)
+		return err != nil || v.Permission == ""
+	}), whole
 }
 
 // granular reports whether the verb granular, and not the ordinary verb, authorized the request.

@@ -25,10 +25,18 @@ type Trees interface {
 // errFieldsUnknown means that a log does not show which fields a request changed.
 var errFieldsUnknown = errors.New("the log does not show the fields that the request changed")
 
-// created returns the excluded fields that a create request set. The verb create does not include
-// them, so the caller needed permissions for them.
+// created returns the excluded fields that a request set when it created its object. The verb create
+// does not include them, so the caller needed permissions for them.
 func created(w *change.Walker, e *event) (change.Set, error) {
-	return changesOfObject(w, e, change.ExcludedOnly, nil)
+	return fieldsOfNew(w, e, change.ExcludedOnly)
+}
+
+// fieldsOfNew returns the fields that a request set when it created its object.
+func fieldsOfNew(w *change.Walker, e *event, mode change.Mode) (change.Set, error) {
+	if len(e.ResponseObject) > 0 && !e.showsObject() {
+		return nil, errFieldsUnknown
+	}
+	return changesOfObject(w, e, mode, nil)
 }
 
 // changed returns the fields that an update or a patch changed, without changes that only admission
@@ -36,9 +44,6 @@ func created(w *change.Walker, e *event) (change.Set, error) {
 func changed(w *change.Walker, e *event, old []byte) (change.Set, error) {
 	if len(e.ResponseObject) > 0 && !e.showsObject() {
 		return nil, errFieldsUnknown
-	}
-	if e.ResponseStatus.Code == 201 {
-		return changesOfObject(w, e, change.All, nil)
 	}
 	if e.Verb == "update" {
 		if old == nil || !isBasedOn(old, e.RequestObject) {
@@ -64,7 +69,7 @@ func changed(w *change.Walker, e *event, old []byte) (change.Set, error) {
 	if err != nil {
 		return nil, errFieldsUnknown
 	}
-	own, ok := requestedObject(w, e, old, after)
+	own, _, ok := requestedObject(w, e, old, after)
 	if !ok {
 		return namedByPatch(w, e, after)
 	}

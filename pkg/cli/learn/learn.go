@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kube-granular.dev/granular/change"
-	granular "kube-granular.dev/granular/schema"
 	"kube-granular.dev/pkg/cli/roles"
 )
 
@@ -28,6 +27,11 @@ type Options struct {
 	Since time.Time
 	// Memory is the size of the object cache in bytes; 0 means 64 MiB.
 	Memory int
+	// Refused also learns requests that the authorizer refused; see attempts.
+	Refused bool
+	// Each, if it is set, gets what each authorized request needed. The rules of the subjects are then
+	// empty, since nothing else is kept of a request.
+	Each func(context.Context, *Demand)
 }
 
 // Learner collects the usage of subjects from events.
@@ -42,12 +46,17 @@ type Learner struct {
 	// of those whose changed fields the log can show. If only Shown is 0, the log is of the level
 	// Metadata.
 	Writes, Shown int
+	// Paths are the requests without a resource, of all users.
+	Paths Paths
+
+	// seen are the resources that the requests of all users are about.
+	seen map[schema.GroupResource]*seen
 
 	trees    Trees
 	options  Options
 	cache    *objectCache
 	subjects map[rbacv1.Subject]*Subject
-	walkers  map[walkerKey]*change.Walker
+	walkers  map[walkerKey]treeWalker
 	// watches are the audit IDs of the watches that have begun and not ended.
 	watches map[string]struct{}
 }
@@ -57,6 +66,13 @@ type walkerKey struct {
 	subresource string
 }
 
+// treeWalker finds changed fields of a resource. Walker is nil if the resource has no permission tree.
+// known is false if the tree could not be read, so that the resource may have one.
+type treeWalker struct {
+	*change.Walker
+	known bool
+}
+
 // New returns a learner without any events.
 func New(trees Trees, options Options) *Learner {
 	if options.Memory == 0 {
@@ -64,7 +80,7 @@ func New(trees Trees, options Options) *Learner {
 	}
 	return &Learner{
 		trees: trees, options: options, cache: newObjectCache(options.Memory),
-		subjects: map[rbacv1.Subject]*Subject{}, walkers: map[walkerKey]*change.Walker{}, watches: map[string]struct{}{},
+		seen: map[schema.GroupResource]*seen{}, subjects: map[rbacv1.Subject]*Subject{}, walkers: map[walkerKey]treeWalker{}, watches: map[string]struct{}{},
 	}
 }
 
@@ -102,12 +118,29 @@ func (l *Learner) Use(ctx context.Context, line []byte) error {
 		}
 	}
 	l.Events++
+	if e.isRehearsal() {
+		l.rehearsal(e)
+		return nil
+	}
 	l.count(e)
-	if e.ObjectRef != nil && e.ObjectRef.Resource != "" {
+	switch {
+	case e.ObjectRef == nil || e.ObjectRef.Resource == "":
+		l.path(e)
+	case !e.wild():
 		l.learn(ctx, e)
 		l.cache.record(e)
 	}
 	return nil
+}
+
+// rehearsal counts a question of this plugin.
+func (l *Learner) rehearsal(e *event) {
+	if e.Received.Before(l.options.Since) {
+		return
+	}
+	if s := l.subject(e.caller()); s != nil {
+		s.Rehearsed++
+	}
 }
 
 func (l *Learner) learn(ctx context.Context, e *event) {
@@ -117,10 +150,16 @@ func (l *Learner) learn(ctx context.Context, e *event) {
 	var acting *Subject
 	if e.ImpersonatedUser != nil {
 		if acting = l.subject(e.User); acting != nil {
-			l.impersonated(ctx, acting, e)
+			l.use(ctx, acting, e, l.impersonated)
 		}
 	}
 	s := l.subject(e.caller())
+	if delegator, ok := e.delegated(); ok {
+		if s != nil && e.authorized() {
+			s.Delegated++
+		}
+		s = l.delegator(delegator)
+	}
 	if s == nil && acting == nil {
 		return
 	}
@@ -129,13 +168,50 @@ func (l *Learner) learn(ctx context.Context, e *event) {
 	case s == nil:
 	case !e.authorized():
 		s.Refused++
+		if l.options.Refused {
+			s.attempt(e)
+		}
 	case e.missing():
 		// The write changed nothing. It counts as a use of its verb, but the role does not need it.
 		s.Missing++
 		l.asked(ctx, s, e)
 	default:
-		l.request(ctx, s, e)
+		l.use(ctx, s, e, l.request)
 	}
+}
+
+// use counts what a request of a subject needed, by one of the methods request and impersonated. With
+// Options.Each, it counts for this request alone.
+func (l *Learner) use(ctx context.Context, s *Subject, e *event, count func(context.Context, *Subject, *event)) {
+	if l.options.Each == nil {
+		count(ctx, s, e)
+		return
+	}
+	alone := newSubject(s.Subject)
+	count(ctx, alone, e)
+	s.NotImpersonated += alone.NotImpersonated
+	for _, key := range slices.SortedFunc(maps.Keys(alone.usages), ResourceKey.compare) {
+		u := alone.usages[key]
+		if len(u.unnamed.asked) > 0 {
+			l.options.Each(ctx, l.demand(s, e, key, "", u.unnamed))
+		}
+		for _, name := range slices.Sorted(maps.Keys(u.names)) {
+			l.options.Each(ctx, l.demand(s, e, key, name, u.names[name]))
+		}
+	}
+}
+
+// delegator returns the subject to which the requests under a delegation of a user are attributed,
+// or nil. The log does not have the groups of the user.
+func (l *Learner) delegator(name string) *Subject {
+	if name == "" {
+		return nil
+	}
+	s := l.subject(user{Username: name})
+	if s != nil {
+		s.GroupsUnknown = true
+	}
+	return s
 }
 
 // subject returns the subject to which the requests of a user are attributed, or nil if the user is
@@ -163,35 +239,6 @@ func SubjectOfUser(name string, _ []string) (rbacv1.Subject, bool) {
 	return who, err == nil && name != apiServerUser
 }
 
-// impersonated counts the verb impersonate for a subject that impersonated a user.
-func (l *Learner) impersonated(ctx context.Context, s *Subject, e *event) {
-	as := e.ImpersonatedUser
-	at := func(p ResourceKey, name string) {
-		n := s.needsFor(ctx, p, name)
-		n.asked["impersonate"] = true
-		countUse(n.ordinary, "impersonate", e)
-	}
-	if namespace, name, ok := parseServiceAccount(as.Username); ok {
-		at(ResourceKey{Namespace: namespace, Resource: "serviceaccounts"}, name)
-		return // the groups of a service account need no permission: they follow from its name
-	}
-	at(ResourceKey{Resource: "users"}, as.Username)
-	for _, g := range as.Groups {
-		if g != "system:authenticated" {
-			at(ResourceKey{Resource: "groups"}, g)
-		}
-	}
-}
-
-// parseServiceAccount splits the user name of a service account.
-func parseServiceAccount(user string) (namespace, name string, ok bool) {
-	rest, ok := strings.CutPrefix(user, "system:serviceaccount:")
-	if !ok {
-		return "", "", false
-	}
-	return strings.Cut(rest, ":")
-}
-
 // request counts the verbs and the changed fields of an authorized request, which determine the
 // permissions that the subject needed.
 func (l *Learner) request(ctx context.Context, s *Subject, e *event) {
@@ -202,8 +249,14 @@ func (l *Learner) request(ctx context.Context, s *Subject, e *event) {
 		countUse(n.ordinary, e.Verb, e)
 		return
 	}
-	w := l.walker(of)
+	w := l.walker(of).Walker
 	s.usage(keyOf(of)).version = of.APIVersion
+	if e.creates() {
+		// The server asks for create as well, for the name in the path. With create, the verb granular
+		// allows such a request for all fields without an excluded permission.
+		n.asked["create"] = true
+		countUse(n.ordinary, "create", e)
+	}
 	if w == nil || e.Verb == "create" {
 		countUse(n.ordinary, e.Verb, e)
 	}
@@ -211,14 +264,15 @@ func (l *Learner) request(ctx context.Context, s *Subject, e *event) {
 		return // the resource has no permission tree, or the request failed and changed no fields
 	}
 	verbs, whole := e.verbs()
-	if e.Verb == "create" {
+	if e.Verb == "create" || e.creates() {
+		n.granular = n.granular || e.creates()
 		if w.NothingToCheck(change.ExcludedOnly) {
 			return
 		}
 		switch set, err := created(w, e); {
 		case err == nil && len(set) > 0:
 			n.add(ctx, set, e)
-		case err == nil || e.granular(): // create alone is counted, because verbs for the whole object would allow more
+		case err == nil || e.Verb == "create" && e.granular(): // create alone is counted, because verbs for the whole object would allow more
 		case whole:
 			n.countVerbs(verbs, e)
 		}
@@ -227,11 +281,11 @@ func (l *Learner) request(ctx context.Context, s *Subject, e *event) {
 	set, err := changed(w, e, l.cache.get(e.object()))
 	switch {
 	case err == nil && len(set) > 0:
-		n.fields = true
+		n.fields, n.granular = true, true
 		n.add(ctx, set, e)
 	case err == nil, e.granular() && whole:
-		n.fields = true
-		if len(verbs) == 0 || err == nil {
+		n.fields, n.granular = true, true
+		if len(verbs) == 0 || !e.granular() || !whole {
 			n.unchanged++
 		} else {
 			n.countVerbs(verbs, e)
@@ -246,7 +300,7 @@ func (l *Learner) request(ctx context.Context, s *Subject, e *event) {
 
 // keyOf returns the resource of a request.
 func keyOf(of *objectRef) ResourceKey {
-	p := ResourceKey{of.Namespace, of.APIGroup, of.Resource}
+	p := ResourceKey{Namespace: of.Namespace, Group: of.APIGroup, Resource: of.Resource}
 	if of.Subresource != "" {
 		p.Resource += "/" + of.Subresource
 	}
@@ -255,17 +309,18 @@ func keyOf(of *objectRef) ResourceKey {
 
 // asked counts the verb of a request as used, and returns the needs for its object.
 func (l *Learner) asked(ctx context.Context, s *Subject, e *event) *needs {
-	of := e.ObjectRef
-	name := of.Name
-	if e.Verb == "create" && of.Subresource == "" || e.Verb == "list" || e.Verb == "watch" || e.Verb == "deletecollection" {
-		name = "" // the authorization attributes of these requests have no name
-	}
-	if (e.Verb == "update" || e.Verb == "patch") && e.ResponseStatus.Code == 201 {
-		name = "" // an update that creates an object must not limit the role to its name
-	}
-	n := s.needsFor(ctx, keyOf(of), name)
+	n := s.needsFor(ctx, keyOf(e.ObjectRef), authorizedName(e))
 	n.asked[e.Verb] = true
 	return n
+}
+
+// authorizedName returns the name for which the server authorized a request. A create by POST has
+// none. A list or watch has one if its field selector selects one name.
+func authorizedName(e *event) string {
+	if e.Verb == "create" && e.ObjectRef.Subresource == "" {
+		return ""
+	}
+	return e.ObjectRef.Name
 }
 
 // countVerbs counts the permission verbs that the server wrote into the event. If n.named has
@@ -279,15 +334,15 @@ func (n *needs) countVerbs(verbs []string, e *event) {
 	}
 }
 
-// walker returns the walker that finds changed fields of a resource, or nil if the resource has no
-// permission tree.
-func (l *Learner) walker(of *objectRef) *change.Walker {
+// walker returns the walker that finds changed fields of a resource.
+func (l *Learner) walker(of *objectRef) treeWalker {
 	key := walkerKey{schema.GroupVersionResource{Group: of.APIGroup, Version: of.APIVersion, Resource: of.Resource}, of.Subresource}
 	w, known := l.walkers[key]
 	if !known {
-		var tree *granular.Tree
-		if tree, _ = l.trees.Tree(key.of, key.subresource); tree != nil {
-			w = change.NewWalker(tree)
+		tree, err := l.trees.Tree(key.of, key.subresource)
+		w.known = err == nil
+		if tree != nil {
+			w.Walker = change.NewWalker(tree)
 		}
 		l.walkers[key] = w
 	}

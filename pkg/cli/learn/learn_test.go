@@ -66,6 +66,7 @@ type request struct {
 	namespace, user               string
 	code                          int
 	resource, uri                 string
+	decision                      string // of the authorizer, if it is not allow; - for none
 }
 
 func (r request) line(id int) []byte {
@@ -83,6 +84,9 @@ func (r request) line(id int) []byte {
 		"user":{"username":%q,"groups":["team"]},"objectRef":{"resource":%q,"subresource":%q,"namespace":%q,"name":%q,"apiGroup":"example.com","apiVersion":"v1"},
 		"responseStatus":{"code":%d},"requestReceivedTimestamp":"2026-11-23T08:%02d:00Z"`,
 		id, or(r.uri, "/x"), r.verb, or(r.user, "jane"), resource, sub, or(r.namespace, "shop"), r.name, r.code, id%60)
+	if r.decision != "-" {
+		out += fmt.Sprintf(`,"annotations":{"authorization.k8s.io/decision":%q}`, or(r.decision, "allow"))
+	}
 	for field, object := range map[string]string{"requestObject": r.request, "responseObject": r.response} {
 		if object != "" {
 			out += fmt.Sprintf(`,%q:%s`, field, object)
@@ -104,6 +108,7 @@ func learnAll(t testing.TB, options Options, log ...request) *Learner {
 			t.Fatalf("request %d: %v\n%s", i, err, r.line(i))
 		}
 	}
+	confirmRoles(t, options, l, log)
 	return l
 }
 
@@ -182,7 +187,27 @@ func TestLearn(t *testing.T) {
 		"created, excluded": {[]request{{verb: "create", name: "a", request: thing(0, ``, `"guard":{"mode":"m"}`), response: thing(1, ``, `"guard":{"mode":"m"}`), code: 201}},
 			"shop things : create granular:guard"},
 		"created by an update": {[]request{{verb: "update", name: "a", request: thing(0, ``, `"replicas":1`), response: thing(1, ``, `"replicas":1`), code: 201}},
-			"shop things : granular granular:metadata granular:replicas"},
+			"shop things a: create granular"},
+		"created by an update, excluded": {[]request{{verb: "update", name: "a", request: thing(0, ``, `"guard":{"mode":"m"}`), response: thing(1, ``, `"guard":{"mode":"m"}`), code: 201}},
+			"shop things a: create granular granular:guard"},
+		"created by an apply, then changed by a patch that the log does not show": {[]request{
+			{verb: "patch", name: "a", request: base(0, "1", "i"), response: base(1, "1", "i"), code: 201}, {verb: "patch", name: "a"}},
+			"shop things a: create granular patch"},
+		"created by an apply, Metadata": {[]request{{verb: "patch", name: "a", code: 201}},
+			"shop things a: create granular"},
+		"created by an apply, Metadata of ours": {[]request{{verb: "patch", name: "a", code: 201, more: annotated(`granular:metadata granular:replicas`)}},
+			"shop things a: create granular granular:metadata granular:replicas"},
+		"created by an apply, an answer that hides the object": {[]request{{verb: "patch", name: "a", request: thing(0, ``, `"guard":{"mode":"m"}`), response: thing(1, ``, ``), code: 201, more: annotated(`granular:guard`)}},
+			"shop things a: create granular granular:guard"},
+		"a change back to what the log shows": {[]request{get, {verb: "patch", name: "a", request: `{"spec":{"replicas":1}}`,
+			response: strings.Replace(base(3, "1", "i"), `"name":"a"`, `"name":"a","creationTimestamp":"2026-11-23T08:00:00Z"`, 1), more: annotated(`granular:replicas`)}},
+			seen + "granular:replicas"},
+		"created by an apply, of a resource that is not served": {[]request{{verb: "patch", name: "a", resource: "others", code: 201}},
+			"shop others a: create patch"},
+		"what a subresource creates is no object": {[]request{{verb: "update", name: "a", resource: "things/token", code: 201}},
+			"shop things/token a: update"},
+		"a list and a watch of one name": {[]request{{verb: "list", name: "a"}, {verb: "watch", name: "a"}},
+			"shop things a: list watch"},
 		"what no permission covers": {[]request{{verb: "patch", name: "a", request: `{"loose":"x"}`, response: `{"loose":"x","metadata":{"name":"a"}}`}},
 			"shop things a: patch"},
 		"Metadata of ours": {[]request{{verb: "patch", name: "a", more: annotated(`granular:label(team.example) granular:replicas`)}},

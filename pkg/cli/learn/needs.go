@@ -15,9 +15,10 @@ import (
 
 // Use counts the requests that needed a verb, and names some of them.
 type Use struct {
-	Requests int       `json:"requests"`
-	First    time.Time `json:"first"`
-	Last     time.Time `json:"last"`
+	Requests int `json:"requests"`
+	// First and Last are the times of the first and the last request, or zero if no event has a time.
+	First time.Time `json:"first,omitzero"`
+	Last  time.Time `json:"last,omitzero"`
 	// AuditIDs are the audit IDs of the first few requests.
 	AuditIDs []string `json:"auditIDs"`
 }
@@ -26,24 +27,24 @@ type Use struct {
 const maxAuditIDs = 3
 
 func (u *Use) add(e *event) {
-	if u.Requests == 0 || e.Received.Before(u.First) {
-		u.First = e.Received
-	}
-	if e.Received.After(u.Last) {
-		u.Last = e.Received
-	}
+	u.span(e.Received, e.Received)
 	if u.Requests++; len(u.AuditIDs) < maxAuditIDs {
 		u.AuditIDs = append(u.AuditIDs, e.AuditID)
 	}
 }
 
+// span extends the time of the use. A zero time is not known: some old events have no time.
+func (u *Use) span(first, last time.Time) {
+	if u.First.IsZero() || !first.IsZero() && first.Before(u.First) {
+		u.First = first
+	}
+	if last.After(u.Last) {
+		u.Last = last
+	}
+}
+
 func (u *Use) join(v *Use) {
-	if u.Requests == 0 || v.First.Before(u.First) {
-		u.First = v.First
-	}
-	if v.Last.After(u.Last) {
-		u.Last = v.Last
-	}
+	u.span(v.First, v.Last)
 	u.Requests += v.Requests
 	u.AuditIDs = append(u.AuditIDs, v.AuditIDs...)
 	u.AuditIDs = u.AuditIDs[:min(len(u.AuditIDs), maxAuditIDs)]
@@ -60,16 +61,18 @@ type needs struct {
 	// named maps the permission verbs that the server wrote into events to their use.
 	named map[string]*Use
 	// sets are the changes of requests, grouped by the verbs that cover the changes.
-	sets map[string]*changes
+	sets map[string]*changeUse
 	// unknown maps update and patch to the requests whose changed fields the log does not show.
 	unknown map[string]*Use
 	// fields is true if the changed fields of at least one update or patch are known.
 	fields bool
+	// granular is true if the verb granular is needed: fields is true, or a request created an object.
+	granular bool
 	// unchanged is the number of updates and patches that changed nothing.
 	unchanged int
 }
 
-type changes struct {
+type changeUse struct {
 	set change.Set
 	Use
 }
@@ -77,7 +80,7 @@ type changes struct {
 func newNeeds() *needs {
 	return &needs{
 		ordinary: map[string]*Use{}, asked: map[string]bool{}, named: map[string]*Use{},
-		sets: map[string]*changes{}, unknown: map[string]*Use{},
+		sets: map[string]*changeUse{}, unknown: map[string]*Use{},
 	}
 }
 
@@ -99,18 +102,18 @@ func countUse(of map[string]*Use, key string, e *event) {
 // add adds the changes of a request to n.sets, and counts the request.
 func (n *needs) add(ctx context.Context, set change.Set, e *event) {
 	set, key := distinct(ctx, set)
-	n.join(ctx, key, &changes{set: set}).add(e)
+	n.join(ctx, key, &changeUse{set: set}).add(e)
 }
 
 // join returns the entry of n.sets with a key. If there is none, it stores c as the entry. If
 // n.sets would then have more than maxSets entries, it merges c and all entries into one and
 // returns that.
-func (n *needs) join(ctx context.Context, key string, c *changes) *changes {
+func (n *needs) join(ctx context.Context, key string, c *changeUse) *changeUse {
 	if n.sets[key] != nil {
 		return n.sets[key]
 	}
 	if len(n.sets) >= maxSets {
-		all := &changes{}
+		all := &changeUse{}
 		for _, k := range slices.Sorted(maps.Keys(n.sets)) {
 			all.set = append(all.set, n.sets[k].set...)
 			all.Use.join(&n.sets[k].Use)
@@ -118,7 +121,7 @@ func (n *needs) join(ctx context.Context, key string, c *changes) *changes {
 		all.set = append(all.set, c.set...)
 		all.set, key = distinct(ctx, all.set)
 		all.set = all.set[:min(len(all.set), 2*maxSets)]
-		n.sets = map[string]*changes{key: all}
+		n.sets = map[string]*changeUse{key: all}
 		return all
 	}
 	n.sets[key] = c
@@ -164,8 +167,9 @@ func (n *needs) merge(ctx context.Context, m *needs) {
 	}
 	maps.Copy(n.asked, m.asked)
 	for key, c := range m.sets {
-		n.join(ctx, key, &changes{set: c.set}).Use.join(&c.Use)
+		n.join(ctx, key, &changeUse{set: c.set}).Use.join(&c.Use)
 	}
 	n.fields = n.fields || m.fields
+	n.granular = n.granular || m.granular
 	n.unchanged += m.unchanged
 }

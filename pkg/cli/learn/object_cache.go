@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"container/list"
 	"encoding/json"
+
+	"kube-granular.dev/granular/permission"
 )
 
 // version is the last known version of an object.
@@ -126,7 +128,7 @@ func (s *objectCache) removeAll(of object) {
 func (e *event) object() object {
 	of := e.ObjectRef
 	out := object{of.APIGroup, of.APIVersion, of.Resource, "", of.Namespace, of.Name}
-	if of.Subresource != "" && of.Subresource != "status" && of.Subresource != "ephemeralcontainers" && of.Subresource != "resize" && of.Subresource != "finalize" && of.Subresource != "approval" {
+	if of.Subresource == "scale" || !permission.StoresFields(of.Subresource) {
 		out.part = of.Subresource
 	}
 	return out

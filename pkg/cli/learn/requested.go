@@ -10,6 +10,7 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/client-go/kubernetes/scheme"
 
@@ -20,27 +21,29 @@ import (
 // requestedObject returns the object that a patch requests, before defaulting and admission. A log
 // does not distinguish a merge patch from a strategic merge patch. So requestedObject tries both
 // and returns the result with fewer differences from the stored object. An applied object is
-// treated as a strategic merge patch, or as a merge patch if it is a custom resource.
-func requestedObject(w *change.Walker, e *event, old []byte, after map[string]any) (map[string]any, bool) {
+// treated as a strategic merge patch, or as a merge patch if it is a custom resource. The type that is
+// returned is that of the patch, or of a patch with the same effect.
+func requestedObject(w *change.Walker, e *event, old []byte, after map[string]any) (map[string]any, types.PatchType, bool) {
 	typed := builtIn(old)
 	if operations, err := jsonpatch.DecodePatch(e.RequestObject); err == nil {
 		data, err := operations.Apply(old)
-		return decoded(data, err, typed)
+		out, ok := decoded(data, err, typed)
+		return out, types.JSONPatchType, ok
 	}
 	data, err := jsonpatch.MergePatch(old, e.RequestObject)
 	merged, ok := decoded(data, err, typed)
 	if typed == nil {
-		return merged, ok // custom resources have no strategic patches
+		return merged, types.MergePatchType, ok // custom resources have no strategic patches
 	}
 	data, err = strategicpatch.StrategicMergePatch(old, e.RequestObject, typed)
 	strategic, possible := decoded(data, err, typed)
 	switch {
 	case !possible:
-		return merged, ok
-	case !ok || isApply(e) || distance(w, strategic, after) <= distance(w, merged, after):
-		return strategic, true
+		return merged, types.MergePatchType, ok
+	case !ok || isApply(e) || w == nil || distance(w, strategic, after) <= distance(w, merged, after):
+		return strategic, types.StrategicMergePatchType, true
 	}
-	return merged, true
+	return merged, types.MergePatchType, true
 }
 
 // builtIn returns an empty value of the Go type for an object, or nil for a custom resource.

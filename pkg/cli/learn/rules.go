@@ -24,6 +24,8 @@ type Rule struct {
 	rbacv1.PolicyRule `json:",inline"`
 	// Notes describe for each verb which requests need it.
 	Notes []string `json:"notes"`
+	// Attempted is true if the rule is for requests that were refused.
+	Attempted bool `json:"attempted,omitempty"`
 }
 
 // Grant has rules that a subject needs in each of the namespaces. If Namespaces is empty, the rules
@@ -33,8 +35,7 @@ type Grant struct {
 	Rules      []Rule   `json:"rules"`
 }
 
-// Grants returns the minimal rules that allow the requests of the subject. The verbs are the
-// narrowest ones, or the most general ones if options.Wider is true.
+// Grants returns the minimal rules that allow the requests of the subject.
 func (s *Subject) Grants(ctx context.Context, options roles.Options) ([]Grant, error) {
 	of := map[string][]Rule{}
 	for _, p := range slices.SortedFunc(maps.Keys(s.usages), ResourceKey.compare) {
@@ -44,6 +45,7 @@ func (s *Subject) Grants(ctx context.Context, options roles.Options) ([]Grant, e
 		}
 		of[p.Namespace] = append(of[p.Namespace], rules...)
 	}
+	s.addAttempts(of)
 	var out []Grant
 	for _, namespace := range slices.Sorted(maps.Keys(of)) {
 		same := slices.IndexFunc(out, func(g Grant) bool {
@@ -67,17 +69,17 @@ func (s *Subject) Grants(ctx context.Context, options roles.Options) ([]Grant, e
 
 func sameRule(a, b Rule) bool {
 	return slices.Equal(a.APIGroups, b.APIGroups) && slices.Equal(a.Resources, b.Resources) &&
-		slices.Equal(a.ResourceNames, b.ResourceNames) && slices.Equal(a.Verbs, b.Verbs)
+		slices.Equal(a.ResourceNames, b.ResourceNames) && slices.Equal(a.Verbs, b.Verbs) && a.Attempted == b.Attempted
 }
 
 // rules returns the rules for a resource. Object names that need the same verbs share one rule.
 func (u *usage) rules(ctx context.Context, p ResourceKey, options roles.Options) ([]Rule, error) {
-	if options.AnyName && !u.anyName {
+	if options.AnyName && !u.anyName && !p.impersonation {
 		u.mergeNames(ctx)
 	}
 	var out []Rule
 	add := func(name string, n *needs) error {
-		verbs, notes, err := n.least(ctx, p.describe(name), options.Wider)
+		verbs, notes, err := n.least(ctx, p.describe(name), options.Width)
 		if err != nil || len(verbs) == 0 {
 			return err
 		}
@@ -93,7 +95,7 @@ func (u *usage) rules(ctx context.Context, p ResourceKey, options roles.Options)
 				return nil
 			}
 		}
-		r := Rule{rbacv1.PolicyRule{APIGroups: []string{p.Group}, Resources: []string{p.Resource}, Verbs: verbs}, notes}
+		r := Rule{PolicyRule: rbacv1.PolicyRule{APIGroups: []string{p.Group}, Resources: []string{p.Resource}, Verbs: verbs}, Notes: notes}
 		if name != "" {
 			r.ResourceNames = []string{name}
 		}
@@ -132,7 +134,7 @@ func (p ResourceKey) describe(name string) string {
 
 // least returns the minimal verbs that allow the requests, and notes on which requests need which
 // verb.
-func (n *needs) least(ctx context.Context, what string, wider bool) (verbs, notes []string, err error) {
+func (n *needs) least(ctx context.Context, what string, width roles.Width) (verbs, notes []string, err error) {
 	uses := map[string]*Use{}
 	fields := map[string][]string{}
 	use := func(verb string, u *Use) {
@@ -145,7 +147,7 @@ func (n *needs) least(ctx context.Context, what string, wider bool) (verbs, note
 	for _, key := range slices.Sorted(maps.Keys(n.sets)) {
 		sets = append(sets, n.sets[key].set)
 	}
-	permissions, err := roles.LeastVerbs(ctx, sets, wider)
+	permissions, err := roles.LeastVerbs(ctx, sets, width)
 	if err != nil {
 		// No permission covers one of the changes, so the ordinary verbs are needed.
 		permissions = nil
@@ -167,7 +169,7 @@ func (n *needs) least(ctx context.Context, what string, wider bool) (verbs, note
 		use(verb, u)
 		permissions = append(permissions, verb)
 	}
-	if len(verbs) == 0 && n.fields {
+	if len(verbs) == 0 && n.granular {
 		verbs = append(verbs, permission.General)
 	}
 	for _, verb := range slices.Sorted(maps.Keys(n.ordinary)) {
@@ -202,16 +204,14 @@ func (n *needs) least(ctx context.Context, what string, wider bool) (verbs, note
 // countCovered finds for each change of c the most specific permission that has a verb in
 // permissions. It calls use once for each verb found, and adds the first few paths of the changes
 // that a verb covers to fields, by verb.
-func (c *changes) countCovered(ctx context.Context, permissions []string, use func(string, *Use), fields map[string][]string) {
+func (c *changeUse) countCovered(ctx context.Context, permissions []string, use func(string, *Use), fields map[string][]string) {
 	counted := map[string]bool{}
 	for i := range c.set {
 		of := &c.set[i]
 		for _, p := range slices.Backward(of.Node.Chain()) {
-			verbs, err := of.Verbs(ctx, nil, p)
 			found := false
-			for _, v := range verbs {
-				verb := v.String()
-				if err != nil || !slices.Contains(permissions, verb) {
+			for _, verb := range permissions {
+				if !of.Uses(ctx, nil, p, verb) {
 					continue
 				}
 				found = true
@@ -232,12 +232,23 @@ func (c *changes) countCovered(ctx context.Context, permissions []string, use fu
 
 // String returns the number of requests, their times and some audit IDs, for notes.
 func (u *Use) String() string {
-	text := fmt.Sprintf("%d requests, %s to %s", u.Requests, u.First.UTC().Format(time.RFC3339), u.Last.UTC().Format(time.RFC3339))
-	if u.Requests == 1 {
-		text = "1 request, " + u.First.UTC().Format(time.RFC3339)
+	text := requestCount(u.Requests)
+	if !u.First.IsZero() {
+		text += ", " + u.First.UTC().Format(time.RFC3339)
+		if u.Requests > 1 {
+			text += " to " + u.Last.UTC().Format(time.RFC3339)
+		}
 	}
 	if u.Requests > len(u.AuditIDs) {
 		return text + ", the first " + strings.Join(u.AuditIDs, " ")
 	}
 	return text + ", " + strings.Join(u.AuditIDs, " ")
+}
+
+// requestCount returns a number of requests as text.
+func requestCount(n int) string {
+	if n == 1 {
+		return "1 request"
+	}
+	return fmt.Sprintf("%d requests", n)
 }

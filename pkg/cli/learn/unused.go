@@ -5,10 +5,12 @@ package learn
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kube-granular.dev/granular/permission"
 )
@@ -50,7 +52,8 @@ func has(values []string, value string) bool {
 	return slices.Contains(values, value) || slices.Contains(values, "*")
 }
 
-// used reports whether a request had the verb, or a change that the verb covers.
+// used reports whether a request had the verb, or a change that the verb covers. It is true for the
+// verb of a permission if the log does not show the fields of a request, which may have needed it.
 func (n *needs) used(ctx context.Context, verb string) bool {
 	switch {
 	case verb == "*":
@@ -59,6 +62,8 @@ func (n *needs) used(ctx context.Context, verb string) bool {
 		return true
 	case verb == permission.General:
 		return n.asked["update"] || n.asked["patch"]
+	case isPermissionVerb(verb) && len(n.unknown) > 0:
+		return true
 	}
 	for _, c := range n.sets {
 		for i := range c.set {
@@ -71,6 +76,12 @@ func (n *needs) used(ctx context.Context, verb string) bool {
 		}
 	}
 	return false
+}
+
+// isPermissionVerb reports whether a verb is that of a permission of fields.
+func isPermissionVerb(verb string) bool {
+	v, err := permission.Parse(verb)
+	return err == nil && v.Permission != "" && !permission.Reserved(v.Permission)
 }
 
 // Unused returns the verbs and the resources of a rule that the subject never used.
@@ -91,12 +102,54 @@ func (s *Subject) Unused(ctx context.Context, rule rbacv1.PolicyRule, namespace 
 	return verbs, resources
 }
 
+// UsedOf returns what the subject used of a rule: the verbs of its requests, by resource, in the
+// format of a role. namespace is as for Used.
+func (s *Subject) UsedOf(ctx context.Context, rule rbacv1.PolicyRule, namespace string) map[schema.GroupResource][]string {
+	out := map[schema.GroupResource][]string{}
+	for p, u := range s.usages {
+		one := schema.GroupResource{Group: p.Group, Resource: p.Resource}
+		verbs := map[string]bool{}
+		for _, n := range append(slices.Collect(maps.Values(u.names)), u.unnamed) {
+			for verb := range n.asked {
+				verbs[verb] = true
+			}
+			for verb := range n.named {
+				verbs[verb] = true
+			}
+		}
+		for verb := range verbs {
+			narrow := rule
+			narrow.APIGroups, narrow.Resources = []string{p.Group}, []string{p.Resource}
+			if !slices.Contains(out[one], verb) && has(rule.Verbs, verb) && has(rule.APIGroups, p.Group) && matches(rule, "", p.Resource) && s.Used(ctx, narrow, namespace, verb, "") {
+				out[one] = append(out[one], verb)
+			}
+		}
+	}
+	for one := range out {
+		slices.Sort(out[one])
+	}
+	return out
+}
+
+// seen is what the logs have about a resource, of all users.
+type seen struct{ reads, writes bool }
+
 // count counts what kinds of events the logs have.
 func (l *Learner) count(e *event) {
-	switch e.Verb {
-	case "get", "list", "watch":
+	read := slices.Contains(readVerbs, e.Verb)
+	if e.ObjectRef != nil && e.ObjectRef.Resource != "" {
+		key := schema.GroupResource{Group: e.ObjectRef.APIGroup, Resource: e.ObjectRef.Resource}
+		if l.seen[key] == nil && len(l.seen) < maxSeen {
+			l.seen[key] = &seen{}
+		}
+		if record := l.seen[key]; record != nil {
+			record.reads, record.writes = record.reads || read, record.writes || !read
+		}
+	}
+	switch {
+	case read:
 		l.Reads++
-	case "update", "patch":
+	case e.Verb == "update" || e.Verb == "patch":
 		if e.succeeded() && e.ObjectRef != nil {
 			l.Writes++
 			if len(e.RequestObject) > 0 || e.Annotations[permissionsAnnotation] != "" {
@@ -106,14 +159,66 @@ func (l *Learner) count(e *event) {
 	}
 }
 
-// Judges reports whether the logs can show that a verb was never used. Logs without reads can't
-// show that for the verbs of reads.
-func (l *Learner) Judges(verb string) bool {
-	return l.Reads > 0 || !slices.Contains([]string{"get", "list", "watch", rbacv1.VerbAll}, verb)
+// maxSeen is the maximum number of resources of which is known what the logs have about them.
+const maxSeen = 10000
+
+var (
+	readVerbs = []string{"get", "list", "watch"}
+	// requestVerbs are the verbs of requests, which logs show.
+	requestVerbs = append([]string{"create", "update", "patch", "delete", "deletecollection"}, readVerbs...)
+	// oftenOmitted are the resources that audit policies usually leave out, because components of each
+	// cluster write them all the time. So if the logs have no request about one, its use is not known.
+	oftenOmitted = []schema.GroupResource{
+		{Group: "coordination.k8s.io", Resource: "leases"}, {Group: "events.k8s.io", Resource: "events"}, {Resource: "events"},
+	}
+	// impersonated are the resources of the verb impersonate.
+	impersonated = []string{"users", "groups", "serviceaccounts", "uids", "userextras"}
+)
+
+// Judged returns a rule without what the logs can't judge, and the resources that it left out. Logs
+// can show that nobody used the verb of a request, or a permission of fields, or that nobody
+// impersonated somebody. They can't show that for other verbs, such as bind and approve, which the
+// server asks for during requests with other verbs. Logs without reads can't show it for the verbs of
+// reads, nor logs without a resource for the resource.
+func (l *Learner) Judged(rule rbacv1.PolicyRule) (judged rbacv1.PolicyRule, left []schema.GroupResource) {
+	judged = rule
+	judged.Verbs = slices.DeleteFunc(slices.Clone(rule.Verbs), func(v string) bool { return !l.judges(rule, v) })
+	judged.Resources = slices.DeleteFunc(slices.Clone(rule.Resources), func(r string) bool {
+		name, _, _ := strings.Cut(r, "/")
+		for _, omitted := range oftenOmitted {
+			if name == omitted.Resource && has(rule.APIGroups, omitted.Group) && !l.shows(omitted, judged.Verbs) {
+				left = append(left, omitted)
+				return true
+			}
+		}
+		return false
+	})
+	if len(judged.Resources) == 0 {
+		judged.Verbs = nil
+	}
+	return judged, left
 }
 
-// Judged returns a rule without the verbs that the logs can't judge.
-func (l *Learner) Judged(rule rbacv1.PolicyRule) rbacv1.PolicyRule {
-	rule.Verbs = slices.DeleteFunc(slices.Clone(rule.Verbs), func(v string) bool { return !l.Judges(v) })
-	return rule
+// judges reports whether the logs can show that a verb of a rule was never used.
+func (l *Learner) judges(rule rbacv1.PolicyRule, verb string) bool {
+	switch {
+	case slices.Contains(readVerbs, verb) || verb == rbacv1.VerbAll:
+		return l.Reads > 0
+	case slices.Contains(requestVerbs, verb) || verb == permission.General:
+		return true
+	case verb == impersonate:
+		return !slices.ContainsFunc(rule.Resources, func(r string) bool {
+			name, _, _ := strings.Cut(r, "/")
+			return r != rbacv1.ResourceAll && !slices.Contains(impersonated, name)
+		})
+	}
+	return isPermissionVerb(verb)
+}
+
+// shows reports whether the logs have requests about a resource of the kind that some verbs allow.
+func (l *Learner) shows(resource schema.GroupResource, verbs []string) bool {
+	record := l.seen[resource]
+	return record != nil && !slices.ContainsFunc(verbs, func(v string) bool {
+		return slices.Contains(readVerbs, v) && !record.reads || !slices.Contains(readVerbs, v) && !record.writes
+	})
 }

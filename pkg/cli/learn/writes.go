@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kube-granular.dev/granular/permission"
+
+	"kube-granular.dev/pkg/cli/roles"
 )
 
 // Write describes the updates and patches of a subject for a resource in a namespace.
@@ -53,7 +55,7 @@ func (s *Subject) Writes(ctx context.Context) ([]Write, error) {
 		if len(w.Asked) == 0 || !all.fields {
 			continue
 		}
-		verbs, _, err := all.least(ctx, p.describe(""), false)
+		verbs, _, err := all.least(ctx, p.describe(""), roles.Narrow)
 		if err != nil {
 			return nil, err
 		}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -32,10 +33,12 @@ func (in *objectLinter) definition(node *yaml.Node) error {
 			continue
 		}
 		versions++
+		in.checkConditions(written)
 		tree, err := in.compile(written)
 		if err != nil {
 			return err
 		}
+		in.checkElements(written)
 		in.checkNames(written, group)
 		if tree == nil {
 			continue
@@ -62,6 +65,27 @@ func (in *objectLinter) definition(node *yaml.Node) error {
 		}
 	}
 	return nil
+}
+
+// checkConditions warns if the conditions in a schema are a list whose elements have no key. A role can
+// name the permission of a single condition, but this permission does not exist then.
+func (in *objectLinter) checkConditions(written *yaml.Node) {
+	if list := conditionsWithoutKeys(written); list != nil && text(value(written, schema.ExtVerb)) != "none" {
+		in.report(list, Warning, "the list is no map by type (x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [type]), "+
+			"so granular:condition(...) covers none of its elements")
+	}
+}
+
+// conditionsWithoutKeys returns the node of .status.conditions in a schema if it is a list of conditions
+// that is no map by type. Otherwise it returns nil.
+func conditionsWithoutKeys(written *yaml.Node) *yaml.Node {
+	list := at(written, "properties", "status", "properties", "conditions")
+	keys := texts(at(list, "x-kubernetes-list-map-keys"))
+	keyed := text(at(list, "x-kubernetes-list-type")) == "map" && slices.Equal(keys, []string{"type"})
+	if keyed || at(list, "items", "properties", "type") == nil {
+		return nil
+	}
+	return list
 }
 
 // compile compiles the permissions in a schema as the server does. If the server could not enforce
@@ -118,6 +142,20 @@ func nodeAtSchemaPath(node *yaml.Node, place []schema.Step) *yaml.Node {
 		node = next
 	}
 	return node
+}
+
+// checkElements reports the extension for elements of lists. The compiler knows it, because kinds of
+// Kubernetes have it, but the server drops it from definitions.
+func (in *objectLinter) checkElements(node *yaml.Node) {
+	if node == nil {
+		return
+	}
+	if place := value(node, schema.ExtElement); node.Kind == yaml.MappingNode && place != nil {
+		in.report(place, Error, "%s: a definition can't have this extension, only kinds of Kubernetes have it; the server ignores it", schema.ExtElement)
+	}
+	for _, below := range node.Content {
+		in.checkElements(below)
+	}
 }
 
 // checkNames warns of permission names that have no domain and are not names of built-in

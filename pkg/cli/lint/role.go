@@ -23,6 +23,11 @@ func (in *objectLinter) role(node *yaml.Node) []Finding {
 		plain = append(plain, rules[len(rules)-1].PolicyRule)
 	}
 	mistakes := rolecheck.CheckUpTo(plain, maxMistakes)
+	for _, f := range mistakes {
+		if f.Rule < 0 {
+			in.report(node, Warning, "%s", f.Message)
+		}
+	}
 	for i := range rules {
 		r := &rules[i]
 		for _, f := range mistakes {

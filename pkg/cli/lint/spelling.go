@@ -60,15 +60,18 @@ func meantVerb(verb string) string {
 
 // checkParameter reports parameters that no object has.
 func (in *objectLinter) checkParameter(node *yaml.Node) {
-	if strings.HasSuffix(strings.TrimSpace(node.Value), "()") {
-		in.report(node, Error, "%s has an empty parameter and never matches", node.Value)
-		return
-	}
-	verb, err := permission.Parse(node.Value)
+	verb, err := permission.Parse(strings.TrimSpace(node.Value))
 	if err != nil || !verb.Parameterized {
 		return
 	}
 	name := strings.ToLower(verb.Permission)
+	if verb.Parameter == "" {
+		// A toleration of everything has no key, and a rule of an ingress for all hosts has no host.
+		if !strings.HasSuffix(name, "toleration") && name != "route" {
+			in.report(node, Error, "%s has an empty parameter and never matches", node.Value)
+		}
+		return
+	}
 	switch {
 	case strings.HasSuffix(name, "taint") || strings.HasSuffix(name, "toleration"):
 		if strings.ContainsAny(verb.Parameter, "=:") {
@@ -106,9 +109,17 @@ func (in *objectLinter) checkResource(r *rule, resource, kind string) {
 	switch {
 	case plural != name:
 		in.report(r.node, Error, "there is no resource %s; did you mean %s%s of the group %q?", resource, plural, sub, of)
-	case group == "" || !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io"):
+	case group == "" || !strings.Contains(group, ".") || isMistakenGroup(group):
 		in.report(r.node, Error, "%s%s is of the group %q, not %q", name, sub, of, group)
 	}
+}
+
+// isMistakenGroup reports whether an API group with a dot is a built-in one, or similar to one. Other
+// groups below k8s.io, such as metrics.k8s.io, are those of servers beside the API server. They may have
+// resources with the names of built-in ones.
+func isMistakenGroup(group string) bool {
+	groups := rolecheck.Groups()
+	return slices.Contains(groups, group) || suggest.Misspelled(group, groups) != ""
 }
 
 // clusterScoped are the built-in resources that are not in a namespace. Namespaces are left out: a Role

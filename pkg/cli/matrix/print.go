@@ -5,28 +5,39 @@ package matrix
 
 import (
 	_ "embed"
-	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"html"
 	"io"
+	"slices"
 	"strings"
 
-	"kube-granular.dev/pkg/cli/output"
+	"kube-granular.dev/api/printing"
 )
 
-// Table writes a table with a row for each permission. If short is true, it has a row for each
-// resource instead, with the number of the resource's permissions that each subject has.
-func (m *Matrix) Table(out io.Writer, short, wide bool) error {
-	if short {
-		return m.shortTable(out)
+// Table writes what the subjects may change. If short is true, it writes numbers of permissions of each
+// resource. Otherwise it names the fields. A wide table, and that of one subject, has a column for each
+// subject, and also a row for what nobody may change.
+func (m *Matrix) Table(page *printing.Page, short bool) error {
+	columns := page.Wide() || len(m.Subjects) == 1
+	switch {
+	case short && columns:
+		return m.counts(page)
+	case columns:
+		return m.permissions(page)
+	case short:
+		return m.countsBySubject(page)
 	}
+	return m.fieldsBySubject(page)
+}
+
+// permissions writes a row for each permission and a column for each subject.
+func (m *Matrix) permissions(page *printing.Page) error {
 	header := append([]string{"RESOURCE", "VERB", "FIELD"}, m.Subjects...)
 	var rows [][]string
 	for _, r := range m.Rows {
 		field := r.Fields[0]
-		if wide {
+		if page.Wide() {
 			field = strings.Join(r.Fields, ",")
 		} else if more := len(r.Fields) - 1; more > 0 {
 			field += fmt.Sprintf(" (and %d more)", more)
@@ -34,17 +45,18 @@ func (m *Matrix) Table(out io.Writer, short, wide bool) error {
 		row := []string{r.Resource, r.Verb, field}
 		for _, c := range r.Cells {
 			text := c.Level.String()
-			if wide && c.Verb != "" {
+			if page.Wide() && c.Verb != "" {
 				text += " by " + c.Verb + ", " + c.Binding
 			}
 			row = append(row, text)
 		}
 		rows = append(rows, row)
 	}
-	return output.Table(out, header, rows)
+	return page.Table(header, rows)
 }
 
-func (m *Matrix) shortTable(out io.Writer) error {
+// counts writes a row for each resource and a column for each subject.
+func (m *Matrix) counts(page *printing.Page) error {
 	header := append([]string{"RESOURCE", "PERMISSIONS"}, m.Subjects...)
 	var rows [][]string
 	for _, resource := range m.Resources() {
@@ -59,32 +71,88 @@ func (m *Matrix) shortTable(out io.Writer) error {
 		}
 		rows = append(rows, row)
 	}
-	return output.Table(out, header, rows)
+	return page.Table(header, rows)
+}
+
+// countsBySubject writes for each subject the resources of which it may change something. Resources
+// that it may change as a whole share a row.
+func (m *Matrix) countsBySubject(page *printing.Page) error {
+	whole, rows := make([][]string, len(m.Subjects)), make([][][]string, len(m.Subjects))
+	for _, resource := range m.Resources() {
+		yes, some, all := m.Counts(resource)
+		for i, subject := range m.Subjects {
+			switch {
+			case yes[i] == all:
+				whole[i] = append(whole[i], resource)
+			case some[i] > 0:
+				rows[i] = append(rows[i], []string{subject, fmt.Sprintf("%d of %d, %d in part", yes[i], all, some[i]), resource})
+			case yes[i] > 0:
+				rows[i] = append(rows[i], []string{subject, fmt.Sprintf("%d of %d", yes[i], all), resource})
+			}
+		}
+	}
+	var out [][]string
+	for i, subject := range m.Subjects {
+		if len(whole[i]) > 0 {
+			out = append(out, []string{subject, "all", strings.Join(whole[i], ", ")})
+		}
+		if out = append(out, rows[i]...); len(whole[i])+len(rows[i]) == 0 {
+			out = append(out, []string{subject, none, ""})
+		}
+	}
+	return page.Grouped(1, []string{"SUBJECT", "PERMISSIONS", "OF"}, out)
+}
+
+// none stands for a subject that may change nothing.
+const none = "<none>"
+
+// fieldsBySubject writes for each subject and resource the fields that it may change, by the verbs that
+// allow it.
+func (m *Matrix) fieldsBySubject(page *printing.Page) error {
+	type key struct {
+		resource, verb string
+		level          Level
+	}
+	var out [][]string
+	for i, subject := range m.Subjects {
+		var order []key
+		fields := map[key][]string{}
+		for _, r := range m.Rows {
+			c := r.Cells[i]
+			if c.Level == No {
+				continue
+			}
+			k := key{r.Resource, c.Verb, c.Level}
+			if fields[k] == nil {
+				order = append(order, k)
+			}
+			fields[k] = append(fields[k], r.Fields[0])
+		}
+		for _, k := range order {
+			out = append(out, []string{subject, k.resource, k.level.String(), k.verb, strings.Join(fields[k], ", ")})
+		}
+		if len(order) == 0 {
+			out = append(out, []string{subject, none, "", "", ""})
+		}
+	}
+	return page.Grouped(2, []string{"SUBJECT", "RESOURCE", "ALLOWED", "BY", "FIELDS"}, out)
 }
 
 // CSV writes a row for each permission, for a spreadsheet.
 func (m *Matrix) CSV(out io.Writer) error {
-	w := csv.NewWriter(out)
-	rows := [][]string{append([]string{"resource", "verb", "fields", "excluded"}, m.Subjects...)}
+	header := []any{"resource", "verb", "fields", "excluded"}
+	for _, s := range m.Subjects {
+		header = append(header, s)
+	}
+	rows := [][]any{header}
 	for _, r := range m.Rows {
-		row := []string{r.Resource, r.Verb, strings.Join(r.Fields, " "), fmt.Sprint(r.Excluded)}
+		row := []any{r.Resource, r.Verb, strings.Join(r.Fields, " "), r.Excluded}
 		for _, c := range r.Cells {
-			row = append(row, c.Level.String())
+			row = append(row, c.Level)
 		}
 		rows = append(rows, row)
 	}
-	for _, row := range rows {
-		for i, text := range row {
-			// A spreadsheet would interpret such a text as a formula, so it is quoted.
-			if strings.HasPrefix(text, "=") || strings.HasPrefix(text, "+") || strings.HasPrefix(text, "-") || strings.HasPrefix(text, "@") {
-				row[i] = "'" + text
-			}
-		}
-	}
-	if err := w.WriteAll(rows); err != nil {
-		return err
-	}
-	return w.Error()
+	return printing.CSV(out, rows)
 }
 
 //go:embed page.html
@@ -96,10 +164,32 @@ const (
 	titlePlaceholder = "{{title}}"
 )
 
+// escaped returns a copy of the matrix in which all text is escaped, for people.
+func (m *Matrix) escaped() *Matrix {
+	all := func(texts []string) []string {
+		out := make([]string, len(texts))
+		for i, text := range texts {
+			out[i] = printing.Escape(text)
+		}
+		return out
+	}
+	out := &Matrix{Namespace: printing.Escape(m.Namespace), Subjects: all(m.Subjects), Rows: make([]Row, len(m.Rows))}
+	for i, r := range m.Rows {
+		r.Resource, r.Verb, r.Fields = printing.Escape(r.Resource), printing.Escape(r.Verb), all(r.Fields)
+		r.Cells = slices.Clone(r.Cells)
+		for j := range r.Cells {
+			c := &r.Cells[j]
+			c.Verb, c.Binding = printing.Escape(c.Verb), printing.Escape(c.Binding)
+		}
+		out.Rows[i] = r
+	}
+	return out
+}
+
 // Page writes the matrix as one self-contained HTML page that needs no network.
 func (m *Matrix) Page(out io.Writer, title string) error {
 	// The JSON encoder escapes <, so that data can't end the script element.
-	data, err := json.Marshal(m)
+	data, err := printing.MarshalJSON(m.escaped())
 	if err != nil {
 		return err
 	}
@@ -108,6 +198,5 @@ func (m *Matrix) Page(out io.Writer, title string) error {
 	}
 	text := strings.ReplaceAll(page, titlePlaceholder, html.EscapeString(title))
 	before, after, _ := strings.Cut(text, dataPlaceholder)
-	_, err = fmt.Fprint(out, before, string(data), after)
-	return err
+	return printing.Fprintf(out, "%s%s%s", printing.Escaped(before), printing.Escaped(data), printing.Escaped(after))
 }

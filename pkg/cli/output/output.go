@@ -4,15 +4,14 @@
 package output
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/printers"
-	"sigs.k8s.io/yaml"
+
+	"kube-granular.dev/api/printing"
 )
 
 // Formats are the output formats that each command supports.
@@ -43,40 +42,20 @@ func (f *Flag) Validate() error {
 // Is reports whether the user selected a format.
 func (f *Flag) Is(format string) bool { return f.format == format }
 
-// Wide reports whether the user selected the format wide, a table with all columns.
-func (f *Flag) Wide() bool { return f.format == "wide" }
-
 // Print writes a value in the selected format. For a format other than JSON and YAML it calls
-// table.
-func (f *Flag) Print(out io.Writer, value any, table func(io.Writer) error) error {
+// text, which prints the value for people.
+func (f *Flag) Print(out io.Writer, value any, text func(*printing.Page) error) error {
 	switch f.format {
 	case "json":
-		data, err := json.MarshalIndent(value, "", "  ")
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(out, "%s\n", data)
-		return err
+		return printing.JSON(out, value)
 	case "yaml":
-		data, err := yaml.Marshal(value)
-		if err != nil {
-			return err
-		}
-		_, err = out.Write(data)
+		return printing.YAML(out, value)
+	}
+	page := printing.NewPage(out, f.format == "wide")
+	if err := text(page); err != nil {
 		return err
 	}
-	return table(out)
-}
-
-// Table writes rows in columns below a header.
-func Table(out io.Writer, header []string, rows [][]string) error {
-	w := printers.GetNewTabWriter(out)
-	for _, row := range append([][]string{header}, rows...) {
-		if _, err := fmt.Fprintln(w, strings.TrimRight(strings.Join(row, "\t"), "\t")); err != nil {
-			return err
-		}
-	}
-	return w.Flush()
+	return page.Close()
 }
 
 // Default changes the default format of a command.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"kube-granular.dev/api/printing"
 )
 
 // Progress draws a progress bar on one line of a terminal. A nil Progress draws nothing.
@@ -38,7 +40,7 @@ func (p *Progress) Reader(in io.Reader) io.Reader {
 // Clear removes the bar from the terminal, so that other output can follow.
 func (p *Progress) Clear() {
 	if p != nil && p.drawn >= 0 {
-		fmt.Fprint(p.out, "\r\x1b[K")
+		printing.Fprintf(p.out, "\r\x1b[K")
 		p.drawn = -1
 	}
 }
@@ -51,7 +53,7 @@ func (p *Progress) add(n int) {
 	if at := p.done * 1000 / p.total; at != p.drawn {
 		p.drawn = at
 		full := int(at) * barWidth / 1000
-		fmt.Fprintf(p.out, "\r\x1b[K%s [%s%s] %d.%d%% of %s", p.what,
+		printing.Fprintf(p.out, "\r\x1b[K%s [%s%s] %d.%d%% of %s", p.what,
 			strings.Repeat("=", full), strings.Repeat(" ", barWidth-full), at/10, at%10, size(p.total))
 	}
 }

@@ -4,12 +4,12 @@
 package protected
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
-	"k8s.io/cli-runtime/pkg/printers"
+	"kube-granular.dev/api/printing"
 )
 
 // Formats are the output formats of a report.
@@ -28,7 +28,7 @@ func NewPrinter(format string, out, errs, progress io.Writer) (Printer, error) {
 	side := sideOutput{errs: errs, progress: progress}
 	switch format {
 	case "", "table", "wide":
-		return &table{sideOutput: side, out: printers.GetNewTabWriter(out), wide: format == "wide"}, nil
+		return newTable(side, printing.NewPage(out, format == "wide")), nil
 	case "json":
 		return &document{sideOutput: side, out: out}, nil
 	}
@@ -45,81 +45,75 @@ type sideOutput struct {
 // Unread implements Sink.
 func (s *sideOutput) Unread(err error) {
 	s.clear()
-	fmt.Fprintln(s.errs, "warning:", err)
+	printing.Fprintf(s.errs, "warning: %s\n", err)
 }
 
-func (s *sideOutput) page(resource string, objects int) {
+func (s *sideOutput) progressTo(resource string, objects int) {
 	if s.progress == nil {
 		return
 	}
 	s.clear()
-	fmt.Fprintf(s.progress, "%s: %d objects so far", resource, objects)
+	printing.Fprintf(s.progress, "%s: %d objects so far", resource, objects)
 	s.shown = true
 }
 
 // clear clears the progress line.
 func (s *sideOutput) clear() {
 	if s.shown {
-		fmt.Fprint(s.progress, "\r\x1b[K")
+		printing.Fprintf(s.progress, "\r\x1b[K")
 		s.shown = false
 	}
 }
 
-// table prints the rows of a report as a table. Columns are aligned within each page of objects.
+// table prints the rows of a report as a table.
 type table struct {
 	sideOutput
-	out     printersWriter
-	wide    bool
-	started bool
-	rows    int
+	page  *printing.Page
+	out   *printing.Table
+	empty bool
 }
 
-// printersWriter has those methods of a tab writer that table uses.
-type printersWriter interface {
-	io.Writer
-	Flush() error
+func newTable(side sideOutput, page *printing.Page) *table {
+	columns := []string{"NAMESPACE", "OBJECT", "KIND", "FIELD", "PROTECTED-BY"}
+	if page.Wide() {
+		columns = append(columns, "VALUE")
+	}
+	return &table{sideOutput: side, page: page, out: page.Begin(columns...), empty: true}
 }
 
 // Row implements Sink.
 func (t *table) Row(r Row) error {
-	columns := []string{"NAMESPACE", "OBJECT", "KIND", "FIELD", "PROTECTED-BY"}
-	if t.wide {
-		columns = append(columns, "VALUE")
-	}
-	if !t.started {
-		t.started = true
-		fmt.Fprintln(t.out, strings.Join(columns, "\t"))
-	}
-	t.rows++
+	t.empty = false
 	object := r.Resource
 	if r.Group != "" {
 		object += "." + r.Group
 	}
-	cells := []string{orNone(r.Namespace), object + "/" + r.Name, r.Kind, r.Field, strings.Join(r.By, ",")}
-	if t.wide {
+	var cells []printing.Escaped
+	for _, text := range []string{orNone(r.Namespace), object + "/" + r.Name, r.Kind, r.Field, strings.Join(r.By, ",")} {
+		cells = append(cells, printing.Escaped(printing.Cell(text)))
+	}
+	if t.page.Wide() {
 		cells = append(cells, oneLine(r.Value))
 	}
-	_, err := fmt.Fprintln(t.out, strings.Join(cells, "\t"))
-	return err
+	return t.out.EscapedRow(cells...)
 }
 
 // Page implements Sink.
 func (t *table) Page(resource string, objects int) error {
-	t.clear()
-	if err := t.out.Flush(); err != nil {
-		return err
-	}
-	t.page(resource, objects)
+	t.progressTo(resource, objects)
 	return nil
 }
 
 // Close implements Printer.
 func (t *table) Close() error {
 	t.clear()
-	if t.rows == 0 {
-		fmt.Fprintln(t.errs, "No object has a protected label or annotation.")
+	if t.empty {
+		printing.Fprintf(t.errs, "No object has a protected label or annotation.\n")
 	}
-	return t.out.Flush()
+	if err := t.out.Flush(); err != nil {
+		return err
+	}
+	return t.page.Close()
 }
 
 func orNone(s string) string {
@@ -129,20 +123,12 @@ func orNone(s string) string {
 	return s
 }
 
-// maxShown is the maximum length in bytes of a value in a table.
-const maxShown = 60
-
-// oneLine formats a value for a line of a table. A longer value is truncated. A value that is empty
-// or has characters that Go would escape, such as a tab or a quote, is quoted.
-func oneLine(value string) string {
-	if len(value) > maxShown {
-		value = strings.ToValidUTF8(value[:maxShown], "") + "…"
+// oneLine formats a value for a cell of a table. A value that is empty or has quotes is quoted.
+func oneLine(value string) printing.Escaped {
+	if value == "" || strings.ContainsAny(value, `"\\`) {
+		return printing.Escaped(strconv.Quote(value))
 	}
-	quoted := fmt.Sprintf("%q", value)
-	if quoted[1:len(quoted)-1] == value && value != "" {
-		return value
-	}
-	return quoted
+	return printing.Escaped(printing.Cell(value))
 }
 
 // document prints the rows of a report as one JSON document, with one row on each line.
@@ -154,7 +140,7 @@ type document struct {
 
 // Row implements Sink.
 func (d *document) Row(r Row) error {
-	line, err := json.Marshal(r)
+	line, err := printing.MarshalJSON(r)
 	if err != nil {
 		return err
 	}
@@ -163,13 +149,12 @@ func (d *document) Row(r Row) error {
 		before = "{\"items\":[\n"
 	}
 	d.rows++
-	_, err = fmt.Fprint(d.out, before, string(line))
-	return err
+	return printing.Fprintf(d.out, "%s%s", printing.Escaped(before), printing.Escaped(line))
 }
 
 // Page implements Sink.
 func (d *document) Page(resource string, objects int) error {
-	d.page(resource, objects)
+	d.progressTo(resource, objects)
 	return nil
 }
 
@@ -180,6 +165,5 @@ func (d *document) Close() error {
 	if d.rows == 0 {
 		end = "{\"items\":[]}\n"
 	}
-	_, err := fmt.Fprint(d.out, end)
-	return err
+	return printing.Fprintf(d.out, "%s", printing.Escaped(end))
 }

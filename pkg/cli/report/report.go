@@ -6,6 +6,7 @@ package report
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -15,6 +16,7 @@ import (
 	granular "kube-granular.dev/granular/schema"
 	"kube-granular.dev/pkg/cli/access"
 	"kube-granular.dev/pkg/cli/learn"
+	"kube-granular.dev/pkg/cli/roles"
 )
 
 // Coarse is a subject's permission to update or patch a resource, which verbs of single fields
@@ -56,23 +58,95 @@ type Unused struct {
 	Whole bool `json:"whole"`
 }
 
+// Wildcard is what the subjects of a binding used of a rule with *.
+type Wildcard struct {
+	Binding   string   `json:"binding"`
+	Role      string   `json:"role"`
+	Subjects  []string `json:"subjects"`
+	Groups    []string `json:"apiGroups"`
+	Resources []string `json:"resources"`
+	Verbs     []string `json:"verbs"`
+	// Used has the used verbs, by resource.
+	Used []Used `json:"used"`
+}
+
+// Used has the verbs that were used on a resource, which is formatted as deployments.apps/status.
+type Used struct {
+	Resource string   `json:"resource"`
+	Verbs    []string `json:"verbs"`
+}
+
 // Report has the findings.
 type Report struct {
 	// Requests is the number of requests in the logs that are attributed to a subject.
-	Requests int      `json:"requests"`
-	Coarse   []Coarse `json:"coarse"`
-	Unused   []Unused `json:"unused"`
+	Requests int `json:"requests"`
+	// Paths is the number of requests without a resource. Rules about paths are not judged.
+	Paths  int      `json:"paths,omitempty"`
+	Coarse []Coarse `json:"coarse"`
+	Unused []Unused `json:"unused"`
+	// Wildcards are the rules with * of which something was used. What * also allows is in no list of
+	// unused permissions.
+	Wildcards []Wildcard `json:"wildcards"`
+	// NotShown are granted resources about which the logs have no request, although components of
+	// each cluster send such requests all the time. So Unused leaves them out.
+	NotShown []string `json:"notShown,omitempty"`
+	// NotServed are the API groups of granted rights that the server does not serve. The report
+	// leaves these rights out.
+	NotServed []string `json:"notServed,omitempty"`
 	// NoReads is true if the logs have no reads. Then Unused leaves out the verbs of reads.
 	NoReads bool `json:"noReads,omitempty"`
+	// NoPermissions is true if the server publishes no permissions. Then Coarse is not known.
+	NoPermissions bool `json:"noPermissions,omitempty"`
 	// NoFields is true if the logs show no changed fields. Then Coarse is not known.
 	NoFields bool `json:"noFields,omitempty"`
 }
 
-// New compares the usage of subjects with their rules. Built-in bindings, whose names begin with
-// system:, are ignored unless all is true.
-func New(ctx context.Context, l *learn.Learner, rbac *access.RBAC, trees learn.Trees, all bool) (*Report, error) {
-	out := &Report{Requests: l.Learned, Coarse: []Coarse{}, Unused: []Unused{}, NoReads: l.Reads == 0, NoFields: l.Writes > 0 && l.Shown == 0}
+// Options select what a report is about.
+type Options struct {
+	// All includes built-in bindings, whose names begin with system:.
+	All bool
+	// Subjects are the subjects that the report is about, or nil for all subjects.
+	Subjects []rbacv1.Subject
+	// Groups are the API groups that the server serves.
+	Groups []string
+}
+
+// concernsUser reports whether the report is about the subject of requests.
+func (o *Options) concernsUser(s *learn.Subject) bool {
+	return o.Subjects == nil || slices.ContainsFunc(o.Subjects, func(wanted rbacv1.Subject) bool {
+		return access.IsSubject(wanted, wanted.Namespace, s.Users[0], s.Groups)
+	})
+}
+
+// concerns reports whether the report is about a subject of a binding. users are those that the
+// binding includes and that sent requests.
+func (o *Options) concerns(g access.GrantedRule, users []*learn.Subject) bool {
+	return o.Subjects == nil || slices.ContainsFunc(users, o.concernsUser) || slices.ContainsFunc(o.Subjects, func(wanted rbacv1.Subject) bool {
+		name, groups := access.Identity(wanted)
+		return slices.ContainsFunc(g.Subjects, func(bound rbacv1.Subject) bool { return access.IsSubject(bound, g.Namespace, name, groups) })
+	})
+}
+
+// served returns a rule without the API groups that the server does not serve, and these groups.
+func (o *Options) served(rule rbacv1.PolicyRule) (rbacv1.PolicyRule, []string) {
+	var left []string
+	rule.APIGroups = slices.DeleteFunc(slices.Clone(rule.APIGroups), func(group string) bool {
+		if group == rbacv1.APIGroupAll || slices.Contains(o.Groups, group) {
+			return false
+		}
+		left = append(left, group)
+		return true
+	})
+	return rule, left
+}
+
+// New compares the usage of subjects with their rules.
+func New(ctx context.Context, l *learn.Learner, rbac *access.RBAC, trees learn.Trees, options Options) (*Report, error) {
+	out := &Report{Requests: l.Learned, Paths: l.Paths.Requests, Coarse: []Coarse{}, Unused: []Unused{}, Wildcards: []Wildcard{}, NoReads: l.Reads == 0, NoFields: l.Writes > 0 && l.Shown == 0}
 	for _, s := range l.Subjects() {
+		if !options.concernsUser(s) {
+			continue
+		}
 		held := rbac.HeldBy(s.Users[0], s.Groups)
 		writes, err := s.Writes(ctx)
 		if err != nil {
@@ -87,14 +161,39 @@ func New(ctx context.Context, l *learn.Learner, rbac *access.RBAC, trees learn.T
 	slices.SortStableFunc(out.Coarse, func(a, b Coarse) int { return cmp.Compare(b.Takes(), a.Takes()) })
 	for _, g := range rbac.Granted() {
 		_, name, _ := strings.Cut(g.Binding, " ")
-		if len(g.Rule.Resources) == 0 || !all && strings.HasPrefix(name[strings.LastIndex(name, "/")+1:], "system:") {
+		if len(g.Rule.Resources) == 0 || !options.All && strings.HasPrefix(name[strings.LastIndex(name, "/")+1:], "system:") {
 			continue
 		}
-		if g.Rule = l.Judged(g.Rule); len(g.Rule.Verbs) == 0 {
+		users := usersOf(g, l.Subjects())
+		if !options.concerns(g, users) {
 			continue
 		}
-		out.Unused = append(out.Unused, unused(ctx, g, l.Subjects())...)
+		served, left := options.served(g.Rule)
+		for _, group := range left {
+			if !slices.Contains(out.NotServed, group) {
+				out.NotServed = append(out.NotServed, group)
+			}
+		}
+		if g.Rule = served; len(g.Rule.APIGroups) == 0 {
+			continue
+		}
+		if used := UsedOfWildcard(ctx, g, users); len(used) > 0 {
+			out.Wildcards = append(out.Wildcards, Wildcard{g.Binding, g.Role, subjectsOf(g), g.Rule.APIGroups, g.Rule.Resources, g.Rule.Verbs, used})
+		}
+		judged, unknown := l.Judged(g.Rule)
+		for _, resource := range unknown {
+			if !slices.Contains(out.NotShown, resource.String()) {
+				out.NotShown = append(out.NotShown, resource.String())
+			}
+		}
+		if g.Rule = judged; len(g.Rule.Verbs) > 0 {
+			out.Unused = append(out.Unused, unused(ctx, g, users)...)
+		}
 	}
+	slices.Sort(out.NotShown)
+	slices.Sort(out.NotServed)
+	// The rules of which most was used come last.
+	slices.SortStableFunc(out.Wildcards, func(a, b Wildcard) int { return cmp.Compare(len(a.Used), len(b.Used)) })
 	// Completely unused rules come first, then those with the most unused verbs and resources.
 	slices.SortStableFunc(out.Unused, func(a, b Unused) int {
 		return cmp.Or(-compareBool(a.Whole, b.Whole), cmp.Compare(len(b.Verbs)*len(b.Resources), len(a.Verbs)*len(a.Resources)))
@@ -168,24 +267,68 @@ func countCovered(tree *granular.Tree, verbs []string) (covered, all int) {
 	return covered, all
 }
 
-// unused returns the parts of a granted rule that no subject of its binding used: the resources
-// for which no verb of the rule was used, and the verbs that were not used for any of the
-// remaining resources.
-func unused(ctx context.Context, g access.GrantedRule, subjects []*learn.Subject) []Unused {
-	var users []*learn.Subject
-	out := Unused{Binding: g.Binding, Role: g.Role, Groups: g.Rule.APIGroups, Subjects: []string{}}
+// isWildcard reports whether a rule has * as a verb, a resource or an API group.
+func isWildcard(rule rbacv1.PolicyRule) bool {
+	return slices.Contains(rule.Verbs, rbacv1.VerbAll) || slices.Contains(rule.Resources, rbacv1.ResourceAll) || slices.Contains(rule.APIGroups, rbacv1.APIGroupAll)
+}
+
+// subjectsOf returns the names of the subjects of a binding.
+func subjectsOf(g access.GrantedRule) []string {
+	out := []string{}
 	for _, bound := range g.Subjects {
-		name := strings.ToLower(bound.Kind) + ":" + bound.Name
 		if bound.Kind == rbacv1.ServiceAccountKind {
-			name = "serviceaccount:" + cmp.Or(bound.Namespace, g.Namespace) + "/" + bound.Name
+			bound.Namespace = cmp.Or(bound.Namespace, g.Namespace)
 		}
-		out.Subjects = append(out.Subjects, name)
-		for _, s := range subjects {
-			if access.IsSubject(bound, g.Namespace, s.Users[0], s.Groups) && !slices.Contains(users, s) {
-				users = append(users, s)
-			}
+		out = append(out, roles.FormatSubject(bound))
+	}
+	return out
+}
+
+// usersOf returns the subjects that a binding includes. A subject whose groups are not known may be
+// in any group.
+func usersOf(g access.GrantedRule, subjects []*learn.Subject) []*learn.Subject {
+	var users []*learn.Subject
+	for _, s := range subjects {
+		if slices.ContainsFunc(g.Subjects, func(bound rbacv1.Subject) bool {
+			return access.IsSubject(bound, g.Namespace, s.Users[0], s.Groups) || bound.Kind == rbacv1.GroupKind && s.GroupsUnknown
+		}) {
+			users = append(users, s)
 		}
 	}
+	return users
+}
+
+// UsedOfWildcard returns what users used of a granted rule with *, sorted by resource. It returns nil
+// for a rule without *.
+func UsedOfWildcard(ctx context.Context, g access.GrantedRule, users []*learn.Subject) []Used {
+	if !isWildcard(g.Rule) {
+		return nil
+	}
+	verbs := map[string][]string{}
+	for _, s := range users {
+		for resource, used := range s.UsedOf(ctx, g.Rule, g.Namespace) {
+			name, sub, found := strings.Cut(resource.Resource, "/")
+			resource.Resource = name
+			key := resource.String()
+			if found {
+				key += "/" + sub
+			}
+			verbs[key] = append(verbs[key], used...)
+		}
+	}
+	var out []Used
+	for _, resource := range slices.Sorted(maps.Keys(verbs)) {
+		if all := slices.Compact(slices.Sorted(slices.Values(verbs[resource]))); len(all) > 0 {
+			out = append(out, Used{resource, all})
+		}
+	}
+	return out
+}
+
+// unused returns the parts of a granted rule that none of its users used: the resources for which no
+// verb of the rule was used, and the verbs that were not used for any of the remaining resources.
+func unused(ctx context.Context, g access.GrantedRule, users []*learn.Subject) []Unused {
+	out := Unused{Binding: g.Binding, Role: g.Role, Groups: g.Rule.APIGroups, Subjects: subjectsOf(g)}
 	used := func(verb, resource string) bool {
 		return slices.ContainsFunc(users, func(s *learn.Subject) bool { return s.Used(ctx, g.Rule, g.Namespace, verb, resource) })
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,6 +28,9 @@ const example = `{"type":"object","properties":{
 	"spec":{"type":"object","x-kubernetes-permission-verb":"specification","properties":{
 		"replicas":{"type":"integer","x-kubernetes-permission-verb":"replicas"},
 		"guard":{"type":"string","x-kubernetes-permission-verb":"guard","x-kubernetes-permission-excluded":true}}}}}`
+
+// served are the API groups that the server of the tests serves.
+var served = []string{"", "example.com"}
 
 type things struct{ tree *granular.Tree }
 
@@ -78,12 +82,52 @@ func TestReportOfPoorLogs(t *testing.T) {
 	if err := learner.Use(t.Context(), []byte(line+"}")); err != nil {
 		t.Fatal(err)
 	}
-	got, err := New(t.Context(), learner, rbacOf(t, objects...), trees, false)
+	got, err := New(t.Context(), learner, rbacOf(t, objects...), trees, Options{Groups: served})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !got.NoReads || !got.NoFields || len(got.Unused) != 1 || strings.Join(got.Unused[0].Verbs, " ") != "update" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestReportOfBorrowedAuthority holds that a request under a delegation is a use of the delegator's
+// bindings, by name or by group, and not of the delegate's, and that the report says what was used of *.
+func TestReportOfBorrowedAuthority(t *testing.T) {
+	user := func(name string) rbacv1.Subject { return rbacv1.Subject{Kind: rbacv1.UserKind, Name: name} }
+	var objects []runtime.Object
+	for _, more := range [][]runtime.Object{
+		bound("delegates", user("jane"), "get update patch", "things"),
+		bound("delegators", rbacv1.Subject{Kind: rbacv1.GroupKind, Name: "bosses"}, "patch", "things"),
+		bound("root", user("alice"), "*", "*"),
+		bound("odd", user("jane"), "bind escalate approve granular:protectedLabel(env)", "things"),
+	} {
+		objects = append(objects, more...)
+	}
+	trees := newThings(t)
+	learner := learn.New(trees, learn.Options{})
+	annotations := `,"annotations":{"authority.kube-granular.dev/selected":"{\"authorityReference\":{\"kind\":\"AuthorityDelegation\",\"name\":\"d\"}}","authority.kube-granular.dev/chain":"[{\"via\":\"Delegation\",\"by\":\"alice\"}]"}}`
+	for _, line := range []string{strings.TrimSuffix(scales("jane", "x", "things"), "}") + annotations, reads} {
+		if err := learner.Use(t.Context(), []byte(line)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := New(t.Context(), learner, rbacOf(t, objects...), trees, Options{Groups: served})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var unused []string
+	for _, u := range got.Unused {
+		unused = append(unused, u.Binding)
+	}
+	if strings.Join(unused, ", ") != "ClusterRoleBinding delegates" || !got.Unused[0].Whole {
+		t.Errorf("unused: %+v", got.Unused)
+	}
+	if len(got.Coarse) != 1 || got.Coarse[0].Subject != "user:alice" {
+		t.Errorf("coarse: %+v", got.Coarse)
+	}
+	if len(got.Wildcards) != 1 || fmt.Sprint(got.Wildcards[0].Binding, got.Wildcards[0].Used) != "ClusterRoleBinding root[{things.example.com [patch]}]" {
+		t.Errorf("wildcards: %+v", got.Wildcards)
 	}
 }
 
@@ -130,7 +174,7 @@ func TestReport(t *testing.T) {
 		}
 	}
 	for _, all := range []bool{false, true} {
-		got, err := New(t.Context(), learner, rbacOf(t, objects...), trees, all)
+		got, err := New(t.Context(), learner, rbacOf(t, objects...), trees, Options{All: all, Groups: served})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,6 +199,65 @@ func TestReport(t *testing.T) {
 		}
 		if strings.Join(coarse, "\n") != strings.Join(wantCoarse, "\n") || strings.Join(unused, "\n") != strings.Join(wantUnused, "\n") || got.Requests != 4 || got.NoReads || got.NoFields {
 			t.Errorf("coarse\n%s\nunused\n%s", strings.Join(coarse, "\n"), strings.Join(unused, "\n"))
+		}
+	}
+}
+
+// TestReportSelects holds that a report of one subject has its own rights and those of its groups, and
+// no others, and that rights in API groups that the server does not serve are left out and named.
+func TestReportSelects(t *testing.T) {
+	user := func(name string) rbacv1.Subject { return rbacv1.Subject{Kind: rbacv1.UserKind, Name: name} }
+	group := func(name string) rbacv1.Subject { return rbacv1.Subject{Kind: rbacv1.GroupKind, Name: name} }
+	bot := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "ci", Name: "bot"}
+	foreign := func(groups ...string) []runtime.Object {
+		out := bound("foreign", user("jane"), "get", "things")
+		out[0].(*rbacv1.ClusterRole).Rules[0].APIGroups = groups
+		return out
+	}
+	for name, tc := range map[string]struct {
+		more             []runtime.Object
+		subjects         []rbacv1.Subject
+		coarse, bindings string
+		notServed        string
+	}{
+		"everybody":         {coarse: "user:jane user:tom", bindings: "bots jane robots team"},
+		"a user":            {subjects: []rbacv1.Subject{user("jane")}, coarse: "user:jane", bindings: "jane"},
+		"a member":          {subjects: []rbacv1.Subject{user("tom")}, coarse: "user:tom", bindings: "team"},
+		"a group":           {subjects: []rbacv1.Subject{group("team")}, coarse: "user:tom", bindings: "team"},
+		"one not in logs":   {subjects: []rbacv1.Subject{bot}, bindings: "bots robots"},
+		"another account":   {subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "cd", Name: "bot"}}, bindings: "robots"},
+		"two":               {subjects: []rbacv1.Subject{user("jane"), bot}, coarse: "user:jane", bindings: "bots jane robots"},
+		"nobody":            {subjects: []rbacv1.Subject{user("nobody")}},
+		"a foreign group":   {more: foreign("gone.example"), coarse: "user:jane user:tom", bindings: "bots jane robots team", notServed: "gone.example"},
+		"one of two groups": {more: foreign("gone.example", ""), coarse: "user:jane user:tom", bindings: "bots foreign jane robots team", notServed: "gone.example"},
+		"all groups":        {more: foreign("*"), coarse: "user:jane user:tom", bindings: "bots foreign jane robots team"},
+	} {
+		objects := slices.Concat(tc.more, bound("jane", user("jane"), "get update patch", "things"), bound("team", group("team"), "get update patch", "things"),
+			bound("bots", bot, "get", "things"), bound("robots", group("system:serviceaccounts"), "get", "things"))
+		trees := newThings(t)
+		learner := learn.New(trees, learn.Options{})
+		for _, line := range []string{scales("jane", "x", "things"), scales("tom", "team", "things"), reads} {
+			if err := learner.Use(t.Context(), []byte(line)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := New(t.Context(), learner, rbacOf(t, objects...), trees, Options{Subjects: tc.subjects, Groups: served})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var coarse, bindings []string
+		for _, c := range got.Coarse {
+			coarse = append(coarse, c.Subject)
+		}
+		for _, u := range got.Unused {
+			bindings = append(bindings, strings.TrimPrefix(u.Binding, "ClusterRoleBinding "))
+			if slices.Contains(u.Groups, "gone.example") {
+				t.Errorf("%s: %+v", name, u)
+			}
+		}
+		slices.Sort(bindings)
+		if strings.Join(coarse, " ") != tc.coarse || strings.Join(slices.Compact(bindings), " ") != tc.bindings || strings.Join(got.NotServed, " ") != tc.notServed {
+			t.Errorf("%s: coarse %q, unused %q, not served %q", name, coarse, bindings, got.NotServed)
 		}
 	}
 }

@@ -69,35 +69,40 @@ func TestLeast(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		sets  []string
-		wider bool
+		width Width
 		want  []string
 	}{
-		"the narrowest": {[]string{with("", `,"replicas":3`)}, false, []string{"granular:replicas"}},
-		"wider": {[]string{with("", `,"replicas":3`)}, true,
+		"the narrowest": {[]string{with("", `,"replicas":3`)}, Narrow, []string{"granular:replicas"}},
+		"wider": {[]string{with("", `,"replicas":3`)}, Wide,
 			[]string{"granular:specification"}},
-		"what covers another": {[]string{with("", `,"replicas":3,"other":"a"`)}, false,
+		"what covers another": {[]string{with("", `,"replicas":3,"other":"a"`)}, Narrow,
 			[]string{"granular:specification"}},
-		"in two requests": {[]string{with("", `,"replicas":3`), with("", `,"other":"a"`)}, false,
+		"in two requests": {[]string{with("", `,"replicas":3`), with("", `,"other":"a"`)}, Narrow,
 			[]string{"granular:specification"}},
 		"two requests apart": {[]string{with(`,"a.example/b":"c"`, ""), with("", `,"replicas":3`)},
-			false, []string{"granular:label(a.example)", "granular:replicas"}},
-		"apart": {[]string{with(`,"a.example/b":"c"`, `,"replicas":3`)}, false,
+			Narrow, []string{"granular:label(a.example)", "granular:replicas"}},
+		"apart": {[]string{with(`,"a.example/b":"c"`, `,"replicas":3`)}, Narrow,
 			[]string{"granular:label(a.example)", "granular:replicas"}},
-		"two of one domain": {[]string{with(`,"a.example/b":"c","a.example/d":"c"`, "")}, false,
+		"two of one domain": {[]string{with(`,"a.example/b":"c","a.example/d":"c"`, "")}, Narrow,
 			[]string{"granular:label(a.example)"}},
-		"too many": {[]string{with(many.String(), "")}, false, []string{"granular:labels"}},
+		"two of one domain, exact": {[]string{with(`,"a.example/b":"c","a.example/d":"c"`, "")}, Exact,
+			[]string{"granular:label(a.example/b)", "granular:label(a.example/d)"}},
+		"without a domain, exact": {[]string{with(`,"team":"c"`, `,"replicas":3`)}, Exact,
+			[]string{"granular:label(/team)", "granular:replicas"}},
+		"too many":        {[]string{with(many.String(), "")}, Narrow, []string{"granular:labels"}},
+		"too many, exact": {[]string{with(many.String(), "")}, Exact, []string{"granular:labels"}},
 		"excluded": {[]string{`{"metadata":{"labels":{"x":"y"}},"spec":{"other":"a","guard":{"mode":"b"}}}`},
-			false, []string{"granular:guardMode", "granular:specification"}},
+			Narrow, []string{"granular:guardMode", "granular:specification"}},
 		"excluded, wider": {[]string{`{"metadata":{"labels":{"x":"y"}},"spec":{"guard":{"mode":"b"}}}`},
-			true, []string{"granular:guard"}},
-		"nothing":                       {[]string{with("", "")}, false, nil},
-		"what is covered by no request": {nil, false, nil},
+			Wide, []string{"granular:guard"}},
+		"nothing":                       {[]string{with("", "")}, Narrow, nil},
+		"what is covered by no request": {nil, Narrow, nil},
 	} {
 		var sets []change.Set
 		for _, s := range test.sets {
 			sets = append(sets, set(t, w, s))
 		}
-		got, err := LeastVerbs(t.Context(), sets, test.wider)
+		got, err := LeastVerbs(t.Context(), sets, test.width)
 		if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v\n%s", name, err, diff)
 		}
@@ -111,7 +116,7 @@ func TestLeast(t *testing.T) {
 			t.Errorf("%s: %v are not enough", name, got)
 		}
 	}
-	if verbs, err := LeastVerbs(t.Context(), []change.Set{set(t, w, `{"loose":"a","metadata":{"labels":{"x":"y"}},"spec":{"guard":{}}}`)}, false); err == nil || !strings.Contains(err.Error(), "no permission covers this field") {
+	if verbs, err := LeastVerbs(t.Context(), []change.Set{set(t, w, `{"loose":"a","metadata":{"labels":{"x":"y"}},"spec":{"guard":{}}}`)}, Narrow); err == nil || !strings.Contains(err.Error(), "no permission covers this field") {
 		t.Errorf("a field that no permission covers: %v %v", verbs, err)
 	}
 }

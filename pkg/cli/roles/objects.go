@@ -38,6 +38,14 @@ func ParseSubject(text string) (rbacv1.Subject, error) {
 	return rbacv1.Subject{}, fmt.Errorf("subject %q: write user:NAME, group:NAME or serviceaccount:NAMESPACE/NAME", text)
 }
 
+// FormatSubject returns a subject in the form that ParseSubject parses.
+func FormatSubject(subject rbacv1.Subject) string {
+	if subject.Kind == rbacv1.ServiceAccountKind {
+		return "serviceaccount:" + subject.Namespace + "/" + subject.Name
+	}
+	return strings.ToLower(subject.Kind) + ":" + subject.Name
+}
+
 // user returns the subject for a user name: a ServiceAccount if the name is that of a service
 // account, and a User otherwise.
 func user(name string) (rbacv1.Subject, error) {

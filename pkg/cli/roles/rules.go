@@ -22,11 +22,23 @@ import (
 
 // Options select how much the roles allow.
 type Options struct {
-	// Wider selects the most general verbs that cover a change, not the narrowest ones.
-	Wider bool
+	// Width selects among the verbs that cover a change.
+	Width Width
 	// AnyName grants the verbs for all objects of a resource, without resourceNames.
 	AnyName bool
 }
+
+// Width selects one of the verbs that cover a change.
+type Width int
+
+const (
+	// Narrow selects the narrowest permission. Its verb may be for all keys of a domain.
+	Narrow Width = iota
+	// Exact selects a verb for one key or one element of a list, where there is one.
+	Exact
+	// Wide selects the most general permission.
+	Wide
+)
 
 // Grant has the rules for one namespace, or for the whole cluster if Namespace is "".
 type Grant struct {
@@ -57,8 +69,8 @@ func GrantsFor(ctx context.Context, rehearsed []*changes.DryRun, reads []changes
 		if r.Subresource != "" {
 			k.resource += "/" + r.Subresource
 		}
-		if options.AnyName || r.Creates {
-			k.name = "" // the authorization attributes of a create have no name
+		if options.AnyName || r.Verb == "create" {
+			k.name = "" // the authorization attributes of a create by POST have no name
 		}
 		of[k] = append(of[k], r)
 	}
@@ -68,26 +80,33 @@ func GrantsFor(ctx context.Context, rehearsed []*changes.DryRun, reads []changes
 	verbs, notes := map[key][]string{}, map[string][]string{}
 	for k, all := range of {
 		var created, changed []change.Set
+		byName := false
 		for _, r := range all {
 			if r.Verb == "create" {
 				created = append(created, r.Changes)
 			} else {
 				changed = append(changed, r.Changes)
+				byName = byName || r.Creates
 			}
 		}
-		// A create needs only the ordinary verb. The permissions of its fields would also allow
-		// rewriting objects that exist, because the authorization of a create has no name.
-		least, err := leastVerbs(ctx, created, options.Wider, false)
+		// A create by POST needs only the ordinary verb. The permissions of its fields would also allow
+		// rewriting objects that exist, because its authorization has no name.
+		least, err := leastVerbs(ctx, created, options.Width, false)
 		if err == nil && len(changed) > 0 {
 			var more []string
-			more, err = LeastVerbs(ctx, changed, options.Wider)
+			more, err = LeastVerbs(ctx, changed, options.Width)
 			least = slices.Compact(slices.Sorted(slices.Values(append(least, more...))))
 			verbs[k] = append(verbs[k], permission.General)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", all[0].String(), err)
 		}
-		if len(created) > 0 {
+		if byName {
+			// An apply or a PUT of a missing object is authorized for its name, for create as well.
+			verbs[k] = append([]string{"create"}, verbs[k]...)
+			notes[k.namespace] = append(notes[k.namespace], byNameNote(k, all[0]))
+		}
+		if len(created) > 0 && !byName {
 			verbs[k] = append([]string{"create"}, verbs[k]...)
 			notes[k.namespace] = append(notes[k.namespace], fmt.Sprintf("create: new %s; it does not allow changing those that exist, as permissions of their fields would", all[0].Kind))
 		}
@@ -118,6 +137,14 @@ func GrantsFor(ctx context.Context, rehearsed []*changes.DryRun, reads []changes
 	return grants(verbs, notes), nil
 }
 
+// byNameNote returns a line about the verbs for an object that an apply or a PUT creates.
+func byNameNote(k key, r *changes.DryRun) string {
+	if k.name == "" {
+		return fmt.Sprintf("create: %s that an apply or a PUT creates; the permissions of fields allow changing all that exist", r.Kind)
+	}
+	return fmt.Sprintf("create: %s %q, by apply or PUT only; no other name can be created or changed", r.Kind, k.name)
+}
+
 // escalationVerbs maps a resource of RBAC to the verb that RBAC itself requires in addition, if
 // the caller writes an object of the resource and does not hold all permissions that this object
 // grants.
@@ -128,12 +155,16 @@ var escalationVerbs = map[schema.GroupResource]string{
 	{Group: rbacv1.GroupName, Resource: "clusterrolebindings"}: "bind",
 }
 
-// note returns lines that describe which of the changed fields each verb allows.
+// note returns lines that describe which of the changed fields each verb allows, and what else the server
+// wants.
 func note(ctx context.Context, all []*changes.DryRun, verbs []string) []string {
 	var out []string
 	for _, r := range all {
+		more := admissionNotes(r)
 		if verb := escalationVerbs[r.Kind.Resource.GroupResource()]; verb != "" {
-			line := fmt.Sprintf("RBAC also needs the verb %s, or all permissions that %s grant.", verb, r.Kind)
+			more = append(more, fmt.Sprintf("RBAC also needs the verb %s, or all permissions that %s grant.", verb, r.Kind))
+		}
+		for _, line := range more {
 			if !slices.Contains(out, line) {
 				out = append(out, line)
 			}
@@ -141,9 +172,8 @@ func note(ctx context.Context, all []*changes.DryRun, verbs []string) []string {
 		for _, c := range r.Changes {
 			for _, p := range slices.Backward(c.Node.Chain()) {
 				noted := false
-				all, err := c.Verbs(ctx, nil, p)
-				for _, verb := range all {
-					if err != nil || !slices.Contains(verbs, verb.String()) {
+				for _, verb := range verbs {
+					if !c.Uses(ctx, nil, p, verb) {
 						continue
 					}
 					noted = true
@@ -187,7 +217,7 @@ func grants(verbs map[key][]string, notes map[string][]string) []Grant {
 
 // Name returns the beginning of a name for the role that allows the request of a dry run.
 func Name(r *changes.DryRun) string {
-	if r.Creates {
+	if r.Verb == "create" {
 		return NameOf(r.Kind.Resource.Resource, "")
 	}
 	return NameOf(r.Kind.Resource.Resource, r.Name)

@@ -17,6 +17,8 @@
 // stamp has no meaning, so it does no harm if controllers copy it, for instance from a Deployment
 // to its ReplicaSets.
 //
+// Package mirror says which of the reports about policies counts.
+//
 // Invariant: every change of an object triggers a policy, except changes of metadata, status and
 // the fields of the permissions that the policy lists as neutral.
 //

@@ -74,3 +74,44 @@ func TestIndex(t *testing.T) {
 		t.Error("it is not empty")
 	}
 }
+
+// TestLateNotification holds that a removed policy stays removed if the watch reports the removal
+// before the request that stored the policy does.
+//
+// Attack: a policy that was created and deleted at once, and whose creation is reported last, so that it stays in force
+// Answer: the server ignores the late report
+func TestLateNotification(t *testing.T) {
+	x := policy.NewIndex()
+	watch := x.ReflectorStore()
+	internal := func(name string, version int) *authority.AuthorityDelegationPolicy {
+		return (*authority.AuthorityDelegationPolicy)(stored(name, version))
+	}
+	if err := watch.Replace(nil, "1"); err != nil {
+		t.Fatal(err)
+	}
+	_ = watch.Add(internal("p", 2))
+	_ = watch.Delete(internal("p", 3))
+	x.Observe(stored("p", 2), false)
+	if !x.Empty() {
+		t.Error("a late report of the creation brought back a removed policy")
+	}
+	x.Observe(stored("p", 3), true)
+	x.Observe(stored("p", 2), false)
+	if !x.Empty() {
+		t.Error("after a late report of the removal, a report of the creation brought back the policy")
+	}
+	// The twins: what is newer than the watch is put into the index, and a version that the watch
+	// has passed updates a policy that exists.
+	x.Observe(stored("q", 4), false)
+	if got := x.For(pods); len(got) != 1 || got[0].Name != "q" {
+		t.Errorf("%v, wanted the policy that a request has just stored", got)
+	}
+	_ = watch.Add(internal("r", 5))
+	_ = watch.Add(internal("other", 9))
+	x.Observe(stored("r", 7), false)
+	for _, p := range x.For(pods) {
+		if p.Name == "r" && p.ResourceVersion != "7" {
+			t.Errorf("%s, wanted the newer version", p.ResourceVersion)
+		}
+	}
+}

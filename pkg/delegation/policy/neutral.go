@@ -87,6 +87,36 @@ func StoredAs(r schema.GroupResource) (schema.GroupResource, bool) {
 	return r, false
 }
 
+// answered are the resources of Kubernetes whose objects are questions, orders or summaries: the
+// server answers a write of them, and stores nothing under their name.
+var answered = map[schema.GroupResource]bool{
+	{Resource: "bindings"}:                                                 true,
+	{Resource: "componentstatuses"}:                                        true,
+	{Group: "authentication.k8s.io", Resource: "selfsubjectreviews"}:       true,
+	{Group: "authentication.k8s.io", Resource: "tokenreviews"}:             true,
+	{Group: "authorization.k8s.io", Resource: "localsubjectaccessreviews"}: true,
+	{Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"}:  true,
+	{Group: "authorization.k8s.io", Resource: "selfsubjectrulesreviews"}:   true,
+	{Group: "authorization.k8s.io", Resource: "subjectaccessreviews"}:      true,
+	{Group: "authentication.k8s.io", Resource: "tokenrequests"}:            true,
+	{Group: "autoscaling", Resource: "scales"}:                             true,
+	{Group: "policy", Resource: "evictions"}:                               true,
+}
+
+// NeverStored returns why no object of a resource is ever stored, so that a policy for it would never
+// be triggered, or "" if objects may be stored. In the API groups that Kubernetes has itself it knows
+// all resources, so that it also finds a kind that is only served at another resource, such as
+// Eviction.
+func NeverStored(r schema.GroupResource) string {
+	switch {
+	case answered[r]:
+		return "its objects are never stored, so they can't trigger a policy"
+	case legacyscheme.Scheme.IsGroupRegistered(r.Group) && len(builtIn().kinds[r]) == 0:
+		return "is no resource of this API group whose objects are stored"
+	}
+	return ""
+}
+
 type builtInKinds struct {
 	// kinds are the kinds of each resource, in the format of the registry of permissions, such as
 	// "apps/v1 Deployment".

@@ -65,6 +65,36 @@ func TestStoredAs(t *testing.T) {
 	}
 }
 
+// TestNeverStored checks that a policy can't name a resource whose objects are never stored, nor a kind
+// that is served at other resources only.
+func TestNeverStored(t *testing.T) {
+	for _, tc := range []struct {
+		group, resource string
+		never           bool
+	}{
+		{"", "bindings", true},
+		{"", "componentstatuses", true},
+		{"authentication.k8s.io", "tokenreviews", true},
+		{"authentication.k8s.io", "tokenrequests", true},
+		{"authorization.k8s.io", "localsubjectaccessreviews", true},
+		{"authorization.k8s.io", "subjectaccessreviews", true},
+		{"policy", "evictions", true},
+		{"autoscaling", "scales", true},
+		{"apps", "deployment", true},
+		{"apps", "deployments", false},
+		{"", "pods", false},
+		{"", "events", false},
+		{"lifecycle.k8s.io", "evictions", false},
+		{"policy", "poddisruptionbudgets", false},
+		{"rbac.authorization.k8s.io", "rolebindings", false},
+		{"example.com", "bindings", false},
+	} {
+		if why := policy.NeverStored(schema.GroupResource{Group: tc.group, Resource: tc.resource}); (why != "") != tc.never {
+			t.Errorf("%s.%s: %q", tc.resource, tc.group, why)
+		}
+	}
+}
+
 // TestCaused checks which changes trigger a policy: all except changes of metadata, of status,
 // and of the fields that are neutral by the policy.
 func TestCaused(t *testing.T) {

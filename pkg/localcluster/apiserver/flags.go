@@ -38,7 +38,7 @@ func (c Config) settings() []setting {
 		{"service-account-issuer", "https://kubernetes.default.svc"},
 		{"service-account-signing-key-file", c.Files.ServiceAccountSigningKey},
 		{"service-account-key-file", c.Files.ServiceAccountPublicKey},
-		{"service-cluster-ip-range", "10.0.0.0/24"},
+		{"service-cluster-ip-range", "10.0.0.0/16"},
 		{"bind-address", "127.0.0.1"},
 		{"secure-port", strconv.Itoa(c.port())},
 		{"advertise-address", "127.0.0.1"},

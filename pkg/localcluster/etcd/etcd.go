@@ -20,6 +20,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
@@ -42,6 +43,9 @@ type Config struct {
 	// RunDir is the directory of the socket. It is created if needed, and only the user of this
 	// process gets access to it.
 	RunDir string
+	// NoSync leaves it to the operating system when data reaches the disk. The data survives the end
+	// of the process, and a crash of the machine can damage it.
+	NoSync bool
 	// LogFile is the log file, to which the member appends.
 	LogFile string
 	// Fatal is called before the process exits because etcd can't continue.
@@ -125,6 +129,7 @@ func embedConfig(cfg Config, socket string, logger *zap.Logger) *embed.Config {
 	c := embed.NewConfig()
 	c.Name = memberName
 	c.Dir = cfg.DataDir
+	c.UnsafeNoFsync = cfg.NoSync
 	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(logger)
 
 	client := url.URL{Scheme: "unix", Path: socket}
@@ -138,11 +143,12 @@ func embedConfig(cfg Config, socket string, logger *zap.Logger) *embed.Config {
 	return c
 }
 
-// socketPath returns a path for the socket in dir. If that path would be too long, it returns one
-// in a new temporary directory, which cleanup removes.
+// socketPath returns a path for the socket in dir. If that path would be too long, or has a comma,
+// which separates the URLs of servers in a flag, it returns one in a new temporary directory, which
+// cleanup removes.
 func socketPath(dir string) (path string, cleanup func(), err error) {
 	path = filepath.Join(dir, "etcd.sock")
-	if len(path) <= maxSocketPath {
+	if len(path) <= maxSocketPath && !strings.Contains(path, ",") {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return "", nil, fmt.Errorf("create the directory for etcd's socket: %w", err)
 		}

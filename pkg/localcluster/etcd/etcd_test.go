@@ -43,9 +43,14 @@ func start(t *testing.T, cfg Config) (*Member, *clientv3.Client) {
 }
 
 func TestDataSurvivesARestart(t *testing.T) {
-	for _, tc := range []struct{ name, sub string }{
-		{"short path", ""},
-		{"path too long for a socket", strings.Repeat("deep/", 30)},
+	for _, tc := range []struct {
+		name, sub string
+		noSync    bool
+	}{
+		{"short path", "", false},
+		{"without waiting for the disk", "", true},
+		{"path too long for a socket", strings.Repeat("deep/", 30), false},
+		{"path with a comma", "a,b", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), tc.sub)
@@ -53,7 +58,11 @@ func TestDataSurvivesARestart(t *testing.T) {
 				t.Fatal(err)
 			}
 			cfg := config(t, dir)
+			cfg.NoSync = tc.noSync
 			m, client := start(t, cfg)
+			if strings.Contains(m.Endpoint(), ",") {
+				t.Errorf("the endpoint %s has a comma, so a flag takes it for two", m.Endpoint())
+			}
 			if _, err := client.Put(t.Context(), "key", "value"); err != nil {
 				t.Fatal(err)
 			}

@@ -107,7 +107,8 @@ func setBindingsAsked(out *v1alpha1.ProtectedAttributeStatus, generation int64, 
 		warnings = append(warnings, fmt.Sprintf("%d bindings of the role may be older than the specification, so creating them may not have needed the verb bind on the role", out.EarlierBindingCount))
 	}
 	if len(warnings) > 0 {
-		condition.Message = strings.Join(warnings, "; ") + ": check whether their subjects should be admitted"
+		condition.Message = strings.Join(warnings, "; ") + ": check whether their subjects should be admitted; " +
+			"to acknowledge a binding, delete it and create it again as a RoleBinding, with the verb bind on the role"
 	}
 	apimeta.SetStatusCondition(&out.Conditions, condition)
 }

@@ -173,6 +173,13 @@ func TestOf(t *testing.T) {
 		if accepted, asked := reason(v1alpha1.ConditionAccepted), reason(v1alpha1.ConditionBindingsAsked); accepted != tc.accepted || asked != tc.asked {
 			t.Errorf("%s: conditions %s, %s", tc.name, accepted, asked)
 		}
+		acknowledge := false
+		if c := apimeta.FindStatusCondition(got.Conditions, v1alpha1.ConditionBindingsAsked); c != nil {
+			acknowledge = strings.Contains(c.Message, "to acknowledge a binding, delete it and create it again")
+		}
+		if acknowledge != strings.HasPrefix(tc.asked, "-") {
+			t.Errorf("%s: says how to acknowledge bindings: %t", tc.name, acknowledge)
+		}
 		if errs := validation.StatusUpdate(&a.ObjectMeta, &a.ObjectMeta, got); len(errs) > 0 {
 			t.Errorf("%s: the server does not take it: %v", tc.name, errs)
 		}

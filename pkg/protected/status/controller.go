@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -54,9 +53,6 @@ type Source interface {
 type Controller struct {
 	source Source
 	client versioned.Interface
-	// isLeader is true while this server holds the Lease. Other servers only add their own
-	// violation counts.
-	isLeader atomic.Bool
 }
 
 // New returns the controller of one server.
@@ -93,7 +89,8 @@ func (c *Controller) Run(ctx context.Context, leases kubernetes.Interface) error
 	if err != nil {
 		return fmt.Errorf("get the host name, which identifies the holder of the lease: %w", err)
 	}
-	woken := make(chan struct{}, 1)
+	// Each value is a term: it ends when this server loses the Lease.
+	terms := make(chan context.Context)
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
 			LeaseMeta:  metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: LeaseName},
@@ -103,14 +100,13 @@ func (c *Controller) Run(ctx context.Context, leases kubernetes.Interface) error
 		LeaseDuration: 30 * time.Second, RenewDeadline: 20 * time.Second, RetryPeriod: 5 * time.Second,
 		ReleaseOnCancel: true, Name: LeaseName,
 		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(context.Context) {
-				c.isLeader.Store(true)
+			OnStartedLeading: func(term context.Context) {
 				select {
-				case woken <- struct{}{}:
-				default:
+				case terms <- term:
+				case <-term.Done():
 				}
 			},
-			OnStoppedLeading: func() { c.isLeader.Store(false) },
+			OnStoppedLeading: func() {},
 		},
 	})
 	if err != nil {
@@ -121,6 +117,8 @@ func (c *Controller) Run(ctx context.Context, leases kubernetes.Interface) error
 			elector.Run(ctx)
 		}
 	}()
+	term, ended := context.WithCancel(ctx)
+	ended() // this server does not lead yet
 	for {
 		changed := false
 		select {
@@ -128,11 +126,22 @@ func (c *Controller) Run(ctx context.Context, leases kubernetes.Interface) error
 			return nil
 		case <-c.source.Changes():
 			changed = true
-		case <-woken:
+		case term = <-terms:
 			changed = true
 		case <-time.After(countInterval):
 		}
-		for !c.writeAll(ctx, changed && c.isLeader.Load()) {
+		// What else waits belongs to the same round.
+		select {
+		case <-c.source.Changes():
+			changed = true
+		default:
+		}
+		select {
+		case term = <-terms:
+			changed = true
+		default:
+		}
+		for !c.writeAll(ctx, changed && term.Err() == nil) {
 			changed = true
 			select {
 			case <-ctx.Done():

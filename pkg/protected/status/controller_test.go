@@ -5,6 +5,7 @@ package status
 
 import (
 	"errors"
+	"strconv"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -42,9 +43,15 @@ func knowing(t *testing.T, attributes ...authority.Attribute) *protected.Protect
 	factory.WaitForCacheSync(t.Context().Done())
 	p.SetKinds(registry.Kinds{})
 	for i, a := range attributes {
-		p.Observe(registry.Change{Attribute: a, ResourceVersion: uint64(i + 1)})
+		p.Observe(stored(a, i+1), false)
 	}
 	return p
+}
+
+// stored returns an attribute with a resource version.
+func stored(a authority.Attribute, version int) authority.Attribute {
+	a.SetResourceVersion(strconv.Itoa(version))
+	return a
 }
 
 func objects(attributes ...authority.Attribute) (out []runtime.Object) {
@@ -107,7 +114,7 @@ func TestRound(t *testing.T) {
 		t.Errorf("%+v, %v", everywhere.Status, err)
 	}
 	client.ClearActions()
-	p.Observe(registry.Change{Attribute: (*authority.ClusterProtectedAttribute)(everywhere), ResourceVersion: 10})
+	p.Observe(stored((*authority.ClusterProtectedAttribute)(everywhere), 10), false)
 	c.writeAll(t.Context(), true)
 	for _, a := range client.Actions() {
 		if a.GetResource().Resource == "clusterprotectedattributes" {

@@ -53,24 +53,24 @@ func (delegationStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.O
 }
 
 // Validate implements rest.RESTCreateStrategy.
-func (delegationStrategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
+func (delegationStrategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
 	d := (*v1alpha1.AuthorityDelegation)(obj.(*authority.AuthorityDelegation))
 	errs := validation.Delegation(d)
 	if strings.HasPrefix(d.Name, v1alpha1.PolicyPrefix) {
 		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), d.Name, fmt.Sprintf("must not begin with %q, which is reserved for delegations of policies", v1alpha1.PolicyPrefix)))
 	}
-	return append(errs, validateConditions(d.Spec.Conditions, field.NewPath("spec", "conditions"))...)
+	return append(errs, validateConditions(ctx, d.Spec.Conditions, field.NewPath("spec", "conditions"))...)
 }
 
 // validateConditions returns the errors of condition expressions that do not compile.
-func validateConditions(conditions []v1alpha1.DelegationCondition, at *field.Path) (errs field.ErrorList) {
+func validateConditions(ctx context.Context, conditions []v1alpha1.DelegationCondition, at *field.Path) (errs field.ErrorList) {
 	total := 0
 	for i, c := range conditions {
 		// What is too long is refused, and not compiled.
 		if total += len(c.Expression); len(c.Expression) > v1alpha1.MaxExpressionLength || total > v1alpha1.MaxExpressionsLength {
 			continue
 		}
-		if err := delegation.Compile(c.Expression); err != nil {
+		if err := delegation.Compile(ctx, c.Expression); err != nil {
 			errs = append(errs, field.Invalid(at.Index(i).Child("expression"), c.Expression, err.Error()))
 		}
 	}

@@ -50,7 +50,7 @@ var delegationTable = table{
 		return []any{
 			d.Name, d.Status.Delegator.Username, delegatesText(d.Spec.Delegates), rulesText(d.Spec.RoleRef, d.Spec.Rules), where, timeLeft(d), viaText(&d.Status),
 			metatable.ConvertToHumanReadableDateType(d.CreationTimestamp),
-			string(d.Spec.IfLost), len(d.Spec.Conditions), used,
+			string(d.Spec.IfLost), int64(len(d.Spec.Conditions)), used,
 		}, nil
 	},
 }

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
-	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/names"
 	"k8s.io/apiserver/pkg/util/dryrun"
 	restclient "k8s.io/client-go/rest"
@@ -38,6 +37,10 @@ type Delegations struct {
 	// WaitForCommits is called after Observe, before an update or deletion is answered. It waits
 	// until every write that the old version allowed is stored or has failed.
 	WaitForCommits func()
+	// ConfirmOwn returns an error unless the caller of a request created a delegation.
+	ConfirmOwn func(ctx context.Context, d *v1alpha1.AuthorityDelegation) error
+	// Problems returns why a stored delegation allows less than its rules say, for its status.
+	Problems func(d *v1alpha1.AuthorityDelegation) []string
 	// SetStorage is called once the storage exists, before the server serves requests.
 	SetStorage func(DelegationStorage)
 	// Run is called once the server serves requests, and returns when the server knows all
@@ -67,7 +70,8 @@ type DelegationStorage struct {
 const delegationsPlural = "authoritydelegations"
 
 // delegationREST is the endpoint of AuthorityDelegations. There is no endpoint for their status,
-// because only the server writes it.
+// because only the server writes it. expirationREST is the endpoint by which a delegator ends its own
+// delegations.
 type delegationREST struct {
 	resourceREST
 	waitForCommits func()
@@ -96,7 +100,7 @@ func (o delegationREST) DeleteCollection(ctx context.Context, validate rest.Vali
 	return o.resourceREST.DeleteCollection(ctx, validate, options, list)
 }
 
-func newDelegations(options generic.RESTOptionsGetter, d *Delegations) (delegationREST, error) {
+func newDelegations(options generic.RESTOptionsGetter, d *Delegations) (delegationREST, expirationREST, error) {
 	s := delegationStrategy{strategy{legacyscheme.Scheme, names.SimpleNameGenerator, true}}
 	store := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &authority.AuthorityDelegation{} },
@@ -112,20 +116,40 @@ func newDelegations(options generic.RESTOptionsGetter, d *Delegations) (delegati
 			err := d.Prepare(ctx, (*v1alpha1.AuthorityDelegation)(obj.(*authority.AuthorityDelegation)))
 			return func(context.Context, bool) {}, err
 		},
+		Decorator: showProblems(d.Problems),
 	}
 	err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: jsonOptions{options}, AttrFunc: attributesOfDelegation})
 	if err != nil {
-		return delegationREST{}, err
+		return delegationREST{}, expirationREST{}, err
 	}
-	store.Storage.Storage = notifyingStorage{store.Storage.Storage, func(obj runtime.Object, gone bool) {
-		if one, ok := obj.(*authority.AuthorityDelegation); ok && one.UID != "" {
-			d.Observe((*v1alpha1.AuthorityDelegation)(one), gone)
-		}
-	}}
+	notify(store, func(changed *authority.AuthorityDelegation, gone bool) {
+		d.Observe((*v1alpha1.AuthorityDelegation)(changed), gone)
+	})
 	if d.SetStorage != nil {
 		d.SetStorage(newDelegationStorage(store))
 	}
-	return delegationREST{resourceREST{store, "adel"}, d.WaitForCommits}, nil
+	expiration := *store
+	expiration.UpdateStrategy, expiration.ResetFieldsStrategy = expirationStrategy{s}, expirationStrategy{s}
+	return delegationREST{resourceREST{store, "adel"}, d.WaitForCommits}, expirationREST{&expiration, d.WaitForCommits, d.ConfirmOwn}, nil
+}
+
+// showProblems returns a decorator that sets the problems in the status of delegations that are
+// returned to clients. It gets copies, which no other request sees. It leaves out the events of a
+// watch that are encoded once for several watchers.
+func showProblems(problems func(*v1alpha1.AuthorityDelegation) []string) func(runtime.Object) {
+	show := func(d *authority.AuthorityDelegation) {
+		d.Status.Problems = problems((*v1alpha1.AuthorityDelegation)(d))
+	}
+	return func(obj runtime.Object) {
+		switch obj := obj.(type) {
+		case *authority.AuthorityDelegation:
+			show(obj)
+		case *authority.AuthorityDelegationList:
+			for i := range obj.Items {
+				show(&obj.Items[i])
+			}
+		}
+	}
 }
 
 // Create implements rest.Creater.
@@ -153,35 +177,4 @@ func attributesOfDelegation(obj runtime.Object) (labels.Set, fields.Set, error) 
 		}
 	}
 	return labels.Set(d.Labels), selectable, nil
-}
-
-// notifyingStorage is a storage that calls notify after each successful change, including the
-// changes that the server makes on its own.
-type notifyingStorage struct {
-	storage.Interface
-	notify func(obj runtime.Object, gone bool)
-}
-
-func (o notifyingStorage) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
-	err := o.Interface.Create(ctx, key, obj, out, ttl)
-	if err == nil {
-		o.notify(out, false)
-	}
-	return err
-}
-
-func (o notifyingStorage) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions, validate storage.ValidateObjectFunc, cached runtime.Object, options storage.DeleteOptions) error {
-	err := o.Interface.Delete(ctx, key, out, preconditions, validate, cached, options)
-	if err == nil {
-		o.notify(out, true)
-	}
-	return err
-}
-
-func (o notifyingStorage) GuaranteedUpdate(ctx context.Context, key string, destination runtime.Object, ignoreNotFound bool, preconditions *storage.Preconditions, tryUpdate storage.UpdateFunc, cached runtime.Object) error {
-	err := o.Interface.GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, tryUpdate, cached)
-	if err == nil {
-		o.notify(destination, false)
-	}
-	return err
 }

@@ -5,11 +5,18 @@ package authority
 
 import (
 	"context"
+	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
+	clienttesting "k8s.io/client-go/testing"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset/fake"
 )
 
@@ -48,4 +55,58 @@ func TestKeepAPIService(t *testing.T) {
 	}
 	stop()
 	<-done
+}
+
+// TestKeepAPIServiceTriesAgain holds that keepAPIService creates the APIService once if that succeeds, and
+// also if another server has created it, and tries again after another error. It reads no other
+// APIService.
+func TestKeepAPIServiceTriesAgain(t *testing.T) {
+	// What reports errors looks at the real time, which is far from the time of the test.
+	handlers := utilruntime.ErrorHandlers
+	utilruntime.ErrorHandlers = nil
+	defer func() { utilruntime.ErrorHandlers = handlers }()
+	synctest.Test(t, func(t *testing.T) {
+		clientset := fake.NewClientset()
+		answers, creates := []error{}, 0
+		clientset.PrependReactor("create", "apiservices", func(clienttesting.Action) (bool, runtime.Object, error) {
+			creates++
+			if len(answers) == 0 {
+				return false, nil, nil
+			}
+			err := answers[0]
+			answers = answers[1:]
+			return true, nil, err
+		})
+		clientset.PrependReactor("list", "apiservices", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			if got := action.(clienttesting.ListAction).GetListRestrictions().Fields.String(); got != "metadata.name="+apiServiceName {
+				t.Errorf("lists %q", got)
+			}
+			return false, nil, nil
+		})
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error)
+		run := func(want int, errs ...error) {
+			t.Helper()
+			answers, creates = errs, 0
+			go func() { done <- keepAPIService(ctx, clientset) }()
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if creates != want {
+				t.Errorf("%v: %d attempts, want %d", errs, creates, want)
+			}
+			stop()
+			if err := <-done; err != nil {
+				t.Errorf("%v: ended with %v", errs, err)
+			}
+			ctx, stop = context.WithCancel(t.Context())
+		}
+		exists := apierrors.NewAlreadyExists(apiregistrationv1.Resource("apiservices"), apiServiceName)
+		run(1)
+		run(1, exists)
+		run(3, errors.New("no storage"), errors.New("no storage"), exists)
+		stop()
+		if err := keepAPIService(ctx, clientset); err != nil {
+			t.Errorf("the server has stopped: %v", err)
+		}
+	})
 }

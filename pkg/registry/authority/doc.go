@@ -6,14 +6,14 @@
 //
 // A Provider builds the storage of the kinds. Objects are stored as JSON, with the configured
 // encryption at rest. Other code in the same process lists and watches the objects directly in this
-// storage. A hook also tells that code about each change by a request to this server, before the
+// storage. The storage also tells that code about each change by a request to this server, before the
 // request is answered.
 //
 // Invariants:
 //
 //   - Only the server sets the fields namespaceUID and lastChange in the status of a protected
 //     attribute. No client can set them through any endpoint.
-//   - The hooks ignore dry runs.
+//   - A dry run is never reported.
 //   - No custom resource can be stored under the storage prefix of this group.
 //
 // The package authorizes no request.

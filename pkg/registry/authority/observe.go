@@ -6,7 +6,6 @@ package authority
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,43 +14,62 @@ import (
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
-	"k8s.io/apiserver/pkg/util/dryrun"
+	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/client-go/tools/cache"
 
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// Change is a change of a protected attribute that a request to this server made.
-type Change struct {
-	// Attribute is a copy of the attribute as it was stored, or of the last version of an
-	// attribute that was removed. Whoever receives the Change may modify this copy.
-	Attribute authority.Attribute
-	// Gone is true if the attribute was removed from storage. It is false for an attribute with
-	// a deletion timestamp that waits for its finalizers, because that attribute still protects.
-	Gone bool
-	// ResourceVersion tells which of two changes of one attribute is newer, also in comparison
-	// with changes that a watch reports. For a removed attribute it is the version of the removal.
-	ResourceVersion uint64
-}
-
-// notifyHooks returns hooks for a store, which call observe with every change before the request is
-// answered. The store calls the hooks for dry runs too, but then they do not call observe.
+// notify makes a store call observe with each object that it has stored or removed, before the request
+// is answered, including the changes that the server makes on its own. A dry run does not get here.
+// gone is true if the object was removed from storage. It is false for an object with a deletion
+// timestamp that waits for its finalizers. The resource version of a removed object is that of the
+// removal. observe must not modify or keep the object.
 //
 // If the connection to etcd breaks during a write, the server does not know whether the write
-// succeeded. Then the hooks report nothing. If it did succeed, a watch reports the change.
-func notifyHooks(observe func(Change)) (genericregistry.AfterCreateFunc, genericregistry.AfterUpdateFunc, genericregistry.AfterDeleteFunc) {
-	tell := func(obj runtime.Object, dryRun []string, gone bool) {
-		attribute, ok := obj.(authority.Attribute)
-		if !ok || dryrun.IsDryRun(dryRun) {
-			return
+// succeeded. Then observe is not called. If it did succeed, a watch reports the change.
+func notify[T metav1.Object](store *genericregistry.Store, observe func(object T, gone bool)) {
+	store.Storage.Storage = notifyingStorage{store.Storage.Storage, func(obj runtime.Object, gone bool) {
+		if object, ok := obj.(T); ok && object.GetUID() != "" {
+			observe(object, gone)
 		}
-		// Without a valid version, version is 0, which is older than anything a watch reports.
-		version, _ := strconv.ParseUint(attribute.GetResourceVersion(), 10, 64)
-		observe(Change{attribute.DeepCopyObject().(authority.Attribute), gone, version})
+	}}
+}
+
+// notifyingStorage is a storage that calls notify after each successful change.
+type notifyingStorage struct {
+	storage.Interface
+	notify func(obj runtime.Object, gone bool)
+}
+
+func (o notifyingStorage) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
+	err := o.Interface.Create(ctx, key, obj, out, ttl)
+	if err == nil {
+		o.notify(out, false)
 	}
-	return func(obj runtime.Object, options *metav1.CreateOptions) { tell(obj, options.DryRun, false) },
-		func(obj runtime.Object, options *metav1.UpdateOptions) { tell(obj, options.DryRun, false) },
-		func(obj runtime.Object, options *metav1.DeleteOptions) { tell(obj, options.DryRun, true) }
+	return err
+}
+
+func (o notifyingStorage) Delete(
+	ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions,
+	validate storage.ValidateObjectFunc, cached runtime.Object, options storage.DeleteOptions,
+) error {
+	err := o.Interface.Delete(ctx, key, out, preconditions, validate, cached, options)
+	if err == nil {
+		o.notify(out, true)
+	}
+	return err
+}
+
+func (o notifyingStorage) GuaranteedUpdate(
+	ctx context.Context, key string, destination runtime.Object, ignoreNotFound bool,
+	preconditions *storage.Preconditions, tryUpdate storage.UpdateFunc, cached runtime.Object,
+) error {
+	err := o.Interface.GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, tryUpdate, cached)
+	if err == nil {
+		o.notify(destination, false)
+	}
+	return err
 }
 
 // Kind lets code in this process read one kind of protected attribute.

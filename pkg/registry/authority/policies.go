@@ -80,11 +80,9 @@ func newPolicies(options generic.RESTOptionsGetter, p *Policies) (resourceREST, 
 	if err != nil {
 		return resourceREST{}, err
 	}
-	store.Storage.Storage = notifyingStorage{store.Storage.Storage, func(obj runtime.Object, gone bool) {
-		if one, ok := obj.(*authority.AuthorityDelegationPolicy); ok && one.UID != "" {
-			p.Observe((*v1alpha1.AuthorityDelegationPolicy)(one), gone)
-		}
-	}}
+	notify(store, func(changed *authority.AuthorityDelegationPolicy, gone bool) {
+		p.Observe((*v1alpha1.AuthorityDelegationPolicy)(changed), gone)
+	})
 	if p.SetListWatch != nil {
 		p.SetListWatch(listWatch(store))
 	}
@@ -123,25 +121,29 @@ func (policyStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Objec
 }
 
 // Validate implements rest.RESTCreateStrategy.
-func (policyStrategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
+func (policyStrategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
 	p := (*v1alpha1.AuthorityDelegationPolicy)(obj.(*authority.AuthorityDelegationPolicy))
-	return append(validation.DelegationPolicy(p), validateServerSide(p)...)
+	return append(validation.DelegationPolicy(p), validateServerSide(ctx, p)...)
 }
 
 // ValidateUpdate implements rest.RESTUpdateStrategy.
-func (policyStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+func (policyStrategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	p := (*v1alpha1.AuthorityDelegationPolicy)(obj.(*authority.AuthorityDelegationPolicy))
 	was := (*v1alpha1.AuthorityDelegationPolicy)(old.(*authority.AuthorityDelegationPolicy))
-	return append(validation.DelegationPolicyUpdate(p, was), validateServerSide(p)...)
+	return append(validation.DelegationPolicyUpdate(p, was), validateServerSide(ctx, p)...)
 }
 
 // validateServerSide returns the errors in a policy that only the server can find: expressions
-// that do not compile, permissions that can't be neutral, and a second name of a resource.
-func validateServerSide(p *v1alpha1.AuthorityDelegationPolicy) field.ErrorList {
+// that do not compile, permissions that can't be neutral, a second name of a resource, and a resource
+// whose objects are never stored.
+func validateServerSide(ctx context.Context, p *v1alpha1.AuthorityDelegationPolicy) field.ErrorList {
 	at := field.NewPath("spec")
-	errs := validateConditions(p.Spec.Conditions, at.Child("conditions"))
+	errs := validateConditions(ctx, p.Spec.Conditions, at.Child("conditions"))
 	if of, other := policy.StoredAs(schema.GroupResource(p.Spec.Resource)); other {
 		errs = append(errs, field.Invalid(at.Child("resource"), schema.GroupResource(p.Spec.Resource).String(), fmt.Sprintf("its objects are those of %s; name that resource", of)))
+	}
+	if why := policy.NeverStored(schema.GroupResource(p.Spec.Resource)); why != "" {
+		errs = append(errs, field.Invalid(at.Child("resource"), schema.GroupResource(p.Spec.Resource).String(), why))
 	}
 	wrong := policy.ValidateNeutral(p.Spec.Neutral, schema.GroupResource(p.Spec.Resource))
 	for i, name := range p.Spec.Neutral {

@@ -19,6 +19,7 @@ import (
 	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
 
 	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/pkg/apis/authority"
 )
 
 // Provider provides the storage of the API group authority.kube-granular.dev to one server.
@@ -40,8 +41,9 @@ type Provider struct {
 	// serves requests. It may be nil.
 	SetKinds func(Kinds)
 	// Observe is called with every change of a protected attribute by a request to this server,
-	// on the goroutine of the request, before the request is answered. It may be nil.
-	Observe func(Change)
+	// on the goroutine of the request, before the request is answered. gone is true if the attribute
+	// was removed. The attribute must not be modified or kept. It may be nil.
+	Observe func(a authority.Attribute, gone bool)
 	// Run is called once the server serves requests, and returns when the code in this process
 	// that reads protected attributes is ready. Until then the server is not ready. self is the
 	// configuration with which the server is a client of itself. Run may be nil.
@@ -74,11 +76,11 @@ func (p Provider) NewRESTStorage(resources serverstorage.APIResourceConfigSource
 		opened[k.plural] = newKind(k, store)
 	}
 	if p.Delegations != nil && resources.ResourceEnabled(v1alpha1.SchemeGroupVersion.WithResource(delegationsPlural)) {
-		store, err := newDelegations(options, p.Delegations)
+		store, expiration, err := newDelegations(options, p.Delegations)
 		if err != nil {
 			return info, fmt.Errorf("open %s: %w", delegationsPlural, err)
 		}
-		storage[delegationsPlural] = store
+		storage[delegationsPlural], storage[expirationPath] = store, expiration
 	}
 	if p.Policies != nil && resources.ResourceEnabled(v1alpha1.SchemeGroupVersion.WithResource(policiesPlural)) {
 		store, err := newPolicies(options, p.Policies)

@@ -64,7 +64,9 @@ func (resourceREST) Categories() []string { return []string{"authority"} }
 
 // newStore returns two endpoints of one kind of protected attribute: for the objects, and for their
 // status. observe is called with each change, and may be nil.
-func newStore(k kind, options generic.RESTOptionsGetter, namespaces corev1client.NamespacesGetter, observe func(Change)) (resourceREST, statusREST, error) {
+func newStore(
+	k kind, options generic.RESTOptionsGetter, namespaces corev1client.NamespacesGetter, observe func(a authority.Attribute, gone bool),
+) (resourceREST, statusREST, error) {
 	s := strategy{legacyscheme.Scheme, names.SimpleNameGenerator, k.scope}
 	store := &genericregistry.Store{
 		NewFunc:                   k.newObject,
@@ -78,15 +80,15 @@ func newStore(k kind, options generic.RESTOptionsGetter, namespaces corev1client
 		TableConvertor:            attributeTable,
 		BeginCreate:               setNamespaceUID(namespaces),
 	}
-	if observe != nil {
-		store.AfterCreate, store.AfterUpdate, store.AfterDelete = notifyHooks(observe)
-	}
 	err := store.CompleteWithOptions(&generic.StoreOptions{
 		RESTOptions: jsonOptions{options},
 		AttrFunc:    attributesOf,
 	})
 	if err != nil {
 		return resourceREST{}, statusREST{}, err
+	}
+	if observe != nil {
+		notify(store, observe)
 	}
 	status := *store
 	status.UpdateStrategy = statusStrategy{s}

@@ -54,9 +54,11 @@ var copyingControllers = []string{
 	"statefulset-controller",
 }
 
-// DelegatorRole allows creating and reading AuthorityDelegations. Its holders can delegate the
-// permissions that they hold by other roles, and see all delegations, which reveal who is allowed
-// what. It is not aggregated to other roles and not bound.
+// DelegatorRole allows creating and reading AuthorityDelegations, and ending those that the holder
+// created. Its holders can delegate the permissions that they hold by other roles, and see all
+// delegations, which reveal who is allowed what. The role has no delete, update or patch for the
+// delegations themselves: RBAC can't limit such a verb to a holder's own. The server does that for the
+// subresource expiration. The role is not aggregated to other roles and not bound.
 const DelegatorRole = "system:kube-granular:authority-delegator"
 
 // policy returns the bootstrap roles and bindings for the kinds that the server serves.
@@ -71,7 +73,9 @@ func (p Provider) policy() *rbacrest.PolicyData {
 				Name: DelegatorRole, Labels: map[string]string{"kubernetes.io/bootstrapping": "rbac-defaults"},
 				Annotations: map[string]string{rbacv1.AutoUpdateAnnotationKey: "true"},
 			},
-			Rules: []rbacv1.PolicyRule{{APIGroups: []string{v1alpha1.GroupName}, Resources: []string{delegationsPlural}, Verbs: []string{"create", "get", "list", "watch"}}},
+			Rules: []rbacv1.PolicyRule{{APIGroups: []string{v1alpha1.GroupName}, Resources: []string{delegationsPlural}, Verbs: []string{"create", "get", "list", "watch"}}, {
+				APIGroups: []string{v1alpha1.GroupName}, Resources: []string{expirationPath}, Verbs: []string{"get", "patch", "update"},
+			}},
 		})
 	}
 	return out

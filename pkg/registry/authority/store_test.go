@@ -6,6 +6,7 @@ package authority
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -47,7 +48,7 @@ func (o optionsOf) GetRESTOptions(resource schema.GroupResource, _ runtime.Objec
 // stored is the etcd storage of the store that open opened last.
 var stored *etcd3testing.EtcdTestServer
 
-func open(t *testing.T, observe func(Change)) (resourceREST, statusREST) {
+func open(t *testing.T, observe func(authority.Attribute, bool)) (resourceREST, statusREST) {
 	t.Helper()
 	store, status, err := newStore(kinds[0], optionsOf{t}, namespaces("real").CoreV1(), observe)
 	if err != nil {
@@ -72,17 +73,19 @@ func change(f func(*authority.ProtectedAttribute)) rest.UpdatedObjectInfo {
 func TestObserve(t *testing.T) {
 	var seen []string
 	var last uint64
-	store, status := open(t, func(c Change) {
-		what := fmt.Sprintf("%s %s", c.Attribute.GetName(), c.Attribute.(*authority.ProtectedAttribute).Spec.Mode)
-		if c.Gone {
+	store, status := open(t, func(a authority.Attribute, gone bool) {
+		what := fmt.Sprintf("%s %s", a.GetName(), a.(*authority.ProtectedAttribute).Spec.Mode)
+		if gone {
 			what += " gone"
+		} else if a.GetDeletionTimestamp() != nil {
+			what += " waits"
 		}
-		if c.ResourceVersion <= last {
-			t.Errorf("%s: version %d after %d", what, c.ResourceVersion, last)
+		version, err := strconv.ParseUint(a.GetResourceVersion(), 10, 64)
+		if err != nil || version <= last {
+			t.Errorf("%s: version %d after %d, %v", what, version, last, err)
 		}
-		last = c.ResourceVersion
+		last = version
 		seen = append(seen, what)
-		c.Attribute.SetName("observers may do what they like")
 	})
 	ctx := as("jane")
 	for _, dryRun := range [][]string{{metav1.DryRunAll}, nil} {
@@ -135,7 +138,7 @@ func TestObserve(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := []string{"a Enforce", "a Audit", "a Audit", "b Enforce", "a Audit", "a Audit gone", "b Enforce gone"}
+	want := []string{"a Enforce", "a Audit", "a Audit", "b Enforce", "a Audit", "a Audit waits", "a Audit gone", "b Enforce gone"}
 	if diff := cmp.Diff(want, seen); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

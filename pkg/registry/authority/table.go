@@ -18,7 +18,9 @@ import (
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// table implements rest.TableConvertor with fixed columns.
+// table implements rest.TableConvertor with fixed columns. Cells are of the types that JSON decodes to, such
+// as string and int64: the audit log copies a table if its policy omits managed fields, and upstream's
+// copy panics for other types.
 type table struct {
 	columns []metav1.TableColumnDefinition
 	cells   func(runtime.Object) ([]any, error)

@@ -39,6 +39,7 @@ func TestTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	got.DeepCopy() // as the audit log does
 	if got.ResourceVersion != "7" || got.Continue != "more" {
 		t.Errorf("the table is of version %q and continues at %q", got.ResourceVersion, got.Continue)
 	}

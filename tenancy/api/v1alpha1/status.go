@@ -34,13 +34,14 @@ type LNamespaceStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	Delegations []SudoDelegation `json:"delegations,omitempty"`
-	// revokedAt is the time at which the controller last saw that a sudoer left the list. For some
-	// minutes, the controller looks for objects that a late request of this sudoer creates.
+	// revokedAt is the time at which the controller last saw that a user or a sudoer left the list. For
+	// some minutes, the controller looks for objects that a late request of this member creates.
 	// +optional
 	RevokedAt *metav1.Time `json:"revokedAt,omitempty"`
-	// leftovers lists objects that former sudoers created with sudo, and Roles and RoleBindings of
-	// others that former sudoers changed with sudo. If there are more entries than the list can
-	// hold, the condition Clean says how many.
+	// leftovers lists objects by which members who left can keep permissions: what people who are no
+	// sudoers created or changed, the Roles and RoleBindings of service accounts, and those whose
+	// author is not known. If there are more entries than the list can hold, the condition Clean says
+	// how many.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -82,13 +83,14 @@ type SudoDelegation struct {
 	UID types.UID `json:"uid"`
 }
 
-// Leftover is an object that a former sudoer created or changed with sudo.
+// Leftover is an object by which members who left can keep permissions.
 type Leftover struct {
 	// kind is the kind of the object.
 	Kind string `json:"kind"`
 	// name is the name of the object, which is in the namespace of the tenant.
 	Name string `json:"name"`
-	// maker is the user who created or changed the object with sudo.
+	// maker is the user who created or changed the object. It is empty if nobody recorded the author,
+	// because the object is older than the records.
 	Maker string `json:"maker"`
 }
 
@@ -132,6 +134,7 @@ const (
 	ConditionReady = "Ready"
 	// ConditionNamespaceReady is true if the namespace exists and belongs to the tenant.
 	ConditionNamespaceReady = "NamespaceReady"
-	// ConditionClean is true if status.leftovers is empty.
+	// ConditionClean is True if status.leftovers is empty, and Unknown if the author of all objects in
+	// it is unknown.
 	ConditionClean = "Clean"
 )

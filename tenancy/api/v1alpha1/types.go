@@ -47,8 +47,9 @@ type LNamespaceSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	Users []Subject `json:"users,omitempty"`
-	// managers may change this LNamespace, except spec.sudoers and spec.sudo. They may not delete
-	// it, and have no permissions in the namespace.
+	// managers may change this LNamespace, except spec.sudo and spec.deletionPolicy. They may remove
+	// sudoers, and not add any. They may not delete the LNamespace, and have no permissions in the
+	// namespace.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
@@ -66,7 +67,23 @@ type LNamespaceSpec struct {
 	// billing names the account that pays for the tenant.
 	// +optional
 	Billing Billing `json:"billing,omitempty"`
+	// deletionPolicy is what happens to the namespace when the LNamespace is deleted: Delete, the
+	// default, deletes it, and Retain keeps it. In both cases, the people of the tenant lose their
+	// permissions. Only administrators set it, because nobody pays for a namespace that stays.
+	// +optional
+	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 }
+
+// DeletionPolicy is what happens to the namespace of a tenant when its LNamespace is deleted.
+//
+// +kubebuilder:validation:Enum=Delete;Retain
+type DeletionPolicy string
+
+// The values of spec.deletionPolicy.
+const (
+	DeleteNamespace DeletionPolicy = "Delete"
+	RetainNamespace DeletionPolicy = "Retain"
+)
 
 // SubjectKind is the kind of a subject, which is a member of a tenant.
 //
@@ -95,6 +112,7 @@ type Subject struct {
 	// name is the name of the user, the group or the service account.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x1f\x7f-\x9f]*$`
 	Name string `json:"name"`
 	// namespace is the namespace of the service account.
 	// +optional
@@ -119,12 +137,11 @@ const (
 	// and network policies use.
 	AllowNamespace SudoAllowance = "Namespace"
 	// AllowDelete lets sudo delete the LNamespace. The controller then deletes the namespace that
-	// it created for the LNamespace.
+	// it created for the LNamespace, unless spec.deletionPolicy is Retain.
 	AllowDelete SudoAllowance = "Delete"
 )
 
-// AtRevocation is what the controller does with the objects that a former sudoer created with
-// sudo.
+// AtRevocation is what the controller does with the objects that a former sudoer created.
 //
 // +kubebuilder:validation:Enum=Report;Remove
 type AtRevocation string
@@ -142,8 +159,9 @@ type Sudo struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=4
 	Allow []SudoAllowance `json:"allow,omitempty"`
-	// atRevocation sets what happens to the Roles, RoleBindings, Secrets and ServiceAccounts that a
-	// former sudoer created with sudo: Report lists them in status.leftovers, and Remove deletes them.
+	// atRevocation sets what happens to the Roles and RoleBindings that a former sudoer created, and to
+	// the Secrets and ServiceAccounts that it created with sudo: Report lists them in
+	// status.leftovers, and Remove deletes them. What a service account created is only reported.
 	// +optional
 	// +kubebuilder:default=Report
 	AtRevocation AtRevocation `json:"atRevocation,omitempty"`

@@ -6,15 +6,15 @@
 package main
 
 import (
-	"fmt"
 	"os"
 
+	"kube-granular.dev/api/printing"
 	"kube-granular.dev/tenancy/internal/create"
 )
 
 func main() {
 	if err := create.NewCommand("kubectl").Execute(); err != nil {
-		fmt.Fprintln(os.Stderr, "error:", err)
+		printing.Error(os.Stderr, err)
 		os.Exit(1)
 	}
 }

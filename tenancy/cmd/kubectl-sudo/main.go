@@ -7,16 +7,16 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 
+	"kube-granular.dev/api/printing"
 	"kube-granular.dev/tenancy/internal/sudo"
 )
 
 func main() {
 	code, err := sudo.Run(context.Background(), "kubectl", os.Args[1:], sudo.Streams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr})
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "error:", err)
+		printing.Error(os.Stderr, err)
 	}
 	os.Exit(code)
 }

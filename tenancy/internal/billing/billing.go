@@ -13,8 +13,10 @@ import (
 	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -56,9 +58,19 @@ type Reconciler struct {
 	Now func() time.Time
 }
 
+// maxRetry is the longest time between two attempts to write to the table. The default of a controller
+// is a thousand seconds, so that a bill would be late long after the table is back.
+const maxRetry = 10 * time.Second
+
+// Retries returns the rate limiter for LNamespaces whose periods could not be written.
+func Retries() workqueue.TypedRateLimiter[reconcile.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, maxRetry)
+}
+
 // Add adds the reconciler to a manager.
 func Add(mgr ctrl.Manager, table Table) error {
 	return ctrl.NewControllerManagedBy(mgr).Named("billing").For(&v1alpha1.LNamespace{}).
+		WithOptions(controller.Options{RateLimiter: Retries()}).
 		Complete(&Reconciler{Client: mgr.GetClient(), Table: table, Now: time.Now})
 }
 

@@ -12,6 +12,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
 	"kube-granular.dev/tenancy/api/v1alpha1"
 	"kube-granular.dev/tenancy/internal/billing"
 )
@@ -93,5 +95,21 @@ func TestPendingWithinLimits(t *testing.T) {
 		if billing.Next(lns, time.Now()) == nil {
 			t.Errorf("%s: the last change is lost", name)
 		}
+	}
+}
+
+// TestTableIsTriedAgainSoon checks that the time between two attempts grows to ten seconds, and no
+// further, however long the table is away.
+func TestTableIsTriedAgainSoon(t *testing.T) {
+	limiter, request := billing.Retries(), reconcile.Request{}
+	var last time.Duration
+	for range 40 {
+		last = limiter.When(request)
+		if last > 10*time.Second {
+			t.Fatalf("the next attempt is after %v", last)
+		}
+	}
+	if last != 10*time.Second {
+		t.Errorf("after many errors, the next attempt is after %v", last)
 	}
 }

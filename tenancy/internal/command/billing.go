@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"kube-granular.dev/api/printing"
 	"kube-granular.dev/tenancy/api/v1alpha1"
 	"kube-granular.dev/tenancy/internal/billing/report"
 	"kube-granular.dev/tenancy/internal/billing/store"
@@ -78,7 +79,7 @@ func newBillingCommand() *cobra.Command {
 			}
 			wrong := report.Reconcile(lines, cluster)
 			for _, w := range wrong {
-				fmt.Fprintln(cmd.ErrOrStderr(), w)
+				printing.Fprintf(cmd.ErrOrStderr(), "%s\n", w)
 			}
 			if len(wrong) > 0 {
 				return fmt.Errorf("the billing table and the cluster differ in %d tenants", len(wrong))
@@ -89,7 +90,7 @@ func newBillingCommand() *cobra.Command {
 	fs := show.Flags()
 	addBillingFlags(fs, &c)
 	fs.StringVar(&month, "month", time.Now().UTC().Format("2006-01"), "month, such as 2026-11")
-	fs.StringVarP(&format, "output", "o", "table", "table, csv or chart")
+	fs.StringVarP(&format, "output", "o", "table", "table, wide (shortens nothing), csv or chart")
 	fs.BoolVar(&reconcile, "reconcile", false, "also compare the billing table with the LNamespaces of the cluster, and fail if they differ")
 	fs.StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig for --reconcile")
 	cmd.AddCommand(show)

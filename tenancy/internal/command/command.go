@@ -8,17 +8,18 @@
 package command
 
 import (
-	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"kube-granular.dev/api/printing"
 )
 
 // Main runs the command of the process arguments, and exits.
 func Main() {
 	if err := New().ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
-		fmt.Fprintln(os.Stderr, "error:", err)
+		printing.Error(os.Stderr, err)
 		os.Exit(1)
 	}
 	os.Exit(0)

@@ -11,9 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"kube-granular.dev/api/printing"
 	"kube-granular.dev/tenancy/api/v1alpha1"
 	"kube-granular.dev/tenancy/config"
 	"kube-granular.dev/tenancy/internal/grants"
@@ -49,14 +51,16 @@ func newManifestsCommands() []*cobra.Command {
 	for _, c := range []*cobra.Command{show, install} {
 		c.Flags().BoolVar(&o.FieldPermissions, "field-permissions", false, "the API server authorizes single fields")
 		c.Flags().StringVar((*string)(&sudo), "sudo", string(grants.Impersonation), "how sudoers use sudo: Impersonation or Delegation; the command run needs the same value")
+		c.Flags().StringVar(&o.ViewFor, "view-for", config.Everybody, "group that may view everything in all namespaces but secrets; "+config.Nobody+" means no group")
+		c.Flags().StringVar(&o.CreateFor, "create-for", config.Everybody, "group that may create LNamespaces; "+config.Nobody+" means no group")
 		c.Flags().StringVar(&o.WebhookURL, "webhook-url", "", "URL at which the API server calls the webhooks of a controller outside the cluster, such as https://127.0.0.1:9443; empty installs no webhooks")
 	}
 	install.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig to use")
-	return []*cobra.Command{show, install}
+	return []*cobra.Command{show, install, newUninstallCommand()}
 }
 
 // install applies the manifests by server-side apply, and then waits until the API server serves
-// LNamespaces. To install a second time is safe.
+// LNamespaces and accepts new ones. To install a second time is safe. At the end, it prints what it grants to whom.
 func install(ctx context.Context, kubeconfig string, o config.Options, out io.Writer) error {
 	objects, err := config.Objects(o)
 	if err != nil {
@@ -74,15 +78,26 @@ func install(ctx context.Context, kubeconfig string, o config.Options, out io.Wr
 	if err != nil {
 		return err
 	}
+	for _, object := range o.Unwanted() {
+		if err := client.IgnoreNotFound(api.Delete(ctx, object)); err != nil {
+			return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+	}
 	for _, object := range objects {
 		if err := api.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("tenancy-controller-install"), client.ForceOwnership); err != nil {
 			return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
 		}
-		fmt.Fprintf(out, "%s %s\n", object.GetKind(), object.GetName())
+		printing.Fprintf(out, "%s %s\n", object.GetKind(), object.GetName())
 	}
 	for {
 		err := api.List(ctx, &v1alpha1.LNamespaceList{}, client.Limit(1))
-		if err == nil || !apierrors.IsNotFound(err) {
+		if err == nil && isMutable(ctx, api) {
+			for _, grant := range o.Grants() {
+				printing.Fprintf(out, "%s\n", grant)
+			}
+			return nil
+		}
+		if err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
 		select {
@@ -91,4 +106,11 @@ func install(ctx context.Context, kubeconfig string, o config.Options, out io.Wr
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
+}
+
+// isMutable reports whether the API server can apply the policy for new LNamespaces. Some seconds after
+// a definition was created, the server does not have its schema for policies, and refuses new objects.
+func isMutable(ctx context.Context, api client.Client) bool {
+	attempt := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "install-"}}
+	return !apierrors.IsServiceUnavailable(api.Create(ctx, attempt, client.DryRunAll))
 }

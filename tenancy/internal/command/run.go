@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,13 +30,14 @@ import (
 	"kube-granular.dev/tenancy/internal/billing/store"
 	"kube-granular.dev/tenancy/internal/controller"
 	"kube-granular.dev/tenancy/internal/grants"
+	"kube-granular.dev/tenancy/internal/naming"
 )
 
 // runOptions are the flags of the command run.
 type runOptions struct {
 	controller.Options
 	billing                         store.Config
-	kubeconfig, namespace           string
+	kubeconfig, namespace, pattern  string
 	metricsAddress, healthAddress   string
 	leaderElect, untilStdin         bool
 	webhook                         webhookOptions
@@ -56,7 +58,10 @@ func newRunCommand() *cobra.Command {
 	fs.StringVar(&o.UserRole, "user-role", "edit", "ClusterRole that the users of a tenant are bound to in its namespace")
 	fs.BoolVar(&o.FieldPermissions, "field-permissions", false, "the API server authorizes single fields: grant managers and sudo the verb granular on LNamespaces instead of update and patch")
 	fs.StringVar((*string)(&o.Sudo), "sudo", string(grants.Impersonation), "how sudoers use sudo: Impersonation, which works on any cluster, or Delegation, which needs a server that serves AuthorityDelegations")
-	fs.StringSliceVar(&o.Reserved, "reserved", nil, "names that no tenant may have, in addition to default and kube-*")
+	fs.StringSliceVar(&o.Names.Reserved, "reserved", nil, "names that no tenant may have, in addition to default and kube-*")
+	fs.StringVar(&o.pattern, "reserved-pattern", naming.AddOns, "regular expression for names that only administrators may use, in addition to public top-level domains, words of DNS and *-system; empty means none")
+	fs.StringSliceVar(&o.Names.Allowed, "allowed-names", nil, "names that everybody may use, although they are public top-level domains, words of DNS, *-system or match --reserved-pattern")
+	fs.IntVar(&o.PerCreator, "lnamespaces-per-creator", 20, "how many LNamespaces one person may create; administrators are not limited; 0 means any number")
 	fs.DurationVar(&o.DiscoveryEvery, "discovery-every", time.Minute, "interval at which the permissions of sudo are updated from discovery, in addition to changes of CustomResourceDefinitions and APIServices")
 	fs.IntVar(&o.Workers, "workers", 8, "number of tenants that are reconciled at the same time")
 	fs.StringVar(&o.metricsAddress, "metrics-address", "127.0.0.1:8080", "address that serves metrics; 0 disables them")
@@ -87,7 +92,12 @@ func run(cmd *cobra.Command, o runOptions) error {
 	if err := errors.Join(v1alpha1.AddToScheme(scheme), authority.AddToScheme(scheme)); err != nil {
 		return err
 	}
-	o.Reserved = append(o.Reserved, o.namespace)
+	o.Names.Reserved = append(o.Names.Reserved, o.namespace)
+	if o.pattern != "" {
+		if o.Names.Pattern, err = regexp.Compile(o.pattern); err != nil {
+			return fmt.Errorf("--reserved-pattern: %w", err)
+		}
+	}
 	hooks, err := newWebhooks(cmd.Context(), config, scheme, o)
 	if err != nil {
 		return err

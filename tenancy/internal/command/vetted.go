@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
+	"kube-granular.dev/api/printing"
 	"kube-granular.dev/tenancy/internal/vetting"
 )
 
@@ -28,12 +29,7 @@ func newVettedCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			text, err := yaml.Marshal(l)
-			if err != nil {
-				return err
-			}
-			_, err = cmd.OutOrStdout().Write(text)
-			return err
+			return printing.YAML(cmd.OutOrStdout(), l)
 		},
 	}
 	compare := &cobra.Command{
@@ -55,7 +51,7 @@ func newVettedCommand() *cobra.Command {
 			}
 			gains := vetting.Gains(vetted, l)
 			for _, gain := range gains {
-				fmt.Fprintln(cmd.OutOrStdout(), gain)
+				printing.Fprintf(cmd.OutOrStdout(), "%s\n", gain)
 			}
 			if len(gains) > 0 {
 				return fmt.Errorf("%d differences from the vetted list", len(gains))

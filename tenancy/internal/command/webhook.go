@@ -77,7 +77,7 @@ func newWebhooks(ctx context.Context, config *rest.Config, scheme *runtime.Schem
 		return webhooks{}, fmt.Errorf("certificate of the webhooks: %w", err)
 	}
 	return webhooks{keeper: keeper, server: webhook.New(webhook.Options{
-		Host: host, Port: port, Client: api, Accounts: o.webhook.accounts, Reserved: o.Reserved, GetCertificate: keeper.GetCertificate,
+		Host: host, Port: port, Client: api, Accounts: o.webhook.accounts, Check: o.Check, IsReserved: o.Names.IsReserved, GetCertificate: keeper.GetCertificate,
 	})}, nil
 }
 

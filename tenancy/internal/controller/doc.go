@@ -9,9 +9,8 @@
 // AuthorityDelegation, and there are no objects for impersonation.
 //
 // There are three reconcilers. Tenants creates, repairs and deletes the objects of each tenant,
-// which package grants computes. SelfRoles does so with the roles by which sudoers impersonate
-// themselves; tenants with the same sudoer share a role, which exists if and only if an LNamespace
-// lists the user as a sudoer. Sudo keeps the rules of the sudoer groups up to date with discovery.
+// which package grants computes. Sudo keeps the rules of the sudoer groups up to date with discovery.
+// A third one deletes roles of an earlier version, by which sudoers impersonated themselves.
 //
 // Invariants: permissions are granted only in the namespace whose UID is in the status of the
 // LNamespace; the controller created that namespace, or an administrator handed it over. If a

@@ -6,13 +6,17 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kube-granular.dev/tenancy/api/v1alpha1"
 	"kube-granular.dev/tenancy/internal/grants"
+	"kube-granular.dev/tenancy/internal/names"
 )
 
 // grant first revokes the permissions that the lists of members no longer grant. Then it grants
@@ -21,6 +25,11 @@ import (
 // there.
 func (r *Tenants) grant(ctx context.Context, t *v1alpha1.LNamespace) (*delegated, error) {
 	wanted, unwanted := grants.For(t, r.Options)
+	former, err := r.formerSudoers(ctx, t.Name, wanted)
+	if err != nil {
+		return nil, err
+	}
+	unwanted = append(unwanted, former...)
 	settled := t.Status.ObservedGeneration == t.Generation
 	gone, err := r.delegations.revoke(ctx, t.Name, unique(t.Spec.Sudoers), false)
 	failed := []error{err}
@@ -63,14 +72,56 @@ func (r *Tenants) grant(ctx context.Context, t *v1alpha1.LNamespace) (*delegated
 // too, it does the same with the bindings in the namespace. sureInside must be false if the
 // namespace does not belong to the tenant: then a binding with the same name might belong to
 // somebody else. An error with one object does not keep revoke from the others.
-func (r *Tenants) revoke(ctx context.Context, tenant string, sure, sureInside bool) error {
-	_, err := r.delegations.revoke(ctx, tenant, nil, sure)
+func (r *Tenants) revoke(ctx context.Context, t *v1alpha1.LNamespace, sure, sureInside bool) error {
+	_, err := r.delegations.revoke(ctx, t.Name, nil, sure)
 	failed := []error{err}
-	for _, object := range clusterFirst(grants.All(tenant)) {
+	former, err := r.formerSudoers(ctx, t.Name, nil)
+	failed = append(failed, err)
+	all := append(grants.All(t.Name, slices.Concat(t.Spec.Sudoers, t.Status.Granted.Sudoers)...), former...)
+	for _, object := range clusterFirst(all) {
 		_, err := r.remove(ctx, object, sure && (object.GetNamespace() == "" || sureInside))
 		failed = append(failed, err)
 	}
 	return errors.Join(failed...)
+}
+
+// sudoerIndex is the name of the cache index of the roles of single sudoers, and of their bindings, by
+// tenant.
+const sudoerIndex = "tenant-of-sudoer"
+
+// tenantOfSudoerRole returns the tenant that the role of a sudoer, or its binding, belongs to.
+func tenantOfSudoerRole(object client.Object) []string {
+	tenant := tenantOf(object)
+	if tenant == "" || !names.IsSudoerRole(tenant, object.GetName()) {
+		return nil
+	}
+	return []string{tenant}
+}
+
+// formerSudoers returns the roles of single sudoers of the tenant, and their bindings, that are not in
+// wanted. The status of the LNamespace names former sudoers too, but it is lost with the object.
+func (r *Tenants) formerSudoers(ctx context.Context, tenant string, wanted []client.Object) ([]client.Object, error) {
+	roles, bindings := &rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{}
+	for _, list := range []client.ObjectList{roles, bindings} {
+		if err := r.List(ctx, list, client.MatchingFields{sudoerIndex: tenant}); err != nil {
+			return nil, fmt.Errorf("list the roles of sudoers of %s: %w", tenant, err)
+		}
+	}
+	isWanted := func(name string) bool {
+		return slices.ContainsFunc(wanted, func(w client.Object) bool { return w.GetNamespace() == "" && w.GetName() == name })
+	}
+	var former []client.Object
+	for i := range bindings.Items {
+		if !isWanted(bindings.Items[i].Name) {
+			former = append(former, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: bindings.Items[i].Name}})
+		}
+	}
+	for i := range roles.Items {
+		if !isWanted(roles.Items[i].Name) {
+			former = append(former, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: roles.Items[i].Name}})
+		}
+	}
+	return former, nil
 }
 
 // clusterFirst returns the objects with the cluster-scoped ones before those in a namespace. Else

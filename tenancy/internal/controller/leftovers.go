@@ -15,11 +15,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/grants"
 	"kube-granular.dev/tenancy/internal/names"
 )
 
@@ -46,36 +48,59 @@ var leftoverKinds = []schema.GroupVersionKind{
 	corev1.SchemeGroupVersion.WithKind("Secret"),
 }
 
-// leftovers are the objects that former sudoers created or changed with sudo.
+// leftovers are the objects by which members who left can keep permissions.
 type leftovers struct {
 	list []v1alpha1.Leftover
-	// revokedAt is the time at which the controller last saw that a sudoer left the list.
+	// revokedAt is the time at which the controller last saw that a user or a sudoer left the list.
 	revokedAt *metav1.Time
 	// again is true if leftovers must be listed again soon.
 	again bool
 }
 
-// leftovers returns the objects that former sudoers created or changed with sudo, and removes those
-// that the tenant does not want. To save requests, it lists objects only if a sudoer was removed
-// recently or the status still has leftovers.
+// leftovers returns the objects by which members who left can keep permissions, and removes those
+// that the tenant does not want. To save requests, it lists objects only if somebody was removed
+// recently, if the status still has leftovers, or if nobody has looked for objects without a known
+// author yet.
 func (r *Tenants) leftovers(ctx context.Context, t *v1alpha1.LNamespace, at time.Time) (*leftovers, error) {
-	now := unique(t.Spec.Sudoers)
 	l := &leftovers{revokedAt: t.Status.RevokedAt}
-	left := slices.ContainsFunc(t.Status.Granted.Sudoers, func(s v1alpha1.Subject) bool { return !slices.Contains(now, s) })
+	left := anyLeft(t.Status.Granted.Sudoers, unique(t.Spec.Sudoers)) || anyLeft(t.Status.Granted.Users, unique(t.Spec.Users))
+	for _, s := range t.Status.Granted.Sudoers {
+		if !slices.Contains(unique(t.Spec.Sudoers), s) {
+			r.event(t, corev1.EventTypeNormal, "SudoerRemoved", "Revoke", "the %s %q is no sudoer any more", s.Kind, s.Name)
+		}
+	}
 	// While grants fail, the status lists the former sudoers for longer. Then the time moves on now
 	// and then, and not at each attempt.
 	if left && (l.revokedAt == nil || at.Sub(l.revokedAt.Time) >= leftoversInterval) {
 		l.revokedAt = &metav1.Time{Time: at.Truncate(time.Second)} // the API has no fractions of a second
 	}
 	recent := l.revokedAt != nil && at.Sub(l.revokedAt.Time) < lateRequests
-	if !recent && len(t.Status.Leftovers) == 0 {
+	if !recent && len(t.Status.Leftovers) == 0 && !isUnexamined(t) {
 		r.examined.byTenant.Delete(t.UID)
 		return l, nil
 	}
 	var err error
-	l.list, err = r.examined.list(t, at, func() ([]v1alpha1.Leftover, error) { return r.examine(ctx, t, now) })
+	l.list, err = r.examined.list(t, at, func() ([]v1alpha1.Leftover, error) {
+		return r.examine(ctx, t, unique(t.Spec.Sudoers), l.revokedAt != nil)
+	})
 	l.again = recent || len(l.list) > 0
 	return l, err
+}
+
+// anyLeft reports whether a subject of the list before is not in the list now.
+func anyLeft(before, now []v1alpha1.Subject) bool {
+	return slices.ContainsFunc(before, func(s v1alpha1.Subject) bool { return !slices.Contains(now, s) })
+}
+
+// isUnexamined reports whether the namespace can have Roles and RoleBindings without a known author,
+// from the time before a version that records authors or before an administrator handed the namespace
+// over, and the controller has not looked for them yet.
+func isUnexamined(t *v1alpha1.LNamespace) bool {
+	if t.Status.ObservedGeneration == 0 && !t.Status.Adopted {
+		return false
+	}
+	clean := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionClean)
+	return clean == nil || clean.Reason == reasonCleanBefore
 }
 
 // examinations has what the last examination of each tenant found. The removal of a sudoer makes the
@@ -107,7 +132,8 @@ func (e *examinations) list(t *v1alpha1.LNamespace, at time.Time, examine func()
 	return found, nil
 }
 
-// record writes the leftovers to the status.
+// record writes the leftovers to the status. The condition Clean is False if somebody who left made
+// or changed an object, and Unknown if there are only objects whose author is not known.
 func (l *leftovers) record(t *v1alpha1.LNamespace, s *v1alpha1.LNamespaceStatus) {
 	s.RevokedAt = l.revokedAt
 	s.Leftovers = fairly(l.list)
@@ -115,48 +141,67 @@ func (l *leftovers) record(t *v1alpha1.LNamespace, s *v1alpha1.LNamespaceStatus)
 		condition(t, s, v1alpha1.ConditionClean, metav1.ConditionTrue, reasonClean, "")
 		return
 	}
-	message := "status.leftovers lists objects that former sudoers created or changed with sudo"
+	message := "status.leftovers lists objects by which members who left can keep permissions"
 	if more := len(l.list) - len(s.Leftovers); more > 0 {
-		message += fmt.Sprintf(", and %d more have the label %s or %s", more, names.MadeWithSudo, names.ChangedWithSudo)
+		message += fmt.Sprintf(", and %d more have the label %s or %s, or none of %s", more, names.MadeWithSudo, names.ChangedWithSudo, names.MadeFromOutside)
 	}
-	condition(t, s, v1alpha1.ConditionClean, metav1.ConditionFalse, reasonLeftovers, message)
+	if slices.ContainsFunc(l.list, func(l v1alpha1.Leftover) bool { return l.Maker != "" }) {
+		condition(t, s, v1alpha1.ConditionClean, metav1.ConditionFalse, reasonLeftovers, message)
+		return
+	}
+	condition(t, s, v1alpha1.ConditionClean, metav1.ConditionUnknown, reasonUnknownAuthor, message+
+		"; nobody recorded who made them: delete them, or set the label "+names.MadeFromOutside+"=true on those that may stay")
 }
 
-// examine returns the objects that users who are not in now created or changed with sudo. It finds
-// them by labels that admission policies set. If spec.sudo.atRevocation is Remove, examine deletes
-// the created objects and returns only the changed objects. An error with one object does not keep
-// it from the others.
-func (r *Tenants) examine(ctx context.Context, t *v1alpha1.LNamespace, now []v1alpha1.Subject) ([]v1alpha1.Leftover, error) {
+// examine returns the objects by which somebody who left can keep permissions, according to the marks
+// that admission policies set. sudoers are the present sudoers. If departed is false, nobody has left
+// yet, and objects that service accounts made do not count.
+//
+//   - A person who is no sudoer made the object. If spec.sudo.atRevocation is Remove, examine deletes
+//     the object instead of returning it.
+//   - A service account made the object. Members of the tenant can act as a service account, so its
+//     name does not say who made the object. It is only reported.
+//   - A person who is no sudoer, or a service account, changed the object.
+//   - A Role or RoleBinding has no mark at all, so its author is not known.
+//
+// An error with one object does not keep it from the others.
+func (r *Tenants) examine(ctx context.Context, t *v1alpha1.LNamespace, sudoers []v1alpha1.Subject, departed bool) ([]v1alpha1.Leftover, error) {
 	var found []v1alpha1.Leftover
 	var failed []error
-	for _, gvk := range leftoverKinds {
-		items, err := r.labelled(ctx, t, gvk, names.MadeWithSudo)
-		failed = append(failed, err)
-		for _, object := range items {
-			maker := object.Annotations[names.Maker]
-			if sudoer(t.Name, now, maker) {
-				continue
-			}
-			if t.Spec.Sudo.AtRevocation != v1alpha1.RemoveLeftovers {
-				found = append(found, v1alpha1.Leftover{Kind: gvk.Kind, Name: object.Name, Maker: bounded(maker, maxMaker)})
-				continue
-			}
-			if err := r.removeLeftover(ctx, gvk, object); err != nil {
-				failed = append(failed, fmt.Errorf("remove what was created with sudo: %w", err))
-				found = append(found, v1alpha1.Leftover{Kind: gvk.Kind, Name: object.Name, Maker: bounded(maker, maxMaker)})
-				continue
-			}
-			r.event(t, corev1.EventTypeNormal, "RemovedLeftover", "Revoke", "deleted the %s %s, which %q created with sudo", gvk.Kind, object.Name, bounded(maker, maxMaker))
-		}
+	left := func(maker string) bool {
+		return !sudoer(t.Name, sudoers, maker) && (departed || !isServiceAccount(maker))
 	}
-	for _, gvk := range leftoverKinds[:2] {
-		items, err := r.labelled(ctx, t, gvk, names.ChangedWithSudo)
+	for _, gvk := range leftoverKinds {
+		items, err := r.suspects(ctx, t, gvk)
 		failed = append(failed, err)
 		for _, object := range items {
-			for maker := range strings.SplitSeq(object.Annotations[names.Changers], "\n") {
-				if !sudoer(t.Name, now, maker) {
-					found = append(found, v1alpha1.Leftover{Kind: gvk.Kind, Name: object.Name, Maker: bounded(maker, maxMaker)})
+			report := func(maker string) {
+				found = append(found, v1alpha1.Leftover{Kind: gvk.Kind, Name: object.Name, Maker: bounded(maker, maxMaker)})
+			}
+			if object.Labels[names.ChangedWithSudo] == "true" {
+				for maker := range strings.SplitSeq(object.Annotations[names.Changers], "\n") {
+					if left(maker) {
+						report(maker)
+					}
 				}
+			}
+			maker := object.Annotations[names.Maker]
+			switch {
+			case object.Labels[names.MadeFromOutside] == "true":
+			case object.Labels[names.MadeWithSudo] != "true":
+				if gvk.Group == rbacv1.GroupName {
+					report("")
+				}
+			case !left(maker):
+			case t.Spec.Sudo.AtRevocation != v1alpha1.RemoveLeftovers || isServiceAccount(maker):
+				report(maker)
+			default:
+				if err := r.removeLeftover(ctx, gvk, object); err != nil {
+					failed = append(failed, fmt.Errorf("remove what a former sudoer created: %w", err))
+					report(maker)
+					continue
+				}
+				r.event(t, corev1.EventTypeNormal, "RemovedLeftover", "Revoke", "deleted the %s %s, which %q created", gvk.Kind, object.Name, bounded(maker, maxMaker))
 			}
 		}
 	}
@@ -165,21 +210,40 @@ func (r *Tenants) examine(ctx context.Context, t *v1alpha1.LNamespace, now []v1a
 	return slices.Compact(found), errors.Join(failed...)
 }
 
-// labelled returns the objects of a kind with a label in the namespace of the tenant. It leaves out
-// Secrets and ServiceAccounts that are being deleted, because nobody can authenticate with them. RBAC
-// honours an object that is being deleted.
-func (r *Tenants) labelled(ctx context.Context, t *v1alpha1.LNamespace, gvk schema.GroupVersionKind, label string) ([]metav1.PartialObjectMetadata, error) {
+// isServiceAccount reports whether the user name is that of a service account.
+func isServiceAccount(username string) bool {
+	return strings.HasPrefix(username, "system:serviceaccount:")
+}
+
+// suspects returns the objects of a kind in the namespace of the tenant by which somebody could keep
+// permissions: all Roles and RoleBindings that are not the controller's, and the Secrets and
+// ServiceAccounts that were made with sudo. It leaves out Secrets and ServiceAccounts that are being
+// deleted, because nobody can authenticate with them. RBAC honours an object that is being deleted.
+func (r *Tenants) suspects(ctx context.Context, t *v1alpha1.LNamespace, gvk schema.GroupVersionKind) ([]metav1.PartialObjectMetadata, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-	if err := r.live.List(ctx, list, client.InNamespace(t.Name), client.MatchingLabels{label: "true"}); err != nil {
-		return nil, fmt.Errorf("list objects with the label %s: %w", label, err)
+	options := []client.ListOption{client.InNamespace(t.Name)}
+	if gvk.Group != rbacv1.GroupName {
+		options = append(options, client.MatchingLabels{names.MadeWithSudo: "true"})
+	}
+	if err := r.live.List(ctx, list, options...); err != nil {
+		return nil, fmt.Errorf("list the objects of kind %s: %w", gvk.Kind, err)
+	}
+	// The controller keeps its own bindings as they are, whoever made them. Their names are fixed.
+	own := map[string]bool{}
+	if gvk.Kind == "RoleBinding" {
+		for _, object := range grants.All(t.Name) {
+			if _, ok := object.(*rbacv1.RoleBinding); ok {
+				own[object.GetName()] = true
+			}
+		}
 	}
 	return slices.DeleteFunc(list.Items, func(object metav1.PartialObjectMetadata) bool {
-		return object.DeletionTimestamp != nil && gvk.Group != rbacv1.GroupName
+		return object.DeletionTimestamp != nil && gvk.Group != rbacv1.GroupName || own[object.Name]
 	}), nil
 }
 
-// removeLeftover deletes an object that was created with sudo. If it is an object of RBAC, it gives
+// removeLeftover deletes an object that a former sudoer created. If it is an object of RBAC, it gives
 // nothing afterwards, whatever finalizers it has.
 func (r *Tenants) removeLeftover(ctx context.Context, gvk schema.GroupVersionKind, object metav1.PartialObjectMetadata) error {
 	only := metav1.ObjectMeta{Namespace: object.Namespace, Name: object.Name, UID: object.UID}
@@ -221,8 +285,8 @@ func byKind(a, b v1alpha1.Leftover) int {
 	return cmp.Or(kind(a)-kind(b), strings.Compare(a.Name, b.Name), strings.Compare(a.Maker, b.Maker))
 }
 
-// sudoer reports whether the user maker, who created or changed an object with sudo, is still one
-// of the sudoers, which are in now. The user that names.SudoUser returns counts as a sudoer as
+// sudoer reports whether the user maker, who created or changed an object, is one of the sudoers,
+// which are in now. The user that names.SudoUser returns counts as a sudoer as
 // long as a group or a service account is in now, because their requests can have this user name.
 func sudoer(tenant string, now []v1alpha1.Subject, maker string) bool {
 	return slices.ContainsFunc(now, func(s v1alpha1.Subject) bool {

@@ -6,6 +6,8 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,7 +29,10 @@ const (
 	reasonNotOurs     = "NamespaceNotOurs"
 	reasonTerminating = "NamespaceTerminating"
 	reasonLeftovers   = "MadeWithSudo"
-	reasonClean       = "NothingLeft"
+	reasonClean       = "NothingFound"
+	// reasonCleanBefore is the reason of a version that did not record the author of each object.
+	reasonCleanBefore   = "NothingLeft"
+	reasonUnknownAuthor = "UnknownAuthor"
 )
 
 // tenantNamespace describes which namespace belongs to a tenant, or why the tenant has none. adopted is
@@ -35,6 +40,10 @@ const (
 type tenantNamespace struct {
 	uid     types.UID
 	adopted bool
+	// ending is true if the namespace belongs to the tenant and is being deleted. Then reason is set.
+	ending bool
+	// again is true if the reason can end without a change of the LNamespace or the namespace.
+	again bool
 	// reason and message explain why no permissions may be granted in the namespace. reason is
 	// empty if permissions may be granted.
 	reason, message string
@@ -43,20 +52,24 @@ type tenantNamespace struct {
 // namespace returns the namespace of the tenant, or the reason why permissions may not be granted
 // in it. It creates the namespace if the namespace does not exist.
 func (r *Tenants) namespace(ctx context.Context, t *v1alpha1.LNamespace) (tenantNamespace, error) {
-	if names.Reserved(t.Name, r.Reserved...) {
+	if r.Names.IsReserved(t.Name) {
 		return tenantNamespace{reason: reasonReserved, message: fmt.Sprintf("the name %q is reserved: a namespace with this name can't belong to a tenant", t.Name)}, nil
 	}
 	ns := &metav1.PartialObjectMetadata{}
 	ns.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	err := r.Get(ctx, client.ObjectKey{Name: t.Name}, ns)
 	if apierrors.IsNotFound(err) {
+		if refused, err := r.refused(ctx, r.live, t); err != nil {
+			return tenantNamespace{}, err
+		} else if refused != nil {
+			return tenantNamespace{reason: refused.reason, message: refused.message, again: true}, nil
+		}
 		made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 			Name:        t.Name,
 			Labels:      map[string]string{names.ManagedBy: names.Manager, names.Tenant: t.Name},
 			Annotations: map[string]string{names.CreatedFor: string(t.UID)},
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: v1alpha1.GroupVersion.String(), Kind: "LNamespace", Name: t.Name, UID: t.UID,
-			}},
+			// There is no owner: the garbage collector would delete the namespace if the LNamespace
+			// goes without the controller, for example together with the definition.
 		}}
 		err = r.Create(ctx, made)
 		if err == nil {
@@ -71,14 +84,33 @@ func (r *Tenants) namespace(ctx context.Context, t *v1alpha1.LNamespace) (tenant
 		return tenantNamespace{}, fmt.Errorf("namespace %s: %w", t.Name, err)
 	}
 	h := ownership(t, ns)
-	if h.reason == "" && tenantOf(ns) != t.Name { // the admission policies use the label
+	// The admission policies use the label. An earlier version made the LNamespace an owner.
+	if h.reason == "" && (tenantOf(ns) != t.Name || ns.Labels[names.Retained] != "" || isOwned(ns)) {
 		before := ns.DeepCopy()
 		ns.Labels = merged(ns.Labels, map[string]string{names.ManagedBy: names.Manager, names.Tenant: t.Name})
-		if err := r.Patch(ctx, ns, client.MergeFrom(before)); err != nil {
+		delete(ns.Labels, names.Retained)
+		disown(ns)
+		if err := r.Patch(ctx, ns, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 			return tenantNamespace{}, fmt.Errorf("label namespace %s: %w", t.Name, err)
 		}
 	}
 	return h, nil
+}
+
+// isOurs reports whether the owner of an object is of the API group of LNamespaces.
+func isOurs(owner metav1.OwnerReference) bool {
+	group, _, _ := strings.Cut(owner.APIVersion, "/")
+	return group == v1alpha1.GroupVersion.Group
+}
+
+// isOwned reports whether an LNamespace is an owner of the namespace.
+func isOwned(ns *metav1.PartialObjectMetadata) bool {
+	return slices.ContainsFunc(ns.OwnerReferences, isOurs)
+}
+
+// disown removes all LNamespaces from the owners of the namespace.
+func disown(ns *metav1.PartialObjectMetadata) {
+	ns.OwnerReferences = slices.DeleteFunc(ns.OwnerReferences, isOurs)
 }
 
 // ownership returns whether an existing namespace belongs to the tenant. The result has a reason
@@ -98,6 +130,7 @@ func ownership(t *v1alpha1.LNamespace, ns *metav1.PartialObjectMetadata) tenantN
 	adopted := ns.Annotations[names.AdoptedBy] == string(t.UID)
 	switch {
 	case ns.DeletionTimestamp != nil:
+		h.ending = recorded || made || adopted
 		h.reason, h.message = reasonTerminating, fmt.Sprintf("the namespace %q is being deleted", ns.Name)
 	case recorded:
 		h.adopted = t.Status.Adopted
@@ -117,7 +150,7 @@ func ownership(t *v1alpha1.LNamespace, ns *metav1.PartialObjectMetadata) tenantN
 func (r *Tenants) existing(ctx context.Context, t *v1alpha1.LNamespace) (*metav1.PartialObjectMetadata, tenantNamespace, error) {
 	ns := &metav1.PartialObjectMetadata{}
 	ns.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	if names.Reserved(t.Name, r.Reserved...) {
+	if r.Names.IsReserved(t.Name) {
 		return ns, tenantNamespace{reason: reasonReserved}, nil
 	}
 	err := r.live.Get(ctx, client.ObjectKey{Name: t.Name}, ns)
@@ -128,22 +161,4 @@ func (r *Tenants) existing(ctx context.Context, t *v1alpha1.LNamespace) (*metav1
 		return nil, tenantNamespace{}, err
 	}
 	return ns, ownership(t, ns), nil
-}
-
-// deleteNamespace deletes the namespace that was created for the tenant. If an administrator
-// handed over the namespace, deleteNamespace keeps it, and removes the labels and the annotation
-// by which it belonged to the tenant. It does nothing with a namespace that does not belong to the
-// tenant.
-func (r *Tenants) deleteNamespace(ctx context.Context, ns *metav1.PartialObjectMetadata, h tenantNamespace) error {
-	switch {
-	case h.reason != "" || h.uid == "":
-		return nil
-	case h.adopted:
-		before := ns.DeepCopy()
-		delete(ns.Labels, names.Tenant)
-		delete(ns.Labels, names.ManagedBy)
-		delete(ns.Annotations, names.AdoptedBy)
-		return client.IgnoreNotFound(r.Patch(ctx, ns, client.MergeFrom(before)))
-	}
-	return client.IgnoreNotFound(r.Delete(ctx, ns, client.Preconditions{UID: &ns.UID}))
 }

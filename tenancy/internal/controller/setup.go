@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -33,8 +32,7 @@ import (
 // Options are the options of the controllers.
 type Options struct {
 	grants.Options
-	// Reserved are names that tenants must not have, in addition to default and kube-*.
-	Reserved []string
+	Creation
 	// DiscoveryEvery is the interval at which the rules of sudo are updated from discovery, in
 	// addition to updates after changes of CustomResourceDefinitions and APIServices.
 	DiscoveryEvery time.Duration
@@ -67,18 +65,16 @@ func Cache(o Options) cache.Options {
 func Add(mgr ctrl.Manager, o Options) error {
 	w := writer{Client: mgr.GetClient(), live: mgr.GetAPIReader()}
 	recorder := mgr.GetEventRecorder("tenancy-controller")
-	selves := selfNames
-	if o.Sudo == grants.Delegation {
-		selves = noSelfNames
-	}
-	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.LNamespace{}, selfIndex, selves); err != nil {
-		return err
+	for _, object := range []client.Object{&rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{}} {
+		if err := mgr.GetFieldIndexer().IndexField(context.Background(), object, sudoerIndex, tenantOfSudoerRole); err != nil {
+			return err
+		}
 	}
 	delegated, err := newDelegations(mgr, w, o)
 	if err != nil {
 		return err
 	}
-	tenants := &Tenants{writer: w, Options: o.Options, Reserved: o.Reserved, Recorder: recorder, delegations: delegated}
+	tenants := &Tenants{writer: w, Options: o.Options, Creation: o.Creation, Recorder: recorder, delegations: delegated}
 	toTenant := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
 		return request(tenantOf(object))
 	})
@@ -107,11 +103,9 @@ func Add(mgr ctrl.Manager, o Options) error {
 		return request(object.GetName())
 	})
 	if err := ctrl.NewControllerManagedBy(mgr).Named("self-impersonator").
-		Watches(&v1alpha1.LNamespace{}, oldAndNew(selves)).
 		Watches(&rbacv1.ClusterRole{}, toSelf).
 		Watches(&rbacv1.ClusterRoleBinding{}, toSelf).
-		WithOptions(controller.Options{MaxConcurrentReconciles: o.Workers}).
-		Complete(&SelfRoles{writer: w, Recorder: recorder}); err != nil {
+		Complete(&selfRoles{writer: w}); err != nil {
 		return err
 	}
 	asker, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
@@ -176,28 +170,4 @@ func request(name string) []reconcile.Request {
 		return nil
 	}
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: name}}}
-}
-
-// oldAndNew returns a handler that enqueues a request for each name that the function of returns
-// for an object. If an object is updated, the names are those before and those after the update.
-// So a role that an LNamespace does not need anymore is reconciled too.
-func oldAndNew(of func(client.Object) []string) handler.EventHandler {
-	add := func(q workqueue.TypedRateLimitingInterface[reconcile.Request], objects ...client.Object) {
-		for _, object := range objects {
-			for _, name := range of(object) {
-				q.Add(request(name)[0])
-			}
-		}
-	}
-	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			add(q, e.Object)
-		},
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			add(q, e.ObjectOld, e.ObjectNew)
-		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			add(q, e.Object)
-		},
-	}
 }

@@ -31,8 +31,7 @@ type Tenants struct {
 	writer
 	// Options are the options for all tenants.
 	grants.Options
-	// Reserved are names that tenants must not have, in addition to default and kube-*.
-	Reserved []string
+	Creation
 	// Recorder records events.
 	Recorder events.EventRecorder
 	// delegations manages the delegations of sudo. It is nil if sudo works by impersonation.
@@ -48,7 +47,7 @@ func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	err := r.Get(ctx, req.NamespacedName, t)
 	if apierrors.IsNotFound(err) {
 		// Somebody else removed the finalizer, or the cache is stale.
-		return reconcile.Result{}, r.revoke(ctx, req.Name, false, false)
+		return reconcile.Result{}, r.revoke(ctx, &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: req.Name}}, false, false)
 	}
 	if err != nil {
 		return reconcile.Result{}, err
@@ -64,10 +63,14 @@ func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 		return reconcile.Result{}, err
 	}
 	if h.reason != "" {
-		if err := r.revoke(ctx, t.Name, t.Status.NamespaceUID != "", false); err != nil {
+		if err := r.revoke(ctx, t, t.Status.NamespaceUID != "", false); err != nil {
 			return reconcile.Result{}, err
 		}
-		return reconcile.Result{}, r.record(ctx, t, func(s *v1alpha1.LNamespaceStatus) {
+		result := reconcile.Result{}
+		if h.again {
+			result.RequeueAfter = creationInterval
+		}
+		return result, r.record(ctx, t, func(s *v1alpha1.LNamespaceStatus) {
 			s.Granted, s.Delegations = v1alpha1.Granted{}, nil
 			for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionNamespaceReady} {
 				condition(t, s, kind, metav1.ConditionFalse, h.reason, h.message)
@@ -121,43 +124,6 @@ func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 		}
 	}
 	return result, nil
-}
-
-// finish revokes all permissions of a tenant that is being deleted, deletes its namespace, and
-// removes the finalizer of the LNamespace. The namespace controller of Kubernetes deletes the
-// contents of the namespace.
-func (r *Tenants) finish(ctx context.Context, t *v1alpha1.LNamespace) error {
-	if !controllerutil.ContainsFinalizer(t, names.Finalizer) {
-		return nil
-	}
-	ns, ours, err := r.existing(ctx, t)
-	if err != nil {
-		return err
-	}
-	if err := r.revoke(ctx, t.Name, true, ours.reason == "" && ours.uid != ""); err != nil {
-		return err
-	}
-	if ours.reason == "" && ours.adopted {
-		if err := r.leave(ctx, t); err != nil {
-			return err
-		}
-	}
-	if err := r.deleteNamespace(ctx, ns, ours); err != nil {
-		return err
-	}
-	return client.IgnoreNotFound(r.finalizer(ctx, t, controllerutil.RemoveFinalizer))
-}
-
-// leave handles what sudoers leave in a namespace that stays when its tenant is deleted: nobody is a
-// sudoer there any more. It removes what was created with sudo, or records an event.
-func (r *Tenants) leave(ctx context.Context, t *v1alpha1.LNamespace) error {
-	left, err := r.examine(ctx, t, nil)
-	if err != nil || len(left) == 0 {
-		return err
-	}
-	r.event(t, corev1.EventTypeWarning, "Leftovers", "Revoke", "the namespace %s keeps what sudoers created or changed with sudo, %d entries: the objects have the label %s or %s",
-		t.Name, len(left), names.MadeWithSudo, names.ChangedWithSudo)
-	return nil
 }
 
 // finalizer adds or removes the finalizer of an LNamespace, by a patch of only

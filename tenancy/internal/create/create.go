@@ -7,6 +7,7 @@ package create
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,8 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
+	"kube-granular.dev/api/printing"
 	"kube-granular.dev/tenancy/api/v1alpha1"
 	"kube-granular.dev/tenancy/internal/kubectl"
 )
@@ -65,8 +66,7 @@ func NewCommand(path string) *cobra.Command {
 				return err
 			}
 			if dry {
-				_, err := cmd.OutOrStdout().Write(text)
-				return err
+				return printing.Fprintf(cmd.OutOrStdout(), "%s", printing.Escaped(text))
 			}
 			var flags []string
 			for name, value := range global {
@@ -116,16 +116,16 @@ func Subject(text string) (v1alpha1.Subject, error) {
 
 // manifest returns the LNamespace as YAML, without its status, which the controller writes.
 func manifest(lns v1alpha1.LNamespace) ([]byte, error) {
-	text, err := yaml.Marshal(lns)
+	text, err := json.Marshal(lns)
 	if err != nil {
 		return nil, err
 	}
 	object := map[string]any{}
-	if err := yaml.Unmarshal(text, &object); err != nil {
+	if err := json.Unmarshal(text, &object); err != nil {
 		return nil, err
 	}
 	delete(object, "status")
-	return yaml.Marshal(object)
+	return printing.MarshalYAML(object)
 }
 
 func run(ctx context.Context, path string, text []byte, out, errOut io.Writer, args []string) error {

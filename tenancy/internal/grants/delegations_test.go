@@ -131,7 +131,7 @@ func TestNobodyImpersonates(t *testing.T) {
 		if (found > 0) != impersonates {
 			t.Errorf("%q: %v", mode, called(wanted))
 		}
-		if got := called(append(wanted, unwanted...)); !slices.Equal(got, called(grants.All("team"))) {
+		if got := called(append(wanted, unwanted...)); !slices.Equal(got, called(grants.All("team", people...))) {
 			t.Errorf("%q: %v", mode, got)
 		}
 	}

@@ -6,5 +6,6 @@
 //
 // Its functions are pure: they compute objects from an LNamespace and options. In a list of RBAC
 // objects, a role comes before its binding. The names of the RBAC objects of a tenant depend only
-// on the name of the tenant, so unwanted objects can be deleted by name, without a search.
+// on the name of the tenant and on the names of its sudoers, so unwanted objects can be deleted by
+// name, without a search.
 package grants

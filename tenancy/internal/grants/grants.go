@@ -63,35 +63,40 @@ func For(t *v1alpha1.LNamespace, o Options) (wanted, unwanted []client.Object) {
 	add(allowed(v1alpha1.AllowNamespace), roleBinding(t, names.SudoNamespaceBinding, names.SudoNamespaceRole, group))
 	add(sudo, clusterRole(t, names.EditRole(t.Name), editRules(t, o)),
 		clusterRoleBinding(t, names.EditRole(t.Name), group))
-	add(sudo && o.Sudo != Delegation, clusterRole(t, names.ImpersonatorRole(t.Name), impersonatorRules(t)),
-		clusterRoleBinding(t, names.ImpersonatorRole(t.Name), sudoers))
+	impersonation := o.Sudo != Delegation
+	present := names.UsersOf(t.Spec.Sudoers)
+	for _, user := range present {
+		add(impersonation, sudoerObjects(t, user)...)
+	}
+	for _, user := range names.UsersOf(t.Status.Granted.Sudoers) {
+		if !slices.Contains(present, user) {
+			add(false, sudoerObjects(t, user)...)
+		}
+	}
 	shared := slices.DeleteFunc(slices.Clone(sudoers), func(s rbacv1.Subject) bool { return s.Kind == rbacv1.UserKind })
-	add(len(shared) > 0 && o.Sudo != Delegation, clusterRole(t, names.SharedImpersonatorRole(t.Name), sharedImpersonatorRules(t)),
+	add(len(shared) > 0 && impersonation, clusterRole(t, names.ImpersonatorRole(t.Name), impersonatorRules(t)),
+		clusterRoleBinding(t, names.ImpersonatorRole(t.Name), shared))
+	add(len(shared) > 0 && impersonation, clusterRole(t, names.SharedImpersonatorRole(t.Name), sharedImpersonatorRules(t)),
 		clusterRoleBinding(t, names.SharedImpersonatorRole(t.Name), shared))
 	return wanted, unwanted
 }
 
-// All returns all RBAC objects that a tenant can have. They have only a name and a namespace.
-func All(tenant string) []client.Object {
-	_, all := For(&v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: tenant}}, Options{})
+// All returns all RBAC objects that a tenant can have. They have only a name and a namespace. sudoers
+// are the subjects that are or were sudoers: each User among them can have a role of its own.
+func All(tenant string, sudoers ...v1alpha1.Subject) []client.Object {
+	t := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: tenant}}
+	t.Status.Granted.Sudoers = sudoers
+	_, all := For(t, Options{})
 	return all
 }
 
-// Self returns the ClusterRole and its binding that allow a user to impersonate itself. Sudo by
-// impersonation needs both: a request that impersonates a group must impersonate a user too.
-func Self(user string) []client.Object {
-	name := names.SelfRole(user)
-	meta := metav1.ObjectMeta{Name: name, Labels: map[string]string{
-		names.ManagedBy: names.Manager, names.SelfImpersonator: "true",
-	}}
-	return []client.Object{
-		&rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
-			APIGroups: []string{""}, Resources: []string{"users"}, ResourceNames: []string{user}, Verbs: []string{"impersonate"},
-		}}},
-		&rbacv1.ClusterRoleBinding{ObjectMeta: *meta.DeepCopy(),
-			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
-			Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}}},
-	}
+// sudoerObjects returns the ClusterRole and its binding that let one sudoer of kind User use sudo by
+// impersonation. No two sudoers share a role, so nobody can act under the name of another.
+func sudoerObjects(t *v1alpha1.LNamespace, user string) []client.Object {
+	name := names.SudoerRole(t.Name, user)
+	rules := append([]rbacv1.PolicyRule{impersonate("", "users", names.SudoerUser(t.Name, user))}, impersonatorRules(t)...)
+	return []client.Object{clusterRole(t, name, rules),
+		clusterRoleBinding(t, name, []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}})}
 }
 
 // Subjects returns the RBAC subjects for a list of members, in the same order, without duplicates.

@@ -13,9 +13,18 @@ import (
 )
 
 // managerRules returns the rules that let the managers of a tenant change its LNamespace, except
-// spec.sudoers and spec.sudo.
+// spec.sudo. They may remove sudoers and not add any.
+//
+// If the API server authorizes single fields, it asks who may touch a sudoer of the list. It does not
+// tell a removal from an addition. An admission policy does, and asks for the verb without a kind.
 func managerRules(t *v1alpha1.LNamespace, o Options) []rbacv1.PolicyRule {
-	return ownObjectRules(t, o, nil, names.Users, names.Managers, names.Billing)
+	var verbs []string
+	if o.FieldPermissions {
+		for _, kind := range []v1alpha1.SubjectKind{v1alpha1.UserKind, v1alpha1.GroupKind, v1alpha1.ServiceAccountKind} {
+			verbs = append(verbs, names.KindVerb(names.SudoersRemoval, kind))
+		}
+	}
+	return ownObjectRules(t, o, verbs, names.Users, names.Managers, names.SudoersRemoval, names.Billing)
 }
 
 // editRules returns the rules that say what sudoers may do with their tenant's LNamespace when
@@ -56,7 +65,8 @@ func ownObjectRules(t *v1alpha1.LNamespace, o Options, verbs []string, permissio
 }
 
 // impersonatorRules returns the rules that let sudoers impersonate the sudoer group of the tenant,
-// and add the reason for using sudo to their requests.
+// and add the reason for using sudo to their requests. A request that impersonates a group must
+// impersonate a user too, which other rules allow.
 func impersonatorRules(t *v1alpha1.LNamespace) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		impersonate("", "groups", names.SudoGroup(t.Name)),
@@ -65,8 +75,8 @@ func impersonatorRules(t *v1alpha1.LNamespace) []rbacv1.PolicyRule {
 }
 
 // sharedImpersonatorRules returns the rules that let groups and service accounts among the sudoers
-// impersonate the user that names.SudoUser returns. The other sudoers impersonate themselves, and
-// must not be able to act under a name that stays when they leave.
+// impersonate the user that names.SudoUser returns. The other sudoers impersonate a user of their
+// own, and must not be able to act under a name that stays when they leave.
 func sharedImpersonatorRules(t *v1alpha1.LNamespace) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{impersonate("", "users", names.SudoUser(t.Name))}
 }

@@ -4,5 +4,5 @@
 // Package names has the names of the objects, labels and permissions of the tenancy controller.
 //
 // Invariant: two cluster-scoped objects for different tenants never have the same name, and
-// neither do the roles by which two users impersonate themselves.
+// neither do the roles of two sudoers, or the users that two sudoers impersonate.
 package names

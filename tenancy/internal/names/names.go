@@ -24,7 +24,8 @@ const (
 	Manager   = "tenancy-controller"
 	// Tenant is a label of the objects of one tenant. Its value is the name of the tenant.
 	Tenant = domain + "lnamespace"
-	// SelfImpersonator is a label of the roles by which sudoers impersonate themselves.
+	// SelfImpersonator is a label of the roles by which sudoers impersonated themselves in an earlier
+	// version. The controller deletes such roles.
 	SelfImpersonator = domain + "self-impersonator"
 	// CreatedFor is an annotation of a namespace that the controller created. Its value is the UID
 	// of the LNamespace.
@@ -32,18 +33,33 @@ const (
 	// AdoptedBy is an annotation by which an administrator hands over an existing namespace. Its
 	// value is the UID of the LNamespace whose members get permissions in the namespace.
 	AdoptedBy = domain + "adopted-by"
-	// MadeWithSudo is a label of the objects that were created with sudo. Maker is the annotation
-	// with the name of the user who created the object.
+	// Retained is a label of a namespace that stayed when its LNamespace was deleted.
+	Retained = domain + "retained"
+	// MadeWithSudo is a label of the objects that were created with sudo, and of the Roles and
+	// RoleBindings that somebody created with rights inside the namespace, because these rights come
+	// from sudo in the end. Maker is the annotation with the name of the user who created the object.
 	MadeWithSudo = domain + "made-with-sudo"
 	Maker        = domain + "sudo-maker"
 	// ChangedWithSudo is a label of existing objects that were changed with sudo. Changers is the
 	// annotation with the names of the users who changed the object, one name in each line.
 	ChangedWithSudo = domain + "changed-with-sudo"
 	Changers        = domain + "sudo-changers"
+	// MadeFromOutside is a label of the Roles and RoleBindings that somebody created whose right to do
+	// so comes from outside the tenant, such as an administrator. An administrator also sets it on an
+	// object that may stay.
+	MadeFromOutside = domain + "made-from-outside"
+	// Creator is an annotation of an LNamespace with the name of the person who created it. Allowed
+	// is an annotation of an LNamespace that an administrator created, or allowed later: the rules for
+	// names and the number of LNamespaces for each creator do not matter to it.
+	Creator = domain + "creator"
+	Allowed = domain + "allowed"
 	// Finalizer blocks the deletion of an LNamespace until all permissions of its members are
 	// revoked.
 	Finalizer = domain + "revoke"
 )
+
+// Definition is the name of the CustomResourceDefinition of LNamespaces.
+const Definition = "lnamespaces.tenancy.kube-granular.dev"
 
 // Names of the ClusterRoles that all tenants share.
 const (
@@ -66,8 +82,13 @@ const (
 	Users    = domain + "users"
 	Managers = domain + "managers"
 	Sudoers  = domain + "sudoers"
-	Sudo     = domain + "sudo"
-	Billing  = domain + "billing"
+	// SudoersRemoval is enough to remove names from the list of sudoers. An admission policy asks for
+	// it, and a server that authorizes single fields asks for it with the kind; see KindVerb.
+	SudoersRemoval = domain + "sudoersRemoval"
+	Sudo           = domain + "sudo"
+	Billing        = domain + "billing"
+	// DeletionPolicy is needed to set spec.deletionPolicy, even in a new LNamespace.
+	DeletionPolicy = domain + "deletionPolicy"
 )
 
 // Verbs on the LNamespace that no request uses, so they grant nothing by themselves. Each
@@ -87,13 +108,17 @@ const Delegators = Prefix + "delegators"
 // FieldVerb returns the verb that grants the permission to change a field.
 func FieldVerb(permission string) string { return "granular:" + permission }
 
+// KindVerb returns the verb that grants the permission to change the subjects of one kind in a list.
+func KindVerb(permission string, kind v1alpha1.SubjectKind) string {
+	return FieldVerb(permission) + "(" + string(kind) + ")"
+}
+
 // SudoGroup returns the name of the sudoer group of a tenant, which has the permissions of sudo.
 func SudoGroup(tenant string) string { return Prefix + tenant + "-sudoers" }
 
 // SudoUser returns the name of a user without permissions that is impersonated together with the
 // sudoer group of a tenant. If sudo works by impersonation, service accounts and members of groups
-// impersonate this user, because they have no role to impersonate themselves. If sudo works by
-// delegation, the controller impersonates this user to create the delegations of the tenant.
+// impersonate this user, because no role can name each of them. If sudo works by delegation, the controller impersonates this user to create the delegations of the tenant.
 func SudoUser(tenant string) string { return SudoGroup(tenant) }
 
 // DelegatorOf is the inverse of SudoUser: it returns the name of the tenant for a user name that
@@ -104,7 +129,7 @@ func DelegatorOf(user string) string {
 		return ""
 	}
 	tenant, ok = strings.CutSuffix(tenant, "-sudoers")
-	if !ok {
+	if !ok || strings.Contains(tenant, ":") { // the user of one sudoer
 		return ""
 	}
 	return tenant
@@ -125,6 +150,19 @@ func Username(s v1alpha1.Subject) string {
 	return s.Name
 }
 
+// Person returns the name of the person behind a user name: for a user that exists only for sudo by
+// impersonation, the user who impersonates it, and else the name itself.
+func Person(username string) string {
+	rest, ok := strings.CutPrefix(username, Prefix)
+	if !ok {
+		return username
+	}
+	if _, person, ok := strings.Cut(rest, ":"); ok {
+		return person
+	}
+	return username
+}
+
 // ImpersonatorRole returns the name of the ClusterRole, and of its binding, that let the sudoers
 // of a tenant impersonate its group.
 func ImpersonatorRole(tenant string) string { return Prefix + tenant + ":sudoer-impersonator" }
@@ -143,10 +181,16 @@ func EditRole(tenant string) string { return Prefix + tenant + ":sudoer-lnamespa
 // managers of a tenant.
 func ManagerRole(tenant string) string { return Prefix + tenant + ":manager" }
 
-// SelfRole returns the name of the ClusterRole, and of its binding, that let a user impersonate
-// itself. User names can contain characters that object names must not contain, so a hash of the
-// user name makes the name unique. The part before the hash is only for human readers.
-func SelfRole(user string) string {
+// SudoerUser returns the name of the user that a sudoer of kind User impersonates to use sudo. The
+// user exists for nothing else: it is in no list, and nobody binds it to a role. The name of the
+// tenant has no colon, so the name of the user tells both.
+func SudoerUser(tenant, user string) string { return Prefix + tenant + ":" + user }
+
+// SudoerRole returns the name of the ClusterRole, and of its binding, that let a user impersonate the
+// sudoer group of a tenant, together with the user that SudoerUser returns. User names can contain
+// characters that object names must not contain, so a hash of the user name makes the name unique.
+// The part before the hash is only for human readers.
+func SudoerRole(tenant, user string) string {
 	sum := sha256.Sum256([]byte(user))
 	readable := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '.' || r == '@' {
@@ -154,8 +198,13 @@ func SelfRole(user string) string {
 		}
 		return '-'
 	}, strings.ToLower(user))
-	return "lnamespace-self:" + readable[:min(len(readable), 40)] + ":" + hex.EncodeToString(sum[:16])
+	return sudoerRoles(tenant) + readable[:min(len(readable), 40)] + ":" + hex.EncodeToString(sum[:16])
 }
+
+// IsSudoerRole reports whether the name is one that SudoerRole returns for the tenant.
+func IsSudoerRole(tenant, name string) bool { return strings.HasPrefix(name, sudoerRoles(tenant)) }
+
+func sudoerRoles(tenant string) string { return Prefix + tenant + ":sudoer:" }
 
 // Reserved reports whether a name is default, begins with kube-, or is in the list further. No
 // tenant is allowed to have such a name.
@@ -168,9 +217,8 @@ func Reserved(name string, further ...string) bool {
 	return name == "default" || strings.HasPrefix(name, "kube-")
 }
 
-// SelfUsers returns the names of the subjects of kind User, without duplicates. If the subjects
-// are sudoers, these users impersonate themselves when they use sudo by impersonation.
-func SelfUsers(subjects []v1alpha1.Subject) []string {
+// UsersOf returns the names of the subjects of kind User, without duplicates.
+func UsersOf(subjects []v1alpha1.Subject) []string {
 	var users []string
 	seen := map[string]bool{}
 	for _, s := range subjects {

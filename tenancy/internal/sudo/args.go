@@ -13,9 +13,10 @@ import (
 
 // Arguments are the arguments of kubectl sudo.
 type Arguments struct {
-	// List is true if kubectl sudo must only list the tenants in which the caller may use sudo.
-	// If Shell is not empty, kubectl sudo must only print a function for the shell of this name.
-	List  bool
+	// List is true if kubectl sudo must only list the tenants in which the caller may use sudo. If Wide
+	// is true, nothing in the list is shortened.
+	List, Wide bool
+	// Shell, if not empty, is the shell for which kubectl sudo must only print a function.
 	Shell string
 	// Reason is written to the audit log.
 	Reason string
@@ -32,7 +33,7 @@ type Arguments struct {
 var connection = []string{"kubeconfig", "context", "cluster", "user", "server", "token", "certificate-authority", "client-certificate", "client-key", "tls-server-name", "request-timeout"}
 
 // ErrUsage is the error for arguments without a command.
-var ErrUsage = errors.New("usage: kubectl sudo [--reason TEXT] COMMAND… | kubectl sudo -l | kubectl sudo --shell bash|zsh|fish")
+var ErrUsage = errors.New("usage: kubectl sudo [--reason TEXT] COMMAND… | kubectl sudo -l [-o wide] | kubectl sudo --shell bash|zsh|fish")
 
 // Parse parses the arguments of kubectl sudo. Flags of kubectl sudo come before the kubectl
 // command that it runs. This command can begin with the word kubectl, so that kubectl sudo !!
@@ -46,7 +47,7 @@ func Parse(args []string) (Arguments, error) {
 		case name == "-l" || name == "--list":
 			a.List = true
 			continue
-		case name == "--reason" || name == "--shell" || takesValue(name):
+		case name == "--reason" || name == "--shell" || name == "-o" || name == "--output" || takesValue(name):
 			if !joined {
 				if len(args) == 0 {
 					return a, fmt.Errorf("%s needs a value", name)
@@ -61,6 +62,10 @@ func Parse(args []string) (Arguments, error) {
 			a.Reason = value
 		case "--shell":
 			a.Shell = value
+		case "-o", "--output":
+			if a.Wide = value == "wide"; !a.Wide {
+				return a, fmt.Errorf("%s %s: the only format of kubectl sudo -l is wide; flags of a command must follow the command", name, value)
+			}
 		case "-n", "--namespace":
 			a.Namespace = value
 			a.Command = append(a.Command, "--namespace="+value)
@@ -75,6 +80,9 @@ func Parse(args []string) (Arguments, error) {
 	}
 	if len(args) > 0 && args[0] == "sudo" { // kubectl sudo !! after a command that used kubectl sudo
 		return a, errors.New("the command is already kubectl sudo")
+	}
+	if a.Wide && !a.List {
+		return a, errors.New("-o needs -l; flags of a command must follow the command")
 	}
 	if a.Shell == "" && !a.List && len(args) == 0 {
 		return a, ErrUsage

@@ -52,7 +52,7 @@ func TestParse(t *testing.T) {
 			}
 		}
 	}
-	for _, typed := range []string{"", "--reason", "--as=x get pods", "kubectl", "sudo get pods", "kubectl sudo get pods", "--user admin create rolebinding b --user bob", "--user=admin set subject rolebinding b"} {
+	for _, typed := range []string{"", "--reason", "--as=x get pods", "kubectl", "sudo get pods", "kubectl sudo get pods", "--user admin create rolebinding b --user bob", "--user=admin set subject rolebinding b", "-o wide get pods", "-l -o json", "-l -o"} {
 		if _, err := sudo.Parse(strings.Fields(typed)); err == nil {
 			t.Errorf("%q: no error", typed)
 		}

@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
+	"kube-granular.dev/api/printing"
 	"kube-granular.dev/tenancy/api/v1alpha1"
 	"kube-granular.dev/tenancy/internal/grants"
 	"kube-granular.dev/tenancy/internal/kubectl"
@@ -39,7 +39,7 @@ func Run(ctx context.Context, path string, args []string, s Streams) (int, error
 		return 1, err
 	}
 	if a.List {
-		return exitCode(list(ctx, k, me, s.Out))
+		return exitCode(list(ctx, k, me, printing.NewPage(s.Out, a.Wide)))
 	}
 	tenant := a.Tenant
 	if tenant == "" {
@@ -82,9 +82,9 @@ func exitCode(err error) (int, error) {
 }
 
 // impersonatedUser returns the name of the user to impersonate together with the sudoer group of
-// the tenant, because a request can't impersonate only a group. It returns the caller, me, if the
-// caller may impersonate itself. If not, the caller is a service account, or a sudoer as a member
-// of a group: then the user is the one that names.SudoUser returns.
+// the tenant, because a request can't impersonate only a group. It is the user that exists for the
+// caller alone, if the caller may impersonate it. If not, the caller is a service account, or a sudoer
+// as a member of a group: then the user is the one that names.SudoUser returns.
 func impersonatedUser(ctx context.Context, k kubectl.Kubectl, me, tenant string) (string, error) {
 	group := names.SudoGroup(tenant)
 	may, err := k.CanI(ctx, "impersonate", "groups", group)
@@ -94,10 +94,7 @@ func impersonatedUser(ctx context.Context, k kubectl.Kubectl, me, tenant string)
 	if !may {
 		return "", fmt.Errorf("%s is no sudoer of %q: nothing is delegated to it, and it may not impersonate the group %s", me, tenant, group)
 	}
-	for _, user := range []string{me, names.SudoUser(tenant)} {
-		if strings.HasPrefix(user, "system:serviceaccount:") {
-			continue
-		}
+	for _, user := range []string{names.SudoerUser(tenant, me), names.SudoUser(tenant)} {
 		may, err := k.CanI(ctx, "impersonate", "users", user)
 		if err != nil {
 			return "", err
@@ -112,7 +109,7 @@ func impersonatedUser(ctx context.Context, k kubectl.Kubectl, me, tenant string)
 // list prints the tenants in which the caller may use sudo, by delegation or by impersonation. To
 // save requests, it asks the server whether the caller may impersonate the sudoer group of a
 // tenant only if the rules of the caller, which it reads once, seem to allow this.
-func list(ctx context.Context, k kubectl.Kubectl, me kubectl.User, out io.Writer) error {
+func list(ctx context.Context, k kubectl.Kubectl, me kubectl.User, page *printing.Page) error {
 	text, err := k.Output(ctx, "get", "lnamespaces.tenancy.kube-granular.dev", "--output", "json")
 	if err != nil {
 		return err
@@ -125,13 +122,13 @@ func list(ctx context.Context, k kubectl.Kubectl, me kubectl.User, out io.Writer
 	if err != nil {
 		return err
 	}
-	found := false
+	var rows [][]string
 	for i := range all.Items {
 		t := &all.Items[i]
 		group := names.SudoGroup(t.Name)
-		how := "as group " + group
+		how := "group " + group
 		if d := delegationTo(t, me); d != nil {
-			how = "by delegation " + d.Delegation
+			how = "delegation " + d.Delegation
 		} else {
 			covers := func(r kubectl.Rule) bool { return r.Covers("impersonate", "", "groups", group) }
 			if len(t.Status.Granted.Sudoers) == 0 || !slices.ContainsFunc(rules, covers) {
@@ -145,7 +142,6 @@ func list(ctx context.Context, k kubectl.Kubectl, me kubectl.User, out io.Writer
 				continue
 			}
 		}
-		found = true
 		allowed := ""
 		for _, a := range t.Spec.Sudo.Allow {
 			allowed += " " + string(a)
@@ -153,12 +149,15 @@ func list(ctx context.Context, k kubectl.Kubectl, me kubectl.User, out io.Writer
 		if allowed != "" {
 			allowed = " and" + allowed
 		}
-		fmt.Fprintf(out, "%s: everything in the namespace%s, %s\n", t.Name, allowed, how)
+		rows = append(rows, []string{t.Name, "everything in the namespace" + allowed, how})
 	}
-	if !found {
-		fmt.Fprintf(out, "%s is a sudoer of no tenant\n", me.Username)
+	if len(rows) == 0 {
+		return printing.Fprintf(page, "%s is a sudoer of no tenant\n", me.Username)
 	}
-	return nil
+	if err := page.Table([]string{"TENANT", "ALLOWED", "BY"}, rows); err != nil {
+		return err
+	}
+	return page.Close()
 }
 
 // shell prints the definition of the function ksudo for the shell with this name. Without
@@ -173,6 +172,5 @@ func shell(name string, out io.Writer) error {
 	if !ok {
 		return fmt.Errorf("--shell %s: want bash, zsh or fish", name)
 	}
-	_, err := io.WriteString(out, text)
-	return err
+	return printing.Fprintf(out, "%s", printing.Escaped(text))
 }

@@ -24,8 +24,8 @@ var (
 // For returns the rules of sudo. They have the verbs of all namespaced resources in discovery, and
 // the rules of the ClusterRole admin: a sudoer must be able to bind others to admin, and RBAC
 // allows this only to a user who has all permissions of admin. In both, For leaves out the verbs
-// that allowedVerbs does not return. From discovery, it also leaves out the verbs to write what
-// isOfAdmin reports.
+// that allowedVerbs does not return. From discovery, it also leaves out the verbs to write resources
+// of Kubernetes itself that the role admin does not write, except those in further.
 func For(discovered []*metav1.APIResourceList, admin []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	t := table{}
 	for _, list := range discovered {
@@ -38,7 +38,7 @@ func For(discovered []*metav1.APIResourceList, admin []rbacv1.PolicyRule) []rbac
 				continue
 			}
 			verbs := []string(r.Verbs)
-			if isOfAdmin(gv.Group, r.Name) {
+			if scheme.Scheme.IsGroupRegistered(gv.Group) && !further[gv.Group+"/"+r.Name] {
 				verbs = slices.DeleteFunc(slices.Clone(verbs), func(v string) bool { return !slices.Contains(read, v) })
 			}
 			t.add(gv.Group, r.Name, nil, verbs)
@@ -82,21 +82,16 @@ func KeepFailedGroups(old []rbacv1.PolicyRule, failed map[string]bool) []rbacv1.
 	return kept
 }
 
-// isOfAdmin reports whether sudo may write a resource only as far as the role admin may. These are
-// resources that steer the traffic or the pods of others, so Kubernetes keeps them from the
-// administrators of a namespace: status (a Service can claim an address by it), endpoints (they can
-// name an address in another namespace), and the choice of a node or of a pod's certificate. The
-// status of a custom resource means what its author wants, so sudo may write it.
-func isOfAdmin(group, resource string) bool {
-	if !scheme.Scheme.IsGroupRegistered(group) {
-		return false
-	}
-	name, sub, _ := strings.Cut(resource, "/")
-	switch name {
-	case "bindings", "endpoints", "endpointslices", "podcertificaterequests":
-		return true
-	}
-	return sub == "status" || sub == "binding"
+// further are the resources of Kubernetes itself that sudo may write although the role admin may only
+// read them. The role admin leaves out what steers the traffic, the nodes or the storage of others, and
+// Kubernetes decides about each new resource whether admin gets it. So sudo asks the role, and a new
+// resource is reported by the command vetted compare. The resources in this list are different: they
+// are parts of pods and workloads that admin may write as a whole.
+var further = map[string]bool{
+	"/pods/ephemeralcontainers": true,
+	"/pods/resize":              true,
+	"/podtemplates":             true,
+	"apps/controllerrevisions":  true,
 }
 
 // isReadOnly reports whether the rules that For returns allow only to read the resource. For some

@@ -47,6 +47,7 @@ func TestFor(t *testing.T) {
 	}{
 		"namespaced alone": {
 			discovered: []*metav1.APIResourceList{list("v1", resource("pods", true, all...), resource("nodes", false, all...), resource("namespaces", false, all...), resource("pods/exec", true, "create", "get"))},
+			admin:      []rbacv1.PolicyRule{rule("", "pods", all...), rule("", "pods/exec", "create", "get")},
 			want:       "/pods get,list,watch,create,update,patch,delete,deletecollection\n/pods/exec get,create",
 		},
 		"all versions of a group": {
@@ -70,15 +71,23 @@ func TestFor(t *testing.T) {
 				list("discovery.k8s.io/v1", resource("endpointslices", true, all...)),
 				list("certificates.k8s.io/v1beta1", resource("podcertificaterequests", true, all...), resource("podcertificaterequests/status", true, "get", "patch")),
 				list("networking.k8s.io/v1", resource("ingresses/status", true, "get", "patch")),
+				list("storage.k8s.io/v1", resource("csistoragecapacities", true, all...)),
 			},
+			admin: []rbacv1.PolicyRule{rule("", "services", all...), rule("", "pods/eviction", "create")},
 			want: "/endpoints get,list,watch\n/pods/eviction create\n/services get,list,watch,create,update,patch,delete,deletecollection\n/services/status get\n" +
 				"certificates.k8s.io/podcertificaterequests get,list,watch\ncertificates.k8s.io/podcertificaterequests/status get\n" +
-				"discovery.k8s.io/endpointslices get,list,watch\nnetworking.k8s.io/ingresses/status get",
+				"discovery.k8s.io/endpointslices get,list,watch\nnetworking.k8s.io/ingresses/status get\nstorage.k8s.io/csistoragecapacities get,list,watch",
 		},
 		"what admin has is kept": {
 			discovered: []*metav1.APIResourceList{list("v1", resource("endpoints", true, all...), resource("services/status", true, "get", "patch"))},
 			admin:      []rbacv1.PolicyRule{rule("", "endpoints", "create", "bind"), rule("", "services/status", "patch")},
 			want:       "/endpoints get,list,watch,create\n/services/status get,patch",
+		},
+		"parts of what admin has": {
+			discovered: []*metav1.APIResourceList{list("v1", resource("pods/ephemeralcontainers", true, "get", "patch", "update"), resource("pods/resize", true, "get", "patch"),
+				resource("podtemplates", true, all...)), list("apps/v1", resource("controllerrevisions", true, all...), resource("tomorrows", true, all...))},
+			want: "/pods/ephemeralcontainers get,update,patch\n/pods/resize get,patch\n/podtemplates get,list,watch,create,update,patch,delete,deletecollection\n" +
+				"apps/controllerrevisions get,list,watch,create,update,patch,delete,deletecollection\napps/tomorrows get,list,watch",
 		},
 		"the status of a custom resource": {
 			discovered: []*metav1.APIResourceList{list("e.example.com/v1", resource("widgets/status", true, "get", "patch"), resource("endpoints", true, "create")),

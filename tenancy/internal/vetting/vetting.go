@@ -34,15 +34,19 @@ type List struct {
 	Rules map[string][]string `json:"rules"`
 }
 
-// NewList returns the list of a cluster: its version, its resources from discovery, and the rules
-// of the given roles. The resources in the list have no API versions, because rules of a role have
-// none.
+// own are the API groups of this project. Sudo only reads their resources, so a cluster with the
+// controller of tenants allows users no more than one without it.
+var own = []string{"authority.kube-granular.dev", "tenancy.kube-granular.dev"}
+
+// NewList returns the list of a cluster: its version, its resources from discovery without those of
+// this project, and the rules of the given roles. The resources in the list have no API versions,
+// because rules of a role have none.
 func NewList(version string, discovered []*metav1.APIResourceList, roles []rbacv1.ClusterRole) List {
 	version, _, _ = strings.Cut(version, "+")
 	l := List{Version: version, Rules: map[string][]string{}}
 	for _, list := range discovered {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
-		if err != nil {
+		if err != nil || slices.Contains(own, gv.Group) {
 			continue
 		}
 		for _, r := range list.APIResources {

@@ -46,6 +46,18 @@ func TestGains(t *testing.T) {
 	}
 }
 
+// TestOwnResourcesAreNoGain checks that the resources of this project are in no list, and that a group
+// with a similar name is.
+func TestOwnResourcesAreNoGain(t *testing.T) {
+	list := func(group string) *metav1.APIResourceList {
+		return &metav1.APIResourceList{GroupVersion: group + "/v1alpha1", APIResources: []metav1.APIResource{{Name: "things", Namespaced: true}}}
+	}
+	got := vetting.NewList("v1.37.1", []*metav1.APIResourceList{list("tenancy.kube-granular.dev"), list("authority.kube-granular.dev"), list("other.kube-granular.dev")}, nil)
+	if want := []string{"other.kube-granular.dev/things namespaced"}; !slices.Equal(got.Resources, want) {
+		t.Errorf("%v", got.Resources)
+	}
+}
+
 // TestListMovesWithKubernetes checks that the list in docs/vetted is for the version of Kubernetes
 // in go.mod.
 func TestListMovesWithKubernetes(t *testing.T) {

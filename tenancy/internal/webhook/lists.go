@@ -18,6 +18,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -31,9 +32,10 @@ import (
 // permissions maps each field of the spec to the permission that is needed to change the field.
 var permissions = map[string]string{
 	"users": names.Users, "managers": names.Managers, "sudoers": names.Sudoers, "sudo": names.Sudo, "billing": names.Billing,
+	"deletionPolicy": names.DeletionPolicy,
 }
 
-// finalizers are the finalizers that only the controller may remove.
+// finalizers are the finalizers that only the controller may add or remove.
 var finalizers = []string{names.Finalizer, billing.Finalizer}
 
 // Lists validates new and changed LNamespaces.
@@ -42,8 +44,10 @@ type Lists struct {
 	Client client.Client
 	// Accounts returns the mapping of users and groups to accounts.
 	Accounts func() (accounts.Mapping, error)
-	// Reserved are names that tenants must not have, in addition to default and kube-*.
-	Reserved []string
+	// Check returns an error as its first result if a new LNamespace is refused.
+	Check func(context.Context, client.Reader, *v1alpha1.LNamespace) (refused, err error)
+	// IsReserved reports whether a name is reserved for everybody.
+	IsReserved func(name string) bool
 }
 
 // object is an LNamespace whose spec is decoded into a map and not into the Go type. So Lists also
@@ -97,13 +101,49 @@ func (l *Lists) Handle(ctx context.Context, req admission.Request) admission.Res
 	return admission.Allowed("").WithWarnings(l.warnings(ctx, req, &typed)...)
 }
 
-// created returns an error if the name of a new LNamespace is reserved. It does not check the
-// lists of members, because whoever creates an LNamespace is allowed to set them all.
-func (l *Lists) created(_ context.Context, _ admission.Request, t *v1alpha1.LNamespace) error {
-	if names.Reserved(t.Name, l.Reserved...) {
+// created returns an error if the name of a new LNamespace is reserved, or if the caller is not
+// allowed to retain its namespace. It does not check the lists of members, because whoever creates an
+// LNamespace is allowed to set them all.
+func (l *Lists) created(ctx context.Context, req admission.Request, t *v1alpha1.LNamespace) error {
+	if l.IsReserved(t.Name) {
 		return fmt.Errorf("the name %q is reserved: a namespace with this name can't belong to a tenant", t.Name)
 	}
-	return nil
+	if refused, err := l.refused(ctx, req, t); err != nil || refused != nil {
+		return errors.Join(err, refused)
+	}
+	if t.Spec.DeletionPolicy != v1alpha1.RetainNamespace {
+		return nil
+	}
+	may, err := l.may(ctx, req.UserInfo, authorizationv1.ResourceAttributes{Verb: names.FieldVerb(names.DeletionPolicy)})
+	if may || err != nil {
+		return err
+	}
+	return fmt.Errorf("spec.deletionPolicy needs the verb %s, because nobody pays for a namespace that stays", names.FieldVerb(names.DeletionPolicy))
+}
+
+// refused returns an error as its first result if only an administrator may create the LNamespace. An
+// administrator is who may write the status of every LNamespace. If the namespace exists, the name does
+// not matter: nobody gets permissions in it until an administrator hands it over.
+func (l *Lists) refused(ctx context.Context, req admission.Request, t *v1alpha1.LNamespace) (refused, err error) {
+	ns := &metav1.PartialObjectMetadata{}
+	ns.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	if err := l.Client.Get(ctx, client.ObjectKey{Name: t.Name}, ns); err == nil || !apierrors.IsNotFound(err) {
+		if err != nil {
+			err = fmt.Errorf("%w: %w", errReview, err)
+		}
+		return nil, err
+	}
+	master, err := l.may(ctx, req.UserInfo, authorizationv1.ResourceAttributes{Verb: "update", Subresource: "status"})
+	if master || err != nil {
+		return nil, err
+	}
+	candidate := t.DeepCopy()
+	candidate.Annotations = map[string]string{names.Creator: names.Person(req.UserInfo.Username)}
+	candidate.Status = v1alpha1.LNamespaceStatus{}
+	if refused, err = l.Check(ctx, l.Client, candidate); err != nil {
+		err = fmt.Errorf("%w: %w", errReview, err)
+	}
+	return refused, err
 }
 
 // changed compares the old and the new spec, finalizers and owners. It returns an error if the
@@ -128,6 +168,9 @@ func (l *Lists) changed(ctx context.Context, req admission.Request, before, now 
 			continue
 		}
 		may, err := l.may(ctx, req.UserInfo, authorizationv1.ResourceAttributes{Verb: names.FieldVerb(permission), Name: req.Name})
+		if err == nil && !may && field == "sudoers" && onlyRemoved(before.Spec[field], now.Spec[field]) {
+			may, err = l.may(ctx, req.UserInfo, authorizationv1.ResourceAttributes{Verb: names.FieldVerb(names.SudoersRemoval), Name: req.Name})
+		}
 		if err != nil {
 			return err
 		}
@@ -135,17 +178,10 @@ func (l *Lists) changed(ctx context.Context, req admission.Request, before, now 
 			refused = append(refused, fmt.Errorf("spec.%s needs the verb %s", field, names.FieldVerb(permission)))
 		}
 	}
-	for _, f := range finalizers {
-		if !slices.Contains(before.Metadata.Finalizers, f) || slices.Contains(now.Metadata.Finalizers, f) {
-			continue
-		}
-		may, err := l.may(ctx, req.UserInfo, authorizationv1.ResourceAttributes{Verb: "update", Subresource: "status", Name: req.Name})
-		if err != nil {
-			return err
-		}
-		if !may {
-			refused = append(refused, fmt.Errorf("only the controller may remove the finalizer %s", f))
-		}
+	if err := l.finalizersChanged(ctx, req, before.Metadata.Finalizers, now.Metadata.Finalizers); errors.Is(err, errReview) {
+		return err
+	} else if err != nil {
+		refused = append(refused, err)
 	}
 	was, owners := before.Metadata.OwnerReferences, now.Metadata.OwnerReferences
 	if len(was)+len(owners) > 0 && !reflect.DeepEqual(was, owners) {
@@ -158,6 +194,38 @@ func (l *Lists) changed(ctx context.Context, req admission.Request, before, now 
 		}
 	}
 	return errors.Join(refused...)
+}
+
+// onlyRemoved reports whether the list now has only elements of the list before, and fewer.
+func onlyRemoved(before, now any) bool {
+	old, _ := before.([]any)
+	left, _ := now.([]any)
+	isNew := func(element any) bool {
+		return !slices.ContainsFunc(old, func(o any) bool { return reflect.DeepEqual(o, element) })
+	}
+	return len(left) < len(old) && !slices.ContainsFunc(left, isNew)
+}
+
+// finalizersChanged returns an error if the caller is not allowed to change the finalizers. Those of
+// the controller belong to it. Another one that is added keeps the object for ever, so it needs the
+// verb delete.
+func (l *Lists) finalizersChanged(ctx context.Context, req admission.Request, before, now []string) error {
+	own := slices.IndexFunc(finalizers, func(f string) bool { return slices.Contains(before, f) != slices.Contains(now, f) })
+	added := slices.IndexFunc(now, func(f string) bool { return !slices.Contains(before, f) })
+	if own < 0 && added < 0 {
+		return nil
+	}
+	may, err := l.may(ctx, req.UserInfo, authorizationv1.ResourceAttributes{Verb: "update", Subresource: "status", Name: req.Name})
+	if may || err != nil {
+		return err
+	}
+	if own >= 0 {
+		return fmt.Errorf("the finalizer %s belongs to the controller", finalizers[own])
+	}
+	if may, err = l.may(ctx, req.UserInfo, authorizationv1.ResourceAttributes{Verb: "delete", Name: req.Name}); may || err != nil {
+		return err
+	}
+	return fmt.Errorf("the finalizer %s needs the verb delete", now[added])
 }
 
 // account returns an error if spec.billing.account is required and missing, or if the caller is not
@@ -174,7 +242,7 @@ func (l *Lists) account(ctx context.Context, req admission.Request, before objec
 	if err := mapping.Missing(t.Spec.Billing.Account); err != nil {
 		return err
 	}
-	refused := mapping.May(t.Spec.Billing.Account, req.UserInfo.Username, req.UserInfo.Groups)
+	refused := mapping.May(t.Spec.Billing.Account, names.Person(req.UserInfo.Username), req.UserInfo.Groups)
 	if refused == nil {
 		return nil
 	}

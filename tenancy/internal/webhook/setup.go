@@ -4,12 +4,14 @@
 package webhook
 
 import (
+	"context"
 	"crypto/tls"
 	"net/http"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"kube-granular.dev/tenancy/api/v1alpha1"
 	"kube-granular.dev/tenancy/internal/accounts"
 )
 
@@ -34,8 +36,10 @@ type Options struct {
 	// Accounts is the path of the file that maps users and groups to accounts. If the path is
 	// empty, the mapping is empty.
 	Accounts string
-	// Reserved are names that tenants must not have, in addition to default and kube-*.
-	Reserved []string
+	// Check returns an error as its first result if a new LNamespace is refused.
+	Check func(context.Context, client.Reader, *v1alpha1.LNamespace) (refused, err error)
+	// IsReserved reports whether a name is reserved for everybody.
+	IsReserved func(name string) bool
 	// GetCertificate returns the certificate to serve.
 	GetCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 }
@@ -49,7 +53,7 @@ func New(o Options) webhook.Server {
 	load := func() (accounts.Mapping, error) { return accounts.Load(o.Accounts) }
 	for path, handler := range map[string]http.Handler{
 		DefaultPath:  &webhook.Admission{Handler: &Default{Accounts: load}},
-		ListsPath:    &webhook.Admission{Handler: &Lists{Client: o.Client, Accounts: load, Reserved: o.Reserved}},
+		ListsPath:    &webhook.Admission{Handler: &Lists{Client: o.Client, Accounts: load, Check: o.Check, IsReserved: o.IsReserved}},
 		RequestsPath: &webhook.Admission{Handler: Requests{}},
 	} {
 		server.Register(path, handler)

@@ -48,7 +48,7 @@ func TestSize(t *testing.T) {
 		"a large status": {before: full,
 			now: strings.TrimSuffix(full, "}") + `,"status":{"sudoGroup":"` + filler(500<<10) + `"}}`},
 	} {
-		l := webhook.Lists{Client: api(t), Accounts: func() (accounts.Mapping, error) { return people, nil }}
+		l := webhook.Lists{Client: api(t), Check: allowAll, IsReserved: isInfra, Accounts: func() (accounts.Mapping, error) { return people, nil }}
 		operation := admissionv1.Update
 		if tc.before == "" {
 			operation = admissionv1.Create

@@ -31,7 +31,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"kube-granular.dev/tenancy/api/v1alpha1"
 	"kube-granular.dev/tenancy/internal/accounts"
+	"kube-granular.dev/tenancy/internal/names"
 	"kube-granular.dev/tenancy/internal/webhook"
 )
 
@@ -105,6 +107,19 @@ func TestDefaultPatches(t *testing.T) {
 	}
 }
 
+func isInfra(name string) bool { return names.Reserved(name, "infra") }
+
+func allowAll(context.Context, client.Reader, *v1alpha1.LNamespace) (refused, err error) {
+	return nil, nil
+}
+
+func refuseCom(_ context.Context, _ client.Reader, t *v1alpha1.LNamespace) (refused, err error) {
+	if t.Name == "com" && t.Annotations[names.Creator] == "mia" {
+		return errors.New("a public top-level domain"), nil
+	}
+	return nil, nil
+}
+
 // api returns a client whose access reviews allow only the given verbs, such as "users@team": the
 // permission users on the LNamespace team, or on all LNamespaces if the name is empty. The verb
 // "deny" makes all reviews deny, and "error" makes them fail.
@@ -142,29 +157,37 @@ func TestListsTakeVerbs(t *testing.T) {
 	for name, tc := range map[string]struct{ from, to, verb, message string }{
 		"users": {`"name":"u"`, `"name":"mia"`, "users@team",
 			"spec.users needs the verb granular:tenancy.kube-granular.dev/users"},
-		"managers":  {`"name":"m"`, `"name":"mia"`, "managers@team", "spec.managers needs"},
-		"sudoers":   {`"name":"s"`, `"name":"mia"`, "sudoers@team", "spec.sudoers needs"},
-		"a kind":    {`"kind":"User","name":"s"`, `"kind":"Group","name":"s"`, "sudoers@team", "spec.sudoers needs"},
-		"none left": {`"sudoers":[{"kind":"User","name":"s"}],`, "", "sudoers@team", "spec.sudoers needs"},
-		"sudo":      {`{"atRevocation":"Report"}`, `{"allow":["Delete"]}`, "sudo@team", "spec.sudo needs"},
-		"billing":   {`"account":"1"`, `"account":"2"`, "billing@team", "spec.billing needs"},
+		"managers":      {`"name":"m"`, `"name":"mia"`, "managers@team", "spec.managers needs"},
+		"sudoers":       {`"name":"s"`, `"name":"mia"`, "sudoers@team", "spec.sudoers needs"},
+		"a kind":        {`"kind":"User","name":"s"`, `"kind":"Group","name":"s"`, "sudoers@team", "spec.sudoers needs"},
+		"none left":     {`"sudoers":[{"kind":"User","name":"s"}],`, "", "sudoersRemoval@team", "spec.sudoers needs"},
+		"an empty list": {`"sudoers":[{"kind":"User","name":"s"}],`, `"sudoers":[],`, "sudoersRemoval@team", "spec.sudoers needs"},
+		"one more":      {`"sudoers":[{"kind":"User","name":"s"}],`, `"sudoers":[{"kind":"User","name":"s"},{"kind":"User","name":"mia"}],`, "sudoers@team", "spec.sudoers needs"},
+		"sudo":          {`{"atRevocation":"Report"}`, `{"allow":["Delete"]}`, "sudo@team", "spec.sudo needs"},
+		"billing":       {`"account":"1"`, `"account":"2"`, "billing@team", "spec.billing needs"},
 		"finalizer": {`"tenancy.kube-granular.dev/revoke",`, "", "update@teamstatus",
 			"the finalizer tenancy.kube-granular.dev/revoke"},
 		"the bill": {`"tenancy.kube-granular.dev/billing",`, "", "update@teamstatus",
 			"the finalizer tenancy.kube-granular.dev/billing"},
+		"a finalizer that stays": {`"other"]`, `"other","mine"]`, "delete@team",
+			"the finalizer mine needs the verb delete"},
+		"deletion": {`"billing":{"account":"1"}`, `"billing":{"account":"1"},"deletionPolicy":"Retain"`, "deletionPolicy@team", "spec.deletionPolicy needs"},
 		"an owner": {`"name":"team",`, `"name":"team","ownerReferences":[{"name":"o"}],`, "delete@team",
 			"metadata.ownerReferences needs the verb delete"},
 	} {
-		all := []string{"users@team", "managers@team", "sudoers@team", "sudo@team", "billing@team",
+		all := []string{"users@team", "managers@team", "sudoers@team", "sudo@team", "billing@team", "deletionPolicy@team", "sudoersRemoval@team",
 			"update@teamstatus", "delete@team", "delete@other", "sudoers@other", "sudoers@"}
-		rest := slices.DeleteFunc(slices.Clone(all), func(v string) bool { return v == tc.verb })
+		rest := slices.DeleteFunc(slices.Clone(all), func(v string) bool {
+			// Some verbs include another one: who writes the status is the controller.
+			return v == tc.verb || tc.verb == "sudoersRemoval@team" && v == "sudoers@team" || tc.verb == "delete@team" && v == "update@teamstatus"
+		})
 		now := strings.Replace(full, tc.from, tc.to, 1)
 		for _, question := range []struct {
 			verbs   []string
 			allowed bool
 		}{{[]string{tc.verb}, true}, {rest, false}, {append(rest, tc.verb, "deny"), false},
 			{append(rest, tc.verb, "error"), false}} {
-			l := webhook.Lists{Client: api(t, question.verbs...),
+			l := webhook.Lists{Client: api(t, question.verbs...), Check: allowAll, IsReserved: isInfra,
 				Accounts: func() (accounts.Mapping, error) { return people, nil }}
 			req := asked(admissionv1.Update, "mia", []string{"g"}, full, now)
 			req.UserInfo.Extra = map[string]authenticationv1.ExtraValue{"k": {"v"}}
@@ -205,6 +228,12 @@ func TestListsWithoutVerbs(t *testing.T) {
 			message: "can't belong to a tenant"},
 		"new, reserved by a flag": {now: replaced(`"name":"team"`, `"name":"infra"`),
 			message: "can't belong to a tenant"},
+		"new, refused":                      {now: replaced(`"name":"team"`, `"name":"com"`), message: "a public top-level domain"},
+		"new, refused, by an administrator": {now: replaced(`"name":"team"`, `"name":"com"`), verbs: []string{"update@status"}},
+		"new, retained": {now: replaced(`"billing":{"account":"1"}`, `"billing":{"account":"1"},"deletionPolicy":"Retain"`),
+			verbs: []string{"deletionPolicy@team"}, message: "spec.deletionPolicy needs the verb"},
+		"new, retained, by an administrator": {now: replaced(`"billing":{"account":"1"}`, `"billing":{"account":"1"},"deletionPolicy":"Retain"`),
+			verbs: []string{"deletionPolicy@"}},
 		"new, the group of another": {now: replaced(`"name":"s"`, `"name":"lnamespace:victim-sudoers"`),
 			message: "names that begin with lnamespace: are reserved"},
 		"the group of another": {before: full,
@@ -221,7 +250,7 @@ func TestListsWithoutVerbs(t *testing.T) {
 			now: replaced(`"account":"1"`, `"account":"1","labels":{"k":"v"}`), verbs: []string{"billing@team"},
 			mapping: strict},
 	} {
-		l := webhook.Lists{Client: api(t, tc.verbs...), Reserved: []string{"infra"},
+		l := webhook.Lists{Client: api(t, tc.verbs...), Check: refuseCom, IsReserved: isInfra,
 			Accounts: func() (accounts.Mapping, error) { return tc.mapping, nil }}
 		operation := admissionv1.Update
 		if tc.before == "" {
@@ -237,7 +266,7 @@ func TestListsWithoutVerbs(t *testing.T) {
 			t.Errorf("%s: %q", name, r.Warnings)
 		}
 	}
-	l := webhook.Lists{Client: api(t), Accounts: func() (accounts.Mapping, error) { return people, errors.New("gone") }}
+	l := webhook.Lists{Client: api(t), Check: allowAll, IsReserved: isInfra, Accounts: func() (accounts.Mapping, error) { return people, errors.New("gone") }}
 	if r := l.Handle(t.Context(), asked(admissionv1.Create, "mia", nil, "", full)); r.Allowed {
 		t.Error("without a mapping that can be read")
 	}
@@ -268,6 +297,7 @@ func TestRequestsForReservedNames(t *testing.T) {
 		"the group":                {request: request("ada", "lnamespace:team-sudoers"), refused: "lnamespace:"},
 		"the group, after another": {request: request("ada", "ops", "lnamespace:team-sudoers"), refused: "lnamespace:"},
 		"the user":                 {request: request("lnamespace:team-sudoers", "ops"), refused: "lnamespace:"},
+		"the user of a sudoer":     {request: request("lnamespace:team:bob", "ops"), refused: "lnamespace:"},
 		"no request":               {refused: "one PEM block"},
 		"something else": {request: []byte("-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n"),
 			refused: "can't be read"},

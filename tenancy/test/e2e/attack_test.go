@@ -6,6 +6,7 @@ package e2e_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"testing"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -295,7 +296,8 @@ func TestChangedWithSudo(t *testing.T) {
 		t.Errorf("a binding: %q, %v", binding.Annotations, err)
 	}
 	labelled := untouched.DeepCopy()
-	untouched.Labels = map[string]string{"mine": "yes"}
+	untouched.Labels = maps.Clone(untouched.Labels)
+	untouched.Labels["mine"] = "yes"
 	if err := sudo.Patch(t.Context(), untouched, client.MergeFrom(labelled)); err != nil || untouched.Labels[names.ChangedWithSudo] != "" {
 		t.Errorf("a change that grants nothing got the label of sudo: %v, %v", untouched.Labels, err)
 	}
@@ -369,39 +371,4 @@ func TestNewKind(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestGranularServer runs on a server that authorizes single fields. It checks that a manager has
-// neither update nor patch, can change spec.users, and can't become a sudoer.
-func TestGranularServer(t *testing.T) {
-	c, err := startCluster("granular")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	// Delete the admission policy, so that only the server authorizes fields.
-	for _, kind := range []string{"validatingadmissionpolicybinding", "validatingadmissionpolicy"} {
-		if out, err := c.kubectl("admin", "delete", kind, "lnamespace-lists"); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-	}
-	k, err := c.startController("--field-permissions")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := k.stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	if code, err := k.get("/readyz"); err != nil || code != 200 {
-		t.Errorf("/readyz: %d, %v", code, err)
-	}
-	managerIsNoSudoer(t, c)
-	c.refused(t, "manager-manager", nil, "update", "lnamespaces", "", "manager")
-	c.refused(t, "manager-manager", nil, "patch", "lnamespaces", "", "manager")
 }

@@ -42,8 +42,9 @@ func (c *cluster) there(t *testing.T, object client.Object) {
 	})
 }
 
-func selfRole(user string) *rbacv1.ClusterRole {
-	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: names.SelfRole(user)}}
+// sudoerRole returns the role by which a user uses sudo in a tenant, with only its name.
+func sudoerRole(tenant, user string) *rbacv1.ClusterRole {
+	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: names.SudoerRole(tenant, user)}}
 }
 
 // TestRemoved checks that a member who is removed from a list loses the permissions of the list,
@@ -51,7 +52,7 @@ func selfRole(user string) *rbacv1.ClusterRole {
 //
 // Attack: a sudoer who is removed from the list continues to use sudo
 // Answer: refused as soon as the controller has written, without a garbage collector
-// Held by: TestSharedSelf, TestWhileDown
+// Held by: TestSudoerOfTwoTenants, TestWhileDown
 func TestRemoved(t *testing.T) {
 	lns := tenant("removed")
 	lns.Spec.Users = []v1alpha1.Subject{user("u1"), user("u2"), user("u1")}
@@ -59,14 +60,14 @@ func TestRemoved(t *testing.T) {
 	shared.make(t, lns)
 	shared.allowed(t, "u1", nil, "create", "deployments", lns.Name, "")
 	shared.allowed(t, "removed-s1", nil, "impersonate", "groups", "", names.SudoGroup(lns.Name))
-	shared.allowed(t, "removed-s1", nil, "impersonate", "users", "", "removed-s1")
+	shared.allowed(t, "removed-s1", nil, "impersonate", "users", "", names.SudoerUser(lns.Name, "removed-s1"))
 	shared.change(t, lns, func(s *v1alpha1.LNamespaceSpec) { s.Users, s.Sudoers = s.Users[1:2], s.Sudoers[1:2] })
 	shared.refused(t, "u1", nil, "create", "deployments", lns.Name, "")
 	shared.refused(t, "removed-s1", nil, "impersonate", "groups", "", names.SudoGroup(lns.Name))
-	shared.refused(t, "removed-s1", nil, "impersonate", "users", "", "removed-s1")
-	shared.gone(t, selfRole("removed-s1"))
+	shared.refused(t, "removed-s1", nil, "impersonate", "users", "", names.SudoerUser(lns.Name, "removed-s1"))
+	shared.gone(t, sudoerRole(lns.Name, "removed-s1"))
 	shared.allowed(t, "u2", nil, "create", "deployments", lns.Name, "")
-	shared.allowed(t, "removed-s2", nil, "impersonate", "users", "", "removed-s2")
+	shared.allowed(t, "removed-s2", nil, "impersonate", "users", "", names.SudoerUser(lns.Name, "removed-s2"))
 	// A sudoer who is twice in the list, and is removed once, keeps all permissions.
 	shared.change(t, lns, func(s *v1alpha1.LNamespaceSpec) {
 		s.Sudoers = []v1alpha1.Subject{user("removed-s2"), user("removed-s2")}
@@ -80,26 +81,27 @@ func TestRemoved(t *testing.T) {
 	}
 }
 
-// TestSharedSelf checks that the role by which a user impersonates itself exists exactly as long as
-// an LNamespace lists the user as a sudoer, even if two LNamespaces change at the same time.
-func TestSharedSelf(t *testing.T) {
+// TestSudoerOfTwoTenants checks that a sudoer of two tenants has a role in each of them, and loses
+// only one when it leaves one list, even if both LNamespaces change at the same time.
+func TestSudoerOfTwoTenants(t *testing.T) {
 	a, b := tenant("share-a"), tenant("share-b")
 	a.Spec.Sudoers, b.Spec.Sudoers = []v1alpha1.Subject{user("sharer")}, []v1alpha1.Subject{user("sharer")}
 	shared.make(t, a)
 	shared.make(t, b)
-	shared.there(t, selfRole("sharer"))
 	set := func(lns *v1alpha1.LNamespace, sudoers ...v1alpha1.Subject) {
 		shared.change(t, lns, func(s *v1alpha1.LNamespaceSpec) { s.Sudoers = sudoers })
 	}
 	set(a)
-	shared.allowed(t, "sharer", nil, "impersonate", "users", "", "sharer")
 	for range 10 {
 		both := sync.WaitGroup{}
 		both.Go(func() { set(a, user("sharer")) })
 		both.Go(func() { set(b) })
 		both.Wait()
-		shared.there(t, selfRole("sharer"))
-		shared.allowed(t, "sharer", nil, "impersonate", "users", "", "sharer")
+		shared.there(t, sudoerRole(a.Name, "sharer"))
+		shared.gone(t, sudoerRole(b.Name, "sharer"))
+		shared.allowed(t, "sharer", nil, "impersonate", "users", "", names.SudoerUser(a.Name, "sharer"))
+		shared.allowed(t, "sharer", nil, "impersonate", "groups", "", names.SudoGroup(a.Name))
+		shared.refused(t, "sharer", nil, "impersonate", "users", "", names.SudoerUser(b.Name, "sharer"))
 		shared.refused(t, "sharer", nil, "impersonate", "groups", "", names.SudoGroup(b.Name))
 		a, b = b, a
 	}
@@ -107,7 +109,8 @@ func TestSharedSelf(t *testing.T) {
 	both.Go(func() { set(a) })
 	both.Go(func() { set(b) })
 	both.Wait()
-	shared.gone(t, selfRole("sharer"))
+	shared.gone(t, sudoerRole(a.Name, "sharer"))
+	shared.gone(t, sudoerRole(b.Name, "sharer"))
 }
 
 // TestDeleted checks that the deletion of an LNamespace removes its namespace and RBAC objects, and
@@ -118,7 +121,7 @@ func TestDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	shared.gone(t, &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: a.Name}})
-	for _, object := range append(grants.All(a.Name), selfRole("delete-a-sudoer")) {
+	for _, object := range grants.All(a.Name, a.Spec.Sudoers...) {
 		shared.gone(t, object)
 	}
 	ns := &corev1.Namespace{}
@@ -126,7 +129,7 @@ func TestDeleted(t *testing.T) {
 		t.Errorf("the namespace is not being deleted: %v", err)
 	}
 	wanted, _ := grants.For(b, grants.Options{UserRole: "edit"})
-	for _, object := range append(wanted, selfRole("delete-b-sudoer")) {
+	for _, object := range wanted {
 		shared.there(t, object)
 	}
 	if err := shared.client.Get(t.Context(), client.ObjectKey{Name: b.Name}, ns); err != nil || ns.DeletionTimestamp != nil {
@@ -167,7 +170,7 @@ func (c *cluster) waitReason(t *testing.T, lns *v1alpha1.LNamespace, reason stri
 // Answer: the controller restores it, with an event
 // Held by: TestWhileDown
 func TestRepaired(t *testing.T) {
-	lns := shared.make(t, tenant("repair"))
+	lns := shared.make(t, tenant("repairs"))
 	intruder := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: "User", Name: "intruder"}
 	edits := map[string]func() error{
 		"subjects": func() error {
@@ -180,7 +183,7 @@ func TestRepaired(t *testing.T) {
 		},
 		"subjects and labels": func() error {
 			rb := &rbacv1.ClusterRoleBinding{}
-			if err := shared.client.Get(t.Context(), client.ObjectKey{Name: names.ImpersonatorRole(lns.Name)}, rb); err != nil {
+			if err := shared.client.Get(t.Context(), client.ObjectKey{Name: names.EditRole(lns.Name)}, rb); err != nil {
 				return err
 			}
 			rb.Subjects, rb.Labels, rb.OwnerReferences = append(rb.Subjects, intruder), nil, nil
@@ -213,7 +216,7 @@ func TestRepaired(t *testing.T) {
 		},
 		"self": func() error {
 			rb := &rbacv1.ClusterRoleBinding{}
-			if err := shared.client.Get(t.Context(), client.ObjectKey{Name: names.SelfRole("repair-sudoer")}, rb); err != nil {
+			if err := shared.client.Get(t.Context(), client.ObjectKey{Name: names.SudoerRole(lns.Name, "repairs-sudoer")}, rb); err != nil {
 				return err
 			}
 			rb.Subjects = append(rb.Subjects, intruder)
@@ -251,9 +254,6 @@ func TestRepaired(t *testing.T) {
 // asWanted returns an error unless the objects of a tenant are those that package grants computes.
 func (c *cluster) asWanted(t *testing.T, lns *v1alpha1.LNamespace) error {
 	wanted, _ := grants.For(lns, grants.Options{UserRole: "edit"})
-	for _, s := range names.SelfUsers(lns.Spec.Sudoers) {
-		wanted = append(wanted, grants.Self(s)...)
-	}
 	for _, want := range wanted {
 		switch want := want.(type) {
 		case *rbacv1.ClusterRole:
@@ -330,9 +330,9 @@ func TestWhileDown(t *testing.T) {
 	shared.refused(t, "down-intruder", nil, "create", "deployments", a.Name, "")
 	shared.refused(t, "down-intruder", nil, "create", "deployments", b.Name, "")
 	shared.allowed(t, "down-b-user", nil, "create", "deployments", b.Name, "")
-	shared.gone(t, selfRole("down-a-sudoer"))
+	shared.gone(t, sudoerRole(a.Name, "down-a-sudoer"))
 	shared.gone(t, &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: a.Name, Name: names.SudoBinding}})
-	for _, object := range append(grants.All(c.Name), selfRole("down-c-sudoer")) {
+	for _, object := range grants.All(c.Name, c.Spec.Sudoers...) {
 		shared.gone(t, object)
 	}
 }

@@ -23,6 +23,7 @@ import (
 
 	"github.com/go-logr/logr"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -59,6 +60,9 @@ type cluster struct {
 // without this project.
 var shared *cluster
 
+// auditLog is the audit log of the cluster shared.
+var auditLog string
+
 // theController is the controller that runs for the cluster shared.
 var theController *controller
 
@@ -66,8 +70,14 @@ func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) (code int) {
 	ctrl.SetLogger(logr.Discard())
-	var err error
-	if shared, err = startCluster("default", "--feature-gates", "GranularAuthorization=false"); err != nil {
+	logs, err := os.MkdirTemp("", "tenancy-audit-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(logs)
+	auditLog = filepath.Join(logs, "audit.log")
+	if shared, err = startCluster("default", "--feature-gates", "GranularAuthorization=false", "--audit-log", auditLog); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -123,7 +133,7 @@ func startCluster(config string, args ...string) (*cluster, error) {
 		return nil, err
 	}
 	c := &cluster{dir: dir, root: top, ended: make(chan error, 1), output: newBuffer("ready: "), config: config}
-	c.process = exec.Command(filepath.Join(top, "bin", "kube-granular"), append([]string{"up", "--dir", dir, "--port", "0", "--demo=false"}, args...)...)
+	c.process = exec.Command(filepath.Join(top, "bin", "kube-granular"), append([]string{"up", "--dir", dir, "--port", "0", "--unsafe-no-fsync", "--demo=false"}, args...)...)
 	c.process.Stdout, c.process.Stderr = c.output, c.output
 	if err := c.process.Start(); err != nil {
 		return nil, fmt.Errorf("run `make build` first: %w", err)
@@ -169,6 +179,15 @@ func (c *cluster) prepare() error {
 	}
 	if c.client, err = client.New(c.admin, client.Options{Scheme: scheme}); err != nil {
 		return err
+	}
+	// Some seconds after a definition was created, the server does not have its schema for policies.
+	deadline := time.Now().Add(patience)
+	attempt := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "attempt-"}}
+	for err = c.client.Create(context.Background(), attempt, client.DryRunAll); apierrors.IsServiceUnavailable(err); err = c.client.Create(context.Background(), attempt, client.DryRunAll) {
+		if time.Now().After(deadline) {
+			return err
+		}
+		time.Sleep(50 * time.Millisecond)
 	}
 	core, err := kubernetes.NewForConfig(c.admin)
 	if err != nil {
@@ -241,6 +260,7 @@ func (c *cluster) startControllerUntil(word string, args ...string) (*controller
 	k.process = exec.Command(filepath.Join(c.root, "bin", "tenancy-controller"), append([]string{
 		"run", "--kubeconfig", c.controllerConfig, "--metrics-address", "0", "--health-address", address,
 		"--lease-duration", "2s", "--lease-renew-deadline", "1500ms", "--lease-retry-period", "200ms", "--discovery-every", "1s",
+		"--lnamespaces-per-creator", "0",
 	}, args...)...)
 	k.process.Stdout, k.process.Stderr = k.output, k.output
 	if err := k.process.Start(); err != nil {

@@ -38,48 +38,48 @@ func TestSudoByDelegation(t *testing.T) {
 	}
 	c.allowed(t, "ada", nil, "create", "lnamespaces", "", "")
 	must, mustFail := c.commands(t)
-	must("ada", "created", "create", "lns", "team", "--user", "ada", "--sudoer", "ada", "--sudoer", "group:ops", "--billing", "4711")
-	must("ada", "condition met", "wait", "--for=condition=Ready", "--timeout=60s", "lns/team")
+	must("ada", "created", "create", "lns", "crew", "--user", "ada", "--sudoer", "ada", "--sudoer", "group:ops", "--billing", "4711")
+	must("ada", "condition met", "wait", "--for=condition=Ready", "--timeout=60s", "lns/crew")
 	must("bob", "created", "create", "lns", "other", "--sudoer", "bob")
 	must("bob", "condition met", "wait", "--for=condition=Ready", "--timeout=60s", "lns/other")
-	team := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}
+	crew := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "crew"}}
 	other := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "other"}}
-	c.settled(t, team)
+	c.settled(t, crew)
 	c.settled(t, other)
-	c.allowed(t, "ada", nil, "create", "deployments", "team", "")
-	ada := delegationOf(t, team, user("ada"))
+	c.allowed(t, "ada", nil, "create", "deployments", "crew", "")
+	ada := delegationOf(t, crew, user("ada"))
 
-	mustFail("ada", "forbidden", "create", "role", "r", "--verb=get", "--resource=pods", "-n", "team")
-	c.eventually(t, "ada", "role.rbac.authorization.k8s.io/r created", "sudo", "--reason", "TICKET-1", "create", "role", "r", "--verb=get", "--resource=pods", "-n", "team")
-	must("ada", "r ", "sudo", "kubectl", "get", "roles", "-n", "team") // as after the expansion of !!
-	must("olga", "r ", "sudo", "get", "roles", "-n", "team")
-	must("ada", "created", "sudo", "create", "rolebinding", "b", "--role=r", "--user=zoe", "-n", "team")
-	c.allowed(t, "zoe", nil, "get", "pods", "team", "")
-	must("ada", "patched", "sudo", "patch", "lns", "team", "--type=merge", "-p", `{"spec":{"billing":{"account":"4712"}}}`)
-	must("ada", "team: everything in the namespace, by delegation "+ada.Delegation, "sudo", "-l")
-	must("olga", "team: everything in the namespace, by delegation ", "sudo", "-l")
-	mustFail("ada", "forbidden", "sudo", "patch", "lns", "team", "--type=merge", "-p", `{"spec":{"sudoers":[]}}`)
-	mustFail("ada", "forbidden", "sudo", "-n", "team", "delete", "namespace", "team")
+	mustFail("ada", "forbidden", "create", "role", "r", "--verb=get", "--resource=pods", "-n", "crew")
+	c.eventually(t, "ada", "role.rbac.authorization.k8s.io/r created", "sudo", "--reason", "TICKET-1", "create", "role", "r", "--verb=get", "--resource=pods", "-n", "crew")
+	must("ada", "r ", "sudo", "kubectl", "get", "roles", "-n", "crew") // as after the expansion of !!
+	must("olga", "r ", "sudo", "get", "roles", "-n", "crew")
+	must("ada", "created", "sudo", "create", "rolebinding", "b", "--role=r", "--user=zoe", "-n", "crew")
+	c.allowed(t, "zoe", nil, "get", "pods", "crew", "")
+	must("ada", "patched", "sudo", "patch", "lns", "crew", "--type=merge", "-p", `{"spec":{"billing":{"account":"4712"}}}`)
+	must("ada", "crew     everything in the namespace   delegation "+ada.Delegation, "sudo", "-l")
+	must("olga", "crew     everything in the namespace   delegation ", "sudo", "-l")
+	mustFail("ada", "forbidden", "sudo", "patch", "lns", "crew", "--type=merge", "-p", `{"spec":{"sudoers":[]}}`)
+	mustFail("ada", "forbidden", "sudo", "-n", "crew", "delete", "namespace", "crew")
 	mustFail("ada", `ada is no sudoer of "other"`, "sudo", "get", "secrets", "-n", "other")
 	mustFail("ada", `ada is no sudoer of "kube-system"`, "sudo", "get", "secrets", "-n", "kube-system")
 	// Requests with the delegations of others are refused, and so are requests without a delegation.
 	bob := delegationOf(t, other, user("bob"))
 	mustFail("ada", "forbidden", "with", "delegation/"+bob.Delegation, "get", "secrets", "-n", "other")
 	must("bob", "No resources found", "with", "delegation/"+bob.Delegation, "get", "secrets", "-n", "other")
-	mustFail("bob", "forbidden", "with", "delegation/uid:"+string(ada.UID), "get", "secrets", "-n", "team")
-	ops := delegationOf(t, team, v1alpha1.Subject{Kind: v1alpha1.GroupKind, Name: "ops"})
-	mustFail("bob", "forbidden", "with", "delegation/"+ops.Delegation, "get", "secrets", "-n", "team")
-	mustFail("bob", "forbidden", "with", "delegation/"+bob.Delegation, "get", "secrets", "-n", "team")
+	mustFail("bob", "forbidden", "with", "delegation/uid:"+string(ada.UID), "get", "secrets", "-n", "crew")
+	ops := delegationOf(t, crew, v1alpha1.Subject{Kind: v1alpha1.GroupKind, Name: "ops"})
+	mustFail("bob", "forbidden", "with", "delegation/"+ops.Delegation, "get", "secrets", "-n", "crew")
+	mustFail("bob", "forbidden", "with", "delegation/"+bob.Delegation, "get", "secrets", "-n", "crew")
 	mustFail("bob", "forbidden", "with", "delegation/"+bob.Delegation, "get", "secrets", "-n", "kube-system")
-	// No sudoer may impersonate the group or itself.
+	// No sudoer may impersonate the group, or the user that exists for sudo by impersonation.
 	for _, who := range []string{"ada", "olga", "bob"} {
-		c.refused(t, who, []string{"ops"}, "impersonate", "groups", "", names.SudoGroup("team"))
-		c.refused(t, who, []string{"ops"}, "impersonate", "users", "", who)
-		c.refused(t, who, []string{"ops"}, "impersonate", "users", "", names.SudoUser("team"))
+		c.refused(t, who, []string{"ops"}, "impersonate", "groups", "", names.SudoGroup("crew"))
+		c.refused(t, who, []string{"ops"}, "impersonate", "users", "", names.SudoerUser("crew", who))
+		c.refused(t, who, []string{"ops"}, "impersonate", "users", "", names.SudoUser("crew"))
 		c.refused(t, who, []string{"ops"}, "impersonate", "groups", "", names.Delegators)
 	}
-	c.gone(t, selfRole("ada"))
-	c.gone(t, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: names.ImpersonatorRole("team")}})
+	c.gone(t, sudoerRole("crew", "ada"))
+	c.gone(t, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: names.ImpersonatorRole("crew")}})
 	// The audit log has the user, the delegator and the reason.
 	text, err := os.ReadFile(delegatingLog())
 	if err != nil {
@@ -97,7 +97,7 @@ func TestSudoByDelegation(t *testing.T) {
 			continue
 		}
 		if event.Annotations["authority.kube-granular.dev/reason"] == "TICKET-1" && event.ImpersonatedUser == nil &&
-			strings.Contains(event.Annotations["authority.kube-granular.dev/chain"], names.SudoUser("team")) {
+			strings.Contains(event.Annotations["authority.kube-granular.dev/chain"], names.SudoUser("crew")) {
 			return
 		}
 	}

@@ -118,7 +118,7 @@ func TestFailover(t *testing.T) {
 		c.allowed(t, lns.Spec.Sudoers[0].Name, nil, "impersonate", "groups", "", names.SudoGroup(lns.Name))
 		for i := 1; i < changes; i++ {
 			c.refused(t, fmt.Sprintf("%s-sudoer-%d", lns.Name, i), nil, "impersonate", "groups", "", names.SudoGroup(lns.Name))
-			c.gone(t, selfRole(fmt.Sprintf("%s-sudoer-%d", lns.Name, i)))
+			c.gone(t, sudoerRole(lns.Name, fmt.Sprintf("%s-sudoer-%d", lns.Name, i)))
 		}
 	}
 	// Deleting a tenant ends its last period.

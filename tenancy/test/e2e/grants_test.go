@@ -38,12 +38,15 @@ func TestRights(t *testing.T) {
 		{who: "rights-a-manager", verb: "granular:" + names.Users, resource: "lnamespaces", name: a.Name, want: true},
 		{who: "rights-a-manager", verb: "granular:" + names.Sudoers, resource: "lnamespaces", name: a.Name},
 		{who: "rights-a-manager", verb: "granular:" + names.Sudo, resource: "lnamespaces", name: a.Name},
-		// A sudoer has only the permission to impersonate the group, together with itself.
+		// A sudoer has only the permission to impersonate the group, together with a user of its own.
 		{who: "rights-a-sudoer", verb: "create", resource: "deployments", namespace: a.Name},
 		{who: "rights-a-sudoer", verb: "impersonate", resource: "groups", name: names.SudoGroup(a.Name), want: true},
 		{who: "rights-a-sudoer", verb: "impersonate", resource: "groups", name: names.SudoGroup(b.Name)},
 		{who: "rights-a-sudoer", verb: "impersonate", resource: "groups", name: "system:masters"},
-		{who: "rights-a-sudoer", verb: "impersonate", resource: "users", name: "rights-a-sudoer", want: true},
+		{who: "rights-a-sudoer", verb: "impersonate", resource: "users", name: names.SudoerUser(a.Name, "rights-a-sudoer"), want: true},
+		{who: "rights-a-sudoer", verb: "impersonate", resource: "users", name: "rights-a-sudoer"},
+		{who: "rights-a-sudoer", verb: "impersonate", resource: "users", name: names.SudoerUser(b.Name, "rights-a-sudoer")},
+		{who: "rights-a-sudoer", verb: "impersonate", resource: "users", name: names.SudoerUser(a.Name, "rights-a-user")},
 		{who: "rights-a-sudoer", verb: "impersonate", resource: "users", name: "rights-a-user"},
 		{who: "rights-a-user", verb: "impersonate", resource: "groups", name: names.SudoGroup(a.Name)},
 		// The permissions of the group.
@@ -180,10 +183,14 @@ func TestAllowances(t *testing.T) {
 // TestManagerIsNoSudoer checks, on a server that does not authorize single fields, that a manager
 // can change spec.users and can't change spec.sudoers.
 //
-// Attack: a manager of a tenant makes himself sudoer, widens the rights of sudo, removes a finalizer, names an
-// owner, or writes the status
-// Answer: 403 by the field permissions, by the webhook alone and by the admission policy alone; changes of users
-// and managers succeed
+// Attack: a manager of a tenant makes himself sudoer
+// Answer: 403 by the admission policy alone, with `update` and with permissions of fields, and by the webhook
+// alone; changes of users and managers succeed
+// Held by: TestGranularServer, TestWebhooks
+//
+// Attack: a manager of a tenant widens the rights of sudo, removes a finalizer, names an owner, or writes the
+// status
+// Answer: 403 by the field permissions alone, by the webhook alone and by the admission policy alone
 // Held by: TestGranularServer, TestWebhooks
 func TestManagerIsNoSudoer(t *testing.T) { managerIsNoSudoer(t, shared) }
 
@@ -201,15 +208,26 @@ func managerIsNoSudoer(t *testing.T, c *cluster) {
 	})
 	c.allowed(t, "more", nil, "create", "deployments", lns.Name, "")
 	for name, change := range map[string]func(*v1alpha1.LNamespaceSpec){
-		"sudoers":    func(s *v1alpha1.LNamespaceSpec) { s.Sudoers = append(s.Sudoers, user("manager-manager")) },
-		"no sudoers": func(s *v1alpha1.LNamespaceSpec) { s.Sudoers = nil },
-		"sudo":       func(s *v1alpha1.LNamespaceSpec) { s.Sudo.Allow = []v1alpha1.SudoAllowance{v1alpha1.AllowDelete} },
+		"sudoers":         func(s *v1alpha1.LNamespaceSpec) { s.Sudoers = append(s.Sudoers, user("manager-manager")) },
+		"one for another": func(s *v1alpha1.LNamespaceSpec) { s.Sudoers = []v1alpha1.Subject{user("manager-manager")} },
 	} {
 		if err := patch(change); err == nil {
 			t.Errorf("a manager changes %s", name)
 		} else if !forbidden(err) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	managerWritesOnlyLists(t, c, lns)
+}
+
+// managerWritesOnlyLists checks that the manager of a tenant can't change what sudo may do, the finalizers,
+// the owners and the status of the tenant.
+func managerWritesOnlyLists(t *testing.T, c *cluster, lns *v1alpha1.LNamespace) {
+	manager := c.as(t, lns.Name+"-manager")
+	wider := lns.DeepCopy()
+	wider.Spec.Sudo.Allow = []v1alpha1.SudoAllowance{v1alpha1.AllowDelete}
+	if err := manager.Patch(t.Context(), wider, client.MergeFrom(lns)); err == nil || !forbidden(err) {
+		t.Errorf("a manager changes sudo: %v", err)
 	}
 	unfinalized := lns.DeepCopy()
 	unfinalized.Finalizers = nil

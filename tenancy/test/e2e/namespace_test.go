@@ -102,7 +102,7 @@ func TestUsersDoNotShareTheirName(t *testing.T) {
 	lns.Spec.Sudoers = append(lns.Spec.Sudoers, v1alpha1.Subject{Kind: v1alpha1.GroupKind, Name: "shared-name-ops"})
 	shared.make(t, lns)
 	shared.allowed(t, "olga", []string{"shared-name-ops"}, "impersonate", "users", "", names.SudoUser(lns.Name))
-	shared.allowed(t, "shared-name-sudoer", nil, "impersonate", "users", "", "shared-name-sudoer")
+	shared.allowed(t, "shared-name-sudoer", nil, "impersonate", "users", "", names.SudoerUser(lns.Name, "shared-name-sudoer"))
 	shared.allowed(t, "shared-name-sudoer", nil, "impersonate", "groups", "", names.SudoGroup(lns.Name))
 	if err := shared.may("shared-name-sudoer", nil, "impersonate", "users", "", names.SudoUser(lns.Name), false); err != nil {
 		t.Error(err)

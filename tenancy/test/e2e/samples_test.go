@@ -33,8 +33,8 @@ func TestSamples(t *testing.T) {
 	shared.make(t, lns)
 	tenant := lns.Name
 	for file, object := range map[string]client.Object{
-		"self-impersonator-cluster-role":                  &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: names.SelfRole("richard")}},
-		"self-impersonator-cluster-role-binding":          &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: names.SelfRole("richard")}},
+		"self-impersonator-cluster-role":                  &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: names.SudoerRole(tenant, "richard")}},
+		"self-impersonator-cluster-role-binding":          &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: names.SudoerRole(tenant, "richard")}},
 		"sudoer-impersonator-cluster-role":                &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: names.ImpersonatorRole(tenant)}},
 		"sudoer-impersonator-cluster-role-binding":        &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: names.ImpersonatorRole(tenant)}},
 		"sudoer-shared-impersonator-cluster-role":         &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: names.SharedImpersonatorRole(tenant)}},

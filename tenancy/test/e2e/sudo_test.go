@@ -42,6 +42,31 @@ func (c *cluster) newUser(t *testing.T, name string, groups ...string) {
 	}
 }
 
+// TestNewUserRefusesNames checks that new-user.sh refuses names that would add something to the
+// configuration of the certificate request, and names that are reserved. The script refuses them before
+// it sends anything; for the other names it then fails to reach a server.
+//
+// Attack: the name of a user or a group has a line break, and adds a group to the certificate
+// Was: got through
+// Answer: the script ends with an error
+func TestNewUserRefusesNames(t *testing.T) {
+	for name, refused := range map[string]bool{
+		"ada": false, "ada@example.com": false, "oidc:ada_b.c-1": false,
+		"ada\n1.O = system:masters": true, "ada\\n": true, "ada b": true, "": true, "a=b": true, "$x": true, "system:x": true, "lnamespace:crew:ada": true,
+	} {
+		for _, args := range [][]string{{name}, {"ada", "", name}} {
+			config := filepath.Join(t.TempDir(), "config")
+			args = append([]string{args[0], config}, args[min(len(args), 2):]...)
+			cmd := exec.CommandContext(t.Context(), filepath.Join(shared.root, "tenancy", "hack", "new-user.sh"), args...)
+			cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "KUBECONFIG="+filepath.Join(t.TempDir(), "none"), "PATH="+filepath.Join(shared.root, "bin")+":"+os.Getenv("PATH"))
+			out, err := cmd.CombinedOutput()
+			if said := strings.Contains(string(out), "is a reserved") || strings.Contains(string(out), "consists of letters"); err == nil || said != refused {
+				t.Errorf("%q: %v: %s", args, err, out)
+			}
+		}
+	}
+}
+
 // sign waits for the next certificate signing request that is approved, and signs it.
 func (c *cluster) sign(t *testing.T) error {
 	client, err := kubernetes.NewForConfig(c.admin)
@@ -134,39 +159,39 @@ func TestPlugins(t *testing.T) {
 			t.Errorf("%s: kubectl %q: %v: %s", user, args, err, out)
 		}
 	}
-	must("ada", "lnamespace.tenancy.kube-granular.dev/team created", "create", "lns", "team", "--user", "ada", "--manager", "ada", "--sudoer", "ada", "--sudoer", "group:ops", "--billing", "4711")
-	must("ada", "condition met", "wait", "--for=condition=Ready", "--timeout=60s", "lns/team")
-	c.allowed(t, "ada", nil, "impersonate", "groups", "", names.SudoGroup("team"))
-	c.allowed(t, "ada", nil, "create", "deployments", "team", "")
-	c.allowed(t, "x", []string{names.SudoGroup("team")}, "create", "roles", "team", "")
+	must("ada", "lnamespace.tenancy.kube-granular.dev/crew created", "create", "lns", "crew", "--user", "ada", "--manager", "ada", "--sudoer", "ada", "--sudoer", "group:ops", "--billing", "4711")
+	must("ada", "condition met", "wait", "--for=condition=Ready", "--timeout=60s", "lns/crew")
+	c.allowed(t, "ada", nil, "impersonate", "groups", "", names.SudoGroup("crew"))
+	c.allowed(t, "ada", nil, "create", "deployments", "crew", "")
+	c.allowed(t, "x", []string{names.SudoGroup("crew")}, "create", "roles", "crew", "")
 
-	must("ada", "configmap/a created", "create", "configmap", "a", "-n", "team")
-	mustFail("ada", "forbidden", "create", "role", "r", "--verb=get", "--resource=pods", "-n", "team")
-	must("ada", "role.rbac.authorization.k8s.io/r created", "sudo", "--reason", "TICKET-1", "create", "role", "r", "--verb=get", "--resource=pods", "-n", "team")
-	must("ada", "r ", "sudo", "kubectl", "get", "roles", "-n", "team") // as after the expansion of !!
-	must("ada", "patched", "sudo", "patch", "lns", "team", "--type=merge", "-p", `{"spec":{"billing":{"account":"4712"}}}`)
-	mustFail("ada", "spec.sudoers needs the verb", "sudo", "patch", "lns", "team", "--type=merge", "-p", `{"spec":{"sudoers":[]}}`)
-	mustFail("ada", "forbidden", "sudo", "-n", "team", "delete", "namespace", "team")
+	must("ada", "configmap/a created", "create", "configmap", "a", "-n", "crew")
+	mustFail("ada", "forbidden", "create", "role", "r", "--verb=get", "--resource=pods", "-n", "crew")
+	must("ada", "role.rbac.authorization.k8s.io/r created", "sudo", "--reason", "TICKET-1", "create", "role", "r", "--verb=get", "--resource=pods", "-n", "crew")
+	must("ada", "r ", "sudo", "kubectl", "get", "roles", "-n", "crew") // as after the expansion of !!
+	must("ada", "patched", "sudo", "patch", "lns", "crew", "--type=merge", "-p", `{"spec":{"billing":{"account":"4712"}}}`)
+	mustFail("ada", "spec.sudoers needs the verb", "sudo", "patch", "lns", "crew", "--type=merge", "-p", `{"spec":{"sudoers":[]}}`)
+	mustFail("ada", "forbidden", "sudo", "-n", "crew", "delete", "namespace", "crew")
 	mustFail("ada", `ada is no sudoer of "kube-system"`, "sudo", "get", "secrets", "-n", "kube-system")
-	must("ada", "team: everything in the namespace, as group lnamespace:team-sudoers", "sudo", "-l")
-	// A member of a group uses sudo without a role to impersonate itself.
-	must("olga", "r ", "sudo", "get", "roles", "-n", "team")
-	mustFail("olga", "forbidden", "get", "secrets", "-n", "team")
+	must("ada", "crew     everything in the namespace   group lnamespace:crew-sudoers", "sudo", "-l")
+	// A member of a group uses sudo as the user that all groups and service accounts share.
+	must("olga", "r ", "sudo", "get", "roles", "-n", "crew")
+	mustFail("olga", "forbidden", "get", "secrets", "-n", "crew")
 	// A user who is not a sudoer gets an error that states this.
-	mustFail("bob", `bob is no sudoer of "team"`, "sudo", "get", "pods", "-n", "team")
+	mustFail("bob", `bob is no sudoer of "crew"`, "sudo", "get", "pods", "-n", "crew")
 	must("bob", "bob is a sudoer of no tenant", "sudo", "-l")
-	mustFail("bob", "forbidden", "--as=bob", "--as-group="+names.SudoGroup("team"), "get", "secrets", "-n", "team")
+	mustFail("bob", "forbidden", "--as=bob", "--as-group="+names.SudoGroup("crew"), "get", "secrets", "-n", "crew")
 
 	// A second tenant, in which Bob is the only sudoer.
 	must("bob", "created", "create", "lns", "other", "--sudoer", "bob")
 	must("bob", "condition met", "wait", "--for=condition=Ready", "--timeout=60s", "lns/other")
 	c.allowed(t, "bob", nil, "impersonate", "groups", "", names.SudoGroup("other"))
 	c.allowed(t, "x", []string{names.SudoGroup("other")}, "list", "secrets", "other", "")
-	must("bob", "No resources found", "--as=bob", "--as-group="+names.SudoGroup("other"), "get", "secrets", "-n", "other")
-	mustFail("ada", "forbidden", "--as=ada", "--as-group="+names.SudoGroup("other"), "get", "secrets", "-n", "other")
-	mustFail("ada", "forbidden", "--as=ada", "--as-group="+names.SudoGroup("team"), "--as-group="+names.SudoGroup("other"), "get", "secrets", "-n", "team")
-	mustFail("ada", "forbidden", "--as=ada", "--as-group="+names.SudoGroup("team"), "--as-group=system:masters", "get", "secrets", "-n", "team")
-	mustFail("ada", "forbidden", "--as=bob", "--as-group="+names.SudoGroup("team"), "get", "secrets", "-n", "team")
+	must("bob", "No resources found", "--as="+names.SudoerUser("other", "bob"), "--as-group="+names.SudoGroup("other"), "get", "secrets", "-n", "other")
+	mustFail("ada", "forbidden", "--as="+names.SudoerUser("crew", "ada"), "--as-group="+names.SudoGroup("other"), "get", "secrets", "-n", "other")
+	mustFail("ada", "forbidden", "--as="+names.SudoerUser("crew", "ada"), "--as-group="+names.SudoGroup("crew"), "--as-group="+names.SudoGroup("other"), "get", "secrets", "-n", "crew")
+	mustFail("ada", "forbidden", "--as="+names.SudoerUser("crew", "ada"), "--as-group="+names.SudoGroup("crew"), "--as-group=system:masters", "get", "secrets", "-n", "crew")
+	mustFail("ada", "forbidden", "--as="+names.SudoerUser("crew", "bob"), "--as-group="+names.SudoGroup("crew"), "get", "secrets", "-n", "crew")
 
 	reason := false
 	text, err := os.ReadFile(auditLog)
@@ -216,7 +241,7 @@ func TestPlugins(t *testing.T) {
 		}
 		cmd := exec.Command(path, run[1:]...)
 		cmd.Dir = t.TempDir()
-		cmd.Stdin = strings.NewReader(history + function + "kubectl create role " + shell + " --verb=get --resource=pods -n team\nksudo\nexit\n")
+		cmd.Stdin = strings.NewReader(history + function + "kubectl create role " + shell + " --verb=get --resource=pods -n crew\nksudo\nexit\n")
 		cmd.Env = append(os.Environ(), "HOME="+home, "TERM=dumb", "KUBECONFIG="+filepath.Join(c.dir, "ada.kubeconfig"), "PATH="+filepath.Join(c.root, "bin")+":"+os.Getenv("PATH"))
 		if out, err := cmd.CombinedOutput(); !strings.Contains(string(out), "forbidden") || !strings.Contains(string(out), "io/"+shell+" created") {
 			t.Errorf("ksudo in %s: %v: %s", shell, err, out)

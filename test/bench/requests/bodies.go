@@ -145,6 +145,7 @@ func bodies() []body {
 		{"keys with an expression", "vasts", []int{1, 1000, 20_000, 50_000}, func(n int) string { return spec(`{"computed":` + keys(n) + `}`) }},
 		{"keys with an expression that is held", "held", []int{1000, 20_000, 50_000}, func(n int) string { return spec(`{"computed":` + keys(n) + `}`) }},
 		{"elements by key", "vasts", []int{1, 1000, 20_000, 50_000}, func(n int) string { return spec(members(`{"slots":[`, n, `{"name":"n%d","v":"x"}`, `]}`)) }},
+		{"elements by value", "vasts", []int{1, 1000, 20_000}, func(n int) string { return spec(members(`{"taints":[`, n, `{"key":"k%d","v":"x"}`, `]}`)) }},
 		{"elements of a set", "vasts", []int{1, 1000, 20_000, 100_000}, func(n int) string { return spec(members(`{"set":[`, n, `"e%d"`, `]}`)) }},
 		{"elements of an atomic list", "vasts", []int{1, 1000, 20_000, 100_000}, func(n int) string { return spec(members(`{"list":[`, n, `"e%d"`, `]}`)) }},
 		{"levels of what is not known", "vasts", []int{1, 1000, 3000}, func(n int) string { return spec(`{"free":` + below(n, `{"k":"v"}`) + `}`) }},
@@ -181,6 +182,9 @@ func vastKind() map[string]any {
 			"slots": m{"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": []string{"name"}, "items": m{
 				"type": "object", "required": []string{"name"},
 				"properties": m{"name": m{"type": "string", "x-kubernetes-permission-parameter-source": "key"}, "v": value("slot", nil)}}},
+			"taints": m{"type": "array", "x-kubernetes-list-type": "atomic", "items": m{
+				"type": "object", "x-kubernetes-permission-verb": group + "/taint", "x-kubernetes-permission-parameterized-by": "self.key",
+				"properties": m{"key": m{"type": "string"}, "v": m{"type": "string"}}}},
 			"set":    m{"type": "array", "x-kubernetes-list-type": "set", "items": value("element", nil), "x-kubernetes-permission-parameter-source": "key"},
 			"list":   m{"type": "array", "x-kubernetes-list-type": "atomic", "items": m{"type": "string"}},
 			"free":   m{"type": "object", "x-kubernetes-preserve-unknown-fields": true},

@@ -4,6 +4,7 @@
 package authority
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"slices"
@@ -185,7 +186,8 @@ func TestControllersRead(t *testing.T) {
 }
 
 // TestCBOR checks that, with upstream's gate for CBOR on, attributes can be read, written,
-// applied and listed in CBOR, and that etcd still stores them as JSON.
+// applied and listed in CBOR, that etcd still stores them as JSON, and that a field in the wrong
+// case is refused, whatever the client asks for.
 func TestCBOR(t *testing.T) {
 	endpoint, client := storage(t)
 	c, _ := start(t, "--etcd-servers", endpoint, "--feature-gates", gateOn+",CBORServingAndStorage=true")
@@ -219,6 +221,19 @@ func TestCBOR(t *testing.T) {
 		got := map[string]any{}
 		if err := cbor.Unmarshal(body, &got); err != nil || !strings.Contains(fmt.Sprint(got), "example.com/tier") {
 			t.Errorf("%s: %v, error %v", r.method, got, err)
+		}
+	}
+	wrong := bytes.Replace(object("gold", "bronze"), []byte("allowedValues"), []byte("AllowedValues"), 1)
+	for _, validation := range []string{"", "&fieldValidation=Ignore", "&fieldValidation=Warn"} {
+		for method, contentType := range map[string]string{http.MethodPost: as, http.MethodPut: as, http.MethodPatch: "application/apply-patch+cbor"} {
+			target := path + "/cbor"
+			if method == http.MethodPost {
+				target = path
+			}
+			status, _, body := do(t, c, method, target+"?fieldManager=m"+validation, contentType, "application/json", wrong)
+			if status < 400 || status == http.StatusConflict || !strings.Contains(string(body), "unknown field") && !strings.Contains(string(body), "AllowedValues") {
+				t.Errorf("%s %s with a field in the wrong case: %d %s", method, validation, status, body)
+			}
 		}
 	}
 	if _, _, body := do(t, c, http.MethodGet, path+"/cbor", "", "application/json", nil); !strings.Contains(string(body), `"allowedValues":["gold","silver"]`) {

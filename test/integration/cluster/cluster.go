@@ -82,7 +82,7 @@ func Bin() (string, error) {
 const ServerEnv = "KUBE_GRANULAR_SERVER"
 
 // Start runs `kube-granular up` with the flags args in addition, and waits until the server is
-// ready.
+// ready. Its data ends with the test, so etcd does not wait for the disk, which other tests use.
 func Start(args ...string) (*Cluster, error) {
 	bin, err := Bin()
 	if err != nil {
@@ -97,7 +97,7 @@ func Start(args ...string) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{Dir: dir, output: newOutput(), ended: make(chan error, 1)}
-	c.process = exec.Command(server, append([]string{"up", "--dir", dir, "--port", "0"}, args...)...)
+	c.process = exec.Command(server, append([]string{"up", "--dir", dir, "--port", "0", "--unsafe-no-fsync"}, args...)...)
 	c.process.Stdout, c.process.Stderr = c.output, c.output
 	if err := c.process.Start(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))

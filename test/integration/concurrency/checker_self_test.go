@@ -88,6 +88,14 @@ func TestChecker(t *testing.T) {
 			[]attempt{{id: 1, user: "labels", object: object, changes: scale, status: 504}},
 			[]step{start, state("r0", "r0", 1)}, "who holds nothing that covers it",
 		},
+		"too late in etcd and not covered": {
+			[]attempt{{id: 1, user: "labels", object: object, changes: scale, status: 500, answer: "etcdserver: request timed out"}},
+			[]step{start, state("r0", "r0", 1)}, "who holds nothing that covers it",
+		},
+		"too late in etcd and not stored": {
+			[]attempt{{id: 1, user: "labels", object: object, changes: own, status: 500, answer: "etcdserver: request timed out"}},
+			[]step{start}, "",
+		},
 		"an error of the server": {
 			[]attempt{{id: 1, user: "labels", object: object, changes: own, status: 500, answer: "out of order"}},
 			[]step{start}, "500 out of order",

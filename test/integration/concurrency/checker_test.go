@@ -24,9 +24,12 @@ type attempt struct {
 	before, after int64
 }
 
-// unknown reports whether the client can't know the result, because the request timed out. If
-// its change was stored, a permission must cover it nevertheless.
-func (a *attempt) unknown() bool { return a.status == http.StatusGatewayTimeout }
+// unknown reports whether the client can't know the result, because the request timed out, in the
+// server or in etcd. If its change was stored, a permission must cover it nevertheless.
+func (a *attempt) unknown() bool {
+	return a.status == http.StatusGatewayTimeout ||
+		a.status == http.StatusInternalServerError && strings.Contains(a.answer, "etcdserver: request timed out")
+}
 
 // step is one state of an object, as a watch reported it.
 type step struct {

@@ -4,162 +4,126 @@
 package concurrency
 
 import (
-	"context"
 	"encoding/json"
 	"path"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"kube-granular.dev/test/integration/cluster"
 )
 
+// kept describes the objects of one kind in etcd: the path of the kind's collection in the API,
+// and a function that decodes a stored object.
+type kept struct {
+	path   string
+	decode func([]byte) (map[string]any, error)
+}
+
+// stores maps prefixes of keys in etcd to the objects that are kept there.
+var stores = map[string]kept{
+	"/registry/deployments/concurrency/":                     {apps, decodeDeployment},
+	"/registry/concurrency.example.com/widgets/concurrency/": {widgets, decodeWidget},
+}
+
+func decodeDeployment(data []byte) (map[string]any, error) {
+	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(data, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	return runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+}
+
+func decodeWidget(data []byte) (map[string]any, error) {
+	content := map[string]any{}
+	return content, json.Unmarshal(data, &content)
+}
+
 // history holds every state of every object from the time when follow was called.
 type history struct {
-	mu    sync.Mutex
 	steps []step
-	ends  []func()
+	// end creates an object whose creation ends the history.
+	end  func() error
+	done chan struct{}
 }
 
-var (
-	deploymentResource = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
-	widgetResource     = schema.GroupVersionResource{Group: "concurrency.example.com", Version: "v1",
-		Resource: "widgets"}
-)
-
-// last is the name of an object whose creation marks the end of the history.
-const last = "last"
-
-// follow records all states of the objects. It watches deployments through the API, and widgets
-// in etcd, because each change of the schema would end a watch of widgets through the API.
-func follow(t *testing.T, c *cluster.Cluster, client dynamic.Interface) *history {
-	t.Helper()
-	h := &history{}
-	h.followAPI(t, client.Resource(deploymentResource).Namespace("concurrency"))
-	h.followStorage(t, c, client.Resource(widgetResource).Namespace("concurrency"))
-	return h
-}
-
-func (h *history) note(object string, content map[string]any) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.steps = append(h.steps, step{object: object, fields: flatten(content)})
-}
-
-// end waits until all writes were seen, and returns the history.
-func (h *history) end() []step {
-	for _, end := range h.ends {
-		end()
-	}
-	return h.steps
-}
-
-func (h *history) followAPI(t *testing.T, of dynamic.ResourceInterface) {
-	t.Helper()
-	list, err := of.List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, item := range list.Items {
-		h.note(apps+item.GetName(), item.Object)
-	}
-	events, err := of.Watch(t.Context(), metav1.ListOptions{ResourceVersion: list.GetResourceVersion()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for event := range events.ResultChan() {
-			object, ok := event.Object.(*unstructured.Unstructured)
-			if !ok || object.GetKind() == "Status" {
-				break
-			}
-			if object.GetName() == last {
-				return
-			}
-			h.note(apps+object.GetName(), object.Object)
-		}
-		t.Error("the watch of deployments broke off")
-	}()
-	h.ends = append(h.ends, func() {
-		create(t, of, "apps/v1", "Deployment", map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"app": "c"}}, "template": template()})
-		await(t, done)
-		events.Stop()
-	})
-}
-
-func (h *history) followStorage(t *testing.T, c *cluster.Cluster, of dynamic.ResourceInterface) {
+// follow records all states of the objects. It watches them in etcd: through the API, each change
+// of the schema ends a watch of widgets, and a busy server ends the watch of a slow client.
+func follow(t *testing.T, c *cluster.Cluster, client kubernetes.Interface) *history {
 	t.Helper()
 	sockets, err := filepath.Glob(filepath.Join(c.Dir, "run", "*"))
 	if err != nil || len(sockets) != 1 {
 		t.Fatalf("the socket of etcd: %q %v", sockets, err)
 	}
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix://" + sockets[0]}})
+	etcd, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix://" + sockets[0]}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	const prefix = "/registry/concurrency.example.com/widgets/concurrency/"
-	now, err := client.Get(t.Context(), prefix, clientv3.WithPrefix())
-	if err != nil {
-		t.Fatal(err)
-	}
-	note := func(key, value []byte) {
-		content := map[string]any{}
-		if err := json.Unmarshal(value, &content); err != nil {
-			t.Errorf("%s: %v", key, err)
-		}
-		h.note(widgets+path.Base(string(key)), content)
-	}
-	for _, kv := range now.Kvs {
-		note(kv.Key, kv.Value)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	events := client.Watch(ctx, prefix, clientv3.WithPrefix(), clientv3.WithRev(now.Header.Revision+1))
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for response := range events {
-			for _, event := range response.Events {
-				if path.Base(string(event.Kv.Key)) == last {
-					return
-				}
-				note(event.Kv.Key, event.Kv.Value)
-			}
-		}
-		t.Error("the watch of widgets broke off")
-	}()
-	h.ends = append(h.ends, func() {
-		create(t, of, "concurrency.example.com/v1", "Widget", map[string]any{})
-		await(t, done)
-		cancel()
-		if err := client.Close(); err != nil {
+	t.Cleanup(func() {
+		if err := etcd.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-}
-
-func create(t *testing.T, of dynamic.ResourceInterface, apiVersion, kind string, spec map[string]any) {
-	t.Helper()
-	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind, "spec": spec}}
-	object.SetName(last)
-	if _, err := of.Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
-		t.Error(err)
+	const registry = "/registry/"
+	now, err := etcd.Get(t.Context(), registry, clientv3.WithPrefix())
+	if err != nil {
+		t.Fatal(err)
 	}
+	last := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "last", Namespace: "concurrency"}}
+	h := &history{done: make(chan struct{}), end: func() error {
+		_, err := client.CoreV1().ConfigMaps(last.Namespace).Create(t.Context(), last, metav1.CreateOptions{})
+		return err
+	}}
+	for _, kv := range now.Kvs {
+		h.record(t, kv.Key, kv.Value)
+	}
+	events := etcd.Watch(t.Context(), registry, clientv3.WithPrefix(), clientv3.WithRev(now.Header.Revision+1))
+	go func() {
+		defer close(h.done)
+		for response := range events {
+			for _, event := range response.Events {
+				if string(event.Kv.Key) == path.Join(registry, "configmaps", last.Namespace, last.Name) {
+					return
+				}
+				h.record(t, event.Kv.Key, event.Kv.Value)
+			}
+		}
+		t.Error("the watch of etcd broke off")
+	}()
+	return h
 }
 
-func await(t *testing.T, done <-chan struct{}) {
+// record adds the state of an object, if it is of a kind that the writers write.
+func (h *history) record(t *testing.T, key, value []byte) {
+	prefix, name := path.Split(string(key))
+	kind, ok := stores[prefix]
+	if !ok {
+		return
+	}
+	content, err := kind.decode(value)
+	if err != nil {
+		t.Errorf("%s: %v", key, err)
+	}
+	h.steps = append(h.steps, step{object: kind.path + name, fields: flatten(content)})
+}
+
+// wait waits until all writes were seen, and returns the history.
+func (h *history) wait(t *testing.T) []step {
 	t.Helper()
+	if err := h.end(); err != nil {
+		t.Fatal(err)
+	}
 	select {
-	case <-done:
+	case <-h.done:
 	case <-time.After(time.Minute):
-		t.Error("the watch did not report the last object within a minute")
+		t.Fatal("the watch did not report the last object within a minute")
 	}
+	return h.steps
 }

@@ -31,13 +31,13 @@ const (
 // Attack: a condition that fails or costs too much
 // Answer: 403
 func TestConditions(t *testing.T) {
-	n, _ := stage(t, deployments+`,{"apiGroups":[""],"resources":["pods/exec","pods/eviction","pods/binding","bindings"],"verbs":["create"]},{"apiGroups":["rbac.authorization.k8s.io"],"resources":["roles"],"verbs":["create"]}`)
+	n, _ := stage(t, deployments+`,{"apiGroups":[""],"resources":["pods/exec","pods/eviction","pods/binding","bindings"],"verbs":["create"]},{"apiGroups":["rbac.authorization.k8s.io"],"resources":["roles"],"verbs":["create","get"]}`)
 	path := "/apis/apps/v1/namespaces/" + n + "/deployments"
 	apply(t, path, deployment)
 	condition := func(expression string) string {
 		return fmt.Sprintf(`,"conditions":[{"expression":%q}]`, expression)
 	}
-	small := delegation{scope: n, rules: deployments + `,{"apiGroups":[""],"resources":["pods/exec","pods/eviction","pods/binding","bindings"],"verbs":["create"]},{"apiGroups":["rbac.authorization.k8s.io"],"resources":["roles"],"verbs":["create"]}`,
+	small := delegation{scope: n, rules: deployments + `,{"apiGroups":[""],"resources":["pods/exec","pods/eviction","pods/binding","bindings"],"verbs":["create"]},{"apiGroups":["rbac.authorization.k8s.io"],"resources":["roles"],"verbs":["create","get"]}`,
 		more: condition("object.spec.replicas < 5 && (oldObject == null || oldPodTemplateHash == podTemplateHash)")}.by(t, "alice", "")
 	patch := func(under, body string) request {
 		return request{as: "bot", method: "PATCH", path: path + "/web", under: under, contentType: mergePatch,
@@ -100,6 +100,39 @@ func TestConditions(t *testing.T) {
 	patch(always, `{"spec":{"replicas":6}}`).want(t, 200)
 }
 
+// TestConditionsOfImpliedCreate checks that a condition judges an apply that creates its object as a
+// create, with no old object, and every later apply as a change.
+//
+// Attack: creating by apply what a condition forbids, with the verbs create and granular
+// Answer: 403
+func TestConditionsOfImpliedCreate(t *testing.T) {
+	const granular = `{"apiGroups":["apps"],"resources":["deployments"],"verbs":["create","get","granular","granular:replicas"]}`
+	n, _ := stage(t, deployments)
+	path := "/apis/apps/v1/namespaces/" + n + "/deployments/"
+	under := func(expression string) string {
+		return delegation{scope: n, rules: granular, more: fmt.Sprintf(`,"conditions":[{"expression":%q}]`, expression)}.by(t, "alice", "")
+	}
+	applied := func(under, name, replicas string) request {
+		return request{as: "bot", method: "PATCH", path: path + name + "?fieldManager=b&case=" + name + replicas, under: under, contentType: "application/apply-patch+yaml",
+			body: strings.NewReplacer(`"web"`, `"`+name+`"`, `"spec":{"sel`, `"spec":{"replicas":`+replicas+`,"sel`).Replace(deployment)}
+	}
+	// Under a condition nothing can be read, so the answer says no reason.
+	refused := func(r request) {
+		t.Helper()
+		annotated(t, r.path, r, 403, map[string]string{audit.RefusedAnnotation: "Condition"})
+	}
+	small, first := under("object.spec.replicas < 5"), under("oldObject == null")
+	refused(applied(small, "a", "9"))
+	applied(small, "a", "4").want(t, 201)
+	applied(small, "a", "3").want(t, 200)
+	refused(applied(small, "a", "7"))
+	applied(first, "b", "1").want(t, 201)
+	refused(applied(first, "b", "2"))
+	image := applied(small, "a", "3")
+	image.body = strings.Replace(image.body, `"one"`, `"two"`, 1)
+	image.want(t, 403, "granular:podTemplateImage")
+}
+
 // TestConditionsInherited checks that a delegation that was created under a condition is bound
 // by that condition as well.
 //
@@ -110,6 +143,8 @@ func TestConditionsInherited(t *testing.T) {
 	everywhere(t, "alice", deployments)
 	path := "/apis/apps/v1/namespaces/" + n + "/deployments"
 	apply(t, path, deployment)
+	// The condition evaluates the new delegation, too. So get on delegations is needed.
+	delegates := strings.Replace(delegates, `"create"`, `"create","get"`, 1)
 	first := delegation{rules: deployments + "," + delegates,
 		more: `,"conditions":[{"expression":"object.kind == 'AuthorityDelegation' || object.spec.replicas < 5","message":"at most 4"}]`}
 	request{as: "alice", method: "POST", path: delegations + "?dryRun=All", body: first.body("first-conditional")}.eventually(t, 201)
@@ -139,11 +174,11 @@ func TestFields(t *testing.T) {
 	patch.want(t, 200)
 	patch.body = `{"spec":{"paused":true}}`
 	patch.want(t, 403, ".spec.paused")
-	// A delegation with conditions and permission verbs must allow get too. Otherwise its
-	// conditions would reveal fields that the delegate can't read.
+	// A delegation with conditions must allow get too. Otherwise its conditions would reveal fields
+	// that the delegate can't read.
 	patch.body = `{"spec":{"replicas":3}}`
-	patch.under = delegation{scope: n, rules: scale, more: `,"conditions":[{"expression":"true"}]`}.by(t, "alice", "")
-	patch.want(t, 403)
+	request{as: "alice", method: "POST", path: delegations, body: delegation{scope: n, rules: scale, more: `,"conditions":[{"expression":"true"}]`}.body("blind-fields")}.
+		want(t, 422, "deployments.apps")
 	patch.under = delegation{scope: n,
 		rules: scale + `,{"apiGroups":["apps"],"resources":["deployments"],"verbs":["get"]}`,
 		more:  `,"conditions":[{"expression":"object.spec.replicas < 5"}]`}.by(t, "alice", "")

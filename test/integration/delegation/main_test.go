@@ -43,6 +43,12 @@ deep,deep,,
 nested,nested,,
 writer,writer,,
 selective,selective,,
+delegator,delegator,,
+blind,blind,bl-1,
+scaler,scaler,s-1,
+ender,ender,e-1,
+ender-again,ender,e-2,
+stranger,stranger,st-1,
 `
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }

@@ -270,6 +270,8 @@ func TestWritingPolicies(t *testing.T) {
 		"paths":          {policy{rules: `{"nonResourceURLs":["/x"],"verbs":["get"]}`}, 422, "nonResourceURLs"},
 		"expression": {policy{rules: getPods, more: `,"conditions":[{"expression":"object.x +"}]`}, 422,
 			"does not compile"},
+		"conditions without get": {policy{rules: `{"apiGroups":["apps"],"resources":["deployments/scale"],"verbs":["get","update"]}`,
+			more: `,"conditions":[{"expression":"true"}]`}, 422, "deployments.apps"},
 		"no neutral": {policy{rules: getPods, more: `,"neutral":["nothing"]`}, 422, "no permission"},
 		"neutral excluded": {policy{resource: "/pods", rules: getPods, more: `,"neutral":["finalizers"]`}, 422,
 			"spec.neutral[0]"},

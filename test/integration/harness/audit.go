@@ -6,10 +6,15 @@ package harness
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
+	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/util/yaml"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
@@ -43,4 +48,52 @@ func Annotations(t *testing.T, log, uri string) map[string]string {
 		return ours
 	}
 	return nil
+}
+
+// Rules of audit policies: one logs the bodies of all requests and responses, the other only who changed
+// what. The log of the latter stays small, so it can be read again and again.
+const (
+	bodies  = `{"level": "RequestResponse"}`
+	changes = `{"level": "Metadata", "verbs": ["create", "update", "patch", "delete", "deletecollection"]}`
+)
+
+// LogBodies returns flags of a kube-apiserver that logs requests with their bodies, and the path of
+// the log.
+func LogBodies(t *testing.T) (flags []string, log string) {
+	t.Helper()
+	flags, log, err := auditFlags(t.TempDir(), bodies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return flags, log
+}
+
+// LogChanges returns flags of a kube-apiserver that logs changes without their bodies to a file in dir,
+// and the path of the log.
+func LogChanges(dir string) (flags []string, log string, err error) {
+	return auditFlags(dir, changes)
+}
+
+// auditFlags returns flags of a kube-apiserver that logs what a rule of an audit policy says.
+func auditFlags(dir, rule string) (flags []string, log string, err error) {
+	policy, log := filepath.Join(dir, "policy.json"), filepath.Join(dir, "audit.log")
+	text := `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": [
+		{"level": "None", "users": ["system:apiserver"]}, ` + rule + `]}`
+	return []string{"--audit-policy-file=" + policy, "--audit-log-path=" + log}, log, os.WriteFile(policy, []byte(text), 0o600)
+}
+
+// RulesIn returns the rules of all roles in a YAML text, in the order of the text.
+func RulesIn(t *testing.T, text string) []rbacv1.PolicyRule {
+	t.Helper()
+	var out []rbacv1.PolicyRule
+	documents := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
+	for {
+		role := rbacv1.Role{}
+		if err := documents.Decode(&role); errors.Is(err, io.EOF) {
+			return out
+		} else if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		out = append(out, role.Rules...)
+	}
 }

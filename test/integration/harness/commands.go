@@ -68,10 +68,7 @@ func send(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) {
 		}
 		var body, contentType string
 		if len(args) == 5 {
-			body = args[4]
-			if file, ok := strings.CutPrefix(body, "@"); ok {
-				body = ts.ReadFile(file)
-			}
+			body = bodyOf(ts, args[4])
 			if contentType = ContentTypes[args[3]]; contentType == "" {
 				ts.Fatalf("send: %q is not a known content type", args[3])
 			}
@@ -87,30 +84,41 @@ func send(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) {
 	}
 }
 
+// bodyOf returns the body that an argument of a script stands for.
+func bodyOf(ts *testscript.TestScript, arg string) string {
+	if file, ok := strings.CutPrefix(arg, "@"); ok {
+		return ts.ReadFile(file)
+	}
+	return arg
+}
+
 // waitfor repeats a request until the response matches a regular expression. It is for changes
-// that the server learns with a delay, for example through an informer.
+// that the server learns with a delay, for example through an informer. It prints the body of that
+// response.
 //
-//	waitfor USER METHOD PATH TYPE BODY REGEXP
+//	waitfor USER METHOD PATH TYPE BODY|@FILE REGEXP
 //
 // TYPE is the content type of the body, by its name in ContentTypes, for example json or merge.
 // The script fails if no response matches within a minute, or if a request can't be sent.
 func waitfor(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) {
 	return func(ts *testscript.TestScript, neg bool, args []string) {
 		if neg || len(args) != 6 {
-			ts.Fatalf("usage: waitfor USER METHOD PATH TYPE BODY REGEXP")
+			ts.Fatalf("usage: waitfor USER METHOD PATH TYPE BODY|@FILE REGEXP")
 		}
+		sent := bodyOf(ts, args[4])
 		want, err := regexp.Compile(args[5])
 		if err != nil {
 			ts.Fatalf("waitfor: %v", err)
 		}
-		var last string
+		var last, body string
 		err = wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-			status, answer, err := Request(c, args[0], args[1], args[2], ContentTypes[args[3]], args[4])
-			last = strings.Join(strings.Fields(fmt.Sprint(status, " ", answer)), " ")
+			status, answer, err := Request(c, args[0], args[1], args[2], ContentTypes[args[3]], sent)
+			body, last = answer, strings.Join(strings.Fields(fmt.Sprint(status, " ", answer)), " ")
 			return err == nil && want.MatchString(last), err
 		})
 		if err != nil {
 			ts.Fatalf("waitfor %s: %v: the last answer was %s", args[5], err, last)
 		}
+		fmt.Fprintln(ts.Stdout(), body)
 	}
 }

@@ -4,14 +4,22 @@
 package harness
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/rogpeppe/go-internal/testscript"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/restmapper"
 	"sigs.k8s.io/yaml"
 
 	"kube-granular.dev/test/integration/cluster"
@@ -93,4 +101,38 @@ func (s *Server) Install(t *testing.T, manifest []byte) {
 	Until(t, served+" is served", func() bool {
 		return s.Send(t, "", http.MethodGet, served, "", nil).Code == http.StatusOK
 	})
+}
+
+// define applies a file with CustomResourceDefinitions, and waits until clients find their
+// resources in discovery. Schemas may be published later, and withdrawn for a moment: a script
+// reads them with waitfor, or with the plugin, which waits by itself.
+//
+//	define FILE
+func define(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg || len(args) != 1 {
+			ts.Fatalf("usage: define FILE")
+		}
+		ts.Check(ts.Exec("kubectl", "--kubeconfig", c.Kubeconfig("admin"), "apply", "--server-side", "-f", args[0]))
+		config, err := c.Config("admin")
+		ts.Check(err)
+		client, err := discovery.NewDiscoveryClientForConfig(config)
+		ts.Check(err)
+		for _, document := range strings.Split(ts.ReadFile(args[0]), "\n---\n") {
+			var crd apiextensionsv1.CustomResourceDefinition
+			ts.Check(yaml.UnmarshalStrict([]byte(document), &crd))
+			kind := schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}
+			err := wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, waitTimeout, true, func(context.Context) (bool, error) {
+				groups, err := restmapper.GetAPIGroupResources(client)
+				if err != nil {
+					return false, nil // another group may be going away
+				}
+				_, err = restmapper.NewDiscoveryRESTMapper(groups).RESTMapping(kind)
+				return err == nil, nil
+			})
+			if err != nil {
+				ts.Fatalf("define: %s is not in discovery: %v", kind, err)
+			}
+		}
+	}
 }

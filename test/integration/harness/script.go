@@ -57,6 +57,7 @@ func RunScripts(t *testing.T, c *cluster.Cluster, pattern string) {
 			"send":      send(c),
 			"grant":     grant(c),
 			"waitfor":   waitfor(c),
+			"define":    define(c),
 			"snapshot":  snapshot(c),
 			"unchanged": unchanged(c),
 		},

@@ -13,6 +13,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kubernetes/test/integration/etcd"
+
+	"kube-granular.dev/test/integration/harness"
 )
 
 // request is the request to send to a path. must is true if a caller with every general
@@ -40,6 +42,7 @@ var operations = map[string]string{
 var changes = map[string]string{
 	"ephemeralcontainers": `{"spec":{"ephemeralContainers":[{"name":"e","image":"i","terminationMessagePolicy":"File","imagePullPolicy":"Always"}]}}`,
 	"finalize":            `{"spec":{"finalizers":["kubernetes","example.com/f"]}}`,
+	"expiration":          `{"spec":{"expirationTimestamp":"2099-01-01T00:00:00Z"}}`,
 	"approval":            `{"status":{"conditions":[{"type":"Approved","status":"True","reason":"r"}]}}`,
 }
 
@@ -104,6 +107,28 @@ func (s *server) request(t *testing.T, p path, data map[schema.GroupVersionResou
 		s.read(t, readable(p, namespace, name), &live)
 		return merge(live, change)
 	}}
+}
+
+// expiration returns a request to the expiration of a delegation that the user created. The server
+// refuses all other users before it looks at fields.
+func (s *server) expiration(t *testing.T, p path, user string, stub etcd.StorageData) request {
+	t.Helper()
+	main, name := p, "own-"+user
+	main.subresource = ""
+	object := parse(t, stub.Stub, main)
+	object["metadata"] = map[string]any{"name": name}
+	call := harness.Call{Method: http.MethodPost, Path: main.url(namespace, ""), ContentType: mediaJSON, Body: object, As: harness.Impersonating(user, "system:masters")}
+	if answer, err := s.Do(t.Context(), call); err != nil || answer.Code != http.StatusCreated && answer.Code != http.StatusConflict {
+		t.Fatalf("create %s: %v, %d %s", name, err, answer.Code, answer.Body)
+	}
+	change := map[string]any{}
+	if err := json.Unmarshal([]byte(changes[p.subresource]), &change); err != nil {
+		t.Fatal(err)
+	}
+	if p.verb != "patch" {
+		change["apiVersion"], change["kind"], change["metadata"] = object["apiVersion"], object["kind"], object["metadata"]
+	}
+	return request{url: p.url(namespace, name) + "?dryRun=All", contentType: contentType(p), must: true, body: func() any { return change }}
 }
 
 // readable returns the URL path where the object of a path can be read. Of the subresources,

@@ -152,6 +152,9 @@ var (
 func (s *server) try(t *testing.T, p path, data map[schema.GroupVersionResource]etcd.StorageData) string {
 	request := s.request(t, p, data)
 	answerOf := func(user string) string {
+		if p.subresource == "expiration" {
+			request = s.expiration(t, p, user, data[p.GroupVersionResource])
+		}
 		status, answer := s.send(t, user, methods[p.verb], request.url, request.contentType, request.body())
 		return code(status) + " " + strings.Join(strings.Fields(answer), " ")
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"kube-granular.dev/pkg/cli/command"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // answersNo matches the comment above an example whose command must exit with 1, because the
@@ -27,6 +28,8 @@ var broken = regexp.MustCompile(`(?m)^error:`)
 // TestExamplesOfHelp runs, through kubectl, every command line that --help shows.
 func TestExamplesOfHelp(t *testing.T) {
 	must(t, "", "apply", "--server-side", "-n", "default", "-f", filepath.Join("testdata", "fixtures"))
+	must(t, "", "apply", "--server-side", "-f", filepath.Join("testdata", "examples", "definition.yaml"))
+	harness.WaitServed(t, on, "/apis/widgets.example/v1/widgets")
 	ran := 0
 	for _, cmd := range commands(command.New(genericiooptions.NewTestIOStreamsDiscard())) {
 		if cmd.HasSubCommands() {

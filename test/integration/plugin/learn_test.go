@@ -6,30 +6,22 @@ package plugin
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/util/yaml"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"kube-granular.dev/test/integration/cluster"
 	"kube-granular.dev/test/integration/harness"
 )
-
-// bodies is an audit policy that logs the bodies of requests and responses for the core and
-// apps groups.
-const bodies = `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": [
-	{"level": "None", "users": ["system:apiserver"]},
-	{"level": "RequestResponse", "resources": [{"group": ""}, {"group": "apps"}]},
-	{"level": "Metadata"}]}`
 
 const (
 	webPath  = "/apis/apps/v1/namespaces/default/deployments/learned"
@@ -116,12 +108,8 @@ func admin(t *testing.T, c *cluster.Cluster, method, path, body string) string {
 // TestLearnedRoles checks that the roles learned from an audit log allow all its requests
 // again, and that without any one of their verbs a request is refused.
 func TestLearnedRoles(t *testing.T) {
-	dir := t.TempDir()
-	policy, log := filepath.Join(dir, "policy.json"), filepath.Join(dir, "audit.log")
-	if err := os.WriteFile(policy, []byte(bodies), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c := harness.Start(t, "--demo=false", "--", "--audit-policy-file="+policy, "--audit-log-path="+log)
+	flags, log := harness.LogBodies(t)
+	c := harness.Start(t, append([]string{"--demo=false", "--"}, flags...)...)
 	client := harness.Administrator(t, c)
 	all := func(group string, resources ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources,
@@ -149,7 +137,7 @@ func TestLearnedRoles(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
 	}
-	rules := rulesIn(t, text)
+	rules := harness.RulesIn(t, text)
 	var verbs []string
 	for _, r := range rules {
 		verbs = append(verbs, r.Resources[0]+": "+strings.Join(r.Verbs, " "))
@@ -161,6 +149,24 @@ func TestLearnedRoles(t *testing.T) {
 	}
 	if !slices.Equal(verbs, want) {
 		t.Errorf("%s\nwanted\n%s", strings.Join(verbs, "\n"), strings.Join(want, "\n"))
+	}
+
+	// check agrees that the learned roles suffice for the log.
+	check := func(rules []rbacv1.PolicyRule) (string, error) {
+		t.Helper()
+		role, err := json.Marshal(rbacv1.ClusterRole{TypeMeta: metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole"},
+			ObjectMeta: metav1.ObjectMeta{Name: "learned"}, Rules: rules})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, errs, err := granularAt(t, c.Kubeconfig("admin"), string(role), "check", "-o", "wide", "-f", "-", "--subject", "user:jane", "--audit-log", log)
+		if errs != "" {
+			t.Error(errs)
+		}
+		return out, err
+	}
+	if out, err := check(rules); err != nil || !strings.Contains(out, " 0 refused, 0 are not provable") {
+		t.Errorf("check of the learned roles: %v\n%s", err, out)
 	}
 
 	// The learned roles allow all requests.
@@ -178,12 +184,15 @@ func TestLearnedRoles(t *testing.T) {
 			if err := do(t, c, user); err == nil {
 				t.Errorf("without %s on %s nothing was refused", verb, r.Resources[0])
 			}
+			if out, err := check(less); err == nil || !regexp.MustCompile(`(^|[ ,])`+regexp.QuoteMeta(verb)+`($|[ ,\n])`).MatchString(out) {
+				t.Errorf("without %s on %s, check does not name it: %v\n%s", verb, r.Resources[0], err, out)
+			}
 		}
 	}
 
 	// The events of the granular caller, at the level Metadata without bodies, must give the
 	// same roles, because our server logs the used permissions.
-	if got := rulesIn(t, learned("--from-audit", withoutBodies(t, log, "replay"))); len(got) != len(rules) {
+	if got := harness.RulesIn(t, learned("--from-audit", withoutBodies(t, log, "replay"))); len(got) != len(rules) {
 		t.Errorf("from the level Metadata %v, from RequestResponse %v", got, rules)
 	} else {
 		for i := range rules {
@@ -195,7 +204,7 @@ func TestLearnedRoles(t *testing.T) {
 
 	// The report lists rights of jane that are wider than needed, and does not list the user
 	// replay, whose rights are just what it used.
-	out, errs, err := granularAt(t, c.Kubeconfig("admin"), "", "report", log)
+	out, errs, err := granularAt(t, c.Kubeconfig("admin"), "", "report", "-o", "wide", log)
 	if err != nil || errs != "" {
 		t.Fatal(err, errs)
 	}
@@ -239,22 +248,6 @@ func get(t *testing.T, c *cluster.Cluster, args ...string) string {
 		t.Fatal(out, err)
 	}
 	return out
-}
-
-// rulesIn returns the rules of all roles in a YAML text, in the order of the text.
-func rulesIn(t *testing.T, text string) []rbacv1.PolicyRule {
-	t.Helper()
-	var out []rbacv1.PolicyRule
-	documents := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
-	for {
-		role := rbacv1.Role{}
-		if err := documents.Decode(&role); errors.Is(err, io.EOF) {
-			return out
-		} else if err != nil {
-			t.Fatalf("%v\n%s", err, text)
-		}
-		out = append(out, role.Rules...)
-	}
 }
 
 // withoutBodies writes an audit log with only the events of a user, changed as if the user were

@@ -26,6 +26,15 @@ func TestPluginRole(t *testing.T) {
 	harness.RunScripts(t, on, "role.txtar")
 }
 
+// TestPluginExact checks the roles of role --exact: they allow their change, and neither that of another
+// key of the domain nor that of another container.
+//
+// Attack: using the verb for one annotation on another of its domain, or the verb for one image on another container
+// Answer: 403, the permission covers one key only
+func TestPluginExact(t *testing.T) {
+	harness.RunScripts(t, on, "exact.txtar")
+}
+
 // TestPluginWhoCan checks which subjects who-can lists as holders of a verb, and which as
 // subjects that lack just one thing, such as the verb granular.
 func TestPluginWhoCan(t *testing.T) {
@@ -50,6 +59,12 @@ func TestPluginLearned(t *testing.T) {
 	harness.RunScripts(t, on, "learned.txtar")
 }
 
+// TestPluginCheck checks that check accepts the role that was learned from a log, and names each verb
+// that is taken away from it, as the server does.
+func TestPluginCheck(t *testing.T) {
+	harness.RunScripts(t, on, "check.txtar")
+}
+
 // TestPluginMatrixScript checks the output formats of matrix, and that the server agrees with
 // its cells.
 func TestPluginMatrixScript(t *testing.T) {
@@ -60,4 +75,23 @@ func TestPluginMatrixScript(t *testing.T) {
 // accepts those in which it finds none.
 func TestPluginLint(t *testing.T) {
 	harness.RunScripts(t, on, "lint.txtar")
+}
+
+// TestPluginStored checks that the server warns the author of a definition that loses a field, and
+// that the command lists the objects that store the field.
+func TestPluginStored(t *testing.T) {
+	harness.RunScripts(t, on, "stored.txtar")
+}
+
+// TestPluginGateOff checks that, with the gate off, the first line of each command says so, and that the
+// commands that need no single fields work.
+func TestPluginGateOff(t *testing.T) {
+	off := harness.Start(t, "--feature-gates", "GranularAuthorization=false")
+	harness.RunScripts(t, off, "gate_off.txtar")
+}
+
+// TestPluginRoleAdmission checks that an admission plugin wants what the comments of a role say.
+func TestPluginRoleAdmission(t *testing.T) {
+	strict := harness.Start(t, "--", "--enable-admission-plugins=OwnerReferencesPermissionEnforcement")
+	harness.RunScripts(t, strict, "role_admission.txtar")
 }

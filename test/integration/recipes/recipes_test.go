@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -36,7 +37,8 @@ type recipe struct {
 	// stands for a name that is unique to that user.
 	Definition, Setup string
 	Before            []string
-	// Files are written into the directory where the commands run.
+	// Files are written into the directory where the commands run. It also has the file kubeconfig-, with
+	// the credentials of the administrator.
 	Files map[string]string
 	// Allowed are the commands that the recipe must allow, in the order in which they run.
 	Allowed []string
@@ -44,9 +46,10 @@ type recipe struct {
 }
 
 // TestRecipes checks that each recipe allows its task, refuses similar tasks, and has no
-// superfluous verb.
+// superfluous verb or resource.
 func TestRecipes(t *testing.T) {
 	c := harness.Start(t, "--demo=false")
+	tools := clients(t)
 	found, err := filepath.Glob(filepath.Join(files, "*.yaml"))
 	if err != nil || len(found) == 0 {
 		t.Fatalf("no recipes: %v", err)
@@ -55,6 +58,8 @@ func TestRecipes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// A test of a role beside its recipe belongs to the command kube-granular test.
+	found = slices.DeleteFunc(found, func(file string) bool { return strings.HasSuffix(file, ".test.yaml") })
 	for _, file := range found {
 		if base := filepath.Base(file); !strings.Contains(string(table), "| ["+base+"]("+base+") |") {
 			t.Errorf("README.md does not list %s", base)
@@ -74,12 +79,10 @@ func TestRecipes(t *testing.T) {
 			if out, err := harness.Kubectl(t, c, "", "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"); err != nil && !strings.Contains(out, "no matching") {
 				t.Fatal(out)
 			}
-			whole := try(t, c, r, r.role.Rules)
-			for _, command := range r.Allowed {
-				if out, err := whole.run(command); err != nil {
-					t.Fatalf("%s: %v\n%s", command, err, out)
-				}
-			}
+			begin := time.Now()
+			whole := try(t, c, tools, r, r.role.Rules)
+			all(t, whole, r.Allowed)
+			t.Logf("the %d commands of the task took %s", len(r.Allowed), time.Since(begin).Round(100*time.Millisecond))
 			for _, refused := range r.Refused {
 				out, err := whole.run(refused.Run)
 				if err == nil {
@@ -91,7 +94,15 @@ func TestRecipes(t *testing.T) {
 			for i, rule := range r.role.Rules {
 				for _, verb := range rule.Verbs {
 					t.Run(fmt.Sprintf("without %s of %s", verb, rule.Resources), func(t *testing.T) {
-						needed(t, try(t, c, r, without(r.role.Rules, i, verb)), r.Allowed)
+						needed(t, try(t, c, tools, r, without(r.role.Rules, i, verb)), r.Allowed)
+					})
+				}
+				if len(rule.Resources) == 1 {
+					continue
+				}
+				for _, resource := range rule.Resources {
+					t.Run("without "+resource, func(t *testing.T) {
+						needed(t, try(t, c, tools, r, withoutResource(r.role.Rules, i, resource)), r.Allowed)
 					})
 				}
 			}
@@ -99,7 +110,19 @@ func TestRecipes(t *testing.T) {
 	}
 }
 
-// needed fails if all commands succeed, because then the removed verb was not needed.
+// clients builds the programs flux and helm, and returns their directory.
+func clients(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	build := exec.Command("go", "-C", "../../gitops", "build", "-o", dir+string(filepath.Separator), "./flux", "helm.sh/helm/v3/cmd/helm")
+	build.Env = append(os.Environ(), "GOWORK=off")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build flux and helm: %v\n%s", err, out)
+	}
+	return dir
+}
+
+// needed fails if all commands succeed, because then the removed verb or resource was not needed.
 func needed(t *testing.T, a *attempt, commands []string) {
 	t.Helper()
 	for _, command := range commands {
@@ -117,6 +140,14 @@ func without(rules []rbacv1.PolicyRule, at int, verb string) []rbacv1.PolicyRule
 	if len(rules[at].Verbs) == 0 {
 		return slices.Delete(rules, at, at+1)
 	}
+	return rules
+}
+
+// withoutResource returns the rules with one resource of one rule removed. The rule must have
+// another resource.
+func withoutResource(rules []rbacv1.PolicyRule, at int, resource string) []rbacv1.PolicyRule {
+	rules = slices.Clone(rules)
+	rules[at].Resources = slices.DeleteFunc(slices.Clone(rules[at].Resources), func(one string) bool { return one == resource })
 	return rules
 }
 
@@ -146,8 +177,9 @@ func load(t *testing.T, file, data string) *recipe {
 
 // attempt is a user with certain rules and a namespace of its own.
 type attempt struct {
-	dir string
-	env []string
+	user string
+	dir  string
+	env  []string
 }
 
 func (a *attempt) run(command string) (string, error) {
@@ -158,25 +190,26 @@ func (a *attempt) run(command string) (string, error) {
 }
 
 // try creates the objects of a recipe in a new namespace, and a user that holds the rules.
-func try(t *testing.T, c *cluster.Cluster, r *recipe, rules []rbacv1.PolicyRule) *attempt {
+func try(t *testing.T, c *cluster.Cluster, tools string, r *recipe, rules []rbacv1.PolicyRule) *attempt {
 	t.Helper()
 	id := fmt.Sprintf("recipe-%d", harness.Unique())
 	client := harness.Administrator(t, c)
 	if out, err := harness.Kubectl(t, c, "", "create", "namespace", id); err != nil {
 		t.Fatal(out)
 	}
-	a := &attempt{dir: t.TempDir()}
+	a := &attempt{user: id, dir: t.TempDir()}
 	bin, err := cluster.Bin()
 	if err != nil {
 		t.Fatal(err)
 	}
 	expand := func(text string) string { return strings.ReplaceAll(text, "$NODE", id) }
 	for name, text := range r.Files {
-		if err := os.WriteFile(filepath.Join(a.dir, name), []byte(expand(text)), 0o600); err != nil {
+		file := filepath.Join(a.dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(expand(text)), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	a.env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "HOME="+a.dir, "NODE="+id)
+	a.env = append(os.Environ(), "PATH="+strings.Join([]string{bin, tools, os.Getenv("PATH")}, string(os.PathListSeparator)), "HOME="+a.dir, "NODE="+id)
 	admin := *a
 	admin.env = append(slices.Clip(a.env), "KUBECONFIG="+kubeconfig(t, c, a.dir, id, ""))
 	a.env = append(slices.Clip(a.env), "KUBECONFIG="+kubeconfig(t, c, a.dir, id, id))

@@ -231,11 +231,10 @@ func TestEveryOtherFlag(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// The log is for learning roles: it has reads, and the objects of changes. TestLearningPolicy of
+	// the plugin holds what it never has.
 	changes, reads := 0, 0
 	for line := range strings.Lines(string(log)) {
-		if strings.Contains(line, `"requestObject"`) || strings.Contains(line, `"responseObject"`) {
-			t.Errorf("an object's content is in the audit log: %s", line)
-		}
 		if !strings.Contains(line, "serviceaccount:default:supersafe") {
 			continue
 		}
@@ -246,8 +245,8 @@ func TestEveryOtherFlag(t *testing.T) {
 			reads++
 		}
 	}
-	if changes != 1 || reads != 0 {
-		t.Errorf("audit log: %d changes and %d reads by supersafe, want 1 and 0", changes, reads)
+	if changes != 1 || reads != 1 {
+		t.Errorf("audit log: %d changes and %d reads by supersafe, want 1 and 1", changes, reads)
 	}
 }
 

@@ -19,8 +19,9 @@ import (
 	"kube-granular.dev/hack/mutants/internal/mutate"
 )
 
-// memory limits the address space of a test process, in KiB, so that a mutant that allocates
-// without end can't exhaust the machine.
+// memory limits the writable memory of a test process, in KiB, so that a mutant that allocates
+// without end can't exhaust the machine. It does not limit the address space: a test that starts etcd
+// maps a file of ten GiB for reading.
 const memory = 8 << 20
 
 // timedOut is the error of a test process that was killed because it exceeded its limit of CPU time
@@ -52,7 +53,7 @@ func (b *Binary) command(ctx context.Context, limit time.Duration, env []string,
 		return "", 0, err
 	}
 	defer os.RemoveAll(temporary)
-	limits := fmt.Sprintf(`ulimit -v %d && ulimit -t %d && exec "$0" "$@"`, memory, int(math.Ceil(limit.Seconds())))
+	limits := fmt.Sprintf(`ulimit -d %d && ulimit -t %d && exec "$0" "$@"`, memory, int(math.Ceil(limit.Seconds())))
 	c := exec.CommandContext(limited, "sh", append([]string{"-c", limits, b.path}, args...)...)
 	c.Dir = b.dir
 	c.Env = append(os.Environ(), "TMPDIR="+temporary)

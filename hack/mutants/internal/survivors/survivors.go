@@ -10,6 +10,7 @@ package survivors
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"kube-granular.dev/hack/mutants/internal/measure"
@@ -44,6 +45,17 @@ func Parse(text string) (List, error) {
 	return list, nil
 }
 
+// In returns the mutants of the list that are in the files of a folder, without those of its folders.
+func (l List) In(folder string) List {
+	out := List{}
+	for key, reason := range l {
+		if file, _, _ := strings.Cut(key, ": "); filepath.Dir(file) == folder {
+			out[key] = reason
+		}
+	}
+	return out
+}
+
 // Difference is the difference between a list and the results of a run.
 type Difference struct {
 	// New are the survivors (mutants that no test notices) that the list does not contain. Listed
@@ -53,6 +65,12 @@ type Difference struct {
 	// the list for which there is no mutant.
 	Noticed []measure.Result
 	Missing []string
+}
+
+// Add adds the difference of another run.
+func (d *Difference) Add(other Difference) {
+	d.New, d.Listed = append(d.New, other.New...), append(d.Listed, other.Listed...)
+	d.Noticed, d.Missing = append(d.Noticed, other.Noticed...), append(d.Missing, other.Missing...)
 }
 
 // Compare compares the results of a run with the list. all is true if the run tried all mutants.

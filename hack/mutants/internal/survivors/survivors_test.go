@@ -56,3 +56,11 @@ func TestCompare(t *testing.T) {
 		t.Errorf("of a sample (-want +got):\n%s", diff)
 	}
 }
+
+// TestIn holds that the mutants of a folder are those of its own files.
+func TestIn(t *testing.T) {
+	list := List{"a/b/c.go: F: x": "1", "a/b/d/c.go: F: x": "2", "a/bc.go: F: x": "3", "a/b/c.go: G: y: z": "4"}
+	if got := list.In("a/b"); len(got) != 2 || got["a/b/c.go: F: x"] != "1" || got["a/b/c.go: G: y: z"] != "4" {
+		t.Errorf("%v", got)
+	}
+}

@@ -56,6 +56,7 @@ type Retype struct {
 // Markers are the markers of one type or field.
 type Markers struct {
 	Scope               string `json:"scope,omitempty"`
+	Element             string `json:"element,omitempty"`
 	ParameterSource     string `json:"parameterSource,omitempty"`
 	Verb                string `json:"verb,omitempty"`
 	Excluded            bool   `json:"excluded,omitempty"`
@@ -94,6 +95,7 @@ func (m Markers) Comments() []string {
 		}
 	}
 	quoted("scope", m.Scope)
+	quoted("element", m.Element)
 	quoted("parameter-source", m.ParameterSource)
 	quoted("verb", m.Verb)
 	if m.Excluded {
@@ -180,7 +182,7 @@ func (t Type) check(typ string) []error {
 func (m Markers) check() []string {
 	var wrong []string
 	for key, v := range map[string]string{
-		"scope": m.Scope, "parameterSource": m.ParameterSource, "verb": m.Verb,
+		"scope": m.Scope, "element": m.Element, "parameterSource": m.ParameterSource, "verb": m.Verb,
 		"parameterizedBy": m.ParameterizedBy, "parameterExpression": m.ParameterExpression,
 	} {
 		if v != "" && !value.MatchString(v) {

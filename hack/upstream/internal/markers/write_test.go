@@ -117,9 +117,10 @@ func TestWrite(t *testing.T) {
 			want:  []string{"\t" + `// +permission-verb:"g"`},
 		},
 		"all markers in order": {
-			types: fields("Box", "Data", Field{Markers: Markers{"s", "p", "v", true, "b", "t", "self.x"}}), at: "Data map",
+			types: fields("Box", "Data", Field{Markers: Markers{"s", "e", "p", "v", true, "b", "t", "self.x"}}), at: "Data map",
 			want: []string{
-				"\t" + `// +permission-scope:"s"`, "\t" + `// +permission-parameter-source:"p"`, "\t" + `// +permission-verb:"v"`, "\t" + `// +permission-excluded`,
+				"\t" + `// +permission-scope:"s"`, "\t" + `// +permission-element:"e"`,
+				"\t" + `// +permission-parameter-source:"p"`, "\t" + `// +permission-verb:"v"`, "\t" + `// +permission-excluded`,
 				"\t" + `// +permission-parameterized-by:"b"`, "\t" + `// +permission-parameter-treatment:t`, "\t" + `// +permission-parameter-expression:"self.x"`,
 			},
 		},

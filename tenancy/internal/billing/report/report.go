@@ -6,15 +6,13 @@
 package report
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
-	"unicode/utf8"
 
+	"kube-granular.dev/api/printing"
 	"kube-granular.dev/tenancy/internal/billing/store"
 )
 
@@ -84,28 +82,36 @@ func Reconcile(lines []Line, cluster map[string]string) []string {
 	return wrong
 }
 
-// Write writes the lines in a format: table, csv or chart.
+// Write writes the lines in a format: table, wide, csv or chart.
 func Write(w io.Writer, format string, lines []Line) error {
 	hours := func(l Line) string { return strconv.FormatFloat(l.Time.Hours(), 'f', 2, 64) }
 	switch format {
 	case "csv":
-		out := csv.NewWriter(w)
-		rows := [][]string{{"account", "tenant", "tenant_uid", "hours", "open"}}
+		rows := [][]any{{"account", "tenant", "tenant_uid", "hours", "open"}}
 		for _, l := range lines {
-			rows = append(rows, []string{cell(l.Account), cell(l.Tenant), cell(l.TenantUID), hours(l), strconv.FormatBool(l.Open)})
+			rows = append(rows, []any{l.Account, l.Tenant, l.TenantUID, printing.Number(hours(l)), l.Open})
 		}
-		return out.WriteAll(rows)
-	case "table":
-		out := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-		fmt.Fprintln(out, "ACCOUNT\tTENANT\tHOURS\tOPEN")
-		for _, l := range lines {
-			fmt.Fprintf(out, "%s\t%s\t%s\t%t\n", printable(l.Account), l.Tenant, hours(l), l.Open)
-		}
-		return out.Flush()
+		return printing.CSV(w, rows)
+	case "table", "wide":
+		return table(printing.NewPage(w, format == "wide"), lines, hours)
 	case "chart":
 		return chart(w, lines)
 	}
-	return fmt.Errorf("format %q: want table, csv or chart", format)
+	return fmt.Errorf("format %q: want table, wide, csv or chart", format)
+}
+
+func table(page *printing.Page, lines []Line, hours func(Line) string) error {
+	rows := page.Begin("ACCOUNT", "TENANT", "HOURS", "OPEN")
+	for _, l := range lines {
+		err := rows.EscapedRow(account(l.Account), printing.Escaped(printing.Cell(l.Tenant)), printing.Escaped(hours(l)), printing.Sprintf("%t", l.Open))
+		if err != nil {
+			return err
+		}
+	}
+	if err := rows.Flush(); err != nil {
+		return err
+	}
+	return page.Close()
 }
 
 // chart writes a bar for each account.
@@ -121,35 +127,28 @@ func chart(w io.Writer, lines []Line) error {
 		sum[l.Account] += l.Time
 		longest = max(longest, sum[l.Account])
 	}
-	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	page := printing.NewPage(w, false)
+	bars := page.Begin()
 	for _, a := range accounts {
 		bar := strings.Repeat("█", int(int64(width)*int64(sum[a]/time.Second)/max(1, int64(longest/time.Second))))
-		fmt.Fprintf(out, "%s\t%s %.2f h\n", printable(a), bar, sum[a].Hours())
+		if err := bars.EscapedRow(account(a), printing.Sprintf("%s %.2f h", bar, sum[a].Hours())); err != nil {
+			return err
+		}
 	}
-	return out.Flush()
+	if err := bars.Flush(); err != nil {
+		return err
+	}
+	return page.Close()
 }
 
-// printable returns an account as the table and the chart print it. Normal text stays as it is. An
-// account that could be taken for something else is quoted, with escapes as in Go: one with a tab, a
-// line break, a terminal escape or another character that is not printable, one with the spaces
-// that separate columns, and one that looks quoted or like no account.
-func printable(account string) string {
-	if account == "" {
+// account returns an account as the table and the chart print it. An account that looks like no
+// account is quoted.
+func account(name string) printing.Escaped {
+	switch name {
+	case "":
 		return "(none)"
+	case "(none)":
+		return `"(none)"`
 	}
-	hidden := !utf8.ValidString(account) || strings.ContainsFunc(account, func(r rune) bool { return !strconv.IsPrint(r) })
-	if hidden || account == "(none)" || account[0] == '"' || strings.TrimSpace(account) != account || strings.Contains(account, "  ") {
-		return strconv.Quote(account)
-	}
-	return account
-}
-
-// cell returns a text as a cell of the CSV. A spreadsheet takes a text that begins with =, +, -, @, a
-// tab or a line break for a formula, so such a text gets a single quote before it, as OWASP
-// recommends. The hours are numbers, not texts, and get none.
-func cell(text string) string {
-	if text != "" && strings.ContainsRune("=+-@\t\r\n", rune(text[0])) {
-		return "'" + text
-	}
-	return text
+	return printing.Escaped(printing.Cell(name))
 }

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
+	"kube-granular.dev/api/printing"
 	"kube-granular.dev/tenancy/internal/billing/report"
 	"kube-granular.dev/tenancy/internal/billing/store"
 )
@@ -31,7 +33,7 @@ func TestReport(t *testing.T) {
 	for format, want := range map[string]string{
 		"csv":   "account,tenant,tenant_uid,hours,open\na,team,u1,20.00,false\na,web,u2,10.00,true\nb,new,u4,5.00,true\n",
 		"table": "ACCOUNT   TENANT   HOURS   OPEN\na         team     20.00   false\na         web      10.00   true\nb         new      5.00    true\n",
-		"chart": "a  " + strings.Repeat("█", 40) + " 30.00 h\nb  " + strings.Repeat("█", 6) + " 5.00 h\n",
+		"chart": "a     " + strings.Repeat("█", 40) + " 30.00 h\nb     " + strings.Repeat("█", 6) + " 5.00 h\n",
 	} {
 		b := strings.Builder{}
 		if err := report.Write(&b, format, lines); err != nil || b.String() != want {
@@ -50,6 +52,28 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// TestTableFits checks that the table and the chart are not wider than a table may be, and that their
+// last line names -o wide, which shortens nothing.
+func TestTableFits(t *testing.T) {
+	long := strings.Repeat("long-", 60)
+	for format, last := range map[string]string{
+		"table": "Texts with … are shortened; -o wide shows them whole.", "chart": "Texts with … are shortened; -o wide shows them whole.", "wide": long + "   1.00    false",
+	} {
+		b := strings.Builder{}
+		if err := report.Write(&b, format, []report.Line{{Account: long, Tenant: long, TenantUID: "u", Time: time.Hour}}); err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range strings.Split(b.String(), "\n") {
+			if n := utf8.RuneCountInString(line); format != "wide" && n > printing.MaxWidth {
+				t.Errorf("%s: %d characters in %q", format, n, line)
+			}
+		}
+		if !strings.HasSuffix(b.String(), last+"\n") {
+			t.Errorf("%s ends otherwise:\n%s", format, b.String())
+		}
+	}
+}
+
 // TestAccountsOfOneLine checks that an account adds no line, column or terminal escape to a bill,
 // and no formula to a spreadsheet. Normal accounts stay as they are.
 func TestAccountsOfOneLine(t *testing.T) {
@@ -60,22 +84,22 @@ func TestAccountsOfOneLine(t *testing.T) {
 		`back\slash "quoted"`:     {`back\slash "quoted"`, `back\slash "quoted"`},
 		"(none)":                  {`"(none)"`, "(none)"},
 		`"a\tb"`:                  {`"\"a\\tb\""`, `"a\tb"`},
-		"a\tb":                    {`"a\tb"`, "a\tb"},
-		"a\nb   team   9.00":      {`"a\nb   team   9.00"`, "a\nb   team   9.00"},
+		"a\tb":                    {`"a\tb"`, `a\tb`},
+		"a\nb   team   9.00":      {`"a\nb   team   9.00"`, `a\nb   team   9.00`},
 		"a   team   9.00   false": {`"a   team   9.00   false"`, "a   team   9.00   false"},
-		"\x1b[2Ja":                {`"\x1b[2Ja"`, "\x1b[2Ja"},
-		"a\u009b1mb":              {`"a\u009b1mb"`, "a\u009b1mb"},
-		"a\u202eb\u2028":          {`"a\u202eb\u2028"`, "a\u202eb\u2028"},
-		"a\x00":                   {`"a\x00"`, "a\x00"},
-		"a\xff":                   {`"a\xff"`, "a\xff"},
+		"\x1b[2Ja":                {`"\x1b[2Ja"`, `\x1b[2Ja`},
+		"a\u009b1mb":              {`"a\u009b1mb"`, `a\u009b1mb`},
+		"a\u202eb\u2028":          {`"a\u202eb\u2028"`, `a\u202eb\u2028`},
+		"a\x00":                   {`"a\x00"`, `a\x00`},
+		"a\xff":                   {`"a\xff"`, `a\xff`},
 		" ":                       {`" "`, " "},
 		"=1+1":                    {"=1+1", "'=1+1"},
 		"+1":                      {"+1", "'+1"},
 		"-1":                      {"-1", "'-1"},
 		"@SUM(A1)":                {"@SUM(A1)", "'@SUM(A1)"},
-		"\t=1":                    {`"\t=1"`, "'\t=1"},
-		"\r=1":                    {`"\r=1"`, "'\r=1"},
-		"\n=1":                    {`"\n=1"`, "'\n=1"},
+		"\t=1":                    {`"\t=1"`, `\t=1`},
+		"\r=1":                    {`"\r=1"`, `\r=1`},
+		"\n=1":                    {`"\n=1"`, `\n=1`},
 		"a=1":                     {"a=1", "a=1"},
 	} {
 		lines := []report.Line{{Account: account, Tenant: "team", TenantUID: "u", Time: time.Hour}}

@@ -16,7 +16,7 @@ func Start(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
 	member, err := etcd.New(etcd.Config{
-		DataDir: filepath.Join(dir, "data"), RunDir: filepath.Join(dir, "run"), LogFile: filepath.Join(dir, "log"),
+		DataDir: filepath.Join(dir, "data"), RunDir: filepath.Join(dir, "run"), NoSync: true, LogFile: filepath.Join(dir, "log"),
 		Fatal: func(message string) { t.Error("etcd: " + message) },
 	})
 	if err != nil {

@@ -32,7 +32,7 @@ type AuthorityDelegationSpecApplyConfiguration struct {
 	// limit.
 	ObjectUIDs []types.UID `json:"objectUIDs,omitempty"`
 	// conditions must hold for each write. A delegation with conditions allows create, update
-	// and patch only.
+	// and patch only, and only of objects that its rules allow to get.
 	Conditions []DelegationConditionApplyConfiguration `json:"conditions,omitempty"`
 	// ifLost tells what happens to the delegation when its delegator loses permissions. With
 	// Withdraw, the default, the delegation loses them at once: it allows only what the delegator

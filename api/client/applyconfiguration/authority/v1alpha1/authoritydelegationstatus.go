@@ -35,6 +35,10 @@ type AuthorityDelegationStatusApplyConfiguration struct {
 	LastUsed *metav1.Time `json:"lastUsed,omitempty"`
 	// cause is the cause of a delegation that a policy created.
 	Cause *DelegationCauseApplyConfiguration `json:"cause,omitempty"`
+	// problems are why the delegation allows less than its rules say, such as conditions without
+	// the verb get in the rules. The server computes them whenever the delegation is read, and stores
+	// them nowhere. A watch may leave them out.
+	Problems []string `json:"problems,omitempty"`
 }
 
 // AuthorityDelegationStatusApplyConfiguration constructs a declarative configuration of the AuthorityDelegationStatus type for use with
@@ -111,5 +115,15 @@ func (b *AuthorityDelegationStatusApplyConfiguration) WithLastUsed(value metav1.
 // If called multiple times, the Cause field is set to the value of the last call.
 func (b *AuthorityDelegationStatusApplyConfiguration) WithCause(value *DelegationCauseApplyConfiguration) *AuthorityDelegationStatusApplyConfiguration {
 	b.Cause = value
+	return b
+}
+
+// WithProblems adds the given value to the Problems field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Problems field.
+func (b *AuthorityDelegationStatusApplyConfiguration) WithProblems(values ...string) *AuthorityDelegationStatusApplyConfiguration {
+	for i := range values {
+		b.Problems = append(b.Problems, values[i])
+	}
 	return b
 }

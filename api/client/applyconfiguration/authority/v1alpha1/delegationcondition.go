@@ -12,8 +12,9 @@ package v1alpha1
 type DelegationConditionApplyConfiguration struct {
 	// expression may use the variables object, the object to be stored; oldObject, which is null
 	// for a create; and podTemplateHash and oldPodTemplateHash, which are "sha256:" and the hash
-	// of their spec.template, or empty. If the expression fails or exceeds its cost limit, the
-	// write is refused.
+	// of their pod templates: spec.template, or spec.jobTemplate.spec.template. If an object has
+	// none, an expression that uses its hash fails. If the expression fails or exceeds its cost
+	// limit, the write is refused.
 	Expression *string `json:"expression,omitempty"`
 	// message is the error message for a refused write. The default is the expression.
 	Message *string `json:"message,omitempty"`

@@ -129,6 +129,9 @@ func (c *Change) Uses(ctx context.Context, costs *schema.CostBudget, p *schema.P
 		if err == nil && slices.ContainsFunc(verbs, func(v permission.Verb) bool { return v.String() == verb }) {
 			return true
 		}
+		if exact, ok := p.Exact(key); ok && exact.String() == verb {
+			return true
+		}
 	}
 	return false
 }

@@ -108,13 +108,18 @@ func compareListMap[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 			one(e.keys, none, e.value)
 		}
 	}
-	// If each element carries its own permission, a new order is no change. If one permission
-	// covers all elements, as with the containers of a pod, the permission covers their order too.
-	if reordered && (!n.Elem().Carries() || w.inScope()) && (w.mode == All || n.ExcludedAt) {
+	if reordered && (w.mode == All || n.ExcludedAt) && (w.inScope() || !anyOrder(n)) {
 		w.charge(n)
 		changed = true
 	}
 	return changed
+}
+
+// anyOrder reports whether a new order of the list-map n is no change: each element carries a permission
+// of its own, as conditions do. If one permission covers all elements, it covers their order too. This
+// holds also if single elements can be granted, as with the containers of a pod: they run in order.
+func anyOrder(n *schema.Node) bool {
+	return slices.ContainsFunc(n.Elem().Own(), func(p *schema.Permission) bool { return !p.Element })
 }
 
 // compareSet compares how often each value occurs in two sets, and reports whether any count

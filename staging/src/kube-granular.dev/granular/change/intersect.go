@@ -3,6 +3,8 @@
 
 package change
 
+import "slices"
+
 // Intersect returns the changes that the caller must be authorized for: those that are in observed,
 // the caller's changes before mutating admission, and in final, the changes about to be stored. A
 // change that is only in final was made by admission or the server. A change that is only in
@@ -44,6 +46,12 @@ func Intersect(observed, final Set) Set {
 		}
 	}
 	return x.sorted(out)
+}
+
+// Union returns the changes that are in a or in b. The result is sorted, and has no duplicates; a
+// change that is in both has the values of both.
+func Union(a, b Set) Set {
+	return slices.Concat(a, b).normalize()
 }
 
 // sameChanges reports whether two sets have the same changes in the same order. The values of

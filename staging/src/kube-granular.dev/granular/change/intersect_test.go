@@ -181,3 +181,19 @@ func TestIntersectOfLikeSets(t *testing.T) {
 		}
 	}
 }
+
+// TestUnion checks that a union has the changes of both sets, sorted and each once.
+func TestUnion(t *testing.T) {
+	w := walkerOf(t, deployment)
+	with := func(new string) Set { return compareOrFail(t, w, All, plainOf(t, "{}"), plainOf(t, new)) }
+	first, second := with("spec: {replicas: 1}"), with("{metadata: {labels: {x: '1'}}, spec: {replicas: 2, paused: true}}")
+	both := with("{metadata: {labels: {x: '1'}}, spec: {replicas: 1, paused: true}}")
+	for name, got := range map[string]Set{"one way": Union(first, second), "the other way": Union(second, first), "alone": Union(both, nil), "twice": Union(both, both)} {
+		if diff := cmp.Diff(verbs(both), verbs(got)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if got := Union(nil, nil); len(got) > 0 {
+		t.Errorf("of nothing it has %q", verbs(got))
+	}
+}

@@ -5,6 +5,7 @@ package change
 
 import (
 	"encoding/json"
+	"slices"
 
 	"kube-granular.dev/granular/schema"
 )
@@ -101,20 +102,27 @@ func newPairs[V any](before, after []V) *pairs[V] {
 // match pairs elements that have the same identity and no partner yet, in the order of the lists.
 // The function identity returns false for an element that must not be paired.
 func (p *pairs[V]) match(identity func(V) (string, bool)) {
-	waiting := map[string][]int{}
-	for j, v := range p.after {
-		if id, ok := identity(v); ok && !p.taken[j] {
-			waiting[id] = append(waiting[id], j)
+	if !slices.Contains(p.partner, -1) || !slices.Contains(p.taken, false) {
+		return // for elements that were only added or only removed, no identity is made
+	}
+	// first has the position after the first waiting element of an identity, and next that after the
+	// one that follows; 0 is the end.
+	first, next := make(map[string]int, len(p.after)), make([]int, len(p.after))
+	for j := len(p.after) - 1; j >= 0; j-- {
+		if p.taken[j] {
+			continue
+		}
+		if id, ok := identity(p.after[j]); ok {
+			next[j], first[id] = first[id], j+1
 		}
 	}
 	for i, v := range p.before {
 		if p.partner[i] >= 0 {
 			continue
 		}
-		if id, ok := identity(v); ok && len(waiting[id]) > 0 {
-			j := waiting[id][0]
-			waiting[id] = waiting[id][1:]
-			p.partner[i], p.taken[j] = j, true
+		if id, ok := identity(v); ok && first[id] > 0 {
+			j := first[id] - 1
+			first[id], p.partner[i], p.taken[j] = next[j], j, true
 		}
 	}
 }

@@ -152,6 +152,9 @@ func compareAt[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 				c.WithContainer = true
 			}
 		}
+		if n.Element() {
+			w.charge(n) // even if it has no other field than those inside that changed
+		}
 		return true
 	}
 	w.ambiguous(n, true)

@@ -88,7 +88,7 @@ func TestCompare(t *testing.T) {
 			new: "spec: {template: {metadata: {labels: {a/x: '2'}}, spec: {containers: [{name: c, image: i2}]}}}",
 			full: []string{
 				"podTemplateLabel(a) .spec.template.metadata.labels[a/x]",
-				"podTemplateImage .spec.template.spec.containers[name=\"c\"].image",
+				"podTemplateContainerImage(c) .spec.template.spec.containers[name=\"c\"].image",
 			},
 		},
 		{
@@ -96,9 +96,10 @@ func TestCompare(t *testing.T) {
 			old: "spec: {template: {spec: {containers: [{name: c, image: i}]}}}",
 			new: "spec: {template: {spec: {containers: [{name: d, image: i}]}}}",
 			full: []string{
-				"podTemplateSpecification .spec.template.spec",
-				"podTemplateImage .spec.template.spec.containers[name=\"c\"].image",
-				"podTemplateImage .spec.template.spec.containers[name=\"d\"].image",
+				"podTemplateContainer(c) .spec.template.spec.containers[name=\"c\"]",
+				"podTemplateContainerImage(c) .spec.template.spec.containers[name=\"c\"].image",
+				"podTemplateContainer(d) .spec.template.spec.containers[name=\"d\"]",
+				"podTemplateContainerImage(d) .spec.template.spec.containers[name=\"d\"].image",
 			},
 		},
 		{
@@ -232,13 +233,14 @@ func TestCompare(t *testing.T) {
 			name: "create is everything", kind: deployment,
 			new: "{metadata: {name: web, labels: {a: b}}, spec: {replicas: 1, template: {spec: {containers: [{name: c, image: i}]}}}}",
 			full: []string{"metadata .metadata", "label(a) .metadata.labels[a]", "replicas .spec.replicas",
-				"podTemplateSpecification .spec.template.spec", "podTemplateImage .spec.template.spec.containers[name=\"c\"].image"},
+				"podTemplateContainer(c) .spec.template.spec.containers[name=\"c\"]",
+				"podTemplateContainerImage(c) .spec.template.spec.containers[name=\"c\"].image"},
 		},
 		{
 			name: "quantities by their spelling", kind: "/v1/Pod",
 			old:  "spec: {containers: [{name: c, resources: {limits: {memory: 1G}}}]}",
 			new:  "spec: {containers: [{name: c, resources: {limits: {memory: '1e9'}}}]}",
-			full: []string{"specification .spec"},
+			full: []string{`container(c) .spec.containers[name="c"]`},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -4,6 +4,7 @@
 package decide
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -233,8 +234,8 @@ func (d *Decider) coverAlways(ctx context.Context, c *change.Change, candidates 
 			r.tooLong, r.long = true, long
 		}
 		for _, p := range candidates {
-			if made := d.verb(ctx, c, p); made.err == nil {
-				r.offered = append(r.offered, offer{p, made.verb})
+			if made := d.verb(ctx, c, p); made.err == nil && !p.Element {
+				r.offered = append(r.offered, offer{permission: p, verb: made.verb})
 			}
 		}
 		return &r
@@ -242,7 +243,7 @@ func (d *Decider) coverAlways(ctx context.Context, c *change.Change, candidates 
 	var few [8]string
 	verbs := few[:0]
 	var ask []string
-	overspent := false
+	specific, overspent := "", false
 	for i, p := range candidates {
 		made := d.verb(ctx, c, p)
 		if err := made.err; err != nil {
@@ -257,6 +258,9 @@ func (d *Decider) coverAlways(ctx context.Context, c *change.Change, candidates 
 		}
 		verb := made.verb
 		verbs = append(verbs, verb)
+		if specific == "" || !p.Element {
+			specific = verb
+		}
 		if slices.Contains(d.used, verb) {
 			return nil, nil
 		}
@@ -288,16 +292,41 @@ func (d *Decider) coverAlways(ctx context.Context, c *change.Change, candidates 
 			return nil, nil
 		}
 	}
-	if slices.ContainsFunc(verbs, d.isUnanswered) {
+	// Few callers hold a verb for one key only, so the others are asked first.
+	exact, one, err := d.coverExact(ctx, c, candidates)
+	if err != nil || exact == held {
+		return nil, err
+	}
+	if exact == unanswered || slices.ContainsFunc(verbs, d.isUnanswered) {
 		return nil, d.failure // an unanswered verb might have been allowed
 	}
-	if overBudget {
-		return refusal(Refusal{Reason: Budget, General: broadest(candidates, verbs[0]), Specific: verbs[len(verbs)-1]}), nil
+	if overBudget || exact == unasked {
+		return refusal(Refusal{Reason: Budget, General: broadest(candidates, verbs[0]), Specific: specific}), nil
 	}
 	if overspent {
 		return refusal(Refusal{Reason: Cost, General: broadest(candidates, verbs[0])}), nil
 	}
-	return refusal(Refusal{Reason: NotCovered, General: verbs[0], Specific: verbs[len(verbs)-1]}), nil
+	return refusal(Refusal{Reason: NotCovered, General: verbs[0], Specific: specific,
+		Exact: cmp.Or(one, verbs[len(verbs)-1])}), nil
+}
+
+// coverExact reports whether the caller holds a verb for the key of the change alone. It also
+// returns the most specific such verb, or "" if there is none.
+func (d *Decider) coverExact(
+	ctx context.Context, c *change.Change, candidates []*schema.Permission,
+) (state answer, specific string, err error) {
+	var few [2]string
+	verbs := few[:0]
+	for _, p := range candidates {
+		if v, ok := p.Exact(c.Parameter(p)); ok {
+			verbs = append(verbs, v.String())
+		}
+	}
+	if len(verbs) == 0 {
+		return notHeld, "", nil
+	}
+	state, err = d.holdsOne(ctx, verbs)
+	return state, verbs[len(verbs)-1], err
 }
 
 // broadest returns the verb to grant in place of many narrow verbs: that of the most specific

@@ -205,6 +205,7 @@ func (u *unsteady) FirstAllowed(ctx context.Context, verbs []string) (int, error
 // prevent another verb from allowing it, and is not asked for again.
 func TestUnanswered(t *testing.T) {
 	const metadata, all, first, second = "granular:metadata", "granular:labels", "granular:label(domain0000.com)", "granular:label(domain0001.com)"
+	const firstKey, secondKey = "granular:label(domain0000.com/x)", "granular:label(domain0001.com/x)"
 	one := changesOf(t, "apps", "v1", "Deployment", change.All, labels(0), labels(1))
 	two := changesOf(t, "apps", "v1", "Deployment", change.All, labels(0), labels(2))
 	replicas := changesOf(t, "apps", "v1", "Deployment", change.All, object{"metadata": object{"name": "a"}}, object{"metadata": object{"name": "a"}, "spec": object{"replicas": int64(1)}})
@@ -219,17 +220,23 @@ func TestUnanswered(t *testing.T) {
 		"a specific verb is allowed": {changes: one, holds: []string{first},
 			fails: []string{metadata, all}, asked: []string{metadata, all, first}},
 		"what fails is held": {changes: one, holds: []string{metadata},
-			fails: []string{metadata}, failed: true, asked: []string{metadata, all, first}},
+			fails: []string{metadata}, failed: true, asked: []string{metadata, all, first, firstKey}},
 		"none is allowed": {changes: one, fails: []string{metadata}, failed: true,
-			asked: []string{metadata, all, first}},
+			asked: []string{metadata, all, first, firstKey}},
 		"the specific verb fails": {changes: one, fails: []string{first}, failed: true,
-			asked: []string{metadata, all, first}},
+			asked: []string{metadata, all, first, firstKey}},
+		"the specific verb fails, the key's is allowed": {changes: one, holds: []string{firstKey},
+			fails: []string{first}, asked: []string{metadata, all, first, firstKey}},
+		"the key's verb fails": {changes: one, fails: []string{firstKey}, failed: true,
+			asked: []string{metadata, all, first, firstKey}},
+		"the budget ends before the key's verb": {changes: one, holds: []string{firstKey}, budget: 3,
+			refused: Budget, asked: []string{metadata, all, first}},
 		"the specific verb fails, it is not asked": {changes: one, holds: []string{all}, fails: []string{first},
 			asked: []string{metadata, all}},
 		"nothing fails": {changes: one, refused: NotCovered,
-			asked: []string{metadata, all, first}},
+			asked: []string{metadata, all, first, firstKey}},
 		"the second change is not covered": {changes: two, holds: []string{first},
-			fails: []string{metadata}, failed: true, asked: []string{metadata, all, first, second}},
+			fails: []string{metadata}, failed: true, asked: []string{metadata, all, first, second, secondKey}},
 		"the second change is covered": {changes: two, holds: []string{first, second},
 			fails: []string{metadata}, asked: []string{metadata, all, first, second}},
 		"what fails is of another change": {changes: append(slices.Clip(one), replicas...),

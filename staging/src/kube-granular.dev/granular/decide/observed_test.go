@@ -33,7 +33,7 @@ func TestCoveredAsObserved(t *testing.T) {
 	}{
 		"nothing":                        {covered: true},
 		"one change, covered":            {observed: one, holds: all[2:], covered: true, asked: all},
-		"one change, not covered":        {observed: one, asked: all},
+		"one change, not covered":        {observed: one, asked: append(all, "granular:label(domain0000.com/x)")},
 		"one change, not excluded":       {observed: one, ordinary: true, covered: true},
 		"the first label, covered":       {observed: first, holds: all[:1]},
 		"two changes, covered":           {observed: two, holds: all[:1]},

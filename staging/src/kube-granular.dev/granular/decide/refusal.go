@@ -6,6 +6,8 @@ package decide
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"kube-granular.dev/granular/change"
 	"kube-granular.dev/granular/permission"
@@ -63,6 +65,14 @@ type Refusal struct {
 	// Cost, General is the verb to hold instead of verbs with an expression, empty if there is
 	// none.
 	General, Specific string
+	// Exact is the verb that would have covered the change and as little else as possible, if the
+	// verb depends on no value. It is for one key, where Specific is for a domain of keys, and for one
+	// element of a list, where Specific is for all of them. It is set only for NotCovered.
+	Exact string
+	// Together are the verbs that are needed instead of Specific alone, one for each value of the
+	// change that the caller's verbs do not cover: a change of a value needs a verb for the old value
+	// and one for the new value. It is nil if Specific alone suffices.
+	Together []string
 
 	// budget is the largest number of verbs that the authorizer may be asked for in one request.
 	budget int
@@ -80,7 +90,14 @@ type Refusal struct {
 type offer struct {
 	permission *schema.Permission
 	verb       string
+	// values are the values of the change, if the permission makes its parameter from a value.
+	values []string
+	// together are the verbs that are needed instead of verb alone, or nil.
+	together []string
 }
+
+// maxTogether is the number of verbs that are needed together and that a message names.
+const maxTogether = 4
 
 // shownOfParameter is how many bytes of a parameter that is too long a message shows.
 const shownOfParameter = 64
@@ -129,8 +146,8 @@ func (r *Refusal) Cannot(path string) string {
 	return "cannot change " + path
 }
 
-// Needs returns the part of a message that names what is missing. It names at most two verbs, the
-// narrower one first, because people copy the first.
+// Needs returns the part of a message that names what is missing: at most two ways, the narrower one
+// first, because people copy the first. A way is one verb, or the verbs of a change of a value.
 func (r *Refusal) Needs() string {
 	switch {
 	case r.Reason == NoPermission:
@@ -157,6 +174,24 @@ func (r *Refusal) Needs() string {
 
 // verbs returns the part of a message that names the missing verbs.
 func (r *Refusal) verbs() string {
+	if len(r.Together) > 0 {
+		var all []string
+		for i, v := range r.Together {
+			if i == maxTogether {
+				all = append(all, fmt.Sprintf("%d more", len(r.Together)-i))
+				break
+			}
+			all = append(all, strconv.Quote(v))
+		}
+		text := "needs both of the verbs " + strings.Join(all, " and ")
+		if len(all) > 2 {
+			text = "needs all of the verbs " + strings.Join(all, " and ")
+		}
+		if !slices.Contains(r.Together, r.General) {
+			text += fmt.Sprintf(", or the verb %q", r.General)
+		}
+		return text
+	}
 	if r.General == r.Specific {
 		return fmt.Sprintf("needs the verb %q", r.General)
 	}

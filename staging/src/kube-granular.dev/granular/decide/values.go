@@ -58,12 +58,20 @@ func (d *Decider) coverValues(ctx context.Context, c *change.Change, candidates 
 		case state == unasked:
 			r.Reason = Budget
 		}
-		if first != "" {
-			r.offered = append(r.offered, offer{p, first})
+		if first == "" {
+			continue
 		}
+		r.offered = append(r.offered, offer{permission: p, verb: first, values: values})
 	}
 	if failure != nil {
 		return nil, failure // the caller might hold a verb that has no answer
+	}
+	if r.Reason != Budget {
+		// No verb is asked for again, so the authorizer is asked for the other values only now, when no
+		// candidate covers the change.
+		if err := d.complete(ctx, &r); err != nil {
+			return nil, err
+		}
 	}
 	if len(r.offered) == 0 {
 		return &r, nil
@@ -78,9 +86,44 @@ func (d *Decider) coverValues(ctx context.Context, c *change.Change, candidates 
 			}
 		}
 	case NotCovered, NoParameter:
-		r.Reason, r.General, r.Specific = NotCovered, general.verb, specific.verb
+		r.Reason, r.General, r.Specific, r.Together = NotCovered, general.verb, specific.verb, specific.together
 	}
 	return &r, nil
+}
+
+// complete finds for each offered permission of values the verbs that the caller lacks, of which the
+// offer has only the first. It drops the offer of a permission that has no parameter for one of the
+// values, because it can't cover the change, and one that needs more than maxTogether verbs, if there
+// is a permission that needs one.
+func (d *Decider) complete(ctx context.Context, r *Refusal) error {
+	var offered []offer
+	for _, o := range r.offered {
+		if o.values == nil {
+			offered = append(offered, o)
+			continue
+		}
+		var missing []string
+		covers := true
+		for _, value := range o.values {
+			state, verb, err := d.holdsAll(ctx, o.permission, []string{value}, &Refusal{})
+			if err != nil {
+				return err
+			}
+			covers = covers && (state == held || verb != "")
+			if state != held && !slices.Contains(missing, verb) {
+				missing = append(missing, verb)
+			}
+		}
+		if !covers || len(missing) == 0 || len(missing) > maxTogether && r.offered[0].values == nil {
+			continue // it can't cover the change, or a more general verb is easier to grant
+		}
+		if o.verb = missing[0]; len(missing) > 1 {
+			o.together = missing
+		}
+		offered = append(offered, o)
+	}
+	r.offered = offered
+	return nil
 }
 
 // answer tells whether the caller holds a verb of one permission for each value of a change.

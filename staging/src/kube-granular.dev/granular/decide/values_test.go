@@ -106,6 +106,20 @@ func TestValues(t *testing.T) {
 			holds: "imageFrom(registry.example/team) imageFrom(registry.example/other)"},
 		{name: "to another repository alone", old: image(team), new: image(other), holds: "imageFrom(registry.example/other)",
 			needs: `needs one of the verbs "granular:imageFrom(registry.example/team/app)", "granular:specification"`},
+		{name: "another repository, with neither", old: image(team), new: image(other),
+			needs: `needs both of the verbs "granular:imageFrom(registry.example/team/app)" and "granular:imageFrom(registry.example/other/app)", or the verb "granular:specification"`},
+		{name: "an image without a registry, with neither", old: image(team), new: image("nginx"),
+			needs: `needs one of the verbs "granular:image", "granular:specification"`},
+		{name: "a webhook stores a third registry, with none", old: image(team), new: image(vendor), final: image("mirror.example/app:v1"),
+			needs: `needs all of the verbs "granular:imageFrom(registry.example/team/app)" and "granular:imageFrom(mirror.example/app)" and "granular:imageFrom(vendor.example/app)", or the verb "granular:specification"`},
+		{name: "four taints, all of which a message names", old: taints("{key: a}"), new: taints("{key: b}", "{key: c}", "{key: d}"),
+			needs: `needs all of the verbs "granular:taint(a)" and "granular:taint(b)" and "granular:taint(c)" and "granular:taint(d)", or the verb "granular:specification"`},
+		{name: "five taints, which are more than a message names", old: taints("{key: a}"), new: taints("{key: b}", "{key: c}", "{key: d}", "{key: e}"),
+			needs: `needs one of the verbs "granular:taints", "granular:specification"`},
+		{name: "five excluded elements, with no general verb", unmarked: true, old: "spec: {guards: [{key: a}]}", new: "spec: {guards: [{key: b}, {key: c}, {key: d}, {key: e}]}",
+			needs: `needs all of the verbs "granular:guard(a)" and "granular:guard(b)" and "granular:guard(c)" and "granular:guard(d)" and 1 more`},
+		{name: "an excluded value, with neither", unmarked: true, old: "spec: {mode: soft}", new: "spec: {mode: hard}", holds: "specification",
+			needs: `needs both of the verbs "granular:mode(soft)" and "granular:mode(hard)"`},
 		{name: "from another registry", old: image(vendor), new: image(team), holds: "imageFrom(registry.example/team)",
 			needs: `needs one of the verbs "granular:imageFrom(vendor.example/app)", "granular:specification"`},
 		{name: "the first image", old: "spec: {x: 1}", new: "spec: {x: 1, image: '" + team + "'}",
@@ -213,7 +227,16 @@ func TestValues(t *testing.T) {
 			refusal := judge(holds)
 			if test.needs != "" {
 				if refusal == nil || refusal.Needs() != test.needs {
-					t.Fatalf("got %v, want %s", refusal, test.needs)
+					t.Fatalf("got %v, want %s", refusal.Needs(), test.needs)
+				}
+				// What the refusal names together suffices, and nothing less.
+				if len(refusal.Together) > 0 && judge(append(slices.Clone(holds), refusal.Together...)) != nil {
+					t.Errorf("refused with %v", refusal.Together)
+				}
+				for i := range refusal.Together {
+					if judge(append(slices.Clone(holds), slices.Delete(slices.Clone(refusal.Together), i, i+1)...)) == nil {
+						t.Errorf("allowed without %s", refusal.Together[i])
+					}
 				}
 				return
 			}
@@ -388,23 +411,27 @@ func TestValuesAreWithheld(t *testing.T) {
 	}
 }
 
-// impossible returns an index beyond the asked verbs, if these have a parameter.
-type impossible struct{}
+// impossible returns an index beyond the asked verbs, if these have a parameter that begins with it.
+type impossible string
 
-func (impossible) FirstAllowed(_ context.Context, verbs []string) (int, error) {
-	if strings.HasSuffix(verbs[0], ")") {
+func (i impossible) FirstAllowed(_ context.Context, verbs []string) (int, error) {
+	if strings.Contains(verbs[0], "("+string(i)) {
 		return len(verbs), nil
 	}
 	return -1, nil
 }
 
+// TestImpossibleAnswersAboutValues checks that an impossible answer is an error also if it is about
+// a value that is asked for only to complete the refusal.
 func TestImpossibleAnswersAboutValues(t *testing.T) {
 	set, err := valuesWalker(t).Compare(change.All, parsed(t, "spec: {image: a.example/x}"), parsed(t, "spec: {image: b.example/x}"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if refusal, err := New(impossible{}, 0).Decide(t.Context(), set, true); refusal != nil || err == nil {
-		t.Errorf("got %v, %v", refusal, err)
+	for _, value := range []impossible{"", "a.example", "b.example"} {
+		if refusal, err := New(value, 0).Decide(t.Context(), set, true); refusal != nil || err == nil {
+			t.Errorf("about %q: got %v, %v", value, refusal, err)
+		}
 	}
 }
 

@@ -122,8 +122,9 @@ func isTag(s string) bool {
 // isDigest reports whether s is a SHA-256 or SHA-512 digest.
 func isDigest(s string) bool {
 	algorithm, sum, _ := strings.Cut(s, ":")
+	// Another algorithm has the size 0, which no sum has.
 	size := map[string]int{"sha256": 64, "sha512": 128}[algorithm]
-	return size > 0 && len(sum) == size && all(sum, func(c byte) bool { return digit(c) || 'a' <= c && c <= 'f' })
+	return len(sum) == size && all(sum, func(c byte) bool { return digit(c) || 'a' <= c && c <= 'f' })
 }
 
 // all reports whether s is not empty and is(b) is true for each byte b of s.

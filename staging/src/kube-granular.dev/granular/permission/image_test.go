@@ -42,6 +42,7 @@ func TestImagePrefixes(t *testing.T) {
 		"registry.example/app:v1:v2":                          "",
 		"registry.example/app@sha256:0a":                      "",
 		"registry.example/app@md5:" + digest[8:]:              "",
+		"registry.example/app@md5:":                           "",
 		"registry.example/app" + digest + digest:              "",
 		"registry.example:/app":                               "",
 		"registry.example:a/app":                              "",

@@ -16,7 +16,7 @@ const (
 	// Verbatim uses the key or value as it is.
 	Verbatim Treatment = ""
 	// SlashDelimitedPrefix uses the part before the first slash, or the whole key if there is
-	// none: example.com/a yields example.com.
+	// none: example.com/a yields example.com. A grant may also name exactly one key; see Exact.
 	SlashDelimitedPrefix Treatment = "slash-delimited-prefix"
 	// ImageRepositoryPrefix makes several parameters from a container image: its registry, and
 	// each longer prefix of its repository. A grant for one of them suffices. See MaxPrefixes.
@@ -44,6 +44,31 @@ func (t Treatment) Apply(key string) string {
 		key, _, _ = strings.Cut(key, "/")
 	}
 	return key
+}
+
+// Exact returns the parameter that stands for one raw key only, and false if the treatment has none.
+// It always contains a slash, and a prefix never does, so that neither is mistaken for the other:
+// example.com/a yields example.com/a. A key without a slash, which is a prefix too, gets one in
+// front: a yields /a. Two keys never yield the same parameter.
+func (t Treatment) Exact(key string) (string, bool) {
+	if t != SlashDelimitedPrefix {
+		return "", false
+	}
+	if strings.IndexByte(key, '/') > 0 {
+		return key, true
+	}
+	return "/" + key, true
+}
+
+// Key returns the raw key that an exact parameter stands for; see Exact. It returns false for a
+// parameter of another kind, and for one that Exact makes of no key.
+func (t Treatment) Key(parameter string) (string, bool) {
+	if t != SlashDelimitedPrefix || strings.IndexByte(parameter, '/') < 0 {
+		return "", false
+	}
+	key := strings.TrimPrefix(parameter, "/")
+	exact, _ := t.Exact(key)
+	return key, exact == parameter
 }
 
 // Parameters returns the parameters for a raw key, most general first. It returns nil for a key

@@ -70,6 +70,10 @@ func (v Verb) String() string {
 	return b.String()
 }
 
+// IsVerb reports whether a verb is granular, or begins with "granular:", and so authorizes single
+// fields. Such a verb need not be valid: Parse says why it is not.
+func IsVerb(s string) bool { return s == General || strings.HasPrefix(s, prefix) }
+
 // Parse parses a verb. It accepts only what String returns, so that no two strings in a role mean
 // the same verb. Errors never repeat the input.
 func Parse(s string) (Verb, error) {

@@ -40,12 +40,24 @@ func TestSpelling(t *testing.T) {
 	}
 }
 
+func TestIsVerb(t *testing.T) {
+	for text, want := range map[string]bool{
+		"granular": true, "granular:": true, "granular:labels": true, "granular:label(a)": true, "granular:Not valid": true,
+		"": false, "granula": false, "granularity": false, "Granular": false, " granular": false, "granular ": false, "update": false, "*": false,
+	} {
+		if got := IsVerb(text); got != want {
+			t.Errorf("%q: %t, want %t", text, got, want)
+		}
+	}
+}
+
 func TestParseRefuses(t *testing.T) {
 	for _, text := range []string{
 		"", "granula", "granular:", "Granular:labels", " granular", "granular ", "update", "*",
 		"granular:Labels", "granular:*", "granular:label*", "granular:1abel", "granular:node_pool", "granular:spec.replicas",
 		"granular:label(", "granular:label)", "granular:label(a", "granular:label(a)b", "granular:label(a))", "granular:label((a)",
 		"granular:label(*)", "granular:label(a b)", "granular:label(ä)", "granular:label(%)", "granular:label(%4)",
+		"granular:label(%20 )", "granular:label(%28()", "granular:label(%2A*)",
 		"granular:label(%2a)", // hexadecimal digits in lower case
 		"granular:label(%41)", // escapes the letter A, which must not be escaped
 		"granular:label(%zz)", "granular:(a)", "granular:granular:labels",
@@ -105,6 +117,10 @@ func TestScoped(t *testing.T) {
 		{"podTemplate", "example.com/nodePool", "example.com/podTemplateNodePool"},
 		{"example.com/cell", "labels", "example.com/cellLabels"},
 		{"example.com/cell", "example.org/nodePool", "example.org/cellNodePool"},
+		{"podTemplate", "a", "podTemplateA"},
+		{"podTemplate", "z", "podTemplateZ"},
+		{"podTemplate", "", "podTemplate"},
+		{"podTemplate", "Labels", "podTemplateLabels"},
 	} {
 		got := Scoped(test.scope, test.permission)
 		if got != test.want {
@@ -135,6 +151,47 @@ func TestTreatment(t *testing.T) {
 	if _, err := ParseTreatment("Slash-Delimited-Prefix"); err == nil {
 		t.Error("an unknown treatment is accepted")
 	}
+}
+
+// TestExact checks the parameters that stand for one key, and that Key finds the key again.
+func TestExact(t *testing.T) {
+	for _, test := range []struct{ key, want string }{
+		{"a.com/b", "a.com/b"}, {"a.com/b/c", "a.com/b/c"}, {"a", "/a"}, {"a.com", "/a.com"}, {"", "/"}, {"/a", "//a"}, {"//a", "///a"}, {"a/", "a/"},
+	} {
+		got, ok := SlashDelimitedPrefix.Exact(test.key)
+		if key, known := SlashDelimitedPrefix.Key(got); got != test.want || !ok || key != test.key || !known {
+			t.Errorf("%q yields %q, which is for %q", test.key, got, key)
+		}
+		for _, other := range []Treatment{Verbatim, ImageRepositoryPrefix} {
+			if got, ok := other.Exact(test.key); ok {
+				t.Errorf("%q yields %q", test.key, got)
+			}
+			if key, known := other.Key(test.want); known {
+				t.Errorf("%q is for %q", test.want, key)
+			}
+		}
+	}
+	for _, parameter := range []string{"", "a", "a.com", "/a/b", "/a.com/b"} {
+		if key, known := SlashDelimitedPrefix.Key(parameter); known {
+			t.Errorf("%q is for %q", parameter, key)
+		}
+	}
+}
+
+// FuzzExact checks that the parameter of one key is for no other key and for no prefix.
+func FuzzExact(f *testing.F) {
+	f.Add("a.com/b", "a.com")
+	f.Add("/a", "a")
+	f.Fuzz(func(t *testing.T, key, other string) {
+		mine, _ := SlashDelimitedPrefix.Exact(key)
+		theirs, _ := SlashDelimitedPrefix.Exact(other)
+		if (mine == theirs) != (key == other) || mine == SlashDelimitedPrefix.Apply(other) {
+			t.Errorf("%q and %q yield %q and %q", key, other, mine, theirs)
+		}
+		if back, known := SlashDelimitedPrefix.Key(mine); back != key || !known {
+			t.Errorf("%q yields %q, which is for %q", key, mine, back)
+		}
+	})
 }
 
 func FuzzParse(f *testing.F) {

@@ -74,16 +74,21 @@ type index struct {
 	byName map[string]*Permission
 }
 
-var load = sync.OnceValues(func() (*index, error) {
-	out := &index{byName: map[string]*Permission{}}
-	if err := yaml.UnmarshalStrict(data, &out.Registry); err != nil {
-		return nil, fmt.Errorf("registry: permissions.yaml: %w", err)
-	}
-	for i := range out.Permissions {
-		out.byName[out.Permissions[i].Name] = &out.Permissions[i]
-	}
-	return out, nil
-})
+var load = parseOnce(data)
+
+// parseOnce returns a function that parses the data when it is first called.
+func parseOnce(data []byte) func() (*index, error) {
+	return sync.OnceValues(func() (*index, error) {
+		out := &index{byName: map[string]*Permission{}}
+		if err := yaml.UnmarshalStrict(data, &out.Registry); err != nil {
+			return nil, fmt.Errorf("registry: permissions.yaml: %w", err)
+		}
+		for i := range out.Permissions {
+			out.byName[out.Permissions[i].Name] = &out.Permissions[i]
+		}
+		return out, nil
+	})
+}
 
 // Load returns the registry. It returns an error only if the embedded data is broken.
 func Load() (*Registry, error) {

@@ -87,3 +87,18 @@ func TestLookup(t *testing.T) {
 		}
 	}
 }
+
+// TestBrokenData checks that data that can't be read, or has a field that nobody reads, is an error
+// of everything that would use it.
+func TestBrokenData(t *testing.T) {
+	defer func(before func() (*index, error)) { load = before }(load)
+	for _, broken := range []string{"permissions: labels", "permissions: []\nresources: []\n", "\t"} {
+		load = parseOnce([]byte(broken))
+		if r, err := Load(); r != nil || err == nil || !strings.Contains(err.Error(), "permissions.yaml") {
+			t.Errorf("%q: %v, %v", broken, r, err)
+		}
+		if p, err := Lookup("labels"); p != nil || err == nil {
+			t.Errorf("%q: labels is %v, %v", broken, p, err)
+		}
+	}
+}

@@ -59,6 +59,8 @@ type compileContext struct {
 	scope string
 	// sources are the parameter sources on the path, the innermost last.
 	sources []parameterSource
+	// element is the innermost element with a permission of its own, or nil; see element.
+	element *element
 	// root is set only for the object itself, ownMetadata only for the field metadata of the
 	// object, and metadata for this field and everything below it.
 	root, metadata, ownMetadata bool

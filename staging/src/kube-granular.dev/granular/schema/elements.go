@@ -38,6 +38,9 @@ func (c *compiler) elements(n *Node, l layers, p compileContext) error {
 	if below.sources, err = c.sources(n, kind, l, item, p); err != nil {
 		return c.report(p.at, err)
 	}
+	if below.element, err = namedElement(kind, l, below); err != nil {
+		return c.report(p.at, err)
+	}
 	elem, err := c.node(in, below)
 	if err != nil {
 		return err

@@ -19,6 +19,7 @@ const (
 	ExtTreatment      = extPrefix + "parameter-treatment"
 	ExtExpression     = extPrefix + "parameter-expression"
 	ExtScope          = extPrefix + "scope"
+	ExtElement        = extPrefix + "element"
 	extListType       = "x-kubernetes-list-type"
 	extListMapKeys    = "x-kubernetes-list-map-keys"
 	extKinds          = "x-kubernetes-group-version-kind"
@@ -91,8 +92,8 @@ func (w extensionValue) flag(key string) (bool, error) {
 
 // marks are the permission extensions of a field.
 type marks struct {
-	any                                                                 bool
-	verb, excluded, source, parameterized, treatment, expression, scope extensionValue
+	any                                                                          bool
+	verb, excluded, source, parameterized, treatment, expression, scope, element extensionValue
 }
 
 // marks collects the permission extensions. An unknown one is an error.
@@ -131,6 +132,8 @@ func (m *marks) of(key string) *extensionValue {
 		return &m.expression
 	case ExtScope:
 		return &m.scope
+	case ExtElement:
+		return &m.element
 	}
 	return nil
 }

@@ -4,12 +4,16 @@
 package schema
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	gvkschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
+
+// ErrNoDefinition means that no definition lists the kind that Models.ByKind looks for.
+var ErrNoDefinition = errors.New("no definition")
 
 // definitions are schemas by name. They refer to each other by these names.
 type definitions map[string]*spec.Schema
@@ -41,6 +45,7 @@ func NewModels(definitions map[string]*spec.Schema, options ...Option) *Models {
 }
 
 // ByKind compiles the tree of the definition whose x-kubernetes-group-version-kind lists the kind.
+// It returns an error that wraps ErrNoDefinition if there is none.
 func (m *Models) ByKind(kind gvkschema.GroupVersionKind) (*Tree, error) {
 	// This loop is faster than an index by kind: each kind is looked up only once, and the index
 	// would be large, because a few definitions, such as DeleteOptions and WatchEvent, list
@@ -53,7 +58,7 @@ func (m *Models) ByKind(kind gvkschema.GroupVersionKind) (*Tree, error) {
 	}
 	switch found {
 	case 0:
-		return nil, fmt.Errorf("schema: no definition for kind %s", kind)
+		return nil, fmt.Errorf("schema: %w for kind %s", ErrNoDefinition, kind)
 	case 1:
 		return m.Compile(name)
 	}

@@ -47,6 +47,9 @@ type Permission struct {
 	// Excluded is set if the permission is not part of update: even a caller who holds update
 	// needs the permission.
 	Excluded bool
+	// Element is set if the permission is for one element of a list, and for what is inside: a
+	// permission above in the chain is for all elements.
+	Element bool
 }
 
 // Parameter describes the source of a permission's parameter, and how the parameter is made from a
@@ -88,6 +91,45 @@ func (p *Permission) Verbs(ctx context.Context, costs *CostBudget, key string) (
 		return nil, ErrNoParameter
 	}
 	return out, nil
+}
+
+// Exact returns the verb that covers one raw key and no other one, if the permission has such a verb
+// besides those that Verbs returns. A caller that holds it needs none of them. An excluded permission
+// has none: who holds the verb "*" would hold it too, although an authorizer in front denies the verb
+// that it knows.
+func (p *Permission) Exact(key string) (permission.Verb, bool) {
+	if p.Parameter == nil || p.Parameter.Expression != nil || p.Excluded {
+		return permission.Verb{}, false
+	}
+	if len(key) > permission.MaxParameterLength {
+		return permission.Verb{}, false // a key can have a megabyte, and many changes below it
+	}
+	parameter, ok := p.Parameter.Treatment.Exact(key)
+	if !ok || permission.CheckParameter(parameter) != nil {
+		return permission.Verb{}, false
+	}
+	return permission.Verb{Permission: p.Name, Parameter: parameter, Parameterized: true}, true
+}
+
+// Wider returns the verb of the permission that covers the key of an exact verb and others; see Exact.
+// It returns false if v is not the exact verb of a key.
+func (p *Permission) Wider(v permission.Verb) (permission.Verb, bool) {
+	if p.Parameter == nil || p.Parameter.Expression != nil || p.Excluded {
+		return permission.Verb{}, false
+	}
+	key, exact := p.Parameter.Treatment.Key(v.Parameter)
+	if !exact {
+		return permission.Verb{}, false
+	}
+	v.Parameter = p.Parameter.Treatment.Apply(key)
+	return v, true
+}
+
+// Shares reports whether p and o, two permissions of one chain, always have the same parameter.
+func (p *Permission) Shares(o *Permission) bool {
+	a, b := p.Parameter, o.Parameter
+	return a != nil && b != nil && !a.FromValue && !b.FromValue && a.Expression == nil && b.Expression == nil &&
+		a.SourceDepth == b.SourceDepth && a.SourceKey == b.SourceKey && a.Treatment == b.Treatment
 }
 
 // ErrNoParameter means that the treatment of a permission makes no parameter from the key or
@@ -239,6 +281,20 @@ func (n *Node) Last() *Permission { return n.last }
 // nor any node above it carries one, no permission covers the change, and messages show its
 // top-level field.
 func (n *Node) Carries() bool { return n.own > 0 }
+
+// Element reports whether the node is an element of a list, with a permission for it as a whole. That
+// permission is the first one that the node carries. Other permissions of one element follow the
+// permission that covers the field in all elements.
+func (n *Node) Element() bool {
+	if n.own == 0 {
+		return false
+	}
+	p := n.last
+	for range n.own - 1 {
+		p = p.above
+	}
+	return p.Element
+}
 
 // Fields returns the children of an Object that have a permission or lead to one, sorted by
 // name. All other fields are the node's remainder. The result must not be changed.

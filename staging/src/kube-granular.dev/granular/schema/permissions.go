@@ -15,6 +15,11 @@ import (
 // the field itself still gets the prefix of the enclosing scope.
 func (c *compiler) permissions(n *Node, l layers, p *compileContext) error {
 	n.last = p.last
+	if p.element.begins(p.at) {
+		if err := c.add(n, ExtElement, p.element.permission("")); err != nil {
+			return err
+		}
+	}
 	m, err := l.marks()
 	if err != nil || !m.any {
 		return err
@@ -73,6 +78,11 @@ func (c *compiler) permissions(n *Node, l layers, p *compileContext) error {
 		if err := c.add(n, ExtVerb, perm); err != nil {
 			return err
 		}
+		if p.element != nil && perm.Parameter == nil && !excluded {
+			if err := c.add(n, ExtElement, p.element.permission(verb)); err != nil {
+				return err
+			}
+		}
 	}
 	if scope == "" {
 		return nil
@@ -80,7 +90,7 @@ func (c *compiler) permissions(n *Node, l layers, p *compileContext) error {
 	if err := permission.Validate(scope); err != nil {
 		return faultf(ExtScope, "%v", err)
 	}
-	p.scope = scope
+	p.scope, p.element = scope, nil
 	n.traits |= scopeTrait
 	return c.add(n, ExtScope, Permission{Name: scope, Excluded: excluded && verb == ""})
 }
@@ -123,7 +133,7 @@ func (c *compiler) add(n *Node, extension string, p Permission) error {
 		return faultf(extension, "with the prefix of its scope: %v", err)
 	}
 	if permission.Reserved(p.Name) {
-		return faultf(extension, "permission %q is reserved for protected attributes", p.Name)
+		return faultf(extension, "permission %q is reserved: it does not stand for a field", p.Name)
 	}
 	if excluded, met := c.verbs[p.Name]; met && excluded != p.Excluded {
 		return faultf(extension, "permission %q is excluded in one place and not in another", p.Name)

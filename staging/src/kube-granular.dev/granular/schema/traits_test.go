@@ -147,7 +147,7 @@ func TestReservedPermissions(t *testing.T) {
 		"with a parameter": `{properties: {a: {+parameter-source: k, additionalProperties: {+verb: protectedLabel, +parameterized-by: k}}}}`,
 	} {
 		_, err := schema.Compile(definitionsOf(t, "root: "+text), "root")
-		if err == nil || !strings.Contains(err.Error(), "is reserved for protected attributes") {
+		if err == nil || !strings.Contains(err.Error(), "is reserved: it does not stand for a field") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -67,6 +67,48 @@ func (p NodePath) Pattern() string {
 	return b.String()
 }
 
+// Pattern returns a path as NodePath.Pattern does. The path of the root is ".".
+func Pattern(way []Step) string {
+	if len(way) == 0 {
+		return "."
+	}
+	var b strings.Builder
+	for _, step := range way {
+		if step.Elem {
+			b.WriteString("[*]")
+		} else {
+			b.WriteString("." + step.Field)
+		}
+	}
+	return b.String()
+}
+
+// Steps returns the path as steps from the root.
+func (p NodePath) Steps() []Step {
+	out := make([]Step, 0, len(p)-1)
+	for _, n := range p[1:] {
+		out = append(out, Step{Field: n.Field, Elem: n.Field == ""})
+	}
+	return out
+}
+
+// Nearest returns the node at the end of a path or, if the tree has none there, the last node on the
+// way. The permissions of that node cover the field.
+func (t *Tree) Nearest(way []Step) *Node {
+	n := t.Root
+	for _, step := range way {
+		next := n.Elem()
+		if !step.Elem {
+			next = n.Child(step.Field)
+		}
+		if next == nil {
+			break
+		}
+		n = next
+	}
+	return n
+}
+
 // NodePaths yields every path of the tree, depth first over sorted fields. A path must not be used
 // after the next one was yielded, because the two may share memory.
 func (t *Tree) NodePaths() iter.Seq[NodePath] {

@@ -1,0 +1,116 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	authorityclient "kube-granular.dev/api/client/clientset/versioned/typed/authority/v1alpha1"
+	"kube-granular.dev/api/printing"
+	"kube-granular.dev/granular/permission"
+	"kube-granular.dev/pkg/cli/access"
+)
+
+// identityQuery returns the query for a resource that roles name and no server serves: users, groups,
+// uids, userextras and signers. It returns nil for other resources.
+func identityQuery(verb, resource, subresource, name string) *access.Query {
+	group, known := map[string]string{
+		"users": "", "groups": "", "uids": authenticationv1.GroupName, "userextras": authenticationv1.GroupName, "signers": certificatesv1.GroupName,
+	}[resource]
+	if !known {
+		return nil
+	}
+	if strings.HasPrefix(verb, "impersonate:") {
+		group = authenticationv1.GroupName // of constrained impersonation
+	}
+	return &access.Query{Verbs: []string{verb}, Target: access.Target{Group: group, Resource: resource, Subresource: subresource, Name: name}}
+}
+
+// addProtected adds to a query what protected attributes require. For the verb of a protected label or
+// annotation, these are the roles that attributes require instead of the verb. For the verb of a
+// permission that includes labels or annotations, these are exceptions: holders of update can't
+// change them either.
+func (s *options) addProtected(ctx context.Context, w *access.Query) {
+	verb, err := permission.Parse(w.Verbs[0])
+	if err != nil || verb.Permission == "" {
+		return
+	}
+	all, err := s.protectedAttributes(ctx, w.Namespace)
+	if err != nil {
+		printing.Fprintf(s.streams.ErrOut, "warning: whether a label or annotation is protected is not known: %v\n", err)
+	}
+	resource := v1alpha1.GroupResource{Group: w.Group, Resource: w.Resource}
+	byVerb := false
+	for _, a := range all {
+		if len(a.spec.Resources) > 0 && !slices.Contains(a.spec.Resources, resource) || slices.Contains(a.spec.ExcludeResources, resource) {
+			continue
+		}
+		field, reserved := "labels", permission.ProtectedLabel
+		if a.spec.AttributeKind == v1alpha1.AttributeAnnotation {
+			field, reserved = "annotations", permission.ProtectedAnnotation
+		}
+		switch key := a.spec.AttributeName; {
+		case verb.Permission == reserved && isProtectedKey(key, verb.Parameter):
+			if a.spec.RoleRef == nil {
+				byVerb = true
+				continue
+			}
+			w.Roles = append(w.Roles, access.RoleRef{Kind: a.spec.RoleRef.Kind, Name: a.spec.RoleRef.Name, Namespace: a.namespace, By: a.name})
+		case verb.Permission == "metadata", verb.Permission == field, verb.Permission+"s" == field && includesKey(verb.Parameter, key):
+			w.Except = append(w.Except, fmt.Sprintf("%s[%s], which %s protects", field, key, a.name))
+		}
+	}
+	w.OnlyRoles = len(w.Roles) > 0 && !byVerb
+}
+
+// includesKey reports whether the permission of a label or annotation includes a protected key: the
+// parameter is the prefix of the key, or it stands for the key alone.
+func includesKey(parameter, key string) bool {
+	exact, _ := permission.SlashDelimitedPrefix.Exact(key)
+	return parameter == permission.SlashDelimitedPrefix.Apply(key) || parameter == exact
+}
+
+// addDelegations adds the delegations of the cluster to a query.
+func (s *options) addDelegations(ctx context.Context, w *access.Query) {
+	config, err := s.ownConfig()
+	if err != nil {
+		return
+	}
+	client, err := authorityclient.NewForConfig(config)
+	if err != nil {
+		return
+	}
+	all, err := client.AuthorityDelegations().List(ctx, metav1.ListOptions{})
+	if apierrors.IsNotFound(err) {
+		return // the server has no delegations
+	}
+	if err != nil {
+		printing.Fprintf(s.streams.ErrOut, "warning: delegates are not listed: %v\n", err)
+		return
+	}
+	for i := range all.Items {
+		d := &all.Items[i]
+		if end := d.Status.ExpirationTimestamp; end != nil && end.Time.Before(time.Now()) {
+			continue
+		}
+		found := access.Delegation{
+			Name: d.Name, Delegator: d.Status.Delegator.Username, Namespace: d.Spec.Scope.Namespace, Rules: d.Status.Rules, Conditional: len(d.Spec.Conditions) > 0,
+		}
+		for _, delegate := range d.Spec.Delegates {
+			found.Delegates = append(found.Delegates, rbacv1.Subject{Kind: string(delegate.Kind), Namespace: delegate.Namespace, Name: delegate.Name})
+		}
+		w.Delegations = append(w.Delegations, found)
+	}
+}

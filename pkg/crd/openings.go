@@ -1,0 +1,179 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package crd
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	"k8s.io/apiextensions-apiserver/pkg/granular"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+
+	"kube-granular.dev/granular/schema"
+)
+
+// Opening is one way in which an update of a definition weakens what the definition excludes. An
+// excluded field needs its permission from every caller, also from one that holds update.
+type Opening struct {
+	// Version is the version in which the field opens. It is empty if the whole definition is
+	// affected.
+	Version string
+	// Field is the path of the field in the custom resource, such as .spec.secret. If Version is
+	// empty, it is a path in the definition.
+	Field string
+	// What says what happens to the field.
+	What string
+
+	// way leads to the field. base is the stored version with which Version is compared.
+	way  []schema.Step
+	base string
+}
+
+// String returns a phrase for a message, such as "version v1: .spec.secret is no longer excluded".
+func (o Opening) String() string {
+	if o.Version == "" {
+		return fmt.Sprintf("%s %s", o.Field, o.What)
+	}
+	return fmt.Sprintf("version %s: %s %s", o.Version, o.Field, o.What)
+}
+
+// Changed returns the path of the field of the definition that the update changes.
+func (o Opening) Changed() string {
+	if o.Version == "" {
+		return o.Field
+	}
+	return versionsField
+}
+
+const (
+	versionsField   = ".spec.versions"
+	conversionField = ".spec.conversion"
+)
+
+// Openings returns what newCRD weakens of that which oldCRD excludes. It is empty if everybody who
+// may change an excluded field after the update may do so before it.
+//
+// Each version that newCRD serves or stores is compared with the version of the same name, if
+// oldCRD serves or stores that one, and with the stored version otherwise. So a version that is not
+// used can lose its exclusions, but can't be used again without them.
+func (v *Validator) Openings(newCRD, oldCRD *apiextensions.CustomResourceDefinition) []Opening {
+	out := v.outliving(newCRD, oldCRD)
+	if !Uses(oldCRD) || apiequality.Semantic.DeepEqual(newCRD.Spec, oldCRD.Spec) {
+		return out
+	}
+	if base := v.compiledVersions(oldCRD); slices.ContainsFunc(base, (*crdVersion).excludes) {
+		out = append(out, v.openedVersions(newCRD, base)...)
+		if what := conversionOpened(newCRD.Spec.Conversion, oldCRD.Spec.Conversion); what != "" {
+			out = append(out, Opening{Field: conversionField, What: what})
+		}
+	}
+	if !Uses(newCRD) {
+		out = append(out, Opening{Field: versionsField, What: "have no permission extension any more"})
+	}
+	return out
+}
+
+// Uses reports whether some version of a definition has a permission extension.
+func Uses(crd *apiextensions.CustomResourceDefinition) bool {
+	if crd.Spec.Validation != nil && granular.Uses(crd.Spec.Validation.OpenAPIV3Schema) {
+		return true
+	}
+	return slices.ContainsFunc(crd.Spec.Versions, func(v apiextensions.CustomResourceDefinitionVersion) bool {
+		return v.Schema != nil && granular.Uses(v.Schema.OpenAPIV3Schema)
+	})
+}
+
+// compiledVersions returns the versions that have a schema and are in use. The stored version is
+// the first. A version whose schema does not compile has no tree.
+func (v *Validator) compiledVersions(crd *apiextensions.CustomResourceDefinition) []*crdVersion {
+	var out []*crdVersion
+	trees := map[*apiextensions.JSONSchemaProps]*schema.Tree{}
+	for _, version := range versionsOf(crd) {
+		if !version.inUse {
+			continue
+		}
+		tree, known := trees[version.schema]
+		if !known {
+			if compiled, err := v.compile(version.schema); err == nil {
+				tree = compiled
+			}
+			trees[version.schema] = tree
+		}
+		version.tree = tree
+		if stored := slices.ContainsFunc(crd.Spec.Versions, func(s apiextensions.CustomResourceDefinitionVersion) bool {
+			return s.Name == version.name && s.Storage
+		}); stored {
+			out = slices.Insert(out, 0, version)
+		} else {
+			out = append(out, version)
+		}
+	}
+	return out
+}
+
+// excludes reports whether a version has an excluded permission. If its schema does not compile,
+// excludes reports whether the schema mentions one.
+func (v *crdVersion) excludes() bool {
+	if v.tree == nil {
+		return granular.Excludes(v.full)
+	}
+	return v.tree.HasExcluded()
+}
+
+// openedVersions compares the versions in use of an updated definition with the stored definition,
+// whose versions are base.
+func (v *Validator) openedVersions(newCRD *apiextensions.CustomResourceDefinition, base []*crdVersion) []Opening {
+	var out []Opening
+	updated := v.compiledVersions(newCRD)
+	for i := range newCRD.Spec.Versions {
+		name := newCRD.Spec.Versions[i].Name
+		if !newCRD.Spec.Versions[i].Served && !newCRD.Spec.Versions[i].Storage {
+			continue
+		}
+		named := func(v *crdVersion) bool { return v.name == name }
+		stored := base[0]
+		if index := slices.IndexFunc(base, named); index >= 0 {
+			stored = base[index]
+		}
+		if !stored.excludes() {
+			continue
+		}
+		index := slices.IndexFunc(updated, named)
+		if index < 0 {
+			out = append(out, Opening{Version: name, Field: versionsField, What: "has no schema any more", base: stored.name})
+			continue
+		}
+		c := comparison{stored: stored, updated: updated[index], seen: map[string]bool{}}
+		c.compare()
+		out = append(out, c.found...)
+	}
+	return out
+}
+
+// conversionOpened returns what the update of a conversion opens, or "". A conversion webhook can
+// change every field when the server converts an object. So it is an opening if a definition gets a
+// webhook, or one at another address. Its certificates and the versions of its review don't matter.
+func conversionOpened(updated, stored *apiextensions.CustomResourceConversion) string {
+	if updated == nil || updated.Strategy != apiextensions.WebhookConverter {
+		return ""
+	}
+	if stored == nil || stored.Strategy != apiextensions.WebhookConverter {
+		return "gets a webhook, which can change every field"
+	}
+	if !reflect.DeepEqual(addressOf(updated), addressOf(stored)) {
+		return "gets a webhook at another address, which can change every field"
+	}
+	return ""
+}
+
+func addressOf(c *apiextensions.CustomResourceConversion) any {
+	if c.WebhookClientConfig == nil {
+		return nil
+	}
+	config := *c.WebhookClientConfig
+	config.CABundle = nil
+	return config
+}

@@ -1,0 +1,68 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package issue
+
+import (
+	"context"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
+	seam "k8s.io/apiserver/pkg/authorization/selected"
+	"k8s.io/apiserver/pkg/endpoints/request"
+)
+
+// holder are readers of RBAC in which jane holds the rules of one cluster role.
+type holder struct{ rules []rbacv1.PolicyRule }
+
+func (h holder) GetRole(context.Context, string, string) (*rbacv1.Role, error) { return nil, nil }
+
+func (h holder) ListRoleBindings(context.Context, string) ([]*rbacv1.RoleBinding, error) {
+	return nil, nil
+}
+
+func (h holder) GetClusterRole(context.Context, string) (*rbacv1.ClusterRole, error) {
+	return &rbacv1.ClusterRole{Rules: h.rules}, nil
+}
+
+func (h holder) ListClusterRoleBindings(context.Context) ([]*rbacv1.ClusterRoleBinding, error) {
+	return []*rbacv1.ClusterRoleBinding{{
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "held"},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "jane"}},
+	}}, nil
+}
+
+func (h holder) policy() seam.Policy {
+	return seam.Policy{RoleGetter: h, RoleBindingLister: h, ClusterRoleGetter: h, ClusterRoleBindingLister: h}
+}
+
+// TestConfirmRules checks that a caller can pass on what it holds, and nothing else.
+func TestConfirmRules(t *testing.T) {
+	rule := func(resource string, verbs ...string) []rbacv1.PolicyRule {
+		return []rbacv1.PolicyRule{{APIGroups: []string{"apps"}, Resources: []string{resource}, Verbs: verbs}}
+	}
+	for _, tc := range []struct {
+		name         string
+		held, wanted []rbacv1.PolicyRule
+		user         string
+		allowed      bool
+	}{
+		{"held", rule("deployments", "get", "delete"), rule("deployments", "delete"), "jane", true},
+		{"one verb less", rule("deployments", "get"), rule("deployments", "delete"), "jane", false},
+		{"another resource", rule("daemonsets", "delete"), rule("deployments", "delete"), "jane", false},
+		{"another user", rule("deployments", "delete"), rule("deployments", "delete"), "olga", false},
+		{"included", rule("deployments", "update", "patch"), rule("deployments", "granular:replicas"), "jane", true},
+		{"included in two verbs, of which one is held", rule("deployments", "patch"), rule("deployments", "granular:replicas"), "jane", false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			ctx := request.WithUser(t.Context(), &user.DefaultInfo{Name: tc.user})
+			if err := confirmRules(ctx, holder{tc.held}.policy(), "", tc.wanted); (err == nil) != tc.allowed {
+				t.Errorf("allowed: %t, error: %v", tc.allowed, err)
+			}
+		})
+	}
+	if err := confirmRules(t.Context(), holder{rule("deployments", "delete")}.policy(), "", rule("deployments", "delete")); err == nil {
+		t.Error("a request without a user may pass on rights")
+	}
+}

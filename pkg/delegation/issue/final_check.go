@@ -1,0 +1,113 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package issue
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/user"
+	seam "k8s.io/apiserver/pkg/authorization/selected"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"kube-granular.dev/pkg/delegation"
+	"kube-granular.dev/pkg/selected"
+)
+
+// FinalChecks makes the final checks of writes. It implements the method Commit of seam.Selection.
+type FinalChecks struct {
+	// Delegations are the delegations that a caller can select. It is nil if the server does not
+	// serve AuthorityDelegations.
+	Delegations *delegation.Index
+	// Policies issues delegations for writes. It is nil if the server does not serve
+	// AuthorityDelegationPolicies.
+	Policies *PolicyIssuer
+}
+
+// Commit returns the final check of a write, which runs right before the object is stored. The
+// check issues the delegations that delegation policies require for the object, and verifies the
+// delegation that the caller selected once more. Commit returns nil if the write needs neither.
+func (f FinalChecks) Commit(ctx context.Context, dryRun bool) seam.Commit {
+	u, _ := request.UserFrom(ctx)
+	selecting, ok := u.(*selected.User)
+	selects := ok && selecting.SelectsDelegation()
+	causing := f.policyWrite(ctx, u, dryRun)
+	if !selects && causing == nil {
+		return nil
+	}
+	c := &commit{ctx: ctx, policyWrite: causing}
+	if !selects {
+		return c
+	}
+	c.user = selecting
+	if f.Delegations == nil {
+		c.failed = selected.ErrNotServed
+		return c
+	}
+	chain, refusal := selecting.Chain(ctx, f.Delegations)
+	if refusal != nil {
+		c.failed = selected.Forbidden(ctx, selecting, refusal)
+		return c
+	}
+	c.chain = chain.Commit(ctx, selected.WithoutSelection(selecting))
+	return c
+}
+
+// policyWrite returns the part of the final check that applies the delegation policies to a write,
+// or nil if no delegation policy can apply to the write.
+func (f FinalChecks) policyWrite(ctx context.Context, u user.Info, dryRun bool) *policyWrite {
+	if f.Policies == nil || u == nil {
+		return nil
+	}
+	return f.Policies.forWrite(ctx, dryRun)
+}
+
+// commit is the final check of one write.
+type commit struct {
+	ctx         context.Context
+	policyWrite *policyWrite
+	// user is the caller, if the caller selected a delegation, and nil otherwise. If user is
+	// set, either failed or chain is set.
+	user   *selected.User
+	failed error
+	chain  *delegation.Commit
+	old    runtime.Object
+}
+
+// Before implements seam.Commit.
+func (c *commit) Before(oldObj runtime.Object) {
+	c.old = nil
+	if looks := c.policyWrite.observeOld(oldObj); looks || c.user != nil {
+		c.old = oldObj.DeepCopyObject() // the update may modify oldObj in place
+	}
+}
+
+// Begin implements seam.Commit.
+func (c *commit) Begin(newObj runtime.Object) error {
+	if c.failed != nil {
+		return c.failed
+	}
+	if c.policyWrite != nil && newObj != nil {
+		// The policies are applied before the chain is verified. c.chain.Begin takes a lock for
+		// which the deletion of a delegation waits. Policies create delegations, which must not
+		// happen under that lock.
+		if err := c.policyWrite.stamp(newObj, c.old); err != nil {
+			return err
+		}
+	}
+	if c.chain == nil {
+		return nil
+	}
+	if refusal := c.chain.Begin(newObj, c.old); refusal != nil {
+		return selected.Forbidden(c.ctx, c.user, refusal)
+	}
+	return nil
+}
+
+// End implements seam.Commit.
+func (c *commit) End() {
+	if c.chain != nil {
+		c.chain.End()
+	}
+}

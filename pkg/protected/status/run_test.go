@@ -1,0 +1,116 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	kubefake "k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
+	clienttesting "k8s.io/client-go/testing"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/api/client/clientset/versioned/fake"
+)
+
+// held is the Lease while another server holds it.
+func held() *coordinationv1.Lease {
+	other, seconds, now := "other", int32(3600), metav1.NowMicro()
+	return &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: LeaseName},
+		Spec:       coordinationv1.LeaseSpec{HolderIdentity: &other, LeaseDurationSeconds: &seconds, AcquireTime: &now, RenewTime: &now},
+	}
+}
+
+// TestRun holds when a server writes statuses: the one that leads at once after a change, and again
+// until it succeeds; each one what it counted after countInterval; and none more often than each
+// minInterval, nor after its end.
+func TestRun(t *testing.T) {
+	for name, leads := range map[string]bool{"leads": true, "does not lead": false} {
+		synctest.Test(t, func(t *testing.T) {
+			one := referring()
+			p, client, leases := knowing(t, one), fake.NewSimpleClientset(objects(one)...), kubefake.NewClientset()
+			if !leads {
+				leases = kubefake.NewClientset(held())
+			}
+			fails := 0
+			client.PrependReactor("update", "protectedattributes", func(clienttesting.Action) (bool, runtime.Object, error) {
+				if fails > 0 {
+					fails--
+					// It is reported nowhere: what reports errors looks at the real time too.
+					return true, nil, apierrors.NewConflict(v1alpha1.Resource("protectedattributes"), "a", errors.New("changed"))
+				}
+				return false, nil, nil
+			})
+			ctx, stop := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() { done <- New(p, client).Run(ctx, leases) }()
+			// after returns how many statuses were written during a time.
+			after := func(d time.Duration) int {
+				client.ClearActions()
+				time.Sleep(d)
+				synctest.Wait()
+				return writes(client)
+			}
+			byLeader := map[bool]int{true: 1, false: 0}[leads]
+			if n := after(2*minInterval + time.Millisecond); n != byLeader {
+				t.Errorf("%s: %d writes after the start", name, n)
+			}
+			if n := after(2 * countInterval); n != 0 {
+				t.Errorf("%s: %d writes without a change", name, n)
+			}
+			p.CountViolations("n", "a")
+			if n := after(countInterval + minInterval); n != 1 || p.Violations("n", "a") != 0 {
+				t.Errorf("%s: %d writes of what was counted", name, n)
+			}
+			for range 3 { // changes that follow each other are one
+				p.Observe(stored(one, 100+time.Now().Second()), false)
+			}
+			if n := after(time.Millisecond); n > byLeader {
+				t.Errorf("%s: %d writes at once", name, n)
+			}
+			after(countInterval)
+			fails = 3
+			p.CountViolations("n", "a")
+			p.Observe(stored(one, 1000), false)
+			if n := after(5*minInterval + time.Millisecond); n != 4 || p.Violations("n", "a") != 0 {
+				t.Errorf("%s: %d writes, of which 3 fail", name, n)
+			}
+			stop()
+			if err := <-done; err != nil {
+				t.Errorf("%s: ended with %v", name, err)
+			}
+			p.CountViolations("n", "a")
+			if n := after(2 * countInterval); n != 0 {
+				t.Errorf("%s: %d writes after the end", name, n)
+			}
+			lease, err := leases.CoordinationV1().Leases(metav1.NamespaceSystem).Get(context.Background(), LeaseName, metav1.GetOptions{})
+			if err != nil || *lease.Spec.HolderIdentity != map[bool]string{true: "", false: "other"}[leads] {
+				t.Errorf("%s: the lease is left as %+v, %v", name, lease, err)
+			}
+		})
+	}
+}
+
+// TestStart holds that a server that can't be a client of itself does not start, and another does.
+func TestStart(t *testing.T) {
+	p := knowing(t)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	if err := Start(ctx, p, &rest.Config{TLSClientConfig: rest.TLSClientConfig{CAFile: "nowhere"}}); err == nil {
+		t.Error("started without the certificate of its own authority")
+	}
+	self := &rest.Config{Host: "https://127.0.0.1:1", ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeProtobuf}}
+	if err := Start(ctx, p, self); err != nil || self.ContentType != runtime.ContentTypeProtobuf {
+		t.Errorf("%v, and the configuration of the server is %s", err, self.ContentType)
+	}
+}
