@@ -16,6 +16,7 @@
 //   - RBAC lets a caller that holds a verb such as "update" grant the permissions that the verb
 //     includes.
 //   - RBAC warns about probable mistakes in the permission verbs of roles.
+//   - The OpenAPI documents of the server have the permissions.
 //
 // The other feature gates:
 //
@@ -50,6 +51,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/kube-openapi/pkg/common"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
 	controlplane "k8s.io/kubernetes/pkg/controlplane/granular"
@@ -71,6 +73,7 @@ import (
 	"kube-granular.dev/pkg/metrics"
 	"kube-granular.dev/pkg/protected"
 	"kube-granular.dev/pkg/protected/status"
+	"kube-granular.dev/pkg/publication"
 	"kube-granular.dev/pkg/questions"
 	"kube-granular.dev/pkg/rbacindex"
 	authorityregistry "kube-granular.dev/pkg/registry/authority"
@@ -84,6 +87,7 @@ func init() {
 	granular.InstallQuestions(webhookQuestionsOrNil)
 	granular.InstallConfigurations(configurationChecksOrNil)
 	granular.InstallAnnotations(admissionAnnotations)
+	granular.InstallPublication(publishedDefinitions)
 	bindings.InstallRules(permissionRulesOrNil)
 	authorityselected.Install(selectionOrNil)
 	definitions := crd.New(granularEnabled, expression.Accepted())
@@ -107,6 +111,15 @@ func admissionAnnotations(annotations map[string]string) map[string]string {
 		return audit.WithoutReserved(annotations)
 	}
 	return annotations
+}
+
+// publishedDefinitions returns definitions as the server publishes them: with permissions only if it
+// authorizes single fields.
+func publishedDefinitions(definitions map[string]common.OpenAPIDefinition) map[string]common.OpenAPIDefinition {
+	if granularEnabled() {
+		return definitions
+	}
+	return publication.WithoutPermissions(definitions)
 }
 
 func granularEnabled() bool {

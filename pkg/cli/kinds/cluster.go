@@ -29,9 +29,6 @@ type Cluster struct {
 	documents map[schema.GroupVersion]*document
 	kinds     map[schema.GroupVersionKind]*compiledTree
 
-	// gateKnown is true once the plugin has asked whether the gate is off; gateOff is the answer.
-	gateKnown, gateOff bool
-
 	// patience is how long all waits for schemas together may take; see publishedTree.
 	patience time.Duration
 }

@@ -130,7 +130,7 @@ func (c *Cluster) document(of schema.GroupVersion) (*document, error) {
 		return nil, fmt.Errorf("the server publishes no schemas for %s", of)
 	}
 	definitions := published.Components.Schemas
-	if !publishesPermissions(definitions) || c.gateIsOff() {
+	if !publishesPermissions(definitions) {
 		return nil, ErrNoPermissions
 	}
 	doc := &document{definitions, granular.NewModels(definitions, granular.WithExpressions(serverComputed{}))}

@@ -31,12 +31,15 @@ const (
 // them.
 func marked(s *spec.Schema) bool {
 	for k := range s.Extensions {
-		if strings.HasPrefix(k, extPrefix) {
+		if IsPermissionExtension(k) {
 			return true
 		}
 	}
 	return false
 }
+
+// IsPermissionExtension reports whether a vendor extension describes a permission, known or unknown.
+func IsPermissionExtension(key string) bool { return strings.HasPrefix(key, extPrefix) }
 
 // layers are the schemas that apply together to one field: the field's own schema first, then
 // those it refers to. If several of them have the same extension, the value in the first one
