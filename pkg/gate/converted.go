@@ -55,7 +55,7 @@ func conversionsFrom(target granular.Target) []conversion {
 		if of == written || target.Schema.Stored != nil && of == target.Schema.Stored.Kind {
 			continue // see storedForm
 		}
-		c := conversion{target: target, observation: unobserved[change.Set]()}
+		c := conversion{target: target}
 		c.target.Kind = of
 		c.kind = kindOf(c.target)
 		if c.kind.excludes() {
@@ -163,7 +163,7 @@ func (w *write) verifyConverted(ctx context.Context, newObj, oldObj runtime.Obje
 		if c.kind.walker == nil {
 			return w.forbidden(newObj, fmt.Errorf("its fields can't be verified: %w", c.kind.err))
 		}
-		if !c.everything && w.decider.CoveredAsObserved(ctx, c.observed, false) {
+		if c.known && w.decider.CoveredAsObserved(ctx, c.observed, false) {
 			continue
 		}
 		changes, newThere, oldThere, err := c.compare(newObj, oldObj)

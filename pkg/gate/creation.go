@@ -30,7 +30,7 @@ type creation struct {
 func (w *write) observeCreate(ctx context.Context, newObj, oldObj runtime.Object) error {
 	if !w.marked || w.target.Subresource != "" || convert.Stored(oldObj) {
 		if w.create != nil { // the change of an earlier attempt proves nothing
-			w.create.observation = unobserved[change.Set]()
+			w.create.observation = observation[change.Set]{}
 		}
 		return nil
 	}

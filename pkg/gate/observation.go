@@ -4,25 +4,23 @@
 package gate
 
 // observation is the caller's own change in the current attempt, before mutating admission: a
-// change.Set, or change.Attributes. If that change is not known, observed is nil and everything is
-// set. Then all changes that are about to be stored count as the caller's.
+// change.Set, or change.Attributes. While that change is not known, which is the zero value, all
+// changes that are about to be stored count as the caller's.
 type observation[Changes any] struct {
-	observed   Changes
-	everything bool
+	// observed is nil if known is not set.
+	observed Changes
+	known    bool
 }
-
-// unobserved returns the observation of a change that is not known.
-func unobserved[Changes any]() observation[Changes] { return observation[Changes]{everything: true} }
 
 // keep keeps the result of the comparison that observes the caller's change.
 func (o *observation[Changes]) keep(observed Changes, err error) {
-	o.observed, o.everything = observed, err != nil
+	o.observed, o.known = observed, err == nil
 }
 
 // intersect returns those of the final changes, which are about to be stored, that are the caller's.
 // both returns those of the final changes that were observed.
 func (o *observation[Changes]) intersect(final Changes, both func(observed, final Changes) Changes) Changes {
-	if o.everything {
+	if !o.known {
 		return final
 	}
 	return both(o.observed, final)

@@ -91,7 +91,7 @@ func (p *protected) differing(newObj, oldObj runtime.Object) (change.Attributes,
 // part of the Write that verifies the permissions of fields, nil if there is no such part.
 func (p *protected) verify(ctx context.Context, fields *write, newObj, oldObj runtime.Object) error {
 	o := &outcome{}
-	if p.everything || len(p.observed) > 0 {
+	if !p.known || len(p.observed) > 0 {
 		o = p.judge(ctx, fields, newObj, oldObj)
 	}
 	p.outcome.Store(o)

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/filters"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 
-	"kube-granular.dev/granular/change"
 	"kube-granular.dev/granular/protect"
 )
 
@@ -105,7 +104,6 @@ func (g *Gate) protect(ctx context.Context, target granular.Target, found *known
 		gate:        g,
 		kind:        kind,
 		resource:    resource,
-		observation: unobserved[change.Attributes](),
 	}
 	if synced { // and some of the set may apply
 		p.judgeBy(set)

@@ -50,16 +50,15 @@ var _ granular.Write = &write{}
 
 func newWrite(ctx context.Context, gate *Gate, target granular.Target, kind *kind, attributes upstream.Attributes, marker *granular.Marker) *write {
 	w := &write{
-		requestInfo:  requestInfo{target: target, attributes: attributes, marked: marker != nil},
-		gate:         gate,
-		kind:         kind,
-		scale:        scaleOf(target),
-		conversions:  conversionsOf(target),
-		stored:       storedOf(target, marker != nil),
-		marker:       marker,
-		recorded:     trace.SpanFromContext(ctx).IsRecording(),
-		own:          questions{adapter: authorizerAdapter{authorizer: gate.Authorizer, attributes: attributes}},
-		callerChange: callerChange{observation: unobserved[change.Set]()},
+		requestInfo: requestInfo{target: target, attributes: attributes, marked: marker != nil},
+		gate:        gate,
+		kind:        kind,
+		scale:       scaleOf(target),
+		conversions: conversionsOf(target),
+		stored:      storedOf(target, marker != nil),
+		marker:      marker,
+		recorded:    trace.SpanFromContext(ctx).IsRecording(),
+		own:         questions{adapter: authorizerAdapter{authorizer: gate.Authorizer, attributes: attributes}},
 	}
 	w.questions = &w.own
 	w.decider = *decide.New(&w.adapter, decide.DefaultBudget)
@@ -131,7 +130,7 @@ func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error
 		w.tampered = true
 	}
 	asking := ctx
-	if w.marked || w.everything || w.scale != nil || len(w.observed) > 0 || len(w.conversions) > 0 || w.stored.partial { // otherwise the authorizer is not asked
+	if w.marked || !w.known || w.scale != nil || len(w.observed) > 0 || len(w.conversions) > 0 || w.stored.partial { // otherwise the authorizer is not asked
 		asking, w.query = rbacindex.ForMore(ctx, w.attributes, w.query)
 	}
 	if !w.coveredAsObserved(asking) {
@@ -163,7 +162,7 @@ func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error
 // false for a scale, and if the caller edited managed fields, because the observed changes do not
 // include these.
 func (w *write) coveredAsObserved(ctx context.Context) bool {
-	if w.everything || w.scale != nil || w.tampered {
+	if !w.known || w.scale != nil || w.tampered {
 		return false
 	}
 	return w.decider.CoveredAsObserved(ctx, w.observed, w.marked)
@@ -219,7 +218,7 @@ func (w *write) changes(newObj, oldObj runtime.Object) (change.Set, error) {
 	if w.scale != nil && !w.marked {
 		return nil, nil
 	}
-	if w.everything {
+	if !w.known {
 		return w.kind.compare(w.target, w.mode(), newObj, oldObj)
 	}
 	changes, err := w.kind.compareObserved(w.target, w.mode(), w.observed, newObj, oldObj)
