@@ -84,8 +84,9 @@ func includingRules(rules []rbacv1.PolicyRule) (out []rbacv1.PolicyRule, other b
 			continue
 		}
 		for _, group := range rule.APIGroups {
-			// byVerbs are the resources for which the same verbs are needed.
-			byVerbs := map[string]*rbacv1.PolicyRule{}
+			// byVerbs are the indexes in out of the rules for the same verbs. Rules stay in the order of
+			// the verbs that they replace, so that a refusal always says the same.
+			byVerbs := map[string]int{}
 			for _, verb := range rule.Verbs {
 				for _, resource := range rule.Resources {
 					verbs := included.Ordinary(verb, group, resource)
@@ -95,14 +96,14 @@ func includingRules(rules []rbacv1.PolicyRule) (out []rbacv1.PolicyRule, other b
 						other = true
 					}
 					key := strings.Join(verbs, ",")
-					if byVerbs[key] == nil {
-						byVerbs[key] = &rbacv1.PolicyRule{Verbs: verbs, APIGroups: []string{group}, ResourceNames: rule.ResourceNames}
+					index, found := byVerbs[key]
+					if !found {
+						index = len(out)
+						byVerbs[key] = index
+						out = append(out, rbacv1.PolicyRule{Verbs: verbs, APIGroups: []string{group}, ResourceNames: rule.ResourceNames})
 					}
-					byVerbs[key].Resources = append(byVerbs[key].Resources, resource)
+					out[index].Resources = append(out[index].Resources, resource)
 				}
-			}
-			for _, needed := range byVerbs {
-				out = append(out, *needed)
 			}
 		}
 	}

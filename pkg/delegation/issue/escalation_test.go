@@ -5,6 +5,7 @@ package issue
 
 import (
 	"context"
+	"reflect"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -64,5 +65,32 @@ func TestConfirmRules(t *testing.T) {
 	}
 	if err := confirmRules(t.Context(), holder{rule("deployments", "delete")}.policy(), "", rule("deployments", "delete")); err == nil {
 		t.Error("a request without a user may pass on rights")
+	}
+}
+
+// TestIncludingRules checks the rules that stand for permission verbs, and that their order is that
+// of the verbs: a refusal names them.
+func TestIncludingRules(t *testing.T) {
+	apps := func(verbs, resources []string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{Verbs: verbs, APIGroups: []string{"apps"}, Resources: resources}
+	}
+	both := []string{"deployments", "statefulsets"}
+	metrics := rbacv1.PolicyRule{Verbs: []string{"get"}, NonResourceURLs: []string{"/metrics"}}
+	for _, tc := range []struct {
+		name        string
+		rules, want []rbacv1.PolicyRule
+		other       bool
+	}{
+		{"ordinary verbs", []rbacv1.PolicyRule{metrics, apps([]string{"watch", "delete", "get"}, both)},
+			[]rbacv1.PolicyRule{metrics, apps([]string{"watch"}, both), apps([]string{"delete"}, both), apps([]string{"get"}, both)}, false},
+		{"permission verbs", []rbacv1.PolicyRule{apps([]string{"watch", "granular:replicas", "delete", "granular:metadata", "granular:labels", "get"}, both), metrics},
+			[]rbacv1.PolicyRule{apps([]string{"watch"}, both), apps([]string{"update", "patch"}, append(both[:2:2], both...)),
+				apps([]string{"delete"}, both), apps([]string{"update", "patch", "create"}, both), apps([]string{"get"}, both), metrics}, true},
+	} {
+		for range 20 {
+			if got, other := includingRules(tc.rules); other != tc.other || !reflect.DeepEqual(got, tc.want) {
+				t.Fatalf("%s: other: %t, rules %v, want %v", tc.name, other, got, tc.want)
+			}
+		}
 	}
 }
