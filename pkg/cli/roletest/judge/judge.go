@@ -45,7 +45,7 @@ type Report struct {
 	// Notes are about what the test does not judge, and what is probably a mistake.
 	Notes []string `json:"notes,omitempty"`
 	Cases []Result `json:"cases"`
-	// Loose are the parts of roles without which no case fails. They are only searched if asked for.
+	// Loose are the parts of roles without which all cases have the same outcome. They are only searched if asked for.
 	Loose []Loose `json:"loose,omitempty"`
 	// Problem is why the test could not be run. Then there are no cases.
 	Problem error `json:"-"`

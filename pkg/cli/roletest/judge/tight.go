@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -20,7 +21,7 @@ import (
 	"kube-granular.dev/pkg/cli/roletest/format"
 )
 
-// Loose is a part of a role without which no case fails.
+// Loose is a part of a role without which all cases have the same outcome.
 type Loose struct {
 	File string `json:"file"`
 	Line int    `json:"line"`
@@ -51,22 +52,18 @@ func isRequestVerb(verb string) bool {
 
 func hasRequestVerb(verbs []string) bool { return slices.ContainsFunc(verbs, isRequestVerb) }
 
-// loose finds the parts of roles without which all cases that are allowed stay so. The server judges
-// each role without each of its parts; it is asked only about the cases that the part may matter for,
-// and only until one of them fails.
+// loose finds the parts of roles without which all cases that passed still pass: what is allowed stays so,
+// and what is refused is refused for the reason that the case names. The server judges each role without
+// each of its parts; it is asked only about the cases that the part may matter for, and only until one of
+// them fails.
 func (s *Server) loose(ctx context.Context, roles *rbac, cases []*judged) ([]Loose, error) {
-	var allowed []*judged
-	for _, j := range cases {
-		if j.result.Outcome == Passed && j.test.Refused == nil {
-			allowed = append(allowed, j)
-		}
-	}
+	passed := slices.DeleteFunc(slices.Clone(cases), func(j *judged) bool { return j.result.Outcome != Passed })
 	var out []Loose
 	for _, r := range roles.roles {
 		if r.gathers {
 			continue
 		}
-		loose, err := s.looseOf(ctx, r, roles, allowed)
+		loose, err := s.looseOf(ctx, r, roles, passed)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", r.object, err)
 		}
@@ -75,9 +72,9 @@ func (s *Server) loose(ctx context.Context, roles *rbac, cases []*judged) ([]Loo
 	return out, nil
 }
 
-func (s *Server) looseOf(ctx context.Context, r *role, roles *rbac, allowed []*judged) ([]Loose, error) {
+func (s *Server) looseOf(ctx context.Context, r *role, roles *rbac, passed []*judged) ([]Loose, error) {
 	found := Loose{File: r.object.File, Line: r.object.Line, Role: r.object.String()}
-	using := slices.DeleteFunc(slices.Clone(allowed), func(j *judged) bool { return !roles.mayUse(r, &j.test.As) })
+	using := slices.DeleteFunc(slices.Clone(passed), func(j *judged) bool { return !roles.mayUse(r, &j.test.As) })
 	needs := func(rules []rbacv1.PolicyRule, rule *rbacv1.PolicyRule, verb string) (bool, error) {
 		affected := slices.DeleteFunc(slices.Clone(using), func(j *judged) bool { return !mayMatter(rule, verb, j.request) })
 		return s.fails(ctx, r, rules, affected)
@@ -198,17 +195,23 @@ func (s *Server) fails(ctx context.Context, r *role, rules []rbacv1.PolicyRule, 
 	}
 	for _, j := range cases {
 		_, err := j.request.send(ctx, j.request.client(j.client))
-		if _, refused := denialOf(err); refused {
-			return true, nil
-		}
-		// A delegation that lost a right answers without a verb.
-		if got, _ := outcome(nil, err); got == Error && !j.test.As.Selecting() {
-			return false, fmt.Errorf("%s: %s", j.request, reason(err))
-		} else if got != Passed {
-			return true, nil
+		if failed, err := j.fails(err); failed || err != nil {
+			return failed, err
 		}
 	}
 	return false, nil
+}
+
+// fails reports whether a case that passed fails with another answer to its request. It returns an error
+// if the answer can't come from a right that is missing.
+func (j *judged) fails(answer error) (bool, error) {
+	got, _ := outcome(j.test.Refused, answer)
+	// Admission refuses too what a caller has no right for, and a delegation that lost a right answers
+	// without a verb.
+	if got == Error && !apierrors.IsForbidden(answer) && !j.test.As.Selecting() {
+		return false, fmt.Errorf("%s: %s", j.request, reason(answer))
+	}
+	return got != Passed, nil
 }
 
 // setRules writes the rules of a role, and waits until the authorizer knows them.
