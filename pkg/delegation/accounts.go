@@ -124,7 +124,7 @@ func (c *Chain) checkAccounts(ctx context.Context) *Refusal {
 		if !c.asksDelegator(i) {
 			continue
 		}
-		switch c.index.Accounts.presenceOf(ctx, link.Delegator.GetName(), link.Delegator.GetUID()) {
+		switch c.index.sources.Load().Accounts.presenceOf(ctx, link.Delegator.GetName(), link.Delegator.GetUID()) {
 		case absent:
 			return refuse(DelegatorGone, fmt.Sprintf("the service account that created %s was deleted", c.Describe(i)))
 		case unknown:
@@ -138,5 +138,5 @@ func (c *Chain) checkAccounts(ctx context.Context) *Refusal {
 // was deleted, so that the name belongs to nobody, or to another account.
 func (c *Chain) DelegatorGone(ctx context.Context, i int) bool {
 	delegator := c.Links[i].Delegator
-	return c.index.Accounts.presenceOf(ctx, delegator.GetName(), delegator.GetUID()) == absent
+	return c.index.sources.Load().Accounts.presenceOf(ctx, delegator.GetName(), delegator.GetUID()) == absent
 }

@@ -34,7 +34,7 @@ type accounts struct {
 }
 
 func (a *accounts) in(x *Index) *Accounts {
-	x.Accounts = NewAccounts(func(namespace, name string) types.UID {
+	found := NewAccounts(func(namespace, name string) types.UID {
 		if namespace+"/"+name != "n/robot" {
 			return ""
 		}
@@ -46,7 +46,8 @@ func (a *accounts) in(x *Index) *Accounts {
 		}
 		return a.stored, a.failed
 	})
-	return x.Accounts
+	x.Connect(Sources{Accounts: found})
+	return found
 }
 
 // TestDelegatorGone checks that the delegation of a deleted service account allows nothing, even if

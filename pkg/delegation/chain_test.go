@@ -101,7 +101,7 @@ func TestValidity(t *testing.T) {
 		}, NotDelegate},
 	} {
 		x := family(tc.change)
-		x.Namespace = func(name string) types.UID { return map[string]types.UID{"n": "uid-of-n"}[name] }
+		x.Connect(Sources{Namespace: func(name string) types.UID { return map[string]types.UID{"n": "uid-of-n"}[name] }})
 		c := x.mustChain(t)
 		got := Reason("")
 		if r := c.checkValid(helper); r != nil {

@@ -27,10 +27,10 @@ func TestFlood(t *testing.T) {
 	bot := &user.DefaultInfo{Name: "bot"}
 	x := NewIndex()
 	reads := 0
-	x.Get = func(context.Context, string) (*v1alpha1.AuthorityDelegation, error) {
+	x.Connect(Sources{Get: func(context.Context, string) (*v1alpha1.AuthorityDelegation, error) {
 		reads++
 		return nil, errors.New("there is none")
-	}
+	}})
 	x.Observe(toBot(), false)
 	for i := range 10_000 {
 		if _, refusal := x.Chain(t.Context(), "", types.UID(fmt.Sprint(i)), bot); refusal == nil || refusal.Reason != NotFound {

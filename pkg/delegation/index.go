@@ -33,19 +33,24 @@ type Index struct {
 	// commits is read-locked by each write from its final check until its object is stored.
 	commits sync.RWMutex
 
-	// Namespace returns the UID of a namespace, or "" if the namespace is not known. It must be
-	// set before the server serves requests.
-	Namespace func(name string) types.UID
-	// Get reads a delegation from storage. If it is nil, delegations with unknown names are not
-	// looked up there. It must be set before the server serves requests.
-	Get func(ctx context.Context, name string) (*v1alpha1.AuthorityDelegation, error)
-	// Accounts finds out whether the service accounts that created delegations still exist. If it is
-	// nil, all count as existing. It must be set before the server serves requests.
-	Accounts *Accounts
+	sources atomic.Pointer[Sources]
 	// readLimiter limits how often Get is called for unknown names.
 	readLimiter flowcontrol.RateLimiter
 	// now is time.Now, except in tests.
 	now func() time.Time
+}
+
+// Sources are where an Index looks up what it does not hold itself.
+type Sources struct {
+	// Namespace returns the UID of a namespace, or "" if the namespace is not known. If it is nil, no
+	// namespace is known.
+	Namespace func(name string) types.UID
+	// Get reads a delegation from storage. If it is nil, delegations with unknown names are not
+	// looked up there.
+	Get func(ctx context.Context, name string) (*v1alpha1.AuthorityDelegation, error)
+	// Accounts finds out whether the service accounts that created delegations still exist. If it is
+	// nil, all count as existing.
+	Accounts *Accounts
 }
 
 // The rate and burst at which delegations with unknown names are read from storage. Such a read
@@ -55,11 +60,10 @@ const (
 	readsAtOnce    = 100
 )
 
-// NewIndex returns an empty index.
+// NewIndex returns an empty index without sources.
 func NewIndex() *Index {
 	x := &Index{
 		byName:      map[string]*Delegation{},
-		Namespace:   func(string) types.UID { return "" },
 		readLimiter: flowcontrol.NewTokenBucketRateLimiter(readsPerSecond, readsAtOnce),
 		now:         time.Now,
 	}
@@ -70,8 +74,20 @@ func NewIndex() *Index {
 		},
 		OnChange: x.update,
 	})
+	x.Connect(Sources{})
 	return x
 }
+
+// Connect replaces all sources of the index.
+func (x *Index) Connect(s Sources) {
+	if s.Namespace == nil {
+		s.Namespace = func(string) types.UID { return "" }
+	}
+	x.sources.Store(&s)
+}
+
+// NamespaceUID returns the UID of a namespace, or "" if the namespace is not known.
+func (x *Index) NamespaceUID(name string) types.UID { return x.sources.Load().Namespace(name) }
 
 // Chain returns the chain of the delegation with the given name, UID, or both. It returns a
 // Refusal if a delegation of the chain is unknown, or if the caller can't use the chain. If the
@@ -136,7 +152,7 @@ func (x *Index) chain(name string, uid types.UID) *Chain {
 // whether the delegation and all its ancestors were found. It returns false without a name, because
 // storage can't be read by UID.
 func (x *Index) fetchChain(ctx context.Context, name string, uid types.UID) bool {
-	if name == "" || x.Get == nil {
+	if name == "" || x.sources.Load().Get == nil {
 		return false
 	}
 	x.mu.RLock()
@@ -164,7 +180,7 @@ func (x *Index) fetchOne(ctx context.Context, name string) *v1alpha1.AuthorityDe
 	if !x.readLimiter.TryAccept() {
 		return nil
 	}
-	d, err := x.Get(ctx, name)
+	d, err := x.sources.Load().Get(ctx, name)
 	if err != nil {
 		return nil
 	}
@@ -182,7 +198,7 @@ func (x *Index) checkValid(d *Delegation, now time.Time, what string) *Refusal {
 		return refuse(Expired, fmt.Sprintf("%s has expired", what))
 	case d.idle > 0 && now.Sub(time.Unix(0, d.usage.lastUsed.Load())) >= d.idle:
 		return refuse(Idle, fmt.Sprintf("%s has expired because it was not used", what))
-	case d.scope.Namespace != "" && (d.namespaceUID == "" || x.Namespace(d.scope.Namespace) != d.namespaceUID):
+	case d.scope.Namespace != "" && (d.namespaceUID == "" || x.NamespaceUID(d.scope.Namespace) != d.namespaceUID):
 		return refuse(NamespaceGone, fmt.Sprintf("the namespace of %s was deleted", what))
 	}
 	return nil

@@ -101,13 +101,13 @@ func TestFetch(t *testing.T) {
 		x := NewIndex()
 		x.now = func() time.Time { return noon }
 		var reads []string
-		x.Get = func(_ context.Context, name string) (*v1alpha1.AuthorityDelegation, error) {
+		x.Connect(Sources{Get: func(_ context.Context, name string) (*v1alpha1.AuthorityDelegation, error) {
 			reads = append(reads, name)
 			if stored[name] == nil {
 				return nil, errors.New("not found")
 			}
 			return stored[name], nil
-		}
+		}})
 		if tc.prepare != nil {
 			tc.prepare(x)
 		}
@@ -120,12 +120,15 @@ func TestFetch(t *testing.T) {
 	if _, refusal := x.Chain(t.Context(), "child", "", helper); refusal == nil {
 		t.Error("found without storage")
 	}
-	x.Get = func(context.Context, string) (*v1alpha1.AuthorityDelegation, error) { return child, nil }
+	if d, err := x.ReadStored(t.Context(), "child"); d != nil || err == nil {
+		t.Errorf("read without storage: %v, %v", d, err)
+	}
+	x.Connect(Sources{Get: func(context.Context, string) (*v1alpha1.AuthorityDelegation, error) { return child, nil }})
 	if d, err := x.ReadStored(t.Context(), "child"); err != nil || d.UID != "c" || x.ByName("child") != d {
 		t.Errorf("read %v, %v", d, err)
 	}
 	lost := errors.New("lost")
-	x.Get = func(context.Context, string) (*v1alpha1.AuthorityDelegation, error) { return nil, lost }
+	x.Connect(Sources{Get: func(context.Context, string) (*v1alpha1.AuthorityDelegation, error) { return nil, lost }})
 	if d, err := x.ReadStored(t.Context(), "child"); d != nil || err != lost {
 		t.Errorf("read %v, %v", d, err)
 	}

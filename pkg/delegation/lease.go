@@ -5,6 +5,7 @@ package delegation
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -24,7 +25,11 @@ func (x *Index) ByName(name string) *Delegation {
 
 // ReadStored reads the delegation with a name from storage. It returns nil if there is none.
 func (x *Index) ReadStored(ctx context.Context, name string) (*Delegation, error) {
-	d, err := x.Get(ctx, name)
+	get := x.sources.Load().Get
+	if get == nil {
+		return nil, fmt.Errorf("AuthorityDelegation %q can't be read: the server has not opened its storage yet", name)
+	}
+	d, err := get(ctx, name)
 	if err != nil {
 		return nil, err
 	}

@@ -118,7 +118,7 @@ func TestNarrowsDelegated(t *testing.T) {
 		before := pick(r, authorizer.DecisionNoOpinion, authorizer.DecisionNoOpinion, authorizer.DecisionAllow, authorizer.DecisionDeny)
 		about, whom := pick(r, "get", "create", "granular"), pick(r, "u0", "u1", "")
 		x := delegation.NewIndex()
-		x.Namespace = func(name string) types.UID { return types.UID(name) }
+		x.Connect(delegation.Sources{Namespace: namespaceUID})
 		opinionOf := func(name, verb string) authorizer.Decision {
 			if verb == about && (whom == "" || name == whom) {
 				return before

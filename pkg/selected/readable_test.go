@@ -43,9 +43,12 @@ func asBot(t *testing.T, verb, group, resource, subresource string) (context.Con
 	return request.WithRequestInfo(request.WithUser(t.Context(), u), info), q
 }
 
+// namespaceUID returns the name of a namespace as its UID.
+func namespaceUID(name string) types.UID { return types.UID(name) }
+
 func indexed(d *v1alpha1.AuthorityDelegation) *delegation.Index {
 	x := delegation.NewIndex()
-	x.Namespace = func(name string) types.UID { return types.UID(name) }
+	x.Connect(delegation.Sources{Namespace: namespaceUID})
 	x.Observe(d, false)
 	return x
 }
@@ -122,8 +125,9 @@ func TestNothingAskedOfAnotherAccount(t *testing.T) {
 			d.Spec.IfLost = v1alpha1.LossKeep
 		}
 		x := indexed(d)
-		x.Accounts = delegation.NewAccounts(func(string, string) types.UID { return tc.stored },
-			func(context.Context, string, string) (types.UID, error) { return tc.stored, nil })
+		x.Connect(delegation.Sources{Namespace: namespaceUID, Accounts: delegation.NewAccounts(
+			func(string, string) types.UID { return tc.stored },
+			func(context.Context, string, string) (types.UID, error) { return tc.stored, nil })})
 		denies := opinion(func(a authorizer.Attributes) authorizer.Decision {
 			if a.GetUser().GetName() == robot {
 				return authorizer.DecisionDeny

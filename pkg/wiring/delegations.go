@@ -5,16 +5,25 @@ package wiring
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
+	authorityselected "k8s.io/apiserver/pkg/authorization/selected"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	corev1listers "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/rest"
+	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
+	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
 
 	"kube-granular.dev/pkg/delegation"
+	"kube-granular.dev/pkg/delegation/issue"
+	"kube-granular.dev/pkg/delegation/policy"
 	authorityregistry "kube-granular.dev/pkg/registry/authority"
 )
 
@@ -22,40 +31,118 @@ import (
 // writes that only for delegations with idleSeconds, which end if nobody uses them for so long.
 const writeUsesInterval = 5 * time.Second
 
-// useNamespaces makes an index of delegations look up the UIDs of namespaces in the informers of
-// factory. It must be called before factory is started, because it adds the namespace informer.
-func useNamespaces(index *delegation.Index, factory informers.SharedInformerFactory) {
-	lister := factory.Core().V1().Namespaces().Lister()
-	index.Namespace = func(name string) types.UID {
-		if namespace, err := lister.Get(name); err == nil {
-			return namespace.UID
-		}
-		return ""
+// delegating is what one server has for delegations and their policies. It is complete when it is made.
+type delegating struct {
+	shared     *shared
+	client     kubernetes.Interface
+	namespaces corev1listers.NamespaceLister
+	accounts   corev1listers.ServiceAccountLister
+	// issuer decides what may be delegated.
+	issuer   *issue.Issuer
+	policies *policy.Index
+}
+
+// newDelegating returns the delegating of a server. It must be called before the informers of config
+// are started, because it adds some.
+func newDelegating(s *shared, config controlplaneapiserver.CompletedConfig, client kubernetes.Interface) *delegating {
+	core := config.VersionedInformers.Core().V1()
+	return &delegating{
+		shared: s, client: client, namespaces: core.Namespaces().Lister(), accounts: core.ServiceAccounts().Lister(),
+		policies: policy.NewIndex(),
+		issuer: &issue.Issuer{
+			Delegations: s.delegations, Authorizer: config.Generic.Authorization.Authorizer, Client: client,
+			Cached: cachedRBAC(config.VersionedInformers), Now: time.Now,
+		},
 	}
 }
 
-// useAccounts makes an index of delegations look up service accounts in the informers of factory, and
-// in storage if an informer is behind. Like useNamespaces, it must be called before factory is started.
-func useAccounts(index *delegation.Index, factory informers.SharedInformerFactory, client kubernetes.Interface) {
-	lister := factory.Core().V1().ServiceAccounts().Lister()
-	index.Accounts = delegation.NewAccounts(func(namespace, name string) types.UID {
-		if account, err := lister.ServiceAccounts(namespace).Get(name); err == nil {
-			return account.UID
-		}
-		return ""
-	}, func(ctx context.Context, namespace, name string) (types.UID, error) {
-		account, err := client.CoreV1().ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return "", err
-		}
-		return account.UID, nil
+// cachedRBAC returns functions that read roles and bindings from the informers of factory. It
+// must be called before factory is started, because it adds these informers.
+func cachedRBAC(factory informers.SharedInformerFactory) authorityselected.Policy {
+	all := factory.Rbac().V1()
+	return authorityselected.Policy{
+		RoleGetter:               &rbac.RoleGetter{Lister: all.Roles().Lister()},
+		RoleBindingLister:        &rbac.RoleBindingLister{Lister: all.RoleBindings().Lister()},
+		ClusterRoleGetter:        &rbac.ClusterRoleGetter{Lister: all.ClusterRoles().Lister()},
+		ClusterRoleBindingLister: &rbac.ClusterRoleBindingLister{Lister: all.ClusterRoleBindings().Lister()},
+	}
+}
+
+// provideTo makes a provider serve delegations and policies.
+func (d *delegating) provideTo(provider *authorityregistry.Provider) {
+	index := d.shared.delegations
+	provider.Delegations = &authorityregistry.Delegations{
+		Prepare: d.issuer.PrepareDelegation, Observe: index.Observe, WaitForCommits: index.WaitForCommits, Problems: index.Problems,
+		ConfirmOwn: d.issuer.ConfirmOwn,
+	}
+	provider.Policies = &authorityregistry.Policies{Prepare: d.issuer.PreparePolicy, Observe: d.policies.Observe}
+}
+
+// use connects the index of delegations and the issuer with what the server has opened. Until then, the
+// server refuses all writes of users. It returns what reads the stored delegations and policies.
+func (d *delegating) use(opened authorityregistry.Opened) (authorityregistry.Run, error) {
+	stored, policies := opened.Delegations, opened.Policies
+	if stored == nil || policies == nil {
+		return nil, errors.New("the feature gate AuthorityDelegation is on, but --runtime-config turns the resource authoritydelegations or authoritydelegationpolicies off")
+	}
+	d.shared.delegations.Connect(delegation.Sources{
+		Namespace: d.namespaceUID, Get: stored.Get, Accounts: delegation.NewAccounts(d.knownAccount, d.readAccount),
 	})
+	d.shared.policies.Store(&issue.PolicyIssuer{
+		Policies: d.policies, Issuer: d.issuer, Labels: d.namespaceLabels, Create: stored.Create, Renew: stored.Renew,
+	})
+	return func(ctx context.Context, self *rest.Config) error {
+		if err := runDelegations(ctx, d.shared.delegations, stored); err != nil {
+			return err
+		}
+		if err := d.policies.Run(ctx, policies); err != nil {
+			return err
+		}
+		return runSweeper(ctx, d.shared.delegations, stored, self)
+	}, nil
+}
+
+// namespaceUID returns the UID of a namespace, or "" if the informer does not have it.
+func (d *delegating) namespaceUID(name string) types.UID {
+	if namespace, err := d.namespaces.Get(name); err == nil {
+		return namespace.UID
+	}
+	return ""
+}
+
+// namespaceLabels returns the labels of a namespace, from storage if the informer does not have it yet.
+func (d *delegating) namespaceLabels(ctx context.Context, name string) (labels.Set, error) {
+	if namespace, err := d.namespaces.Get(name); err == nil {
+		return namespace.Labels, nil
+	}
+	namespace, err := d.client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return namespace.Labels, nil
+}
+
+// knownAccount returns the UID of a service account, or "" if the informer does not have it.
+func (d *delegating) knownAccount(namespace, name string) types.UID {
+	if account, err := d.accounts.ServiceAccounts(namespace).Get(name); err == nil {
+		return account.UID
+	}
+	return ""
+}
+
+// readAccount returns the UID of a service account in storage.
+func (d *delegating) readAccount(ctx context.Context, namespace, name string) (types.UID, error) {
+	account, err := d.client.CoreV1().ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return "", err
+	}
+	return account.UID, nil
 }
 
 // runDelegations waits until an index of delegations contains all stored delegations. From then
 // on goroutines keep the index up to date with storage, and write to storage when delegations
 // were last used, until ctx ends. It returns an error if ctx ends before the index is complete.
-func runDelegations(ctx context.Context, index *delegation.Index, stored authorityregistry.DelegationStorage) error {
+func runDelegations(ctx context.Context, index *delegation.Index, stored *authorityregistry.DelegationStorage) error {
 	if err := index.Run(ctx, stored.ListWatch); err != nil {
 		return err
 	}

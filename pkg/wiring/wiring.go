@@ -37,7 +37,7 @@ package wiring
 import (
 	"context"
 	"sync"
-	"time"
+	"sync/atomic"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	crdgranular "k8s.io/apiextensions-apiserver/pkg/granular"
@@ -48,15 +48,10 @@ import (
 	"k8s.io/apiserver/pkg/authorization/granular"
 	authorityselected "k8s.io/apiserver/pkg/authorization/selected"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/kube-openapi/pkg/common"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
-	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
 	controlplane "k8s.io/kubernetes/pkg/controlplane/granular"
 	bindings "k8s.io/kubernetes/pkg/registry/rbac/granular"
-	rbacrest "k8s.io/kubernetes/pkg/registry/rbac/rest"
 
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/api/openapi"
@@ -72,7 +67,6 @@ import (
 	"kube-granular.dev/pkg/gate"
 	"kube-granular.dev/pkg/metrics"
 	"kube-granular.dev/pkg/protected"
-	"kube-granular.dev/pkg/protected/status"
 	"kube-granular.dev/pkg/publication"
 	"kube-granular.dev/pkg/questions"
 	"kube-granular.dev/pkg/rbacindex"
@@ -81,15 +75,16 @@ import (
 )
 
 func init() {
+	s := newShared()
 	utilruntime.Must(features.Register(utilfeature.DefaultMutableFeatureGate))
-	granular.Install(wrapAuthorizer)
+	granular.Install(s.wrapAuthorizer)
 	granular.InstallBindings(bindingIndexOrNil)
-	granular.InstallQuestions(webhookQuestionsOrNil)
+	granular.InstallQuestions(s.webhookQuestionsOrNil)
 	granular.InstallConfigurations(configurationChecksOrNil)
 	granular.InstallAnnotations(admissionAnnotations)
 	granular.InstallPublication(publishedDefinitions)
 	bindings.InstallRules(permissionRulesOrNil)
-	authorityselected.Install(selectionOrNil)
+	authorityselected.Install(s.selectionOrNil)
 	definitions := crd.New(granularEnabled, expression.Accepted())
 	crdgranular.Install(definitions)
 	crdgranular.InstallExclusions(exclusion.New(definitions))
@@ -99,9 +94,31 @@ func init() {
 		Priority:    authorityregistry.Priority,
 		Definitions: openapi.GetOpenAPIDefinitions,
 		Enabled:     func() bool { return protectedAttributesEnabled() || delegationEnabled() },
-		Provider:    authorityProvider,
+		Provider:    s.authorityProvider,
 		Handler:     authorityregistry.Strict,
 	})
+}
+
+// shared is what all servers of the process share, because the hooks that use it do not say for which
+// server they are called.
+type shared struct {
+	// delegations is the index of all delegations, by which a server finds the delegation that a
+	// request selects. A server connects it with its storage.
+	delegations *delegation.Index
+	// policies creates the delegations which AuthorityDelegationPolicies require for an object that is
+	// written. It is nil until a server has opened its storage.
+	policies atomic.Pointer[issue.PolicyIssuer]
+	// covered remembers which roles callers can select without being bound to them. A result depends on
+	// the rules in memory alone, and so never on another server.
+	covered *selected.Covered
+	// webhookQuestions is the set of questions about permission verbs that authorization webhooks are
+	// answering now. Each question is stored with its authorizer, so questions of different servers are
+	// never taken for the same.
+	webhookQuestions questions.Questions
+}
+
+func newShared() *shared {
+	return &shared{delegations: delegation.NewIndex(), covered: selected.NewCovered()}
 }
 
 // admissionAnnotations returns the audit annotations of admission, without those that only the server
@@ -130,9 +147,9 @@ func granularEnabled() bool {
 // several servers, which share one registry of metrics.
 var registerMetrics = sync.OnceFunc(metrics.Register)
 
-func wrapAuthorizer(configured upstream.Authorizer) upstream.Authorizer {
-	if selectionOrNil() != nil {
-		configured = selected.New(configured, delegationsOrNil())
+func (s *shared) wrapAuthorizer(configured upstream.Authorizer) upstream.Authorizer {
+	if s.selectionOrNil() != nil {
+		configured = selected.New(configured, s.delegationsOrNil())
 	}
 	var protection *protected.Protection
 	if protectedAttributesEnabled() {
@@ -141,7 +158,7 @@ func wrapAuthorizer(configured upstream.Authorizer) upstream.Authorizer {
 	var options []gate.Option
 	if protection != nil {
 		options = append(options, gate.WithProtection(protection))
-		if index := delegationsOrNil(); index != nil {
+		if index := s.delegationsOrNil(); index != nil {
 			options = append(options, gate.WithDelegates(func(ctx context.Context, u user.Info) user.Info {
 				return selected.ByPolicy(ctx, index, u)
 			}))
@@ -184,8 +201,8 @@ func (k protectionHolder) ConfirmBind(ctx context.Context, binding schema.GroupR
 // protectionOf returns the protected attributes of the server whose authorizer is a. It returns
 // nil if the feature gate ProtectedAttributes is off.
 func protectionOf(a upstream.UnconditionalAuthorizer) *protected.Protection {
-	if of, ok := a.(interface{ protected() *protected.Protection }); ok {
-		return of.protected()
+	if holder, ok := a.(interface{ protected() *protected.Protection }); ok {
+		return holder.protected()
 	}
 	return nil
 }
@@ -197,16 +214,11 @@ func bindingIndexOrNil() granular.Bindings {
 	return rbacindex.Listers{}
 }
 
-// webhookQuestions is the set of questions about permission verbs that authorization webhooks are
-// answering now, for all servers of the process. Each question is stored with its authorizer, so
-// questions of different servers are never taken for the same.
-var webhookQuestions questions.Questions
-
-func webhookQuestionsOrNil() granular.Questions {
+func (s *shared) webhookQuestionsOrNil() granular.Questions {
 	if !granularEnabled() {
 		return nil
 	}
-	return &webhookQuestions
+	return &s.webhookQuestions
 }
 
 func configurationChecksOrNil() granular.Configurations {
@@ -216,14 +228,15 @@ func configurationChecksOrNil() granular.Configurations {
 	return authorizationconfig.Checks{}
 }
 
-func selectionOrNil() authorityselected.Selection {
+func (s *shared) selectionOrNil() authorityselected.Selection {
 	if !utilfeature.DefaultFeatureGate.Enabled(features.SelectedAuthority) {
 		return nil
 	}
-	return selection{
-		selected.Selection{Delegations: delegationsOrNil(), Covered: covered()},
-		issue.FinalChecks{Delegations: delegationsOrNil(), Policies: policyIssuerOrNil()},
+	index, checks := s.delegationsOrNil(), issue.FinalChecks{}
+	if index != nil {
+		checks = issue.FinalChecks{Delegations: index, Policies: s.policies.Load()}
 	}
+	return selection{selected.Selection{Delegations: index, Covered: s.covered}, checks}
 }
 
 // selection restricts requests to the authority that their callers select, and makes the final
@@ -233,10 +246,6 @@ type selection struct {
 	issue.FinalChecks
 }
 
-// covered remembers which roles callers can select without being bound to them, for all servers of
-// the process. A result depends on the rules in memory alone, and so never on another server.
-var covered = sync.OnceValue(selected.NewCovered)
-
 func protectedAttributesEnabled() bool {
 	return utilfeature.DefaultFeatureGate.Enabled(features.ProtectedAttributes)
 }
@@ -245,65 +254,9 @@ func delegationEnabled() bool {
 	return utilfeature.DefaultFeatureGate.Enabled(features.AuthorityDelegation)
 }
 
-// delegations returns the index of all delegations, by which a server finds the delegation that a
-// request selects. All servers of the process share one index.
-var delegations = sync.OnceValue(delegation.NewIndex)
-
-func delegationsOrNil() *delegation.Index {
+func (s *shared) delegationsOrNil() *delegation.Index {
 	if !delegationEnabled() {
 		return nil
 	}
-	return delegations()
-}
-
-// authorityProvider returns the storage of the API group authority.kube-granular.dev for one
-// server. If RBAC is configured, the server maintains the bootstrap roles of the group, as it
-// does upstream's bootstrap roles.
-func authorityProvider(config controlplaneapiserver.CompletedConfig, client kubernetes.Interface) controlplaneapiserver.RESTStorageProvider {
-	provider := authorityregistry.Provider{
-		Namespaces:     client.CoreV1(),
-		BootstrapRoles: !config.Generic.DisabledPostStartHooks.Has(rbacrest.PostStartHookName),
-		Attributes:     protectedAttributesEnabled(),
-	}
-	if delegationEnabled() {
-		index := delegations()
-		useNamespaces(index, config.VersionedInformers)
-		useAccounts(index, config.VersionedInformers, client)
-		deciding := &issue.Issuer{
-			Delegations: index, Authorizer: config.Generic.Authorization.Authorizer, Client: client,
-			Cached: cachedRBAC(config.VersionedInformers), Now: time.Now,
-		}
-		provider.Policies = newPolicies(deciding, client, config.VersionedInformers)
-		var policies *cache.ListWatch
-		provider.Policies.SetListWatch = func(all *cache.ListWatch) { policies = all }
-		provider.Delegations = &authorityregistry.Delegations{
-			Prepare: deciding.PrepareDelegation, Observe: index.Observe, WaitForCommits: index.WaitForCommits, Problems: index.Problems,
-			ConfirmOwn: deciding.ConfirmOwn,
-			SetStorage: func(stored authorityregistry.DelegationStorage) {
-				index.Get = stored.Get
-				policyIssuer().Create, policyIssuer().Renew = stored.Create, stored.Renew
-				provider.Delegations.Run = func(ctx context.Context, self *rest.Config) error {
-					if err := runDelegations(ctx, index, stored); err != nil {
-						return err
-					}
-					if err := policyIssuer().Policies.Run(ctx, policies); err != nil {
-						return err
-					}
-					return runSweeper(ctx, index, stored, self)
-				}
-			},
-		}
-	}
-	if protection := protectionOf(config.Generic.Authorization.Authorizer); protection != nil {
-		// The informers have not started, so this can't fail.
-		utilruntime.Must(protection.UseInformers(config.VersionedInformers))
-		provider.SetKinds, provider.Observe = protection.SetKinds, protection.Observe
-		provider.Run = func(ctx context.Context, client *rest.Config) error {
-			if err := protection.Run(ctx); err != nil {
-				return err
-			}
-			return status.Start(ctx, protection, client)
-		}
-	}
-	return provider
+	return s.delegations
 }

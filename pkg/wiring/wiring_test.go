@@ -4,19 +4,24 @@
 package wiring
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	authzconfig "k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/authentication/user"
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/granular"
 	authorityselected "k8s.io/apiserver/pkg/authorization/selected"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/util/compatibility"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
 	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
@@ -189,6 +194,21 @@ func TestProtection(t *testing.T) {
 		}
 	}
 	featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.ProtectedAttributes, true)
+	config := completedConfig()
+	provider := newShared().authorityProvider(config, fake.NewClientset()).(*authorityregistry.Provider)
+	if provider.Observe == nil {
+		t.Error("the provider tells nobody")
+	}
+	if len(config.VersionedInformers.Rbac().V1().RoleBindings().Informer().GetIndexer().GetIndexers()) < 2 {
+		t.Error("bindings are not found by role")
+	}
+	if run, err := provider.Use(authorityregistry.Opened{}); run == nil || err != nil {
+		t.Errorf("nothing is run, or it fails: %v", err)
+	}
+}
+
+// completedConfig returns the configuration of a server with the installed authorizer.
+func completedConfig() controlplaneapiserver.CompletedConfig {
 	server := genericapiserver.NewConfig(legacyscheme.Codecs)
 	server.Authorization.Authorizer = granular.Wrap(gate.New(nil))
 	config := controlplaneapiserver.Config{Generic: server, Extra: controlplaneapiserver.Extra{
@@ -196,11 +216,46 @@ func TestProtection(t *testing.T) {
 	}}
 	server.Serializer, server.ExternalAddress = legacyscheme.Codecs, "localhost:1"
 	server.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
-	provider := authorityProvider(config.Complete(), fake.NewClientset()).(authorityregistry.Provider)
-	if provider.SetKinds == nil || provider.Observe == nil || provider.Run == nil {
-		t.Error("the provider tells nobody")
+	return config.Complete()
+}
+
+// TestDelegating checks that users write nothing before the storage of delegations and policies is open,
+// that a server which does not open both fails, and that the rest is complete afterwards.
+func TestDelegating(t *testing.T) {
+	featuregatetesting.SetFeatureGatesDuringTest(t, utilfeature.DefaultFeatureGate, featuregatetesting.FeatureOverrides{
+		features.SelectedAuthority: true, features.AuthorityDelegation: true,
+	})
+	s := newShared()
+	provider := s.authorityProvider(completedConfig(), fake.NewClientset()).(*authorityregistry.Provider)
+	if provider.Delegations == nil || provider.Policies == nil {
+		t.Fatal("the provider serves no delegations or policies")
 	}
-	if len(config.VersionedInformers.Rbac().V1().RoleBindings().Informer().GetIndexer().GetIndexers()) < 2 {
-		t.Error("bindings are not found by role")
+	ctx := genericapirequest.WithUser(t.Context(), &user.DefaultInfo{Name: "jane"})
+	refused := func() bool {
+		check := s.selectionOrNil().Commit(ctx, false)
+		return check != nil && apierrors.IsServiceUnavailable(check.Begin(nil))
+	}
+	stored := &authorityregistry.DelegationStorage{
+		Create: func(context.Context, *v1alpha1.AuthorityDelegation) (*v1alpha1.AuthorityDelegation, error) {
+			return nil, nil
+		},
+		Renew: func(context.Context, *v1alpha1.AuthorityDelegation, time.Time) error { return nil },
+	}
+	for _, opened := range []authorityregistry.Opened{{}, {Delegations: stored}, {Policies: &cache.ListWatch{}}} {
+		if _, err := provider.Use(opened); err == nil || !strings.Contains(err.Error(), "AuthorityDelegation") {
+			t.Errorf("opened %+v: error %v", opened, err)
+		}
+		if !refused() {
+			t.Errorf("opened %+v: a user may write", opened)
+		}
+	}
+	if run, err := provider.Use(authorityregistry.Opened{Delegations: stored, Policies: &cache.ListWatch{}}); run == nil || err != nil {
+		t.Fatalf("nothing is run, or it fails: %v", err)
+	}
+	if p := s.policies.Load(); p.Policies == nil || p.Issuer == nil || p.Labels == nil || p.Create == nil || p.Renew == nil {
+		t.Errorf("the issuer is not complete: %+v", p)
+	}
+	if refused() {
+		t.Error("a user may not write, though the storage is open")
 	}
 }

@@ -21,7 +21,8 @@ type FinalChecks struct {
 	// serve AuthorityDelegations.
 	Delegations *delegation.Index
 	// Policies issues delegations for writes. It is nil if the server does not serve
-	// AuthorityDelegationPolicies.
+	// AuthorityDelegationPolicies. If Delegations is set, the server serves both, and a Policies that is
+	// nil is not built yet: then all writes of users are refused.
 	Policies *PolicyIssuer
 }
 
@@ -32,6 +33,9 @@ func (f FinalChecks) Commit(ctx context.Context, dryRun bool) seam.Commit {
 	u, _ := request.UserFrom(ctx)
 	selecting, ok := u.(*selected.User)
 	selects := ok && selecting.SelectsDelegation()
+	if f.Delegations != nil && f.Policies == nil && u != nil {
+		return &commit{ctx: ctx, failed: policiesNotRead()}
+	}
 	causing := f.policyWrite(ctx, u, dryRun)
 	if !selects && causing == nil {
 		return nil
@@ -68,7 +72,7 @@ type commit struct {
 	ctx         context.Context
 	policyWrite *policyWrite
 	// user is the caller, if the caller selected a delegation, and nil otherwise. If user is
-	// set, either failed or chain is set.
+	// set, either failed or chain is set. failed is why the write is refused before it is checked.
 	user   *selected.User
 	failed error
 	chain  *delegation.Commit

@@ -184,7 +184,7 @@ func (d *Issuer) policyDelegation(ctx context.Context, p *policy.Policy, namespa
 		return nil, notHeld{err}
 	}
 	slices.Sort(out.Status.Delegator.Groups)
-	if out.Status.NamespaceUID = d.Delegations.Namespace(namespace); out.Status.NamespaceUID == "" {
+	if out.Status.NamespaceUID = d.Delegations.NamespaceUID(namespace); out.Status.NamespaceUID == "" {
 		// The namespace is not in this server's informer yet.
 		found, err := d.Client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
 		if err != nil {

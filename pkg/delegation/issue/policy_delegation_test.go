@@ -33,7 +33,7 @@ func (noOpinion) Authorize(context.Context, authorizer.Attributes) (authorizer.D
 // the same content have expired because they were not used, and are kept because objects name them.
 func TestManyExpired(t *testing.T) {
 	index := delegation.NewIndex()
-	index.Namespace = func(name string) types.UID { return types.UID(name) }
+	index.Connect(delegation.Sources{Namespace: func(name string) types.UID { return types.UID(name) }})
 	rules := []rbacv1.PolicyRule{{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"pods"}}}
 	client := fake.NewClientset(
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "reader"}, Rules: rules},

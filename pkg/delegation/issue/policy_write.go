@@ -31,10 +31,10 @@ import (
 )
 
 // PolicyIssuer issues the delegations that AuthorityDelegationPolicies require, right before the
-// server stores the object that triggers a policy.
+// server stores the object that triggers a policy. All fields must be set.
 type PolicyIssuer struct {
 	Policies *policy.Index
-	// Issuer decides what may be delegated. It must be set before the server serves requests.
+	// Issuer decides what may be delegated.
 	Issuer *Issuer
 	// Labels returns the labels of a namespace.
 	Labels func(ctx context.Context, namespace string) (labels.Set, error)
@@ -43,6 +43,11 @@ type PolicyIssuer struct {
 	// Renew stores at as the time when a delegation was last given to an object, so that the
 	// delegation is kept for another lease. It fails if the delegation was deleted.
 	Renew func(ctx context.Context, d *v1alpha1.AuthorityDelegation, at time.Time) error
+}
+
+// policiesNotRead returns the error of a write to which policies may apply that the server does not know.
+func policiesNotRead() error {
+	return apierrors.NewServiceUnavailable("the server has not read the AuthorityDelegationPolicies yet")
 }
 
 // policyTimeout is how long a write waits for the server to read the policies.
@@ -153,7 +158,7 @@ func (c *policyWrite) waitForSync() error {
 	case <-c.ctx.Done():
 	case <-time.After(policyTimeout):
 	}
-	return apierrors.NewServiceUnavailable("the server has not read the AuthorityDelegationPolicies yet")
+	return policiesNotRead()
 }
 
 // stampFor returns the stamp that an object gets by one policy, and issues the delegation for it if

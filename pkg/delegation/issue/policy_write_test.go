@@ -6,6 +6,8 @@ package issue
 import (
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -47,6 +49,28 @@ func TestNothingConfigured(t *testing.T) {
 	checks.Policies.Policies.Observe(&v1alpha1.AuthorityDelegationPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "u", ResourceVersion: "2"}, Spec: v1alpha1.AuthorityDelegationPolicySpec{Resource: v1alpha1.GroupResource{Resource: "secrets"}}}, false)
 	if checks.Commit(ctx, false) == nil {
 		t.Error("the write gets no final check, though there is a policy")
+	}
+}
+
+// TestNotBuilt checks that no user writes before the policies can be asked, if the server serves
+// policies, and that a server without them lets writes pass.
+func TestNotBuilt(t *testing.T) {
+	ctx := request.WithUser(t.Context(), &user.DefaultInfo{Name: "jane"})
+	ctx = request.WithRequestInfo(ctx, &request.RequestInfo{IsResourceRequest: true, Verb: "create", Resource: "pods"})
+	check := FinalChecks{Delegations: delegation.NewIndex()}.Commit(ctx, false)
+	if check == nil {
+		t.Fatal("the write gets no final check")
+	}
+	check.Before(&corev1.Pod{})
+	if err := check.Begin(&corev1.Pod{}); !apierrors.IsServiceUnavailable(err) {
+		t.Errorf("the write is refused with %v", err)
+	}
+	check.End()
+	if (FinalChecks{}).Commit(ctx, false) != nil {
+		t.Error("a write to a server without delegations gets a final check")
+	}
+	if (FinalChecks{Delegations: delegation.NewIndex()}).Commit(t.Context(), false) != nil {
+		t.Error("a write of the server itself, without a user, gets a final check")
 	}
 }
 

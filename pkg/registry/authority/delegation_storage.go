@@ -29,7 +29,7 @@ func (detached) Value(any) any { return nil }
 
 // newDelegationStorage returns the functions with which the server itself reads and writes
 // delegations.
-func newDelegationStorage(store *genericregistry.Store) DelegationStorage {
+func newDelegationStorage(store *genericregistry.Store) *DelegationStorage {
 	resource := v1alpha1.Resource(delegationsPlural)
 	update := func(ctx context.Context, name string, preconditions *storage.Preconditions, change func(*v1alpha1.AuthorityDelegationStatus)) error {
 		key, err := store.KeyFunc(detached{ctx}, name)
@@ -42,7 +42,7 @@ func newDelegationStorage(store *genericregistry.Store) DelegationStorage {
 		}), false, nil)
 		return storageerrors.InterpretUpdateError(err, resource, name)
 	}
-	return DelegationStorage{
+	return &DelegationStorage{
 		ListWatch: listWatch(store),
 		Get: func(ctx context.Context, name string) (*v1alpha1.AuthorityDelegation, error) {
 			obj, err := store.Get(detached{ctx}, name, &metav1.GetOptions{})

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage/names"
 	"k8s.io/apiserver/pkg/util/dryrun"
-	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 
@@ -41,12 +40,6 @@ type Delegations struct {
 	ConfirmOwn func(ctx context.Context, d *v1alpha1.AuthorityDelegation) error
 	// Problems returns why a stored delegation allows less than its rules say, for its status.
 	Problems func(d *v1alpha1.AuthorityDelegation) []string
-	// SetStorage is called once the storage exists, before the server serves requests.
-	SetStorage func(DelegationStorage)
-	// Run is called once the server serves requests, and returns when the server knows all
-	// stored delegations. Until then the server is not ready. self is the configuration with
-	// which the server is a client of itself. SetStorage is allowed to set Run.
-	Run func(ctx context.Context, self *restclient.Config) error
 }
 
 // DelegationStorage lets the server itself read and write delegations.
@@ -100,7 +93,7 @@ func (o delegationREST) DeleteCollection(ctx context.Context, validate rest.Vali
 	return o.resourceREST.DeleteCollection(ctx, validate, options, list)
 }
 
-func newDelegations(options generic.RESTOptionsGetter, d *Delegations) (delegationREST, expirationREST, error) {
+func newDelegations(options generic.RESTOptionsGetter, d *Delegations) (delegationREST, expirationREST, *DelegationStorage, error) {
 	s := delegationStrategy{strategy{legacyscheme.Scheme, names.SimpleNameGenerator, true}}
 	store := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &authority.AuthorityDelegation{} },
@@ -120,17 +113,15 @@ func newDelegations(options generic.RESTOptionsGetter, d *Delegations) (delegati
 	}
 	err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: jsonOptions{options}, AttrFunc: attributesOfDelegation})
 	if err != nil {
-		return delegationREST{}, expirationREST{}, err
+		return delegationREST{}, expirationREST{}, nil, err
 	}
 	notify(store, func(changed *authority.AuthorityDelegation, gone bool) {
 		d.Observe((*v1alpha1.AuthorityDelegation)(changed), gone)
 	})
-	if d.SetStorage != nil {
-		d.SetStorage(newDelegationStorage(store))
-	}
 	expiration := *store
 	expiration.UpdateStrategy, expiration.ResetFieldsStrategy = expirationStrategy{s}, expirationStrategy{s}
-	return delegationREST{resourceREST{store, "adel"}, d.WaitForCommits}, expirationREST{&expiration, d.WaitForCommits, d.ConfirmOwn}, nil
+	served := delegationREST{resourceREST{store, "adel"}, d.WaitForCommits}
+	return served, expirationREST{&expiration, d.WaitForCommits, d.ConfirmOwn}, newDelegationStorage(store), nil
 }
 
 // showProblems returns a decorator that sets the problems in the status of delegations that are

@@ -45,7 +45,7 @@ func delegationOf(name string, delegates ...v1alpha1.Delegate) *authority.Author
 // delegationStore is the storage of delegations, with a log of the calls that it makes.
 type delegationStore struct {
 	delegationREST
-	DelegationStorage
+	*DelegationStorage
 	log []string
 	// refusal is the error of Prepare.
 	refusal error
@@ -64,7 +64,9 @@ func openDelegations(t *testing.T) *delegationStore {
 		},
 		WaitForCommits: func() { s.log = append(s.log, "waited") },
 		Problems:       func(*v1alpha1.AuthorityDelegation) []string { return nil },
-		SetStorage:     func(d DelegationStorage) { s.DelegationStorage = d },
+	}, Use: func(opened Opened) (Run, error) {
+		s.DelegationStorage = opened.Delegations
+		return nil, nil
 	}}
 	info, err := provider.NewRESTStorage(all, optionsOf{t})
 	if err != nil {

@@ -118,7 +118,7 @@ func TestProblemsAreShown(t *testing.T) {
 // TestDelegatorRole checks that the bootstrap role allows no verb on delegations that RBAC can't limit
 // to the holder's own.
 func TestDelegatorRole(t *testing.T) {
-	for _, role := range (Provider{Delegations: &Delegations{}}).policy().ClusterRoles {
+	for _, role := range (&Provider{Delegations: &Delegations{}}).policy().ClusterRoles {
 		if role.Name != DelegatorRole {
 			continue
 		}

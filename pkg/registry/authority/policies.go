@@ -19,7 +19,6 @@ import (
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage/names"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 
 	"kube-granular.dev/api/authority/v1alpha1"
@@ -36,9 +35,6 @@ type Policies struct {
 	// Observe is called with every policy that this server stored or removed, before the server
 	// answers the request. gone is true if the policy was removed.
 	Observe func(p *v1alpha1.AuthorityDelegationPolicy, gone bool)
-	// SetListWatch is called with a ListWatch of all policies once the storage exists, before
-	// the server serves requests.
-	SetListWatch func(*cache.ListWatch)
 }
 
 const policiesPlural = "authoritydelegationpolicies"
@@ -83,9 +79,6 @@ func newPolicies(options generic.RESTOptionsGetter, p *Policies) (resourceREST, 
 	notify(store, func(changed *authority.AuthorityDelegationPolicy, gone bool) {
 		p.Observe((*v1alpha1.AuthorityDelegationPolicy)(changed), gone)
 	})
-	if p.SetListWatch != nil {
-		p.SetListWatch(listWatch(store))
-	}
 	return resourceREST{store, "adpol"}, nil
 }
 

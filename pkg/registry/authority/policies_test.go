@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/rest"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 
 	"kube-granular.dev/api/authority/v1alpha1"
@@ -44,7 +43,6 @@ func policyOf(name string) *authority.AuthorityDelegationPolicy {
 func TestPolicyRequests(t *testing.T) {
 	var log []string
 	var refusal error
-	var listWatch *cache.ListWatch
 	prepared := 0
 	store, err := newPolicies(optionsOf{t}, &Policies{
 		Prepare: func(_ context.Context, p *v1alpha1.AuthorityDelegationPolicy) error {
@@ -56,7 +54,6 @@ func TestPolicyRequests(t *testing.T) {
 		Observe: func(p *v1alpha1.AuthorityDelegationPolicy, gone bool) {
 			log = append(log, map[bool]string{false: "stored ", true: "removed "}[gone]+p.Name)
 		},
-		SetListWatch: func(l *cache.ListWatch) { listWatch = l },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +132,7 @@ func TestPolicyRequests(t *testing.T) {
 			t.Errorf("%s: %v, %v", selector, list, err)
 		}
 	}
-	if list, err := listWatch.ListWithContext(ctx, metav1.ListOptions{}); err != nil || len(list.(*authority.AuthorityDelegationPolicyList).Items) != 1 {
+	if list, err := listWatch(store).ListWithContext(ctx, metav1.ListOptions{}); err != nil || len(list.(*authority.AuthorityDelegationPolicyList).Items) != 1 {
 		t.Errorf("in process: %v, %v", list, err)
 	}
 	if _, _, err := store.Delete(ctx, "a", rest.ValidateAllObjectFunc, &metav1.DeleteOptions{}); err != nil {

@@ -14,6 +14,7 @@ import (
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	restclient "k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
@@ -37,33 +38,48 @@ type Provider struct {
 	// Policies is nil if the server does not serve AuthorityDelegationPolicies.
 	Policies *Policies
 
-	// SetKinds is called once both kinds of protected attributes can be read, before the server
-	// serves requests. It may be nil.
-	SetKinds func(Kinds)
 	// Observe is called with every change of a protected attribute by a request to this server,
 	// on the goroutine of the request, before the request is answered. gone is true if the attribute
 	// was removed. The attribute must not be modified or kept. It may be nil.
 	Observe func(a authority.Attribute, gone bool)
-	// Run is called once the server serves requests, and returns when the code in this process
-	// that reads protected attributes is ready. Until then the server is not ready. self is the
-	// configuration with which the server is a client of itself. Run may be nil.
-	Run func(ctx context.Context, self *restclient.Config) error
+	// Use is called with what the server has opened, before the server serves requests. It returns
+	// what is to be run once the server does, which may be nil. If it returns an error, the server does
+	// not start. Use may be nil.
+	Use func(Opened) (Run, error)
+
+	// run is what Use returned.
+	run Run
 }
 
+// Opened is what a server has opened of the API group, for code in this process.
+type Opened struct {
+	// Attributes are the kinds of protected attributes.
+	Attributes Kinds
+	// Delegations is nil if the server does not serve AuthorityDelegations.
+	Delegations *DelegationStorage
+	// Policies lists and watches all AuthorityDelegationPolicies. It is nil if the server does not
+	// serve them.
+	Policies *cache.ListWatch
+}
+
+// Run returns once the code in this process that reads stored objects knows them all. Until then the
+// server is not ready. self is the configuration with which the server is a client of itself.
+type Run func(ctx context.Context, self *restclient.Config) error
+
 var (
-	_ controlplaneapiserver.RESTStorageProvider = Provider{}
-	_ genericapiserver.PostStartHookProvider    = Provider{}
+	_ controlplaneapiserver.RESTStorageProvider = &Provider{}
+	_ genericapiserver.PostStartHookProvider    = &Provider{}
 )
 
 // GroupName implements controlplaneapiserver.RESTStorageProvider.
-func (Provider) GroupName() string { return v1alpha1.GroupName }
+func (*Provider) GroupName() string { return v1alpha1.GroupName }
 
 // NewRESTStorage implements controlplaneapiserver.RESTStorageProvider.
-func (p Provider) NewRESTStorage(resources serverstorage.APIResourceConfigSource, options generic.RESTOptionsGetter) (genericapiserver.APIGroupInfo, error) {
+func (p *Provider) NewRESTStorage(resources serverstorage.APIResourceConfigSource, options generic.RESTOptionsGetter) (genericapiserver.APIGroupInfo, error) {
 	info := genericapiserver.NewDefaultAPIGroupInfo(v1alpha1.GroupName, legacyscheme.Scheme, legacyscheme.ParameterCodec, legacyscheme.Codecs)
 	info.NegotiatedSerializer = withoutProtobuf{info.NegotiatedSerializer}
 
-	storage, opened := map[string]rest.Storage{}, map[string]Kind{}
+	storage, attributes := map[string]rest.Storage{}, map[string]Kind{}
 	for _, k := range kinds {
 		if !p.Attributes || !resources.ResourceEnabled(v1alpha1.SchemeGroupVersion.WithResource(k.plural)) {
 			continue
@@ -73,14 +89,16 @@ func (p Provider) NewRESTStorage(resources serverstorage.APIResourceConfigSource
 			return info, fmt.Errorf("open %s: %w", k.plural, err)
 		}
 		storage[k.plural], storage[k.plural+"/status"] = store, status
-		opened[k.plural] = newKind(k, store)
+		attributes[k.plural] = newKind(k, store)
 	}
+	opened := Opened{Attributes: Kinds{Namespaced: attributes[kinds[0].plural], Cluster: attributes[kinds[1].plural]}}
 	if p.Delegations != nil && resources.ResourceEnabled(v1alpha1.SchemeGroupVersion.WithResource(delegationsPlural)) {
-		store, expiration, err := newDelegations(options, p.Delegations)
+		store, expiration, own, err := newDelegations(options, p.Delegations)
 		if err != nil {
 			return info, fmt.Errorf("open %s: %w", delegationsPlural, err)
 		}
 		storage[delegationsPlural], storage[expirationPath] = store, expiration
+		opened.Delegations = own
 	}
 	if p.Policies != nil && resources.ResourceEnabled(v1alpha1.SchemeGroupVersion.WithResource(policiesPlural)) {
 		store, err := newPolicies(options, p.Policies)
@@ -88,18 +106,22 @@ func (p Provider) NewRESTStorage(resources serverstorage.APIResourceConfigSource
 			return info, fmt.Errorf("open %s: %w", policiesPlural, err)
 		}
 		storage[policiesPlural] = store
+		opened.Policies = listWatch(store)
 	}
 	if len(storage) > 0 {
 		info.VersionedResourcesStorageMap[v1alpha1.SchemeGroupVersion.Version] = storage
 	}
-	if p.SetKinds != nil {
-		p.SetKinds(Kinds{Namespaced: opened[kinds[0].plural], Cluster: opened[kinds[1].plural]})
+	if p.Use != nil {
+		var err error
+		if p.run, err = p.Use(opened); err != nil {
+			return info, err
+		}
 	}
 	return info, nil
 }
 
 // PostStartHook implements genericapiserver.PostStartHookProvider.
-func (p Provider) PostStartHook() (string, genericapiserver.PostStartHookFunc, error) {
+func (p *Provider) PostStartHook() (string, genericapiserver.PostStartHookFunc, error) {
 	return "kube-granular/authority", func(hook genericapiserver.PostStartHookContext) error {
 		client, err := clientset.NewForConfig(hook.LoopbackClientConfig)
 		if err != nil {
@@ -110,15 +132,10 @@ func (p Provider) PostStartHook() (string, genericapiserver.PostStartHookFunc, e
 				utilruntime.HandleErrorWithContext(hook, err, "The APIService is no longer recreated when it is deleted", "name", apiServiceName)
 			}
 		}()
-		// The Run functions must be called before the bootstrap roles are written: the requests
-		// that write the roles may have to wait until Run has read the stored objects.
-		if p.Run != nil {
-			if err := p.Run(hook, hook.LoopbackClientConfig); err != nil && hook.Err() == nil {
-				return err
-			}
-		}
-		if p.Delegations != nil && p.Delegations.Run != nil {
-			if err := p.Delegations.Run(hook, hook.LoopbackClientConfig); err != nil && hook.Err() == nil {
+		// The stored objects must be read before the bootstrap roles are written: the requests that
+		// write the roles may have to wait for that.
+		if p.run != nil {
+			if err := p.run(hook, hook.LoopbackClientConfig); err != nil && hook.Err() == nil {
 				return err
 			}
 		}

@@ -71,8 +71,11 @@ func TestServed(t *testing.T) {
 		"delegations not enabled": {false, true, true, without(delegationsPlural), []string{policiesPlural}},
 		"policies not enabled":    {false, true, true, without(policiesPlural), []string{delegationsPlural, expirationPath}},
 	} {
-		var opened Kinds
-		p := Provider{Namespaces: namespaces("real").CoreV1(), Attributes: tc.attributes, SetKinds: func(k Kinds) { opened = k }}
+		var opened Opened
+		p := Provider{Namespaces: namespaces("real").CoreV1(), Attributes: tc.attributes, Use: func(o Opened) (Run, error) {
+			opened = o
+			return nil, nil
+		}}
 		if tc.delegations {
 			p.Delegations = &Delegations{}
 		}
@@ -90,10 +93,16 @@ func TestServed(t *testing.T) {
 		if diff := cmp.Diff(slices.Sorted(slices.Values(tc.want)), slices.Sorted(maps.Keys(served))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
-		for plural, kind := range map[string]Kind{"protectedattributes": opened.Namespaced, "clusterprotectedattributes": opened.Cluster} {
+		for plural, kind := range map[string]Kind{"protectedattributes": opened.Attributes.Namespaced, "clusterprotectedattributes": opened.Attributes.Cluster} {
 			if want := slices.Contains(tc.want, plural); (kind.ListWatch != nil) != want || (kind.Example != nil) != want {
 				t.Errorf("%s: %s can be read in process: %v, want %v", name, plural, kind.ListWatch != nil, want)
 			}
+		}
+		if got, want := opened.Delegations != nil, slices.Contains(tc.want, delegationsPlural); got != want {
+			t.Errorf("%s: delegations can be read in process: %v, want %v", name, got, want)
+		}
+		if got, want := opened.Policies != nil, slices.Contains(tc.want, policiesPlural); got != want {
+			t.Errorf("%s: policies can be read in process: %v, want %v", name, got, want)
 		}
 		for plural, storage := range served {
 			short := map[string]string{"protectedattributes": "pattr", "clusterprotectedattributes": "cpattr", delegationsPlural: "adel", policiesPlural: "adpol"}[plural]
@@ -127,11 +136,11 @@ func TestStorageFails(t *testing.T) {
 // TestBootstrapRoles holds which roles the server makes, for whom, and that nobody holds protected
 // attributes or delegations by a role that others aggregate, but to read attributes.
 func TestBootstrapRoles(t *testing.T) {
-	if made := (Provider{}).policy(); len(made.ClusterRoles)+len(made.ClusterRoleBindings) > 0 {
+	if made := (&Provider{}).policy(); len(made.ClusterRoles)+len(made.ClusterRoleBindings) > 0 {
 		t.Errorf("roles without anything served: %+v", made)
 	}
 	var got []string
-	made := Provider{Attributes: true, Delegations: &Delegations{}}.policy()
+	made := (&Provider{Attributes: true, Delegations: &Delegations{}}).policy()
 	for _, role := range made.ClusterRoles {
 		if role.Labels["kubernetes.io/bootstrapping"] != "rbac-defaults" || role.Annotations[rbacv1.AutoUpdateAnnotationKey] != "true" {
 			t.Errorf("%s is not kept up to date: %v %v", role.Name, role.Labels, role.Annotations)
@@ -164,52 +173,59 @@ func TestBootstrapRoles(t *testing.T) {
 	}
 }
 
-// TestPostStartHook holds that the server becomes ready only after all that it must read is read,
-// attributes first, that it does not become ready if that fails, and that a failure because the
-// server ends is none.
+// TestUseFails holds that the server does not start if its storage is not what other code needs.
+func TestUseFails(t *testing.T) {
+	missing := errors.New("missing")
+	p := Provider{Use: func(Opened) (Run, error) { return nil, missing }}
+	if _, err := p.NewRESTStorage(all, optionsOf{t}); !errors.Is(err, missing) {
+		t.Errorf("the storage is made with %v", err)
+	}
+}
+
+// TestPostStartHook holds that the server becomes ready only after all that it must read is read, that
+// it does not become ready if that fails, and that a failure because the server ends is none.
 func TestPostStartHook(t *testing.T) {
 	lost := errors.New("lost")
 	for name, tc := range map[string]struct {
-		attributes, delegations error
-		ended                   bool
-		want                    error
-		ran                     string
+		failure error
+		ended   bool
+		want    error
 	}{
-		"read":                              {nil, nil, false, nil, "attributes delegations"},
-		"attributes can't be read":          {lost, nil, false, lost, "attributes"},
-		"delegations can't be read":         {nil, lost, false, lost, "attributes delegations"},
-		"the server ends":                   {lost, nil, true, nil, "attributes delegations"},
-		"the server ends a little later on": {nil, lost, true, nil, "attributes delegations"},
+		"read":            {nil, false, nil},
+		"it can't be":     {lost, false, lost},
+		"the server ends": {lost, true, nil},
 	} {
 		ctx, stop := context.WithCancel(t.Context())
 		if tc.ended {
 			stop()
 		}
-		var ran []string
-		run := func(name string, err error) func(context.Context, *restclient.Config) error {
+		ran := 0
+		p := Provider{Use: func(Opened) (Run, error) {
 			return func(_ context.Context, self *restclient.Config) error {
 				if self.Host != "https://127.0.0.1:1" {
 					t.Errorf("%s: the server is %s to itself", name, self.Host)
 				}
-				ran = append(ran, name)
-				return err
-			}
+				ran++
+				return tc.failure
+			}, nil
+		}}
+		if _, err := p.NewRESTStorage(nothing{}, nil); err != nil {
+			t.Fatal(err)
 		}
-		p := Provider{Run: run("attributes", tc.attributes), Delegations: &Delegations{Run: run("delegations", tc.delegations)}}
 		hookName, hook, err := p.PostStartHook()
 		if err != nil || hookName != "kube-granular/authority" {
 			t.Fatal(hookName, err)
 		}
 		config := genericapiserver.PostStartHookContext{Context: ctx, LoopbackClientConfig: &restclient.Config{Host: "https://127.0.0.1:1"}}
-		if err := hook(config); !errors.Is(err, tc.want) || err != nil && tc.want == nil || strings.Join(ran, " ") != tc.ran {
-			t.Errorf("%s: error %v after %v, want %v after %s", name, err, ran, tc.want, tc.ran)
+		if err := hook(config); !errors.Is(err, tc.want) || err != nil && tc.want == nil || ran != 1 {
+			t.Errorf("%s: error %v after %d runs, want %v", name, err, ran, tc.want)
 		}
 		stop()
 	}
 	// Nothing to read, and no roles to make.
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	for _, p := range []Provider{{}, {Delegations: &Delegations{}}} {
+	for _, p := range []*Provider{{}, {Delegations: &Delegations{}}} {
 		_, hook, _ := p.PostStartHook()
 		if err := hook(genericapiserver.PostStartHookContext{Context: ctx, LoopbackClientConfig: &restclient.Config{Host: "https://127.0.0.1:1"}}); err != nil {
 			t.Error(err)

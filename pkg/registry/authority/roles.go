@@ -62,7 +62,7 @@ var copyingControllers = []string{
 const DelegatorRole = "system:kube-granular:authority-delegator"
 
 // policy returns the bootstrap roles and bindings for the kinds that the server serves.
-func (p Provider) policy() *rbacrest.PolicyData {
+func (p *Provider) policy() *rbacrest.PolicyData {
 	out := &rbacrest.PolicyData{}
 	if p.Attributes {
 		out = attributeRoles()

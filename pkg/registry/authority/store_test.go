@@ -249,7 +249,7 @@ func TestSelectors(t *testing.T) {
 
 // TestWithoutProtobuf holds that the API group offers JSON and YAML, but not protobuf.
 func TestWithoutProtobuf(t *testing.T) {
-	info, err := (Provider{Attributes: true}).NewRESTStorage(nothing{}, nil)
+	info, err := (&Provider{Attributes: true}).NewRESTStorage(nothing{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,79 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wiring
+
+import (
+	"context"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
+	rbacrest "k8s.io/kubernetes/pkg/registry/rbac/rest"
+
+	"kube-granular.dev/pkg/protected"
+	"kube-granular.dev/pkg/protected/status"
+	authorityregistry "kube-granular.dev/pkg/registry/authority"
+)
+
+// server is what one server has of the API group authority.kube-granular.dev, besides its storage.
+type server struct {
+	// protection is nil if the feature gate ProtectedAttributes is off.
+	protection *protected.Protection
+	// delegating is nil if the feature gate AuthorityDelegation is off.
+	delegating *delegating
+}
+
+// authorityProvider returns the storage of the API group authority.kube-granular.dev for one
+// server. If RBAC is configured, the server maintains the bootstrap roles of the group, as it
+// does upstream's bootstrap roles.
+func (s *shared) authorityProvider(config controlplaneapiserver.CompletedConfig, client kubernetes.Interface) controlplaneapiserver.RESTStorageProvider {
+	one := &server{protection: protectionOf(config.Generic.Authorization.Authorizer)}
+	provider := &authorityregistry.Provider{
+		Namespaces:     client.CoreV1(),
+		BootstrapRoles: !config.Generic.DisabledPostStartHooks.Has(rbacrest.PostStartHookName),
+		Attributes:     protectedAttributesEnabled(),
+		Use:            one.use,
+	}
+	if delegationEnabled() {
+		one.delegating = newDelegating(s, config, client)
+		one.delegating.provideTo(provider)
+	}
+	if one.protection != nil {
+		// The informers have not started, so this can't fail.
+		utilruntime.Must(one.protection.UseInformers(config.VersionedInformers))
+		provider.Observe = one.protection.Observe
+	}
+	return provider
+}
+
+// use gives the parts of the server what it has opened. It returns what reads the stored objects:
+// protected attributes first, because requests that read the others may be refused without them.
+func (s *server) use(opened authorityregistry.Opened) (authorityregistry.Run, error) {
+	var runs []authorityregistry.Run
+	if s.protection != nil {
+		s.protection.SetKinds(opened.Attributes)
+		runs = append(runs, func(ctx context.Context, self *rest.Config) error {
+			if err := s.protection.Run(ctx); err != nil {
+				return err
+			}
+			return status.Start(ctx, s.protection, self)
+		})
+	}
+	if s.delegating != nil {
+		run, err := s.delegating.use(opened)
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, run)
+	}
+	return func(ctx context.Context, self *rest.Config) error {
+		for _, run := range runs {
+			if err := run(ctx, self); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, nil
+}
