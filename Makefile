@@ -226,10 +226,11 @@ verify: build ## Verify the patch series, and that generated files are up to dat
 	@for v in $(wildcard hack/verify-*.sh); do echo "==> $$v" >&2; $$v || exit 1; done
 
 .PHONY: lint
-lint: upstream ## Check the format and the licence headers, and run go vet
+lint: upstream ## Check the format, the licence headers and names, and run go vet
 	@wrong=$$(gofmt -l $(SOURCES)) && test -z "$$wrong" || { echo "not as gofmt has it (make fmt):" $$wrong >&2; exit 1; }
 	@bare=$$(find $(SOURCES) -name '*.go' -exec grep -L 'SPDX-License-Identifier: Apache-2.0' {} +); \
 	test -z "$$bare" || { echo "without a licence header:" $$bare >&2; exit 1; }
+	@$(GO) run ./hack/names api cmd pkg staging tenancy
 	$(call step,go vet,$(GO) vet $(PACKAGES) && $(TENANCY) vet ./... && GOWORK=off $(GO) -C tenancy/bigquery vet ./... && $(COPIER) vet ./... && $(IMAGE) vet ./... && GOWORK=off $(GO) -C test/gitops vet ./...)
 
 .PHONY: fmt

@@ -30,11 +30,11 @@ func (p *Page) Wide() bool { return p.wide }
 // Table prints a complete table. It escapes the cells.
 func (p *Page) Table(header []string, rows [][]string) error { return p.Grouped(0, header, rows) }
 
-// Grouped prints a complete table like Table. The first columns, as many as by, name what a row is
+// Grouped prints a complete table like Table. The first columns, as many as leading, name what a row is
 // about: what a row shares with the row above is left out there, unless the page is wide.
-func (p *Page) Grouped(by int, header []string, rows [][]string) error {
+func (p *Page) Grouped(leading int, header []string, rows [][]string) error {
 	t := p.Begin(header...)
-	t.group = by
+	t.group = leading
 	for _, row := range rows {
 		if err := t.Row(row...); err != nil {
 			return err

@@ -46,21 +46,21 @@ func checkWebhooks(authorizers []apiserverapi.AuthorizerConfiguration) error {
 		if a.Webhook == nil {
 			continue
 		}
-		at := field.NewPath("authorizers").Index(i)
+		path := field.NewPath("authorizers").Index(i)
 		// The type InClusterConfig is for other servers: kube-apiserver can't call itself.
 		// Upstream's validation, which all servers share, accepts this type, and then
 		// kube-apiserver panics, both at the start and when it reloads the file.
 		if kind := a.Webhook.ConnectionInfo.Type; kind != apiserverapi.AuthorizationWebhookConnectionInfoTypeKubeConfigFile {
-			all = append(all, field.NotSupported(at.Child("connectionInfo", "type"), kind, []string{apiserverapi.AuthorizationWebhookConnectionInfoTypeKubeConfigFile}))
+			all = append(all, field.NotSupported(path.Child("connectionInfo", "type"), kind, []string{apiserverapi.AuthorizationWebhookConnectionInfoTypeKubeConfigFile}))
 		}
 		if file := a.Webhook.ConnectionInfo.KubeConfigFile; file != nil {
 			if _, err := webhook.LoadKubeconfig(*file, nil); err != nil {
-				all = append(all, field.Invalid(at.Child("connectionInfo", "kubeConfigFile"), *file, err.Error()))
+				all = append(all, field.Invalid(path.Child("connectionInfo", "kubeConfigFile"), *file, err.Error()))
 			}
 		}
 		for j, condition := range a.Webhook.MatchConditions {
 			if err := checkCost(compiler, condition); err != nil {
-				all = append(all, field.Invalid(at.Child("matchConditions").Index(j).Child("expression"), condition.Expression, err.Error()))
+				all = append(all, field.Invalid(path.Child("matchConditions").Index(j).Child("expression"), condition.Expression, err.Error()))
 			}
 		}
 	}

@@ -34,12 +34,12 @@ func (v *Validator) Complete(crd *v1.CustomResourceDefinition, version string, m
 	withoutNone(model)
 	replicas := ""
 	for i := range crd.Spec.Versions {
-		of := &crd.Spec.Versions[i]
-		if of.Schema != nil && of.Schema.OpenAPIV3Schema != nil && hasPermissions(*of.Schema.OpenAPIV3Schema) {
+		served := &crd.Spec.Versions[i]
+		if served.Schema != nil && served.Schema.OpenAPIV3Schema != nil && hasPermissions(*served.Schema.OpenAPIV3Schema) {
 			return
 		}
-		if of.Name == version && of.Subresources != nil && of.Subresources.Scale != nil {
-			replicas = of.Subresources.Scale.SpecReplicasPath
+		if served.Name == version && served.Subresources != nil && served.Subresources.Scale != nil {
+			replicas = served.Subresources.Scale.SpecReplicasPath
 		}
 	}
 	editField(model, "spec", func(s *spec.Schema) { mark(s, "specification") })

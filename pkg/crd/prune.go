@@ -30,8 +30,8 @@ func prune(s *apiextensions.JSONSchemaProps) *apiextensions.JSONSchemaProps {
 //go:noinline
 func pruned(s apiextensions.JSONSchemaProps, keys []string) *apiextensions.JSONSchemaProps {
 	var properties map[string]apiextensions.JSONSchemaProps
-	if by := s.XPermissionParameterizedBy; by != nil {
-		if name, ok := schema.SelfField(*by); ok {
+	if expression := s.XPermissionParameterizedBy; expression != nil {
+		if name, ok := schema.SelfField(*expression); ok {
 			keys = append(slices.Clip(keys), name) // the type of this field matters
 		}
 	}

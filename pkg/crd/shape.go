@@ -72,54 +72,54 @@ func (d defaults) equal(a, b *apiextensions.JSONSchemaProps, way []schema.Step, 
 		return true
 	}
 	// The place of the defaults, and the path below them as far as it leads through objects.
-	at := strconv.Itoa(n)
+	path := strconv.Itoa(n)
 	for i, step := range way {
 		if step.Elem && i >= n {
 			break
 		}
-		at += "/" + strconv.Quote(step.Field)
+		path += "/" + strconv.Quote(step.Field)
 	}
-	same, known := d[at]
+	same, known := d[path]
 	if !known {
 		same = reflect.DeepEqual(defaultAt(a, way[n:]), defaultAt(b, way[n:]))
-		d[at] = same
+		d[path] = same
 	}
 	return same
 }
 
 // schemaDifference compares those parts of two schemas by which the server prunes, defaults or
-// converts values. Validation rules are not compared. at is the path of both schemas. It returns
+// converts values. Validation rules are not compared. path is the path of both schemas. It returns
 // the path of the first difference and what differs there, or two empty strings. If grows is set,
 // properties that only b has are no difference, unless one of them has a default.
-func schemaDifference(a, b *apiextensions.JSONSchemaProps, at string, grows bool) (where, what string) {
+func schemaDifference(a, b *apiextensions.JSONSchemaProps, path string, grows bool) (where, what string) {
 	switch {
 	case a == nil || b == nil:
 		if a == b {
 			return "", ""
 		}
-		return at, "schema"
+		return path, "schema"
 	case a.Type != b.Type || a.Nullable != b.Nullable || a.XIntOrString != b.XIntOrString || a.XEmbeddedResource != b.XEmbeddedResource:
-		return at, "type"
+		return path, "type"
 	case preservesUnknown(a) != preservesUnknown(b):
-		return at, "x-kubernetes-preserve-unknown-fields"
+		return path, "x-kubernetes-preserve-unknown-fields"
 	case !reflect.DeepEqual(defaultAt(a, nil), defaultAt(b, nil)):
-		return at, "default"
+		return path, "default"
 	case !reflect.DeepEqual(keysOf(a), keysOf(b)):
-		return at, "list"
+		return path, "list"
 	case !sameProperties(a, b, grows):
-		return at, "set of properties"
+		return path, "set of properties"
 	case allowsAdditional(a) != allowsAdditional(b):
-		return at, "additionalProperties"
+		return path, "additionalProperties"
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Properties)) {
-		if where, what := schemaDifference(property(a, name), property(b, name), at+"."+name, grows); what != "" {
+		if where, what := schemaDifference(property(a, name), property(b, name), path+"."+name, grows); what != "" {
 			return where, what
 		}
 	}
-	if where, what := schemaDifference(values(a), values(b), at+"[*]", grows); what != "" {
+	if where, what := schemaDifference(values(a), values(b), path+"[*]", grows); what != "" {
 		return where, what
 	}
-	return schemaDifference(items(a), items(b), at+"[*]", grows)
+	return schemaDifference(items(a), items(b), path+"[*]", grows)
 }
 
 // sameProperties reports whether two schemas have the same properties. If grows is set, b may have

@@ -66,11 +66,11 @@ func eachLost(old, new *apiextensions.JSONSchemaProps, path string, f func(path 
 // the version in which objects are stored. A granular write through that version needs both.
 func warnNames(crd *apiextensions.CustomResourceDefinition, f func(warning)) {
 	versions := versionsOf(crd)
-	at := slices.IndexFunc(versions, func(v *crdVersion) bool { return v.name == storageVersion(crd) })
-	if at < 0 {
+	index := slices.IndexFunc(versions, func(v *crdVersion) bool { return v.name == storageVersion(crd) })
+	if index < 0 {
 		return
 	}
-	stored := versions[at]
+	stored := versions[index]
 	webhook := crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensions.WebhookConverter
 	names := map[string]bool{}
 	visit(stored.schema, nil, func(s *apiextensions.JSONSchemaProps, _ *field.Path) bool {

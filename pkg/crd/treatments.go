@@ -57,12 +57,12 @@ func mixture(name string, a, b treatedPlace) *field.Error {
 	if strings.HasPrefix(b.path.Pattern(), ".metadata.") {
 		a, b = b, a
 	}
-	at, _ := descend(b.version, b.path.Steps())
+	place, _ := descend(b.version, b.path.Steps())
 	keys, whole := a, b
 	if b.exact {
 		keys, whole = b, a
 	}
-	return field.Invalid(at.Child(schema.ExtVerb), name, fmt.Sprintf(
+	return field.Invalid(place.Child(schema.ExtVerb), name, fmt.Sprintf(
 		"the permission takes a key apart at the slash at %s, and not at %s, so one verb would mean two things: use another name",
 		keys.path.Pattern(), whole.path.Pattern()))
 }

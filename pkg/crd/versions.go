@@ -95,9 +95,9 @@ func parameterDifferences(first, v *crdVersion) field.ErrorList {
 	}
 	var errs field.ErrorList
 	expected, found := parametersIn(first), parametersIn(v)
-	for _, at := range slices.Sorted(maps.Keys(expected)) {
-		if is, ok := found[at]; ok && is != expected[at] {
-			errs = append(errs, disagreement(v, "makes the parameter of %s in another way than version %s; without a conversion webhook both versions hold the same fields", at, first.name))
+	for _, path := range slices.Sorted(maps.Keys(expected)) {
+		if kind, ok := found[path]; ok && kind != expected[path] {
+			errs = append(errs, disagreement(v, "makes the parameter of %s in another way than version %s; without a conversion webhook both versions hold the same fields", path, first.name))
 		}
 	}
 	return errs
@@ -121,16 +121,16 @@ func parametersIn(v *crdVersion) map[string]parameterKind {
 		if !n.ExcludedAt {
 			continue
 		}
-		at := v.full
+		schema := v.full
 		for _, step := range place.Steps() {
-			at = stepInto(at, step)
+			schema = stepInto(schema, step)
 		}
 		for _, p := range n.Chain() {
 			if !p.Excluded || p.Parameter == nil {
 				continue
 			}
 			kind := parameterKind{p.Parameter.SourceDepth, p.Parameter.SourceKey, p.Parameter.FromValue, p.Parameter.Field, "", p.Parameter.Treatment}
-			if text := at.XPermissionParameterExpression; text != nil {
+			if text := schema.XPermissionParameterExpression; text != nil {
 				kind.expression = *text
 			}
 			out[fmt.Sprintf("permission %s(…) at %s", p.Name, place.Pattern())] = kind

@@ -155,11 +155,11 @@ func (u *unusedSources) see(s *apiextensions.JSONSchemaProps, path *field.Path) 
 	if source := s.XPermissionParameterSource; source != nil {
 		u.order = append(u.order, warning{id: *source, path: path.Child(schema.ExtSource)})
 	}
-	if by := s.XPermissionParameterizedBy; by != nil {
+	if expression := s.XPermissionParameterizedBy; expression != nil {
 		if u.taken == nil {
 			u.taken = map[string]bool{}
 		}
-		u.taken[*by] = true
+		u.taken[*expression] = true
 	}
 }
 

@@ -79,12 +79,12 @@ func (c *Chain) checkValid(caller user.Info) *Refusal {
 			}
 			return r
 		}
-		to := caller
+		delegate := caller
 		if ancestor {
 			// The delegator of the next link must be a delegate of this one.
-			to = c.Links[i+1].Delegator
+			delegate = c.Links[i+1].Delegator
 		}
-		if !link.isDelegate(to) {
+		if !link.isDelegate(delegate) {
 			if ancestor {
 				return refuse(NotDelegate, fmt.Sprintf("one of the users who created %s and its ancestors is not a delegate of the parent", describe(c.Leaf())))
 			}

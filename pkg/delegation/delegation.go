@@ -65,10 +65,10 @@ type usage struct {
 	lastUsed, lastWritten atomic.Int64
 }
 
-func (u *usage) record(at time.Time) {
+func (u *usage) record(moment time.Time) {
 	for {
 		last := u.lastUsed.Load()
-		if at.UnixNano() <= last || u.lastUsed.CompareAndSwap(last, at.UnixNano()) {
+		if moment.UnixNano() <= last || u.lastUsed.CompareAndSwap(last, moment.UnixNano()) {
 			return
 		}
 	}
@@ -89,10 +89,10 @@ func (u *usage) merge(newer *usage) *usage {
 // same conditions, both share them, so that they are compiled once. If no server has filled in the status of the
 // AuthorityDelegation, the result has no delegator or no rules, and allows nothing.
 func compile(d *v1alpha1.AuthorityDelegation, version uint64, old *Delegation) *Delegation {
-	from := d.Status.Delegator
+	delegator := d.Status.Delegator
 	out := &Delegation{
 		Name: d.Name, UID: d.UID,
-		Delegator:    &user.DefaultInfo{Name: from.Username, UID: from.UID, Groups: from.Groups, Extra: from.Extra},
+		Delegator:    &user.DefaultInfo{Name: delegator.Username, UID: delegator.UID, Groups: delegator.Groups, Extra: delegator.Extra},
 		Rules:        d.Status.Rules,
 		Keep:         d.Spec.IfLost == v1alpha1.LossKeep,
 		History:      d.Status.History,
@@ -146,17 +146,17 @@ func timeOf(t *metav1.Time) *time.Time {
 // isDelegate reports whether a user is among the delegates, who may use the delegation. If an entry
 // of the delegates has a UID, it matches only a user with that UID.
 func (d *Delegation) isDelegate(u user.Info) bool {
-	return slices.ContainsFunc(d.delegates, func(to v1alpha1.Delegate) bool {
-		if to.UID != "" && string(to.UID) != u.GetUID() {
+	return slices.ContainsFunc(d.delegates, func(delegate v1alpha1.Delegate) bool {
+		if delegate.UID != "" && string(delegate.UID) != u.GetUID() {
 			return false
 		}
-		switch to.Kind {
+		switch delegate.Kind {
 		case v1alpha1.DelegateUser:
-			return to.Name != "" && to.Name == u.GetName()
+			return delegate.Name != "" && delegate.Name == u.GetName()
 		case v1alpha1.DelegateGroup:
-			return to.UID == "" && slices.Contains(u.GetGroups(), to.Name)
+			return delegate.UID == "" && slices.Contains(u.GetGroups(), delegate.Name)
 		case v1alpha1.DelegateServiceAccount:
-			return serviceaccount.MatchesUsername(to.Namespace, to.Name, u.GetName())
+			return serviceaccount.MatchesUsername(delegate.Namespace, delegate.Name, u.GetName())
 		}
 		return false
 	})

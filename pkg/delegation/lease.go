@@ -44,16 +44,16 @@ func (x *Index) Valid(d *Delegation) bool { return x.checkValid(d, x.now(), "") 
 // Lease returns the lease of a delegation that a policy issued: its start, which is the creation of
 // the delegation or the last renewal, and its duration. During the lease, the delegation is kept
 // even if no object refers to it.
-func (d *Delegation) Lease() (from time.Time, stays time.Duration) {
-	from = d.Source.CreationTimestamp.Time
-	if renewed := d.Source.Status.Cause.Renewed; renewed != nil && renewed.After(from) {
-		from = renewed.Time
+func (d *Delegation) Lease() (start time.Time, stays time.Duration) {
+	start = d.Source.CreationTimestamp.Time
+	if renewed := d.Source.Status.Cause.Renewed; renewed != nil && renewed.After(start) {
+		start = renewed.Time
 	}
 	seconds := d.Source.Status.Cause.OrphanSeconds
 	if seconds < v1alpha1.MinOrphanSeconds {
 		seconds = v1alpha1.MinOrphanSeconds
 	}
-	return from, time.Duration(seconds) * time.Second
+	return start, time.Duration(seconds) * time.Second
 }
 
 // ExpiredLeases returns the delegations that policies issued and whose lease has expired. It also
@@ -72,7 +72,7 @@ func (x *Index) ExpiredLeases(now time.Time) (over []*Delegation, parents map[ty
 		if d.Source == nil || d.deleting {
 			continue
 		}
-		if from, stays := d.Lease(); now.Sub(from) >= stays {
+		if start, stays := d.Lease(); now.Sub(start) >= stays {
 			over = append(over, d)
 		}
 	}

@@ -170,8 +170,8 @@ func (p *authorizerAdapter) enumerable(ctx context.Context, verbs int) bool {
 // allowedByRules reports whether one of the caller's rules that match the object of the request
 // contains the verb or "*".
 func (p *authorizerAdapter) allowedByRules(verb string) bool {
-	return slices.ContainsFunc(p.verbs, func(of []string) bool {
-		return slices.ContainsFunc(of, func(v string) bool { return v == verb || v == "*" })
+	return slices.ContainsFunc(p.verbs, func(alternatives []string) bool {
+		return slices.ContainsFunc(alternatives, func(v string) bool { return v == verb || v == "*" })
 	})
 }
 
@@ -196,10 +196,10 @@ func (p *authorizerAdapter) perhapsApplies(rule upstream.ResourceRuleInfo) bool 
 }
 
 // names reports whether a rule has the API group and name of the request, and a resource for which
-// is returns true.
-func (p *authorizerAdapter) names(rule upstream.ResourceRuleInfo, is func(resource string) bool) bool {
+// matches returns true.
+func (p *authorizerAdapter) names(rule upstream.ResourceRuleInfo, matches func(resource string) bool) bool {
 	a := p.attributes
 	return slices.ContainsFunc(rule.GetAPIGroups(), func(g string) bool { return g == a.GetAPIGroup() || g == "*" }) &&
-		slices.ContainsFunc(rule.GetResources(), is) &&
+		slices.ContainsFunc(rule.GetResources(), matches) &&
 		(len(rule.GetResourceNames()) == 0 || slices.Contains(rule.GetResourceNames(), a.GetName()))
 }

@@ -66,14 +66,14 @@ func sameMap(a, b map[string]string) bool {
 	return reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer()
 }
 
-func backingChanged(of func(metav1.Object) map[string]string, newObj, oldObj runtime.Object, newVersioned, oldVersioned any) bool {
-	after, before := metadataMap(of, newVersioned), metadataMap(of, oldVersioned)
+func backingChanged(mapOf func(metav1.Object) map[string]string, newObj, oldObj runtime.Object, newVersioned, oldVersioned any) bool {
+	after, before := metadataMap(mapOf, newVersioned), metadataMap(mapOf, oldVersioned)
 	differs := func(key string) bool {
 		x, here := after[key]
 		y, there := before[key]
 		return x != y || here != there
 	}
-	return slices.ContainsFunc(convertedKeys(metadataMap(of, newObj), after), differs) || slices.ContainsFunc(convertedKeys(metadataMap(of, oldObj), before), differs)
+	return slices.ContainsFunc(convertedKeys(metadataMap(mapOf, newObj), after), differs) || slices.ContainsFunc(convertedKeys(metadataMap(mapOf, oldObj), before), differs)
 }
 
 // convertedKeys returns the keys of annotations or labels that conversion added, removed or
@@ -96,10 +96,10 @@ func convertedKeys(hub, shown map[string]string) []string {
 	return out
 }
 
-func metadataMap(of func(metav1.Object) map[string]string, obj any) map[string]string {
+func metadataMap(mapOf func(metav1.Object) map[string]string, obj any) map[string]string {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
 		return nil
 	}
-	return of(accessor)
+	return mapOf(accessor)
 }

@@ -66,38 +66,38 @@ func (k *kind) attributesIn(s *convert.Scratch, target granular.Target, kinds sc
 	if err != nil {
 		return nil, err
 	}
-	var was any
+	var old any
 	if convert.Stored(oldObj) {
-		if was, err = s.Old(target, oldObj); err != nil {
+		if old, err = s.Old(target, oldObj); err != nil {
 			return nil, err
 		}
 	}
 	var out change.Attributes
 	if k.walker != nil {
-		out, err = k.walker.Attributes(kinds, keys, was, now)
+		out, err = k.walker.Attributes(kinds, keys, old, now)
 	} else {
-		out, err = byName(kinds, keys, was, now)
+		out, err = byName(kinds, keys, old, now)
 	}
 	if err != nil {
 		return nil, err
 	}
 	switch target.Resource.GroupResource() {
 	case revisions:
-		out = append(out, revised(kinds, keys, was, now)...)
+		out = append(out, revised(kinds, keys, old, now)...)
 	case deployments:
-		out = append(out, rolledBack(kinds, was, now)...)
+		out = append(out, rolledBack(kinds, old, now)...)
 	}
 	return out, nil
 }
 
 // byName returns the labels and annotations that differ between two objects of a kind without a
 // schema. It searches every field named metadata for them.
-func byName(kinds schema.Attribute, keys change.Keys, was, now any) (change.Attributes, error) {
+func byName(kinds schema.Attribute, keys change.Keys, old, now any) (change.Attributes, error) {
 	after, err := contentOf(now)
 	if err != nil {
 		return nil, err
 	}
-	before, err := contentOf(was)
+	before, err := contentOf(old)
 	if err != nil {
 		return nil, err
 	}
@@ -118,14 +118,14 @@ func contentOf(object any) (any, error) {
 // revised returns the labels and annotations that differ in the field data of a
 // ControllerRevision. The controllers of daemon sets and stateful sets make pod templates from
 // that field. If the new data can't be read, the result stands for unknown labels and annotations.
-func revised(kinds schema.Attribute, keys change.Keys, was, now any) change.Attributes {
-	at := change.Path{{Field: "data"}}
+func revised(kinds schema.Attribute, keys change.Keys, old, now any) change.Attributes {
+	path := change.Path{{Field: "data"}}
 	after, ok := dataOf(now)
 	if !ok {
-		return change.Unknown(kinds, at)
+		return change.Unknown(kinds, path)
 	}
-	before, _ := dataOf(was) // if the old data can't be read, all new attributes count
-	return change.Embedded(kinds, keys, at, before, after)
+	before, _ := dataOf(old) // if the old data can't be read, all new attributes count
+	return change.Embedded(kinds, keys, path, before, after)
 }
 
 func dataOf(object any) (data any, ok bool) {
@@ -144,15 +144,15 @@ func dataOf(object any) (data any, ok bool) {
 // the annotation that makes the deployment controller roll a Deployment back. The rollback
 // restores an older pod template with its labels and annotations. Somebody was admitted to write
 // them when that template was new, but perhaps not the caller of this request.
-func rolledBack(kinds schema.Attribute, was, now any) change.Attributes {
-	to, asked := rollbackOf(now)
-	if from, before := rollbackOf(was); !asked || before && from == to {
+func rolledBack(kinds schema.Attribute, old, now any) change.Attributes {
+	revision, asked := rollbackOf(now)
+	if earlier, before := rollbackOf(old); !asked || before && earlier == revision {
 		return nil
 	}
 	return change.Unknown(kinds, change.Path{{Field: "metadata"}, {Field: "annotations"}, {Field: appsv1.DeprecatedRollbackTo}})
 }
 
-func rollbackOf(object any) (to string, asked bool) {
-	to, asked = metadataMap(metav1.Object.GetAnnotations, object)[appsv1.DeprecatedRollbackTo]
-	return to, asked
+func rollbackOf(object any) (revision string, asked bool) {
+	revision, asked = metadataMap(metav1.Object.GetAnnotations, object)[appsv1.DeprecatedRollbackTo]
+	return revision, asked
 }

@@ -80,10 +80,10 @@ func (b *binding) Changed(ctx context.Context, newObj, oldObj runtime.Object) er
 	return b.labels.verify(ctx, nil, newObj, oldObj)
 }
 
-func merged(into, from map[string]string) map[string]string {
-	if into == nil {
-		into = map[string]string{}
+func merged(target, source map[string]string) map[string]string {
+	if target == nil {
+		target = map[string]string{}
 	}
-	maps.Copy(into, from)
-	return into
+	maps.Copy(target, source)
+	return target
 }

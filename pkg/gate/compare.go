@@ -78,14 +78,14 @@ func (k *kind) changesIn(s *convert.Scratch, target granular.Target, newObj, old
 // locate returns the path of a change c, for a message. by computes the path from c and both
 // objects in the version of the request. If an object can't be converted to that version, by gets
 // no objects.
-func (k *kind) locate(target granular.Target, c change.Change, newObj, oldObj runtime.Object, by func(w *change.Walker, c change.Change, old, new any) string) string {
+func (k *kind) locate(target granular.Target, c change.Change, newObj, oldObj runtime.Object, locator func(w *change.Walker, c change.Change, old, new any) string) string {
 	newVersioned, err := convert.Versioned(target, newObj)
 	if err != nil {
-		return by(k.walker, c, nil, nil)
+		return locator(k.walker, c, nil, nil)
 	}
 	oldVersioned, err := convert.Before(target, oldObj)
 	if err != nil {
-		return by(k.walker, c, nil, nil)
+		return locator(k.walker, c, nil, nil)
 	}
-	return by(k.walker, c, oldVersioned, newVersioned)
+	return locator(k.walker, c, oldVersioned, newVersioned)
 }

@@ -51,12 +51,12 @@ func conversionsFrom(target granular.Target) []conversion {
 		written = target.Scale.Kind
 	}
 	var out []conversion
-	for _, of := range target.Schema.Converted {
-		if of == written || target.Schema.Stored != nil && of == target.Schema.Stored.Kind {
+	for _, gvk := range target.Schema.Converted {
+		if gvk == written || target.Schema.Stored != nil && gvk == target.Schema.Stored.Kind {
 			continue // see storedForm
 		}
 		c := conversion{target: target}
-		c.target.Kind = of
+		c.target.Kind = gvk
 		c.kind = kindOf(c.target)
 		if c.kind.excludes() {
 			out = append(out, c)
@@ -98,8 +98,8 @@ func (c *conversion) convert(newObj, oldObj runtime.Object) (newThere, oldThere 
 		}
 		list.Items = append(list.Items, *u)
 	}
-	of := list.Items[0].GroupVersionKind()
-	list.SetGroupVersionKind(of.GroupVersion().WithKind(of.Kind + "List"))
+	kind := list.Items[0].GroupVersionKind()
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	there, err := convertList(c.target.Convertor, list, c.target.Kind.GroupVersion())
 	if err != nil {
 		return nil, nil, err
@@ -145,14 +145,14 @@ var errNotShown = errors.New("bug of this server: the resource behind the scale 
 // resource returns the new and the old object that are to be compared in other versions. These are
 // newObj and oldObj, except for a scale. If w writes a scale and is verified in other versions, they
 // are the scaled resource as it is about to be stored, and as it is stored.
-func (w *write) resource(ctx context.Context, newObj, oldObj runtime.Object) (resource, was runtime.Object, err error) {
+func (w *write) resource(ctx context.Context, newObj, oldObj runtime.Object) (resource, old runtime.Object, err error) {
 	if w.scale == nil || len(w.conversions) == 0 && !w.stored.partial {
 		return newObj, oldObj, nil
 	}
-	if resource, was = granular.ScaledFrom(ctx); resource == nil {
+	if resource, old = granular.ScaledFrom(ctx); resource == nil {
 		return nil, nil, apierrors.NewInternalError(errNotShown)
 	}
-	return resource, was, nil
+	return resource, old, nil
 }
 
 // verifyConverted verifies newObj, which is about to be stored, in the other versions of
@@ -175,8 +175,8 @@ func (w *write) verifyConverted(ctx context.Context, newObj, oldObj runtime.Obje
 			return err
 		}
 		if refusal != nil {
-			in := inVersion{kind: c.kind, target: c.target, observed: c.observed, shown: " of version " + c.target.Kind.Version}
-			return w.refusedIn(ctx, in, refusal, newThere, oldThere)
+			version := inVersion{kind: c.kind, target: c.target, observed: c.observed, shown: " of version " + c.target.Kind.Version}
+			return w.refusedIn(ctx, version, refusal, newThere, oldThere)
 		}
 	}
 	return nil

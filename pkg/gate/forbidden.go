@@ -47,13 +47,13 @@ func (w *write) written() inVersion {
 	return inVersion{kind: w.kind, target: w.target, observed: w.observed}
 }
 
-// refusedIn returns the 403 that refused describes, for a change that was found in the version in.
+// refusedIn returns the 403 that refused describes, for a change that was found in a version.
 // newObj and oldObj are objects of that version.
-func (w *write) refusedIn(ctx context.Context, in inVersion, refusal *decide.Refusal, newObj, oldObj runtime.Object) error {
+func (w *write) refusedIn(ctx context.Context, version inVersion, refusal *decide.Refusal, newObj, oldObj runtime.Object) error {
 	if refusal.Reason == decide.Budget || refusal.Reason == decide.Cost {
 		metrics.OverBudget(ctx)
 	}
-	path, told := w.visibleTo(ctx, in, refusal, newObj, oldObj)
+	path, told := w.visibleTo(ctx, version, refusal, newObj, oldObj)
 	switch { // the audit log contains these verbs, even if the response must not
 	case refusal.General == "":
 	case refusal.General == refusal.Specific && refusal.Together == nil, refusal.Specific == "":
@@ -72,29 +72,29 @@ func (w *write) refusedIn(ctx context.Context, in inVersion, refusal *decide.Ref
 		if l.Causes {
 			cause.Message = told.Needs()
 		}
-		return fmt.Sprintf("%s%s%s: %s", told.Cannot(path), in.shown, w.where(l), told.Needs()), cause
+		return fmt.Sprintf("%s%s%s: %s", told.Cannot(path), version.shown, w.where(l), told.Needs()), cause
 	})
 }
 
 // visibleTo returns the path of the refused change, and the refusal, as the caller is allowed to
 // see them. If the caller may not get the object, they contain no key that the caller did not
 // send, and do not depend on such a key.
-func (w *write) visibleTo(ctx context.Context, in inVersion, refusal *decide.Refusal, newObj, oldObj runtime.Object) (string, *decide.Refusal) {
+func (w *write) visibleTo(ctx context.Context, version inVersion, refusal *decide.Refusal, newObj, oldObj runtime.Object) (string, *decide.Refusal) {
 	c := refusal.Change
 	switch {
-	case in.kind == w.kind && w.tampered && c.Path().String() == w.managedFieldsPath():
+	case version.kind == w.kind && w.tampered && c.Path().String() == w.managedFieldsPath():
 		// The caller edited managed fields. Their exact path can't be found in newObj, which has
 		// the managed fields that the server made, not those that the caller sent.
 		return ".metadata.managedFields", refusal
-	case in.kind == w.kind && w.scale.isReplicas(c):
+	case version.kind == w.kind && w.scale.isReplicas(c):
 		return ".spec.replicas", refusal
 	}
-	located := func() string { return in.kind.locate(in.target, c, newObj, oldObj, (*change.Walker).Locate) }
+	located := func() string { return version.kind.locate(version.target, c, newObj, oldObj, (*change.Walker).Locate) }
 	if !w.marked {
 		return located(), refusal
 	}
-	known, all := w.sender(in).Knows(&c)
-	outline := in.kind.locate(in.target, c, newObj, oldObj, func(walker *change.Walker, c change.Change, old, new any) string {
+	known, all := w.sender(version).Knows(&c)
+	outline := version.kind.locate(version.target, c, newObj, oldObj, func(walker *change.Walker, c change.Change, old, new any) string {
 		return walker.Outline(c, old, new, known)
 	})
 	if all && outline == located() {

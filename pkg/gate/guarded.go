@@ -147,7 +147,7 @@ type counter interface {
 // count counts the request once for each ProtectedAttribute object in findings: those that would
 // have refused the request if their mode were Enforce.
 func (p *protected) count(findings []protect.Finding) {
-	to, ok := p.gate.protection.(counter)
+	sink, ok := p.gate.protection.(counter)
 	if !ok {
 		return
 	}
@@ -156,7 +156,7 @@ func (p *protected) count(findings []protect.Finding) {
 		for _, name := range f.Entries {
 			if id := [2]string{f.Namespace, name}; !counted[id] {
 				counted[id] = true
-				to.CountViolations(f.Namespace, name)
+				sink.CountViolations(f.Namespace, name)
 			}
 		}
 	}

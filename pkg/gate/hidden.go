@@ -27,15 +27,15 @@ func (p *protected) knownFirst(ctx context.Context, fields *write, changed chang
 	if !granular && p.attributes.GetVerb() == "patch" {
 		return changed, nil
 	}
-	in := requestKeys{observed: p.observed}
+	keys := requestKeys{observed: p.observed}
 	if granular {
-		in.write = fields
+		keys.write = fields
 	}
-	first := slices.IndexFunc(changed, func(a change.Attribute) bool { return !in.has(&a) })
+	first := slices.IndexFunc(changed, func(a change.Attribute) bool { return !keys.has(&a) })
 	if first < 0 || granular && fields.mayGet(ctx) {
 		return changed, nil
 	}
-	return split(changed, first, in.has)
+	return split(changed, first, keys.has)
 }
 
 // requestKeys are the keys that one request contains.

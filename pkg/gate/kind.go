@@ -61,8 +61,8 @@ func kindOf(target granular.Target) *kind {
 	if target.Schema == nil {
 		return noSchema
 	}
-	return target.Schema.Compiled(target.Kind, func(of gvk.GroupVersionKind, models func() map[string]*spec.Schema) any {
-		return compileKind(of, models, target.Schema.Excludes)
+	return target.Schema.Compiled(target.Kind, func(version gvk.GroupVersionKind, models func() map[string]*spec.Schema) any {
+		return compileKind(version, models, target.Schema.Excludes)
 	}).(*kind)
 }
 
@@ -78,12 +78,12 @@ func (k *knownKind) find(target granular.Target) *kind {
 	return k.kind
 }
 
-// compileKind compiles the permission tree of the kind of, from the schemas that source returns.
+// compileKind compiles the permission tree of the kind version, from the schemas that source returns.
 // excludes lists the versions of a custom resource that have an excluded permission; it is nil for
 // a built-in kind. If the tree can't be compiled, or lacks an excluded permission that the
 // definition has, the result has an error in place of the tree. Writes that need the tree are then
 // refused.
-func compileKind(of gvk.GroupVersionKind, source func() map[string]*spec.Schema, excludes []gvk.GroupVersionKind) *kind {
+func compileKind(version gvk.GroupVersionKind, source func() map[string]*spec.Schema, excludes []gvk.GroupVersionKind) *kind {
 	options := []schema.Option{schema.WithExpressions(storedExpressions), schema.WithInterner(interner)}
 	if excludes != nil {
 		// The kind is a custom resource. Its schemas are not kept. When a message needs them, they
@@ -91,21 +91,21 @@ func compileKind(of gvk.GroupVersionKind, source func() map[string]*spec.Schema,
 		options = append(options, schema.WithSource(source))
 	}
 	models := source()
-	tree, err := schema.NewModels(models, options...).ByKind(of)
-	if err == nil && slices.Contains(excludes, of) && !tree.HasExcluded() {
+	tree, err := schema.NewModels(models, options...).ByKind(version)
+	if err == nil && slices.Contains(excludes, version) && !tree.HasExcluded() {
 		err = errHidden
 	}
 	metrics.Compiled(err == nil)
 	if err != nil {
 		// Callers that hold the ordinary verb can still write the kind, unless it has excluded
 		// permissions.
-		klog.ErrorS(err, "No single fields of the kind can be authorized", "kind", of)
+		klog.ErrorS(err, "No single fields of the kind can be authorized", "kind", version)
 		return &kind{
-			err:      fmt.Errorf("no permissions are known for %s: %w", of, err),
+			err:      fmt.Errorf("no permissions are known for %s: %w", version, err),
 			excluded: len(excludes) > 0 || mentionsExcluded(models),
 		}
 	}
-	klog.V(4).InfoS("Compiled the permissions of a kind", "kind", of)
+	klog.V(4).InfoS("Compiled the permissions of a kind", "kind", version)
 	k := &kind{walker: change.NewWalker(tree)}
 	if excludes == nil {
 		k.scratch = &convert.Pool{}

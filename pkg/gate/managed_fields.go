@@ -32,7 +32,7 @@ func tampered(newObj, oldObj runtime.Object) bool {
 	if plain {
 		// The JSON values are compared first. Usually they are equal, and then the managed fields
 		// need not be decoded, which would take longer than all other work for a granular request.
-		if is, ok := plainManagedFields(oldObj); ok && equal.JSON(sent, is) {
+		if current, ok := plainManagedFields(oldObj); ok && equal.JSON(sent, current) {
 			return false
 		}
 	}

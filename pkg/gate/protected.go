@@ -188,9 +188,9 @@ func (p *protected) refused(newObj runtime.Object, refusal *protect.Refusal, hid
 	}
 	place, needs := refusal.Attribute.String(), refusal.Needs()
 	if hide {
-		at := refusal.Attribute
-		at.Unreadable = true // so that the path ends before the key
-		place, needs = at.Outline(), "its key is not shown, because the request does not name it"
+		attribute := refusal.Attribute
+		attribute.Unreadable = true // so that the path ends before the key
+		place, needs = attribute.Outline(), "its key is not shown, because the request does not name it"
 	}
 	o.err = p.boundedForbidden(newObj, func(l redact.Limits) (string, metav1.StatusCause) {
 		place := change.Shorten(place, l.Path)

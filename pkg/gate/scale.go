@@ -52,8 +52,8 @@ func (s *scale) field() change.Change { return s.kind.walker.Charge(s.path...) }
 // observe records whether the caller changes the replicas.
 func (s *scale) observe(newObj, oldObj runtime.Object) {
 	now, ok := newObj.(*autoscalingv1.Scale)
-	was, okOld := oldObj.(*autoscalingv1.Scale)
-	s.set = !ok || !okOld || now.Spec.Replicas != was.Spec.Replicas
+	old, okOld := oldObj.(*autoscalingv1.Scale)
+	s.set = !ok || !okOld || now.Spec.Replicas != old.Spec.Replicas
 }
 
 // changes returns the changes that permissions of the caller must cover. If the caller changes the

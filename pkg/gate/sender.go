@@ -13,14 +13,14 @@ import (
 // sender returns a change.Sender for the caller of a granular request. The change.Sender tells
 // which keys are in the request: in the patch or, if the request is no patch, in the new object.
 // The caller is assumed to know only these.
-func (w *write) sender(in inVersion) *change.Sender {
+func (w *write) sender(version inVersion) *change.Sender {
 	if w.patch == nil {
-		return in.kind.walker.Sender(nil, in.observed)
+		return version.kind.walker.Sender(nil, version.observed)
 	}
 	if w.patch.Applied() {
-		return in.kind.walker.SenderOfApply(w.patch.Has, in.observed)
+		return version.kind.walker.SenderOfApply(w.patch.Has, version.observed)
 	}
-	return in.kind.walker.Sender(w.patch.Has, nil)
+	return version.kind.walker.Sender(w.patch.Has, nil)
 }
 
 // knownFirst moves the changes at keys that are not in the request to the end, if the caller is

@@ -67,44 +67,44 @@ func (w *write) storedForms(newObj, oldObj runtime.Object) (storedForms, error) 
 }
 
 // verifyIn verifies the write in one version.
-func (w *write) verifyIn(ctx context.Context, in *judgedVersion, forms storedForms, newObj runtime.Object) error {
-	if in.kind.walker == nil {
-		if !w.marked && !in.kind.excluded {
+func (w *write) verifyIn(ctx context.Context, judged *judgedVersion, forms storedForms, newObj runtime.Object) error {
+	if judged.kind.walker == nil {
+		if !w.marked && !judged.kind.excluded {
 			return nil
 		}
-		return w.forbidden(newObj, fmt.Errorf("its fields can't be verified: %w", in.kind.err))
+		return w.forbidden(newObj, fmt.Errorf("its fields can't be verified: %w", judged.kind.err))
 	}
-	if in.kind.walker.NothingToCheck(w.mode()) {
+	if judged.kind.walker.NothingToCheck(w.mode()) {
 		return nil
 	}
-	changes, there, err := w.changesIn(in, forms.final, newObj)
+	changes, there, err := w.changesIn(judged, forms.final, newObj)
 	var observed change.Set
 	if err == nil && len(changes) > 0 && forms.observed != nil {
-		observed, changes, err = w.answerableIn(in, forms, changes, newObj)
+		observed, changes, err = w.answerableIn(judged, forms, changes, newObj)
 	}
 	if err != nil {
-		return apierrors.NewInternalError(fmt.Errorf("the object can't be verified in version %s: %w", in.target.Kind.Version, err))
+		return apierrors.NewInternalError(fmt.Errorf("the object can't be verified in version %s: %w", judged.target.Kind.Version, err))
 	}
 	refusal, err := w.decide(ctx, changes, w.marked, newObj)
 	if refusal == nil || err != nil {
 		return err
 	}
-	shown := " of version " + in.target.Kind.Version
-	if in.target.Kind.Version != w.stored.version {
+	shown := " of version " + judged.target.Kind.Version
+	if judged.target.Kind.Version != w.stored.version {
 		shown += fmt.Sprintf(" (version %s may not show it)", w.stored.version)
 	}
-	return w.refusedIn(ctx, inVersion{kind: in.kind, target: in.target, observed: observed, shown: shown}, refusal, there, in.old)
+	return w.refusedIn(ctx, inVersion{kind: judged.kind, target: judged.target, observed: observed, shown: shown}, refusal, there, judged.old)
 }
 
 // answerableIn returns the observed changes, and those of the changes that are the caller's: changes
 // that were observed, or that any write through the version of the request makes.
-func (w *write) answerableIn(in *judgedVersion, forms storedForms, changes change.Set, newObj runtime.Object) (observed, answerable change.Set, err error) {
-	if observed, _, err = w.changesIn(in, forms.observed, newObj); err != nil {
+func (w *write) answerableIn(judged *judgedVersion, forms storedForms, changes change.Set, newObj runtime.Object) (observed, answerable change.Set, err error) {
+	if observed, _, err = w.changesIn(judged, forms.observed, newObj); err != nil {
 		return nil, nil, err
 	}
 	own := observed
 	if forms.unchanged != nil {
-		lost, _, err := w.changesIn(in, forms.unchanged, newObj)
+		lost, _, err := w.changesIn(judged, forms.unchanged, newObj)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -114,25 +114,25 @@ func (w *write) answerableIn(in *judgedVersion, forms storedForms, changes chang
 }
 
 // changesIn returns the changes from the stored object to object, if object is stored. Both are
-// compared in the version in, as the server will read them there. A default that the version sets
+// compared in the version judged, as the server will read them there. A default that the version sets
 // while it reads object is a change only if it replaces another value. changesIn also returns object
 // in that version. For a scale, newObj is the scaled resource in the version of the request.
-func (w *write) changesIn(in *judgedVersion, object *unstructured.Unstructured, newObj runtime.Object) (change.Set, runtime.Object, error) {
+func (w *write) changesIn(judged *judgedVersion, object *unstructured.Unstructured, newObj runtime.Object) (change.Set, runtime.Object, error) {
 	data, err := runtime.Encode(w.stored.by.Versions[w.stored.by.Kind.Version].Codec, object)
 	if err != nil {
 		return nil, nil, err
 	}
-	read, _, _, err := decodeStored(in.version, data)
+	read, _, _, err := decodeStored(judged.version, data)
 	if err != nil {
 		return nil, nil, err
 	}
-	old := w.expected(in, read, newObj)
-	changes, err := in.kind.compare(in.target, w.mode(), read, old)
-	if err != nil || len(changes) == 0 || in.target.Kind != w.stored.by.Kind {
+	old := w.expected(judged, read, newObj)
+	changes, err := judged.kind.compare(judged.target, w.mode(), read, old)
+	if err != nil || len(changes) == 0 || judged.target.Kind != w.stored.by.Kind {
 		return changes, read, err
 	}
 	kept := &unstructured.Unstructured{Object: withoutDefaults(read.Object, object.Object).(map[string]any)}
-	sent, err := in.kind.compare(in.target, w.mode(), kept, old)
+	sent, err := judged.kind.compare(judged.target, w.mode(), kept, old)
 	return change.Intersect(sent, changes), read, err
 }
 
@@ -141,22 +141,22 @@ func (w *write) changesIn(in *judgedVersion, object *unstructured.Unstructured, 
 func withoutDefaults(read, written any) any {
 	switch read := read.(type) {
 	case map[string]any:
-		from, _ := written.(map[string]any)
+		source, _ := written.(map[string]any)
 		out := make(map[string]any, len(read))
 		for name, value := range read {
-			if below, ok := from[name]; ok {
+			if below, ok := source[name]; ok {
 				out[name] = withoutDefaults(value, below)
 			}
 		}
 		return out
 	case []any:
-		from, ok := written.([]any)
-		if !ok || len(from) != len(read) {
+		items, ok := written.([]any)
+		if !ok || len(items) != len(read) {
 			return read
 		}
 		out := make([]any, len(read))
 		for i := range read {
-			out[i] = withoutDefaults(read[i], from[i])
+			out[i] = withoutDefaults(read[i], items[i])
 		}
 		return out
 	}
@@ -168,25 +168,25 @@ func withoutDefaults(read, written any) any {
 // holds only for the value that newObj has at the field which the scale writes, and only if the
 // scale of the version in writes the same field, without an excluded permission. In all other cases,
 // and for requests that write no scale, expected returns the stored object as it is.
-func (w *write) expected(in *judgedVersion, read *unstructured.Unstructured, newObj runtime.Object) runtime.Object {
+func (w *write) expected(judged *judgedVersion, read *unstructured.Unstructured, newObj runtime.Object) runtime.Object {
 	sent, ok := newObj.(*unstructured.Unstructured)
-	old, okOld := in.old.(*unstructured.Unstructured)
-	if w.scale == nil || !w.scale.set || !ok || !okOld || !slices.Equal(in.version.Replicas, w.scale.path) {
-		return in.old
+	old, okOld := judged.old.(*unstructured.Unstructured)
+	if w.scale == nil || !w.scale.set || !ok || !okOld || !slices.Equal(judged.version.Replicas, w.scale.path) {
+		return judged.old
 	}
-	if at := in.kind.walker.Charge(w.scale.path...); at.Node.ExcludedAt {
-		return in.old
+	if charge := judged.kind.walker.Charge(w.scale.path...); charge.Node.ExcludedAt {
+		return judged.old
 	}
 	replicas, found, err := unstructured.NestedInt64(read.Object, w.scale.path...)
 	if wanted, foundSent, errSent := unstructured.NestedInt64(sent.Object, w.scale.path...); err != nil || errSent != nil || !found || !foundSent || replicas != wanted {
-		return in.old
+		return judged.old
 	}
 	if _, _, err := unstructured.NestedInt64(old.Object, w.scale.path...); err != nil {
-		return in.old
+		return judged.old
 	}
 	out := old.DeepCopy()
 	if unstructured.SetNestedField(out.Object, replicas, w.scale.path...) != nil {
-		return in.old
+		return judged.old
 	}
 	return out
 }

@@ -138,14 +138,14 @@ func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error
 			return err
 		}
 	}
-	resource, was, err := w.resource(ctx, newObj, oldObj)
+	resource, old, err := w.resource(ctx, newObj, oldObj)
 	if err != nil {
 		return err
 	}
-	if err := w.verifyStored(asking, resource, was); err != nil {
+	if err := w.verifyStored(asking, resource, old); err != nil {
 		return err
 	}
-	if err := w.verifyConverted(asking, resource, was); err != nil {
+	if err := w.verifyConverted(asking, resource, old); err != nil {
 		return err
 	}
 	if w.marker != nil {

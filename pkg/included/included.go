@@ -30,15 +30,15 @@ func Ordinary(verb, group, resource string) []string {
 	return []string{"update", "patch"}
 }
 
-// Includes reports whether the verbs for which has returns true include a permission verb on a resource: all
+// Includes reports whether the verbs for which held returns true include a permission verb on a resource: all
 // ordinary verbs do, or for each field of the permission a verb that covers more. It asks for each verb at
 // most once, and returns false if no verbs are known to include the permission verb.
-func Includes(verb, group, resource string, has func(verb string) bool) bool {
+func Includes(verb, group, resource string, held func(verb string) bool) bool {
 	answers := map[string]bool{}
 	holds := func(verb string) bool {
 		answer, known := answers[verb]
 		if !known {
-			answer = has(verb)
+			answer = held(verb)
 			answers[verb] = answer
 		}
 		return answer
@@ -92,12 +92,12 @@ func findPermission(verb, group, resource string) (permission.Verb, bool) {
 	if err != nil || permission.Reserved(parsed.Permission) {
 		return permission.Verb{}, false
 	}
-	of, known := builtIn()[key{group, resource}]
+	p, known := builtIn()[key{group, resource}]
 	if !known || parsed.Permission == "" {
 		return parsed, known
 	}
-	_, parameterized := of.treatments[parsed.Permission]
-	return parsed, len(of.general[parsed.Permission]) > 0 && parameterized == parsed.Parameterized
+	_, parameterized := p.treatments[parsed.Permission]
+	return parsed, len(p.general[parsed.Permission]) > 0 && parameterized == parsed.Parameterized
 }
 
 type key struct{ group, resource string }
@@ -131,7 +131,7 @@ func index(all *registry.Registry) map[key]permissions {
 	for _, kind := range all.Kinds {
 		for _, name := range kind.Resources {
 			k := splitResource(name)
-			if _, has := out[k]; !has {
+			if _, found := out[k]; !found {
 				out[k] = permissions{general: map[string][][]permission.Verb{}, treatments: map[string]permission.Treatment{}, excluded: map[string]bool{}}
 			}
 			for _, p := range byName {
@@ -144,9 +144,9 @@ func index(all *registry.Registry) map[key]permissions {
 
 // add adds to general the fields that the permission p covers in a kind. byName has all
 // permissions of the registry.
-func (of permissions) add(p *registry.Permission, kind string, byName map[string]*registry.Permission) {
+func (own permissions) add(p *registry.Permission, kind string, byName map[string]*registry.Permission) {
 	excluded := func(name string) bool { return byName[name] == nil || byName[name].Excluded }
-	if of.excluded[p.Name] {
+	if own.excluded[p.Name] {
 		return
 	}
 	for _, place := range p.Places {
@@ -156,7 +156,7 @@ func (of permissions) add(p *registry.Permission, kind string, byName map[string
 		if p.Excluded || slices.ContainsFunc(place.Above, excluded) {
 			// A permission that is excluded for one field is included in nothing. So the fields
 			// that earlier calls may have added for this permission are removed.
-			of.general[p.Name], of.excluded[p.Name] = nil, true
+			own.general[p.Name], own.excluded[p.Name] = nil, true
 			return
 		}
 		var verbs []permission.Verb
@@ -165,9 +165,9 @@ func (of permissions) add(p *registry.Permission, kind string, byName map[string
 				verbs = append(verbs, permission.Verb{Permission: name, Parameterized: wider.Parameter != nil})
 			}
 		}
-		of.general[p.Name] = append(of.general[p.Name], verbs)
+		own.general[p.Name] = append(own.general[p.Name], verbs)
 		if p.Parameter != nil {
-			of.treatments[p.Name] = permission.Treatment(p.Parameter.Treatment)
+			own.treatments[p.Name] = permission.Treatment(p.Parameter.Treatment)
 		}
 	}
 }
@@ -184,9 +184,9 @@ func share(a, b *registry.Parameter) bool {
 
 // splitResource splits deployments.apps/scale into the group and deployments/scale.
 func splitResource(name string) key {
-	name, sub, has := strings.Cut(name, "/")
+	name, sub, found := strings.Cut(name, "/")
 	resource, group, _ := strings.Cut(name, ".")
-	if has {
+	if found {
 		resource += "/" + sub
 	}
 	return key{group, resource}

@@ -29,11 +29,11 @@ func includes(held []rbacv1.PolicyRule, rule rbacv1.PolicyRule) bool {
 		return false
 	}
 	verb, group, resource := rule.Verbs[0], rule.APIGroups[0], rule.Resources[0]
-	// has reports whether the held rules grant a verb on the resources and names of the rule.
-	has := func(verb string) bool {
+	// holds reports whether the held rules grant a verb on the resources and names of the rule.
+	holds := func(verb string) bool {
 		rule.Verbs = []string{verb}
 		covers, _ := validation.Covers(held, []rbacv1.PolicyRule{rule})
 		return covers
 	}
-	return Includes(verb, group, resource, has)
+	return Includes(verb, group, resource, holds)
 }

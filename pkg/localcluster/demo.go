@@ -24,8 +24,8 @@ const grantsTimeout = 15 * time.Second
 func (c *cluster) granular() bool {
 	// A gate may have the name of its component before it.
 	for _, prefix := range []string{"", "kube:"} {
-		if on, said := c.FeatureGates[prefix+string(features.GranularAuthorization)]; said {
-			return on
+		if enabled, said := c.FeatureGates[prefix+string(features.GranularAuthorization)]; said {
+			return enabled
 		}
 	}
 	return true

@@ -130,11 +130,11 @@ func Register() {
 
 // observe adds a value to a histogram. If traced is not nil, the trace of that context is added
 // as the exemplar of the value. traced is nil if the request is not traced.
-func observe(into *metrics.Histogram, traced context.Context, value float64) {
+func observe(histogram *metrics.Histogram, traced context.Context, value float64) {
 	if traced == nil {
-		into.Observe(value)
+		histogram.Observe(value)
 	} else {
-		into.WithContext(traced).Observe(value)
+		histogram.WithContext(traced).Observe(value)
 	}
 }
 

@@ -34,12 +34,12 @@ func roleOf(spec *v1alpha1.ProtectedAttributeSpec) protect.RoleRef {
 	return protect.RoleRef{Kind: spec.RoleRef.Kind, Name: spec.RoleRef.Name}
 }
 
-func resources(of []v1alpha1.GroupResource) []protect.Resource {
-	if len(of) == 0 {
+func resources(all []v1alpha1.GroupResource) []protect.Resource {
+	if len(all) == 0 {
 		return nil
 	}
-	out := make([]protect.Resource, 0, len(of))
-	for _, r := range of {
+	out := make([]protect.Resource, 0, len(all))
+	for _, r := range all {
 		out = append(out, protect.Resource(r))
 	}
 	return out

@@ -162,8 +162,8 @@ func (q *membershipResolver) GetClusterRole(_ context.Context, name string) (*rb
 }
 
 // bindingsByKey returns the bindings that the index byRole has under a key.
-func bindingsByKey[T any](in cache.Indexer, key string) ([]T, error) {
-	found, err := in.ByIndex(byRole, key)
+func bindingsByKey[T any](indexer cache.Indexer, key string) ([]T, error) {
+	found, err := indexer.ByIndex(byRole, key)
 	if err != nil {
 		return nil, err
 	}

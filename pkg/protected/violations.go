@@ -18,28 +18,28 @@ type violationCounts struct {
 func (p *Protection) CountViolations(namespace string, attributes ...string) {
 	p.counts.lock.Lock()
 	defer p.counts.lock.Unlock()
-	for _, of := range attributes {
-		p.counts.of[name{namespace, of}]++
+	for _, attribute := range attributes {
+		p.counts.of[name{namespace, attribute}]++
 	}
 }
 
 // Violations returns how many violations of an attribute were counted and are not yet added to the
 // status of the attribute.
-func (p *Protection) Violations(namespace, of string) int64 {
+func (p *Protection) Violations(namespace, attribute string) int64 {
 	p.counts.lock.Lock()
 	defer p.counts.lock.Unlock()
-	return p.counts.of[name{namespace, of}]
+	return p.counts.of[name{namespace, attribute}]
 }
 
 // SubtractViolations subtracts the n violations of an attribute that were written to its status.
-func (p *Protection) SubtractViolations(namespace, of string, n int64) {
+func (p *Protection) SubtractViolations(namespace, attribute string, n int64) {
 	p.counts.lock.Lock()
 	defer p.counts.lock.Unlock()
-	if left := p.counts.of[name{namespace, of}] - n; left > 0 {
-		p.counts.of[name{namespace, of}] = left
+	if left := p.counts.of[name{namespace, attribute}] - n; left > 0 {
+		p.counts.of[name{namespace, attribute}] = left
 		return
 	}
-	delete(p.counts.of, name{namespace, of})
+	delete(p.counts.of, name{namespace, attribute})
 }
 
 // PruneViolations removes the counts of attributes that no longer exist.

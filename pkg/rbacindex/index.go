@@ -23,14 +23,14 @@ type index struct {
 }
 
 // init sets the informer whose objects are indexed.
-func (x *index) init(informer cache.SharedIndexInformer, subjects func(object any) (namespace string, of []rbacv1.Subject)) {
+func (x *index) init(informer cache.SharedIndexInformer, subjects func(object any) (namespace string, subjectList []rbacv1.Subject)) {
 	x.subjects = subjects
 	x.watchedInformer.init(informer, func(object any) []string {
-		namespace, of := subjects(object)
-		if len(of) > maxSubjects {
+		namespace, subjectList := subjects(object)
+		if len(subjectList) > maxSubjects {
 			x.hasMany.Store(true)
 		}
-		return subjectKeys(namespace, of)
+		return subjectKeys(namespace, subjectList)
 	})
 }
 
@@ -56,28 +56,28 @@ func bindingsFor[T bound](x *index, q *Query, namespace string, kept *bindingCac
 	}
 	for range maxAttempts {
 		before := x.changes.Load()
-		of, ok := lookUp[T](x, q, namespace)
+		found, ok := lookUp[T](x, q, namespace)
 		if !ok {
 			return nil, false
 		}
 		if x.changes.Load() == before {
 			if kept != nil {
-				*kept = bindingCache[T]{valid: true, bindings: of, changes: before}
+				*kept = bindingCache[T]{valid: true, bindings: found, changes: before}
 			}
-			return of, true
+			return found, true
 		}
 	}
 	return nil, false
 }
 
-func lookUp[T bound](x *index, q *Query, namespace string) (of []T, ok bool) {
+func lookUp[T bound](x *index, q *Query, namespace string) (bindings []T, ok bool) {
 	if len(q.keys.ends) == 0 {
 		q.keys = keysOfCaller(q.request.GetNamespace(), q.request.GetUser())
 	}
 	var listed bindingSet[T]
 	add := func(key string) bool {
 		found, err := x.indexer.ByIndex(indexName, key)
-		of = slices.Grow(of, len(found))
+		bindings = slices.Grow(bindings, len(found))
 		for _, object := range found {
 			// RBAC does not check the namespace of the bindings that a lister returns.
 			binding, ok := object.(T)
@@ -86,7 +86,7 @@ func lookUp[T bound](x *index, q *Query, namespace string) (of []T, ok bool) {
 			}
 			// Several subjects of one binding can match the caller, each by its own key.
 			if _, subjects := x.subjects(object); len(subjects) == 1 || !listed.addIfNew(binding) {
-				of = append(of, binding)
+				bindings = append(bindings, binding)
 			}
 		}
 		return err == nil
@@ -96,7 +96,7 @@ func lookUp[T bound](x *index, q *Query, namespace string) (of []T, ok bool) {
 			return nil, false
 		}
 	}
-	return of, !x.hasMany.Load() || add(namespace+manySuffix)
+	return bindings, !x.hasMany.Load() || add(namespace+manySuffix)
 }
 
 type bound interface {
@@ -127,7 +127,7 @@ func (s *bindingSet[T]) addIfNew(b T) bool {
 			s.many[b] = true
 		}
 	}
-	was := s.many[b]
+	before := s.many[b]
 	s.many[b] = true
-	return was
+	return before
 }

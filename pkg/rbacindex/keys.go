@@ -40,12 +40,12 @@ func subjectKeys(namespace string, subjects []rbacv1.Subject) []string {
 		case rbacv1.GroupKind:
 			out = append(out, namespace+groupInfix+s.Name)
 		case rbacv1.ServiceAccountKind:
-			of := s.Namespace
-			if of == "" {
-				of = namespace
+			accountNamespace := s.Namespace
+			if accountNamespace == "" {
+				accountNamespace = namespace
 			}
-			if of != "" {
-				out = append(out, namespace+userInfix+serviceaccount.MakeUsername(of, s.Name))
+			if accountNamespace != "" {
+				out = append(out, namespace+userInfix+serviceaccount.MakeUsername(accountNamespace, s.Name))
 			}
 		}
 	}

@@ -70,7 +70,7 @@ func (k *roleCache[T]) get(w *watchedInformer, namespace, name string) (role T, 
 // changesToRecord is called before a role is read. It returns the value to pass to add: the value
 // that the change counter had before the first cached role was read. It returns false if the role
 // must not be cached.
-func (k *roleCache[T]) changesToRecord(w *watchedInformer) (at uint64, ok bool) {
+func (k *roleCache[T]) changesToRecord(w *watchedInformer) (number uint64, ok bool) {
 	switch {
 	case k == nil || k.count == len(k.roles) || !w.start():
 		return 0, false
@@ -80,10 +80,10 @@ func (k *roleCache[T]) changesToRecord(w *watchedInformer) (at uint64, ok bool) 
 	return w.changes.Load(), true
 }
 
-// add caches a role. at is the value that the change counter had before the first cached role was
+// add caches a role. number is the value that the change counter had before the first cached role was
 // read: the cached roles are valid while the counter still has that value.
-func (k *roleCache[T]) add(at uint64, name string, role T) {
-	k.changes = at
+func (k *roleCache[T]) add(number uint64, name string, role T) {
+	k.changes = number
 	k.roles[k.count] = namedRole[T]{name, role}
 	k.count++
 }

@@ -47,7 +47,7 @@ func (g *roles) GetRole(ctx context.Context, namespace, name string) (*rbacv1.Ro
 	if known, ok := kept.get(&g.watched, namespace, name); ok {
 		return known, nil
 	}
-	at, keeps := kept.changesToRecord(&g.watched)
+	count, keeps := kept.changesToRecord(&g.watched)
 	found, err := g.RoleGetter.GetRole(ctx, namespace, name)
 	if err != nil {
 		return found, err
@@ -56,7 +56,7 @@ func (g *roles) GetRole(ctx context.Context, namespace, name string) (*rbacv1.Ro
 		found = emptyRole
 	}
 	if keeps {
-		kept.add(at, name, found)
+		kept.add(count, name, found)
 	}
 	return found, nil
 }
@@ -77,7 +77,7 @@ func (g *clusterRoles) GetClusterRole(ctx context.Context, name string) (*rbacv1
 	if known, ok := kept.get(&g.watched, "", name); ok {
 		return known, nil
 	}
-	at, keeps := kept.changesToRecord(&g.watched)
+	count, keeps := kept.changesToRecord(&g.watched)
 	found, err := g.ClusterRoleGetter.GetClusterRole(ctx, name)
 	if err != nil {
 		return found, err
@@ -86,7 +86,7 @@ func (g *clusterRoles) GetClusterRole(ctx context.Context, name string) (*rbacv1
 		found = emptyClusterRole
 	}
 	if keeps {
-		kept.add(at, name, found)
+		kept.add(count, name, found)
 	}
 	return found, nil
 }

@@ -68,8 +68,8 @@ func permissionsOf(resources []string) permissionSet {
 	known := builtIn()
 	out := permissionSet{complete: true}
 	for _, resource := range resources {
-		permissions, has := known.byResource[resource]
-		if !has {
+		permissions, found := known.byResource[resource]
+		if !found {
 			return permissionSet{byResource: []map[string]*registry.Permission{known.all}}
 		}
 		out.byResource = append(out.byResource, permissions)
@@ -84,8 +84,8 @@ type index struct {
 
 // IsBuiltIn reports whether a built-in kind has a resource, in the form deployments.apps/status.
 func IsBuiltIn(resource string) bool {
-	_, has := builtIn().byResource[resource]
-	return has
+	_, found := builtIn().byResource[resource]
+	return found
 }
 
 // Groups returns the API groups of the built-in resources, sorted.

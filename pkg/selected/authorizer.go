@@ -131,21 +131,21 @@ type rules struct {
 }
 
 func (r rules) RulesFor(ctx context.Context, u user.Info, namespace string) ([]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo, bool, error) {
-	of := r.configured
+	inner := r.configured
 	if Selects(u) {
 		s, err := UserOf(u)
 		if err != nil {
 			return nil, nil, true, err
 		}
-		of, u = r.rbac, s
+		inner, u = r.rbac, s
 		if s.SelectsDelegation() {
-			resources, paths, _, err := rules{configured: of}.rulesFor(ctx, u, namespace)
+			resources, paths, _, err := rules{configured: inner}.rulesFor(ctx, u, namespace)
 			// The list is reported as incomplete, because it lacks conditional rules, and rules
 			// of which the delegator holds only a part.
 			return resources, paths, true, err
 		}
 	}
-	return rules{configured: of}.rulesFor(ctx, u, namespace)
+	return rules{configured: inner}.rulesFor(ctx, u, namespace)
 }
 
 func (r rules) rulesFor(ctx context.Context, u user.Info, namespace string) ([]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo, bool, error) {

@@ -93,9 +93,9 @@ func (sel Selection) withImpersonator(req *http.Request) *http.Request {
 // a service account token, which can be bound to a Pod or a Node, by impersonation, or by both. The
 // result is empty if the sender used neither.
 func Handovers(ctx context.Context, caller user.Info) (out []v1alpha1.ChainEntry) {
-	if by, ok := ctx.Value(impersonatorKey{}).(user.Info); ok {
-		out = append(out, v1alpha1.ChainEntry{Via: v1alpha1.ViaImpersonation, By: delegation.Truncate(by.GetName()), ByUID: delegation.Truncate(by.GetUID())})
-		caller = by
+	if impersonator, ok := ctx.Value(impersonatorKey{}).(user.Info); ok {
+		out = append(out, v1alpha1.ChainEntry{Via: v1alpha1.ViaImpersonation, By: delegation.Truncate(impersonator.GetName()), ByUID: delegation.Truncate(impersonator.GetUID())})
+		caller = impersonator
 	}
 	first := func(key string) string {
 		if values := caller.GetExtra()[key]; len(values) > 0 {

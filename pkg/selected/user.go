@@ -141,7 +141,7 @@ func WithoutSelection(u user.Info) user.Info {
 // no binding needs to be read, because u selected an authority other than this role. A user who
 // selected the role without being bound to it, because the user holds all rules of the role, is
 // not a member.
-func MemberUser(u user.Info, kind, namespace, name string) (as user.Info, ask bool, err error) {
+func MemberUser(u user.Info, kind, namespace, name string) (member user.Info, ask bool, err error) {
 	if u == nil || !seam.Selects(u) {
 		return u, true, nil
 	}

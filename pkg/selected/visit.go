@@ -113,13 +113,13 @@ func (b bindings) refers(ref *rbacv1.RoleRef) bool {
 
 func (b bindings) ListRoleBindings(ctx context.Context, namespace string) ([]*rbacv1.RoleBinding, error) {
 	all, err := b.Policy.ListRoleBindings(ctx, namespace)
-	var to []*rbacv1.RoleBinding
+	var bound []*rbacv1.RoleBinding
 	for _, binding := range all {
 		if b.refers(&binding.RoleRef) {
-			to = append(to, binding)
+			bound = append(bound, binding)
 		}
 	}
-	return to, err
+	return bound, err
 }
 
 func (b bindings) ListClusterRoleBindings(ctx context.Context) ([]*rbacv1.ClusterRoleBinding, error) {
@@ -127,13 +127,13 @@ func (b bindings) ListClusterRoleBindings(ctx context.Context) ([]*rbacv1.Cluste
 		return nil, nil
 	}
 	all, err := b.Policy.ListClusterRoleBindings(ctx)
-	var to []*rbacv1.ClusterRoleBinding
+	var bound []*rbacv1.ClusterRoleBinding
 	for _, binding := range all {
 		if b.refers(&binding.RoleRef) {
-			to = append(to, binding)
+			bound = append(bound, binding)
 		}
 	}
-	return to, err
+	return bound, err
 }
 
 // coveredSource is the source of a rule in the reasons that RBAC gives for a decision. The source

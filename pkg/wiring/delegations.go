@@ -147,8 +147,8 @@ func runDelegations(ctx context.Context, index *delegation.Index, stored *author
 		return err
 	}
 	go wait.UntilWithContext(ctx, func(ctx context.Context) {
-		for d, at := range index.UnwrittenUses() {
-			if err := stored.WriteUse(ctx, d.Name, at); err != nil {
+		for d, moment := range index.UnwrittenUses() {
+			if err := stored.WriteUse(ctx, d.Name, moment); err != nil {
 				utilruntime.HandleErrorWithContext(ctx, err, "The last use of a delegation was not written", "name", d.Name)
 			}
 		}

@@ -35,73 +35,73 @@ func Delegation(d *authority.AuthorityDelegation) field.ErrorList {
 // can rely on it: it never allows more later.
 func DelegationUpdate(d, old *authority.AuthorityDelegation) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMetaUpdate(&d.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
-	at := field.NewPath("spec")
-	was, is := old.Spec.ExpirationTimestamp, d.Spec.ExpirationTimestamp
+	path := field.NewPath("spec")
+	stored, written := old.Spec.ExpirationTimestamp, d.Spec.ExpirationTimestamp
 	// The zero time is stored as null: it would remove the expiration.
-	if is != nil && is.IsZero() || was != nil && (is == nil || is.After(was.Time)) {
-		errs = append(errs, field.Invalid(at.Child("expirationTimestamp"), is, "can be made earlier, but not later, and can't be removed or be the zero time"))
+	if written != nil && written.IsZero() || stored != nil && (written == nil || written.After(stored.Time)) {
+		errs = append(errs, field.Invalid(path.Child("expirationTimestamp"), written, "can be made earlier, but not later, and can't be removed or be the zero time"))
 	}
 	rest := d.Spec
-	rest.ExpirationTimestamp = was
+	rest.ExpirationTimestamp = stored
 	if !equality.Semantic.DeepEqual(rest, old.Spec) {
-		errs = append(errs, field.Forbidden(at, "can't be changed, except that expirationTimestamp can be made earlier; create another delegation instead"))
+		errs = append(errs, field.Forbidden(path, "can't be changed, except that expirationTimestamp can be made earlier; create another delegation instead"))
 	}
 	return errs
 }
 
 // DelegationSpec validates the specification of a delegation.
-func DelegationSpec(spec *authority.AuthorityDelegationSpec, at *field.Path) field.ErrorList {
-	errs := delegates(spec.Delegates, at.Child("delegates"))
-	errs = append(errs, delegationScope(spec.Scope, at.Child("scope"))...)
+func DelegationSpec(spec *authority.AuthorityDelegationSpec, path *field.Path) field.ErrorList {
+	errs := delegates(spec.Delegates, path.Child("delegates"))
+	errs = append(errs, delegationScope(spec.Scope, path.Child("scope"))...)
 	switch {
 	case spec.RoleRef != nil && len(spec.Rules) > 0:
-		errs = append(errs, field.Forbidden(at.Child("rules"), "exactly one of roleRef and rules must be set"))
+		errs = append(errs, field.Forbidden(path.Child("rules"), "exactly one of roleRef and rules must be set"))
 	case spec.RoleRef != nil:
-		errs = append(errs, delegatedRole(spec.RoleRef, spec.Scope, at.Child("roleRef"))...)
+		errs = append(errs, delegatedRole(spec.RoleRef, spec.Scope, path.Child("roleRef"))...)
 	case len(spec.Rules) == 0:
-		errs = append(errs, field.Required(at.Child("rules"), "exactly one of roleRef and rules must be set"))
+		errs = append(errs, field.Required(path.Child("rules"), "exactly one of roleRef and rules must be set"))
 	default:
-		errs = append(errs, Rules(spec.Rules, spec.Scope, at.Child("rules"))...)
+		errs = append(errs, Rules(spec.Rules, spec.Scope, path.Child("rules"))...)
 	}
-	errs = append(errs, objectUIDs(spec.ObjectUIDs, at.Child("objectUIDs"))...)
-	errs = append(errs, conditions(spec.Conditions, at.Child("conditions"))...)
+	errs = append(errs, objectUIDs(spec.ObjectUIDs, path.Child("objectUIDs"))...)
+	errs = append(errs, conditions(spec.Conditions, path.Child("conditions"))...)
 	if spec.IfLost != authority.LossWithdraw && spec.IfLost != authority.LossKeep {
-		errs = append(errs, field.NotSupported(at.Child("ifLost"), spec.IfLost, []authority.LossPolicy{authority.LossKeep, authority.LossWithdraw}))
+		errs = append(errs, field.NotSupported(path.Child("ifLost"), spec.IfLost, []authority.LossPolicy{authority.LossKeep, authority.LossWithdraw}))
 	}
 	if idle := spec.IdleSeconds; idle != nil && *idle < authority.MinIdleSeconds {
-		errs = append(errs, field.Invalid(at.Child("idleSeconds"), *idle, fmt.Sprintf("must be %d at least", authority.MinIdleSeconds)))
+		errs = append(errs, field.Invalid(path.Child("idleSeconds"), *idle, fmt.Sprintf("must be %d at least", authority.MinIdleSeconds)))
 	}
 	return errs
 }
 
-func delegates(all []authority.Delegate, at *field.Path) (errs field.ErrorList) {
+func delegates(all []authority.Delegate, path *field.Path) (errs field.ErrorList) {
 	switch {
 	case len(all) == 0:
-		return field.ErrorList{field.Required(at, "must name at least one user, group or service account that may use the delegation")}
+		return field.ErrorList{field.Required(path, "must name at least one user, group or service account that may use the delegation")}
 	case len(all) > authority.MaxDelegates:
-		return field.ErrorList{field.TooMany(at, len(all), authority.MaxDelegates)}
+		return field.ErrorList{field.TooMany(path, len(all), authority.MaxDelegates)}
 	}
 	seen := map[authority.Delegate]bool{}
 	for i, d := range all {
-		at := at.Index(i)
+		place := path.Index(i)
 		if seen[d] {
-			errs = append(errs, field.Duplicate(at, d.Name))
+			errs = append(errs, field.Duplicate(place, d.Name))
 			continue
 		}
 		seen[d] = true
-		errs = append(errs, delegate(d, at)...)
+		errs = append(errs, delegate(d, place)...)
 	}
 	return errs
 }
 
-func delegate(d authority.Delegate, at *field.Path) (errs field.ErrorList) {
+func delegate(d authority.Delegate, path *field.Path) (errs field.ErrorList) {
 	if d.Kind != authority.DelegateServiceAccount && d.Namespace != "" {
-		errs = append(errs, field.Forbidden(at.Child("namespace"), "can be set for the kind ServiceAccount only"))
+		errs = append(errs, field.Forbidden(path.Child("namespace"), "can be set for the kind ServiceAccount only"))
 	}
 	if d.UID != "" && (d.Kind == authority.DelegateGroup || !readable(string(d.UID))) {
-		errs = append(errs, field.Invalid(at.Child("uid"), d.UID, "must be the UID of a user or service account"))
+		errs = append(errs, field.Invalid(path.Child("uid"), d.UID, "must be the UID of a user or service account"))
 	}
-	name := at.Child("name")
+	name := path.Child("name")
 	switch d.Kind {
 	case authority.DelegateUser, authority.DelegateGroup:
 		switch {
@@ -114,15 +114,15 @@ func delegate(d authority.Delegate, at *field.Path) (errs field.ErrorList) {
 		}
 	case authority.DelegateServiceAccount:
 		for _, wrong := range utilvalidation.IsDNS1123Label(d.Namespace) {
-			errs = append(errs, field.Invalid(at.Child("namespace"), d.Namespace, wrong))
+			errs = append(errs, field.Invalid(path.Child("namespace"), d.Namespace, wrong))
 		}
 		for _, wrong := range utilvalidation.IsDNS1123Subdomain(d.Name) {
 			errs = append(errs, field.Invalid(name, d.Name, wrong))
 		}
 	case "":
-		errs = append(errs, field.Required(at.Child("kind"), "must be User, Group or ServiceAccount"))
+		errs = append(errs, field.Required(path.Child("kind"), "must be User, Group or ServiceAccount"))
 	default:
-		errs = append(errs, field.NotSupported(at.Child("kind"), d.Kind, []authority.DelegateKind{authority.DelegateGroup, authority.DelegateServiceAccount, authority.DelegateUser}))
+		errs = append(errs, field.NotSupported(path.Child("kind"), d.Kind, []authority.DelegateKind{authority.DelegateGroup, authority.DelegateServiceAccount, authority.DelegateUser}))
 	}
 	return errs
 }
@@ -136,72 +136,72 @@ func broad(group string) bool {
 	return system && !(accounts && len(utilvalidation.IsDNS1123Label(namespace)) == 0)
 }
 
-func delegationScope(s authority.DelegationScope, at *field.Path) (errs field.ErrorList) {
+func delegationScope(s authority.DelegationScope, path *field.Path) (errs field.ErrorList) {
 	switch {
 	case s.Cluster && s.Namespace != "":
-		return field.ErrorList{field.Forbidden(at.Child("namespace"), "exactly one of namespace and cluster must be set")}
+		return field.ErrorList{field.Forbidden(path.Child("namespace"), "exactly one of namespace and cluster must be set")}
 	case s.Cluster:
 		return nil
 	case s.Namespace == "":
-		return field.ErrorList{field.Required(at, "must be a namespace, or cluster: true")}
+		return field.ErrorList{field.Required(path, "must be a namespace, or cluster: true")}
 	}
 	for _, wrong := range utilvalidation.IsDNS1123Label(s.Namespace) {
-		errs = append(errs, field.Invalid(at.Child("namespace"), s.Namespace, wrong))
+		errs = append(errs, field.Invalid(path.Child("namespace"), s.Namespace, wrong))
 	}
 	return errs
 }
 
-func delegatedRole(r *authority.DelegatedRole, s authority.DelegationScope, at *field.Path) (errs field.ErrorList) {
+func delegatedRole(r *authority.DelegatedRole, s authority.DelegationScope, place *field.Path) (errs field.ErrorList) {
 	switch {
 	case r.Kind == authority.ClusterRoleKind, r.Kind == authority.RoleKind && !s.Cluster:
 	case r.Kind == authority.RoleKind:
-		errs = append(errs, field.Invalid(at.Child("kind"), r.Kind, "a Role can be delegated only if scope.namespace is set, because it is looked up in that namespace"))
+		errs = append(errs, field.Invalid(place.Child("kind"), r.Kind, "a Role can be delegated only if scope.namespace is set, because it is looked up in that namespace"))
 	default:
-		errs = append(errs, field.NotSupported(at.Child("kind"), r.Kind, []string{authority.ClusterRoleKind, authority.RoleKind}))
+		errs = append(errs, field.NotSupported(place.Child("kind"), r.Kind, []string{authority.ClusterRoleKind, authority.RoleKind}))
 	}
 	if r.Name == "" {
-		return append(errs, field.Required(at.Child("name"), "must name a role"))
+		return append(errs, field.Required(place.Child("name"), "must name a role"))
 	}
 	for _, wrong := range path.IsValidPathSegmentName(r.Name) {
-		errs = append(errs, field.Invalid(at.Child("name"), r.Name, wrong))
+		errs = append(errs, field.Invalid(place.Child("name"), r.Name, wrong))
 	}
 	return errs
 }
 
 // Rules validates the rules of a delegation, which must fit its scope.
-func Rules(rules []rbacv1.PolicyRule, s authority.DelegationScope, at *field.Path) (errs field.ErrorList) {
+func Rules(rules []rbacv1.PolicyRule, s authority.DelegationScope, path *field.Path) (errs field.ErrorList) {
 	if len(rules) > authority.MaxRules {
-		return field.ErrorList{field.TooMany(at, len(rules), authority.MaxRules)}
+		return field.ErrorList{field.TooMany(path, len(rules), authority.MaxRules)}
 	}
 	if !FewPermissions(rules) {
-		errs = append(errs, field.Forbidden(at, fmt.Sprintf("has more than %d combinations of verb, resource and name; use fewer or wider rules", authority.MaxPermissions)))
+		errs = append(errs, field.Forbidden(path, fmt.Sprintf("has more than %d combinations of verb, resource and name; use fewer or wider rules", authority.MaxPermissions)))
 	}
 	for i := range rules {
-		rule, at := &rules[i], at.Index(i)
+		rule, place := &rules[i], path.Index(i)
 		for name, list := range map[string][]string{
 			"verbs": rule.Verbs, "apiGroups": rule.APIGroups, "resources": rule.Resources, "resourceNames": rule.ResourceNames, "nonResourceURLs": rule.NonResourceURLs,
 		} {
 			if len(list) > authority.MaxRuleLength {
-				errs = append(errs, field.TooMany(at.Child(name), len(list), authority.MaxRuleLength))
+				errs = append(errs, field.TooMany(place.Child(name), len(list), authority.MaxRuleLength))
 			}
 		}
 		if len(rule.Verbs) == 0 {
-			errs = append(errs, field.Required(at.Child("verbs"), "a rule needs a verb"))
+			errs = append(errs, field.Required(place.Child("verbs"), "a rule needs a verb"))
 		}
 		if len(rule.NonResourceURLs) > 0 {
 			if !s.Cluster {
-				errs = append(errs, field.Forbidden(at.Child("nonResourceURLs"), "a path is not in a namespace, so scope.cluster must be true"))
+				errs = append(errs, field.Forbidden(place.Child("nonResourceURLs"), "a path is not in a namespace, so scope.cluster must be true"))
 			}
 			if len(rule.APIGroups)+len(rule.Resources)+len(rule.ResourceNames) > 0 {
-				errs = append(errs, field.Forbidden(at.Child("nonResourceURLs"), "a rule can have either resources or nonResourceURLs, not both"))
+				errs = append(errs, field.Forbidden(place.Child("nonResourceURLs"), "a rule can have either resources or nonResourceURLs, not both"))
 			}
 			continue
 		}
 		if len(rule.APIGroups) == 0 {
-			errs = append(errs, field.Required(at.Child("apiGroups"), "a rule for resources needs an API group"))
+			errs = append(errs, field.Required(place.Child("apiGroups"), "a rule for resources needs an API group"))
 		}
 		if len(rule.Resources) == 0 {
-			errs = append(errs, field.Required(at.Child("resources"), "a rule needs a resource or a path"))
+			errs = append(errs, field.Required(place.Child("resources"), "a rule needs a resource or a path"))
 		}
 	}
 	return errs
@@ -235,48 +235,48 @@ func distinct(list []string) int {
 	return sets.New(list...).Len()
 }
 
-func objectUIDs(all []types.UID, at *field.Path) (errs field.ErrorList) {
+func objectUIDs(all []types.UID, path *field.Path) (errs field.ErrorList) {
 	if len(all) > authority.MaxObjectUIDs {
-		return field.ErrorList{field.TooMany(at, len(all), authority.MaxObjectUIDs)}
+		return field.ErrorList{field.TooMany(path, len(all), authority.MaxObjectUIDs)}
 	}
 	seen := map[types.UID]bool{}
 	for i, uid := range all {
 		switch {
 		case uid == "" || !readable(string(uid)):
-			errs = append(errs, field.Invalid(at.Index(i), uid, "must be the UID of an object"))
+			errs = append(errs, field.Invalid(path.Index(i), uid, "must be the UID of an object"))
 		case seen[uid]:
-			errs = append(errs, field.Duplicate(at.Index(i), uid))
+			errs = append(errs, field.Duplicate(path.Index(i), uid))
 		}
 		seen[uid] = true
 	}
 	return errs
 }
 
-func conditions(all []authority.DelegationCondition, at *field.Path) (errs field.ErrorList) {
+func conditions(all []authority.DelegationCondition, path *field.Path) (errs field.ErrorList) {
 	if len(all) > authority.MaxConditions {
-		return field.ErrorList{field.TooMany(at, len(all), authority.MaxConditions)}
+		return field.ErrorList{field.TooMany(path, len(all), authority.MaxConditions)}
 	}
 	total := 0
 	for i, c := range all {
-		at := at.Index(i)
+		place := path.Index(i)
 		if total += len(c.Expression); total > authority.MaxExpressionsLength && total-len(c.Expression) <= authority.MaxExpressionsLength {
-			errs = append(errs, field.Forbidden(at.Child("expression"), fmt.Sprintf("the expressions of all conditions together must have at most %d bytes", authority.MaxExpressionsLength)))
+			errs = append(errs, field.Forbidden(place.Child("expression"), fmt.Sprintf("the expressions of all conditions together must have at most %d bytes", authority.MaxExpressionsLength)))
 		}
 		switch {
 		case strings.TrimSpace(c.Expression) == "":
-			errs = append(errs, field.Required(at.Child("expression"), "must be a CEL expression"))
+			errs = append(errs, field.Required(place.Child("expression"), "must be a CEL expression"))
 		case len(c.Expression) > authority.MaxExpressionLength:
-			errs = append(errs, field.TooLong(at.Child("expression"), c.Expression, authority.MaxExpressionLength))
+			errs = append(errs, field.TooLong(place.Child("expression"), c.Expression, authority.MaxExpressionLength))
 		}
 		if len(c.Message) > authority.MaxExpressionLength {
-			errs = append(errs, field.TooLong(at.Child("message"), c.Message, authority.MaxExpressionLength))
+			errs = append(errs, field.TooLong(place.Child("message"), c.Message, authority.MaxExpressionLength))
 		}
 		if len(c.APIVersions) > authority.MaxRuleLength {
-			errs = append(errs, field.TooMany(at.Child("apiVersions"), len(c.APIVersions), authority.MaxRuleLength))
+			errs = append(errs, field.TooMany(place.Child("apiVersions"), len(c.APIVersions), authority.MaxRuleLength))
 		}
 		for j, version := range c.APIVersions {
 			if gv, err := schema.ParseGroupVersion(version); err != nil || gv.Version == "" {
-				errs = append(errs, field.Invalid(at.Child("apiVersions").Index(j), version, "must be GROUP/VERSION"))
+				errs = append(errs, field.Invalid(place.Child("apiVersions").Index(j), version, "must be GROUP/VERSION"))
 			}
 		}
 	}

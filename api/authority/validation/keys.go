@@ -62,13 +62,13 @@ func Domain(attributeName string) (string, bool) {
 	return strings.CutSuffix(attributeName, "/*")
 }
 
-func name(spec *authority.ProtectedAttributeSpec, at *field.Path) (errs field.ErrorList) {
+func name(spec *authority.ProtectedAttributeSpec, path *field.Path) (errs field.ErrorList) {
 	if spec.AttributeName == "" {
-		return field.ErrorList{field.Required(at, `must be a key such as "example.com/tier", or a domain such as "example.com/*"`)}
+		return field.ErrorList{field.Required(path, `must be a key such as "example.com/tier", or a domain such as "example.com/*"`)}
 	}
 	if domain, ok := Domain(spec.AttributeName); ok {
 		for _, wrong := range utilvalidation.IsDNS1123Subdomain(domain) {
-			errs = append(errs, field.Invalid(at, spec.AttributeName, `the part before "/*" is not a domain: `+wrong))
+			errs = append(errs, field.Invalid(path, spec.AttributeName, `the part before "/*" is not a domain: `+wrong))
 		}
 	} else {
 		key := spec.AttributeName
@@ -76,17 +76,17 @@ func name(spec *authority.ProtectedAttributeSpec, at *field.Path) (errs field.Er
 			key = strings.ToLower(key) // upstream validates annotation keys in lower case too
 		}
 		for _, wrong := range content.IsLabelKey(key) {
-			errs = append(errs, field.Invalid(at, spec.AttributeName, `is neither a key nor a domain of the form "example.com/*": `+wrong))
+			errs = append(errs, field.Invalid(path, spec.AttributeName, `is neither a key nor a domain of the form "example.com/*": `+wrong))
 		}
 	}
 	if len(errs) > 0 {
 		return errs
 	}
 	if domain, _, _ := strings.Cut(spec.AttributeName, "/"); spec.AttributeKind == authority.AttributeAnnotation && strings.HasSuffix(domain, selection.StampSuffix) {
-		return field.ErrorList{field.Invalid(at, spec.AttributeName, "is in a domain where only the API server writes annotations, as stamps of delegations, so it can't be protected")}
+		return field.ErrorList{field.Invalid(path, spec.AttributeName, "is in a domain where only the API server writes annotations, as stamps of delegations, so it can't be protected")}
 	}
 	if who, ok := serverKeys[spec.AttributeKind][spec.AttributeName]; ok {
-		return field.ErrorList{field.Invalid(at, spec.AttributeName, fmt.Sprintf("is a key that %s sets on objects of any caller, so it can't be protected", who))}
+		return field.ErrorList{field.Invalid(path, spec.AttributeName, fmt.Sprintf("is a key that %s sets on objects of any caller, so it can't be protected", who))}
 	}
 	return nil
 }

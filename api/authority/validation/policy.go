@@ -23,23 +23,23 @@ const maxOrphanSeconds = 10 * 366 * 24 * 3600
 // check them: that the permissions in spec.neutral exist, and that condition expressions compile.
 func DelegationPolicy(p *authority.AuthorityDelegationPolicy) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMeta(&p.ObjectMeta, false, apimachineryvalidation.NameIsDNSLabel, field.NewPath("metadata"))
-	spec, at := &p.Spec, field.NewPath("spec")
-	errs = append(errs, stamped(spec.Resource, at.Child("resource"))...)
+	spec, path := &p.Spec, field.NewPath("spec")
+	errs = append(errs, stamped(spec.Resource, path.Child("resource"))...)
 	if spec.NamespaceSelector != nil {
-		errs = append(errs, metav1validation.ValidateLabelSelector(spec.NamespaceSelector, metav1validation.LabelSelectorValidationOptions{}, at.Child("namespaceSelector"))...)
+		errs = append(errs, metav1validation.ValidateLabelSelector(spec.NamespaceSelector, metav1validation.LabelSelectorValidationOptions{}, path.Child("namespaceSelector"))...)
 	}
 	if len(spec.Neutral) > authority.MaxNeutral {
-		errs = append(errs, field.TooMany(at.Child("neutral"), len(spec.Neutral), authority.MaxNeutral))
+		errs = append(errs, field.TooMany(path.Child("neutral"), len(spec.Neutral), authority.MaxNeutral))
 	}
-	errs = append(errs, DelegationSpec(SpecByPolicy(spec, "any"), at)...)
+	errs = append(errs, DelegationSpec(SpecByPolicy(spec, "any"), path)...)
 	if ref := spec.RoleRef; ref != nil && ref.Kind != authority.ClusterRoleKind {
-		errs = append(errs, field.NotSupported(at.Child("roleRef", "kind"), ref.Kind, []string{authority.ClusterRoleKind}))
+		errs = append(errs, field.NotSupported(path.Child("roleRef", "kind"), ref.Kind, []string{authority.ClusterRoleKind}))
 	}
 	if spec.IfNotHeld != authority.NotHeldRefuse && spec.IfNotHeld != authority.NotHeldSkip {
-		errs = append(errs, field.NotSupported(at.Child("ifNotHeld"), spec.IfNotHeld, []authority.NotHeldPolicy{authority.NotHeldRefuse, authority.NotHeldSkip}))
+		errs = append(errs, field.NotSupported(path.Child("ifNotHeld"), spec.IfNotHeld, []authority.NotHeldPolicy{authority.NotHeldRefuse, authority.NotHeldSkip}))
 	}
 	if s := spec.OrphanSeconds; s != nil && (*s < authority.MinOrphanSeconds || *s > maxOrphanSeconds) {
-		errs = append(errs, field.Invalid(at.Child("orphanSeconds"), *s, fmt.Sprintf("must be %d at least, and %d at most", authority.MinOrphanSeconds, maxOrphanSeconds)))
+		errs = append(errs, field.Invalid(path.Child("orphanSeconds"), *s, fmt.Sprintf("must be %d at least, and %d at most", authority.MinOrphanSeconds, maxOrphanSeconds)))
 	}
 	return errs
 }
@@ -63,21 +63,21 @@ func SpecByPolicy(p *authority.AuthorityDelegationPolicySpec, namespace string) 
 	}
 }
 
-func stamped(r authority.GroupResource, at *field.Path) (errs field.ErrorList) {
+func stamped(r authority.GroupResource, path *field.Path) (errs field.ErrorList) {
 	for _, wrong := range utilvalidation.IsDNS1123Label(r.Resource) {
-		errs = append(errs, field.Invalid(at.Child("resource"), r.Resource, wrong))
+		errs = append(errs, field.Invalid(path.Child("resource"), r.Resource, wrong))
 	}
 	if r.Group != "" {
 		for _, wrong := range utilvalidation.IsDNS1123Subdomain(r.Group) {
-			errs = append(errs, field.Invalid(at.Child("group"), r.Group, wrong))
+			errs = append(errs, field.Invalid(path.Child("group"), r.Group, wrong))
 		}
 	}
 	switch {
 	case len(errs) > 0:
 	case ClusterScoped(r):
-		errs = append(errs, field.Invalid(at, plural(r), "has objects in no namespace, but a delegation that a policy issues applies in the namespace of its object"))
+		errs = append(errs, field.Invalid(path, plural(r), "has objects in no namespace, but a delegation that a policy issues applies in the namespace of its object"))
 	case len(plural(r)+selection.StampSuffix) > utilvalidation.DNS1123SubdomainMaxLength:
-		errs = append(errs, field.Invalid(at, plural(r), "is too long: the prefix of the annotation that names a delegation contains it"))
+		errs = append(errs, field.Invalid(path, plural(r), "is too long: the prefix of the annotation that names a delegation contains it"))
 	}
 	return errs
 }

@@ -14,20 +14,20 @@ import (
 
 // StatusUpdate validates an update of the status of a protected attribute.
 func StatusUpdate(meta, oldMeta *metav1.ObjectMeta, status *authority.ProtectedAttributeStatus) field.ErrorList {
-	at := field.NewPath("status")
+	path := field.NewPath("status")
 	errs := apimachineryvalidation.ValidateObjectMetaUpdate(meta, oldMeta, field.NewPath("metadata"))
-	errs = append(errs, metav1validation.ValidateConditions(status.Conditions, at.Child("conditions"))...)
+	errs = append(errs, metav1validation.ValidateConditions(status.Conditions, path.Child("conditions"))...)
 	if len(status.Holders) > authority.MaxHolders {
-		errs = append(errs, field.TooMany(at.Child("holders"), len(status.Holders), authority.MaxHolders))
+		errs = append(errs, field.TooMany(path.Child("holders"), len(status.Holders), authority.MaxHolders))
 	}
 	if len(status.EarlierBindings) > authority.MaxEarlierBindings {
-		errs = append(errs, field.TooMany(at.Child("earlierBindings"), len(status.EarlierBindings), authority.MaxEarlierBindings))
+		errs = append(errs, field.TooMany(path.Child("earlierBindings"), len(status.EarlierBindings), authority.MaxEarlierBindings))
 	}
 	for child, count := range map[string]int64{
 		"observedGeneration": status.ObservedGeneration, "holderCount": status.HolderCount,
 		"earlierBindingCount": status.EarlierBindingCount, "auditViolations": status.AuditViolations,
 	} {
-		errs = append(errs, apimachineryvalidation.ValidateNonnegativeField(count, at.Child(child))...)
+		errs = append(errs, apimachineryvalidation.ValidateNonnegativeField(count, path.Child(child))...)
 	}
 	return errs
 }

@@ -75,10 +75,10 @@ func TargetOf(r *changes.Request) Target {
 }
 
 // Evaluate evaluates a request field by field.
-func (r *Reviews) Evaluate(ctx context.Context, of *changes.DryRun) (*Evaluation, error) {
-	target := TargetOf(&of.Request)
-	out := &Evaluation{Object: of.String(), Verb: of.Verb, Sure: of.Sure, Fields: []Field{}}
-	ordinary, denied, err := r.ordinary(ctx, of, target)
+func (r *Reviews) Evaluate(ctx context.Context, run *changes.DryRun) (*Evaluation, error) {
+	target := TargetOf(&run.Request)
+	out := &Evaluation{Object: run.String(), Verb: run.Verb, Sure: run.Sure, Fields: []Field{}}
+	ordinary, denied, err := r.ordinary(ctx, run, target)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (r *Reviews) Evaluate(ctx context.Context, of *changes.DryRun) (*Evaluation
 		case err != nil:
 			return nil, err
 		case denied:
-			out.Missing = of.Verb
+			out.Missing = run.Verb
 		case !general.Allowed:
 			out.Missing = permission.General
 		default:
@@ -98,8 +98,8 @@ func (r *Reviews) Evaluate(ctx context.Context, of *changes.DryRun) (*Evaluation
 		}
 	}
 	out.Allowed = out.Missing == ""
-	for i := range of.Changes {
-		f, err := r.field(ctx, of, of.Changes[i], target, out.Ordinary)
+	for i := range run.Changes {
+		f, err := r.field(ctx, run, run.Changes[i], target, out.Ordinary)
 		if err != nil {
 			return nil, err
 		}
@@ -109,13 +109,13 @@ func (r *Reviews) Evaluate(ctx context.Context, of *changes.DryRun) (*Evaluation
 	if out.Allowed {
 		// Evaluate the whole request too. Although each field is allowed, the request may be
 		// refused, because the number of verbs that the server checks for a request is limited.
-		refusal, err := decide.New(authorizer{r, target}, 0).Decide(ctx, of.Changes, !out.Ordinary)
+		refusal, err := decide.New(authorizer{r, target}, 0).Decide(ctx, run.Changes, !out.Ordinary)
 		if err != nil {
 			return nil, err
 		}
 		if refusal != nil {
 			out.Allowed = false
-			out.Fields = append(out.Fields, Field{Path: of.Field(refusal.Change), Why: refusal.Needs()})
+			out.Fields = append(out.Fields, Field{Path: run.Field(refusal.Change), Why: refusal.Needs()})
 		}
 	}
 	return out, nil
@@ -125,9 +125,9 @@ func (r *Reviews) Evaluate(ctx context.Context, of *changes.DryRun) (*Evaluation
 // a patch creates the object. It returns the last answer if all are allowed, and an empty answer
 // if one is not. denied is true if an authorizer denied the verb that is not allowed, rather than
 // had no opinion.
-func (r *Reviews) ordinary(ctx context.Context, of *changes.DryRun, target Target) (answer Answer, denied bool, err error) {
-	verbs := []string{of.Verb}
-	if of.Creates && of.Verb != "create" {
+func (r *Reviews) ordinary(ctx context.Context, run *changes.DryRun, target Target) (answer Answer, denied bool, err error) {
+	verbs := []string{run.Verb}
+	if run.Creates && run.Verb != "create" {
 		verbs = append(verbs, "create")
 	}
 	for _, verb := range verbs {
@@ -139,8 +139,8 @@ func (r *Reviews) ordinary(ctx context.Context, of *changes.DryRun, target Targe
 	return answer, false, nil
 }
 
-func (r *Reviews) field(ctx context.Context, of *changes.DryRun, c change.Change, target Target, ordinary bool) (*Field, error) {
-	out := &Field{Path: of.Field(c), Verbs: []string{}}
+func (r *Reviews) field(ctx context.Context, run *changes.DryRun, c change.Change, target Target, ordinary bool) (*Field, error) {
+	out := &Field{Path: run.Field(c), Verbs: []string{}}
 	candidates, excluded := decide.Candidates(c.Node)
 	out.Excluded = excluded
 	decider := decide.New(authorizer{r, target}, 0)
@@ -170,7 +170,7 @@ func (r *Reviews) field(ctx context.Context, of *changes.DryRun, c change.Change
 		}
 		out.Verb, out.By = used[0], answer.Reason
 	} else {
-		out.Verb = of.Verb
+		out.Verb = run.Verb
 	}
 	return out, nil
 }

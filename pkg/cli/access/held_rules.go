@@ -26,12 +26,12 @@ type HeldRule struct {
 func (r *RBAC) HeldBy(name string, groups []string) []HeldRule {
 	var out []HeldRule
 	for _, b := range r.bindings {
-		at := slices.IndexFunc(b.subjects, func(s rbacv1.Subject) bool { return IsSubject(s, b.namespace, name, groups) })
-		if at < 0 {
+		index := slices.IndexFunc(b.subjects, func(s rbacv1.Subject) bool { return IsSubject(s, b.namespace, name, groups) })
+		if index < 0 {
 			continue
 		}
 		for _, rule := range r.roles[b.role] {
-			out = append(out, HeldRule{b.String(), b.role.String(), b.namespace, rule, subjectName(b.subjects[at], b.namespace)})
+			out = append(out, HeldRule{b.String(), b.role.String(), b.namespace, rule, subjectName(b.subjects[index], b.namespace)})
 		}
 	}
 	return out
@@ -59,8 +59,8 @@ func (r *RBAC) Granted() []GrantedRule {
 }
 
 // Grants reports whether a rule grants a verb for a target.
-func Grants(rule rbacv1.PolicyRule, verb string, of Target) bool {
-	return grantedVerb(rule, []string{verb}, of) != ""
+func Grants(rule rbacv1.PolicyRule, verb string, target Target) bool {
+	return grantedVerb(rule, []string{verb}, target) != ""
 }
 
 // IsSubject reports whether s, a subject of a binding, includes the user with a name and groups.

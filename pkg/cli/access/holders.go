@@ -236,8 +236,8 @@ func (k roleKey) String() string {
 }
 
 // grantedVerb returns the first of the verbs that a rule grants on a target, or "".
-func grantedVerb(rule rbacv1.PolicyRule, verbs []string, of Target) string {
-	if !matchesResource(rule, of) || len(rule.ResourceNames) > 0 && !slices.Contains(rule.ResourceNames, of.Name) {
+func grantedVerb(rule rbacv1.PolicyRule, verbs []string, target Target) string {
+	if !matchesResource(rule, target) || len(rule.ResourceNames) > 0 && !slices.Contains(rule.ResourceNames, target.Name) {
 		return ""
 	}
 	return firstVerb(rule, verbs)
@@ -252,13 +252,13 @@ func firstVerb(rule rbacv1.PolicyRule, verbs []string) string {
 	return ""
 }
 
-func matchesResource(rule rbacv1.PolicyRule, of Target) bool {
-	resource := of.Resource
-	if of.Subresource != "" {
-		resource += "/" + of.Subresource
+func matchesResource(rule rbacv1.PolicyRule, target Target) bool {
+	resource := target.Resource
+	if target.Subresource != "" {
+		resource += "/" + target.Subresource
 	}
-	return containsOrAll(rule.APIGroups, of.Group) &&
-		(containsOrAll(rule.Resources, resource) || of.Subresource != "" && slices.Contains(rule.Resources, "*/"+of.Subresource))
+	return containsOrAll(rule.APIGroups, target.Group) &&
+		(containsOrAll(rule.Resources, resource) || target.Subresource != "" && slices.Contains(rule.Resources, "*/"+target.Subresource))
 }
 
 // whyNotGranted returns why a rule that lists one of the query's verbs does not grant that verb on

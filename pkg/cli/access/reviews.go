@@ -44,15 +44,15 @@ func NewReviews(client authorizationclient.AuthorizationV1Interface) *Reviews {
 }
 
 // Ask returns whether the caller holds a verb.
-func (r *Reviews) Ask(ctx context.Context, verb string, of Target) (Answer, error) {
-	q := cacheKey{of, verb}
+func (r *Reviews) Ask(ctx context.Context, verb string, target Target) (Answer, error) {
+	q := cacheKey{target, verb}
 	if known, ok := r.cache[q]; ok {
 		return known, nil
 	}
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Verb: verb, Group: of.Group, Version: of.Version, Resource: of.Resource, Subresource: of.Subresource,
-			Namespace: of.Namespace, Name: of.Name,
+			Verb: verb, Group: target.Group, Version: target.Version, Resource: target.Resource, Subresource: target.Subresource,
+			Namespace: target.Namespace, Name: target.Name,
 		},
 	}}
 	answer, err := r.client.Create(ctx, review, metav1.CreateOptions{})

@@ -17,9 +17,9 @@ var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // hasDocuments reports whether a log is JSON over several lines: an array, or objects of which each
 // begins with a line of its own. Any other log has one value on each line.
-func hasDocuments(in *bufio.Reader) bool {
-	for size := 1; size <= in.Size(); size++ {
-		head, err := in.Peek(size)
+func hasDocuments(input *bufio.Reader) bool {
+	for size := 1; size <= input.Size(); size++ {
+		head, err := input.Peek(size)
 		text := bytes.TrimLeft(head, " \t\r\n")
 		switch {
 		case len(text) == 0 && err == nil:

@@ -39,26 +39,26 @@ type Reader struct {
 // EventLists. An event may be inside a record of a log service or of an agent (see wrappers). An
 // incomplete end, which a server may still be writing, is reported to Warn and not counted.
 func (r *Reader) Read(name string, log io.Reader) (unread int, err error) {
-	in := bufio.NewReaderSize(log, 64<<10)
-	if magic, err := in.Peek(2); err == nil && bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		plain, err := gzip.NewReader(in)
+	input := bufio.NewReaderSize(log, 64<<10)
+	if magic, err := input.Peek(2); err == nil && bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		plain, err := gzip.NewReader(input)
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w", name, err)
 		}
-		in = bufio.NewReaderSize(plain, 64<<10)
+		input = bufio.NewReaderSize(plain, 64<<10)
 	}
-	if mark, err := in.Peek(len(byteOrderMark)); err == nil && bytes.Equal(mark, byteOrderMark) {
-		if _, err := in.Discard(len(byteOrderMark)); err != nil {
+	if mark, err := input.Peek(len(byteOrderMark)); err == nil && bytes.Equal(mark, byteOrderMark) {
+		if _, err := input.Discard(len(byteOrderMark)); err != nil {
 			return 0, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	if hasDocuments(in) {
-		return r.readDocuments(name, in)
+	if hasDocuments(input) {
+		return r.readDocuments(name, input)
 	}
 	var line []byte
 	for number := 1; ; number++ {
 		var end error
-		line, end = readLine(in, line[:0])
+		line, end = readLine(input, line[:0])
 		if errors.Is(end, errTooLong) {
 			unread++
 			r.Warn(fmt.Errorf("%s: line %d: %w", name, number, end))
@@ -82,7 +82,7 @@ func (r *Reader) Read(name string, log io.Reader) (unread int, err error) {
 		if end != nil {
 			return unread, nil
 		}
-		if in.Buffered() == 0 && r.Idle != nil {
+		if input.Buffered() == 0 && r.Idle != nil {
 			if err := r.Idle(); err != nil {
 				return unread, err
 			}
@@ -94,10 +94,10 @@ var errTooLong = fmt.Errorf("the line is longer than %d MiB", MaxLine>>20)
 
 // readLine reads a line into a buffer. It skips a line that is longer than MaxLine, and returns
 // errTooLong.
-func readLine(in *bufio.Reader, line []byte) ([]byte, error) {
+func readLine(input *bufio.Reader, line []byte) ([]byte, error) {
 	long := false
 	for {
-		part, err := in.ReadSlice('\n')
+		part, err := input.ReadSlice('\n')
 		if long = long || len(line)+len(part) > MaxLine; !long {
 			line = append(line, part...)
 		}

@@ -117,12 +117,12 @@ const none = "<none>"
 func behalf(r *Record) printing.Escaped {
 	var names []printing.Escaped
 	for i, e := range r.Chain {
-		to := r.Caller.Name
+		target := r.Caller.Name
 		if i+1 < len(r.Chain) {
-			to = r.Chain[i+1].By
+			target = r.Chain[i+1].By
 		}
 		// Leave out a token of the same user, because it hands no authority to another user.
-		if e.Via == Token && e.By == to {
+		if e.Via == Token && e.By == target {
 			continue
 		}
 		names = append(names, escape(e.By))

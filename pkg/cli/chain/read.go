@@ -19,7 +19,7 @@ type Counts struct {
 // the supported formats.
 func Read(name string, log io.Reader, f *Filter, p Printer, warn func(error)) (Counts, error) {
 	var n Counts
-	in := auditlog.Reader{
+	reader := auditlog.Reader{
 		Warn: warn,
 		// Flush when no further line is available yet, so that a user who follows a log sees each
 		// record at once.
@@ -38,6 +38,6 @@ func Read(name string, log io.Reader, f *Filter, p Printer, warn func(error)) (C
 		},
 	}
 	var err error
-	n.Unread, err = in.Read(name, log)
+	n.Unread, err = reader.Read(name, log)
 	return n, err
 }

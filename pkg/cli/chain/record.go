@@ -191,9 +191,9 @@ func (r *Record) readAnnotations(annotations map[string]string) error {
 		}
 		r.Selected = &s.AuthorityReference
 	}
-	for key, into := range map[string]any{chainAnnotation: &r.Chain, delegationAnnotation: &r.Delegation} {
+	for key, target := range map[string]any{chainAnnotation: &r.Chain, delegationAnnotation: &r.Delegation} {
 		if text, ok := annotations[key]; ok {
-			if err := json.Unmarshal([]byte(text), into); err != nil {
+			if err := json.Unmarshal([]byte(text), target); err != nil {
 				return fmt.Errorf("%w: annotation %s is not valid JSON of the expected type", auditlog.ErrNotAnEvent, key)
 			}
 		}

@@ -147,8 +147,8 @@ func (r *Recording) neededReads(args []string) []Read {
 	}
 	return slices.DeleteFunc(slices.Clone(r.Reads), func(read Read) bool {
 		return read.Verb == "get" && slices.ContainsFunc(r.Requests, func(w Request) bool {
-			of := w.Kind.Resource
-			return w.Verb == "update" && read == Read{"get", of.Group, of.Resource, w.Namespace, w.Name, w.Subresource}
+			resource := w.Kind.Resource
+			return w.Verb == "update" && read == Read{"get", resource.Group, resource.Resource, w.Namespace, w.Name, w.Subresource}
 		})
 	})
 }
@@ -199,33 +199,33 @@ func (rec *recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			return
 		}
 	}
-	at, resource := parsePath(req.URL.Path)
+	path, resource := parsePath(req.URL.Path)
 	switch {
 	case req.Header.Get("Upgrade") != "":
-		rec.refuse(w, connects(req.URL.Path, at))
+		rec.refuse(w, connects(req.URL.Path, path))
 	case req.Method == http.MethodGet || req.Method == http.MethodHead:
-		if first, _, _ := strings.Cut(at.Subresource, "/"); resource && connectionSubresources[first] {
-			rec.refuse(w, connects(req.URL.Path, at))
+		if first, _, _ := strings.Cut(path.Subresource, "/"); resource && connectionSubresources[first] {
+			rec.refuse(w, connects(req.URL.Path, path))
 			return
 		}
 		if resource && rec.waits(req.URL.Query()) {
 			// The command would wait for what no dry run makes happen, and try again if it were refused.
-			rec.refuse(w, fmt.Errorf("the command waits for changes of %s and changes nothing itself; give a command that writes", at.Resource.GroupResource()))
+			rec.refuse(w, fmt.Errorf("the command waits for changes of %s and changes nothing itself; give a command that writes", path.Resource.GroupResource()))
 			rec.stop()
 			return
 		}
 		if resource {
-			rec.recordRead(at, req.URL.Query())
+			rec.recordRead(path, req.URL.Query())
 		}
 		req.Host = rec.host
 		rec.forward.ServeHTTP(w, req)
-	case req.Method == http.MethodPost && resource && slices.Contains(reviewGroups, at.Resource.Group):
+	case req.Method == http.MethodPost && resource && slices.Contains(reviewGroups, path.Resource.Group):
 		req.Host = rec.host
 		rec.forward.ServeHTTP(w, req)
 	case !resource:
 		rec.refuse(w, fmt.Errorf("%s %s does not write an object", req.Method, req.URL.Path))
 	default:
-		rec.recordWrite(w, req, at)
+		rec.recordWrite(w, req, path)
 	}
 }
 
@@ -233,14 +233,14 @@ func (rec *recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 var connectionSubresources = map[string]bool{"attach": true, "exec": true, "portforward": true, "proxy": true}
 
 // connects returns the error of a request that opens a connection.
-func connects(url string, at resourcePath) error {
-	first, _, _ := strings.Cut(at.Subresource, "/")
-	return fmt.Errorf("%s opens a connection and changes no fields; it needs %s", url, ordinaryRole("create", at.Resource.GroupResource(), first, at.Namespace))
+func connects(url string, path resourcePath) error {
+	first, _, _ := strings.Cut(path.Subresource, "/")
+	return fmt.Errorf("%s opens a connection and changes no fields; it needs %s", url, ordinaryRole("create", path.Resource.GroupResource(), first, path.Namespace))
 }
 
 // ordinaryRole describes the role that allows a request without fields.
-func ordinaryRole(verb string, of schema.GroupResource, subresource, namespace string) string {
-	resource, role := of.String(), "clusterrole"
+func ordinaryRole(verb string, groupResource schema.GroupResource, subresource, namespace string) string {
+	resource, role := groupResource.String(), "clusterrole"
 	if subresource != "" {
 		resource += "/" + subresource
 	}
@@ -271,12 +271,12 @@ func selectedName(query url.Values) string {
 	return name
 }
 
-func (rec *recorder) recordRead(at resourcePath, query url.Values) {
-	read := Read{"get", at.Resource.Group, at.Resource.Resource, at.Namespace, at.Name, at.Subresource}
+func (rec *recorder) recordRead(path resourcePath, query url.Values) {
+	read := Read{"get", path.Resource.Group, path.Resource.Resource, path.Namespace, path.Name, path.Subresource}
 	switch {
 	case query.Get("watch") == "true" || query.Get("watch") == "1":
 		read.Verb = "watch"
-	case at.Name == "":
+	case path.Name == "":
 		read.Verb = "list"
 	}
 	if read.Name == "" {

@@ -18,8 +18,8 @@ import (
 )
 
 // recordWrite records a request, and answers with the result of a dry run.
-func (rec *recorder) recordWrite(w http.ResponseWriter, req *http.Request, at resourcePath) {
-	request, err := rec.request(req, at)
+func (rec *recorder) recordWrite(w http.ResponseWriter, req *http.Request, path resourcePath) {
+	request, err := rec.request(req, path)
 	if err != nil {
 		rec.refuse(w, err)
 		return
@@ -42,32 +42,32 @@ func (rec *recorder) recordWrite(w http.ResponseWriter, req *http.Request, at re
 
 // request converts an HTTP request to a Request. It returns an error if the request does not write
 // fields of an object.
-func (rec *recorder) request(req *http.Request, at resourcePath) (*Request, error) {
-	k, err := rec.runner.Kinds.ForResource(at.Resource)
+func (rec *recorder) request(req *http.Request, path resourcePath) (*Request, error) {
+	k, err := rec.runner.Kinds.ForResource(path.Resource)
 	if err != nil {
 		return nil, err
 	}
-	out := &Request{Kind: k, Namespace: at.Namespace, Name: at.Name, Subresource: at.Subresource, Query: req.URL.Query()}
-	if _, known := k.Subresource(at.Subresource); at.Subresource != "" && !known {
-		return nil, fmt.Errorf("%s/%s has no fields that can be authorized; it needs %s", k, at.Subresource, ordinaryRole("create", at.Resource.GroupResource(), at.Subresource, at.Namespace))
+	out := &Request{Kind: k, Namespace: path.Namespace, Name: path.Name, Subresource: path.Subresource, Query: req.URL.Query()}
+	if _, known := k.Subresource(path.Subresource); path.Subresource != "" && !known {
+		return nil, fmt.Errorf("%s/%s has no fields that can be authorized; it needs %s", k, path.Subresource, ordinaryRole("create", path.Resource.GroupResource(), path.Subresource, path.Namespace))
 	}
 	media, _, err := mime.ParseMediaType(req.Header.Get("Content-Type"))
 	if err != nil && req.Method != http.MethodDelete {
 		return nil, fmt.Errorf("%s %s: %w", req.Method, req.URL.Path, err)
 	}
 	switch {
-	case req.Method == http.MethodPost && at.Name == "":
+	case req.Method == http.MethodPost && path.Name == "":
 		out.Verb = "create"
-	case req.Method == http.MethodPut && at.Name != "":
+	case req.Method == http.MethodPut && path.Name != "":
 		out.Verb = "update"
-	case req.Method == http.MethodPatch && at.Name != "":
+	case req.Method == http.MethodPatch && path.Name != "":
 		out.Verb, out.PatchType = "patch", types.PatchType(media)
 	case req.Method == http.MethodDelete:
 		verb := "delete"
-		if at.Name == "" {
+		if path.Name == "" {
 			verb = "deletecollection"
 		}
-		return nil, fmt.Errorf("%s of %s changes no fields; it needs %s", req.Method, k, ordinaryRole(verb, at.Resource.GroupResource(), at.Subresource, at.Namespace))
+		return nil, fmt.Errorf("%s of %s changes no fields; it needs %s", req.Method, k, ordinaryRole(verb, path.Resource.GroupResource(), path.Subresource, path.Namespace))
 	default:
 		return nil, fmt.Errorf("%s of %s changes no fields; it needs an ordinary verb and never granular", req.Method, k)
 	}

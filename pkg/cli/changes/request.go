@@ -50,15 +50,15 @@ func (r *Request) String() string {
 
 // path returns the path of the object if named is true, and the path of the collection otherwise.
 func (r *Request) path(named bool) string {
-	of := r.Kind.Resource
-	parts := []string{"", "apis", of.Group, of.Version}
-	if of.Group == "" {
-		parts = []string{"", "api", of.Version}
+	resource := r.Kind.Resource
+	parts := []string{"", "apis", resource.Group, resource.Version}
+	if resource.Group == "" {
+		parts = []string{"", "api", resource.Version}
 	}
 	if r.Namespace != "" {
 		parts = append(parts, "namespaces", r.Namespace)
 	}
-	parts = append(parts, of.Resource)
+	parts = append(parts, resource.Resource)
 	if named {
 		parts = append(parts, r.Name)
 		if r.Subresource != "" {

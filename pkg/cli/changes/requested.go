@@ -24,34 +24,34 @@ var errNotComputable = errors.New("only the server can compute the requested obj
 // requestedObject returns the object that a request asks for, without the changes that defaulting
 // and admission would make. It returns errNotComputable if only the server can compute this
 // object.
-func (r *DryRunner) requestedObject(of *DryRun) (map[string]any, error) {
-	if of.Verb != "patch" {
-		return asMap(of.Body)
+func (r *DryRunner) requestedObject(run *DryRun) (map[string]any, error) {
+	if run.Verb != "patch" {
+		return asMap(run.Body)
 	}
-	if of.Creates {
-		return asMap(of.Body)
+	if run.Creates {
+		return asMap(run.Body)
 	}
-	live, err := json.Marshal(of.old)
+	live, err := json.Marshal(run.old)
 	if err != nil {
 		return nil, err
 	}
-	switch of.PatchType {
+	switch run.PatchType {
 	case types.JSONPatchType:
-		patch, err := jsonpatch.DecodePatch(of.Body)
+		patch, err := jsonpatch.DecodePatch(run.Body)
 		if err != nil {
 			return nil, fmt.Errorf("the patch is not a JSON patch: %w", err)
 		}
 		return decodePatched(patch.Apply(live))
 	case types.MergePatchType:
-		return decodePatched(jsonpatch.MergePatch(live, of.Body))
+		return decodePatched(jsonpatch.MergePatch(live, run.Body))
 	case types.StrategicMergePatchType:
-		typed, err := scheme.Scheme.New(of.Kind.Kind)
-		if err != nil || of.Subresource == "scale" {
+		typed, err := scheme.Scheme.New(run.Kind.Kind)
+		if err != nil || run.Subresource == "scale" {
 			return nil, errNotComputable
 		}
-		return decodePatched(strategicpatch.StrategicMergePatch(live, of.Body, typed))
+		return decodePatched(strategicpatch.StrategicMergePatch(live, run.Body, typed))
 	case types.ApplyPatchType:
-		return r.mergeApplied(of)
+		return r.mergeApplied(run)
 	}
 	return nil, errNotComputable
 }
@@ -59,16 +59,16 @@ func (r *DryRunner) requestedObject(of *DryRun) (map[string]any, error) {
 // mergeApplied merges an applied configuration into the current object. The result keeps the
 // fields that the field manager applied earlier and now omits. The server would remove these
 // fields, but this package does not know which ones they are.
-func (r *DryRunner) mergeApplied(of *DryRun) (map[string]any, error) {
-	body, err := asMap(of.Body)
+func (r *DryRunner) mergeApplied(run *DryRun) (map[string]any, error) {
+	body, err := asMap(run.Body)
 	if err != nil {
 		return nil, err
 	}
-	converter, err := managedfields.NewTypeConverter(of.Kind.Definitions(), false)
+	converter, err := managedfields.NewTypeConverter(run.Kind.Definitions(), false)
 	if err != nil {
 		return nil, errNotComputable
 	}
-	live, err := converter.ObjectToTyped(&unstructured.Unstructured{Object: of.old})
+	live, err := converter.ObjectToTyped(&unstructured.Unstructured{Object: run.old})
 	if err != nil {
 		return nil, errNotComputable
 	}

@@ -24,8 +24,8 @@ func Write(ctx context.Context, client Sender, k *kinds.Kind, namespace, name st
 	if err != nil {
 		return err
 	}
-	at := Request{Kind: k, Namespace: namespace, Name: name}
-	err = client.Patch(types.ApplyPatchType).AbsPath(at.path(true)).Param("fieldManager", Manager).Body(body).Do(ctx).Error()
+	request := Request{Kind: k, Namespace: namespace, Name: name}
+	err = client.Patch(types.ApplyPatchType).AbsPath(request.path(true)).Param("fieldManager", Manager).Body(body).Do(ctx).Error()
 	if apierrors.IsConflict(err) {
 		return fmt.Errorf("another field manager owns it; choose another --name: %w", err)
 	}
@@ -34,8 +34,8 @@ func Write(ctx context.Context, client Sender, k *kinds.Kind, namespace, name st
 
 // Get returns an object, or nil if it does not exist.
 func Get(ctx context.Context, client Sender, k *kinds.Kind, namespace, name string) (map[string]any, error) {
-	at := Request{Kind: k, Namespace: namespace, Name: name}
-	object, err := decodeResult(client.Get().AbsPath(at.path(true)).SetHeader("Accept", "application/json").Do(ctx))
+	request := Request{Kind: k, Namespace: namespace, Name: name}
+	object, err := decodeResult(client.Get().AbsPath(request.path(true)).SetHeader("Accept", "application/json").Do(ctx))
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}

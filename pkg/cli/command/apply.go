@@ -67,21 +67,21 @@ func (s *options) write(ctx context.Context, objects []runtime.Object) error {
 		if err != nil {
 			return err
 		}
-		of, err := meta.Accessor(o)
+		object, err := meta.Accessor(o)
 		if err != nil {
 			return err
 		}
-		existing, err := changes.Get(ctx, client, k, of.GetNamespace(), of.GetName())
+		existing, err := changes.Get(ctx, client, k, object.GetNamespace(), object.GetName())
 		if err != nil {
-			return fmt.Errorf("%s: %w", written(k, of.GetName()), err)
+			return fmt.Errorf("%s: %w", written(k, object.GetName()), err)
 		}
 		if err := keeps(existing, o); err != nil {
-			return fmt.Errorf("%s: %w", written(k, of.GetName()), err)
+			return fmt.Errorf("%s: %w", written(k, object.GetName()), err)
 		}
-		if err := changes.Write(ctx, client, k, of.GetNamespace(), of.GetName(), o); err != nil {
-			return fmt.Errorf("%s: %w", written(k, of.GetName()), err)
+		if err := changes.Write(ctx, client, k, object.GetNamespace(), object.GetName(), o); err != nil {
+			return fmt.Errorf("%s: %w", written(k, object.GetName()), err)
 		}
-		printing.Fprintf(s.streams.ErrOut, "%s applied\n", written(k, of.GetName()))
+		printing.Fprintf(s.streams.ErrOut, "%s applied\n", written(k, object.GetName()))
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ import (
 
 func newCanI(s *options) *cobra.Command {
 	var format output.Flag
-	var from changeFlags
+	var source changeFlags
 	var list, all, quiet bool
 	cmd := &cobra.Command{
 		Use:   "can-i (-f FILE | RESOURCE/NAME --patch PATCH | -- kubectl ARGS... | RESOURCE/NAME --list)",
@@ -69,9 +69,9 @@ The exit code is 0 only if the whole change is allowed.`,
 				return errors.New("--all needs --list")
 			}
 			if list {
-				return s.canIList(cmd.Context(), args, from.subresource, all, &format)
+				return s.canIList(cmd.Context(), args, source.subresource, all, &format)
 			}
-			judgements, err := s.evaluate(cmd, &from, args)
+			judgements, err := s.evaluate(cmd, &source, args)
 			if err != nil {
 				return err
 			}
@@ -88,7 +88,7 @@ The exit code is 0 only if the whole change is allowed.`,
 			return nil
 		},
 	}
-	from.addTo(cmd)
+	source.addTo(cmd)
 	format.AddTo(cmd)
 	cmd.Flags().BoolVar(&list, "list", false, "list the fields of RESOURCE/NAME that may be changed, and by which binding")
 	cmd.Flags().BoolVar(&all, "all", false, "with --list: list also the fields that may not be changed, with the verb that each needs")
@@ -97,8 +97,8 @@ The exit code is 0 only if the whole change is allowed.`,
 }
 
 // evaluate evaluates each request that the flags and arguments describe.
-func (s *options) evaluate(cmd *cobra.Command, from *changeFlags, args []string) ([]*access.Evaluation, error) {
-	changed, err := from.requests(cmd, s, args)
+func (s *options) evaluate(cmd *cobra.Command, source *changeFlags, args []string) ([]*access.Evaluation, error) {
+	changed, err := source.requests(cmd, s, args)
 	if err != nil {
 		return nil, err
 	}

@@ -80,15 +80,15 @@ func (s *options) fields(resource, begun string) []string {
 	if i := strings.LastIndexByte(begun, '.'); i >= 0 {
 		above = begun[:i]
 	}
-	at, err := k.Find(above)
+	field, err := k.Find(above)
 	if err != nil {
 		return nil
 	}
-	for below := at.Fields(); len(below) == 1 && below[0].Name == "[*]"; below = at.Fields() {
-		at = below[0]
+	for below := field.Fields(); len(below) == 1 && below[0].Name == "[*]"; below = field.Fields() {
+		field = below[0]
 	}
 	var out []string
-	for _, f := range at.Fields() {
+	for _, f := range field.Fields() {
 		path := f.Name
 		if above != "" {
 			path = above + "." + f.Name
@@ -135,15 +135,15 @@ func (s *options) names(cmd *cobra.Command, k *kinds.Kind) []string {
 	if err != nil {
 		return nil
 	}
-	var of metadata.ResourceInterface = client.Resource(k.Resource)
+	var resource metadata.ResourceInterface = client.Resource(k.Resource)
 	if k.Namespaced {
 		namespace, _, err := s.flags.ToRawKubeConfigLoader().Namespace()
 		if err != nil {
 			return nil
 		}
-		of = client.Resource(k.Resource).Namespace(namespace)
+		resource = client.Resource(k.Resource).Namespace(namespace)
 	}
-	list, err := of.List(cmd.Context(), metav1.ListOptions{Limit: 500})
+	list, err := resource.List(cmd.Context(), metav1.ListOptions{Limit: 500})
 	if err != nil {
 		return nil
 	}

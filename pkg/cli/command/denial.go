@@ -79,20 +79,20 @@ role. For other refusals, such as one by admission, it says what to do next.`,
 
 // denials returns the refusals in the input.
 func (s *options) denials(args []string, id string) ([]*denial.Denial, error) {
-	in := s.streams.In
+	input := s.streams.In
 	if len(args) == 1 && args[0] != "-" {
 		file, err := os.Open(args[0])
 		if err != nil {
 			return nil, err
 		}
 		defer file.Close()
-		in = file
+		input = file
 	}
 	if id != "" {
-		refused, err := denial.FromAudit(in, id)
+		refused, err := denial.FromAudit(input, id)
 		return []*denial.Denial{refused}, err
 	}
-	text, err := io.ReadAll(io.LimitReader(in, maxDenialText))
+	text, err := io.ReadAll(io.LimitReader(input, maxDenialText))
 	if err != nil {
 		return nil, err
 	}

@@ -121,16 +121,16 @@ func (l *auditLogs) read(ctx context.Context, s *options, learner *learn.Learner
 		},
 	}
 	for _, name := range l.files {
-		in, label := s.streams.In, "standard input"
+		input, label := s.streams.In, "standard input"
 		if name != "-" {
 			file, err := os.Open(name)
 			if err != nil {
 				return err
 			}
 			defer file.Close()
-			in, label = file, name
+			input, label = file, name
 		}
-		unread, err := reader.Read(label, progress.Reader(in))
+		unread, err := reader.Read(label, progress.Reader(input))
 		l.unread += unread
 		if err != nil {
 			return err
@@ -165,11 +165,11 @@ func subjectFilter(texts []string) (func(string, []string) (rbacv1.Subject, bool
 		subjects = append(subjects, subject)
 	}
 	return func(name string, groups []string) (rbacv1.Subject, bool) {
-		at := slices.IndexFunc(subjects, func(s rbacv1.Subject) bool { return access.IsSubject(s, s.Namespace, name, groups) })
-		if at < 0 {
+		index := slices.IndexFunc(subjects, func(s rbacv1.Subject) bool { return access.IsSubject(s, s.Namespace, name, groups) })
+		if index < 0 {
 			return rbacv1.Subject{}, false
 		}
-		return subjects[at], true
+		return subjects[index], true
 	}, nil
 }
 

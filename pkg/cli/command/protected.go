@@ -79,13 +79,13 @@ func protectedVerb(name string, spec *v1alpha1.ProtectedAttributeSpec) []verbEnt
 	if spec.RoleRef != nil {
 		return nil
 	}
-	of := permission.ProtectedLabel
+	permissionName := permission.ProtectedLabel
 	if spec.AttributeKind == v1alpha1.AttributeAnnotation {
-		of = permission.ProtectedAnnotation
+		permissionName = permission.ProtectedAnnotation
 	}
-	verb := permission.Verb{Permission: of, Parameter: spec.AttributeName, Parameterized: true}.String()
+	verb := permission.Verb{Permission: permissionName, Parameter: spec.AttributeName, Parameterized: true}.String()
 	if domain, ok := strings.CutSuffix(spec.AttributeName, "/*"); ok {
-		verb = permission.Verb{Permission: of}.String() + "(<key of " + domain + ">)"
+		verb = permission.Verb{Permission: permissionName}.String() + "(<key of " + domain + ">)"
 	}
 	e := verbEntry{Verb: verb, Excluded: true, Protects: name}
 	for _, r := range spec.Resources {
@@ -141,19 +141,19 @@ func (s *options) protectedNotes(ctx context.Context, runs []*changes.DryRun) []
 // note returns the end of a line about a label or annotation that the attribute protects, or "".
 // An empty resource matches all resources.
 func (a *protectedAttribute) note(field, key string, resource v1alpha1.GroupResource) string {
-	of := a.spec
-	if (of.AttributeKind == v1alpha1.AttributeAnnotation) != (field == "annotations") || !isProtectedKey(of.AttributeName, key) {
+	attribute := a.spec
+	if (attribute.AttributeKind == v1alpha1.AttributeAnnotation) != (field == "annotations") || !isProtectedKey(attribute.AttributeName, key) {
 		return ""
 	}
-	if resource.Resource != "" && (len(of.Resources) > 0 && !slices.Contains(of.Resources, resource) || slices.Contains(of.ExcludeResources, resource)) {
+	if resource.Resource != "" && (len(attribute.Resources) > 0 && !slices.Contains(attribute.Resources, resource) || slices.Contains(attribute.ExcludeResources, resource)) {
 		return ""
 	}
-	needs := "the verb " + protectedKeyVerb(of.AttributeKind, key).String()
-	if of.RoleRef != nil {
-		needs = fmt.Sprintf("to be bound to %s %q", of.RoleRef.Kind, of.RoleRef.Name)
+	needs := "the verb " + protectedKeyVerb(attribute.AttributeKind, key).String()
+	if attribute.RoleRef != nil {
+		needs = fmt.Sprintf("to be bound to %s %q", attribute.RoleRef.Kind, attribute.RoleRef.Name)
 	}
 	what := " is protected by "
-	if len(of.ProtectedValues) > 0 {
+	if len(attribute.ProtectedValues) > 0 {
 		what = " has values that are protected by "
 	}
 	return what + a.name + ": the role is not sufficient, the subject also needs " + needs
@@ -169,11 +169,11 @@ func isProtectedKey(name, key string) bool {
 
 // protectedKeyVerb returns the verb that a protected label or annotation without a role requires.
 func protectedKeyVerb(kind v1alpha1.AttributeKind, key string) permission.Verb {
-	of := permission.Verb{Permission: permission.ProtectedLabel, Parameter: key, Parameterized: true}
+	verb := permission.Verb{Permission: permission.ProtectedLabel, Parameter: key, Parameterized: true}
 	if kind == v1alpha1.AttributeAnnotation {
-		of.Permission = permission.ProtectedAnnotation
+		verb.Permission = permission.ProtectedAnnotation
 	}
-	return of
+	return verb
 }
 
 // markProtected marks the field that the server refuses because it is protected. The permissions of
@@ -193,11 +193,11 @@ func markProtected(j *access.Evaluation) {
 	if len(needs) > 0 {
 		why = "a protected " + refused.Protected + ": also needs " + strings.Join(needs, " or ")
 	}
-	at := slices.IndexFunc(j.Fields, func(f access.Field) bool { return f.Path == refused.Field })
-	if at < 0 {
+	index := slices.IndexFunc(j.Fields, func(f access.Field) bool { return f.Path == refused.Field })
+	if index < 0 {
 		j.Fields = append(j.Fields, access.Field{Path: refused.Field, Verbs: []string{}, Why: why})
 		return
 	}
-	f := &j.Fields[at]
+	f := &j.Fields[index]
 	f.Allowed, f.Verb, f.By, f.Why = false, "", "", why
 }

@@ -62,11 +62,11 @@ func queryFor(text string, k *kinds.Kind, tree *schema.Tree) (*access.Query, err
 	found := false
 	for place := range tree.NodePaths() {
 		candidates, _ := decide.Candidates(place.Node())
-		at := slices.IndexFunc(place.Node().Own(), func(p *schema.Permission) bool { return p.Name == verb.Permission })
-		if at < 0 {
+		index := slices.IndexFunc(place.Node().Own(), func(p *schema.Permission) bool { return p.Name == verb.Permission })
+		if index < 0 {
 			continue
 		}
-		own := place.Node().Own()[at]
+		own := place.Node().Own()[index]
 		if own.Parameter != nil && !verb.Parameterized {
 			return nil, fmt.Errorf("%s takes a parameter: %s", text, kinds.VerbOf(own))
 		}

@@ -64,17 +64,17 @@ func (s *options) remedy(refused *denial.Denial) (*remedy, error) {
 			}
 		}
 	}
-	of := schema.ParseGroupResource(refused.Resource)
-	resource := of.Resource
+	groupResource := schema.ParseGroupResource(refused.Resource)
+	resource := groupResource.Resource
 	if refused.Subresource != "" {
 		resource += "/" + refused.Subresource
 	}
-	grant := roles.Grant{Namespace: refused.Namespace, Rules: []rbacv1.PolicyRule{{APIGroups: []string{of.Group}, Resources: []string{resource}, Verbs: out.verbs()}}}
+	grant := roles.Grant{Namespace: refused.Namespace, Rules: []rbacv1.PolicyRule{{APIGroups: []string{groupResource.Group}, Resources: []string{resource}, Verbs: out.verbs()}}}
 	if refused.Name != "" && (refused.Ordinary != "create" || refused.Subresource != "") {
 		grant.Rules[0].ResourceNames = []string{refused.Name}
 	}
 	subjects := []rbacv1.Subject{subject}
-	name := roles.NameFor(roles.NameOf(of.Resource, refused.Name), subjects, grant)
+	name := roles.NameFor(roles.NameOf(groupResource.Resource, refused.Name), subjects, grant)
 	out.Commands = commandsOf(&grant, name, refused, subject)
 	return out, out.add(grant.Objects(name, subjects)...)
 }
@@ -213,26 +213,26 @@ func (r *remedy) print(out io.Writer) error {
 	if len(r.Objects) == 0 {
 		return errors.New("no rule to add was found that would allow the request")
 	}
-	of := d.Resource
+	object := d.Resource
 	if d.Name != "" {
-		of += fmt.Sprintf(" %q", d.Name)
+		object += fmt.Sprintf(" %q", d.Name)
 	}
 	switch {
 	case r.Role != nil:
-		printing.Fprintf(out, "%s may not change %s of %s, a protected %s. A binding to %s %q is missing.\n", d.User, d.Field, of, d.Protected, r.Role.Kind, r.Role.Name)
+		printing.Fprintf(out, "%s may not change %s of %s, a protected %s. A binding to %s %q is missing.\n", d.User, d.Field, object, d.Protected, r.Role.Kind, r.Role.Name)
 		if d.ProtectedIn == "" {
 			printing.Fprintf(out, "It is protected in the whole cluster, so only a ClusterRoleBinding counts.\n")
 		}
 	case d.Ordinary != "" && len(d.Verbs) == 0:
-		printing.Fprintf(out, "%s may not %s %s. No permission of a field replaces this verb.\n", d.User, d.Ordinary, of)
+		printing.Fprintf(out, "%s may not %s %s. No permission of a field replaces this verb.\n", d.User, d.Ordinary, object)
 	case len(r.Together) > 0:
 		number := "both"
 		if len(r.Together) > 2 {
 			number = "all of"
 		}
-		printing.Fprintf(out, "%s may not change %s of %s. It needs %s %s: one for the old value and one for each new value.\n", d.User, cmp.Or(d.Field, "a field"), of, number, strings.Join(r.Together, " and "))
+		printing.Fprintf(out, "%s may not change %s of %s. It needs %s %s: one for the old value and one for each new value.\n", d.User, cmp.Or(d.Field, "a field"), object, number, strings.Join(r.Together, " and "))
 	default:
-		printing.Fprintf(out, "%s may not change %s of %s. The verb %s is missing.\n", d.User, cmp.Or(d.Field, "a field"), of, r.Verb)
+		printing.Fprintf(out, "%s may not change %s of %s. The verb %s is missing.\n", d.User, cmp.Or(d.Field, "a field"), object, r.Verb)
 	}
 	if len(d.Verbs) > 1 && d.Protected == "" {
 		printing.Fprintf(out, "%s would be sufficient too, but covers more fields.\n", d.Verbs[len(d.Verbs)-1])

@@ -210,17 +210,17 @@ func unusedTable(page *printing.Page, all []report.Unused) error {
 	return page.Grouped(2, header, together(rows, 2))
 }
 
-// together moves rows with the same first cells, as many as by, to the first of them.
-func together(rows [][]string, by int) [][]string {
+// together moves rows with the same first cells, as many as leading, to the first of them.
+func together(rows [][]string, leading int) [][]string {
 	first := map[string]int{}
 	for _, row := range rows {
-		if key := strings.Join(row[:by], "\n"); first[key] == 0 {
+		if key := strings.Join(row[:leading], "\n"); first[key] == 0 {
 			first[key] = len(first) + 1
 		}
 	}
 	out := slices.Clone(rows)
 	slices.SortStableFunc(out, func(a, b []string) int {
-		return cmp.Compare(first[strings.Join(a[:by], "\n")], first[strings.Join(b[:by], "\n")])
+		return cmp.Compare(first[strings.Join(a[:leading], "\n")], first[strings.Join(b[:leading], "\n")])
 	})
 	return out
 }

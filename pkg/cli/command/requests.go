@@ -118,8 +118,8 @@ func (o *changeFlags) requests(cmd *cobra.Command, s *options, args []string) (*
 		}
 		out.requests = []changes.Request{*request}
 		// kubectl patch reads the object before it sends the patch.
-		of := request.Kind.Resource
-		out.reads = []changes.Read{{Verb: "get", Group: of.Group, Resource: of.Resource, Namespace: request.Namespace, Name: request.Name, Below: request.Subresource}}
+		resource := request.Kind.Resource
+		out.reads = []changes.Read{{Verb: "get", Group: resource.Group, Resource: resource.Resource, Namespace: request.Namespace, Name: request.Name, Below: request.Subresource}}
 	default:
 		if len(before) > 0 {
 			return nil, errNoChange
@@ -152,12 +152,12 @@ func (o *changeFlags) requestFromPatch(c *kinds.Cluster, args []string, namespac
 	if err != nil {
 		return nil, err
 	}
-	of, known := patchTypes[o.patchType]
+	format, known := patchTypes[o.patchType]
 	if o.patchType == "" {
 		// The server has strategic merge patches only for the types that clients know too.
-		of, known = types.StrategicMergePatchType, true
+		format, known = types.StrategicMergePatchType, true
 		if !scheme.Scheme.Recognizes(k.Kind) {
-			of = types.MergePatchType
+			format = types.MergePatchType
 		}
 	}
 	if !known {
@@ -167,7 +167,7 @@ func (o *changeFlags) requestFromPatch(c *kinds.Cluster, args []string, namespac
 	if err != nil {
 		return nil, fmt.Errorf("--patch is neither JSON nor YAML: %w", err)
 	}
-	out := &changes.Request{Verb: "patch", Kind: k, Name: name, Subresource: o.subresource, PatchType: of, Body: body, Query: strict()}
+	out := &changes.Request{Verb: "patch", Kind: k, Name: name, Subresource: o.subresource, PatchType: format, Body: body, Query: strict()}
 	if k.Namespaced {
 		out.Namespace = namespace
 	}

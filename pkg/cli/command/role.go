@@ -21,7 +21,7 @@ import (
 
 func newRole(s *options) *cobra.Command {
 	var format output.Flag
-	var from changeFlags
+	var source changeFlags
 	var options roles.Options
 	var name string
 	var subjects []string
@@ -142,7 +142,7 @@ authorized, the verb of the one field that the refusal names.
 			if test != "" && len(bound) != 1 {
 				return errors.New("--test needs one --subject, which sends the requests of the test")
 			}
-			grants, suggested, changed, err := s.grants(cmd, &from, options, args)
+			grants, suggested, changed, err := s.grants(cmd, &source, options, args)
 			if err != nil {
 				return err
 			}
@@ -166,7 +166,7 @@ authorized, the verb of the one field that the refusal names.
 			return nil
 		},
 	}
-	from.addTo(cmd)
+	source.addTo(cmd)
 	format.AddTo(cmd)
 	format.Default(cmd, "yaml")
 	cmd.Flags().StringSliceVar(&subjects, "subject", nil, "who gets the role: user:NAME, group:NAME or serviceaccount:NAMESPACE/NAME; the default is the user of --as")
@@ -188,9 +188,9 @@ authorized, the verb of the one field that the refusal names.
 // grants returns the rules that are needed for the change that the flags and arguments describe, the
 // beginning of a name for the role, and the change.
 func (s *options) grants(
-	cmd *cobra.Command, from *changeFlags, options roles.Options, args []string,
+	cmd *cobra.Command, source *changeFlags, options roles.Options, args []string,
 ) ([]roles.Grant, string, *changeRequests, error) {
-	changed, err := from.requests(cmd, s, args)
+	changed, err := source.requests(cmd, s, args)
 	if err != nil {
 		return nil, "", nil, err
 	}

@@ -56,22 +56,22 @@ func (s *options) fromAudit(cmd *cobra.Command, l *auditLogs, format *output.Fla
 	}
 	var all []learnedRoles
 	for _, subject := range subjects {
-		of := learnedRoles{subject: subject, name: subject.RoleName()}
+		learned := learnedRoles{subject: subject, name: subject.RoleName()}
 		if name != "" {
-			of.name = name
+			learned.name = name
 		}
-		if of.grants, err = subject.Grants(cmd.Context(), options); err != nil {
+		if learned.grants, err = subject.Grants(cmd.Context(), options); err != nil {
 			return err
 		}
-		noteDemands(of.grants)
+		noteDemands(learned.grants)
 		if rbac != nil {
-			of.unused = unusedOf(cmd.Context(), learner, subject, rbac)
-			of.wildcards = wildcardsOf(cmd.Context(), subject, rbac)
+			learned.unused = unusedOf(cmd.Context(), learner, subject, rbac)
+			learned.wildcards = wildcardsOf(cmd.Context(), subject, rbac)
 			if learner.Reads == 0 {
-				keepGet(of.grants, rulesHeldBy(subject, rbac))
+				keepGet(learned.grants, rulesHeldBy(subject, rbac))
 			}
 		}
-		all = append(all, of)
+		all = append(all, learned)
 	}
 	if !format.Is("yaml") {
 		// YAML has these lines as comments.
@@ -92,9 +92,9 @@ func (s *options) fromAudit(cmd *cobra.Command, l *auditLogs, format *output.Fla
 	if !apply {
 		return nil
 	}
-	for _, of := range all {
-		for i := range of.grants {
-			if err := s.write(cmd.Context(), of.grants[i].Objects(of.name, of.subject.Subject)); err != nil {
+	for _, learned := range all {
+		for i := range learned.grants {
+			if err := s.write(cmd.Context(), learned.grants[i].Objects(learned.name, learned.subject.Subject)); err != nil {
 				return err
 			}
 		}
@@ -157,12 +157,12 @@ func keepGet(grants []learn.Grant, held []access.HeldRule) {
 			if !slices.ContainsFunc([]string{"update", "patch", permission.General}, func(v string) bool { return slices.Contains(r.Verbs, v) }) || slices.Contains(r.Verbs, "get") {
 				continue
 			}
-			of := access.Target{Group: r.APIGroups[0], Resource: r.Resources[0]}
-			of.Resource, of.Subresource, _ = strings.Cut(of.Resource, "/")
+			target := access.Target{Group: r.APIGroups[0], Resource: r.Resources[0]}
+			target.Resource, target.Subresource, _ = strings.Cut(target.Resource, "/")
 			holds := func(name, namespace string) bool {
-				of.Name = name
+				target.Name = name
 				return slices.ContainsFunc(held, func(h access.HeldRule) bool {
-					return (h.Namespace == "" || h.Namespace == namespace) && access.Grants(h.Rule, "get", of)
+					return (h.Namespace == "" || h.Namespace == namespace) && access.Grants(h.Rule, "get", target)
 				})
 			}
 			all := true
@@ -217,10 +217,10 @@ func printLearned(out io.Writer, format *output.Flag, all []learnedRoles) error 
 	}
 	var objects []any
 	var rows [][]string
-	for _, of := range all {
-		for i := range of.grants {
-			g := &of.grants[i]
-			for _, o := range g.Objects(of.name, of.subject.Subject) {
+	for _, learned := range all {
+		for i := range learned.grants {
+			g := &learned.grants[i]
+			for _, o := range g.Objects(learned.name, learned.subject.Subject) {
 				object, err := toUnstructured(o)
 				if err != nil {
 					return err
@@ -228,7 +228,7 @@ func printLearned(out io.Writer, format *output.Flag, all []learnedRoles) error 
 				objects = append(objects, object)
 			}
 			for _, r := range g.Rules {
-				rows = append(rows, []string{of.subject.String(), g.Where(), qualifiedAll(r.PolicyRule), orNone(strings.Join(r.ResourceNames, ",")), strings.Join(r.Verbs, " ")})
+				rows = append(rows, []string{learned.subject.String(), g.Where(), qualifiedAll(r.PolicyRule), orNone(strings.Join(r.ResourceNames, ",")), strings.Join(r.Verbs, " ")})
 			}
 		}
 	}
@@ -238,20 +238,20 @@ func printLearned(out io.Writer, format *output.Flag, all []learnedRoles) error 
 }
 
 // printYAML prints the roles and bindings of a subject, with the requests for each rule.
-func (of *learnedRoles) printYAML(out io.Writer, first bool) error {
+func (learned *learnedRoles) printYAML(out io.Writer, first bool) error {
 	separator := printing.Escaped("---\n")
 	if !first {
 		if err := printing.Fprintf(out, "%s", separator); err != nil {
 			return err
 		}
 	}
-	for _, line := range of.comments() {
+	for _, line := range learned.comments() {
 		if err := printing.Comment(out, line); err != nil {
 			return err
 		}
 	}
-	for i := range of.grants {
-		for j, o := range of.grants[i].Objects(of.name, of.subject.Subject) {
+	for i := range learned.grants {
+		for j, o := range learned.grants[i].Objects(learned.name, learned.subject.Subject) {
 			object, err := toUnstructured(o)
 			if err != nil {
 				return err
@@ -267,7 +267,7 @@ func (of *learnedRoles) printYAML(out io.Writer, first bool) error {
 				return err
 			}
 			if isRole {
-				if err := printRules(out, of.grants[i].Rules); err != nil {
+				if err := printRules(out, learned.grants[i].Rules); err != nil {
 					return err
 				}
 			}
@@ -277,8 +277,8 @@ func (of *learnedRoles) printYAML(out io.Writer, first bool) error {
 }
 
 // comments returns the lines that come before the roles of a subject.
-func (of *learnedRoles) comments() []string {
-	s := of.subject
+func (learned *learnedRoles) comments() []string {
+	s := learned.subject
 	head := s.String()
 	switch refused := s.Refused - s.Attempted; refused {
 	case 0:
@@ -290,7 +290,7 @@ func (of *learnedRoles) comments() []string {
 	if s.Missing > 0 {
 		head += fmt.Sprintf("; writes of objects that do not exist are not included: %d", s.Missing)
 	}
-	out := append([]string{head}, of.attempts()...)
+	out := append([]string{head}, learned.attempts()...)
 	if s.Rehearsed > 0 {
 		out = append(out, fmt.Sprintf("dry runs and reviews of kubectl granular are not included: %d", s.Rehearsed))
 	}
@@ -303,19 +303,19 @@ func (of *learnedRoles) comments() []string {
 	if s.NotImpersonated > 0 {
 		out = append(out, fmt.Sprintf("impersonations are not included above %d names of a kind: %d", learn.MaxImpersonated, s.NotImpersonated))
 	}
-	for _, line := range of.wildcards {
+	for _, line := range learned.wildcards {
 		out = append(out, "used of "+line)
 	}
-	for _, line := range of.unused {
+	for _, line := range learned.unused {
 		out = append(out, "never used: "+line)
 	}
 	return out
 }
 
 // attempts returns lines about the rules that were learned from refused requests.
-func (of *learnedRoles) attempts() []string {
+func (learned *learnedRoles) attempts() []string {
 	var out []string
-	for _, g := range of.grants {
+	for _, g := range learned.grants {
 		for _, r := range g.Rules {
 			if !r.Attempted {
 				continue
@@ -327,7 +327,7 @@ func (of *learnedRoles) attempts() []string {
 			out = append(out, line+", "+g.Where())
 		}
 	}
-	if n := of.subject.NotAttempted; n > 0 {
+	if n := learned.subject.NotAttempted; n > 0 {
 		out = append(out, fmt.Sprintf("refused requests are not included above %d objects: %d", learn.MaxAttempts, n))
 	}
 	return out

@@ -84,13 +84,13 @@ func (e *event) denial() (*Denial, error) {
 	if e.ImpersonatedUser != nil {
 		out.User = e.ImpersonatedUser.Username
 	}
-	of := e.ObjectRef
-	out.Resource, out.Subresource, out.Namespace = of.Resource, of.Subresource, of.Namespace
-	if of.APIGroup != "" {
-		out.Resource += "." + of.APIGroup
+	ref := e.ObjectRef
+	out.Resource, out.Subresource, out.Namespace = ref.Resource, ref.Subresource, ref.Namespace
+	if ref.APIGroup != "" {
+		out.Resource += "." + ref.APIGroup
 	}
-	if of.Name != "" {
-		out.Name = of.Name
+	if ref.Name != "" {
+		out.Name = ref.Name
 	}
 	if len(lacked) > 0 && out.Protected == "" {
 		out.Verbs, out.Together, out.Ordinary, out.Why, out.Admission = lacked, nil, "", "", false

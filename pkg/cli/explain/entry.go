@@ -87,26 +87,26 @@ type Parameter struct {
 // does not describe these fields and only counts them. If recursive is true, New describes all
 // fields below, including those inside embedded objects and those without verbs.
 func New(k *kinds.Kind, path string, recursive bool) (*Explanation, error) {
-	at, err := k.Find(path)
+	current, err := k.Find(path)
 	if err != nil {
 		return nil, err
 	}
 	out := &Explanation{
 		Group: k.Kind.Group, Version: k.Kind.Version, Kind: k.Kind.Kind,
-		Field: describe(at),
+		Field: describe(current),
 	}
 	for _, r := range k.Grantable() {
 		out.Resources = append(out.Resources, qualified(r, k.Kind.Group))
 	}
-	out.Field.add(at, recursive)
+	out.Field.add(current, recursive)
 	for _, part := range k.Parts() {
 		if part.Tree == k.Tree {
 			continue
 		}
-		of, _ := k.Subresource(part.Subresource)
-		sub := Subresource{Resource: qualified(k.Resource.Resource+"/"+part.Subresource, k.Kind.Group), Kind: of.Kind.Kind}
+		subresource, _ := k.Subresource(part.Subresource)
+		sub := Subresource{Resource: qualified(k.Resource.Resource+"/"+part.Subresource, k.Kind.Group), Kind: subresource.Kind.Kind}
 		for place := range part.Tree.NodePaths() {
-			if !part.Has(k, place) || len(place.Node().Own()) == 0 || !strings.HasPrefix(place.Pattern(), at.Path) {
+			if !part.Has(k, place) || len(place.Node().Own()) == 0 || !strings.HasPrefix(place.Pattern(), current.Path) {
 				continue
 			}
 			field := SubresourceField{Path: place.Pattern()}
@@ -154,8 +154,8 @@ func describe(f *kinds.Field) Entry {
 
 func verb(p *granular.Permission) Verb {
 	out := Verb{Verb: kinds.VerbOf(p), Excluded: p.Excluded}
-	if from := p.Parameter; from != nil {
-		out.Parameter = &Parameter{Source: from.Source, Treatment: string(from.Treatment), Computed: from.Expression != nil}
+	if parameter := p.Parameter; parameter != nil {
+		out.Parameter = &Parameter{Source: parameter.Source, Treatment: string(parameter.Treatment), Computed: parameter.Expression != nil}
 	}
 	return out
 }

@@ -90,8 +90,8 @@ func (c *Cluster) TreeOf(k *Kind, subresource string) (*granular.Tree, error) {
 
 // Tree returns the permission tree of a resource, or of a subresource if subresource is not "". It
 // returns nil if the subresource can't be updated or patched, as for pods/eviction.
-func (c *Cluster) Tree(of schema.GroupVersionResource, subresource string) (*granular.Tree, error) {
-	k, err := c.ForResource(of)
+func (c *Cluster) Tree(resource schema.GroupVersionResource, subresource string) (*granular.Tree, error) {
+	k, err := c.ForResource(resource)
 	if err != nil {
 		return nil, err
 	}
@@ -104,8 +104,8 @@ func (c *Cluster) Tree(of schema.GroupVersionResource, subresource string) (*gra
 // tree returns the permission tree of a kind, compiled from the OpenAPI document of a group and
 // version. That document may belong to another group than the kind: those of apps and core both
 // contain autoscaling/v1 Scale.
-func (c *Cluster) tree(of schema.GroupVersion, kind schema.GroupVersionKind) (*granular.Tree, *document, error) {
-	doc, err := c.document(of)
+func (c *Cluster) tree(version schema.GroupVersion, kind schema.GroupVersionKind) (*granular.Tree, *document, error) {
+	doc, err := c.document(version)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -118,23 +118,23 @@ func (c *Cluster) tree(of schema.GroupVersion, kind schema.GroupVersionKind) (*g
 	return known.tree, doc, known.err
 }
 
-func (c *Cluster) document(of schema.GroupVersion) (*document, error) {
-	if doc := c.documents[of]; doc != nil {
+func (c *Cluster) document(version schema.GroupVersion) (*document, error) {
+	if doc := c.documents[version]; doc != nil {
 		return doc, nil
 	}
-	published, err := c.root.GVSpec(of)
+	published, err := c.root.GVSpec(version)
 	if err != nil {
-		return nil, fmt.Errorf("read the schemas of %s at /openapi/v3: %w", of, err)
+		return nil, fmt.Errorf("read the schemas of %s at /openapi/v3: %w", version, err)
 	}
 	if published.Components == nil {
-		return nil, fmt.Errorf("the server publishes no schemas for %s", of)
+		return nil, fmt.Errorf("the server publishes no schemas for %s", version)
 	}
 	definitions := published.Components.Schemas
 	if !publishesPermissions(definitions) {
 		return nil, ErrNoPermissions
 	}
 	doc := &document{definitions, granular.NewModels(definitions, granular.WithExpressions(serverComputed{}))}
-	c.documents[of] = doc
+	c.documents[version] = doc
 	return doc, nil
 }
 

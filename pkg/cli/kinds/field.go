@@ -189,30 +189,30 @@ func (k *Kind) resolve(s *spec.Schema) []*spec.Schema {
 // Find returns the field at a path such as spec.template.spec.containers.image. Elements of lists
 // and maps may be omitted, as in kubectl explain, or written as [*].
 func (k *Kind) Find(path string) (*Field, error) {
-	at := k.Root()
+	current := k.Root()
 	path = strings.TrimPrefix(path, ".")
 	if path == "" {
-		return at, nil
+		return current, nil
 	}
 	for _, name := range strings.Split(strings.ReplaceAll(path, "[*]", ""), ".") {
-		next := at.field(name)
+		next := current.field(name)
 		if next == nil {
 			var have []string
-			for _, f := range at.element().Fields() {
+			for _, f := range current.element().Fields() {
 				have = append(have, f.Name)
 			}
-			where := strings.TrimPrefix(at.Path, ".")
+			where := strings.TrimPrefix(current.Path, ".")
 			if where == "" {
 				where = k.String()
 			}
 			return nil, fmt.Errorf("field %q does not exist: %s has %s", name, where, strings.Join(have, ", "))
 		}
-		at = next
+		current = next
 	}
 	if strings.HasSuffix(path, "[*]") {
-		at = at.element()
+		current = current.element()
 	}
-	return at, nil
+	return current, nil
 }
 
 func (f *Field) field(name string) *Field {
@@ -227,12 +227,12 @@ func (f *Field) field(name string) *Field {
 // element returns the innermost element of a list or a map. For a list of lists, that is the
 // element of the inner lists. It returns any other field itself.
 func (f *Field) element() *Field {
-	for at := f; ; {
-		below := at.Fields()
+	for field := f; ; {
+		below := field.Fields()
 		if len(below) != 1 || below[0].Name != "[*]" {
-			return at
+			return field
 		}
-		at = below[0]
+		field = below[0]
 	}
 }
 

@@ -51,24 +51,24 @@ func NarrowestVerb(permissions []*granular.Permission) string {
 // Covered returns the path of the fields that a verb covers at one place of its permission. A
 // parameter replaces the key of the map or list that it selects from: granular:label(a) covers
 // .metadata.labels[a] and [a/*], granular:containerImage(a) covers .spec.containers[a].image.
-func Covered(at granular.Info, parameter string) string {
-	of := at.Parameter
-	if of == nil || parameter == "" {
-		return at.Pattern
+func Covered(info granular.Info, parameter string) string {
+	param := info.Parameter
+	if param == nil || parameter == "" {
+		return info.Pattern
 	}
-	i := strings.LastIndex(at.Pattern, "[*]")
-	if of.Expression != nil || i < 0 || of.FromValue && of.Field == "" {
-		return fmt.Sprintf("%s, if the %s is %s", at.Pattern, parameterOf(at.Permission), parameter)
+	i := strings.LastIndex(info.Pattern, "[*]")
+	if param.Expression != nil || i < 0 || param.FromValue && param.Field == "" {
+		return fmt.Sprintf("%s, if the %s is %s", info.Pattern, parameterOf(info.Permission), parameter)
 	}
-	path, rest := at.Pattern[:i], at.Pattern[i+len("[*]"):]
-	key, exact := of.Treatment.Key(parameter)
+	path, rest := info.Pattern[:i], info.Pattern[i+len("[*]"):]
+	key, exact := param.Treatment.Key(parameter)
 	if exact {
 		parameter = key
 	}
 	switch {
-	case of.FromValue:
-		return fmt.Sprintf("%s[%s=%q]%s", path, of.Field, parameter, rest)
-	case of.Treatment == permission.SlashDelimitedPrefix && !exact:
+	case param.FromValue:
+		return fmt.Sprintf("%s[%s=%q]%s", path, param.Field, parameter, rest)
+	case param.Treatment == permission.SlashDelimitedPrefix && !exact:
 		return fmt.Sprintf("%s[%s]%s and [%s/*]%s", path, parameter, rest, parameter, rest)
 	}
 	return fmt.Sprintf("%s[%s]%s", path, parameter, rest)

@@ -147,8 +147,8 @@ func (e *event) authorized() bool {
 // wild reports whether the verb, the group or the resource of the request is *, or would be a pattern
 // in a rule such as */scale. No server has such a resource. In a rule, it would stand for others.
 func (e *event) wild() bool {
-	of := e.ObjectRef
-	return e.Verb == "*" || of.APIGroup == "*" || of.Resource == "*" || strings.HasPrefix(of.Resource, "*/")
+	ref := e.ObjectRef
+	return e.Verb == "*" || ref.APIGroup == "*" || ref.Resource == "*" || strings.HasPrefix(ref.Resource, "*/")
 }
 
 // isRehearsal reports whether this plugin asks what would be allowed: by a dry run, or by a review of the
@@ -207,10 +207,10 @@ func (e *event) showsObject() bool {
 	if len(e.ResponseObject) == 0 {
 		return false
 	}
-	var of struct {
+	var decoded struct {
 		Metadata struct {
 			CreationTimestamp *string `json:"creationTimestamp"`
 		} `json:"metadata"`
 	}
-	return !e.granular() || json.Unmarshal(e.ResponseObject, &of) == nil && of.Metadata.CreationTimestamp != nil
+	return !e.granular() || json.Unmarshal(e.ResponseObject, &decoded) == nil && decoded.Metadata.CreationTimestamp != nil
 }

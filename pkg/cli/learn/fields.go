@@ -19,7 +19,7 @@ type Trees interface {
 	// Tree returns the permission tree of a resource or subresource. It returns nil if the server
 	// does not authorize single fields of it, as for pods/eviction, and an error if the schema
 	// can't be read.
-	Tree(of schema.GroupVersionResource, subresource string) (*granular.Tree, error)
+	Tree(resource schema.GroupVersionResource, subresource string) (*granular.Tree, error)
 }
 
 // errFieldsUnknown means that a log does not show which fields a request changed.
@@ -49,11 +49,11 @@ func changed(w *change.Walker, e *event, old []byte) (change.Set, error) {
 		if old == nil || !isBasedOn(old, e.RequestObject) {
 			return nil, errFieldsUnknown
 		}
-		was, err := asMap(old)
+		previous, err := asMap(old)
 		if err != nil {
 			return nil, errFieldsUnknown
 		}
-		return changesOfObject(w, e, change.All, was)
+		return changesOfObject(w, e, change.All, previous)
 	}
 	if len(e.RequestObject) == 0 || len(e.ResponseObject) == 0 {
 		return nil, errFieldsUnknown
@@ -65,7 +65,7 @@ func changed(w *change.Walker, e *event, old []byte) (change.Set, error) {
 	if old == nil {
 		return namedByPatch(w, e, after)
 	}
-	was, err := asMap(old)
+	before, err := asMap(old)
 	if err != nil {
 		return nil, errFieldsUnknown
 	}
@@ -73,11 +73,11 @@ func changed(w *change.Walker, e *event, old []byte) (change.Set, error) {
 	if !ok {
 		return namedByPatch(w, e, after)
 	}
-	observed, err := w.Compare(change.All, was, own)
+	observed, err := w.Compare(change.All, before, own)
 	if err != nil {
 		return nil, errFieldsUnknown
 	}
-	final, err := w.Compare(change.All, was, after)
+	final, err := w.Compare(change.All, before, after)
 	if err != nil {
 		return nil, errFieldsUnknown
 	}
@@ -88,7 +88,7 @@ func changed(w *change.Walker, e *event, old []byte) (change.Set, error) {
 	// A server-side apply also removes fields that the field manager applied earlier and now
 	// omits. The applied object does not contain them, so they are found as the fields of the old
 	// object that the stored object lacks.
-	gone, err := w.Compare(change.All, was, intersect(was, after, w.Tree().Root))
+	gone, err := w.Compare(change.All, before, intersect(before, after, w.Tree().Root))
 	if err != nil {
 		return nil, errFieldsUnknown
 	}
@@ -98,23 +98,23 @@ func changed(w *change.Walker, e *event, old []byte) (change.Set, error) {
 // namedByPatch returns the fields that a patch names. It is used if the object before the patch is
 // not known.
 func namedByPatch(w *change.Walker, e *event, after map[string]any) (change.Set, error) {
-	from, err := reconstructOld(e.RequestObject, after, w.Tree().Root)
+	source, err := reconstructOld(e.RequestObject, after, w.Tree().Root)
 	if err != nil {
 		return nil, errFieldsUnknown
 	}
-	set, err := w.Compare(change.All, from, after)
+	set, err := w.Compare(change.All, source, after)
 	if err != nil {
 		return nil, errFieldsUnknown
 	}
 	return set, nil
 }
 
-// changesOfObject returns the changes by a request that contains a whole object. was is the object
+// changesOfObject returns the changes by a request that contains a whole object. previous is the object
 // before the request, or nil. Changes that the server did not store are left out.
-func changesOfObject(w *change.Walker, e *event, mode change.Mode, was map[string]any) (change.Set, error) {
+func changesOfObject(w *change.Walker, e *event, mode change.Mode, previous map[string]any) (change.Set, error) {
 	var old any
-	if was != nil {
-		old = was
+	if previous != nil {
+		old = previous
 	}
 	var sets []change.Set
 	for _, data := range [][]byte{e.RequestObject, e.ResponseObject} {
@@ -143,11 +143,11 @@ func changesOfObject(w *change.Walker, e *event, mode change.Mode, was map[strin
 // isBasedOn reports whether the object of an update can be a changed copy of the version old: it
 // has the resourceVersion of old, or none.
 func isBasedOn(old, object []byte) bool {
-	var was, is identity
-	if utiljson.Unmarshal(old, &was) != nil || utiljson.Unmarshal(object, &is) != nil {
+	var before, current identity
+	if utiljson.Unmarshal(old, &before) != nil || utiljson.Unmarshal(object, &current) != nil {
 		return false
 	}
-	return is.Metadata.ResourceVersion == "" || is.Metadata.ResourceVersion == was.Metadata.ResourceVersion
+	return current.Metadata.ResourceVersion == "" || current.Metadata.ResourceVersion == before.Metadata.ResourceVersion
 }
 
 // isApply reports whether a patch is a server-side apply: it is a whole object, and the request

@@ -217,11 +217,11 @@ func (l *Learner) delegator(name string) *Subject {
 // subject returns the subject to which the requests of a user are attributed, or nil if the user is
 // ignored.
 func (l *Learner) subject(u user) *Subject {
-	as := l.options.SubjectOf
-	if as == nil {
-		as = SubjectOfUser
+	subjectOf := l.options.SubjectOf
+	if subjectOf == nil {
+		subjectOf = SubjectOfUser
 	}
-	who, ok := as(u.Username, u.Groups)
+	who, ok := subjectOf(u.Username, u.Groups)
 	if !ok {
 		return nil
 	}
@@ -242,15 +242,15 @@ func SubjectOfUser(name string, _ []string) (rbacv1.Subject, bool) {
 // request counts the verbs and the changed fields of an authorized request, which determine the
 // permissions that the subject needed.
 func (l *Learner) request(ctx context.Context, s *Subject, e *event) {
-	of := e.ObjectRef
+	ref := e.ObjectRef
 	write := e.Verb == "create" || e.Verb == "update" || e.Verb == "patch"
 	n := l.asked(ctx, s, e)
 	if !write {
 		countUse(n.ordinary, e.Verb, e)
 		return
 	}
-	w := l.walker(of).Walker
-	s.usage(keyOf(of)).version = of.APIVersion
+	w := l.walker(ref).Walker
+	s.usage(keyOf(ref)).version = ref.APIVersion
 	if e.creates() {
 		// The server asks for create as well, for the name in the path. With create, the verb granular
 		// allows such a request for all fields without an excluded permission.
@@ -299,10 +299,10 @@ func (l *Learner) request(ctx context.Context, s *Subject, e *event) {
 }
 
 // keyOf returns the resource of a request.
-func keyOf(of *objectRef) ResourceKey {
-	p := ResourceKey{Namespace: of.Namespace, Group: of.APIGroup, Resource: of.Resource}
-	if of.Subresource != "" {
-		p.Resource += "/" + of.Subresource
+func keyOf(ref *objectRef) ResourceKey {
+	p := ResourceKey{Namespace: ref.Namespace, Group: ref.APIGroup, Resource: ref.Resource}
+	if ref.Subresource != "" {
+		p.Resource += "/" + ref.Subresource
 	}
 	return p
 }
@@ -335,8 +335,8 @@ func (n *needs) countVerbs(verbs []string, e *event) {
 }
 
 // walker returns the walker that finds changed fields of a resource.
-func (l *Learner) walker(of *objectRef) treeWalker {
-	key := walkerKey{schema.GroupVersionResource{Group: of.APIGroup, Version: of.APIVersion, Resource: of.Resource}, of.Subresource}
+func (l *Learner) walker(ref *objectRef) treeWalker {
+	key := walkerKey{schema.GroupVersionResource{Group: ref.APIGroup, Version: ref.APIVersion, Resource: ref.Resource}, ref.Subresource}
 	w, known := l.walkers[key]
 	if !known {
 		tree, err := l.trees.Tree(key.of, key.subresource)

@@ -92,11 +92,11 @@ const (
 	maxNamed = 60
 )
 
-func countUse(of map[string]*Use, key string, e *event) {
-	if of[key] == nil {
-		of[key] = &Use{}
+func countUse(uses map[string]*Use, key string, e *event) {
+	if uses[key] == nil {
+		uses[key] = &Use{}
 	}
-	of[key].add(e)
+	uses[key].add(e)
 }
 
 // add adds the changes of a request to n.sets, and counts the request.

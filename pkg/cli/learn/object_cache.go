@@ -35,20 +35,20 @@ func newObjectCache(limit int) *objectCache {
 }
 
 // put stores a copy of a version.
-func (s *objectCache) put(of object, data []byte) {
-	s.remove(of)
+func (s *objectCache) put(o object, data []byte) {
+	s.remove(o)
 	if len(data) > s.limit/16 {
 		return // a large object is not stored, because it would evict too many others
 	}
-	s.entries[of] = s.order.PushFront(&version{of, bytes.Clone(data)})
+	s.entries[o] = s.order.PushFront(&version{o, bytes.Clone(data)})
 	for s.size += len(data); s.size > s.limit; {
 		s.remove(s.order.Back().Value.(*version).of)
 	}
 }
 
 // get returns the last known version of an object, or nil.
-func (s *objectCache) get(of object) []byte {
-	e := s.entries[of]
+func (s *objectCache) get(o object) []byte {
+	e := s.entries[o]
 	if e == nil {
 		return nil
 	}
@@ -57,10 +57,10 @@ func (s *objectCache) get(of object) []byte {
 }
 
 // remove removes an object from the cache.
-func (s *objectCache) remove(of object) {
-	if e := s.entries[of]; e != nil {
+func (s *objectCache) remove(o object) {
+	if e := s.entries[o]; e != nil {
 		s.size -= len(s.order.Remove(e).(*version).data)
-		delete(s.entries, of)
+		delete(s.entries, o)
 	}
 }
 
@@ -81,9 +81,9 @@ func (s *objectCache) record(e *event) {
 	if !e.succeeded() || len(e.query()["dryRun"]) > 0 {
 		return
 	}
-	of := e.object()
+	o := e.object()
 	if e.Verb != "get" && e.Verb != "list" {
-		s.removeAll(of) // the request may have changed or deleted the object
+		s.removeAll(o) // the request may have changed or deleted the object
 	}
 	if len(e.ResponseObject) == 0 {
 		return
@@ -94,8 +94,8 @@ func (s *objectCache) record(e *event) {
 		if !e.showsObject() || json.Unmarshal(e.ResponseObject, &id) != nil || id.Metadata.Name == "" {
 			return
 		}
-		of.name = id.Metadata.Name
-		s.put(of, e.ResponseObject)
+		o.name = id.Metadata.Name
+		s.put(o, e.ResponseObject)
 	case "list":
 		var all struct {
 			Items []json.RawMessage `json:"items"`
@@ -106,8 +106,8 @@ func (s *objectCache) record(e *event) {
 		for _, item := range all.Items {
 			var id identity
 			if json.Unmarshal(item, &id) == nil && id.Metadata.Name != "" {
-				of.namespace, of.name = id.Metadata.Namespace, id.Metadata.Name
-				s.put(of, item)
+				o.namespace, o.name = id.Metadata.Namespace, id.Metadata.Name
+				s.put(o, item)
 			}
 		}
 	}
@@ -115,10 +115,10 @@ func (s *objectCache) record(e *event) {
 
 // removeAll removes an object from the cache, and also its scale and the object of the subresource
 // of.part.
-func (s *objectCache) removeAll(of object) {
-	for _, part := range []string{"", "scale", of.part} {
-		of.part = part
-		s.remove(of)
+func (s *objectCache) removeAll(o object) {
+	for _, part := range []string{"", "scale", o.part} {
+		o.part = part
+		s.remove(o)
 	}
 }
 
@@ -126,10 +126,10 @@ func (s *objectCache) removeAll(of object) {
 // status contain the object itself. Those for other subresources, such as scale, contain an object
 // of another kind.
 func (e *event) object() object {
-	of := e.ObjectRef
-	out := object{of.APIGroup, of.APIVersion, of.Resource, "", of.Namespace, of.Name}
-	if of.Subresource == "scale" || !permission.StoresFields(of.Subresource) {
-		out.part = of.Subresource
+	ref := e.ObjectRef
+	out := object{ref.APIGroup, ref.APIVersion, ref.Resource, "", ref.Namespace, ref.Name}
+	if ref.Subresource == "scale" || !permission.StoresFields(ref.Subresource) {
+		out.part = ref.Subresource
 	}
 	return out
 }

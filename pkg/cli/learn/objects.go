@@ -26,22 +26,22 @@ func (s *Subject) RoleName() string {
 // Objects returns a role with the rules of the grant, and its bindings. If the grant has several
 // namespaces, the role is one ClusterRole with a RoleBinding in each namespace.
 func (g *Grant) Objects(name string, subject rbacv1.Subject) []runtime.Object {
-	of := roles.Grant{}
+	grant := roles.Grant{}
 	for _, r := range g.Rules {
-		of.Rules = append(of.Rules, r.PolicyRule)
+		grant.Rules = append(grant.Rules, r.PolicyRule)
 	}
 	subjects := []rbacv1.Subject{subject}
 	if len(g.Namespaces) < 2 {
 		if len(g.Namespaces) == 1 {
-			of.Namespace = g.Namespaces[0]
+			grant.Namespace = g.Namespaces[0]
 		}
-		return of.Objects(name, subjects)
+		return grant.Objects(name, subjects)
 	}
 	name += "-in-" + g.Namespaces[0]
-	out := of.Objects(name, nil)
+	out := grant.Objects(name, nil)
 	for _, namespace := range g.Namespaces {
-		in := roles.Grant{Namespace: namespace}
-		binding := in.Objects(name, subjects)[1].(*rbacv1.RoleBinding)
+		namespaced := roles.Grant{Namespace: namespace}
+		binding := namespaced.Objects(name, subjects)[1].(*rbacv1.RoleBinding)
 		binding.RoleRef.Kind = "ClusterRole"
 		out = append(out, binding)
 	}

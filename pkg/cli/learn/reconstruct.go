@@ -108,17 +108,17 @@ func undoList(patch, after []any, n *granular.Node) []any {
 		if named["$patch"] == "replace" {
 			return withoutElements(after, after)
 		}
-		at := slices.IndexFunc(after, func(e any) bool { return sameKeys(n, named, e) })
-		of := maps.Clone(named)
-		if at < 0 {
-			delete(of, "$patch")
-			out = append(out, of) // the patch deleted this element
+		index := slices.IndexFunc(after, func(e any) bool { return sameKeys(n, named, e) })
+		merged := maps.Clone(named)
+		if index < 0 {
+			delete(merged, "$patch")
+			out = append(out, merged) // the patch deleted this element
 			continue
 		}
 		for _, k := range n.Keys() {
-			delete(of, k.Name)
+			delete(merged, k.Name)
 		}
-		out[at] = undoMap(of, after[at].(map[string]any), n.Elem())
+		out[index] = undoMap(merged, after[index].(map[string]any), n.Elem())
 	}
 	return out
 }
@@ -231,10 +231,10 @@ func pointerTokens(path string) []string {
 
 // setAt changes the value at a path, or adds a value if there is none. removed is true if the patch
 // removed the value.
-func setAt(at any, path []string, removed bool) {
+func setAt(object any, path []string, removed bool) {
 	for i, step := range path {
 		last := i == len(path)-1
-		switch v := at.(type) {
+		switch v := object.(type) {
 		case map[string]any:
 			if last {
 				v[step] = differentValue(v[step])
@@ -244,13 +244,13 @@ func setAt(at any, path []string, removed bool) {
 				v[step] = setElement(list, path[i+1], removed)
 				return
 			}
-			at = v[step]
+			object = v[step]
 		case []any:
 			n, err := strconv.Atoi(step)
 			if err != nil || n < 0 || n >= len(v) {
 				return
 			}
-			at = v[n]
+			object = v[n]
 		default:
 			return
 		}

@@ -71,11 +71,11 @@ func decoded(data []byte, err error, typed runtime.Object) (map[string]any, bool
 		return nil, false
 	}
 	if typed != nil {
-		of := typed.DeepCopyObject()
-		if err := json.Unmarshal(data, of); err != nil {
+		fresh := typed.DeepCopyObject()
+		if err := json.Unmarshal(data, fresh); err != nil {
 			return nil, false
 		}
-		if data, err = json.Marshal(of); err != nil {
+		if data, err = json.Marshal(fresh); err != nil {
 			return nil, false
 		}
 	}
@@ -97,21 +97,21 @@ func distance(w *change.Walker, a, b map[string]any) int {
 // Other lists without map keys are kept whole if after has the list.
 func intersect(old, after map[string]any, n *granular.Node) map[string]any {
 	out := maps.Clone(old)
-	for key, was := range old {
-		is, there := after[key]
+	for key, previous := range old {
+		current, there := after[key]
 		if !there {
 			delete(out, key)
 			continue
 		}
 		below := childNode(n, key)
-		switch was := was.(type) {
+		switch items := previous.(type) {
 		case map[string]any:
-			if is, ok := is.(map[string]any); ok {
-				out[key] = intersect(was, is, below)
+			if next, ok := current.(map[string]any); ok {
+				out[key] = intersect(items, next, below)
 			}
 		case []any:
-			if is, ok := is.([]any); ok {
-				out[key] = intersectLists(was, is, below)
+			if list, ok := current.([]any); ok {
+				out[key] = intersectLists(items, list, below)
 			}
 		}
 	}
@@ -120,15 +120,15 @@ func intersect(old, after map[string]any, n *granular.Node) map[string]any {
 
 func intersectLists(old, after []any, n *granular.Node) []any {
 	out := []any{}
-	for _, was := range old {
-		switch element, keyed := was.(map[string]any); {
+	for _, previous := range old {
+		switch element, keyed := previous.(map[string]any); {
 		case n == nil || n.Kind != granular.ListMap || !keyed:
-			if n == nil || n.Kind != granular.Set || contains(after, was) {
-				out = append(out, was)
+			if n == nil || n.Kind != granular.Set || contains(after, previous) {
+				out = append(out, previous)
 			}
 		default:
-			if is, ok := findElement(after, n, element).(map[string]any); ok {
-				out = append(out, intersect(element, is, n.Elem()))
+			if current, ok := findElement(after, n, element).(map[string]any); ok {
+				out = append(out, intersect(element, current, n.Elem()))
 			}
 		}
 	}

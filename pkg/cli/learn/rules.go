@@ -37,30 +37,30 @@ type Grant struct {
 
 // Grants returns the minimal rules that allow the requests of the subject.
 func (s *Subject) Grants(ctx context.Context, options roles.Options) ([]Grant, error) {
-	of := map[string][]Rule{}
+	byKey := map[string][]Rule{}
 	for _, p := range slices.SortedFunc(maps.Keys(s.usages), ResourceKey.compare) {
 		rules, err := s.usages[p].rules(ctx, p, options)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s, err)
 		}
-		of[p.Namespace] = append(of[p.Namespace], rules...)
+		byKey[p.Namespace] = append(byKey[p.Namespace], rules...)
 	}
-	s.addAttempts(of)
+	s.addAttempts(byKey)
 	var out []Grant
-	for _, namespace := range slices.Sorted(maps.Keys(of)) {
+	for _, namespace := range slices.Sorted(maps.Keys(byKey)) {
 		same := slices.IndexFunc(out, func(g Grant) bool {
-			return len(g.Namespaces) > 0 && slices.EqualFunc(g.Rules, of[namespace], sameRule)
+			return len(g.Namespaces) > 0 && slices.EqualFunc(g.Rules, byKey[namespace], sameRule)
 		})
 		switch {
 		case namespace == "":
-			out = append(out, Grant{Rules: of[namespace]})
+			out = append(out, Grant{Rules: byKey[namespace]})
 		case same < 0:
-			out = append(out, Grant{[]string{namespace}, of[namespace]})
+			out = append(out, Grant{[]string{namespace}, byKey[namespace]})
 		default:
 			g := &out[same]
 			g.Namespaces = append(g.Namespaces, namespace)
 			for i := range g.Rules {
-				g.Rules[i].Notes = append(g.Rules[i].Notes, of[namespace][i].Notes...)
+				g.Rules[i].Notes = append(g.Rules[i].Notes, byKey[namespace][i].Notes...)
 			}
 		}
 	}
@@ -190,9 +190,9 @@ func (n *needs) least(ctx context.Context, what string, width roles.Width) (verb
 	}
 	for _, verb := range slices.Sorted(maps.Keys(uses)) {
 		note := fmt.Sprintf("%s on %s: %s", verb, what, uses[verb])
-		if at := fields[verb]; len(at) > 0 {
-			slices.Sort(at)
-			note += "; " + strings.Join(at, ", ")
+		if paths := fields[verb]; len(paths) > 0 {
+			slices.Sort(paths)
+			note += "; " + strings.Join(paths, ", ")
 		}
 		notes = append(notes, note)
 	}
@@ -207,11 +207,11 @@ func (n *needs) least(ctx context.Context, what string, width roles.Width) (verb
 func (c *changeUse) countCovered(ctx context.Context, permissions []string, use func(string, *Use), fields map[string][]string) {
 	counted := map[string]bool{}
 	for i := range c.set {
-		of := &c.set[i]
-		for _, p := range slices.Backward(of.Node.Chain()) {
+		change := &c.set[i]
+		for _, p := range slices.Backward(change.Node.Chain()) {
 			found := false
 			for _, verb := range permissions {
-				if !of.Uses(ctx, nil, p, verb) {
+				if !change.Uses(ctx, nil, p, verb) {
 					continue
 				}
 				found = true
@@ -219,8 +219,8 @@ func (c *changeUse) countCovered(ctx context.Context, permissions []string, use 
 					counted[verb] = true
 					use(verb, &c.Use)
 				}
-				if at := of.Path().String(); len(fields[verb]) < maxAuditIDs && !slices.Contains(fields[verb], at) {
-					fields[verb] = append(fields[verb], cmp.Or(at, "the whole object"))
+				if path := change.Path().String(); len(fields[verb]) < maxAuditIDs && !slices.Contains(fields[verb], path) {
+					fields[verb] = append(fields[verb], cmp.Or(path, "the whole object"))
 				}
 			}
 			if found {

@@ -205,14 +205,14 @@ func (s *Subject) mergeNamespaces(ctx context.Context) {
 			u.mergeNames(ctx)
 		}
 		p.Namespace = ""
-		into := s.usages[p]
-		if into == nil {
+		target := s.usages[p]
+		if target == nil {
 			s.usages[p] = u
 			continue
 		}
-		into.mergeNames(ctx)
+		target.mergeNames(ctx)
 		u.mergeNames(ctx)
-		into.unnamed.merge(ctx, u.unnamed)
-		into.version = u.version
+		target.unnamed.merge(ctx, u.unnamed)
+		target.version = u.version
 	}
 }

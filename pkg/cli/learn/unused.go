@@ -67,9 +67,9 @@ func (n *needs) used(ctx context.Context, verb string) bool {
 	}
 	for _, c := range n.sets {
 		for i := range c.set {
-			of := &c.set[i]
-			for _, p := range of.Node.Chain() {
-				if of.Uses(ctx, nil, p, verb) {
+			change := &c.set[i]
+			for _, p := range change.Node.Chain() {
+				if change.Uses(ctx, nil, p, verb) {
 					return true
 				}
 			}

@@ -30,7 +30,7 @@ type Write struct {
 }
 
 // Resource returns the resource and the subresource that were written.
-func (w *Write) Resource() (of schema.GroupVersionResource, subresource string) {
+func (w *Write) Resource() (resource schema.GroupVersionResource, subresource string) {
 	name, subresource := w.Key.split()
 	return schema.GroupVersionResource{Group: w.Key.Group, Version: w.Version, Resource: name}, subresource
 }

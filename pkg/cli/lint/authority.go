@@ -23,60 +23,60 @@ import (
 
 // attribute checks a ProtectedAttribute or a ClusterProtectedAttribute as the server does when it
 // is created.
-func (in *objectLinter) attribute(node *yaml.Node, scope validation.Scope) error {
+func (l *objectLinter) attribute(node *yaml.Node, scope validation.Scope) error {
 	var a v1alpha1.ProtectedAttribute
-	if ok, err := in.read(node, &a); !ok {
+	if ok, err := l.read(node, &a); !ok {
 		return err
 	}
 	v1alpha1.SetObjectDefaults_ProtectedAttribute(&a)
-	in.reportErrors(node, validation.Attribute(in.defaultNamespace(&a.ObjectMeta, scope == validation.Namespaced), &a.Spec, scope))
+	l.reportErrors(node, validation.Attribute(l.defaultNamespace(&a.ObjectMeta, scope == validation.Namespaced), &a.Spec, scope))
 	if len(a.Spec.Resources) == 0 {
-		in.report(node, Warning, "without spec.resources, the attribute protects objects of all resources, including custom resources")
+		l.report(node, Warning, "without spec.resources, the attribute protects objects of all resources, including custom resources")
 	}
 	return nil
 }
 
 // delegation checks an AuthorityDelegation as the server does when it is created. It also checks
 // the rules of the delegation like those of a role, and the syntax of its conditions.
-func (in *objectLinter) delegation(node *yaml.Node) error {
+func (l *objectLinter) delegation(node *yaml.Node) error {
 	var d v1alpha1.AuthorityDelegation
-	if ok, err := in.read(node, &d); !ok {
+	if ok, err := l.read(node, &d); !ok {
 		return err
 	}
 	v1alpha1.SetObjectDefaults_AuthorityDelegation(&d)
-	in.defaultNamespace(&d.ObjectMeta, false)
-	in.reportErrors(node, validation.Delegation(&d))
-	in.delegated(node, d.Spec.Conditions)
+	l.defaultNamespace(&d.ObjectMeta, false)
+	l.reportErrors(node, validation.Delegation(&d))
+	l.delegated(node, d.Spec.Conditions)
 	if d.Spec.IfLost == v1alpha1.LossKeep && d.Spec.ExpirationTimestamp == nil && d.Spec.IdleSeconds == nil {
-		in.report(at(node, "spec"), Warning, "the delegation never expires, even if its delegator loses the permissions: set expirationTimestamp or idleSeconds, or ifLost: Withdraw")
+		l.report(at(node, "spec"), Warning, "the delegation never expires, even if its delegator loses the permissions: set expirationTimestamp or idleSeconds, or ifLost: Withdraw")
 	}
 	return nil
 }
 
 // policy checks an AuthorityDelegationPolicy as the server does when it is created, except for the
 // permissions in spec.neutral. It also checks what it delegates like delegation.
-func (in *objectLinter) policy(node *yaml.Node) error {
+func (l *objectLinter) policy(node *yaml.Node) error {
 	var p v1alpha1.AuthorityDelegationPolicy
-	if ok, err := in.read(node, &p); !ok {
+	if ok, err := l.read(node, &p); !ok {
 		return err
 	}
 	v1alpha1.SetObjectDefaults_AuthorityDelegationPolicy(&p)
-	in.reportErrors(node, validation.DelegationPolicy(&p))
-	in.delegated(node, p.Spec.Conditions)
+	l.reportErrors(node, validation.DelegationPolicy(&p))
+	l.delegated(node, p.Spec.Conditions)
 	return nil
 }
 
 // delegated checks the rules of a delegation or policy like those of a role, and the syntax of its
 // conditions.
-func (in *objectLinter) delegated(node *yaml.Node, conditions []v1alpha1.DelegationCondition) {
-	in.role(at(node, "spec"))
+func (l *objectLinter) delegated(node *yaml.Node, conditions []v1alpha1.DelegationCondition) {
+	l.role(at(node, "spec"))
 	for i, c := range items(at(node, "spec", "conditions")) {
 		written := at(c, "expression")
 		if written == nil || i >= len(conditions) {
 			continue
 		}
 		if message := syntaxError(conditions[i].Expression); message != "" {
-			in.report(written, Error, "expression does not compile: %s", message)
+			l.report(written, Error, "expression does not compile: %s", message)
 		}
 	}
 }
@@ -97,7 +97,7 @@ func syntaxError(expression string) string {
 }
 
 // defaultNamespace sets an empty namespace of a namespaced object to "default", as kubectl does.
-func (in *objectLinter) defaultNamespace(defaultNamespace *metav1.ObjectMeta, namespaced bool) *metav1.ObjectMeta {
+func (l *objectLinter) defaultNamespace(defaultNamespace *metav1.ObjectMeta, namespaced bool) *metav1.ObjectMeta {
 	if namespaced && defaultNamespace.Namespace == "" {
 		defaultNamespace.Namespace = metav1.NamespaceDefault
 	}
@@ -110,7 +110,7 @@ var strictFieldError = regexp.MustCompile(`^(unknown|duplicate) field "(.*)"$`)
 
 // read decodes an object into a Go type. If the object does not have this type, read reports a
 // finding and returns false. Unknown and duplicate fields are findings too.
-func (in *objectLinter) read(node *yaml.Node, into any) (bool, error) {
+func (l *objectLinter) read(node *yaml.Node, target any) (bool, error) {
 	var decoded any
 	if err := node.Decode(&decoded); err != nil {
 		return false, err
@@ -119,30 +119,30 @@ func (in *objectLinter) read(node *yaml.Node, into any) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("an object is not JSON: %w", err)
 	}
-	strict, err := kjson.UnmarshalStrict(data, into)
+	strict, err := kjson.UnmarshalStrict(data, target)
 	if err != nil {
 		var typed *json.UnmarshalTypeError
 		if errors.As(err, &typed) {
-			in.report(nodeAtPath(node, typed.Field), Error, "%s is not of the type %s", typed.Field, typed.Type)
+			l.report(nodeAtPath(node, typed.Field), Error, "%s is not of the type %s", typed.Field, typed.Type)
 			return false, nil
 		}
-		in.report(node, Error, "the object can't be decoded: %v", err)
+		l.report(node, Error, "the object can't be decoded: %v", err)
 		return false, nil
 	}
 	for _, err := range strict {
 		if found := strictFieldError.FindStringSubmatch(err.Error()); found != nil {
-			in.report(nodeAtPath(node, found[2]), Error, "%s field %s", found[1], found[2])
+			l.report(nodeAtPath(node, found[2]), Error, "%s field %s", found[1], found[2])
 			continue
 		}
-		in.report(node, Error, "%v", err)
+		l.report(node, Error, "%v", err)
 	}
 	return true, nil
 }
 
 // reportErrors reports validation errors as findings, each at the YAML node of its field.
-func (in *objectLinter) reportErrors(node *yaml.Node, errs field.ErrorList) {
+func (l *objectLinter) reportErrors(node *yaml.Node, errs field.ErrorList) {
 	for _, err := range errs {
-		in.report(nodeAtPath(node, err.Field), Error, "%s: %s", err.Field, err.ErrorBody())
+		l.report(nodeAtPath(node, err.Field), Error, "%s: %s", err.Field, err.ErrorBody())
 	}
 }
 

@@ -23,7 +23,7 @@ import (
 const maxOnPath = 8
 
 // definition checks the permissions in the schemas of a CustomResourceDefinition.
-func (in *objectLinter) definition(node *yaml.Node) error {
+func (l *objectLinter) definition(node *yaml.Node) error {
 	group := text(at(node, "spec", "group"))
 	excluded := map[string]bool{}
 	versions := 0
@@ -33,13 +33,13 @@ func (in *objectLinter) definition(node *yaml.Node) error {
 			continue
 		}
 		versions++
-		in.checkConditions(written)
-		tree, err := in.compile(written)
+		l.checkConditions(written)
+		tree, err := l.compile(written)
 		if err != nil {
 			return err
 		}
-		in.checkElements(written)
-		in.checkNames(written, group)
+		l.checkElements(written)
+		l.checkNames(written, group)
 		if tree == nil {
 			continue
 		}
@@ -55,12 +55,12 @@ func (in *objectLinter) definition(node *yaml.Node) error {
 		}
 		for name := range excluded {
 			if !own[name] {
-				in.report(written, Error, "version %s does not exclude permission %s, but the first version does", text(at(version, "name")), name)
+				l.report(written, Error, "version %s does not exclude permission %s, but the first version does", text(at(version, "name")), name)
 			}
 		}
 		for name := range own {
 			if !excluded[name] {
-				in.report(written, Error, "version %s excludes permission %s, but the first version does not", text(at(version, "name")), name)
+				l.report(written, Error, "version %s excludes permission %s, but the first version does not", text(at(version, "name")), name)
 			}
 		}
 	}
@@ -69,9 +69,9 @@ func (in *objectLinter) definition(node *yaml.Node) error {
 
 // checkConditions warns if the conditions in a schema are a list whose elements have no key. A role can
 // name the permission of a single condition, but this permission does not exist then.
-func (in *objectLinter) checkConditions(written *yaml.Node) {
+func (l *objectLinter) checkConditions(written *yaml.Node) {
 	if list := conditionsWithoutKeys(written); list != nil && text(value(written, schema.ExtVerb)) != "none" {
-		in.report(list, Warning, "the list is no map by type (x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [type]), "+
+		l.report(list, Warning, "the list is no map by type (x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [type]), "+
 			"so granular:condition(...) covers none of its elements")
 	}
 }
@@ -90,7 +90,7 @@ func conditionsWithoutKeys(written *yaml.Node) *yaml.Node {
 
 // compile compiles the permissions in a schema as the server does. If the server could not enforce
 // some of them, compile reports these permissions as findings and returns no tree.
-func (in *objectLinter) compile(written *yaml.Node) (*schema.Tree, error) {
+func (l *objectLinter) compile(written *yaml.Node) (*schema.Tree, error) {
 	var decoded any
 	if err := written.Decode(&decoded); err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (in *objectLinter) compile(written *yaml.Node) (*schema.Tree, error) {
 	}
 	root := &spec.Schema{}
 	if err := json.Unmarshal(data, root); err != nil {
-		in.report(written, Error, "invalid schema: %v", err)
+		l.report(written, Error, "invalid schema: %v", err)
 		return nil, nil
 	}
 	const name = "root"
@@ -121,7 +121,7 @@ func (in *objectLinter) compile(written *yaml.Node) (*schema.Tree, error) {
 		if p.Extension == schema.ExtVerb && strings.HasPrefix(place.Value, permission.General+":") {
 			what = fmt.Sprintf("%s: %v", p.Extension, permission.Validate(place.Value))
 		}
-		in.report(place, Error, "%s", what)
+		l.report(place, Error, "%s", what)
 	}
 	return nil, nil
 }
@@ -146,21 +146,21 @@ func nodeAtSchemaPath(node *yaml.Node, place []schema.Step) *yaml.Node {
 
 // checkElements reports the extension for elements of lists. The compiler knows it, because kinds of
 // Kubernetes have it, but the server drops it from definitions.
-func (in *objectLinter) checkElements(node *yaml.Node) {
+func (l *objectLinter) checkElements(node *yaml.Node) {
 	if node == nil {
 		return
 	}
 	if place := value(node, schema.ExtElement); node.Kind == yaml.MappingNode && place != nil {
-		in.report(place, Error, "%s: a definition can't have this extension, only kinds of Kubernetes have it; the server ignores it", schema.ExtElement)
+		l.report(place, Error, "%s: a definition can't have this extension, only kinds of Kubernetes have it; the server ignores it", schema.ExtElement)
 	}
 	for _, below := range node.Content {
-		in.checkElements(below)
+		l.checkElements(below)
 	}
 }
 
 // checkNames warns of permission names that have no domain and are not names of built-in
 // permissions.
-func (in *objectLinter) checkNames(node *yaml.Node, group string) {
+func (l *objectLinter) checkNames(node *yaml.Node, group string) {
 	if node == nil {
 		return
 	}
@@ -175,13 +175,13 @@ func (in *objectLinter) checkNames(node *yaml.Node, group string) {
 					continue
 				}
 				if known, err := registry.Lookup(name); err == nil && known == nil {
-					in.report(place, Warning, "permission %q is not well-known, and another author may use the same name; use %q", name, group+"/"+name)
+					l.report(place, Warning, "permission %q is not well-known, and another author may use the same name; use %q", name, group+"/"+name)
 				}
 			}
 		}
 	}
 	for _, below := range node.Content {
-		in.checkNames(below, group)
+		l.checkNames(below, group)
 	}
 }
 

@@ -78,19 +78,19 @@ func File(name string, data []byte) (findings []Finding, looked int, err error) 
 // object checks one object, or the objects of a list.
 func object(file string, node *yaml.Node) ([]Finding, int, error) {
 	kind, name := text(at(node, "kind")), text(at(node, "metadata", "name"))
-	in := &objectLinter{file: file, object: kind + " " + name}
+	l := &objectLinter{file: file, object: kind + " " + name}
 	switch kind {
 	case "Role", "ClusterRole":
-		return in.role(node), 1, nil
+		return l.role(node), 1, nil
 	case "CustomResourceDefinition":
-		err := in.definition(node)
-		return in.findings, 1, err
+		err := l.definition(node)
+		return l.findings, 1, err
 	case "ProtectedAttribute", "ClusterProtectedAttribute", "AuthorityDelegation", "AuthorityDelegationPolicy":
 		if !strings.HasPrefix(text(at(node, "apiVersion")), v1alpha1.GroupName+"/") {
 			return nil, 0, nil
 		}
-		err := in.authorityObject(kind, node)
-		return in.findings, 1, err
+		err := l.authorityObject(kind, node)
+		return l.findings, 1, err
 	case "List":
 		var all []Finding
 		looked := 0
@@ -107,16 +107,16 @@ func object(file string, node *yaml.Node) ([]Finding, int, error) {
 }
 
 // authorityObject checks an object of the group authority.kube-granular.dev.
-func (in *objectLinter) authorityObject(kind string, node *yaml.Node) error {
+func (l *objectLinter) authorityObject(kind string, node *yaml.Node) error {
 	switch kind {
 	case "ProtectedAttribute":
-		return in.attribute(node, validation.Namespaced)
+		return l.attribute(node, validation.Namespaced)
 	case "ClusterProtectedAttribute":
-		return in.attribute(node, validation.Cluster)
+		return l.attribute(node, validation.Cluster)
 	case "AuthorityDelegationPolicy":
-		return in.policy(node)
+		return l.policy(node)
 	}
-	return in.delegation(node)
+	return l.delegation(node)
 }
 
 // objectLinter collects the findings in one object.
@@ -125,8 +125,8 @@ type objectLinter struct {
 	findings     []Finding
 }
 
-func (in *objectLinter) report(node *yaml.Node, level, format string, args ...any) {
-	in.findings = append(in.findings, Finding{in.file, node.Line, node.Column, level, in.object, fmt.Sprintf(format, args...)})
+func (l *objectLinter) report(node *yaml.Node, level, format string, args ...any) {
+	l.findings = append(l.findings, Finding{l.file, node.Line, node.Column, level, l.object, fmt.Sprintf(format, args...)})
 }
 
 // at returns the YAML node at a path of keys, or nil.

@@ -36,11 +36,11 @@ func Openings(file string, data, stored []byte) ([]Finding, error) {
 		name := text(at(node, "metadata", "name"))
 		for _, old := range before {
 			if text(at(old, "metadata", "name")) == name {
-				in := &objectLinter{file: file, object: "CustomResourceDefinition " + name}
-				if err := in.openings(node, old); err != nil {
+				l := &objectLinter{file: file, object: "CustomResourceDefinition " + name}
+				if err := l.openings(node, old); err != nil {
 					return nil, err
 				}
-				out = append(out, in.findings...)
+				out = append(out, l.findings...)
 			}
 		}
 	}
@@ -70,7 +70,7 @@ func objects(data []byte, kinds ...string) ([]*yaml.Node, error) {
 
 // openings compares a definition with the stored one. Like the server, it compares each version in
 // use with the stored version of the same name, or else with the version that objects are stored in.
-func (in *objectLinter) openings(node, stored *yaml.Node) error {
+func (l *objectLinter) openings(node, stored *yaml.Node) error {
 	var base []*yaml.Node
 	for _, version := range items(at(stored, "spec", "versions")) {
 		if text(at(version, "storage")) == "true" {
@@ -91,17 +91,17 @@ func (in *objectLinter) openings(node, stored *yaml.Node) error {
 		if i := slices.IndexFunc(base, func(v *yaml.Node) bool { return text(at(v, "name")) == text(at(version, "name")) }); i >= 0 {
 			old = base[i]
 		}
-		if err := in.openedVersion(version, old); err != nil {
+		if err := l.openedVersion(version, old); err != nil {
 			return err
 		}
 	}
 	if hasExtension(at(stored, "spec", "versions")) && !hasExtension(at(node, "spec", "versions")) {
-		in.opens(node, "the definition has no permission extension any more")
+		l.opens(node, "the definition has no permission extension any more")
 	}
 	return nil
 }
 
-func (in *objectLinter) openedVersion(version, stored *yaml.Node) error {
+func (l *objectLinter) openedVersion(version, stored *yaml.Node) error {
 	updated, old := at(version, "schema", "openAPIV3Schema"), at(stored, "schema", "openAPIV3Schema")
 	if updated == nil || old == nil {
 		return nil
@@ -120,23 +120,23 @@ func (in *objectLinter) openedVersion(version, stored *yaml.Node) error {
 		way := place.Steps()
 		if place.Node().ExcludedAt && exactly(old, way) && !exactly(updated, way) {
 			lost[place.Pattern()] = true
-			in.opens(nodeAtSchemaPath(updated, way), "the excluded field %s is not in the schema any more", place.Pattern())
+			l.opens(nodeAtSchemaPath(updated, way), "the excluded field %s is not in the schema any more", place.Pattern())
 		}
 	}
 	for _, w := range decide.Widenings(before, after, expressionIn(old), expressionIn(updated)) {
 		switch pattern := schema.Pattern(w.Way); {
 		case lost[pattern]:
 		case w.Verb == "":
-			in.opens(nodeAtSchemaPath(updated, w.Way), "%s is no longer excluded", pattern)
+			l.opens(nodeAtSchemaPath(updated, w.Way), "%s is no longer excluded", pattern)
 		default:
-			in.opens(nodeAtSchemaPath(updated, w.Way), "%s can be changed with another permission, %s", pattern, w.Verb)
+			l.opens(nodeAtSchemaPath(updated, w.Way), "%s can be changed with another permission, %s", pattern, w.Verb)
 		}
 	}
 	return nil
 }
 
-func (in *objectLinter) opens(node *yaml.Node, format string, args ...any) {
-	in.report(node, Warning, "%s, which needs the verb %s", fmt.Sprintf(format, args...), permission.Verb{Permission: permission.Exclusion})
+func (l *objectLinter) opens(node *yaml.Node, format string, args ...any) {
+	l.report(node, Warning, "%s, which needs the verb %s", fmt.Sprintf(format, args...), permission.Verb{Permission: permission.Exclusion})
 }
 
 // expressionIn returns the expressions of a schema by the path of the field.

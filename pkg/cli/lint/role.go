@@ -15,7 +15,7 @@ import (
 )
 
 // role checks the rules of a Role, a ClusterRole or a delegation.
-func (in *objectLinter) role(node *yaml.Node) []Finding {
+func (l *objectLinter) role(node *yaml.Node) []Finding {
 	var rules []rule
 	var plain []rbacv1.PolicyRule
 	for _, r := range items(at(node, "rules")) {
@@ -25,23 +25,23 @@ func (in *objectLinter) role(node *yaml.Node) []Finding {
 	mistakes := rolecheck.CheckUpTo(plain, maxMistakes)
 	for _, f := range mistakes {
 		if f.Rule < 0 {
-			in.report(node, Warning, "%s", f.Message)
+			l.report(node, Warning, "%s", f.Message)
 		}
 	}
 	for i := range rules {
 		r := &rules[i]
 		for _, f := range mistakes {
 			if f.Rule == i {
-				in.report(r.at(f.Verb), map[bool]string{true: Error, false: Warning}[f.Certain], "%s", f.Message)
+				l.report(r.at(f.Verb), map[bool]string{true: Error, false: Warning}[f.Certain], "%s", f.Message)
 			}
 		}
-		in.checkSpelling(r, text(at(node, "kind")))
-		in.checkUsefulness(r, rules)
+		l.checkSpelling(r, text(at(node, "kind")))
+		l.checkUsefulness(r, rules)
 	}
 	if len(mistakes) == maxMistakes {
-		in.report(node, Warning, "there may be more than %d mistakes in the verbs; correct these first", maxMistakes)
+		l.report(node, Warning, "there may be more than %d mistakes in the verbs; correct these first", maxMistakes)
 	}
-	return in.findings
+	return l.findings
 }
 
 // rule is one rule of a role, with its YAML node and those of its verbs.
@@ -97,17 +97,17 @@ func (r *rule) permissions() []*yaml.Node {
 
 // checkUsefulness warns if a valid rule has no effect, or needs another verb that no rule grants,
 // such as get.
-func (in *objectLinter) checkUsefulness(r *rule, all []rule) {
+func (l *objectLinter) checkUsefulness(r *rule, all []rule) {
 	permissions := r.permissions()
 	if len(permissions) == 0 {
 		if r.has(permission.General) && !r.has(rbacv1.VerbAll) && !morePermissions(all, r) {
-			in.report(r.node, Warning, "the verb granular without a permission verb allows no change")
+			l.report(r.node, Warning, "the verb granular without a permission verb allows no change")
 		}
 		return
 	}
 	for _, node := range permissions {
 		if verb, err := permission.Parse(node.Value); err == nil {
-			in.checkSubresources(node, verb.Permission, r, all)
+			l.checkSubresources(node, verb.Permission, r, all)
 		}
 	}
 	if r.any() {
@@ -115,7 +115,7 @@ func (in *objectLinter) checkUsefulness(r *rule, all []rule) {
 	}
 	for _, resource := range r.resources {
 		if plain, _, _ := strings.Cut(resource, "/"); !isGranted(all, "get", plain) {
-			in.report(r.node, Warning, "the verb get is missing on %s: kubectl reads an object before it changes it, and without get the response to a change is empty", plain)
+			l.report(r.node, Warning, "the verb get is missing on %s: kubectl reads an object before it changes it, and without get the response to a change is empty", plain)
 		}
 	}
 }
@@ -130,7 +130,7 @@ func morePermissions(all []rule, r *rule) bool {
 
 // checkSubresources warns if clients write the fields of a permission through a subresource (status
 // or scale), and no rule grants the verb for that subresource.
-func (in *objectLinter) checkSubresources(node *yaml.Node, name string, r *rule, all []rule) {
+func (l *objectLinter) checkSubresources(node *yaml.Node, name string, r *rule, all []rule) {
 	for _, resource := range r.resources {
 		if strings.Contains(resource, "/") {
 			continue
@@ -138,11 +138,11 @@ func (in *objectLinter) checkSubresources(node *yaml.Node, name string, r *rule,
 		switch name {
 		case "status", "conditions", "condition":
 			if rolecheck.IsBuiltIn(resource+"/status") && !isGranted(all, node.Value, resource+"/status") {
-				in.report(node, Warning, "%s is written through %s/status, and no rule grants the verb there", node.Value, resource)
+				l.report(node, Warning, "%s is written through %s/status, and no rule grants the verb there", node.Value, resource)
 			}
 		case "replicas":
 			if rolecheck.IsBuiltIn(resource+"/scale") && !isGranted(all, node.Value, resource+"/scale") {
-				in.report(node, Warning, "kubectl scale and autoscalers write %s/scale, and no rule grants %s there", resource, node.Value)
+				l.report(node, Warning, "kubectl scale and autoscalers write %s/scale, and no rule grants %s there", resource, node.Value)
 			}
 		}
 	}

@@ -20,22 +20,22 @@ const maxMistakes = 1000
 // checkSpelling reports what RBAC accepts and never matches: misspellings of granular, parameters
 // that no object has, and resources that do not exist or are not in a namespace. kind is the kind of
 // the object, and empty inside a delegation.
-func (in *objectLinter) checkSpelling(r *rule, kind string) {
+func (l *objectLinter) checkSpelling(r *rule, kind string) {
 	granular := false
 	for _, node := range r.verbs {
 		if rolecheck.IsPermission(node.Value) {
 			granular = true
-			in.checkParameter(node)
+			l.checkParameter(node)
 		} else if meant := meantVerb(node.Value); meant != "" {
 			granular = true
-			in.report(node, Error, "%q is no verb that Kubernetes knows; did you mean %s?", node.Value, meant)
+			l.report(node, Error, "%q is no verb that Kubernetes knows; did you mean %s?", node.Value, meant)
 		}
 	}
 	if !granular || r.any() {
 		return
 	}
 	for _, resource := range r.resources {
-		in.checkResource(r, resource, kind)
+		l.checkResource(r, resource, kind)
 	}
 }
 
@@ -43,9 +43,9 @@ func (in *objectLinter) checkSpelling(r *rule, kind string) {
 func meantVerb(verb string) string {
 	verb = strings.TrimSpace(verb)
 	prefix, rest := verb, ""
-	if at := strings.IndexAny(verb, ":.("); at >= 0 {
-		prefix, rest = verb[:at], verb[at+1:]
-		if verb[at] == '(' {
+	if index := strings.IndexAny(verb, ":.("); index >= 0 {
+		prefix, rest = verb[:index], verb[index+1:]
+		if verb[index] == '(' {
 			rest = ""
 		}
 	}
@@ -59,7 +59,7 @@ func meantVerb(verb string) string {
 }
 
 // checkParameter reports parameters that no object has.
-func (in *objectLinter) checkParameter(node *yaml.Node) {
+func (l *objectLinter) checkParameter(node *yaml.Node) {
 	verb, err := permission.Parse(strings.TrimSpace(node.Value))
 	if err != nil || !verb.Parameterized {
 		return
@@ -68,49 +68,49 @@ func (in *objectLinter) checkParameter(node *yaml.Node) {
 	if verb.Parameter == "" {
 		// A toleration of everything has no key, and a rule of an ingress for all hosts has no host.
 		if !strings.HasSuffix(name, "toleration") && name != "route" {
-			in.report(node, Error, "%s has an empty parameter and never matches", node.Value)
+			l.report(node, Error, "%s has an empty parameter and never matches", node.Value)
 		}
 		return
 	}
 	switch {
 	case strings.HasSuffix(name, "taint") || strings.HasSuffix(name, "toleration"):
 		if strings.ContainsAny(verb.Parameter, "=:") {
-			in.report(node, Error, "%s never matches: the parameter is only the key, without a value and an effect", node.Value)
+			l.report(node, Error, "%s never matches: the parameter is only the key, without a value and an effect", node.Value)
 		}
 	case strings.HasSuffix(name, "imagefrom"):
 		if image, hub := strings.CutPrefix(verb.Parameter, "docker.io/"); hub && image != "library" && !strings.Contains(image, "/") {
-			in.report(node, Warning, "%s does not match the image %s: the official images are docker.io/library/%s, and only in this spelling", node.Value, image, image)
+			l.report(node, Warning, "%s does not match the image %s: the official images are docker.io/library/%s, and only in this spelling", node.Value, image, image)
 		}
 	}
 }
 
 // checkResource reports a resource that does not exist, because its group or its plural is wrong, or
 // that is not in a namespace although the role is.
-func (in *objectLinter) checkResource(r *rule, resource, kind string) {
+func (l *objectLinter) checkResource(r *rule, resource, kind string) {
 	plain, sub, found := strings.Cut(resource, "/")
 	if found {
 		sub = "/" + sub
 	}
 	if rolecheck.IsBuiltIn(plain) {
 		if kind == "Role" && slices.Contains(clusterScoped, plain) {
-			in.report(r.node, Error, "%s is not in a namespace, so a Role can't grant anything on it: use a ClusterRole and a ClusterRoleBinding", plain)
+			l.report(r.node, Error, "%s is not in a namespace, so a Role can't grant anything on it: use a ClusterRole and a ClusterRoleBinding", plain)
 		}
 		return
 	}
 	name, group, _ := strings.Cut(plain, ".")
 	meant := rolecheck.Meant(name)
 	if len(meant) == 0 || slices.ContainsFunc(meant, func(m string) bool {
-		_, of, _ := strings.Cut(m, ".")
-		return of == group && strings.HasPrefix(m, name+".")
+		_, apiGroup, _ := strings.Cut(m, ".")
+		return apiGroup == group && strings.HasPrefix(m, name+".")
 	}) {
 		return
 	}
-	plural, of, _ := strings.Cut(meant[0], ".")
+	plural, ownGroup, _ := strings.Cut(meant[0], ".")
 	switch {
 	case plural != name:
-		in.report(r.node, Error, "there is no resource %s; did you mean %s%s of the group %q?", resource, plural, sub, of)
+		l.report(r.node, Error, "there is no resource %s; did you mean %s%s of the group %q?", resource, plural, sub, ownGroup)
 	case group == "" || !strings.Contains(group, ".") || isMistakenGroup(group):
-		in.report(r.node, Error, "%s%s is of the group %q, not %q", name, sub, of, group)
+		l.report(r.node, Error, "%s%s is of the group %q, not %q", name, sub, ownGroup, group)
 	}
 }
 

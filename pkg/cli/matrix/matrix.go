@@ -88,7 +88,7 @@ func New(all []*kinds.Kind, subjects []Subject, namespace string) *Matrix {
 // rowsOf returns the rows for the permissions of a kind, in the order of their fields.
 func rowsOf(k *kinds.Kind, subjects []Subject, namespace string) []Row {
 	_, status := k.Subresource("status")
-	at := map[string]int{}
+	indexes := map[string]int{}
 	var out []Row
 	add := func(place schema.NodePath, subresource string) {
 		target := access.Target{Group: k.Resource.Group, Version: k.Resource.Version, Resource: k.Resource.Resource, Subresource: subresource}
@@ -106,11 +106,11 @@ func rowsOf(k *kinds.Kind, subjects []Subject, namespace string) []Row {
 				row.Cells = append(row.Cells, cell(s.Held, target, permissionsUpTo(candidates, own), excluded, k.Namespaced && namespace == ""))
 			}
 			key := row.Resource + " " + row.Verb
-			if i, known := at[key]; known {
+			if i, known := indexes[key]; known {
 				out[i].merge(row)
 				continue
 			}
-			at[key] = len(out)
+			indexes[key] = len(out)
 			out = append(out, row)
 		}
 	}
@@ -159,16 +159,16 @@ func (r *Row) merge(s Row) {
 // verb granular and one of the permissions in candidates. For an excluded field, a holder of
 // update or patch needs one of these permissions too. everywhere is true if the matrix is for all
 // namespaces and the resource is namespaced.
-func cell(held []access.HeldRule, of access.Target, candidates []*schema.Permission, excluded, everywhere bool) Cell {
-	ordinary := maxCell(verb(held, "update", of, everywhere), verb(held, "patch", of, everywhere))
-	marked := verb(held, permission.General, of, everywhere)
+func cell(held []access.HeldRule, target access.Target, candidates []*schema.Permission, excluded, everywhere bool) Cell {
+	ordinary := maxCell(verb(held, "update", target, everywhere), verb(held, "patch", target, everywhere))
+	marked := verb(held, permission.General, target, everywhere)
 	var fields Cell
 	for _, p := range candidates {
 		name := permission.Verb{Permission: p.Name}.String()
 		if p.Parameter == nil {
-			fields = maxCell(fields, verb(held, name, of, everywhere))
+			fields = maxCell(fields, verb(held, name, target, everywhere))
 		} else {
-			fields = maxCell(fields, parameterized(held, name+"(", of, everywhere))
+			fields = maxCell(fields, parameterized(held, name+"(", target, everywhere))
 		}
 	}
 	if excluded {
@@ -194,10 +194,10 @@ func maxCell(a, b Cell) Cell {
 }
 
 // verb returns the highest level to which one of the rules in held grants a verb for a target.
-func verb(held []access.HeldRule, verb string, of access.Target, everywhere bool) Cell {
+func verb(held []access.HeldRule, verb string, target access.Target, everywhere bool) Cell {
 	var out Cell
 	for _, h := range held {
-		out = maxCell(out, Cell{level(h, verb, of, everywhere), verb, h.Binding})
+		out = maxCell(out, Cell{level(h, verb, target, everywhere), verb, h.Binding})
 	}
 	return out
 }
@@ -206,15 +206,15 @@ func verb(held []access.HeldRule, verb string, of access.Target, everywhere bool
 // parameter. prefix is that verb up to the opening parenthesis. A rule that lists such a verb
 // gives at most Some, because the verb allows only one parameter. A rule with the verb * can give
 // Yes.
-func parameterized(held []access.HeldRule, prefix string, of access.Target, everywhere bool) Cell {
+func parameterized(held []access.HeldRule, prefix string, target access.Target, everywhere bool) Cell {
 	var out Cell
 	for _, h := range held {
 		for _, v := range h.Rule.Verbs {
 			switch {
 			case v == rbacv1.VerbAll:
-				out = maxCell(out, Cell{level(h, v, of, everywhere), v, h.Binding})
+				out = maxCell(out, Cell{level(h, v, target, everywhere), v, h.Binding})
 			case strings.HasPrefix(v, prefix):
-				out = maxCell(out, Cell{min(Some, level(h, v, of, everywhere)), v, h.Binding})
+				out = maxCell(out, Cell{min(Some, level(h, v, target, everywhere)), v, h.Binding})
 			}
 		}
 	}
@@ -222,14 +222,14 @@ func parameterized(held []access.HeldRule, prefix string, of access.Target, ever
 }
 
 // level returns the level to which one rule grants a verb for a target.
-func level(h access.HeldRule, verb string, of access.Target, everywhere bool) Level {
-	if h.Namespace != "" && h.Namespace != of.Namespace && !(everywhere && of.Namespace == "") {
+func level(h access.HeldRule, verb string, target access.Target, everywhere bool) Level {
+	if h.Namespace != "" && h.Namespace != target.Namespace && !(everywhere && target.Namespace == "") {
 		return No
 	}
 	rule, names := h.Rule, h.Rule.ResourceNames
 	rule.ResourceNames = nil
 	switch {
-	case !access.Grants(rule, verb, of):
+	case !access.Grants(rule, verb, target):
 		return No
 	case len(names) > 0, h.Namespace != "" && everywhere:
 		return Some

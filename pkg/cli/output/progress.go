@@ -29,12 +29,12 @@ func NewProgress(out io.Writer, what string, total int64) *Progress {
 	return &Progress{out: out, what: what, total: total, drawn: -1}
 }
 
-// Reader returns a reader that reads from in and advances the bar.
-func (p *Progress) Reader(in io.Reader) io.Reader {
+// Reader returns a reader that reads from input and advances the bar.
+func (p *Progress) Reader(input io.Reader) io.Reader {
 	if p == nil {
-		return in
+		return input
 	}
-	return &progressReader{in, p}
+	return &progressReader{input, p}
 }
 
 // Clear removes the bar from the terminal, so that other output can follow.
@@ -50,11 +50,11 @@ const barWidth = 30
 func (p *Progress) add(n int) {
 	p.done = min(p.done+int64(n), p.total)
 	// Draw the bar again only when it has advanced by a thousandth of the total.
-	if at := p.done * 1000 / p.total; at != p.drawn {
-		p.drawn = at
-		full := int(at) * barWidth / 1000
+	if permille := p.done * 1000 / p.total; permille != p.drawn {
+		p.drawn = permille
+		full := int(permille) * barWidth / 1000
 		printing.Fprintf(p.out, "\r\x1b[K%s [%s%s] %d.%d%% of %s", p.what,
-			strings.Repeat("=", full), strings.Repeat(" ", barWidth-full), at/10, at%10, size(p.total))
+			strings.Repeat("=", full), strings.Repeat(" ", barWidth-full), permille/10, permille%10, size(p.total))
 	}
 }
 

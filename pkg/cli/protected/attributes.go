@@ -49,7 +49,7 @@ func attributes(ctx context.Context, client authorityclient.Interface, core kube
 		}
 		// An attribute has no effect if it was created in an earlier namespace of the same name,
 		// which has another UID.
-		if of := a.Status.NamespaceUID; of == live || of == "" || live == "" {
+		if uid := a.Status.NamespaceUID; uid == live || uid == "" || live == "" {
 			entries = append(entries, entry("protectedattribute/"+a.Name, a.Namespace, &a.Spec))
 		}
 		return nil

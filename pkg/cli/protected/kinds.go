@@ -55,11 +55,11 @@ func resources(client discovery.DiscoveryInterface, names []string) ([]listable,
 			if strings.Contains(r.Name, "/") || !slices.Contains(r.Verbs, "list") {
 				continue
 			}
-			at := version.WithResource(r.Name)
-			if len(names) > 0 && !matchesName(names, found, r, at.GroupResource()) {
+			gvr := version.WithResource(r.Name)
+			if len(names) > 0 && !matchesName(names, found, r, gvr.GroupResource()) {
 				continue
 			}
-			out = append(out, listable{at, r.Kind, r.Namespaced})
+			out = append(out, listable{gvr, r.Kind, r.Namespaced})
 		}
 	}
 	slices.SortFunc(out, func(a, b listable) int {
@@ -73,9 +73,9 @@ func resources(client discovery.DiscoveryInterface, names []string) ([]listable,
 	return out, err
 }
 
-func matchesName(names []string, found map[string]bool, r metav1.APIResource, at schema.GroupResource) bool {
+func matchesName(names []string, found map[string]bool, r metav1.APIResource, resource schema.GroupResource) bool {
 	for _, name := range names {
-		if name == r.Name || name == at.String() || name == r.SingularName || slices.Contains(r.ShortNames, name) {
+		if name == r.Name || name == resource.String() || name == r.SingularName || slices.Contains(r.ShortNames, name) {
 			found[name] = true
 			return true
 		}

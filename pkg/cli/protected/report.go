@@ -70,7 +70,7 @@ type Report struct {
 
 // Run writes the results to a sink. It returns an error if a requested resource could not be
 // read.
-func (r Report) Run(ctx context.Context, to Sink) error {
+func (r Report) Run(ctx context.Context, sink Sink) error {
 	authorities, err := authorityclient.NewForConfig(r.Config)
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func (r Report) Run(ctx context.Context, to Sink) error {
 	unread := 0
 	skip := func(err error) {
 		unread++
-		to.Unread(err)
+		sink.Unread(err)
 	}
 	all, err := resources(core.Discovery(), r.Resources)
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
@@ -99,7 +99,7 @@ func (r Report) Run(ctx context.Context, to Sink) error {
 		skip(err)
 	}
 	compiled := trees{root: openapi3.NewRoot(core.Discovery().OpenAPIV3())}
-	run := run{Report: r, set: protect.New(entries...), objects: objects, to: to}
+	run := run{Report: r, set: protect.New(entries...), objects: objects, to: sink}
 	for _, l := range all {
 		if len(entries) == 0 {
 			break
@@ -202,13 +202,13 @@ func (r *run) object(k *kind, obj *unstructured.Unstructured) error {
 	}
 	for i := range carried {
 		a := &carried[i]
-		by := decider.Concerned(a)
-		if len(by) == 0 {
+		concerned := decider.Concerned(a)
+		if len(concerned) == 0 {
 			continue
 		}
 		err := r.to.Row(Row{
 			Group: k.resource.Group, Resource: k.resource.Resource, Namespace: namespace, Name: obj.GetName(),
-			Kind: a.Kind.String(), Field: a.String(), Key: a.Key, Value: a.New.Text, By: by,
+			Kind: a.Kind.String(), Field: a.String(), Key: a.Key, Value: a.New.Text, By: concerned,
 		})
 		if err != nil {
 			return sinkError{err}

@@ -215,22 +215,22 @@ func compareBool(a, b bool) int {
 // fields would allow less and are sufficient for the requests in w. It returns nil otherwise, and
 // also if these verbs are not known.
 func coarse(s *learn.Subject, w learn.Write, held []access.HeldRule, trees learn.Trees) *Coarse {
-	of, sub := w.Resource()
-	tree, err := trees.Tree(of, sub)
+	resource, sub := w.Resource()
+	tree, err := trees.Tree(resource, sub)
 	if err != nil || tree == nil || len(w.Verbs) == 0 && !w.Known {
 		return nil
 	}
-	c := &Coarse{Subject: s.String(), Namespace: w.Key.Namespace, Resource: of.GroupResource().String(), Needs: w.Verbs, Sure: w.Known}
+	c := &Coarse{Subject: s.String(), Namespace: w.Key.Namespace, Resource: resource.GroupResource().String(), Needs: w.Verbs, Sure: w.Known}
 	if sub != "" {
 		c.Resource += "/" + sub
 	}
-	at := access.Target{Group: of.Group, Version: of.Version, Resource: of.Resource, Subresource: sub, Namespace: w.Key.Namespace}
+	target := access.Target{Group: resource.Group, Version: resource.Version, Resource: resource.Resource, Subresource: sub, Namespace: w.Key.Namespace}
 	for _, h := range held {
-		if h.Namespace != "" && h.Namespace != at.Namespace || len(h.Rule.ResourceNames) > 0 {
+		if h.Namespace != "" && h.Namespace != target.Namespace || len(h.Rule.ResourceNames) > 0 {
 			continue
 		}
 		for _, verb := range []string{"update", "patch"} {
-			if access.Grants(h.Rule, verb, at) && !slices.Contains(c.Holds, verb) {
+			if access.Grants(h.Rule, verb, target) && !slices.Contains(c.Holds, verb) {
 				c.Holds = append(c.Holds, verb)
 				c.Binding, c.Role = h.Binding, h.Role
 			}

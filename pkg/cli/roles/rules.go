@@ -60,7 +60,7 @@ func (k key) compare(l key) int {
 // GrantsFor returns the grants that allow the requests of the dry runs, and the reads of the
 // recorded command.
 func GrantsFor(ctx context.Context, rehearsed []*changes.DryRun, reads []changes.Read, options Options) ([]Grant, error) {
-	of := map[key][]*changes.DryRun{}
+	runs := map[key][]*changes.DryRun{}
 	for _, r := range rehearsed {
 		if len(r.Changes) == 0 {
 			continue
@@ -72,13 +72,13 @@ func GrantsFor(ctx context.Context, rehearsed []*changes.DryRun, reads []changes
 		if options.AnyName || r.Verb == "create" {
 			k.name = "" // the authorization attributes of a create by POST have no name
 		}
-		of[k] = append(of[k], r)
+		runs[k] = append(runs[k], r)
 	}
-	if len(of) == 0 {
+	if len(runs) == 0 {
 		return nil, fmt.Errorf("the change changes nothing, so it needs no role")
 	}
 	verbs, notes := map[key][]string{}, map[string][]string{}
-	for k, all := range of {
+	for k, all := range runs {
 		var created, changed []change.Set
 		byName := false
 		for _, r := range all {

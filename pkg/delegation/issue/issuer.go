@@ -144,19 +144,19 @@ func unavailable(err error) error {
 // checkBounds validates the delegates, ifLost and the expiration time of a delegation, and sets the
 // expiration time in its status. It reads nothing from storage.
 func (d *Issuer) checkBounds(obj *v1alpha1.AuthorityDelegation, delegator user.Info, parent *delegation.Chain) error {
-	at := field.NewPath("spec")
-	for i, to := range obj.Spec.Delegates {
-		if isUser(to, delegator) {
-			return invalidDelegation(obj, field.Invalid(at.Child("delegates").Index(i), to.Name, "is the delegator itself; select a role to act with fewer permissions"))
+	path := field.NewPath("spec")
+	for i, delegate := range obj.Spec.Delegates {
+		if isUser(delegate, delegator) {
+			return invalidDelegation(obj, field.Invalid(path.Child("delegates").Index(i), delegate.Name, "is the delegator itself; select a role to act with fewer permissions"))
 		}
 	}
 	until := obj.Spec.ExpirationTimestamp
 	if until != nil && !until.After(d.Now()) {
-		return invalidDelegation(obj, field.Invalid(at.Child("expirationTimestamp"), until, "must be in the future"))
+		return invalidDelegation(obj, field.Invalid(path.Child("expirationTimestamp"), until, "must be in the future"))
 	}
 	if parent != nil {
 		if obj.Spec.IfLost == v1alpha1.LossKeep {
-			return invalidDelegation(obj, field.Forbidden(at.Child("ifLost"), "a delegation that is created under a selected delegation ends together with it, so Keep is not possible"))
+			return invalidDelegation(obj, field.Forbidden(path.Child("ifLost"), "a delegation that is created under a selected delegation ends together with it, so Keep is not possible"))
 		}
 		if inherited := parent.ExpiresAt(); inherited != nil && (until == nil || inherited.Before(until)) {
 			until = inherited
@@ -167,9 +167,9 @@ func (d *Issuer) checkBounds(obj *v1alpha1.AuthorityDelegation, delegator user.I
 }
 
 // isUser reports whether a delegate is the user or service account u.
-func isUser(to v1alpha1.Delegate, u user.Info) bool {
-	return to.Kind == v1alpha1.DelegateUser && to.Name == u.GetName() ||
-		to.Kind == v1alpha1.DelegateServiceAccount && serviceaccount.MatchesUsername(to.Namespace, to.Name, u.GetName())
+func isUser(delegate v1alpha1.Delegate, u user.Info) bool {
+	return delegate.Kind == v1alpha1.DelegateUser && delegate.Name == u.GetName() ||
+		delegate.Kind == v1alpha1.DelegateServiceAccount && serviceaccount.MatchesUsername(delegate.Namespace, delegate.Name, u.GetName())
 }
 
 func identityOf(u user.Info) v1alpha1.DelegatorIdentity {

@@ -100,7 +100,7 @@ func (c *policyWrite) delegationFor(p *policy.Policy, namespace string) (*v1alph
 // false if the delegation was changed or deleted meanwhile.
 func (c *policyWrite) renewLease(d *delegation.Delegation) (bool, error) {
 	now := c.Issuer.Now()
-	if from, stays := d.Lease(); now.Sub(from) < stays/2 || c.dryRun {
+	if start, stays := d.Lease(); now.Sub(start) < stays/2 || c.dryRun {
 		return true, nil
 	}
 	err := c.Renew(c.ctx, d.Source, now)
@@ -171,7 +171,7 @@ func (d *Issuer) policyDelegation(ctx context.Context, p *policy.Policy, namespa
 		return nil, notHeld{err}
 	}
 	ambient := withoutTokenExtras(selected.WithoutSelection(caller))
-	if slices.ContainsFunc(p.Spec.Delegates, func(to v1alpha1.Delegate) bool { return isUser(to, ambient) }) {
+	if slices.ContainsFunc(p.Spec.Delegates, func(delegate v1alpha1.Delegate) bool { return isUser(delegate, ambient) }) {
 		return nil, notHeld{fmt.Errorf("user %q is in spec.delegates of the policy, and nobody can delegate to themselves", ambient.GetName())}
 	}
 	if parent != nil {

@@ -40,9 +40,9 @@ type PolicyIssuer struct {
 	Labels func(ctx context.Context, namespace string) (labels.Set, error)
 	// Create stores a delegation with its status. It fails if a delegation of that name exists.
 	Create func(ctx context.Context, d *v1alpha1.AuthorityDelegation) (*v1alpha1.AuthorityDelegation, error)
-	// Renew stores at as the time when a delegation was last given to an object, so that the
+	// Renew stores moment as the time when a delegation was last given to an object, so that the
 	// delegation is kept for another lease. It fails if the delegation was deleted.
-	Renew func(ctx context.Context, d *v1alpha1.AuthorityDelegation, at time.Time) error
+	Renew func(ctx context.Context, d *v1alpha1.AuthorityDelegation, moment time.Time) error
 }
 
 // policiesNotRead returns the error of a write to which policies may apply that the server does not know.
@@ -166,11 +166,11 @@ func (c *policyWrite) waitForSync() error {
 // be removed. If renew is true, the policy applies even to a write that does not trigger it.
 func (c *policyWrite) stampFor(p *policy.Policy, obj, old runtime.Object, namespace string, renew bool) (*string, error) {
 	if p.SelectsByLabels() {
-		of, err := c.Labels(c.ctx, namespace)
+		set, err := c.Labels(c.ctx, namespace)
 		if err != nil {
 			return nil, err
 		}
-		if !p.Selects(of) {
+		if !p.Selects(set) {
 			return c.stampOutOfScope(p, obj, old), nil
 		}
 	}

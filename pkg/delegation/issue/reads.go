@@ -24,16 +24,16 @@ func conditional(obj *v1alpha1.AuthorityDelegation, parent *delegation.Chain) bo
 
 // checkReads returns an error if rules that conditions apply to allow writing an object but not
 // getting it.
-func checkReads(spec *v1alpha1.AuthorityDelegationSpec, rules []rbacv1.PolicyRule, at *field.Path) field.ErrorList {
+func checkReads(spec *v1alpha1.AuthorityDelegationSpec, rules []rbacv1.PolicyRule, path *field.Path) field.ErrorList {
 	missing := delegation.MissingReads(rules)
 	if len(missing) == 0 {
 		return nil
 	}
 	why := "with conditions, the rules need the verb get on all objects that they allow to write, because a condition reveals their content; it is missing for " + strings.Join(missing, ", ")
 	if ref := spec.RoleRef; ref != nil {
-		return field.ErrorList{field.Invalid(at.Child("roleRef", "name"), ref.Name, why)}
+		return field.ErrorList{field.Invalid(path.Child("roleRef", "name"), ref.Name, why)}
 	}
-	return field.ErrorList{field.Forbidden(at.Child("rules"), why)}
+	return field.ErrorList{field.Forbidden(path.Child("rules"), why)}
 }
 
 // mayReadRole reports whether the caller is allowed the verb get on the role that a delegation names,

@@ -56,7 +56,7 @@ func roleNotHeld(ref *v1alpha1.DelegatedRole) error {
 }
 
 func (d *Issuer) readRules(ctx context.Context, obj *v1alpha1.AuthorityDelegation) error {
-	at := field.NewPath("spec")
+	path := field.NewPath("spec")
 	ref := obj.Spec.RoleRef
 	if ref == nil {
 		obj.Status.Rules = (&v1alpha1.AuthorityDelegation{Spec: obj.Spec}).DeepCopy().Spec.Rules
@@ -82,11 +82,11 @@ func (d *Issuer) readRules(ctx context.Context, obj *v1alpha1.AuthorityDelegatio
 		// A RoleBinding to a ClusterRole grants no non-resource URLs.
 		rules = slices.DeleteFunc(rules, func(rule rbacv1.PolicyRule) bool { return len(rule.NonResourceURLs) > 0 })
 	}
-	if errs := authorityvalidation.Rules(rules, obj.Spec.Scope, at.Child("roleRef")); len(errs) > 0 {
-		return invalidDelegation(obj, field.Invalid(at.Child("roleRef", "name"), ref.Name, "has rules that can't be delegated; list the rules in spec.rules instead: "+errs.ToAggregate().Error()))
+	if errs := authorityvalidation.Rules(rules, obj.Spec.Scope, path.Child("roleRef")); len(errs) > 0 {
+		return invalidDelegation(obj, field.Invalid(path.Child("roleRef", "name"), ref.Name, "has rules that can't be delegated; list the rules in spec.rules instead: "+errs.ToAggregate().Error()))
 	}
 	if len(rules) == 0 {
-		return invalidDelegation(obj, field.Invalid(at.Child("roleRef", "name"), ref.Name, "has no rules"))
+		return invalidDelegation(obj, field.Invalid(path.Child("roleRef", "name"), ref.Name, "has no rules"))
 	}
 	obj.Status.Role, obj.Status.Rules = role, rules
 	return nil

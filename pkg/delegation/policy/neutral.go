@@ -80,8 +80,8 @@ func StoredAs(r schema.GroupResource) (schema.GroupResource, bool) {
 		if err != nil {
 			continue
 		}
-		if of := ResourceOf(obj, r); of != r {
-			return of, true
+		if resource := ResourceOf(obj, r); resource != r {
+			return resource, true
 		}
 	}
 	return r, false

@@ -84,18 +84,18 @@ func (p *Policy) TriggeredBy(newObj, oldObj runtime.Object) bool {
 	if len(p.neutral) == 0 {
 		return true
 	}
-	was, err := delegation.Content(oldObj)
+	old, err := delegation.Content(oldObj)
 	if err != nil {
 		return true
 	}
-	is, err := delegation.Content(newObj)
+	current, err := delegation.Content(newObj)
 	if err != nil {
 		return true
 	}
-	if !maps.Equal(annotationBacked(newObj, is), annotationBacked(oldObj, was)) {
+	if !maps.Equal(annotationBacked(newObj, current), annotationBacked(oldObj, old)) {
 		return true
 	}
-	return !equality.Semantic.DeepEqual(p.withoutIgnored(is), p.withoutIgnored(was))
+	return !equality.Semantic.DeepEqual(p.withoutIgnored(current), p.withoutIgnored(old))
 }
 
 // annotationBacked returns the annotations of content that obj does not have. content is obj after
@@ -109,8 +109,8 @@ func annotationBacked(obj runtime.Object, content map[string]any) map[string]str
 	}
 	own := accessor.GetAnnotations()
 	maps.DeleteFunc(out, func(key, value string) bool {
-		mine, has := own[key]
-		return has && mine == value
+		mine, found := own[key]
+		return found && mine == value
 	})
 	return out
 }
@@ -134,29 +134,29 @@ var ignored = []string{"apiVersion", "kind", "metadata", "status"}
 // test for TriggeredBy, which is enough for most writes of controllers.
 func sameFields(newObj, oldObj runtime.Object) bool {
 	if custom, ok := newObj.(runtime.Unstructured); ok {
-		was, ok := oldObj.(runtime.Unstructured)
-		return ok && sameKeys(custom.UnstructuredContent(), was.UnstructuredContent())
+		old, ok := oldObj.(runtime.Unstructured)
+		return ok && sameKeys(custom.UnstructuredContent(), old.UnstructuredContent())
 	}
-	is, was := reflect.Indirect(reflect.ValueOf(newObj)), reflect.Indirect(reflect.ValueOf(oldObj))
-	if is.Kind() != reflect.Struct || is.Type() != was.Type() {
+	current, before := reflect.Indirect(reflect.ValueOf(newObj)), reflect.Indirect(reflect.ValueOf(oldObj))
+	if current.Kind() != reflect.Struct || current.Type() != before.Type() {
 		return false
 	}
-	for i := range is.NumField() {
-		switch is.Type().Field(i).Name {
+	for i := range current.NumField() {
+		switch current.Type().Field(i).Name {
 		case "TypeMeta", "ObjectMeta", "Status":
 			continue
 		}
-		if !equality.Semantic.DeepEqual(is.Field(i).Interface(), was.Field(i).Interface()) {
+		if !equality.Semantic.DeepEqual(current.Field(i).Interface(), before.Field(i).Interface()) {
 			return false
 		}
 	}
 	return true
 }
 
-func sameKeys(is, was map[string]any) bool {
-	for _, one := range []map[string]any{is, was} {
+func sameKeys(current, old map[string]any) bool {
+	for _, one := range []map[string]any{current, old} {
 		for name := range one {
-			if !slices.Contains(ignored, name) && !equality.Semantic.DeepEqual(is[name], was[name]) {
+			if !slices.Contains(ignored, name) && !equality.Semantic.DeepEqual(current[name], old[name]) {
 				return false
 			}
 		}

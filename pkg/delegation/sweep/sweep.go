@@ -80,9 +80,9 @@ func (s *Sweeper) Sweep(ctx context.Context) (removed int, failed error) {
 // the parent, so one pass is enough.
 func retainAncestors(orphans map[types.UID]*delegation.Delegation, parents map[types.UID][]types.UID) {
 	staying := sets.New[types.UID]()
-	for child, of := range parents {
+	for child, ancestors := range parents {
 		if orphans[child] == nil {
-			staying.Insert(of...)
+			staying.Insert(ancestors...)
 		}
 	}
 	for uid := range staying {

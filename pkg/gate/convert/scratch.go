@@ -79,8 +79,8 @@ func (s *Scratch) Old(target granular.Target, obj runtime.Object) (any, error) {
 }
 
 func (v *buffer) convert(target granular.Target, obj runtime.Object) (any, error) {
-	of := reflect.TypeOf(obj)
-	if v.into != nil && v.of == of && v.by == target.Convertor {
+	typ := reflect.TypeOf(obj)
+	if v.into != nil && v.of == typ && v.by == target.Convertor {
 		err := target.Convertor.Convert(obj, v.into, target.Kind.GroupVersion())
 		v.into.GetObjectKind().SetGroupVersionKind(v.kind)
 		return v.into, err
@@ -90,8 +90,8 @@ func (v *buffer) convert(target granular.Target, obj runtime.Object) (any, error
 	// object or, if there is nothing to convert, obj itself. Other convertors can return an object
 	// that somebody else uses.
 	_, scheme := target.Convertor.(runtime.ObjectCreater)
-	if into, ok := out.(runtime.Object); ok && scheme && err == nil && into != obj {
-		*v = buffer{of: of, by: target.Convertor, kind: into.GetObjectKind().GroupVersionKind(), into: into}
+	if object, ok := out.(runtime.Object); ok && scheme && err == nil && object != obj {
+		*v = buffer{of: typ, by: target.Convertor, kind: object.GetObjectKind().GroupVersionKind(), into: object}
 	}
 	return out, err
 }

@@ -158,9 +158,9 @@ func holdersOf(here []*rbacv1.RoleBinding, everywhere []*rbacv1.ClusterRoleBindi
 // them.
 func earlierBindings(than time.Time, here []*rbacv1.RoleBinding, everywhere []*rbacv1.ClusterRoleBinding) []v1alpha1.BindingReference {
 	var out []v1alpha1.BindingReference
-	add := func(kind string, of *metav1.ObjectMeta) {
-		if !of.CreationTimestamp.Time.Truncate(time.Second).After(than) {
-			out = append(out, v1alpha1.BindingReference{Kind: kind, Namespace: of.Namespace, Name: of.Name})
+	add := func(kind string, object *metav1.ObjectMeta) {
+		if !object.CreationTimestamp.Time.Truncate(time.Second).After(than) {
+			out = append(out, v1alpha1.BindingReference{Kind: kind, Namespace: object.Namespace, Name: object.Name})
 		}
 	}
 	for _, b := range here {

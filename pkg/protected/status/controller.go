@@ -44,8 +44,8 @@ type Source interface {
 	Attributes() []protected.Attribute
 	Changes() <-chan struct{}
 	Roles() *protected.Roles
-	Violations(namespace, of string) int64
-	SubtractViolations(namespace, of string, n int64)
+	Violations(namespace, attribute string) int64
+	SubtractViolations(namespace, attribute string, n int64)
 	PruneViolations()
 }
 
@@ -199,13 +199,13 @@ func (c *Controller) write(ctx context.Context, a protected.Attribute, leads boo
 // update writes a status. The write fails if the attribute has changed since it was read.
 func (c *Controller) update(ctx context.Context, a authority.Attribute, status *v1alpha1.ProtectedAttributeStatus) (err error) {
 	client := c.client.AuthorityV1alpha1()
-	switch of := a.(type) {
+	switch attribute := a.(type) {
 	case *authority.ProtectedAttribute:
-		out := (*v1alpha1.ProtectedAttribute)(of).DeepCopy()
+		out := (*v1alpha1.ProtectedAttribute)(attribute).DeepCopy()
 		out.Status = *status
 		_, err = client.ProtectedAttributes(out.Namespace).UpdateStatus(ctx, out, metav1.UpdateOptions{})
 	case *authority.ClusterProtectedAttribute:
-		out := (*v1alpha1.ClusterProtectedAttribute)(of).DeepCopy()
+		out := (*v1alpha1.ClusterProtectedAttribute)(attribute).DeepCopy()
 		out.Status = *status
 		_, err = client.ClusterProtectedAttributes().UpdateStatus(ctx, out, metav1.UpdateOptions{})
 	}

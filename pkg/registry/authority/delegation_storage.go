@@ -51,8 +51,8 @@ func newDelegationStorage(store *genericregistry.Store) *DelegationStorage {
 			}
 			return (*v1alpha1.AuthorityDelegation)(obj.(*authority.AuthorityDelegation)), nil
 		},
-		WriteUse: func(ctx context.Context, name string, at time.Time) error {
-			used := metav1.NewTime(at)
+		WriteUse: func(ctx context.Context, name string, moment time.Time) error {
+			used := metav1.NewTime(moment)
 			return update(ctx, name, nil, func(status *v1alpha1.AuthorityDelegationStatus) {
 				if last := status.LastUsed; last == nil || last.Before(&used) {
 					status.LastUsed = &used
@@ -72,8 +72,8 @@ func newDelegationStorage(store *genericregistry.Store) *DelegationStorage {
 			}
 			return (*v1alpha1.AuthorityDelegation)(out), nil
 		},
-		Renew: func(ctx context.Context, d *v1alpha1.AuthorityDelegation, at time.Time) error {
-			renewed := metav1.NewTime(at)
+		Renew: func(ctx context.Context, d *v1alpha1.AuthorityDelegation, moment time.Time) error {
+			renewed := metav1.NewTime(moment)
 			return update(ctx, d.Name, &storage.Preconditions{UID: &d.UID}, func(status *v1alpha1.AuthorityDelegationStatus) {
 				if status.Cause != nil && (status.Cause.Renewed == nil || status.Cause.Renewed.Before(&renewed)) {
 					status.Cause.Renewed = &renewed

@@ -41,13 +41,13 @@ func (delegationStrategy) PrepareForCreate(_ context.Context, obj runtime.Object
 // PrepareForUpdate keeps the stored status, with one exception: if the specification has an earlier
 // expiration time than the status, the status gets that time.
 func (delegationStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
-	d, was := obj.(*authority.AuthorityDelegation), old.(*authority.AuthorityDelegation)
-	d.Status = *was.Status.DeepCopy()
+	d, stored := obj.(*authority.AuthorityDelegation), old.(*authority.AuthorityDelegation)
+	d.Status = *stored.Status.DeepCopy()
 	if until := d.Spec.ExpirationTimestamp; until != nil && !until.IsZero() && (d.Status.ExpirationTimestamp == nil || until.Before(d.Status.ExpirationTimestamp)) {
 		d.Status.ExpirationTimestamp = until.DeepCopy()
 	}
-	d.Generation = was.Generation
-	if !equality.Semantic.DeepEqual(d.Spec, was.Spec) {
+	d.Generation = stored.Generation
+	if !equality.Semantic.DeepEqual(d.Spec, stored.Spec) {
 		d.Generation++
 	}
 }
@@ -63,7 +63,7 @@ func (delegationStrategy) Validate(ctx context.Context, obj runtime.Object) fiel
 }
 
 // validateConditions returns the errors of condition expressions that do not compile.
-func validateConditions(ctx context.Context, conditions []v1alpha1.DelegationCondition, at *field.Path) (errs field.ErrorList) {
+func validateConditions(ctx context.Context, conditions []v1alpha1.DelegationCondition, path *field.Path) (errs field.ErrorList) {
 	total := 0
 	for i, c := range conditions {
 		// What is too long is refused, and not compiled.
@@ -71,7 +71,7 @@ func validateConditions(ctx context.Context, conditions []v1alpha1.DelegationCon
 			continue
 		}
 		if err := delegation.Compile(ctx, c.Expression); err != nil {
-			errs = append(errs, field.Invalid(at.Index(i).Child("expression"), c.Expression, err.Error()))
+			errs = append(errs, field.Invalid(path.Index(i).Child("expression"), c.Expression, err.Error()))
 		}
 	}
 	return errs

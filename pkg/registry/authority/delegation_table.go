@@ -57,23 +57,23 @@ var delegationTable = table{
 
 // usernameOf returns the user name with which a delegate, which is a user or a service account,
 // sends requests.
-func usernameOf(to v1alpha1.Delegate) string {
-	if to.Kind == v1alpha1.DelegateServiceAccount {
-		return serviceaccount.MakeUsername(to.Namespace, to.Name)
+func usernameOf(delegate v1alpha1.Delegate) string {
+	if delegate.Kind == v1alpha1.DelegateServiceAccount {
+		return serviceaccount.MakeUsername(delegate.Namespace, delegate.Name)
 	}
-	return to.Name
+	return delegate.Name
 }
 
 func delegatesText(all []v1alpha1.Delegate) string {
 	var names []string
-	for _, to := range all {
-		switch to.Kind {
+	for _, delegate := range all {
+		switch delegate.Kind {
 		case v1alpha1.DelegateGroup:
-			names = append(names, "group "+to.Name)
+			names = append(names, "group "+delegate.Name)
 		case v1alpha1.DelegateServiceAccount:
-			names = append(names, to.Namespace+"/"+to.Name)
+			names = append(names, delegate.Namespace+"/"+delegate.Name)
 		default:
-			names = append(names, to.Name)
+			names = append(names, delegate.Name)
 		}
 	}
 	return firstThree(names)

@@ -49,12 +49,12 @@ type DelegationStorage struct {
 	// Get reads a delegation from storage.
 	Get func(ctx context.Context, name string) (*v1alpha1.AuthorityDelegation, error)
 	// WriteUse stores when a delegation was last used.
-	WriteUse func(ctx context.Context, name string, at time.Time) error
+	WriteUse func(ctx context.Context, name string, moment time.Time) error
 	// Create stores a delegation that a policy issues, including its status.
 	Create func(ctx context.Context, d *v1alpha1.AuthorityDelegation) (*v1alpha1.AuthorityDelegation, error)
 	// Renew stores when a delegation that a policy issued was last given to an object. It fails
 	// if the delegation was deleted, even if another one of the same name exists.
-	Renew func(ctx context.Context, d *v1alpha1.AuthorityDelegation, at time.Time) error
+	Renew func(ctx context.Context, d *v1alpha1.AuthorityDelegation, moment time.Time) error
 	// DeleteUnchanged deletes a delegation. It fails if the delegation has changed since it was
 	// read.
 	DeleteUnchanged func(ctx context.Context, d *v1alpha1.AuthorityDelegation) error
@@ -160,11 +160,11 @@ func attributesOfDelegation(obj runtime.Object) (labels.Set, fields.Set, error) 
 	if d.Status.Cause != nil {
 		selectable[authority.SelectPolicy] = d.Status.Cause.Policy
 	}
-	for _, to := range d.Spec.Delegates {
-		if to.Kind == v1alpha1.DelegateGroup {
-			selectable[authority.ListElementField(authority.SelectDelegateGroup, to.Name)] = "true"
+	for _, delegate := range d.Spec.Delegates {
+		if delegate.Kind == v1alpha1.DelegateGroup {
+			selectable[authority.ListElementField(authority.SelectDelegateGroup, delegate.Name)] = "true"
 		} else {
-			selectable[authority.ListElementField(authority.SelectDelegate, usernameOf(to))] = "true"
+			selectable[authority.ListElementField(authority.SelectDelegate, usernameOf(delegate))] = "true"
 		}
 	}
 	return labels.Set(d.Labels), selectable, nil

@@ -94,11 +94,11 @@ func (expirationStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.S
 
 // PrepareForUpdate takes only the expiration time from the client.
 func (s expirationStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
-	d, was := obj.(*authority.AuthorityDelegation), old.(*authority.AuthorityDelegation)
+	d, stored := obj.(*authority.AuthorityDelegation), old.(*authority.AuthorityDelegation)
 	until := d.Spec.ExpirationTimestamp
-	d.Spec = *was.Spec.DeepCopy()
+	d.Spec = *stored.Spec.DeepCopy()
 	d.Spec.ExpirationTimestamp = until
-	metav1.ResetObjectMetaForStatus(d, was)
-	d.GenerateName = was.GenerateName // which may change in an update
+	metav1.ResetObjectMetaForStatus(d, stored)
+	d.GenerateName = stored.GenerateName // which may change in an update
 	s.delegationStrategy.PrepareForUpdate(ctx, obj, old)
 }

@@ -59,8 +59,8 @@ func newPolicies(options generic.RESTOptionsGetter, p *Policies) (resourceREST, 
 			return approve(ctx, obj)
 		},
 		BeginUpdate: func(ctx context.Context, obj, old runtime.Object, _ *metav1.UpdateOptions) (genericregistry.FinishFunc, error) {
-			is, was := obj.(*authority.AuthorityDelegationPolicy), old.(*authority.AuthorityDelegationPolicy)
-			if equality.Semantic.DeepEqual(is.Spec, was.Spec) {
+			written, stored := obj.(*authority.AuthorityDelegationPolicy), old.(*authority.AuthorityDelegationPolicy)
+			if equality.Semantic.DeepEqual(written.Spec, stored.Spec) {
 				return func(context.Context, bool) {}, nil
 			}
 			return approve(ctx, obj)
@@ -104,10 +104,10 @@ func (policyStrategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 // PrepareForUpdate keeps the stored status if the specification does not change. If the
 // specification changes, Policies.Prepare writes a new status later.
 func (policyStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
-	p, was := obj.(*authority.AuthorityDelegationPolicy), old.(*authority.AuthorityDelegationPolicy)
-	p.Generation = was.Generation
-	if equality.Semantic.DeepEqual(p.Spec, was.Spec) {
-		p.Status = *was.Status.DeepCopy()
+	p, stored := obj.(*authority.AuthorityDelegationPolicy), old.(*authority.AuthorityDelegationPolicy)
+	p.Generation = stored.Generation
+	if equality.Semantic.DeepEqual(p.Spec, stored.Spec) {
+		p.Status = *stored.Status.DeepCopy()
 		return
 	}
 	p.Generation++
@@ -122,26 +122,26 @@ func (policyStrategy) Validate(ctx context.Context, obj runtime.Object) field.Er
 // ValidateUpdate implements rest.RESTUpdateStrategy.
 func (policyStrategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	p := (*v1alpha1.AuthorityDelegationPolicy)(obj.(*authority.AuthorityDelegationPolicy))
-	was := (*v1alpha1.AuthorityDelegationPolicy)(old.(*authority.AuthorityDelegationPolicy))
-	return append(validation.DelegationPolicyUpdate(p, was), validateServerSide(ctx, p)...)
+	stored := (*v1alpha1.AuthorityDelegationPolicy)(old.(*authority.AuthorityDelegationPolicy))
+	return append(validation.DelegationPolicyUpdate(p, stored), validateServerSide(ctx, p)...)
 }
 
 // validateServerSide returns the errors in a policy that only the server can find: expressions
 // that do not compile, permissions that can't be neutral, a second name of a resource, and a resource
 // whose objects are never stored.
 func validateServerSide(ctx context.Context, p *v1alpha1.AuthorityDelegationPolicy) field.ErrorList {
-	at := field.NewPath("spec")
-	errs := validateConditions(ctx, p.Spec.Conditions, at.Child("conditions"))
-	if of, other := policy.StoredAs(schema.GroupResource(p.Spec.Resource)); other {
-		errs = append(errs, field.Invalid(at.Child("resource"), schema.GroupResource(p.Spec.Resource).String(), fmt.Sprintf("its objects are those of %s; name that resource", of)))
+	path := field.NewPath("spec")
+	errs := validateConditions(ctx, p.Spec.Conditions, path.Child("conditions"))
+	if resource, other := policy.StoredAs(schema.GroupResource(p.Spec.Resource)); other {
+		errs = append(errs, field.Invalid(path.Child("resource"), schema.GroupResource(p.Spec.Resource).String(), fmt.Sprintf("its objects are those of %s; name that resource", resource)))
 	}
 	if why := policy.NeverStored(schema.GroupResource(p.Spec.Resource)); why != "" {
-		errs = append(errs, field.Invalid(at.Child("resource"), schema.GroupResource(p.Spec.Resource).String(), why))
+		errs = append(errs, field.Invalid(path.Child("resource"), schema.GroupResource(p.Spec.Resource).String(), why))
 	}
 	wrong := policy.ValidateNeutral(p.Spec.Neutral, schema.GroupResource(p.Spec.Resource))
 	for i, name := range p.Spec.Neutral {
 		if err := wrong[i]; err != nil {
-			errs = append(errs, field.Invalid(at.Child("neutral").Index(i), name, err.Error()))
+			errs = append(errs, field.Invalid(path.Child("neutral").Index(i), name, err.Error()))
 		}
 	}
 	return errs

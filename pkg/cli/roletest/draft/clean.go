@@ -138,12 +138,12 @@ func hide(o map[string]any, data, text string) {
 	}
 }
 
-func replace(values any, by string) {
+func replace(values any, replacement string) {
 	m, _ := values.(map[string]any)
 	for name, value := range m {
 		// Null removes a value, and names that begin with $ are directives of patches.
 		if value != nil && !strings.HasPrefix(name, "$") {
-			m[name] = by
+			m[name] = replacement
 		}
 	}
 }

@@ -153,7 +153,7 @@ func keysOf[V view[V]](w *attributeWalk, n *schema.Node, own schema.Attribute, o
 	if !old.isStringMap() {
 		old = old.absentElem()
 	}
-	at := Attribute{Kind: own} // its kind and path are the same for all keys of the map
+	attribute := Attribute{Kind: own} // its kind and path are the same for all keys of the map
 	for _, key := range old.differingKeys(new) {
 		wanted := w.keys == nil || w.keys.Wanted(own, key)
 		below := n.Kind == schema.Map && n.Elem().Attributes() != 0
@@ -162,12 +162,12 @@ func keysOf[V view[V]](w *attributeWalk, n *schema.Node, own schema.Attribute, o
 		}
 		a, b := old.at(key), new.at(key)
 		if wanted {
-			if at.Path == nil {
-				at.Path = slices.Clone(w.path)
-				at.setPathIDs()
+			if attribute.Path == nil {
+				attribute.Path = slices.Clone(w.path)
+				attribute.setPathIDs()
 			}
-			at.Key, at.Old, at.New = key, valueOf(a), valueOf(b)
-			w.out = append(w.out, at)
+			attribute.Key, attribute.Old, attribute.New = key, valueOf(a), valueOf(b)
+			w.out = append(w.out, attribute)
 		}
 		if below {
 			elementOf(w, n, []string{key}, a, b)
@@ -219,16 +219,16 @@ func compareUnkeyed[V view[V]](w *attributeWalk, n *schema.Node, old, new V) {
 	after, afterAt := elementNames(n, new, start, endNew)
 	none, matched := new.absentElem(), make([]bool, endNew-start)
 	for i := start; i < endOld; i++ {
-		name, with := before[i-start], -1
-		switch at, ok := afterAt[name]; {
-		case ok && at >= 0 && beforeAt[name] >= 0:
-			with = at
-		case (name == "" || ok && at < 0 && beforeAt[name] < 0) && i < endNew && after[i-start] == name:
-			with = i
+		name, other := before[i-start], -1
+		switch position, ok := afterAt[name]; {
+		case ok && position >= 0 && beforeAt[name] >= 0:
+			other = position
+		case (name == "" || ok && position < 0 && beforeAt[name] < 0) && i < endNew && after[i-start] == name:
+			other = i
 		}
 		now := none
-		if with >= 0 {
-			now, matched[with-start] = new.index(with), true
+		if other >= 0 {
+			now, matched[other-start] = new.index(other), true
 		}
 		elementOf(w, n, nil, old.index(i), now)
 	}
@@ -239,12 +239,12 @@ func compareUnkeyed[V view[V]](w *attributeWalk, n *schema.Node, old, new V) {
 	}
 }
 
-// elementNames returns the names of the list elements at the indexes i with from <= i < to. An
+// elementNames returns the names of the list elements at the indexes i with start <= i < end. An
 // element of a list-map has its keys as its name. The map gives the index in the list of the
 // element with a name, or -1 if several elements have the name. The map lacks the empty name.
-func elementNames[V view[V]](n *schema.Node, list V, from, to int) ([]string, map[string]int) {
-	names, at := make([]string, 0, to-from), map[string]int{}
-	for i := from; i < to; i++ {
+func elementNames[V view[V]](n *schema.Node, list V, start, end int) ([]string, map[string]int) {
+	names, indexes := make([]string, 0, end-start), map[string]int{}
+	for i := start; i < end; i++ {
 		name := list.index(i).objectName()
 		if n.Kind == schema.ListMap {
 			if keys, ok := list.key(n, i); ok {
@@ -252,11 +252,11 @@ func elementNames[V view[V]](n *schema.Node, list V, from, to int) ([]string, ma
 			}
 		}
 		names = append(names, name)
-		if _, twice := at[name]; twice {
-			at[name] = -1
+		if _, twice := indexes[name]; twice {
+			indexes[name] = -1
 		} else if name != "" {
-			at[name] = i
+			indexes[name] = i
 		}
 	}
-	return names, at
+	return names, indexes
 }

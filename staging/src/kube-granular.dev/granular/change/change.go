@@ -66,16 +66,16 @@ func (c *Change) narrowest() *location {
 // the permissions that cover Node. Parameter returns "" if p takes no parameter, or makes the
 // parameter from a field value; see Values.
 func (c *Change) Parameter(p *schema.Permission) string {
-	from := p.Parameter
-	if from == nil || from.FromValue || from.SourceDepth >= depthOf(c.at) {
+	parameter := p.Parameter
+	if parameter == nil || parameter.FromValue || parameter.SourceDepth >= depthOf(c.at) {
 		return ""
 	}
 	// The step from the parameter source to its element has the key.
-	keys := c.at.up(from.SourceDepth + 1).Keys
-	if from.SourceKey >= len(keys) {
+	keys := c.at.up(parameter.SourceDepth + 1).Keys
+	if parameter.SourceKey >= len(keys) {
 		return ""
 	}
-	return keys[from.SourceKey]
+	return keys[parameter.SourceKey]
 }
 
 // Verb returns the verb with which the permission p covers the change. p must be one of the

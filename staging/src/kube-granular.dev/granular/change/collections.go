@@ -127,14 +127,14 @@ func anyOrder(n *schema.Node) bool {
 func compareSet[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	count := map[string]int{}
 	shown := map[string]element[V]{}
-	tally := func(list V, by int) bool {
+	tally := func(list V, amount int) bool {
 		for i := range list.len() {
 			keys, ok := list.key(n, i)
 			if !ok {
 				return false
 			}
 			id := identity(keys)
-			count[id] += by
+			count[id] += amount
 			shown[id] = element[V]{value: list.index(i), keys: shownKeys(n, keys)}
 		}
 		return true
@@ -143,8 +143,8 @@ func compareSet[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 		return byPosition(w, n, old, new, true)
 	}
 	changed, ids := false, make([]string, 0, len(count))
-	for id, by := range count {
-		if by != 0 {
+	for id, difference := range count {
+		if difference != 0 {
 			ids = append(ids, id)
 		}
 	}
@@ -168,9 +168,9 @@ func compareSet[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 // sameOrder reports whether two sets of the same elements have them in the same order.
 func sameOrder[V view[V]](n *schema.Node, old, new V) bool {
 	for i := range old.len() {
-		was, _ := old.key(n, i)
-		is, _ := new.key(n, i)
-		if identity(was) != identity(is) {
+		oldKey, _ := old.key(n, i)
+		newKey, _ := new.key(n, i)
+		if identity(oldKey) != identity(newKey) {
 			return false
 		}
 	}

@@ -27,7 +27,7 @@ const (
 // Embedded returns the labels and annotations that differ between two values that no schema
 // describes. The values hold objects or patches of objects. Embedded reads the labels and
 // annotations in every field named metadata, at any depth. old and new are decoded JSON, nil if
-// absent. at is their location. kinds and keys limit the result, as for Walker.Attributes.
+// absent. path is their location. kinds and keys limit the result, as for Walker.Attributes.
 //
 // Elements of lists are matched by position. The names metadata, labels and annotations match in
 // upper and lower case, because consumers read such values with Go's encoding/json, which ignores
@@ -36,16 +36,16 @@ const (
 // If the result would exceed the bounds, Embedded returns an attribute that is TooLarge for each
 // kind that is among the labels and annotations. It stands for all of them. The work grows with the
 // size of the two values, not with their size times their depth.
-func Embedded(kinds schema.Attribute, keys Keys, at Path, old, new any) Attributes {
+func Embedded(kinds schema.Attribute, keys Keys, path Path, old, new any) Attributes {
 	if equal.JSON(old, new) {
 		return nil
 	}
-	w := embeddedWalk{kinds: kinds, keys: keys, at: at}
+	w := embeddedWalk{kinds: kinds, keys: keys, at: path}
 	w.visit(old, new)
 	if !w.tooLarge {
 		return w.out.normalize()
 	}
-	out := Unknown(w.found, at)
+	out := Unknown(w.found, path)
 	for i := range out {
 		out[i].TooLarge = true
 	}
@@ -54,11 +54,11 @@ func Embedded(kinds schema.Attribute, keys Keys, at Path, old, new any) Attribut
 
 // Unknown returns one Unreadable attribute of each of the given kinds, for a location that can't
 // be read. The attribute stands for every label or annotation that might be at the location.
-func Unknown(kinds schema.Attribute, at Path) Attributes {
+func Unknown(kinds schema.Attribute, path Path) Attributes {
 	var out Attributes
 	for _, kind := range [...]schema.Attribute{schema.Label, schema.Annotation} {
 		if kinds&kind != 0 {
-			out = append(out, Attribute{Kind: kind, Path: at, Unreadable: true, Embedded: true})
+			out = append(out, Attribute{Kind: kind, Path: path, Unreadable: true, Embedded: true})
 		}
 	}
 	return out.normalize()
@@ -131,15 +131,15 @@ func (w *embeddedWalk) visit(old, new any) {
 }
 
 // eachField calls a function with each field that one of two values has, if they are maps.
-func eachField(old, new any, with func(name string, old, new any)) {
+func eachField(old, new any, visit func(name string, old, new any)) {
 	before, _ := old.(map[string]any)
 	after, _ := new.(map[string]any)
 	for name, v := range after {
-		with(name, before[name], v)
+		visit(name, before[name], v)
 	}
 	for name, v := range before {
 		if _, kept := after[name]; !kept {
-			with(name, v, nil)
+			visit(name, v, nil)
 		}
 	}
 }

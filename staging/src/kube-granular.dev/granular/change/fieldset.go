@@ -24,16 +24,16 @@ func (f fieldSet) has(i int) bool { return f&(1<<min(i, lastBit)) != 0 }
 // that the set was computed with. If a change is at the root itself, the difference can be in any
 // field, so the result is allFields.
 func (s Set) fields(root *schema.Node) fieldSet {
-	var in fieldSet
+	var set fieldSet
 	for i := range s {
 		top := s[i].narrowest().up(1)
 		if top == nil || s[i].at == nil {
 			return allFields
 		}
 		// A field without a node has no bit. Fields of the root without a node are always compared.
-		if at := slices.Index(root.Fields(), top.Node); at >= 0 {
-			in |= 1 << min(at, lastBit)
+		if index := slices.Index(root.Fields(), top.Node); index >= 0 {
+			set |= 1 << min(index, lastBit)
 		}
 	}
-	return in
+	return set
 }

@@ -64,15 +64,15 @@ func (x *index) add(p *location, known map[edge]int32) int32 {
 	if id, ok := x.ids[p]; ok {
 		return id
 	}
-	to := edge{above: x.add(p.above, known), field: p.Field, keys: len(p.Keys)}
+	link := edge{above: x.add(p.above, known), field: p.Field, keys: len(p.Keys)}
 	if len(p.Keys) > 0 {
-		to.key = identity(p.Keys)
+		link.key = identity(p.Keys)
 	}
-	id, ok := known[to]
+	id, ok := known[link]
 	if !ok {
 		id = int32(len(x.entries))
-		x.entries = append(x.entries, indexEntry{above: to.above, step: &p.Step})
-		known[to] = id
+		x.entries = append(x.entries, indexEntry{above: link.above, step: &p.Step})
+		known[link] = id
 	}
 	x.ids[p] = id
 	return id
@@ -133,10 +133,10 @@ func (x *index) compare(a, b *Change) int {
 	return 0
 }
 
-// order returns the order of two booleans that differ: 1 if the first one, is, is true, and -1 if
+// order returns the order of two booleans that differ: 1 if first, which is the first one, is true, and -1 if
 // it is false. So false comes before true.
-func order(is bool) int {
-	if is {
+func order(first bool) int {
+	if first {
 		return 1
 	}
 	return -1
@@ -173,11 +173,11 @@ func (x *index) merged(s Set) Set {
 	kept, shared := 0, true
 	for i := range s {
 		if i > 0 && x.compare(&s[kept-1], &s[i]) == 0 {
-			if into := &s[kept-1]; len(s[i].values) > 0 {
+			if last := &s[kept-1]; len(s[i].values) > 0 {
 				if shared {
-					into.values, shared = slices.Clip(into.values), false
+					last.values, shared = slices.Clip(last.values), false
 				}
-				into.values = append(into.values, s[i].values...)
+				last.values = append(last.values, s[i].values...)
 			}
 			continue
 		}

@@ -27,7 +27,7 @@ func Intersect(observed, final Set) Set {
 	for i := range final {
 		if f := &final[i]; seen.matches(f) {
 			out = append(out, *f)
-			if at := x.of(f.at).first; f.HasValues() && (seen.covered[at] || !seen.charged[at]) {
+			if location := x.of(f.at).first; f.HasValues() && (seen.covered[location] || !seen.charged[location]) {
 				// An Ambiguous change matched, so the values that the caller sent are not known.
 				out[len(out)-1].forgetValues()
 			}

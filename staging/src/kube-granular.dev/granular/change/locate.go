@@ -41,18 +41,18 @@ func (w *Walker) locate(c Change, old, new any, known int, outline bool) string 
 	}
 	l := locator{ambiguous: c.Ambiguous, outline: outline}
 	var out strings.Builder
-	at := w.pairAt(start, old, new)
+	pair := w.pairAt(start, old, new)
 	var above *schema.Node
 	for _, s := range start {
 		s.show(&out, above)
 		above = s.Node
 	}
-	if at.node = n; at.composite() {
+	if pair.node = n; pair.composite() {
 		// Schema may have to generate the definitions, which is slow, so it is not called for a
 		// scalar. Without definitions the message names only the location of the change.
 		if root := w.Tree().Schema(); root.Known() {
-			at.cursor = w.follow(root, start)
-			l.descend(at)
+			pair.cursor = w.follow(root, start)
+			l.descend(pair)
 		}
 	}
 	for i := len(l.steps) - 1; i >= 0 && out.Len() <= MaxPathLength; i-- {
@@ -84,14 +84,14 @@ func (w *Walker) pairAt(path Path, old, new any) valuePair {
 	before, plainOld := content(old)
 	after, plainNew := content(new)
 	if plainNew && (plainOld || isNil(old)) {
-		at := valuePair{node: w.tree.Root, b: after}
+		pair := valuePair{node: w.tree.Root, b: after}
 		if plainOld {
-			at.a = before
+			pair.a = before
 		}
 		for _, s := range path {
-			at = at.follow(s)
+			pair = pair.follow(s)
 		}
-		return at
+		return pair
 	}
 	a, okA := w.valueAt(old, path)
 	b, okB := w.valueAt(new, path)
@@ -114,9 +114,9 @@ func (w *Walker) valueAt(object any, path Path) (any, bool) {
 	}
 	n := w.tree.Root
 	for _, s := range path {
-		switch at := slices.Index(n.Fields(), s.Node); {
-		case at >= 0:
-			v = v.field(n, at)
+		switch position := slices.Index(n.Fields(), s.Node); {
+		case position >= 0:
+			v = v.field(n, position)
 		case s.Field != "":
 			return nil, false // the tree does not have the field
 		case n.Kind == schema.Map && len(s.Keys) == 1:
@@ -166,9 +166,9 @@ func (s valuePair) child(name string) valuePair {
 	return out
 }
 
-// element returns the pair of two list elements a and b. of is the schema cursor for elements.
-func (s valuePair) element(of schema.Cursor, a, b any) valuePair {
-	out := valuePair{cursor: of, a: a, b: b, elem: true}
+// element returns the pair of two list elements a and b. items is the schema cursor for elements.
+func (s valuePair) element(items schema.Cursor, a, b any) valuePair {
+	out := valuePair{cursor: items, a: a, b: b, elem: true}
 	if s.node != nil {
 		out.node = s.node.Elem()
 	}
@@ -307,11 +307,11 @@ func sameScalar(a, b any) bool {
 // elements looks for a difference in the elements of two lists, and reports whether it found one.
 func (l *locator) elements(s valuePair) bool {
 	kind, names := s.cursor.List()
-	n, of := schema.NewList(kind, names), s.cursor.Elem()
+	n, elem := schema.NewList(kind, names), s.cursor.Elem()
 	old, new := plainView{value: s.a, present: true}, plainView{value: s.b, present: true}
 	differs := old.len() != new.len() || (old.list() == nil) != (new.list() == nil)
 	one := func(a, b any, show func() string) bool {
-		return !sameScalar(a, b) && l.tryBelow(s.element(of, a, b), show)
+		return !sameScalar(a, b) && l.tryBelow(s.element(elem, a, b), show)
 	}
 	before, beforeByID, ok := elements(n, old)
 	after, afterByID, ok2 := elements(n, new)

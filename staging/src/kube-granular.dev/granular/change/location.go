@@ -119,18 +119,18 @@ func (w *walk) here(depth int) *location {
 	for known > 0 && w.path[known-1].location == nil {
 		known--
 	}
-	var at *location
+	var found *location
 	if known > 0 {
-		at = w.path[known-1].location
+		found = w.path[known-1].location
 	}
 	made := make([]location, depth-known)
 	for i := range made {
 		step := &w.path[known+i]
-		made[i] = location{above: at, depth: known + i + 1, Step: step.Step}
-		at = &made[i]
-		step.location = at
+		made[i] = location{above: found, depth: known + i + 1, Step: step.Step}
+		found = &made[i]
+		step.location = found
 	}
-	return at
+	return found
 }
 
 // walkStep is a step of the walk, and its location, which is nil until the method here sets it.

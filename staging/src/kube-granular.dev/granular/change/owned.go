@@ -62,10 +62,10 @@ func compareOwned[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	return changed
 }
 
-// part returns the elements of a list at the indexes i with from <= i < to.
-func part[V view[V]](list V, from, to int) []V {
-	out := make([]V, 0, to-from)
-	for i := from; i < to; i++ {
+// part returns the elements of a list at the indexes i with start <= i < end.
+func part[V view[V]](list V, start, end int) []V {
+	out := make([]V, 0, end-start)
+	for i := start; i < end; i++ {
 		out = append(out, list.index(i))
 	}
 	return out

@@ -60,8 +60,8 @@ var compiled = equal.Strict()
 // compile matches the nodes of a tree with the fields of a Go type, by the names in json tags. It
 // returns an error for a type that lacks a field of the tree, because such a type is not of the
 // version that the schema describes.
-func compile(at schema.NodePath, t reflect.Type) (*typePlan, error) {
-	n := at.Node()
+func compile(path schema.NodePath, t reflect.Type) (*typePlan, error) {
+	n := path.Node()
 	p := &typePlan{node: n, typ: t, inner: t, equal: compiled.Of(t)}
 	if t.Kind() == reflect.Pointer {
 		p.inner = t.Elem()
@@ -69,11 +69,11 @@ func compile(at schema.NodePath, t reflect.Type) (*typePlan, error) {
 	p.zero = reflect.New(p.inner).Elem()
 	kind, ok := wantKind[n.Kind]
 	if ok && p.inner.Kind() != kind {
-		return nil, fmt.Errorf("%s: the Go type %s can't be walked as %s", at.Pattern(), p.inner, n.Kind)
+		return nil, fmt.Errorf("%s: the Go type %s can't be walked as %s", path.Pattern(), p.inner, n.Kind)
 	}
 	var err error
 	if takes := n.TakesValue(); takes != nil {
-		if p.value, err = p.valueOf(at, takes.Parameter.Field); err != nil {
+		if p.value, err = p.valueOf(path, takes.Parameter.Field); err != nil {
 			return nil, err
 		}
 	}
@@ -81,16 +81,16 @@ func compile(at schema.NodePath, t reflect.Type) (*typePlan, error) {
 	case schema.Leaf:
 		return p, nil
 	case schema.Object:
-		return p, p.fieldsOf(at)
+		return p, p.fieldsOf(path)
 	case schema.Map:
 		if p.inner.Key().Kind() != reflect.String {
-			return nil, fmt.Errorf("%s: the keys of the Go type %s are not strings", at.Pattern(), p.inner)
+			return nil, fmt.Errorf("%s: the keys of the Go type %s are not strings", path.Pattern(), p.inner)
 		}
 	}
-	if p.elem, err = compile(append(at, n.Elem()), p.inner.Elem()); err != nil {
+	if p.elem, err = compile(append(path, n.Elem()), p.inner.Elem()); err != nil {
 		return nil, err
 	}
-	return p, p.listKeys(at)
+	return p, p.listKeys(path)
 }
 
 // wantKind is the kind of Go type that each kind of node needs.
@@ -103,11 +103,11 @@ var wantKind = map[schema.NodeKind]reflect.Kind{
 }
 
 // fieldsOf completes the plan of an object with its fields.
-func (p *typePlan) fieldsOf(at schema.NodePath) error {
+func (p *typePlan) fieldsOf(path schema.NodePath) error {
 	found := map[string]jsonField{}
 	for _, f := range jsonFields(p.inner, nil) {
 		if _, twice := found[f.name]; twice && p.node.Child(f.name) != nil {
-			return fmt.Errorf("%s: the Go type %s has two fields with the JSON name %s", at.Pattern(), p.inner, f.name)
+			return fmt.Errorf("%s: the Go type %s has two fields with the JSON name %s", path.Pattern(), p.inner, f.name)
 		}
 		found[f.name] = f
 		if p.node.Child(f.name) == nil && !p.node.Ignores(f.name) {
@@ -126,9 +126,9 @@ func (p *typePlan) fieldsOf(at schema.NodePath) error {
 				p.fields = append(p.fields, fieldPlan{}) // such as the metadata of a kind that has none
 				continue
 			}
-			return fmt.Errorf("%s: the Go type %s has no such field", append(at, child).Pattern(), p.inner)
+			return fmt.Errorf("%s: the Go type %s has no such field", append(path, child).Pattern(), p.inner)
 		}
-		below, err := compile(append(at, child), f.typ)
+		below, err := compile(append(path, child), f.typ)
 		if err != nil {
 			return err
 		}
@@ -149,7 +149,7 @@ func (p *typePlan) fieldsOf(at schema.NodePath) error {
 
 // valueOf returns the plan for reading the scalar that a parameter is made from: the named field,
 // or the value itself if field is empty.
-func (p *typePlan) valueOf(at schema.NodePath, field string) (keyPlan, error) {
+func (p *typePlan) valueOf(path schema.NodePath, field string) (keyPlan, error) {
 	if field == "" && scalarKind(p.inner) {
 		return keyPlan{}, nil
 	}
@@ -160,14 +160,14 @@ func (p *typePlan) valueOf(at schema.NodePath, field string) (keyPlan, error) {
 			}
 		}
 	}
-	return keyPlan{}, fmt.Errorf("%s: the Go type %s has no scalar %s for a parameter", at.Pattern(), p.inner, strings.TrimSuffix(schema.Self+"."+field, "."))
+	return keyPlan{}, fmt.Errorf("%s: the Go type %s has no scalar %s for a parameter", path.Pattern(), p.inner, strings.TrimSuffix(schema.Self+"."+field, "."))
 }
 
 // listKeys adds to the plan of a list which Go fields are the keys of the elements. It returns an
 // error if the Go type lacks such a field.
-func (p *typePlan) listKeys(at schema.NodePath) error {
+func (p *typePlan) listKeys(path schema.NodePath) error {
 	if p.node.Kind == schema.Set && !scalarKind(p.elem.inner) {
-		return fmt.Errorf("%s: the Go type %s is not a set of scalars", at.Pattern(), p.inner)
+		return fmt.Errorf("%s: the Go type %s is not a set of scalars", path.Pattern(), p.inner)
 	}
 	for _, key := range p.node.Keys() {
 		found := -1
@@ -181,7 +181,7 @@ func (p *typePlan) listKeys(at schema.NodePath) error {
 			}
 		}
 		if found < 0 {
-			return fmt.Errorf("%s: the Go type %s has no scalar key %s", at.Pattern(), p.elem.inner, key.Name)
+			return fmt.Errorf("%s: the Go type %s has no scalar key %s", path.Pattern(), p.elem.inner, key.Name)
 		}
 		p.keys = append(p.keys, keyPlan{index: fields[found].index, omitted: fields[found].omitted, fallback: key.Default})
 	}
@@ -198,11 +198,11 @@ type jsonField struct {
 // jsonFields lists the fields of a struct by their names in JSON, including those of inlined
 // structs. A field that JSON leaves out is listed by its Go name in parentheses: the field is
 // compared, but no schema can name it.
-func jsonFields(t reflect.Type, at []int) []jsonField {
+func jsonFields(t reflect.Type, path []int) []jsonField {
 	var out []jsonField
 	for i := range t.NumField() {
 		f := t.Field(i)
-		index := append(at[:len(at):len(at)], i)
+		index := append(path[:len(path):len(path)], i)
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		inline := f.Anonymous && name == "" || strings.Contains(","+options+",", ",inline,")
 		switch {

@@ -52,13 +52,13 @@ func (s *Sender) Knows(c *Change) (steps int, verbs bool) {
 	if steps < 0 {
 		return len(place), !c.HasValues()
 	}
-	switch from := steps; {
+	switch start := steps; {
 	case s.inBody == nil:
-		steps = s.knownFromObject(c, place, from)
+		steps = s.knownFromObject(c, place, start)
 	case s.applied:
-		steps = min(s.knownFromBody(place, from), s.knownFromObject(c, place, from))
+		steps = min(s.knownFromBody(place, start), s.knownFromObject(c, place, start))
 	default:
-		steps = s.knownFromBody(place, from)
+		steps = s.knownFromBody(place, start)
 	}
 	return steps, steps >= depthOf(c.at) && !c.HasValues()
 }
@@ -77,9 +77,9 @@ func (s *Sender) isHidden(step Step) bool {
 }
 
 // knownFromBody returns how many steps of the path place the sender knows from the body of the
-// request. from is the index of the first step that the schema alone does not reveal.
-func (s *Sender) knownFromBody(place Path, from int) int {
-	for i := from; i < len(place); i++ {
+// request. start is the index of the first step that the schema alone does not reveal.
+func (s *Sender) knownFromBody(place Path, start int) int {
+	for i := start; i < len(place); i++ {
 		step := place[i]
 		if s.isHidden(step) && !s.bodyHasStep(place[:i], step) {
 			return i
@@ -118,21 +118,21 @@ func (s *Sender) bodyHasStep(above Path, step Step) bool {
 // knownFromObject is knownFromBody for a body that is the whole new object. The change c is one
 // about to be stored, and mutating admission may have added keys that the body lacks. So the sender
 // knows a key only if a change at the same location was observed before admission.
-func (s *Sender) knownFromObject(c *Change, place Path, from int) int {
-	if place[from].Field != "" {
-		return from
+func (s *Sender) knownFromObject(c *Change, place Path, start int) int {
+	if place[start].Field != "" {
+		return start
 	}
 	i := sort.Search(len(s.observed), func(i int) bool {
 		return compareLocations(s.observed[i].at, c.at) >= 0
 	})
-	known := from
+	known := start
 	for ; i < len(s.observed); i++ {
 		o := &s.observed[i]
 		if compareLocations(o.at, c.at) != 0 {
 			break
 		}
 		if o.removedAt > 0 && int(o.removedAt) <= depthOf(c.at) {
-			return max(from, int(o.removedAt)-1)
+			return max(start, int(o.removedAt)-1)
 		}
 		known = depthOf(c.at)
 	}

@@ -91,8 +91,8 @@ func (v typedView) canScan(o typedView) bool {
 	return !v.parentAbsent && !o.parentAbsent && v.deref().CanAddr() && o.deref().CanAddr()
 }
 
-func (v typedView) nextDiffering(at int, o typedView, found *fast.Position) (child, behind int) {
-	return v.p.object.Next(fast.Address(v.deref()), fast.Address(o.deref()), at, found)
+func (v typedView) nextDiffering(position int, o typedView, found *fast.Position) (child, behind int) {
+	return v.p.object.Next(fast.Address(v.deref()), fast.Address(o.deref()), position, found)
 }
 
 // same reports whether two objects are equal. It also returns the position of the first difference
@@ -263,15 +263,15 @@ func (v typedView) valueText(field string) (string, textState) {
 	if v.parentAbsent || !base.IsValid() {
 		return "", noValue
 	}
-	from := &v.p.value
+	plan := &v.p.value
 	if field != "" {
-		if base = base.FieldByIndex(from.index); base.Kind() == reflect.Pointer {
+		if base = base.FieldByIndex(plan.index); base.Kind() == reflect.Pointer {
 			base = base.Elem()
 		}
-		if !base.IsValid() || from.omitted && base.IsZero() {
+		if !base.IsValid() || plan.omitted && base.IsZero() {
 			return "", hasText
 		}
-	} else if from.omitted && v.v.Kind() != reflect.Pointer && base.IsZero() {
+	} else if plan.omitted && v.v.Kind() != reflect.Pointer && base.IsZero() {
 		return "", noValue
 	}
 	text, _, ok := scalarText(scalarOf(base))

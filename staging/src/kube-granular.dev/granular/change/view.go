@@ -36,11 +36,11 @@ type view[V any] interface {
 	// field returns the field of an object that has position i in n.Fields.
 	field(n *schema.Node, i int) V
 	// canScan reports whether nextDiffering may be called. nextDiffering searches for the next
-	// field that might differ. at is the position to start from: 0, or the position behind that the
+	// field that might differ. position is the one to start from: 0, or the position behind that the
 	// previous call returned. child is the index of the field in n.Fields. It is len(n.Fields()) if
 	// a field without a node differs, and larger if nothing more differs.
 	canScan(other V) bool
-	nextDiffering(at int, other V, found *fast.Position) (child, behind int)
+	nextDiffering(position int, other V, found *fast.Position) (child, behind int)
 	// sameRest reports whether the fields of an object that have no node in the tree are equal in
 	// both objects. differing returns the names of those that differ. Neither compares fields that
 	// the server itself writes.

@@ -91,12 +91,12 @@ func (w *walk) add(n *schema.Node, c Change) {
 // compareElem compares one element of a map or list, and reports whether it changed.
 func compareElem[V view[V]](w *walk, n *schema.Node, keys []string, old, new V) bool {
 	w.push(n.Elem(), "", keys)
-	was := w.removedAt
-	if was == 0 && new.state() == absent {
+	before := w.removedAt
+	if before == 0 && new.state() == absent {
 		w.removedAt = len(w.path)
 	}
 	changed := compareNode(w, n.Elem(), old, new)
-	w.removedAt = was
+	w.removedAt = before
 	w.pop()
 	return changed
 }
@@ -137,10 +137,10 @@ func compareAt[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 		below(w, n, old, new)
 		return true
 	}
-	was, before := w.byDefault, len(w.out)
-	w.byDefault = was || w.created && n.ExcludedBelow && n.Kind == schema.Object && onlyDefault(w, n, old, new)
+	previous, before := w.byDefault, len(w.out)
+	w.byDefault = previous || w.created && n.ExcludedBelow && n.Kind == schema.Object && onlyDefault(w, n, old, new)
 	changed := below(w, n, old, new)
-	w.byDefault = was
+	w.byDefault = previous
 	if old.state() == new.state() {
 		return changed
 	}
@@ -220,7 +220,7 @@ func compareObject[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	everything := w.mode == All && (n != w.tree.Root || w.in == allFields)
 	if everything && old.canScan(new) { // a scan compares all fields, so it is used only if all are needed
 		// Most fields are equal. The scan skips equal fields at little cost.
-		for i, at := old.nextDiffering(0, new, &w.found); i <= len(fields); i, at = old.nextDiffering(at, new, &w.found) {
+		for i, index := old.nextDiffering(0, new, &w.found); i <= len(fields); i, index = old.nextDiffering(index, new, &w.found) {
 			if i == len(fields) {
 				sameRest = false
 			} else if compareField(w, n, i, old, new) {

@@ -75,7 +75,7 @@ func (w *Walker) CompareObserved(mode Mode, observed Set, old, new any) (Set, er
 	return w.compare(mode, observed.fields(w.tree.Root), old, new)
 }
 
-func (w *Walker) compare(mode Mode, in fieldSet, old, new any) (Set, error) {
+func (w *Walker) compare(mode Mode, fields fieldSet, old, new any) (Set, error) {
 	if w.NothingToCheck(mode) {
 		return nil, nil
 	}
@@ -91,7 +91,7 @@ func (w *Walker) compare(mode Mode, in fieldSet, old, new any) (Set, error) {
 		if ok {
 			before = plainView{value: o, present: true}
 		}
-		return run(w, mode, in, fast.Position{}, before, plainView{value: n, present: true}), nil
+		return run(w, mode, fields, fast.Position{}, before, plainView{value: n, present: true}), nil
 	}
 	v := reflect.ValueOf(new)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
@@ -108,20 +108,20 @@ func (w *Walker) compare(mode Mode, in fieldSet, old, new any) (Set, error) {
 		}
 	}
 	after, found := typedView{v: v, p: p}, fast.Position{}
-	if mode == All && in == allFields && before.canScan(after) { // otherwise a scan would compare fields that are not needed
+	if mode == All && fields == allFields && before.canScan(after) { // otherwise a scan would compare fields that are not needed
 		same := false
 		if found, same = before.same(after); same {
 			return nil, nil
 		}
 	}
-	return run(w, mode, in, found, before, after), nil
+	return run(w, mode, fields, found, before, after), nil
 }
 
 // run walks two objects and returns their changes. found is where an earlier scan of their fields
 // ended, and zero if there was no such scan.
-func run[V view[V]](w *Walker, mode Mode, in fieldSet, found fast.Position, old, new V) Set {
+func run[V view[V]](w *Walker, mode Mode, fields fieldSet, found fast.Position, old, new V) Set {
 	k := walks.Get().(*walk)
-	k.mode, k.tree, k.in, k.path, k.out, k.created, k.byDefault, k.removedAt = mode, w.tree, in, k.path[:0], nil, old.state() == absent, false, 0
+	k.mode, k.tree, k.in, k.path, k.out, k.created, k.byDefault, k.removedAt = mode, w.tree, fields, k.path[:0], nil, old.state() == absent, false, 0
 	k.found = found
 	compareNode(k, w.tree.Root, old, new)
 	out := k.out

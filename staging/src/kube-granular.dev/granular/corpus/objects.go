@@ -39,24 +39,24 @@ func overlay(base, over any) any {
 // Diff returns an object over for which Overlay(before, over) equals after.
 func Diff(before, after Object) Object {
 	out := Object{}
-	for name, was := range before {
-		is, kept := after[name]
-		was, wasFields := was.(map[string]any)
-		fields, isFields := is.(map[string]any)
+	for name, old := range before {
+		current, kept := after[name]
+		previous, wasFields := old.(map[string]any)
+		fields, isFields := current.(map[string]any)
 		switch {
 		case !kept:
 			out[name] = nil
 		case wasFields && isFields:
-			if below := Diff(was, fields); len(below) > 0 {
+			if below := Diff(previous, fields); len(below) > 0 {
 				out[name] = map[string]any(below)
 			}
-		case !reflect.DeepEqual(before[name], is):
-			out[name] = is
+		case !reflect.DeepEqual(before[name], current):
+			out[name] = current
 		}
 	}
-	for name, is := range after {
+	for name, current := range after {
 		if _, kept := before[name]; !kept {
-			out[name] = is
+			out[name] = current
 		}
 	}
 	return out

@@ -151,22 +151,22 @@ func (d *Decider) holdsAll(ctx context.Context, p *schema.Permission, values []s
 		costs = d.Costs()
 	}
 	for _, value := range values {
-		of, err := p.Verbs(ctx, costs, value)
+		needed, err := p.Verbs(ctx, costs, value)
 		if ctx.Err() != nil {
 			return notHeld, "", ctx.Err()
 		}
 		if err != nil {
 			if errors.Is(err, permission.ErrTooLong) {
-				r.tooLong, r.long = true, permission.Head(of[0].Parameter, shownOfParameter)
+				r.tooLong, r.long = true, permission.Head(needed[0].Parameter, shownOfParameter)
 			}
 			if errors.Is(err, schema.ErrCostExceeded) {
 				r.Reason = Cost
 			}
 			return notHeld, "", nil
 		}
-		verbs := make([]string, len(of))
-		for j := range of {
-			verbs[j] = of[j].String()
+		verbs := make([]string, len(needed))
+		for j := range needed {
+			verbs[j] = needed[j].String()
 		}
 		if state, err := d.holdsOne(ctx, verbs); state != held || err != nil {
 			return state, verbs[len(verbs)-1], err

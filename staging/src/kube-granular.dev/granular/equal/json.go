@@ -49,7 +49,7 @@ func equalMap(a, b map[string]any) bool {
 		y, ok := b[k]
 		// Most values are strings. Comparing them here saves a call.
 		if text, is := x.(string); is {
-			if other, is := y.(string); !is || text != other {
+			if other, same := y.(string); !same || text != other {
 				return false
 			}
 		} else if !ok || !JSON(x, y) {

@@ -20,11 +20,11 @@ const MaxPrefixes = 8
 // other. The accepted images are a subset of the grammar of github.com/distribution/reference.
 func imagePrefixes(image string) []string {
 	name := image
-	if at := strings.IndexByte(name, '@'); at >= 0 {
-		if !isDigest(name[at+1:]) {
+	if index := strings.IndexByte(name, '@'); index >= 0 {
+		if !isDigest(name[index+1:]) {
 			return nil
 		}
-		name = name[:at]
+		name = name[:index]
 	}
 	slash := strings.IndexByte(name, '/')
 	if slash < 0 || !isRegistry(name[:slash]) {
@@ -41,20 +41,20 @@ func imagePrefixes(image string) []string {
 		return nil
 	}
 	out := []string{name[:slash]}
-	for at := slash; at < len(name); {
-		end := strings.IndexByte(name[at+1:], '/')
+	for index := slash; index < len(name); {
+		end := strings.IndexByte(name[index+1:], '/')
 		if end < 0 {
 			end = len(name)
 		} else {
-			end += at + 1
+			end += index + 1
 		}
-		if !isPathComponent(name[at+1 : end]) {
+		if !isPathComponent(name[index+1 : end]) {
 			return nil
 		}
 		if len(out) < MaxPrefixes {
 			out = append(out, name[:end])
 		}
-		at = end
+		index = end
 	}
 	return out
 }
@@ -128,9 +128,9 @@ func isDigest(s string) bool {
 }
 
 // all reports whether s is not empty and is(b) is true for each byte b of s.
-func all(s string, is func(byte) bool) bool {
+func all(s string, allowed func(byte) bool) bool {
 	for i := range len(s) {
-		if !is(s[i]) {
+		if !allowed(s[i]) {
 			return false
 		}
 	}

@@ -81,9 +81,9 @@ func validateDomain(domain string) error {
 	return nil
 }
 
-// character returns the character that begins at byte offset at of s, quoted.
-func character(s string, at int) string {
-	r, _ := utf8.DecodeRuneInString(s[at:])
+// character returns the character that begins at the byte offset index of s, quoted.
+func character(s string, index int) string {
+	r, _ := utf8.DecodeRuneInString(s[index:])
 	return strconv.QuoteRune(r)
 }
 

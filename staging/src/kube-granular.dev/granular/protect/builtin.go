@@ -29,46 +29,46 @@ var (
 // Builtin returns the table of built-in kinds: which labels and annotations upstream's controllers
 // copy from one object to another.
 func Builtin() *Table {
-	to := func(r ...Resource) []Resource { return r }
+	targets := func(r ...Resource) []Resource { return r }
 	table := NewTable(
-		Source{From: podTemplates, Scope: "podTemplate", Kinds: labelsAndOthers, To: to(pods)},
-		Source{From: controllers, Scope: "podTemplate", Kinds: labelsAndOthers, To: to(pods)},
-		Source{From: jobs, Scope: "podTemplate", Kinds: labelsAndOthers, To: to(pods)},
+		Source{From: podTemplates, Scope: "podTemplate", Kinds: labelsAndOthers, To: targets(pods)},
+		Source{From: controllers, Scope: "podTemplate", Kinds: labelsAndOthers, To: targets(pods)},
+		Source{From: jobs, Scope: "podTemplate", Kinds: labelsAndOthers, To: targets(pods)},
 
 		// A rollback copies the annotations of a replica set back into its deployment.
-		Source{From: replicaSets, Scope: "podTemplate", Kinds: labelsAndOthers, To: to(pods)},
-		Source{From: replicaSets, Kinds: schema.Annotation, To: to(deployments)},
+		Source{From: replicaSets, Scope: "podTemplate", Kinds: labelsAndOthers, To: targets(pods)},
+		Source{From: replicaSets, Kinds: schema.Annotation, To: targets(deployments)},
 
 		// A new replica set has the labels of the template and the deployment's annotations.
-		Source{From: deployments, Scope: "podTemplate", Kinds: schema.Label, To: to(pods, replicaSets)},
-		Source{From: deployments, Scope: "podTemplate", Kinds: schema.Annotation, To: to(pods)},
-		Source{From: deployments, Kinds: schema.Annotation, To: to(replicaSets)},
+		Source{From: deployments, Scope: "podTemplate", Kinds: schema.Label, To: targets(pods, replicaSets)},
+		Source{From: deployments, Scope: "podTemplate", Kinds: schema.Annotation, To: targets(pods)},
+		Source{From: deployments, Kinds: schema.Annotation, To: targets(replicaSets)},
 
 		// A new revision has the labels of the template and its owner's annotations.
-		Source{From: daemonSets, Scope: "podTemplate", Kinds: schema.Label, To: to(pods, revisions)},
-		Source{From: daemonSets, Scope: "podTemplate", Kinds: schema.Annotation, To: to(pods)},
-		Source{From: daemonSets, Kinds: schema.Annotation, To: to(revisions)},
+		Source{From: daemonSets, Scope: "podTemplate", Kinds: schema.Label, To: targets(pods, revisions)},
+		Source{From: daemonSets, Scope: "podTemplate", Kinds: schema.Annotation, To: targets(pods)},
+		Source{From: daemonSets, Kinds: schema.Annotation, To: targets(revisions)},
 
 		// The labels of a stateful set's selector are copied to its claims. The labels of the pod
 		// template always include those of the selector, so the template's labels count as copied.
-		Source{From: statefulSets, Scope: "podTemplate", Kinds: schema.Label, To: to(pods, revisions, claims)},
-		Source{From: statefulSets, Scope: "podTemplate", Kinds: schema.Annotation, To: to(pods)},
-		Source{From: statefulSets, Kinds: schema.Annotation, To: to(revisions)},
+		Source{From: statefulSets, Scope: "podTemplate", Kinds: schema.Label, To: targets(pods, revisions, claims)},
+		Source{From: statefulSets, Scope: "podTemplate", Kinds: schema.Annotation, To: targets(pods)},
+		Source{From: statefulSets, Kinds: schema.Annotation, To: targets(revisions)},
 
 		// A job without labels gets those of its pod template.
-		Source{From: cronJobs, Scope: "jobTemplate", Kinds: labelsAndOthers, To: to(jobs)},
-		Source{From: cronJobs, Scope: "podTemplate", Kinds: schema.Label, To: to(pods, jobs)},
-		Source{From: cronJobs, Scope: "podTemplate", Kinds: schema.Annotation, To: to(pods)},
+		Source{From: cronJobs, Scope: "jobTemplate", Kinds: labelsAndOthers, To: targets(jobs)},
+		Source{From: cronJobs, Scope: "podTemplate", Kinds: schema.Label, To: targets(pods, jobs)},
+		Source{From: cronJobs, Scope: "podTemplate", Kinds: schema.Annotation, To: targets(pods)},
 
-		Source{From: claimTemplates, Scope: "resourceClaimTemplate", Kinds: labelsAndOthers, To: to(resourceClaims)},
-		Source{From: services, Kinds: schema.Label, To: to(endpoints, endpointSlices)},
-		Source{From: endpoints, Kinds: labelsAndOthers, To: to(endpointSlices)},
+		Source{From: claimTemplates, Scope: "resourceClaimTemplate", Kinds: labelsAndOthers, To: targets(resourceClaims)},
+		Source{From: services, Kinds: schema.Label, To: targets(endpoints, endpointSlices)},
+		Source{From: endpoints, Kinds: labelsAndOthers, To: targets(endpointSlices)},
 		// The admission plugin PodTopologyLabels copies these labels when a pod is bound to a
 		// node.
-		Source{From: nodes, Kinds: schema.Label, To: to(pods), Keys: []string{"topology.kubernetes.io/zone", "topology.kubernetes.io/region"}},
+		Source{From: nodes, Kinds: schema.Label, To: targets(pods), Keys: []string{"topology.kubernetes.io/zone", "topology.kubernetes.io/region"}},
 	)
-	for _, from := range []Resource{pods, podTemplates, controllers, jobs, replicaSets, deployments, daemonSets, statefulSets, cronJobs} {
-		table = table.With(Source{From: from, Scope: "volumeClaimTemplate", Kinds: labelsAndOthers, To: to(claims)})
+	for _, resource := range []Resource{pods, podTemplates, controllers, jobs, replicaSets, deployments, daemonSets, statefulSets, cronJobs} {
+		table = table.With(Source{From: resource, Scope: "volumeClaimTemplate", Kinds: labelsAndOthers, To: targets(claims)})
 	}
 	return table
 }

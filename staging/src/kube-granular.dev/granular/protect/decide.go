@@ -118,18 +118,18 @@ func (d *Decider) Concerned(a *change.Attribute) []string {
 // evaluated. Entries of mode Audit are among them only if audit is set.
 func (d *Decider) entries(s *scope, a *change.Attribute, audit bool) []*Entry {
 	var out []*Entry
-	var to []Resource
+	var targets []Resource
 	known, looked := false, false
-	add := func(of []*Entry) {
-		for _, e := range of {
+	add := func(candidates []*Entry) {
+		for _, e := range candidates {
 			if e.Kind != a.Kind || e.Mode == Audit && !audit {
 				continue
 			}
 			if !looked {
-				to, known = d.target.table.of(d.target.resource, a)
+				targets, known = d.target.table.of(d.target.resource, a)
 				looked = true
 			}
-			if e.appliesTo(to, known) {
+			if e.appliesTo(targets, known) {
 				out = append(out, e)
 			}
 		}
@@ -139,8 +139,8 @@ func (d *Decider) entries(s *scope, a *change.Attribute, audit bool) []*Entry {
 		return out
 	}
 	add(s.keys[attribute{a.Kind, a.Key}])
-	if of := domain(a.Key); of != "" && !Reserved(a.Kind, a.Key) {
-		add(s.keys[attribute{a.Kind, of}])
+	if keyDomain := domain(a.Key); keyDomain != "" && !Reserved(a.Kind, a.Key) {
+		add(s.keys[attribute{a.Kind, keyDomain}])
 	}
 	return out
 }

@@ -143,14 +143,14 @@ func (e *Entry) valueProblems(p *problems, field string, values []string) {
 	}
 	seen := make(map[string]bool, len(values))
 	for i, v := range values {
-		at := fmt.Sprintf("%s[%d]", field, i)
+		path := fmt.Sprintf("%s[%d]", field, i)
 		switch {
 		case seen[v]:
-			p.add(Duplicate, at, "is listed twice")
+			p.add(Duplicate, path, "is listed twice")
 		case e.Kind == schema.Label && !isLabelText(v):
-			p.add(Invalid, at, "must be empty, or at most %d letters, digits, '-', '_' and '.', which begin and end with a letter or digit", maxLabelText)
+			p.add(Invalid, path, "must be empty, or at most %d letters, digits, '-', '_' and '.', which begin and end with a letter or digit", maxLabelText)
 		case e.Kind == schema.Annotation && len(v) > MaxAnnotationValue:
-			p.add(Invalid, at, "is longer than %d bytes", MaxAnnotationValue)
+			p.add(Invalid, path, "is longer than %d bytes", MaxAnnotationValue)
 		}
 		seen[v] = true
 	}
@@ -162,20 +162,20 @@ func resourceProblems(p *problems, field string, resources []Resource) {
 		return
 	}
 	for i, r := range resources {
-		at := fmt.Sprintf("%s[%d]", field, i)
+		path := fmt.Sprintf("%s[%d]", field, i)
 		switch {
 		case slices.Contains(resources[:i], r):
-			p.add(Duplicate, at, "is listed twice")
+			p.add(Duplicate, path, "is listed twice")
 		case r.Resource == "":
-			p.add(Required, at+".resource", "must be a resource in the plural, such as pods")
+			p.add(Required, path+".resource", "must be a resource in the plural, such as pods")
 		case r.Resource == "*" || r.Group == "*":
-			p.add(Invalid, at, "must name one resource; leave out the list for all")
+			p.add(Invalid, path, "must name one resource; leave out the list for all")
 		case strings.Contains(r.Resource, "/"):
-			p.add(Invalid, at+".resource", "can't be a subresource; the resource itself covers all of its subresources")
+			p.add(Invalid, path+".resource", "can't be a subresource; the resource itself covers all of its subresources")
 		case !isDomainName(r.Resource):
-			p.add(Invalid, at+".resource", "must be the name of a resource, in lower case")
+			p.add(Invalid, path+".resource", "must be the name of a resource, in lower case")
 		case r.Group != "" && !isDomainName(r.Group):
-			p.add(Invalid, at+".group", "must be an API group, without its version")
+			p.add(Invalid, path+".group", "must be an API group, without its version")
 		}
 	}
 }

@@ -46,13 +46,13 @@ type attribute struct {
 // New returns the Set of some entries, which should be valid; see Entry.Problems. It leaves out
 // entries for keys that the server itself sets; see Reserved.
 func New(entries ...Entry) *Set {
-	by := map[string][]Entry{}
+	byNamespace := map[string][]Entry{}
 	for _, e := range entries {
-		by[e.Namespace] = append(by[e.Namespace], e)
+		byNamespace[e.Namespace] = append(byNamespace[e.Namespace], e)
 	}
-	out := &Set{namespaces: make(map[string]*scope, len(by))}
-	for namespace, of := range by {
-		out.put(namespace, newScope(namespace, of))
+	out := &Set{namespaces: make(map[string]*scope, len(byNamespace))}
+	for namespace, list := range byNamespace {
+		out.put(namespace, newScope(namespace, list))
 	}
 	return out
 }
@@ -71,14 +71,14 @@ func (s *Set) With(namespace string, entries ...Entry) *Set {
 	return out
 }
 
-func (s *Set) put(namespace string, of *scope) {
+func (s *Set) put(namespace string, one *scope) {
 	switch {
 	case namespace == "":
-		s.cluster = of
-	case of == nil:
+		s.cluster = one
+	case one == nil:
 		delete(s.namespaces, namespace)
 	default:
-		s.namespaces[namespace] = of
+		s.namespaces[namespace] = one
 	}
 }
 
@@ -93,11 +93,11 @@ func newScope(namespace string, entries []Entry) *scope {
 		e.Namespace = namespace
 		e.ProtectedValues, e.AllowedValues = slices.Clone(e.ProtectedValues), slices.Clone(e.AllowedValues)
 		e.Resources, e.ExcludeResources = canonical(e.Resources), canonical(e.ExcludeResources)
-		at := attribute{e.Kind, e.Key}
+		k := attribute{e.Kind, e.Key}
 		if e.isDomain() {
-			at.key = strings.TrimSuffix(e.Key, "*")
+			k.key = strings.TrimSuffix(e.Key, "*")
 		}
-		out.keys[at] = append(out.keys[at], &e)
+		out.keys[k] = append(out.keys[k], &e)
 		out.all = append(out.all, &e)
 		out.audits = out.audits || e.Mode == Audit
 		if len(e.Resources) == 0 {
@@ -115,8 +115,8 @@ func newScope(namespace string, entries []Entry) *scope {
 	if len(out.all) == 0 {
 		return nil
 	}
-	for _, of := range out.keys {
-		slices.SortStableFunc(of, inOrder)
+	for _, list := range out.keys {
+		slices.SortStableFunc(list, inOrder)
 	}
 	return out
 }
@@ -163,21 +163,21 @@ func (s *Set) RefersTo(namespace string, role RoleRef) bool {
 	if s == nil {
 		return false
 	}
-	of := s.cluster
+	one := s.cluster
 	if namespace != "" {
-		of = s.namespaces[namespace]
+		one = s.namespaces[namespace]
 	}
-	return of != nil && of.roles[role]
+	return one != nil && one.roles[role]
 }
 
 // applicable calls a function with the scope of the cluster, and then with the scope of the
 // namespace. It leaves out a scope without entries, and stops when the function returns false.
-func (s *Set) applicable(namespace string, with func(*scope) bool) {
-	if s == nil || s.cluster != nil && !with(s.cluster) || namespace == "" {
+func (s *Set) applicable(namespace string, visit func(*scope) bool) {
+	if s == nil || s.cluster != nil && !visit(s.cluster) || namespace == "" {
 		return
 	}
-	if of := s.namespaces[namespace]; of != nil {
-		with(of)
+	if one := s.namespaces[namespace]; one != nil {
+		visit(one)
 	}
 }
 
@@ -189,6 +189,6 @@ func (s *scope) has(kind schema.Attribute, key string) bool {
 	if len(s.keys[attribute{kind, key}]) > 0 {
 		return true
 	}
-	of := domain(key)
-	return of != "" && len(s.keys[attribute{kind, of}]) > 0
+	keyDomain := domain(key)
+	return keyDomain != "" && len(s.keys[attribute{kind, keyDomain}]) > 0
 }

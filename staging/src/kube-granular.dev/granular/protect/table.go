@@ -42,29 +42,29 @@ func NewTable(sources ...Source) *Table { return (&Table{}).With(sources...) }
 // With returns a table with further sources.
 func (t *Table) With(sources ...Source) *Table {
 	out := &Table{sources: make(map[origin][]Source, len(t.sources)+len(sources))}
-	for at, known := range t.sources {
-		out.sources[at] = slices.Clip(known)
+	for key, known := range t.sources {
+		out.sources[key] = slices.Clip(known)
 	}
 	for _, s := range sources {
-		at := origin{s.From, s.Scope}
-		out.sources[at] = append(out.sources[at], s)
+		key := origin{s.From, s.Scope}
+		out.sources[key] = append(out.sources[key], s)
 	}
 	return out
 }
 
 // targetsOf returns the resources that an attribute ends up in: the object's resource, which is
-// from, if the attribute is in the object's own metadata, and the resources that controllers copy
+// resource, if the attribute is in the object's own metadata, and the resources that controllers copy
 // the attribute to. known is false for a template without a Source, as in custom resources, and
 // for a place that is neither in a scope nor in the object's own metadata. If key is empty, the
 // result has the resources of all keys.
-func (t *Table) targetsOf(from Resource, kind schema.Attribute, key string, scope string, own bool) (out []Resource, known bool) {
+func (t *Table) targetsOf(resource Resource, kind schema.Attribute, key string, scope string, own bool) (out []Resource, known bool) {
 	switch {
 	case own:
-		out = append(out, from)
+		out = append(out, resource)
 	case scope == "":
 		return nil, false
 	}
-	for _, s := range t.sources[origin{from, scope}] {
+	for _, s := range t.sources[origin{resource, scope}] {
 		if s.Kinds&kind != 0 {
 			known = true
 			if len(s.Keys) == 0 || key == "" || slices.Contains(s.Keys, key) {
@@ -75,7 +75,7 @@ func (t *Table) targetsOf(from Resource, kind schema.Attribute, key string, scop
 	return out, known || own
 }
 
-func (t *Table) of(from Resource, a *change.Attribute) ([]Resource, bool) {
+func (t *Table) of(resource Resource, a *change.Attribute) ([]Resource, bool) {
 	if a.Embedded {
 		return nil, false
 	}
@@ -87,7 +87,7 @@ func (t *Table) of(from Resource, a *change.Attribute) ([]Resource, bool) {
 	if a.Unreadable {
 		own = scope == "" && len(a.Path) > 0 && a.Path[0].Field == "metadata"
 	}
-	return t.targetsOf(from, a.Kind, a.Key, scope, own)
+	return t.targetsOf(resource, a.Kind, a.Key, scope, own)
 }
 
 // Target is a resource, together with all resources that the attributes of its objects may end up
@@ -132,11 +132,11 @@ func (t *Table) Target(resource Resource, tree *schema.Tree) *Target {
 				scope = s
 			}
 		}
-		to, known := t.targetsOf(resource, kind, "", scope, scope == "" && len(place) == 3 && place[1].Field == "metadata")
+		targets, known := t.targetsOf(resource, kind, "", scope, scope == "" && len(place) == 3 && place[1].Field == "metadata")
 		if !known {
 			out.unknown |= kind
 		}
-		for _, r := range to {
+		for _, r := range targets {
 			out.add(r, kind)
 		}
 	}
@@ -165,9 +165,9 @@ func (t *Target) add(r Resource, kind schema.Attribute) {
 // Namespace x as an object in namespace x. Here a Namespace is in no namespace: only entries of
 // the cluster apply to it, because the administrator of a namespace must not decide about the
 // labels of the Namespace itself.
-func (t *Target) namespace(of string) string {
+func (t *Target) namespace(name string) string {
 	if t.resource == (Resource{Resource: "namespaces"}) {
 		return ""
 	}
-	return of
+	return name
 }

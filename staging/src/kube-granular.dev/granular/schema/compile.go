@@ -95,27 +95,27 @@ type compiler struct {
 // place and everything below it has neither a permission nor keys of labels or annotations. It
 // also returns nil if it reported a problem that makes it impossible to compile the rest of the
 // place. An error ends the whole compilation.
-func (c *compiler) node(in layers, p compileContext) (*Node, error) {
+func (c *compiler) node(schemas layers, p compileContext) (*Node, error) {
 	if p.ownMetadata {
-		in = c.ownMetadata(in)
+		schemas = c.ownMetadata(schemas)
 	}
-	at, whole := c.cacheKey(in, p)
+	key, whole := c.cacheKey(schemas, p)
 	if !whole {
-		return c.make(in, p)
+		return c.make(schemas, p)
 	}
-	if n, known := c.lookUp(at); known {
+	if n, known := c.lookUp(key); known {
 		return n, nil
 	}
 	problems := len(c.problems)
-	n, err := c.make(in, p)
+	n, err := c.make(schemas, p)
 	if err == nil && len(c.problems) == problems {
-		c.store(at, n)
+		c.store(key, n)
 	}
 	return n, err
 }
 
-func (c *compiler) make(in layers, p compileContext) (*Node, error) {
-	l, err := c.expand(in, &p)
+func (c *compiler) make(schemas layers, p compileContext) (*Node, error) {
+	l, err := c.expand(schemas, &p)
 	if err != nil {
 		return nil, c.report(p.at, err)
 	}
@@ -188,33 +188,33 @@ func (c *compiler) finish(n *Node, p compileContext) {
 // cursor returns the cursor at a path. The compiler itself enters only definitions that may have a
 // permission. But a definition without a permission may have a default, so defaults are read
 // through cursors.
-func (c *compiler) cursor(at *schemaPath) Cursor {
-	if at == nil {
+func (c *compiler) cursor(path *schemaPath) Cursor {
+	if path == nil {
 		return c.models.definitions.root(c.root)
 	}
-	if known, met := c.cursors[at]; met {
+	if known, met := c.cursors[path]; met {
 		return known
 	}
-	above := c.cursor(at.above)
-	in := above.layers.items()
-	if !at.step.Elem {
-		in = c.survey.property(above.layers, at.step.Field)
+	above := c.cursor(path.above)
+	schemas := above.layers.items()
+	if !path.step.Elem {
+		schemas = c.survey.property(above.layers, path.step.Field)
 	}
-	if len(in) == 0 {
-		in = above.layers.additional()
+	if len(schemas) == 0 {
+		schemas = above.layers.additional()
 	}
 	if c.cursors == nil {
 		c.cursors = map[*schemaPath]Cursor{}
 	}
-	c.cursors[at] = above.at(in)
-	return c.cursors[at]
+	c.cursors[path] = above.at(schemas)
+	return c.cursors[path]
 }
 
 // expand returns the given schemas, followed by those that they refer to if a permission may be
 // there. It adds the definitions that it entered to p.entered.
-func (c *compiler) expand(in layers, p *compileContext) (layers, error) {
-	if !slices.ContainsFunc(in, refers) {
-		return in, nil
+func (c *compiler) expand(schemas layers, p *compileContext) (layers, error) {
+	if !slices.ContainsFunc(schemas, refers) {
+		return schemas, nil
 	}
 	above, embedded := p.entered, !p.metadata && p.scope == ""
 	e := expansion{definitions: c.models.definitions, entered: above, follow: func(name string) (bool, error) {
@@ -237,24 +237,24 @@ func (c *compiler) expand(in layers, p *compileContext) (layers, error) {
 		}
 		return true, c.survey.check(name)
 	}}
-	err := e.all(in)
+	err := e.all(schemas)
 	p.entered = e.entered
 	return e.out, err
 }
 
 // ownMetadata returns the schemas of the object's own metadata. The schema of a custom resource
 // says only that metadata is an object, so the definition of ObjectMeta is added for it.
-func (c *compiler) ownMetadata(in layers) layers {
+func (c *compiler) ownMetadata(schemas layers) layers {
 	e := expansion{definitions: c.models.definitions, follow: func(string) (bool, error) { return false, nil }}
-	if err := e.all(in); err == nil && e.first != "" {
+	if err := e.all(schemas); err == nil && e.first != "" {
 		c.metadata = e.first
-		return in
+		return schemas
 	}
 	c.metadata = objectMetaDefault
 	if s := c.models.definitions[objectMetaDefault]; s != nil {
-		return append(slices.Clip(in), s)
+		return append(slices.Clip(schemas), s)
 	}
-	return in
+	return schemas
 }
 
 func (c *compiler) children(n *Node, l layers, p compileContext) error {

@@ -105,11 +105,11 @@ type cacheEntry struct {
 
 // cacheKey returns the key under which the node of some schemas is cached, for the place that p
 // describes. It returns false if the node must not be cached.
-func (c *compiler) cacheKey(in layers, p compileContext) (cacheKey, bool) {
-	if c.models.uncached || c.models.source != nil || p.root || p.variedDefaults || p.sources != nil || len(in) != 1 {
+func (c *compiler) cacheKey(schemas layers, p compileContext) (cacheKey, bool) {
+	if c.models.uncached || c.models.source != nil || p.root || p.variedDefaults || p.sources != nil || len(schemas) != 1 {
 		return cacheKey{}, false
 	}
-	name := onlyRefers(in[0])
+	name := onlyRefers(schemas[0])
 	found := c.survey.scans[name]
 	if name == "" || found == nil || c.survey.reaches(found, p.entered) {
 		return cacheKey{}, false
@@ -138,8 +138,8 @@ func onlyRefers(s *spec.Schema) string {
 // of the two is excluded: the definition is then compiled again, so that this problem is reported
 // at its place. lookUp need not check MaxDepth, because the depth is part of the key. It adds the
 // places of the node to c.nodes, which the node above compares with MaxNodes.
-func (c *compiler) lookUp(at cacheKey) (*Node, bool) {
-	known := c.entries[at]
+func (c *compiler) lookUp(key cacheKey) (*Node, bool) {
+	known := c.entries[key]
 	if known == nil {
 		return nil, false
 	}
@@ -158,7 +158,7 @@ func (c *compiler) lookUp(at cacheKey) (*Node, bool) {
 // store caches the node of a definition. It does not cache a node that may have a default: a
 // default may stand beside the reference to the definition, so two references to one definition
 // may have different defaults.
-func (c *compiler) store(at cacheKey, n *Node) {
+func (c *compiler) store(key cacheKey, n *Node) {
 	if n != nil && n.defaults() {
 		return
 	}
@@ -166,7 +166,7 @@ func (c *compiler) store(at cacheKey, n *Node) {
 	if n != nil {
 		o.measure(n)
 	}
-	c.entries[at] = o
+	c.entries[key] = o
 }
 
 func (o *cacheEntry) measure(n *Node) {

@@ -54,14 +54,14 @@ func (s *CostBudget) Evaluations() int { return s.evaluations }
 // expression only if the result is not remembered. Errors of the expression are remembered too,
 // but neither ErrCostExceeded nor the error of an ended ctx. With a nil CostBudget, parameter
 // evaluates nothing and returns ErrCostExceeded.
-func (s *CostBudget) parameter(ctx context.Context, by Expression, key string) (string, error) {
+func (s *CostBudget) parameter(ctx context.Context, expression Expression, key string) (string, error) {
 	if s == nil {
 		return "", ErrCostExceeded
 	}
-	of := evaluation{by, key}
-	comparable := reflect.ValueOf(by).Comparable()
+	entry := evaluation{expression, key}
+	comparable := reflect.ValueOf(expression).Comparable()
 	if comparable {
-		if r, ok := s.known[of]; ok {
+		if r, ok := s.known[entry]; ok {
 			return r.parameter, r.err
 		}
 	}
@@ -69,7 +69,7 @@ func (s *CostBudget) parameter(ctx context.Context, by Expression, key string) (
 		return "", ErrCostExceeded
 	}
 	s.evaluations++
-	parameter, cost, err := by.Parameter(ctx, key)
+	parameter, cost, err := expression.Parameter(ctx, key)
 	s.spent += max(cost, 1)
 	if ended := ctx.Err(); ended != nil {
 		return "", ended
@@ -81,7 +81,7 @@ func (s *CostBudget) parameter(ctx context.Context, by Expression, key string) (
 		if s.known == nil {
 			s.known = map[evaluation]result{}
 		}
-		s.known[of] = result{parameter, err}
+		s.known[entry] = result{parameter, err}
 	}
 	return parameter, err
 }

@@ -28,11 +28,11 @@ func (d definitions) root(name string) Cursor {
 // Known reports whether the cursor is at a schema.
 func (c Cursor) Known() bool { return len(c.layers) > 0 }
 
-func (c Cursor) at(in layers) Cursor {
+func (c Cursor) at(schemas layers) Cursor {
 	e := expansion{definitions: c.definitions, follow: func(name string) (bool, error) {
 		return c.definitions[name] != nil, nil
 	}}
-	if err := e.all(in); err != nil || len(in) == 0 {
+	if err := e.all(schemas); err != nil || len(schemas) == 0 {
 		return Cursor{}
 	}
 	return Cursor{definitions: c.definitions, layers: e.out}

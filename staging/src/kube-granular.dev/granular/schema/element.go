@@ -43,8 +43,8 @@ func namedElement(kind NodeKind, l layers, p compileContext) (*element, error) {
 }
 
 // begins reports whether a path leads to an element itself, and not to a field inside.
-func (e *element) begins(at *schemaPath) bool {
-	return e != nil && at.depth() == e.parameter.SourceDepth+1
+func (e *element) begins(path *schemaPath) bool {
+	return e != nil && path.depth() == e.parameter.SourceDepth+1
 }
 
 // permission returns the permission of one element for what a permission inside covers, or for the

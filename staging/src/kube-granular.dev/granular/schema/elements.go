@@ -15,14 +15,14 @@ func (c *compiler) elements(n *Node, l layers, p compileContext) error {
 	if !c.survey.carry(additional) && !c.survey.carry(items) {
 		return nil
 	}
-	kind, in := Map, additional
+	kind, schemas := Map, additional
 	var item layers
 	if len(items) > 0 {
 		var err error
 		if kind, item, err = c.listKind(n, l, items); err != nil {
 			return c.report(p.at, err)
 		}
-		in = items
+		schemas = items
 	}
 	below := p
 	below.at, below.field = p.at.elem(), ""
@@ -41,7 +41,7 @@ func (c *compiler) elements(n *Node, l layers, p compileContext) error {
 	if below.element, err = namedElement(kind, l, below); err != nil {
 		return c.report(p.at, err)
 	}
-	elem, err := c.node(in, below)
+	elem, err := c.node(schemas, below)
 	if err != nil {
 		return err
 	}
@@ -94,12 +94,12 @@ func (c *compiler) listKind(n *Node, l, items layers) (kind NodeKind, item layer
 // expandKeys returns the given schemas and all schemas that they refer to. Unlike expand, it also
 // follows references that lead to no permission. It is used to read the keys and types of elements
 // and values, which the compiler needs in any case.
-func (c *compiler) expandKeys(in layers) (layers, error) {
-	if !slices.ContainsFunc(in, refers) {
-		return in, nil
+func (c *compiler) expandKeys(schemas layers) (layers, error) {
+	if !slices.ContainsFunc(schemas, refers) {
+		return schemas, nil
 	}
 	e := expansion{definitions: c.models.definitions, follow: func(string) (bool, error) { return true, nil }}
-	err := e.all(in)
+	err := e.all(schemas)
 	return e.out, err
 }
 

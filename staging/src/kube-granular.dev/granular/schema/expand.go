@@ -36,9 +36,9 @@ type expansion struct {
 	first string
 }
 
-func (e *expansion) all(in layers) error {
-	e.out = make(layers, 0, len(in)+1)
-	for _, s := range in {
+func (e *expansion) all(schemas layers) error {
+	e.out = make(layers, 0, len(schemas)+1)
+	for _, s := range schemas {
 		if err := e.add(s); err != nil {
 			return err
 		}

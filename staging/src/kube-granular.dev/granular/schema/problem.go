@@ -90,11 +90,11 @@ var errTooMany = errors.New("too many problems")
 // report adds a problem at a place to the list of problems, if err is not nil. It returns
 // errTooMany if there are now MaxProblems problems. Before that it returns nil, so that the
 // compilation continues and an author sees more than the first problem.
-func (c *compiler) report(at *schemaPath, err error) error {
+func (c *compiler) report(path *schemaPath, err error) error {
 	if err == nil {
 		return nil
 	}
-	problem := &Problem{Place: at.steps(), Reason: err.Error()}
+	problem := &Problem{Place: path.steps(), Reason: err.Error()}
 	var f *fault
 	if errors.As(err, &f) {
 		problem.Extension = f.extension

@@ -125,21 +125,21 @@ func (s *survey) check(name string) error {
 // reaches reports whether a definition, or any that it refers to, directly or not, is on the
 // stack. If none of them is, the definition is compiled to the same node on every path, so the
 // node may be cached.
-func (s *survey) reaches(from *scan, t *definitionStack) bool {
-	if from.reach == nil {
-		from.reach = s.reach(from)
+func (s *survey) reaches(start *scan, t *definitionStack) bool {
+	if start.reach == nil {
+		start.reach = s.reach(start)
 	}
 	for ; t != nil; t = t.above {
-		if from.reach.has(s.scans[t.name].number) {
+		if start.reach.has(s.scans[t.name].number) {
 			return true
 		}
 	}
 	return false
 }
 
-func (s *survey) reach(from *scan) bits {
+func (s *survey) reach(start *scan) bits {
 	out := make(bits, len(s.scans)/64+1)
-	queue := []*scan{from}
+	queue := []*scan{start}
 	for len(queue) > 0 {
 		next := queue[len(queue)-1]
 		queue = queue[:len(queue)-1]
@@ -164,8 +164,8 @@ func (b bits) has(i int) bool { return i/64 < len(b) && b[i/64]&(1<<(i%64)) != 0
 func (b bits) add(i int)      { b[i/64] |= 1 << (i % 64) }
 
 // carry reports whether there may be a permission in any of the schemas.
-func (s *survey) carry(in layers) bool {
-	for _, one := range in {
+func (s *survey) carry(schemas layers) bool {
+	for _, one := range schemas {
 		if s.carries(one) {
 			return true
 		}
@@ -173,26 +173,26 @@ func (s *survey) carry(in layers) bool {
 	return false
 }
 
-func (s *survey) carries(in *spec.Schema) bool {
-	if marked(in) {
+func (s *survey) carries(schema *spec.Schema) bool {
+	if marked(schema) {
 		return true
 	}
-	if name := refName(in); name != "" && s.nameCarries(name) {
+	if name := refName(schema); name != "" && s.nameCarries(name) {
 		return true
 	}
-	fields := s.candidates[identity(in.Properties)]
+	fields := s.candidates[identity(schema.Properties)]
 	for i := range fields {
 		if s.fieldCarries(&fields[i]) {
 			return true
 		}
 	}
-	for i := range in.AllOf {
-		if s.carries(&in.AllOf[i]) {
+	for i := range schema.AllOf {
+		if s.carries(&schema.AllOf[i]) {
 			return true
 		}
 	}
-	return in.AdditionalProperties != nil && in.AdditionalProperties.Schema != nil && s.carries(in.AdditionalProperties.Schema) ||
-		in.Items != nil && in.Items.Schema != nil && s.carries(in.Items.Schema)
+	return schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil && s.carries(schema.AdditionalProperties.Schema) ||
+		schema.Items != nil && schema.Items.Schema != nil && s.carries(schema.Items.Schema)
 }
 
 // property returns the schemas of a field, one from each layer that has the field.

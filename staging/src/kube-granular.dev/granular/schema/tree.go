@@ -186,15 +186,15 @@ func (t *Tree) String() string {
 		b.WriteString(")")
 		for _, p := range n.Own() {
 			b.WriteString(" " + p.Name)
-			if from := p.Parameter; from != nil {
-				b.WriteString("(" + from.Source)
-				if !from.FromValue {
-					b.WriteString(" " + place[:from.SourceDepth+1].Pattern())
+			if parameter := p.Parameter; parameter != nil {
+				b.WriteString("(" + parameter.Source)
+				if !parameter.FromValue {
+					b.WriteString(" " + place[:parameter.SourceDepth+1].Pattern())
 				}
-				if from.Treatment != "" {
-					b.WriteString(" " + string(from.Treatment))
+				if parameter.Treatment != "" {
+					b.WriteString(" " + string(parameter.Treatment))
 				}
-				if from.Expression != nil {
+				if parameter.Expression != nil {
 					b.WriteString(" expression")
 				}
 				b.WriteString(")")

@@ -289,12 +289,12 @@ func (c *Compiler) slice(t reflect.Type) Func {
 	if c.inLists != nil {
 		below = c.inLists
 	}
-	of := below.entry(elem)
+	child := below.entry(elem)
 	return func(a, b unsafe.Pointer) bool {
 		x, y := *(*[]struct{})(a), *(*[]struct{})(b)
 		if len(x) != len(y) || exact && (x == nil) != (y == nil) {
 			return false
 		}
-		return size == 0 || of.equalList(unsafe.Pointer(unsafe.SliceData(x)), unsafe.Pointer(unsafe.SliceData(y)), len(x), size)
+		return size == 0 || child.equalList(unsafe.Pointer(unsafe.SliceData(x)), unsafe.Pointer(unsafe.SliceData(y)), len(x), size)
 	}
 }

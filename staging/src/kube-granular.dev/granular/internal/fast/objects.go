@@ -63,16 +63,16 @@ func (c *Compiler) Object(t reflect.Type, fields []Field, rest [][]int) *Object 
 	o.shared = sharedWords(t, owners)
 	for i, paths := range owners {
 		for _, path := range paths {
-			offset, of := locate(t, path)
+			offset, typ := locate(t, path)
 			if i == len(fields) || fields[i].Object == nil {
-				c.add(&o.structure, of, offset, o.words != nil)
+				c.add(&o.structure, typ, offset, o.words != nil)
 			} else {
 				o.include(fields[i].Object, offset)
 			}
 			if i < len(fields) {
-				o.fields[i] = part{offset: offset, end: int((offset + of.Size() + wordSize - 1) / wordSize), object: fields[i].Object}
+				o.fields[i] = part{offset: offset, end: int((offset + typ.Size() + wordSize - 1) / wordSize), object: fields[i].Object}
 			}
-			for w := offset / wordSize; o.words != nil && w*wordSize < offset+of.Size(); w++ {
+			for w := offset / wordSize; o.words != nil && w*wordSize < offset+typ.Size(); w++ {
 				if o.words[w].mask != 0 {
 					o.owner[w] = i
 				}
@@ -92,8 +92,8 @@ func sharedWords(t reflect.Type, owners [][][]int) map[uintptr]bool {
 	owner, shared := map[uintptr]int{}, map[uintptr]bool{}
 	for i, paths := range owners {
 		for _, path := range paths {
-			offset, of := locate(t, path)
-			for w := offset / wordSize; w*wordSize < offset+of.Size(); w++ {
+			offset, typ := locate(t, path)
+			for w := offset / wordSize; w*wordSize < offset+typ.Size(); w++ {
 				if other, taken := owner[w]; taken && other != i {
 					shared[w] = true
 				}
@@ -104,22 +104,22 @@ func sharedWords(t reflect.Type, owners [][][]int) map[uintptr]bool {
 	return shared
 }
 
-// include adds to o the words and ops of in, the Object of a field at offset at. If in has no
-// words, because the field does not fill whole words, include adds only the separate ops of in.
-func (o *Object) include(in *Object, at uintptr) {
-	first, ops := at/wordSize, uint32(len(o.ops)-1)
-	for i, w := range in.words {
+// include adds to o the words and ops of object, that of a field at the offset base. If object has no
+// words, because the field does not fill whole words, include adds only its separate ops.
+func (o *Object) include(object *Object, base uintptr) {
+	first, ops := base/wordSize, uint32(len(o.ops)-1)
+	for i, w := range object.words {
 		if w.op != 0 {
 			w.op += ops
 		}
 		o.words[first+uintptr(i)] = w
 	}
-	for _, inner := range in.ops[1:] {
-		inner.offset, inner.end = inner.offset+at, inner.end+int(first)
+	for _, inner := range object.ops[1:] {
+		inner.offset, inner.end = inner.offset+base, inner.end+int(first)
 		o.ops = append(o.ops, inner)
 	}
-	for _, inner := range in.separate {
-		inner.offset += at
+	for _, inner := range object.separate {
+		inner.offset += base
 		o.separate = append(o.separate, inner)
 	}
 }
@@ -127,39 +127,39 @@ func (o *Object) include(in *Object, at uintptr) {
 // Same reports whether the structs at addresses a and b are equal. If they differ, it also returns
 // a Position that saves a following call of Next the same scan.
 func (o *Object) Same(a, b unsafe.Pointer) (Position, bool) {
-	at := o.differs(a, b, 0)
-	if at >= len(o.words) && o.nextSeparate(a, b, 0) == len(o.separate) {
+	index := o.differs(a, b, 0)
+	if index >= len(o.words) && o.nextSeparate(a, b, 0) == len(o.separate) {
 		return Position{}, true
 	}
-	return Position{in: o, a: a, b: b, at: at}, false
+	return Position{in: o, a: a, b: b, at: index}, false
 }
 
 // Next returns the index of the next field that might differ between the structs at addresses a and
-// b. at is 0, or the result next of the previous call. If field is the number of fields, one of the
+// b. index is 0, or the result next of the previous call. If field is the number of fields, one of the
 // remaining fields differs. If field is higher, nothing more differs. A field can be returned
-// twice. If found is a Position in these two structs and at is 0, the search begins there. If the
+// twice. If found is a Position in these two structs and index is 0, the search begins there. If the
 // returned field is a struct, Next sets found to the difference inside it.
-func (o *Object) Next(a, b unsafe.Pointer, at int, found *Position) (field, next int) {
-	if at == 0 && found.in == o && found.a == a && found.b == b {
-		at = found.at
-	} else if at < len(o.words) {
-		at = o.differs(a, b, at)
+func (o *Object) Next(a, b unsafe.Pointer, index int, found *Position) (field, next int) {
+	if index == 0 && found.in == o && found.a == a && found.b == b {
+		index = found.at
+	} else if index < len(o.words) {
+		index = o.differs(a, b, index)
 	}
-	if at < len(o.words) {
-		field = o.owner[at]
+	if index < len(o.words) {
+		field = o.owner[index]
 		if field == len(o.fields) {
-			return field, at + 1
+			return field, index + 1
 		}
 		p := &o.fields[field]
 		if p.object != nil {
-			*found = Position{in: p.object, a: unsafe.Add(a, p.offset), b: unsafe.Add(b, p.offset), at: at - int(p.offset/wordSize)}
+			*found = Position{in: p.object, a: unsafe.Add(a, p.offset), b: unsafe.Add(b, p.offset), at: index - int(p.offset/wordSize)}
 		}
 		return field, p.end
 	}
-	if i := o.nextSeparate(a, b, at-len(o.words)); i < len(o.separate) {
+	if i := o.nextSeparate(a, b, index-len(o.words)); i < len(o.separate) {
 		return o.separateOwner[i], len(o.words) + i + 1
 	}
-	return len(o.fields) + 1, at
+	return len(o.fields) + 1, index
 }
 
 // nextSeparate runs the ops in separate, beginning with index i, and returns the index of the first

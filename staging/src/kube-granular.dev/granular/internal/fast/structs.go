@@ -157,8 +157,8 @@ func (c *Compiler) structure(t reflect.Type, paths [][]int) *structure {
 		s.words = make([]word, t.Size()/wordSize)
 	}
 	for _, path := range paths {
-		offset, of := locate(t, path)
-		c.add(s, of, offset, whole)
+		offset, typ := locate(t, path)
+		c.add(s, typ, offset, whole)
 	}
 	return s
 }
@@ -169,7 +169,7 @@ func wholeWords(t reflect.Type) bool {
 }
 
 // locate returns the offset and the type of the field of t at an index path.
-func locate(t reflect.Type, path []int) (offset uintptr, of reflect.Type) {
+func locate(t reflect.Type, path []int) (offset uintptr, typ reflect.Type) {
 	for _, i := range path {
 		f := t.Field(i)
 		offset, t = offset+f.Offset, f.Type
@@ -177,29 +177,29 @@ func locate(t reflect.Type, path []int) (offset uintptr, of reflect.Type) {
 	return offset, t
 }
 
-// add makes s compare a field of type t at the offset at. words is set if s has words.
-func (c *Compiler) add(s *structure, t reflect.Type, at uintptr, words bool) {
+// add makes s compare a field of type t at an offset. words is set if s has words.
+func (c *Compiler) add(s *structure, t reflect.Type, offset uintptr, words bool) {
 	switch {
 	case t.Kind() == reflect.Struct && !c.special(t):
 		for i := range t.NumField() {
-			c.add(s, t.Field(i).Type, at+t.Field(i).Offset, words)
+			c.add(s, t.Field(i).Type, offset+t.Field(i).Offset, words)
 		}
-	case plainMemory(t) && words && !s.shared[at/wordSize]:
-		mask := (*[wordSize]byte)(unsafe.Pointer(&s.words[at/wordSize].mask))
+	case plainMemory(t) && words && !s.shared[offset/wordSize]:
+		mask := (*[wordSize]byte)(unsafe.Pointer(&s.words[offset/wordSize].mask))
 		for i := range t.Size() {
-			mask[at%wordSize+i] = 0xff
+			mask[offset%wordSize+i] = 0xff
 		}
 	case words && c.reflexive(t):
-		o := c.op(t, at)
-		for i := at / wordSize; i < at/wordSize+t.Size()/wordSize; i++ {
+		o := c.op(t, offset)
+		for i := offset / wordSize; i < offset/wordSize+t.Size()/wordSize; i++ {
 			s.words[i] = word{mask: 1<<64 - 1, op: uint32(len(s.ops))}
 		}
 		if t.Kind() == reflect.Slice { // the capacity of a slice does not matter
-			s.words[at/wordSize+2] = word{op: uint32(len(s.ops))}
+			s.words[offset/wordSize+2] = word{op: uint32(len(s.ops))}
 		}
 		s.ops = append(s.ops, o)
 	default:
-		s.separate = append(s.separate, c.op(t, at))
+		s.separate = append(s.separate, c.op(t, offset))
 	}
 }
 
@@ -221,9 +221,9 @@ func (c *Compiler) reflexive(t reflect.Type) bool {
 	return false
 }
 
-// op returns the op that compares a field of type t at offset at.
-func (c *Compiler) op(t reflect.Type, at uintptr) op {
-	o := op{offset: at, end: int((at + t.Size()) / wordSize), run: c.Of(t)}
+// op returns the op that compares a field of type t at the offset start.
+func (c *Compiler) op(t reflect.Type, start uintptr) op {
+	o := op{offset: start, end: int((start + t.Size()) / wordSize), run: c.Of(t)}
 	o.kind, o.elem, o.size = c.opKind(t)
 	return o
 }

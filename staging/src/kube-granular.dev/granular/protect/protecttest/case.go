@@ -63,9 +63,9 @@ func random(r Source, admission bool, resources []string) *Case {
 // is true if the write would be refused because of such a value, with all entries enforced. If
 // refused is true, found means nothing.
 func (c *Case) Verdict(holds []string) (refused bool, found map[string]bool) {
-	has := map[string]bool{}
+	held := map[string]bool{}
 	for _, h := range holds {
-		has[h] = true
+		held[h] = true
 	}
-	return judge(c.Entries, c.Resource, c.Namespace, c.changes, has)
+	return judge(c.Entries, c.Resource, c.Namespace, c.changes, held)
 }

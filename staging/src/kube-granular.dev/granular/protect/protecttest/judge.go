@@ -76,14 +76,14 @@ func has(e *protect.Entry, d difference) bool {
 		return true
 	}
 	for _, out := range strings.Fields(d.Out) {
-		in, not := len(e.Resources) == 0, false
+		included, not := len(e.Resources) == 0, false
 		for _, r := range e.Resources {
-			in = in || resourceOf(out) == r
+			included = included || resourceOf(out) == r
 		}
 		for _, r := range e.ExcludeResources {
 			not = not || resourceOf(out) == r
 		}
-		if in && !not {
+		if included && !not {
 			return true
 		}
 	}

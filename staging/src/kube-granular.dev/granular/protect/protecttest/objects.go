@@ -67,15 +67,15 @@ func (o thing) object(r Source) map[string]any {
 		return nil
 	}
 	root := map[string]any{}
-	into := func(fields ...string) map[string]any {
-		at := root
+	enter := func(fields ...string) map[string]any {
+		current := root
 		for _, f := range fields {
-			if at[f] == nil {
-				at[f] = map[string]any{}
+			if current[f] == nil {
+				current[f] = map[string]any{}
 			}
-			at = at[f].(map[string]any)
+			current = current[f].(map[string]any)
 		}
-		return at
+		return current
 	}
 	lists := map[string]map[string]map[string]any{}
 	for s, m := range o {
@@ -86,17 +86,17 @@ func (o thing) object(r Source) map[string]any {
 		name := map[string]string{"Label": "labels", "Annotation": "annotations"}[s.Kind]
 		switch s.Place {
 		case "own":
-			into("metadata")[name] = values
+			enter("metadata")[name] = values
 		case "template":
-			into("spec", "template", "metadata")[name] = values
+			enter("spec", "template", "metadata")[name] = values
 		case "job":
-			into("spec", "jobTemplate", "metadata")[name] = values
+			enter("spec", "jobTemplate", "metadata")[name] = values
 		case "jobpod":
-			into("spec", "jobTemplate", "spec", "template", "metadata")[name] = values
+			enter("spec", "jobTemplate", "spec", "template", "metadata")[name] = values
 		case "pod":
-			into("spec")["podLabels"] = values
+			enter("spec")["podLabels"] = values
 		case "mapped":
-			into("spec", "mapped", s.Elem, "metadata")[name] = values
+			enter("spec", "mapped", s.Elem, "metadata")[name] = values
 		default:
 			if lists[s.Place] == nil {
 				lists[s.Place] = map[string]map[string]any{}
@@ -124,7 +124,7 @@ func (o thing) object(r Source) map[string]any {
 			slices.Reverse(list)
 		}
 		field := map[string]string{"volume": "volumes", "claim": "volumeClaimTemplates", "named": "named", "listed": "listed"}[place]
-		into("spec")[field] = list
+		enter("spec")[field] = list
 	}
 	return root
 }

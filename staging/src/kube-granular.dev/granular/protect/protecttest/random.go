@@ -11,10 +11,10 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-func pick[T any](r Source, from ...T) T { return from[r.IntN(len(from))] }
+func pick[T any](r Source, choices ...T) T { return choices[r.IntN(len(choices))] }
 
-func some[T any](r Source, from ...T) (out []T) {
-	for _, v := range from {
+func some[T any](r Source, choices ...T) (out []T) {
+	for _, v := range choices {
 		if r.IntN(3) == 0 {
 			out = append(out, v)
 		}
