@@ -60,7 +60,8 @@ runs as a separate process.`,
 	fs.StringSliceVar(&o.EtcdServers, "etcd-servers", nil, "URLs of an etcd to use instead of an embedded one")
 	fs.BoolVar(&o.NoSync, "unsafe-no-fsync", false,
 		"do not wait until the embedded etcd's data is on disk: faster, but a crash of the machine can damage the data")
-	fs.Var(cliflag.NewMapStringBool(&o.FeatureGates), "feature-gates", "feature gates of kube-apiserver, K=V,…; GranularAuthorization is on unless set to false here")
+	fs.Var(cliflag.NewMapStringBool(&o.FeatureGates), "feature-gates",
+		"feature gates of kube-apiserver, K=V,…; GranularAuthorization is on unless set to false here")
 	fs.StringVar(&o.AuthorizationConfig, "authorization-config", "", "file with a structured authorization configuration, instead of RBAC")
 	fs.StringVar(&o.AuditLog, "audit-log", "",
 		"file to write an audit log to, with the objects of changes but not the content of Secrets and ConfigMaps")

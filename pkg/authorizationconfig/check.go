@@ -51,7 +51,8 @@ func checkWebhooks(authorizers []apiserverapi.AuthorizerConfiguration) error {
 		// Upstream's validation, which all servers share, accepts this type, and then
 		// kube-apiserver panics, both at the start and when it reloads the file.
 		if kind := a.Webhook.ConnectionInfo.Type; kind != apiserverapi.AuthorizationWebhookConnectionInfoTypeKubeConfigFile {
-			all = append(all, field.NotSupported(path.Child("connectionInfo", "type"), kind, []string{apiserverapi.AuthorizationWebhookConnectionInfoTypeKubeConfigFile}))
+			all = append(all, field.NotSupported(path.Child("connectionInfo", "type"), kind,
+				[]string{apiserverapi.AuthorizationWebhookConnectionInfoTypeKubeConfigFile}))
 		}
 		if file := a.Webhook.ConnectionInfo.KubeConfigFile; file != nil {
 			if _, err := webhook.LoadKubeconfig(*file, nil); err != nil {

@@ -68,7 +68,8 @@ func pruned(s apiextensions.JSONSchemaProps, keys []string) *apiextensions.JSONS
 		out.AllOf, out.AnyOf, out.OneOf, out.Not = nil, nil, nil, nil
 	}
 	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
-		out.AdditionalProperties = &apiextensions.JSONSchemaPropsOrBool{Allows: s.AdditionalProperties.Allows, Schema: orStub(values, s.AdditionalProperties.Schema)}
+		out.AdditionalProperties = &apiextensions.JSONSchemaPropsOrBool{Allows: s.AdditionalProperties.Allows,
+			Schema: orStub(values, s.AdditionalProperties.Schema)}
 	}
 	if s.Items != nil && s.Items.Schema != nil {
 		out.Items = &apiextensions.JSONSchemaPropsOrArray{Schema: orStub(elements, s.Items.Schema)}

@@ -162,7 +162,8 @@ func ofKubernetes(crd *apiextensions.CustomResourceDefinition) *field.Error {
 	if err == nil && !slices.ContainsFunc(all.Kinds, func(k registry.Kind) bool { return slices.Contains(k.Resources, name) }) {
 		return nil
 	}
-	return field.Forbidden(field.NewPath("spec", "names", "plural"), fmt.Sprintf("%s is a resource of Kubernetes itself, so a definition of it can't declare permissions", name))
+	return field.Forbidden(field.NewPath("spec", "names", "plural"),
+		fmt.Sprintf("%s is a resource of Kubernetes itself, so a definition of it can't declare permissions", name))
 }
 
 // validateVersion returns the errors of one version. If extensions are neither misplaced nor

@@ -42,7 +42,8 @@ func disagreements(crd *apiextensions.CustomResourceDefinition, versions []*crdV
 			case !ok:
 				errs = append(errs, disagreement(v, "does not exclude permission %s, but version %s does", name, first.name))
 			case !converted && places != expected[name]:
-				errs = append(errs, disagreement(v, "excludes permission %s at %s, but version %s excludes it at %s; without a conversion webhook both versions hold the same fields",
+				errs = append(errs, disagreement(v,
+					"excludes permission %s at %s, but version %s excludes it at %s; without a conversion webhook both versions hold the same fields",
 					name, places, first.name, expected[name]))
 			}
 		}

@@ -128,7 +128,8 @@ func (c *Chain) checkAccounts(ctx context.Context) *Refusal {
 		case absent:
 			return refuse(DelegatorGone, fmt.Sprintf("the service account that created %s was deleted", c.Describe(i)))
 		case unknown:
-			return refuse(DelegatorUnknown, fmt.Sprintf("this server does not know yet whether the service account that created %s still exists; try again", c.Describe(i)))
+			return refuse(DelegatorUnknown, fmt.Sprintf(
+				"this server does not know yet whether the service account that created %s still exists; try again", c.Describe(i)))
 		}
 	}
 	return nil

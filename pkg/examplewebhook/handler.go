@@ -76,7 +76,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	if review.APIVersion != authorizationv1.SchemeGroupVersion.String() || review.Kind != "SubjectAccessReview" {
-		http.Error(w, fmt.Sprintf("the body is a %[2]s of %[3]s and not a SubjectAccessReview of %[1]s: set subjectAccessReviewVersion: v1", authorizationv1.SchemeGroupVersion, review.Kind, review.APIVersion), http.StatusBadRequest)
+		http.Error(w, fmt.Sprintf("the body is a %[2]s of %[3]s and not a SubjectAccessReview of %[1]s: set subjectAccessReviewVersion: v1",
+			authorizationv1.SchemeGroupVersion, review.Kind, review.APIVersion), http.StatusBadRequest)
 		return
 	}
 	answer := h.policy.current().Decide(&review.Spec)

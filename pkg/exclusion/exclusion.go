@@ -159,7 +159,8 @@ func forbidden(ctx context.Context, name string, openings []crd.Opening) error {
 		user = u.GetName()
 	}
 	err := apierrors.NewForbidden(apiextensions.Resource("customresourcedefinitions"), name,
-		fmt.Errorf("User %q cannot change %s: needs the verb %q to weaken what the definition excludes: %s", user, openings[0].Changed(), Verb, listed(openings)))
+		fmt.Errorf("User %q cannot change %s: needs the verb %q to weaken what the definition excludes: %s", user, openings[0].Changed(),
+			Verb, listed(openings)))
 	for _, o := range openings[:min(len(openings), maxNamed)] {
 		err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes,
 			metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: o.Field, Message: o.String()})

@@ -87,7 +87,8 @@ func newFunctions() map[string]function {
 		{list, map[string]func([]ref.Val, int64) int64{"split": splitting, "findAll": matchingAll, "lists.range": counting, "getQuery": query}},
 		{same, map[string]func([]ref.Val, int64) int64{
 			operators.Conditional: constant, operators.Index: constant, operators.Add: addition,
-			"slice": elements, "reverse": visiting, "distinct": distinction, "flatten": visiting, "sort": sorting, "value": constant, "orValue": constant, "or": constant,
+			"slice": elements, "reverse": visiting, "distinct": distinction, "flatten": visiting, "sort": sorting, "value": constant,
+			"orValue": constant, "or": constant,
 			"optional.unwrap": elements, "unwrapOpt": elements, "optional.none": constant, "cel.@mapInsert": insertion,
 		}},
 		{wrapped, map[string]func([]ref.Val, int64) int64{

@@ -73,7 +73,8 @@ func backingChanged(mapOf func(metav1.Object) map[string]string, newObj, oldObj 
 		y, there := before[key]
 		return x != y || here != there
 	}
-	return slices.ContainsFunc(convertedKeys(metadataMap(mapOf, newObj), after), differs) || slices.ContainsFunc(convertedKeys(metadataMap(mapOf, oldObj), before), differs)
+	return slices.ContainsFunc(convertedKeys(metadataMap(mapOf, newObj), after), differs) ||
+		slices.ContainsFunc(convertedKeys(metadataMap(mapOf, oldObj), before), differs)
 }
 
 // convertedKeys returns the keys of annotations or labels that conversion added, removed or

@@ -61,7 +61,9 @@ func (k *kind) attributes(target granular.Target, kinds schema.Attribute, keys c
 	return out, err
 }
 
-func (k *kind) attributesIn(s *convert.Scratch, target granular.Target, kinds schema.Attribute, keys change.Keys, newObj, oldObj runtime.Object) (change.Attributes, error) {
+func (k *kind) attributesIn(
+	s *convert.Scratch, target granular.Target, kinds schema.Attribute, keys change.Keys, newObj, oldObj runtime.Object,
+) (change.Attributes, error) {
 	now, err := s.New(target, newObj)
 	if err != nil {
 		return nil, err

@@ -39,7 +39,9 @@ func (k *kind) changes(target granular.Target, newObj, oldObj runtime.Object, co
 	return set, err
 }
 
-func (k *kind) changesIn(s *convert.Scratch, target granular.Target, newObj, oldObj runtime.Object, compare func(old, new any) (change.Set, error)) (change.Set, error) {
+func (k *kind) changesIn(
+	s *convert.Scratch, target granular.Target, newObj, oldObj runtime.Object, compare func(old, new any) (change.Set, error),
+) (change.Set, error) {
 	newVersioned, err := s.New(target, newObj)
 	if err != nil {
 		return nil, err
@@ -78,7 +80,9 @@ func (k *kind) changesIn(s *convert.Scratch, target granular.Target, newObj, old
 // locate returns the path of a change c, for a message. by computes the path from c and both
 // objects in the version of the request. If an object can't be converted to that version, by gets
 // no objects.
-func (k *kind) locate(target granular.Target, c change.Change, newObj, oldObj runtime.Object, locator func(w *change.Walker, c change.Change, old, new any) string) string {
+func (k *kind) locate(
+	target granular.Target, c change.Change, newObj, oldObj runtime.Object, locator func(w *change.Walker, c change.Change, old, new any) string,
+) string {
 	newVersioned, err := convert.Versioned(target, newObj)
 	if err != nil {
 		return locator(k.walker, c, nil, nil)

@@ -29,7 +29,9 @@ func (g *Gate) ConditionsAwareAuthorize(ctx context.Context, a upstream.Attribut
 // configured authorizer. If the Gate verifies fields, decisions about creates and updates have no
 // conditions. So EvaluateConditions then supports only deletions and connections. For other
 // operations it returns Deny and ErrorConditionEvaluationNotSupported.
-func (g *Gate) EvaluateConditions(ctx context.Context, decision upstream.ConditionsAwareDecision, data upstream.ConditionsData) (upstream.Decision, string, error) {
+func (g *Gate) EvaluateConditions(
+	ctx context.Context, decision upstream.ConditionsAwareDecision, data upstream.ConditionsData,
+) (upstream.Decision, string, error) {
 	if g.withoutFields {
 		return g.Authorizer.EvaluateConditions(ctx, decision, data)
 	}

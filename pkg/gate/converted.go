@@ -168,7 +168,8 @@ func (w *write) verifyConverted(ctx context.Context, newObj, oldObj runtime.Obje
 		}
 		changes, newThere, oldThere, err := c.compare(newObj, oldObj)
 		if err != nil {
-			return apierrors.NewInternalError(fmt.Errorf("the object can't be verified in version %s, because its conversion failed: %w", c.target.Kind.Version, err))
+			return apierrors.NewInternalError(fmt.Errorf("the object can't be verified in version %s, because its conversion failed: %w",
+				c.target.Kind.Version, err))
 		}
 		refusal, err := w.decide(ctx, c.intersect(changes, change.Answerable), false, newObj)
 		if err != nil {

@@ -97,7 +97,8 @@ func unanswered(ctx context.Context, a upstream.Attributes, err error) error {
 		return nil
 	}
 	klog.FromContext(ctx).Error(err, "Unable to check whether the caller may write single fields",
-		"verb", a.GetVerb(), "group", a.GetAPIGroup(), "resource", a.GetResource(), "subresource", a.GetSubresource(), "object", klog.KRef(a.GetNamespace(), a.GetName()))
+		"verb", a.GetVerb(), "group", a.GetAPIGroup(), "resource", a.GetResource(), "subresource", a.GetSubresource(),
+		"object", klog.KRef(a.GetNamespace(), a.GetName()))
 	return errUnanswered
 }
 
@@ -154,7 +155,9 @@ func (g *Gate) begin(ctx context.Context, target granular.Target, kind *kind, ma
 //
 // A Deny is final. In the last case begun has compared only fields with excluded permissions, or
 // is nil. The changes of labels and annotations that begun has observed are kept in every case.
-func (g *Gate) AuthorizeCreate(ctx context.Context, target granular.Target, begun granular.Write, a upstream.Attributes) (granular.Write, upstream.Decision, string, error) {
+func (g *Gate) AuthorizeCreate(
+	ctx context.Context, target granular.Target, begun granular.Write, a upstream.Attributes,
+) (granular.Write, upstream.Decision, string, error) {
 	decision, reason, err := g.Authorize(ctx, a)
 	fields, labels := partsOf(begun)
 	switch {
@@ -174,7 +177,9 @@ func (g *Gate) AuthorizeCreate(ctx context.Context, target granular.Target, begu
 
 // fallbackCreate asks the configured authorizer whether the caller holds the verb "granular" for
 // the create, and returns the Write that verifies it.
-func (g *Gate) fallbackCreate(ctx context.Context, target granular.Target, begun granular.Write, a upstream.Attributes) (granular.Write, upstream.Decision, string, error) {
+func (g *Gate) fallbackCreate(
+	ctx context.Context, target granular.Target, begun granular.Write, a upstream.Attributes,
+) (granular.Write, upstream.Decision, string, error) {
 	if g.withoutFields || !mayBeGranular(a) {
 		return nil, upstream.DecisionNoOpinion, "", nil
 	}

@@ -79,7 +79,8 @@ func (w *write) verified(ctx context.Context, took time.Duration, newObj runtime
 	case apierrors.IsForbidden(err):
 		metrics.Verified(traced, took, metrics.Refused)
 		if klog.V(4).Enabled() {
-			klog.FromContext(ctx).V(4).Info("Refused a write field by field", w.logFields(newObj, "reason", err.Error(), "missing", audit.Listed(w.missing), "calls", w.adapter.calls)...)
+			klog.FromContext(ctx).V(4).Info("Refused a write field by field",
+				w.logFields(newObj, "reason", err.Error(), "missing", audit.Listed(w.missing), "calls", w.adapter.calls)...)
 		}
 	default:
 		metrics.Verified(traced, took, metrics.Error)

@@ -140,7 +140,8 @@ func (w *write) verifyStored(ctx context.Context, newObj, oldObj runtime.Object)
 	}
 	forms, err := w.storedForms(newObj, oldObj)
 	if err != nil {
-		return apierrors.NewInternalError(fmt.Errorf("the object can't be verified in version %s, because its conversion failed: %w", w.stored.by.Kind.Version, err))
+		return apierrors.NewInternalError(fmt.Errorf("the object can't be verified in version %s, because its conversion failed: %w",
+			w.stored.by.Kind.Version, err))
 	}
 	for i := range versions {
 		if err := w.verifyIn(ctx, &versions[i], forms, newObj); err != nil {

@@ -178,7 +178,8 @@ func (w *write) expected(judged *judgedVersion, read *unstructured.Unstructured,
 		return judged.old
 	}
 	replicas, found, err := unstructured.NestedInt64(read.Object, w.scale.path...)
-	if wanted, foundSent, errSent := unstructured.NestedInt64(sent.Object, w.scale.path...); err != nil || errSent != nil || !found || !foundSent || replicas != wanted {
+	if wanted, foundSent, errSent := unstructured.NestedInt64(sent.Object, w.scale.path...); err != nil || errSent != nil || !found ||
+		!foundSent || replicas != wanted {
 		return judged.old
 	}
 	if _, _, err := unstructured.NestedInt64(old.Object, w.scale.path...); err != nil {

@@ -96,7 +96,8 @@ func (a *Authorizer) selected(asking *authorization, s *User, attributes authori
 		decision, reason, err = a.rbac.Authorize(asking, attributes)
 	}
 	if decision == authorizer.DecisionNoOpinion {
-		reason = join(reason, fmt.Sprintf("the selected %s does not allow the request, or the caller does not hold all of its permissions", describe(s.reference)))
+		reason = join(reason, fmt.Sprintf("the selected %s does not allow the request, or the caller does not hold all of its permissions",
+			describe(s.reference)))
 	}
 	return decision, reason, err
 }
@@ -119,7 +120,9 @@ func (a *Authorizer) ConditionsAwareAuthorize(ctx context.Context, attributes au
 
 // RulesFor returns the rules of a user in a namespace. For a user who selected an authority, it
 // returns only the rules of that authority.
-func (a *Authorizer) RulesFor(ctx context.Context, u user.Info, namespace string) ([]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo, bool, error) {
+func (a *Authorizer) RulesFor(
+	ctx context.Context, u user.Info, namespace string,
+) ([]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo, bool, error) {
 	return rules{a.Authorizer, a.rbac}.RulesFor(ctx, u, namespace)
 }
 

@@ -59,7 +59,8 @@ func (sel Selection) auditChain(ctx context.Context, u *User) (*delegation.Chain
 // object without verifying the conditions. chain can be nil.
 func requireConditions(ctx context.Context, chain *delegation.Chain) context.Context {
 	info, ok := request.RequestInfoFrom(ctx)
-	if chain == nil || !ok || !info.IsResourceRequest || selfReviews[schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}] || !chain.Conditional() {
+	if chain == nil || !ok || !info.IsResourceRequest || selfReviews[schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}] ||
+		!chain.Conditional() {
 		return ctx
 	}
 	return granular.WithRefusal(ctx, errConditionsUnverified)
@@ -94,7 +95,8 @@ func (sel Selection) withImpersonator(req *http.Request) *http.Request {
 // result is empty if the sender used neither.
 func Handovers(ctx context.Context, caller user.Info) (out []v1alpha1.ChainEntry) {
 	if impersonator, ok := ctx.Value(impersonatorKey{}).(user.Info); ok {
-		out = append(out, v1alpha1.ChainEntry{Via: v1alpha1.ViaImpersonation, By: delegation.Truncate(impersonator.GetName()), ByUID: delegation.Truncate(impersonator.GetUID())})
+		out = append(out, v1alpha1.ChainEntry{Via: v1alpha1.ViaImpersonation, By: delegation.Truncate(impersonator.GetName()),
+			ByUID: delegation.Truncate(impersonator.GetUID())})
 		caller = impersonator
 	}
 	first := func(key string) string {
@@ -103,7 +105,8 @@ func Handovers(ctx context.Context, caller user.Info) (out []v1alpha1.ChainEntry
 		}
 		return ""
 	}
-	e := v1alpha1.ChainEntry{Via: v1alpha1.ViaToken, By: delegation.Truncate(caller.GetName()), ByUID: delegation.Truncate(caller.GetUID()), Credential: first(user.CredentialIDKey)}
+	e := v1alpha1.ChainEntry{Via: v1alpha1.ViaToken, By: delegation.Truncate(caller.GetName()), ByUID: delegation.Truncate(caller.GetUID()),
+		Credential: first(user.CredentialIDKey)}
 	switch {
 	case first(serviceaccount.PodNameKey) != "":
 		e.Name, e.UID = "Pod/"+first(serviceaccount.PodNameKey), types.UID(first(serviceaccount.PodUIDKey))

@@ -63,12 +63,14 @@ func (a *Authorizer) authorizeDelegated(ctx context.Context, s *User, attributes
 		decision, err := a.asDelegator(ctx, attributes, link.Delegator)
 		switch {
 		case decision == authorizer.DecisionDeny:
-			return answer(decision, &delegation.Refusal{Reason: delegation.Denied, Message: "the request is denied for " + strings.TrimSuffix(chain.DescribeDelegator(i), ",")})
+			return answer(decision, &delegation.Refusal{Reason: delegation.Denied,
+				Message: "the request is denied for " + strings.TrimSuffix(chain.DescribeDelegator(i), ",")})
 		case decision == authorizer.DecisionAllow || i > 0 || link.Keep:
 		case err != nil:
 			return authorizer.DecisionNoOpinion, "", err
 		default:
-			return answer(authorizer.DecisionNoOpinion, &delegation.Refusal{Reason: delegation.NotHeld, Message: chain.DescribeDelegator(i) + " is not allowed to make this request"})
+			return answer(authorizer.DecisionNoOpinion,
+				&delegation.Refusal{Reason: delegation.NotHeld, Message: chain.DescribeDelegator(i) + " is not allowed to make this request"})
 		}
 	}
 	decision, reason, err := a.selected(&authorization{Context: ctx, attributes: attributes, chain: chain}, s, attributes)

@@ -118,7 +118,8 @@ func userFrom(values []string, caller user.Info) (*User, error) {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the header %s can't be applied: %v", selection.Header, err))
 	}
 	if fromProxy != nil && fromProxy.reference != u.reference {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the header %s selects another authority than the extra attribute %s of the user", selection.Header, selection.ExtraKey))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the header %s selects another authority than the extra attribute %s of the user",
+			selection.Header, selection.ExtraKey))
 	}
 	return u, nil
 }
@@ -129,7 +130,10 @@ func userFrom(values []string, caller user.Info) (*User, error) {
 func (sel Selection) BeforeImpersonation(next http.Handler, s runtime.NegotiatedSerializer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if len(req.Header[authenticationv1.ImpersonateUserHeader]) > 0 && impersonatesSelection(req.Header) {
-			responsewriters.RespondWithError(w, req, apierrors.NewBadRequest(fmt.Sprintf("the extra attribute %s can't be impersonated; use the header %s to select for the impersonated user", selection.ExtraKey, selection.Header)), s)
+			responsewriters.RespondWithError(w, req,
+				apierrors.NewBadRequest(fmt.Sprintf(
+					"the extra attribute %s can't be impersonated; use the header %s to select for the impersonated user",
+					selection.ExtraKey, selection.Header)), s)
 			return
 		}
 		next.ServeHTTP(w, sel.withImpersonator(req))

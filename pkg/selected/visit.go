@@ -42,11 +42,12 @@ func (sel Selection) Visit(ctx context.Context, policy seam.Policy, u user.Info,
 	}
 	found, goOn := false, true
 	bound := bindings{policy, s.reference}
-	validation.NewDefaultRuleResolver(policy, bound, policy, bound).VisitRulesFor(ctx, s.ambient, namespace, func(source fmt.Stringer, rule *rbacv1.PolicyRule, err error) bool {
-		found = found || rule != nil
-		goOn = visit(source, rule, err)
-		return goOn
-	})
+	validation.NewDefaultRuleResolver(policy, bound, policy, bound).VisitRulesFor(ctx, s.ambient, namespace,
+		func(source fmt.Stringer, rule *rbacv1.PolicyRule, err error) bool {
+			found = found || rule != nil
+			goOn = visit(source, rule, err)
+			return goOn
+		})
 	if found || !goOn {
 		return
 	}

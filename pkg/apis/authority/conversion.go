@@ -27,43 +27,49 @@ func addConversions(scheme *runtime.Scheme) error {
 			*out = v1alpha1.ProtectedAttribute(*in)
 			out.TypeMeta = metav1.TypeMeta{}
 		})},
-		{(*v1alpha1.ClusterProtectedAttribute)(nil), (*ClusterProtectedAttribute)(nil), conversionFunc(func(in *v1alpha1.ClusterProtectedAttribute, out *ClusterProtectedAttribute) {
-			*out = ClusterProtectedAttribute(*in)
-			out.TypeMeta = metav1.TypeMeta{}
-		})},
-		{(*ClusterProtectedAttribute)(nil), (*v1alpha1.ClusterProtectedAttribute)(nil), conversionFunc(func(in *ClusterProtectedAttribute, out *v1alpha1.ClusterProtectedAttribute) {
-			*out = v1alpha1.ClusterProtectedAttribute(*in)
-			out.TypeMeta = metav1.TypeMeta{}
-		})},
-		{(*v1alpha1.ProtectedAttributeList)(nil), (*ProtectedAttributeList)(nil), conversionFunc(func(in *v1alpha1.ProtectedAttributeList, out *ProtectedAttributeList) {
-			*out = ProtectedAttributeList{ListMeta: in.ListMeta, Items: make([]ProtectedAttribute, len(in.Items))}
-			for i := range in.Items {
-				out.Items[i] = ProtectedAttribute(in.Items[i])
-				out.Items[i].TypeMeta = metav1.TypeMeta{}
-			}
-		})},
-		{(*ProtectedAttributeList)(nil), (*v1alpha1.ProtectedAttributeList)(nil), conversionFunc(func(in *ProtectedAttributeList, out *v1alpha1.ProtectedAttributeList) {
-			// Items is never nil, so that clients read "items": [] and not null.
-			*out = v1alpha1.ProtectedAttributeList{ListMeta: in.ListMeta, Items: make([]v1alpha1.ProtectedAttribute, len(in.Items))}
-			for i := range in.Items {
-				out.Items[i] = v1alpha1.ProtectedAttribute(in.Items[i])
-				out.Items[i].TypeMeta = metav1.TypeMeta{}
-			}
-		})},
-		{(*v1alpha1.ClusterProtectedAttributeList)(nil), (*ClusterProtectedAttributeList)(nil), conversionFunc(func(in *v1alpha1.ClusterProtectedAttributeList, out *ClusterProtectedAttributeList) {
-			*out = ClusterProtectedAttributeList{ListMeta: in.ListMeta, Items: make([]ClusterProtectedAttribute, len(in.Items))}
-			for i := range in.Items {
-				out.Items[i] = ClusterProtectedAttribute(in.Items[i])
-				out.Items[i].TypeMeta = metav1.TypeMeta{}
-			}
-		})},
-		{(*ClusterProtectedAttributeList)(nil), (*v1alpha1.ClusterProtectedAttributeList)(nil), conversionFunc(func(in *ClusterProtectedAttributeList, out *v1alpha1.ClusterProtectedAttributeList) {
-			*out = v1alpha1.ClusterProtectedAttributeList{ListMeta: in.ListMeta, Items: make([]v1alpha1.ClusterProtectedAttribute, len(in.Items))}
-			for i := range in.Items {
-				out.Items[i] = v1alpha1.ClusterProtectedAttribute(in.Items[i])
-				out.Items[i].TypeMeta = metav1.TypeMeta{}
-			}
-		})},
+		{(*v1alpha1.ClusterProtectedAttribute)(nil), (*ClusterProtectedAttribute)(nil),
+			conversionFunc(func(in *v1alpha1.ClusterProtectedAttribute, out *ClusterProtectedAttribute) {
+				*out = ClusterProtectedAttribute(*in)
+				out.TypeMeta = metav1.TypeMeta{}
+			})},
+		{(*ClusterProtectedAttribute)(nil), (*v1alpha1.ClusterProtectedAttribute)(nil),
+			conversionFunc(func(in *ClusterProtectedAttribute, out *v1alpha1.ClusterProtectedAttribute) {
+				*out = v1alpha1.ClusterProtectedAttribute(*in)
+				out.TypeMeta = metav1.TypeMeta{}
+			})},
+		{(*v1alpha1.ProtectedAttributeList)(nil), (*ProtectedAttributeList)(nil),
+			conversionFunc(func(in *v1alpha1.ProtectedAttributeList, out *ProtectedAttributeList) {
+				*out = ProtectedAttributeList{ListMeta: in.ListMeta, Items: make([]ProtectedAttribute, len(in.Items))}
+				for i := range in.Items {
+					out.Items[i] = ProtectedAttribute(in.Items[i])
+					out.Items[i].TypeMeta = metav1.TypeMeta{}
+				}
+			})},
+		{(*ProtectedAttributeList)(nil), (*v1alpha1.ProtectedAttributeList)(nil),
+			conversionFunc(func(in *ProtectedAttributeList, out *v1alpha1.ProtectedAttributeList) {
+				// Items is never nil, so that clients read "items": [] and not null.
+				*out = v1alpha1.ProtectedAttributeList{ListMeta: in.ListMeta, Items: make([]v1alpha1.ProtectedAttribute, len(in.Items))}
+				for i := range in.Items {
+					out.Items[i] = v1alpha1.ProtectedAttribute(in.Items[i])
+					out.Items[i].TypeMeta = metav1.TypeMeta{}
+				}
+			})},
+		{(*v1alpha1.ClusterProtectedAttributeList)(nil), (*ClusterProtectedAttributeList)(nil),
+			conversionFunc(func(in *v1alpha1.ClusterProtectedAttributeList, out *ClusterProtectedAttributeList) {
+				*out = ClusterProtectedAttributeList{ListMeta: in.ListMeta, Items: make([]ClusterProtectedAttribute, len(in.Items))}
+				for i := range in.Items {
+					out.Items[i] = ClusterProtectedAttribute(in.Items[i])
+					out.Items[i].TypeMeta = metav1.TypeMeta{}
+				}
+			})},
+		{(*ClusterProtectedAttributeList)(nil), (*v1alpha1.ClusterProtectedAttributeList)(nil),
+			conversionFunc(func(in *ClusterProtectedAttributeList, out *v1alpha1.ClusterProtectedAttributeList) {
+				*out = v1alpha1.ClusterProtectedAttributeList{ListMeta: in.ListMeta, Items: make([]v1alpha1.ClusterProtectedAttribute, len(in.Items))}
+				for i := range in.Items {
+					out.Items[i] = v1alpha1.ClusterProtectedAttribute(in.Items[i])
+					out.Items[i].TypeMeta = metav1.TypeMeta{}
+				}
+			})},
 		{(*v1alpha1.AuthorityDelegation)(nil), (*AuthorityDelegation)(nil), conversionFunc(func(in *v1alpha1.AuthorityDelegation, out *AuthorityDelegation) {
 			*out = AuthorityDelegation(*in)
 			out.TypeMeta = metav1.TypeMeta{}
@@ -72,42 +78,48 @@ func addConversions(scheme *runtime.Scheme) error {
 			*out = v1alpha1.AuthorityDelegation(*in)
 			out.TypeMeta = metav1.TypeMeta{}
 		})},
-		{(*v1alpha1.AuthorityDelegationList)(nil), (*AuthorityDelegationList)(nil), conversionFunc(func(in *v1alpha1.AuthorityDelegationList, out *AuthorityDelegationList) {
-			*out = AuthorityDelegationList{ListMeta: in.ListMeta, Items: make([]AuthorityDelegation, len(in.Items))}
-			for i := range in.Items {
-				out.Items[i] = AuthorityDelegation(in.Items[i])
-				out.Items[i].TypeMeta = metav1.TypeMeta{}
-			}
-		})},
-		{(*AuthorityDelegationList)(nil), (*v1alpha1.AuthorityDelegationList)(nil), conversionFunc(func(in *AuthorityDelegationList, out *v1alpha1.AuthorityDelegationList) {
-			*out = v1alpha1.AuthorityDelegationList{ListMeta: in.ListMeta, Items: make([]v1alpha1.AuthorityDelegation, len(in.Items))}
-			for i := range in.Items {
-				out.Items[i] = v1alpha1.AuthorityDelegation(in.Items[i])
-				out.Items[i].TypeMeta = metav1.TypeMeta{}
-			}
-		})},
-		{(*v1alpha1.AuthorityDelegationPolicy)(nil), (*AuthorityDelegationPolicy)(nil), conversionFunc(func(in *v1alpha1.AuthorityDelegationPolicy, out *AuthorityDelegationPolicy) {
-			*out = AuthorityDelegationPolicy(*in)
-			out.TypeMeta = metav1.TypeMeta{}
-		})},
-		{(*AuthorityDelegationPolicy)(nil), (*v1alpha1.AuthorityDelegationPolicy)(nil), conversionFunc(func(in *AuthorityDelegationPolicy, out *v1alpha1.AuthorityDelegationPolicy) {
-			*out = v1alpha1.AuthorityDelegationPolicy(*in)
-			out.TypeMeta = metav1.TypeMeta{}
-		})},
-		{(*v1alpha1.AuthorityDelegationPolicyList)(nil), (*AuthorityDelegationPolicyList)(nil), conversionFunc(func(in *v1alpha1.AuthorityDelegationPolicyList, out *AuthorityDelegationPolicyList) {
-			*out = AuthorityDelegationPolicyList{ListMeta: in.ListMeta, Items: make([]AuthorityDelegationPolicy, len(in.Items))}
-			for i := range in.Items {
-				out.Items[i] = AuthorityDelegationPolicy(in.Items[i])
-				out.Items[i].TypeMeta = metav1.TypeMeta{}
-			}
-		})},
-		{(*AuthorityDelegationPolicyList)(nil), (*v1alpha1.AuthorityDelegationPolicyList)(nil), conversionFunc(func(in *AuthorityDelegationPolicyList, out *v1alpha1.AuthorityDelegationPolicyList) {
-			*out = v1alpha1.AuthorityDelegationPolicyList{ListMeta: in.ListMeta, Items: make([]v1alpha1.AuthorityDelegationPolicy, len(in.Items))}
-			for i := range in.Items {
-				out.Items[i] = v1alpha1.AuthorityDelegationPolicy(in.Items[i])
-				out.Items[i].TypeMeta = metav1.TypeMeta{}
-			}
-		})},
+		{(*v1alpha1.AuthorityDelegationList)(nil), (*AuthorityDelegationList)(nil),
+			conversionFunc(func(in *v1alpha1.AuthorityDelegationList, out *AuthorityDelegationList) {
+				*out = AuthorityDelegationList{ListMeta: in.ListMeta, Items: make([]AuthorityDelegation, len(in.Items))}
+				for i := range in.Items {
+					out.Items[i] = AuthorityDelegation(in.Items[i])
+					out.Items[i].TypeMeta = metav1.TypeMeta{}
+				}
+			})},
+		{(*AuthorityDelegationList)(nil), (*v1alpha1.AuthorityDelegationList)(nil),
+			conversionFunc(func(in *AuthorityDelegationList, out *v1alpha1.AuthorityDelegationList) {
+				*out = v1alpha1.AuthorityDelegationList{ListMeta: in.ListMeta, Items: make([]v1alpha1.AuthorityDelegation, len(in.Items))}
+				for i := range in.Items {
+					out.Items[i] = v1alpha1.AuthorityDelegation(in.Items[i])
+					out.Items[i].TypeMeta = metav1.TypeMeta{}
+				}
+			})},
+		{(*v1alpha1.AuthorityDelegationPolicy)(nil), (*AuthorityDelegationPolicy)(nil),
+			conversionFunc(func(in *v1alpha1.AuthorityDelegationPolicy, out *AuthorityDelegationPolicy) {
+				*out = AuthorityDelegationPolicy(*in)
+				out.TypeMeta = metav1.TypeMeta{}
+			})},
+		{(*AuthorityDelegationPolicy)(nil), (*v1alpha1.AuthorityDelegationPolicy)(nil),
+			conversionFunc(func(in *AuthorityDelegationPolicy, out *v1alpha1.AuthorityDelegationPolicy) {
+				*out = v1alpha1.AuthorityDelegationPolicy(*in)
+				out.TypeMeta = metav1.TypeMeta{}
+			})},
+		{(*v1alpha1.AuthorityDelegationPolicyList)(nil), (*AuthorityDelegationPolicyList)(nil),
+			conversionFunc(func(in *v1alpha1.AuthorityDelegationPolicyList, out *AuthorityDelegationPolicyList) {
+				*out = AuthorityDelegationPolicyList{ListMeta: in.ListMeta, Items: make([]AuthorityDelegationPolicy, len(in.Items))}
+				for i := range in.Items {
+					out.Items[i] = AuthorityDelegationPolicy(in.Items[i])
+					out.Items[i].TypeMeta = metav1.TypeMeta{}
+				}
+			})},
+		{(*AuthorityDelegationPolicyList)(nil), (*v1alpha1.AuthorityDelegationPolicyList)(nil),
+			conversionFunc(func(in *AuthorityDelegationPolicyList, out *v1alpha1.AuthorityDelegationPolicyList) {
+				*out = v1alpha1.AuthorityDelegationPolicyList{ListMeta: in.ListMeta, Items: make([]v1alpha1.AuthorityDelegationPolicy, len(in.Items))}
+				for i := range in.Items {
+					out.Items[i] = v1alpha1.AuthorityDelegationPolicy(in.Items[i])
+					out.Items[i].TypeMeta = metav1.TypeMeta{}
+				}
+			})},
 	} {
 		if err := scheme.AddGeneratedConversionFunc(pair.from, pair.to, pair.convert); err != nil {
 			return err

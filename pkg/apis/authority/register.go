@@ -78,7 +78,8 @@ func selectableDelegation(label, value string) (string, string, error) {
 	case SelectDelegate, SelectDelegateGroup:
 		return ListElementField(label, value), "true", nil
 	}
-	return "", "", fmt.Errorf("%q is not a supported field selector; supported are metadata.name, %s, %s, %s and %s", label, SelectDelegator, SelectDelegate, SelectDelegateGroup, SelectPolicy)
+	return "", "", fmt.Errorf("%q is not a supported field selector; supported are metadata.name, %s, %s, %s and %s", label,
+		SelectDelegator, SelectDelegate, SelectDelegateGroup, SelectPolicy)
 }
 
 // ListElementField returns the name of a selectable field that stands for one element of a list.

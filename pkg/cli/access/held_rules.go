@@ -88,7 +88,8 @@ func Identity(s rbacv1.Subject) (name string, groups []string) {
 	case rbacv1.GroupKind:
 		return "", []string{s.Name}
 	case rbacv1.ServiceAccountKind:
-		return "system:serviceaccount:" + s.Namespace + ":" + s.Name, []string{"system:authenticated", "system:serviceaccounts", "system:serviceaccounts:" + s.Namespace}
+		return "system:serviceaccount:" + s.Namespace + ":" + s.Name,
+			[]string{"system:authenticated", "system:serviceaccounts", "system:serviceaccounts:" + s.Namespace}
 	}
 	return s.Name, []string{"system:authenticated"}
 }

@@ -174,7 +174,8 @@ func parameters(rules []authorizationv1.ResourceRule, target Target) []permissio
 	}
 	var out []permission.Verb
 	for _, rule := range rules {
-		if !containsOrAll(rule.APIGroups, target.Group) || !containsOrAll(rule.Resources, resource) && !slices.Contains(rule.Resources, "*/"+target.Subresource) ||
+		if !containsOrAll(rule.APIGroups, target.Group) || !containsOrAll(rule.Resources, resource) &&
+			!slices.Contains(rule.Resources, "*/"+target.Subresource) ||
 			len(rule.ResourceNames) > 0 && !slices.Contains(rule.ResourceNames, target.Name) {
 			continue
 		}

@@ -42,7 +42,8 @@ func (r *RBAC) grantors(w Query) []Holder {
 	for _, e := range escalations {
 		for _, role := range e.roles {
 			may := r.holders(Target{Group: rbacv1.GroupName, Resource: role, Namespace: w.Namespace}, []string{e.verb}, func(rule rbacv1.PolicyRule) bool {
-				return len(rule.ResourceNames) == 0 || e.verb == "bind" && slices.ContainsFunc(rule.ResourceNames, func(name string) bool { return r.grants(role, name, w) })
+				return len(rule.ResourceNames) == 0 || e.verb == "bind" &&
+					slices.ContainsFunc(rule.ResourceNames, func(name string) bool { return r.grants(role, name, w) })
 			})
 			written := []string{e.written(role)}
 			if e.verb == "bind" && role == "clusterroles" {
@@ -166,7 +167,8 @@ func (r *RBAC) boundTo(ref RoleRef) []Holder {
 			continue
 		}
 		for _, s := range b.subjects {
-			out = append(out, Holder{Subject: subjectName(s, b.namespace), Can: true, Verb: "<none>", Binding: b.String(), Role: key.String(), But: "as a subject of the role that " + ref.By + " requires"})
+			out = append(out, Holder{Subject: subjectName(s, b.namespace), Can: true, Verb: "<none>", Binding: b.String(),
+				Role: key.String(), But: "as a subject of the role that " + ref.By + " requires"})
 		}
 	}
 	return out

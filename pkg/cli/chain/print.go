@@ -33,7 +33,8 @@ func NewPrinter(format string, out io.Writer) (Printer, error) {
 	case "", "table", "wide":
 		return newTable(out, format == "wide"), nil
 	case "json":
-		return &listPrinter{out: out, begin: "{\"items\":[\n", between: ",\n", end: "\n]}\n", none: "{\"items\":[]}\n", marshal: func(r *Record) ([]byte, error) { return printing.MarshalJSON(r) }}, nil
+		return &listPrinter{out: out, begin: "{\"items\":[\n", between: ",\n", end: "\n]}\n", none: "{\"items\":[]}\n",
+			marshal: func(r *Record) ([]byte, error) { return printing.MarshalJSON(r) }}, nil
 	case "yaml":
 		return &listPrinter{out: out, begin: "items:\n", none: "items: []\n", marshal: asYAML}, nil
 	}

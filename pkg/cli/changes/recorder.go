@@ -58,7 +58,8 @@ type Command struct {
 // contains a secret token, so that only this command can use the proxy.
 func (r *DryRunner) Record(ctx context.Context, config *rest.Config, c Command) (*Recording, error) {
 	for _, a := range c.Args {
-		if flag, _, _ := strings.Cut(a, "="); flag == "--as" || flag == "--as-group" || flag == "--kubeconfig" || flag == "--context" || flag == "--server" || flag == "-s" {
+		if flag, _, _ := strings.Cut(a, "="); flag == "--as" || flag == "--as-group" || flag == "--kubeconfig" || flag == "--context" ||
+			flag == "--server" || flag == "-s" {
 			return nil, fmt.Errorf("%s must be given to kubectl granular, before the --", a)
 		}
 	}
@@ -210,7 +211,8 @@ func (rec *recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		}
 		if resource && rec.waits(req.URL.Query()) {
 			// The command would wait for what no dry run makes happen, and try again if it were refused.
-			rec.refuse(w, fmt.Errorf("the command waits for changes of %s and changes nothing itself; give a command that writes", path.Resource.GroupResource()))
+			rec.refuse(w, fmt.Errorf("the command waits for changes of %s and changes nothing itself; give a command that writes",
+				path.Resource.GroupResource()))
 			rec.stop()
 			return
 		}
@@ -235,7 +237,8 @@ var connectionSubresources = map[string]bool{"attach": true, "exec": true, "port
 // connects returns the error of a request that opens a connection.
 func connects(url string, path resourcePath) error {
 	first, _, _ := strings.Cut(path.Subresource, "/")
-	return fmt.Errorf("%s opens a connection and changes no fields; it needs %s", url, ordinaryRole("create", path.Resource.GroupResource(), first, path.Namespace))
+	return fmt.Errorf("%s opens a connection and changes no fields; it needs %s", url,
+		ordinaryRole("create", path.Resource.GroupResource(), first, path.Namespace))
 }
 
 // ordinaryRole describes the role that allows a request without fields.

@@ -49,7 +49,8 @@ func (rec *recorder) request(req *http.Request, path resourcePath) (*Request, er
 	}
 	out := &Request{Kind: k, Namespace: path.Namespace, Name: path.Name, Subresource: path.Subresource, Query: req.URL.Query()}
 	if _, known := k.Subresource(path.Subresource); path.Subresource != "" && !known {
-		return nil, fmt.Errorf("%s/%s has no fields that can be authorized; it needs %s", k, path.Subresource, ordinaryRole("create", path.Resource.GroupResource(), path.Subresource, path.Namespace))
+		return nil, fmt.Errorf("%s/%s has no fields that can be authorized; it needs %s", k, path.Subresource,
+			ordinaryRole("create", path.Resource.GroupResource(), path.Subresource, path.Namespace))
 	}
 	media, _, err := mime.ParseMediaType(req.Header.Get("Content-Type"))
 	if err != nil && req.Method != http.MethodDelete {
@@ -67,7 +68,8 @@ func (rec *recorder) request(req *http.Request, path resourcePath) (*Request, er
 		if path.Name == "" {
 			verb = "deletecollection"
 		}
-		return nil, fmt.Errorf("%s of %s changes no fields; it needs %s", req.Method, k, ordinaryRole(verb, path.Resource.GroupResource(), path.Subresource, path.Namespace))
+		return nil, fmt.Errorf("%s of %s changes no fields; it needs %s", req.Method, k,
+			ordinaryRole(verb, path.Resource.GroupResource(), path.Subresource, path.Namespace))
 	default:
 		return nil, fmt.Errorf("%s of %s changes no fields; it needs an ordinary verb and never granular", req.Method, k)
 	}

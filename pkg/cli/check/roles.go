@@ -95,7 +95,8 @@ func (r *Roles) add(file string, document []byte) error {
 		object = &rbacv1.ClusterRoleBinding{}
 	}
 	if object == nil {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s: %s %s does not count: it is no role or binding of %s", file, head.Kind, head.Name, rbacv1.SchemeGroupVersion))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s: %s %s does not count: it is no role or binding of %s", file, head.Kind, head.Name,
+			rbacv1.SchemeGroupVersion))
 		return nil
 	}
 	strict := json.NewDecoder(bytes.NewReader(document))

@@ -82,7 +82,8 @@ refused but some are not provable, and 2 for an error, such as a line that can't
 	}
 	format.AddTo(cmd)
 	cmd.Flags().StringSliceVarP(&files, "filename", "f", nil, "files with roles and their bindings; - is standard input")
-	cmd.Flags().StringSliceVar(&logs.files, "audit-log", nil, "audit logs, plain or compressed by gzip; more files may follow as arguments; - is standard input")
+	cmd.Flags().StringSliceVar(&logs.files, "audit-log", nil,
+		"audit logs, plain or compressed by gzip; more files may follow as arguments; - is standard input")
 	cmd.Flags().StringSliceVar(&logs.subjects, "subject", nil, "only requests of these: user:NAME, group:NAME or serviceaccount:NAMESPACE/NAME")
 	cmd.Flags().StringVar(&test, "test", "", "also write a new file with a test of the roles, for kube-granular test")
 	logs.addSince(cmd, "")
@@ -129,7 +130,8 @@ func (s *options) check(cmd *cobra.Command, format *output.Flag, files []string,
 		return err
 	}
 	if len(found.Subjects) == 0 {
-		return fmt.Errorf("none of the %d requests in the logs is of %s", learner.Events, cmp.Or(strings.Join(logs.subjects, ", "), "a subject of the bindings"))
+		return fmt.Errorf("none of the %d requests in the logs is of %s", learner.Events,
+			cmp.Or(strings.Join(logs.subjects, ", "), "a subject of the bindings"))
 	}
 	if err := format.Print(s.streams.Out, found, func(page *printing.Page) error { return checkTables(page, found) }); err != nil {
 		return err
@@ -177,7 +179,8 @@ func (s *options) rolesOf(files []string) (*check.Roles, error) {
 
 // checkTables prints the result for people.
 func checkTables(page *printing.Page, found *check.Result) error {
-	printing.Fprintf(page, "%d requests: %d would be allowed, %d refused, %d are not provable.\n", found.Requests, found.Allowed, found.Refused, found.NotProvable)
+	printing.Fprintf(page, "%d requests: %d would be allowed, %d refused, %d are not provable.\n", found.Requests, found.Allowed,
+		found.Refused, found.NotProvable)
 	if text := notJudged(&found.NotJudged); text != "" {
 		printing.Fprintf(page, "Not judged: %s.\n", text)
 	}

@@ -106,7 +106,8 @@ func (s *options) addDelegations(ctx context.Context, w *access.Query) {
 			continue
 		}
 		found := access.Delegation{
-			Name: d.Name, Delegator: d.Status.Delegator.Username, Namespace: d.Spec.Scope.Namespace, Rules: d.Status.Rules, Conditional: len(d.Spec.Conditions) > 0,
+			Name: d.Name, Delegator: d.Status.Delegator.Username, Namespace: d.Spec.Scope.Namespace, Rules: d.Status.Rules,
+			Conditional: len(d.Spec.Conditions) > 0,
 		}
 		for _, delegate := range d.Spec.Delegates {
 			found.Delegates = append(found.Delegates, rbacv1.Subject{Kind: string(delegate.Kind), Namespace: delegate.Namespace, Name: delegate.Name})

@@ -82,7 +82,8 @@ Each finding is printed as file:line:column. The exit code is 1 if one of them i
 					return err
 				}
 				if looked == 0 {
-					printing.Fprintf(s.streams.ErrOut, "%s: nothing was checked: it has no role, definition, protected attribute, delegation or delegation policy\n", name)
+					printing.Fprintf(s.streams.ErrOut,
+						"%s: nothing was checked: it has no role, definition, protected attribute, delegation or delegation policy\n", name)
 				}
 				opened, err := lint.Openings(name, data, before)
 				if err != nil {

@@ -57,7 +57,8 @@ func (l *auditLogs) complete() error {
 }
 
 func (l *auditLogs) addSince(cmd *cobra.Command, what string) {
-	cmd.Flags().StringVar(&l.since, "since", "", what+"only requests received at or after this time, such as 2026-11-23T08:00:00Z, or this long ago, such as 24h")
+	cmd.Flags().StringVar(&l.since, "since", "", what+
+		"only requests received at or after this time, such as 2026-11-23T08:00:00Z, or this long ago, such as 24h")
 }
 
 // learn reads the logs, and returns a learner with the permissions that each subject used.

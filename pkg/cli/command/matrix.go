@@ -100,7 +100,8 @@ of its groups.`,
 	cmd.Flags().StringSliceVar(&subjects, "subject", nil, "who: user:NAME, group:NAME or serviceaccount:NAMESPACE/NAME; the default is everybody who is bound")
 	cmd.Flags().StringSliceVar(&resources, "resource", nil, "show each permission of these resources: deployments, services")
 	cmd.Flags().BoolVar(&all, "all", false, "include the subjects of bindings that come with a cluster")
-	cmd.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false, "show what subjects may change in every namespace; rights in only some namespaces count as in part")
+	cmd.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false,
+		"show what subjects may change in every namespace; rights in only some namespaces count as in part")
 	_ = cmd.RegisterFlagCompletionFunc("resource", func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 		return s.resources(begun), cobra.ShellCompDirectiveNoFileComp
 	})

@@ -145,7 +145,8 @@ func (a *protectedAttribute) note(field, key string, resource v1alpha1.GroupReso
 	if (attribute.AttributeKind == v1alpha1.AttributeAnnotation) != (field == "annotations") || !isProtectedKey(attribute.AttributeName, key) {
 		return ""
 	}
-	if resource.Resource != "" && (len(attribute.Resources) > 0 && !slices.Contains(attribute.Resources, resource) || slices.Contains(attribute.ExcludeResources, resource)) {
+	if resource.Resource != "" && (len(attribute.Resources) > 0 && !slices.Contains(attribute.Resources, resource) ||
+		slices.Contains(attribute.ExcludeResources, resource)) {
 		return ""
 	}
 	needs := "the verb " + protectedKeyVerb(attribute.AttributeKind, key).String()

@@ -69,7 +69,8 @@ func (s *options) remedy(refused *denial.Denial) (*remedy, error) {
 	if refused.Subresource != "" {
 		resource += "/" + refused.Subresource
 	}
-	grant := roles.Grant{Namespace: refused.Namespace, Rules: []rbacv1.PolicyRule{{APIGroups: []string{groupResource.Group}, Resources: []string{resource}, Verbs: out.verbs()}}}
+	grant := roles.Grant{Namespace: refused.Namespace,
+		Rules: []rbacv1.PolicyRule{{APIGroups: []string{groupResource.Group}, Resources: []string{resource}, Verbs: out.verbs()}}}
 	if refused.Name != "" && (refused.Ordinary != "create" || refused.Subresource != "") {
 		grant.Rules[0].ResourceNames = []string{refused.Name}
 	}
@@ -134,7 +135,8 @@ func (r *remedy) bind(refused *denial.Denial, subject rbacv1.Subject) error {
 	case *rbacv1.ClusterRoleBinding:
 		b.RoleRef.Name = r.Role.Name
 	}
-	r.Commands = []string{fmt.Sprintf("kubectl create %sbinding %s%s --%s=%s %s", kind, shellQuoted(name), where, strings.ToLower(r.Role.Kind), shellQuoted(r.Role.Name), whoFlag(subject))}
+	r.Commands = []string{fmt.Sprintf("kubectl create %sbinding %s%s --%s=%s %s", kind, shellQuoted(name), where,
+		strings.ToLower(r.Role.Kind), shellQuoted(r.Role.Name), whoFlag(subject))}
 	return r.add(binding)
 }
 
@@ -219,7 +221,8 @@ func (r *remedy) print(out io.Writer) error {
 	}
 	switch {
 	case r.Role != nil:
-		printing.Fprintf(out, "%s may not change %s of %s, a protected %s. A binding to %s %q is missing.\n", d.User, d.Field, object, d.Protected, r.Role.Kind, r.Role.Name)
+		printing.Fprintf(out, "%s may not change %s of %s, a protected %s. A binding to %s %q is missing.\n", d.User, d.Field, object,
+			d.Protected, r.Role.Kind, r.Role.Name)
 		if d.ProtectedIn == "" {
 			printing.Fprintf(out, "It is protected in the whole cluster, so only a ClusterRoleBinding counts.\n")
 		}
@@ -230,7 +233,8 @@ func (r *remedy) print(out io.Writer) error {
 		if len(r.Together) > 2 {
 			number = "all of"
 		}
-		printing.Fprintf(out, "%s may not change %s of %s. It needs %s %s: one for the old value and one for each new value.\n", d.User, cmp.Or(d.Field, "a field"), object, number, strings.Join(r.Together, " and "))
+		printing.Fprintf(out, "%s may not change %s of %s. It needs %s %s: one for the old value and one for each new value.\n", d.User,
+			cmp.Or(d.Field, "a field"), object, number, strings.Join(r.Together, " and "))
 	default:
 		printing.Fprintf(out, "%s may not change %s of %s. The verb %s is missing.\n", d.User, cmp.Or(d.Field, "a field"), object, r.Verb)
 	}

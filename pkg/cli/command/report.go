@@ -97,7 +97,8 @@ Logs of the level RequestResponse show which fields were changed.
 	}
 	format.AddTo(cmd)
 	l.addSince(cmd, "")
-	cmd.Flags().StringSliceVar(&subjects, "subject", nil, "only what these may do, by name or as members of groups: user:NAME, group:NAME or serviceaccount:NAMESPACE/NAME")
+	cmd.Flags().StringSliceVar(&subjects, "subject", nil,
+		"only what these may do, by name or as members of groups: user:NAME, group:NAME or serviceaccount:NAMESPACE/NAME")
 	cmd.Flags().BoolVar(&options.All, "all", false, "include the bindings that come with a cluster, whose names begin with system:")
 	return cmd
 }
@@ -134,7 +135,8 @@ func reportTables(page *printing.Page, r *report.Report) error {
 		printing.Fprintf(page, "Rights in API groups that the server does not serve are left out: %s\n", strings.Join(r.NotServed, ", "))
 	}
 	if len(r.Unused) == 0 {
-		printing.Fprintf(page, "%s\n", map[bool]string{true: "All other granted permissions were used.", false: "All granted permissions were used."}[r.NoReads || len(r.NotShown) > 0])
+		printing.Fprintf(page, "%s\n", map[bool]string{true: "All other granted permissions were used.",
+			false: "All granted permissions were used."}[r.NoReads || len(r.NotShown) > 0])
 		return nil
 	}
 	return unusedTable(page, r.Unused)
@@ -180,7 +182,8 @@ func wildcardsTable(page *printing.Page, all []report.Wildcard) error {
 	}
 	var rows [][]string
 	for _, w := range all {
-		row := []string{orNone(strings.Join(w.Subjects, ",")), w.Binding, strings.Join(w.Verbs, " ") + " on " + qualified(w.Resources, w.Groups), usedText(w.Used, page.Wide())}
+		row := []string{orNone(strings.Join(w.Subjects, ",")), w.Binding,
+			strings.Join(w.Verbs, " ") + " on " + qualified(w.Resources, w.Groups), usedText(w.Used, page.Wide())}
 		if page.Wide() {
 			row = append(row, w.Role)
 		}

@@ -45,7 +45,8 @@ func (o *changeFlags) addTo(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVarP(&o.files.Filenames, "filename", "f", nil, "files with objects, as kubectl apply --server-side takes them; - is standard input")
 	cmd.Flags().BoolVarP(&o.files.Recursive, "recursive", "R", false, "look for files inside the folders that --filename names")
 	cmd.Flags().BoolVar(&o.replace, "replace", false, "with --filename: replace or create the objects, as kubectl replace does, instead of applying them")
-	cmd.Flags().StringVar(&o.manager, "field-manager", "kubectl", "with --filename: the manager that applies; fields that it applied before and now leaves out are removed")
+	cmd.Flags().StringVar(&o.manager, "field-manager", "kubectl",
+		"with --filename: the manager that applies; fields that it applied before and now leaves out are removed")
 	cmd.Flags().StringVarP(&o.patch, "patch", "p", "", "a patch of RESOURCE/NAME, in JSON or YAML")
 	cmd.Flags().StringVar(&o.patchType, "type", "", "the type of the patch: strategic, merge or json; the default is strategic, and merge for custom resources")
 	cmd.Flags().StringVar(&o.subresource, "subresource", "", "the subresource to patch, such as status or scale")
@@ -119,7 +120,8 @@ func (o *changeFlags) requests(cmd *cobra.Command, s *options, args []string) (*
 		out.requests = []changes.Request{*request}
 		// kubectl patch reads the object before it sends the patch.
 		resource := request.Kind.Resource
-		out.reads = []changes.Read{{Verb: "get", Group: resource.Group, Resource: resource.Resource, Namespace: request.Namespace, Name: request.Name, Below: request.Subresource}}
+		out.reads = []changes.Read{{Verb: "get", Group: resource.Group, Resource: resource.Resource, Namespace: request.Namespace,
+			Name: request.Name, Below: request.Subresource}}
 	default:
 		if len(before) > 0 {
 			return nil, errNoChange

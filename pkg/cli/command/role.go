@@ -169,13 +169,15 @@ authorized, the verb of the one field that the refusal names.
 	source.addTo(cmd)
 	format.AddTo(cmd)
 	format.Default(cmd, "yaml")
-	cmd.Flags().StringSliceVar(&subjects, "subject", nil, "who gets the role: user:NAME, group:NAME or serviceaccount:NAMESPACE/NAME; the default is the user of --as")
+	cmd.Flags().StringSliceVar(&subjects, "subject", nil,
+		"who gets the role: user:NAME, group:NAME or serviceaccount:NAMESPACE/NAME; the default is the user of --as")
 	cmd.Flags().StringVar(&name, "name", "", "the name of the role and its binding; the default is made from the object, the rules and the subjects")
 	cmd.Flags().BoolVar(&wider, "wider", false, "grant the most general verbs, not the narrowest")
 	cmd.Flags().BoolVar(&exact, "exact", false, "grant labels and annotations by their whole keys, not by the domains of these, and fields of a container by its name")
 	cmd.MarkFlagsMutuallyExclusive("wider", "exact")
 	cmd.Flags().BoolVar(&options.AnyName, "any-name", false, "grant the rights for all objects of the resource, not only for the changed one")
-	cmd.Flags().StringSliceVar(&audited.files, "from-audit", nil, "learn from these audit logs, plain or compressed by gzip; more files may follow as arguments; - is standard input")
+	cmd.Flags().StringSliceVar(&audited.files, "from-audit", nil,
+		"learn from these audit logs, plain or compressed by gzip; more files may follow as arguments; - is standard input")
 	audited.addSince(cmd, "with --from-audit: ")
 	cmd.Flags().BoolVar(&audited.forbidden, "forbidden", false,
 		"with --from-audit: also learn what authorization refused to the --subject; read the rules before you grant them")

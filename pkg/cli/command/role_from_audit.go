@@ -142,7 +142,8 @@ func wildcardsOf(ctx context.Context, subject *learn.Subject, rbac *access.RBAC)
 	for _, h := range rulesHeldBy(subject, rbac) {
 		granted := access.GrantedRule{Binding: h.Binding, Role: h.Role, Namespace: h.Namespace, Rule: h.Rule}
 		if used := report.UsedOfWildcard(ctx, granted, []*learn.Subject{subject}); len(used) > 0 {
-			out = append(out, fmt.Sprintf("%s on %s, by %s, %s: %s", strings.Join(h.Rule.Verbs, " "), qualifiedAll(h.Rule), h.Binding, h.Role, usedText(used, true)))
+			out = append(out, fmt.Sprintf("%s on %s, by %s, %s: %s", strings.Join(h.Rule.Verbs, " "), qualifiedAll(h.Rule), h.Binding,
+				h.Role, usedText(used, true)))
 		}
 	}
 	return out
@@ -154,7 +155,8 @@ func keepGet(grants []learn.Grant, held []access.HeldRule) {
 	for _, g := range grants {
 		for i := range g.Rules {
 			r := &g.Rules[i]
-			if !slices.ContainsFunc([]string{"update", "patch", permission.General}, func(v string) bool { return slices.Contains(r.Verbs, v) }) || slices.Contains(r.Verbs, "get") {
+			if !slices.ContainsFunc([]string{"update", "patch", permission.General},
+				func(v string) bool { return slices.Contains(r.Verbs, v) }) || slices.Contains(r.Verbs, "get") {
 				continue
 			}
 			target := access.Target{Group: r.APIGroups[0], Resource: r.Resources[0]}
@@ -228,7 +230,8 @@ func printLearned(out io.Writer, format *output.Flag, all []learnedRoles) error 
 				objects = append(objects, object)
 			}
 			for _, r := range g.Rules {
-				rows = append(rows, []string{learned.subject.String(), g.Where(), qualifiedAll(r.PolicyRule), orNone(strings.Join(r.ResourceNames, ",")), strings.Join(r.Verbs, " ")})
+				rows = append(rows, []string{learned.subject.String(), g.Where(), qualifiedAll(r.PolicyRule),
+					orNone(strings.Join(r.ResourceNames, ",")), strings.Join(r.Verbs, " ")})
 			}
 		}
 	}

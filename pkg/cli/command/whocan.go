@@ -84,7 +84,8 @@ The command asks only RBAC, because other authorizers can't list whom they allow
 				if err != nil {
 					return err
 				}
-				wanted.Target = access.Target{Group: k.Resource.Group, Version: k.Resource.Version, Resource: k.Resource.Resource, Subresource: subresource, Name: name}
+				wanted.Target = access.Target{Group: k.Resource.Group, Version: k.Resource.Version, Resource: k.Resource.Resource,
+					Subresource: subresource, Name: name}
 				if k.Namespaced {
 					wanted.Namespace = namespace
 				}

@@ -68,7 +68,8 @@ var (
 	forbiddenPattern = regexp.MustCompile(`^([a-z0-9.-]+)(?: (` + quoted + `))? is forbidden: (.*)`)
 	webhookPattern   = regexp.MustCompile(`^admission webhook ` + quoted + ` denied the request`)
 	cannotPattern    = regexp.MustCompile(`^User (` + quoted + `) cannot (.*)$`)
-	fieldPattern     = regexp.MustCompile(`^change ((?:` + quoted + `|[^"])+?)(?: (?:in|of) version \S+(?: \(version \S+ may not show it\))?)?(?: in namespace ("[^"]*"))?(?: through ("[^"]*"))?(?:, a protected (label|annotation))?: (.*)$`)
+	fieldPattern     = regexp.MustCompile(`^change ((?:` + quoted +
+		`|[^"])+?)(?: (?:in|of) version \S+(?: \(version \S+ may not show it\))?)?(?: in namespace ("[^"]*"))?(?: through ("[^"]*"))?(?:, a protected (label|annotation))?: (.*)$`)
 	ordinaryPattern  = regexp.MustCompile(`^(\S+) resource "([^"]*)" in API group "([^"]*)"(?: (?:in the namespace ("[^"]*")|at the cluster scope))?(?:: (.*))?`)
 	wholePattern     = regexp.MustCompile(`^write it(?: in namespace ("[^"]*"))?(?: through ("[^"]*"))?: (.*)$`)
 	grantPattern     = regexp.MustCompile(`^user (` + quoted + `) \(groups=.*?\) is attempting to grant RBAC permissions not currently held: ?(.*)$`)

@@ -118,7 +118,8 @@ func (t *table) rows(fields []Entry, first, indent string) {
 		t.out = append(t.out, row)
 		t.rows(f.Fields, below, below)
 		if f.Folded > 0 {
-			t.out = append(t.out, []printing.Escaped{printing.Escaped(below) + printing.Sprintf("└─ … %d more: explain %s %s", f.Folded, t.resource, strings.TrimPrefix(f.Path, "."))})
+			t.out = append(t.out, []printing.Escaped{printing.Escaped(below) +
+				printing.Sprintf("└─ … %d more: explain %s %s", f.Folded, t.resource, strings.TrimPrefix(f.Path, "."))})
 		}
 	}
 }

@@ -120,7 +120,8 @@ func (s *Subject) UsedOf(ctx context.Context, rule rbacv1.PolicyRule, namespace 
 		for verb := range verbs {
 			narrow := rule
 			narrow.APIGroups, narrow.Resources = []string{p.Group}, []string{p.Resource}
-			if !slices.Contains(out[one], verb) && has(rule.Verbs, verb) && has(rule.APIGroups, p.Group) && matches(rule, "", p.Resource) && s.Used(ctx, narrow, namespace, verb, "") {
+			if !slices.Contains(out[one], verb) && has(rule.Verbs, verb) && has(rule.APIGroups, p.Group) && matches(rule, "", p.Resource) &&
+				s.Used(ctx, narrow, namespace, verb, "") {
 				out[one] = append(out[one], verb)
 			}
 		}

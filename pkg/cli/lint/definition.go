@@ -105,7 +105,8 @@ func (l *objectLinter) compile(written *yaml.Node) (*schema.Tree, error) {
 		return nil, nil
 	}
 	const name = "root"
-	tree, err := schema.NewModels(map[string]*spec.Schema{name: root}, schema.WithExpressions(uncompiledExpressions{}), schema.WithMaxPermissionsOnPath(maxOnPath)).Compile(name)
+	tree, err := schema.NewModels(map[string]*spec.Schema{name: root}, schema.WithExpressions(uncompiledExpressions{}),
+		schema.WithMaxPermissionsOnPath(maxOnPath)).Compile(name)
 	if err == nil {
 		return tree, nil
 	}

@@ -142,7 +142,8 @@ func (o *Options) served(rule rbacv1.PolicyRule) (rbacv1.PolicyRule, []string) {
 
 // New compares the usage of subjects with their rules.
 func New(ctx context.Context, l *learn.Learner, rbac *access.RBAC, trees learn.Trees, options Options) (*Report, error) {
-	out := &Report{Requests: l.Learned, Paths: l.Paths.Requests, Coarse: []Coarse{}, Unused: []Unused{}, Wildcards: []Wildcard{}, NoReads: l.Reads == 0, NoFields: l.Writes > 0 && l.Shown == 0}
+	out := &Report{Requests: l.Learned, Paths: l.Paths.Requests, Coarse: []Coarse{}, Unused: []Unused{}, Wildcards: []Wildcard{},
+		NoReads: l.Reads == 0, NoFields: l.Writes > 0 && l.Shown == 0}
 	for _, s := range l.Subjects() {
 		if !options.concernsUser(s) {
 			continue
@@ -269,7 +270,8 @@ func countCovered(tree *granular.Tree, verbs []string) (covered, all int) {
 
 // isWildcard reports whether a rule has * as a verb, a resource or an API group.
 func isWildcard(rule rbacv1.PolicyRule) bool {
-	return slices.Contains(rule.Verbs, rbacv1.VerbAll) || slices.Contains(rule.Resources, rbacv1.ResourceAll) || slices.Contains(rule.APIGroups, rbacv1.APIGroupAll)
+	return slices.Contains(rule.Verbs, rbacv1.VerbAll) || slices.Contains(rule.Resources, rbacv1.ResourceAll) ||
+		slices.Contains(rule.APIGroups, rbacv1.APIGroupAll)
 }
 
 // subjectsOf returns the names of the subjects of a binding.

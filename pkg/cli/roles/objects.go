@@ -69,13 +69,15 @@ func (g *Grant) Objects(name string, subjects []rbacv1.Subject) []runtime.Object
 		ref.Kind = "ClusterRole"
 		out := []runtime.Object{&rbacv1.ClusterRole{TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: ref.Kind}, ObjectMeta: meta, Rules: g.Rules}}
 		if len(subjects) > 0 {
-			out = append(out, &rbacv1.ClusterRoleBinding{TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "ClusterRoleBinding"}, ObjectMeta: meta, RoleRef: ref, Subjects: subjects})
+			out = append(out, &rbacv1.ClusterRoleBinding{TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "ClusterRoleBinding"},
+				ObjectMeta: meta, RoleRef: ref, Subjects: subjects})
 		}
 		return out
 	}
 	out := []runtime.Object{&rbacv1.Role{TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: ref.Kind}, ObjectMeta: meta, Rules: g.Rules}}
 	if len(subjects) > 0 {
-		out = append(out, &rbacv1.RoleBinding{TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "RoleBinding"}, ObjectMeta: meta, RoleRef: ref, Subjects: subjects})
+		out = append(out, &rbacv1.RoleBinding{TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "RoleBinding"}, ObjectMeta: meta,
+			RoleRef: ref, Subjects: subjects})
 	}
 	return out
 }

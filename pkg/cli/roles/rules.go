@@ -108,7 +108,8 @@ func GrantsFor(ctx context.Context, rehearsed []*changes.DryRun, reads []changes
 		}
 		if len(created) > 0 && !byName {
 			verbs[k] = append([]string{"create"}, verbs[k]...)
-			notes[k.namespace] = append(notes[k.namespace], fmt.Sprintf("create: new %s; it does not allow changing those that exist, as permissions of their fields would", all[0].Kind))
+			notes[k.namespace] = append(notes[k.namespace],
+				fmt.Sprintf("create: new %s; it does not allow changing those that exist, as permissions of their fields would", all[0].Kind))
 		}
 		verbs[k] = append(verbs[k], least...)
 		notes[k.namespace] = append(notes[k.namespace], note(ctx, all, least)...)

@@ -147,7 +147,8 @@ func (d *Issuer) checkBounds(obj *v1alpha1.AuthorityDelegation, delegator user.I
 	path := field.NewPath("spec")
 	for i, delegate := range obj.Spec.Delegates {
 		if isUser(delegate, delegator) {
-			return invalidDelegation(obj, field.Invalid(path.Child("delegates").Index(i), delegate.Name, "is the delegator itself; select a role to act with fewer permissions"))
+			return invalidDelegation(obj, field.Invalid(path.Child("delegates").Index(i), delegate.Name,
+				"is the delegator itself; select a role to act with fewer permissions"))
 		}
 	}
 	until := obj.Spec.ExpirationTimestamp
@@ -156,7 +157,8 @@ func (d *Issuer) checkBounds(obj *v1alpha1.AuthorityDelegation, delegator user.I
 	}
 	if parent != nil {
 		if obj.Spec.IfLost == v1alpha1.LossKeep {
-			return invalidDelegation(obj, field.Forbidden(path.Child("ifLost"), "a delegation that is created under a selected delegation ends together with it, so Keep is not possible"))
+			return invalidDelegation(obj, field.Forbidden(path.Child("ifLost"),
+				"a delegation that is created under a selected delegation ends together with it, so Keep is not possible"))
 		}
 		if inherited := parent.ExpiresAt(); inherited != nil && (until == nil || inherited.Before(until)) {
 			until = inherited

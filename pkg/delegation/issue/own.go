@@ -36,8 +36,10 @@ func (d *Issuer) ConfirmOwn(ctx context.Context, obj *v1alpha1.AuthorityDelegati
 		return forbiddenDelegation(obj, errors.New("only an authenticated user can end a delegation"))
 	case selected.Selects(caller):
 		return forbiddenDelegation(obj, errors.New("a delegation can't be ended while an authority is selected"))
-	case caller.GetName() == "" || caller.GetName() == user.Anonymous || caller.GetName() != obj.Status.Delegator.Username || caller.GetUID() != obj.Status.Delegator.UID:
-		return forbiddenDelegation(obj, errors.New("only the user that status.delegator names, with its UID, can end the delegation in this way; others need the verb update or delete on authoritydelegations"))
+	case caller.GetName() == "" || caller.GetName() == user.Anonymous || caller.GetName() != obj.Status.Delegator.Username ||
+		caller.GetUID() != obj.Status.Delegator.UID:
+		return forbiddenDelegation(obj, errors.New(
+			"only the user that status.delegator names, with its UID, can end the delegation in this way; others need the verb update or delete on authoritydelegations"))
 	}
 	return nil
 }

@@ -92,7 +92,8 @@ func (c *policyWrite) delegationFor(p *policy.Policy, namespace string) (*v1alph
 			return have.Source, err
 		}
 	}
-	return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("AuthorityDelegationPolicy %q can issue no delegation: all %d names for its content belong to delegations that have expired or are being deleted; delete those that no object needs", p.Name, maxAttempts))
+	return nil, apierrors.NewServiceUnavailable(fmt.Sprintf(
+		"AuthorityDelegationPolicy %q can issue no delegation: all %d names for its content belong to delegations that have expired or are being deleted; delete those that no object needs", p.Name, maxAttempts))
 }
 
 // renewLease starts the lease of a delegation anew if half of the lease is over. Otherwise the

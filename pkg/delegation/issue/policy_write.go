@@ -246,5 +246,6 @@ func (c *policyWrite) forbidden(name string, p *policy.Policy, err error) error 
 	if !errors.As(err, &notHeld{}) {
 		return err
 	}
-	return apierrors.NewForbidden(c.resource, name, fmt.Errorf("AuthorityDelegationPolicy %q delegates permissions that the author of the object must hold: %w", p.Name, err))
+	return apierrors.NewForbidden(c.resource, name,
+		fmt.Errorf("AuthorityDelegationPolicy %q delegates permissions that the author of the object must hold: %w", p.Name, err))
 }

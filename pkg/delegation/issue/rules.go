@@ -83,7 +83,8 @@ func (d *Issuer) readRules(ctx context.Context, obj *v1alpha1.AuthorityDelegatio
 		rules = slices.DeleteFunc(rules, func(rule rbacv1.PolicyRule) bool { return len(rule.NonResourceURLs) > 0 })
 	}
 	if errs := authorityvalidation.Rules(rules, obj.Spec.Scope, path.Child("roleRef")); len(errs) > 0 {
-		return invalidDelegation(obj, field.Invalid(path.Child("roleRef", "name"), ref.Name, "has rules that can't be delegated; list the rules in spec.rules instead: "+errs.ToAggregate().Error()))
+		return invalidDelegation(obj, field.Invalid(path.Child("roleRef", "name"), ref.Name,
+			"has rules that can't be delegated; list the rules in spec.rules instead: "+errs.ToAggregate().Error()))
 	}
 	if len(rules) == 0 {
 		return invalidDelegation(obj, field.Invalid(path.Child("roleRef", "name"), ref.Name, "has no rules"))

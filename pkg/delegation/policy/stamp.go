@@ -84,7 +84,8 @@ func (s Stamps) ApplyTo(obj runtime.Object, r schema.GroupResource) error {
 	}
 	if len(s) > 0 {
 		if err := apimachineryvalidation.ValidateAnnotationsSize(all); err != nil {
-			return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("with the annotations that name delegations, the annotations of the object are too large: %v", err))
+			return apierrors.NewRequestEntityTooLargeError(
+				fmt.Sprintf("with the annotations that name delegations, the annotations of the object are too large: %v", err))
 		}
 	}
 	if len(all) == 0 {

@@ -168,7 +168,8 @@ func (c *Controller) writeAll(ctx context.Context, leads bool) bool {
 			// The errors Conflict and NotFound are not reported: the attribute was changed or
 			// deleted meanwhile.
 			if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
-				utilruntime.HandleErrorWithContext(ctx, err, "The status of a protected attribute was not written", "namespace", a.GetNamespace(), "name", a.GetName())
+				utilruntime.HandleErrorWithContext(ctx, err, "The status of a protected attribute was not written",
+					"namespace", a.GetNamespace(), "name", a.GetName())
 			}
 		}
 	}

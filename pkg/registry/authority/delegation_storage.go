@@ -36,10 +36,11 @@ func newDelegationStorage(store *genericregistry.Store) *DelegationStorage {
 		if err != nil {
 			return err
 		}
-		err = store.Storage.GuaranteedUpdate(detached{ctx}, key, &authority.AuthorityDelegation{}, false, preconditions, storage.SimpleUpdate(func(obj runtime.Object) (runtime.Object, error) {
-			change(&obj.(*authority.AuthorityDelegation).Status)
-			return obj, nil
-		}), false, nil)
+		err = store.Storage.GuaranteedUpdate(detached{ctx}, key, &authority.AuthorityDelegation{}, false, preconditions,
+			storage.SimpleUpdate(func(obj runtime.Object) (runtime.Object, error) {
+				change(&obj.(*authority.AuthorityDelegation).Status)
+				return obj, nil
+			}), false, nil)
 		return storageerrors.InterpretUpdateError(err, resource, name)
 	}
 	return &DelegationStorage{

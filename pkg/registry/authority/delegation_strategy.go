@@ -43,7 +43,8 @@ func (delegationStrategy) PrepareForCreate(_ context.Context, obj runtime.Object
 func (delegationStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	d, stored := obj.(*authority.AuthorityDelegation), old.(*authority.AuthorityDelegation)
 	d.Status = *stored.Status.DeepCopy()
-	if until := d.Spec.ExpirationTimestamp; until != nil && !until.IsZero() && (d.Status.ExpirationTimestamp == nil || until.Before(d.Status.ExpirationTimestamp)) {
+	if until := d.Spec.ExpirationTimestamp; until != nil && !until.IsZero() &&
+		(d.Status.ExpirationTimestamp == nil || until.Before(d.Status.ExpirationTimestamp)) {
 		d.Status.ExpirationTimestamp = until.DeepCopy()
 	}
 	d.Generation = stored.Generation
@@ -57,7 +58,8 @@ func (delegationStrategy) Validate(ctx context.Context, obj runtime.Object) fiel
 	d := (*v1alpha1.AuthorityDelegation)(obj.(*authority.AuthorityDelegation))
 	errs := validation.Delegation(d)
 	if strings.HasPrefix(d.Name, v1alpha1.PolicyPrefix) {
-		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), d.Name, fmt.Sprintf("must not begin with %q, which is reserved for delegations of policies", v1alpha1.PolicyPrefix)))
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), d.Name,
+			fmt.Sprintf("must not begin with %q, which is reserved for delegations of policies", v1alpha1.PolicyPrefix)))
 	}
 	return append(errs, validateConditions(ctx, d.Spec.Conditions, field.NewPath("spec", "conditions"))...)
 }
@@ -79,7 +81,8 @@ func validateConditions(ctx context.Context, conditions []v1alpha1.DelegationCon
 
 // ValidateUpdate implements rest.RESTUpdateStrategy.
 func (delegationStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
-	return validation.DelegationUpdate((*v1alpha1.AuthorityDelegation)(obj.(*authority.AuthorityDelegation)), (*v1alpha1.AuthorityDelegation)(old.(*authority.AuthorityDelegation)))
+	return validation.DelegationUpdate((*v1alpha1.AuthorityDelegation)(obj.(*authority.AuthorityDelegation)),
+		(*v1alpha1.AuthorityDelegation)(old.(*authority.AuthorityDelegation)))
 }
 
 // WarningsOnCreate implements rest.RESTCreateStrategy.

@@ -48,7 +48,8 @@ var delegationTable = table{
 			used = metatable.ConvertToHumanReadableDateType(*d.Status.LastUsed)
 		}
 		return []any{
-			d.Name, d.Status.Delegator.Username, delegatesText(d.Spec.Delegates), rulesText(d.Spec.RoleRef, d.Spec.Rules), where, timeLeft(d), viaText(&d.Status),
+			d.Name, d.Status.Delegator.Username, delegatesText(d.Spec.Delegates), rulesText(d.Spec.RoleRef, d.Spec.Rules), where,
+			timeLeft(d), viaText(&d.Status),
 			metatable.ConvertToHumanReadableDateType(d.CreationTimestamp),
 			string(d.Spec.IfLost), int64(len(d.Spec.Conditions)), used,
 		}, nil

@@ -74,21 +74,28 @@ var _ rest.StandardStorage = delegationREST{}
 
 // Update implements rest.Updater. It returns only after every write that the old version of the
 // delegation allowed is stored or has failed.
-func (o delegationREST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+func (o delegationREST) Update(
+	ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc,
+	forceAllowCreate bool, options *metav1.UpdateOptions,
+) (runtime.Object, bool, error) {
 	defer o.waitForCommits()
 	return o.resourceREST.Update(ctx, name, info, create, update, forceAllowCreate, options)
 }
 
 // Delete implements rest.GracefulDeleter. Like Update, it waits until every write that the
 // delegation allowed is stored or has failed.
-func (o delegationREST) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+func (o delegationREST) Delete(
+	ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions,
+) (runtime.Object, bool, error) {
 	defer o.waitForCommits()
 	return o.resourceREST.Delete(ctx, name, validate, options)
 }
 
 // DeleteCollection implements rest.CollectionDeleter. Like Update, it waits until every write
 // that the delegations allowed is stored or has failed.
-func (o delegationREST) DeleteCollection(ctx context.Context, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, list *metainternalversion.ListOptions) (runtime.Object, error) {
+func (o delegationREST) DeleteCollection(
+	ctx context.Context, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, list *metainternalversion.ListOptions,
+) (runtime.Object, error) {
 	defer o.waitForCommits()
 	return o.resourceREST.DeleteCollection(ctx, validate, options, list)
 }
@@ -144,7 +151,9 @@ func showProblems(problems func(*v1alpha1.AuthorityDelegation) []string) func(ru
 }
 
 // Create implements rest.Creater.
-func (o delegationREST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+func (o delegationREST) Create(
+	ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions,
+) (runtime.Object, error) {
 	out, err := o.resourceREST.Create(ctx, obj, validate, options)
 	if created, ok := out.(*authority.AuthorityDelegation); ok && err == nil && !dryrun.IsDryRun(options.DryRun) {
 		audit.Delegated(ctx, created.Name, string(created.UID))

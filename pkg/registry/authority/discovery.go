@@ -88,7 +88,8 @@ func keepAPIService(ctx context.Context, client clientset.Interface) error {
 			if err == nil || apierrors.IsAlreadyExists(err) {
 				return true, nil
 			}
-			utilruntime.HandleErrorWithContext(ctx, fmt.Errorf("create APIService %s: %w", apiServiceName, err), "Failed to create the APIService of the API group, will retry")
+			utilruntime.HandleErrorWithContext(ctx, fmt.Errorf("create APIService %s: %w", apiServiceName, err),
+				"Failed to create the APIService of the API group, will retry")
 			return false, nil
 		})
 		if err != nil {

@@ -47,7 +47,10 @@ func (r expirationREST) Get(ctx context.Context, name string, options *metav1.Ge
 // Update implements rest.Updater. It never creates an object. Like the endpoint of the kind, it
 // returns only after every write that the old version of the delegation allowed is stored or has
 // failed.
-func (r expirationREST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+func (r expirationREST) Update(
+	ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc,
+	_ bool, options *metav1.UpdateOptions,
+) (runtime.Object, bool, error) {
 	defer r.waitForCommits()
 	return r.store.Update(ctx, name, ownObjectInfo{info, r.confirmOwn}, create, update, false, options)
 }

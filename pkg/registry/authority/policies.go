@@ -133,7 +133,8 @@ func validateServerSide(ctx context.Context, p *v1alpha1.AuthorityDelegationPoli
 	path := field.NewPath("spec")
 	errs := validateConditions(ctx, p.Spec.Conditions, path.Child("conditions"))
 	if resource, other := policy.StoredAs(schema.GroupResource(p.Spec.Resource)); other {
-		errs = append(errs, field.Invalid(path.Child("resource"), schema.GroupResource(p.Spec.Resource).String(), fmt.Sprintf("its objects are those of %s; name that resource", resource)))
+		errs = append(errs, field.Invalid(path.Child("resource"), schema.GroupResource(p.Spec.Resource).String(),
+			fmt.Sprintf("its objects are those of %s; name that resource", resource)))
 	}
 	if why := policy.NeverStored(schema.GroupResource(p.Spec.Resource)); why != "" {
 		errs = append(errs, field.Invalid(path.Child("resource"), schema.GroupResource(p.Spec.Resource).String(), why))
@@ -165,7 +166,8 @@ var policyTable = table{
 			return nil, fmt.Errorf("%T is not a policy", obj)
 		}
 		return []any{
-			p.Name, schema.GroupResource(p.Spec.Resource).String(), delegatesText(p.Spec.Delegates), rulesText(p.Spec.RoleRef, p.Spec.Rules), string(p.Spec.IfNotHeld),
+			p.Name, schema.GroupResource(p.Spec.Resource).String(), delegatesText(p.Spec.Delegates),
+			rulesText(p.Spec.RoleRef, p.Spec.Rules), string(p.Spec.IfNotHeld),
 			metatable.ConvertToHumanReadableDateType(p.CreationTimestamp), string(p.Spec.IfLost), p.Status.Author,
 		}, nil
 	},

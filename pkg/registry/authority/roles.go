@@ -73,7 +73,8 @@ func (p *Provider) policy() *rbacrest.PolicyData {
 				Name: DelegatorRole, Labels: map[string]string{"kubernetes.io/bootstrapping": "rbac-defaults"},
 				Annotations: map[string]string{rbacv1.AutoUpdateAnnotationKey: "true"},
 			},
-			Rules: []rbacv1.PolicyRule{{APIGroups: []string{v1alpha1.GroupName}, Resources: []string{delegationsPlural}, Verbs: []string{"create", "get", "list", "watch"}}, {
+			Rules: []rbacv1.PolicyRule{{APIGroups: []string{v1alpha1.GroupName}, Resources: []string{delegationsPlural},
+				Verbs: []string{"create", "get", "list", "watch"}}, {
 				APIGroups: []string{v1alpha1.GroupName}, Resources: []string{expirationPath}, Verbs: []string{"get", "patch", "update"},
 			}},
 		})
