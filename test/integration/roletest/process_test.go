@@ -152,7 +152,7 @@ cases: [{as: {user: jane}, get: {resource: nodes}, expect: allowed}]
 		code      int
 		out, errs string
 	}{
-		"passed":               {args: files, out: "6 passed, 0 failed, 0 errors\n"},
+		"passed":               {args: files, out: "7 passed, 0 failed, 0 errors\n"},
 		"failed":               {args: []string{failing}, code: 1, out: "refused, needs list\n0 passed, 1 failed", errs: "the tests failed"},
 		"failed as commands":   {args: []string{"-o", "github", failing}, code: 1, out: "::error file=" + failing + ",line=9,title="},
 		"failed as JUnit":      {args: []string{"-o", "junit", failing}, code: 1, out: `failures="1" errors="0"`},
