@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,8 +19,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"kube-granular.dev/pkg/cli/ui/web"
 )
@@ -146,7 +149,7 @@ func file(t *testing.T, snapshot map[string]any, hash string) *tab {
 	if err := os.WriteFile(path, document, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out := newTab(t, "file://"+path)
+	out := newTab(t, (&url.URL{Scheme: "file", Path: path}).String())
 	out.open(hash)
 	return out
 }
@@ -248,10 +251,29 @@ func (t *tab) visit(hash string) {
 	eval[bool](t, fmt.Sprintf("(location.hash = %s, true)", quote(hash)))
 }
 
+// keys presses named keys such as kb.Enter, and types texts. A key that the page prevents types nothing, as
+// in a browser with a keyboard.
 func (t *tab) keys(keys ...string) {
 	t.Helper()
 	for _, k := range keys {
-		t.do("press "+k, chromedp.KeyEvent(k))
+		if k[0] >= 0x80 || k == kb.Enter || k == kb.Tab || k == kb.Escape {
+			t.do("press "+k, chromedp.KeyEvent(k))
+			continue
+		}
+		t.do("type "+k, chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+			for _, c := range k {
+				for _, kind := range []input.DispatchKeyEventType{input.DispatchKeyEventTypeKeyDown, input.DispatchKeyEventTypeKeyUp} {
+					event := input.DispatchKeyEventParams{Type: kind, Key: string(c)}
+					if kind == input.DispatchKeyEventTypeKeyDown {
+						event.Text = string(c)
+					}
+					if _, err := chromedp.Call(ctx, input.DispatchKeyEvent, event); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		}))
 	}
 }
 

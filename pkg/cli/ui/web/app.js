@@ -87,6 +87,7 @@ function show() {
 
 /** Takes over a snapshot. @param {any} snapshot */
 function take(snapshot) {
+  const begin = performance.now();
   data = new Data(snapshot);
   const { about } = snapshot, ns = namespaceOf(data);
   name.replaceChildren("kube-granular ", el("small", {}, about.context || about.cluster));
@@ -94,6 +95,7 @@ function take(snapshot) {
   who.replaceChildren(about.user ? "as " + about.user + " " : "", el("span", { title: about.collected }, (about.collected ?? "").slice(11, 19)));
   space.replaceChildren(el("option", { value: "*" }, "all namespaces"), ...[...new Set([...snapshot.namespaces, ns])].filter(Boolean).map(n => el("option", { value: n }, n)));
   show();
+  performance.measure("first", { start: begin });
 }
 
 /** Loads data; it takes seconds on a large cluster, and can be cancelled. @param {(signal: AbortSignal) => Promise<any>} question */

@@ -93,7 +93,8 @@ export class Data {
 
   /** Reports whether rights of a subject are unknown because a role of it could not be read. @param {any} subject @param {string} ns */
   unsure(subject, ns) {
-    return this.unknown(ns).length > 0 || this.entries(subject, ns).some(e => e.binding >= 0 && this.s.roles[this.s.bindings[e.binding][2]].state === "unknown");
+    return this.unknown(ns).length > 0 || this.once("unsure " + subject.i + " " + ns, () => this.entries(subject, ns)
+      .some(e => e.binding >= 0 && this.s.roles[this.s.bindings[e.binding][2]].state === "unknown"));
   }
 
   /** The bindings and delegations of a subject and its groups that count in a namespace. @param {any} subject @param {string} ns @param {boolean} [own] without its groups */

@@ -1,15 +1,14 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/** @typedef {Node | string | number | null | undefined | false} Child */
-
 /**
  * Makes an element. This is the only place that makes any, and it sets text as text: names in a snapshot
  * are hostile, and none ever becomes markup.
  * @param {string} name a tag, and classes after dots: "span.badge.warn"
  * @param {Record<string, any>} [props] functions are listeners (onclick); the rest are attributes, and
  *   false, null and undefined leave theirs out
- * @param {...(Child | Child[])} children
+ * @param {...any} children nodes, texts, and lists of them; false, null and undefined are left out
+ * @returns {any}
  */
 export function el(name, props, ...children) {
   const [tag, ...classes] = name.split(".");
@@ -21,7 +20,7 @@ export function el(name, props, ...children) {
     else if (key === "value") node.value = value;
     else if (value !== false && value != null) node.setAttribute(key, value === true ? "" : value);
   }
-  node.append(...children.flat().filter(c => c != null && c !== false).map(c => (c instanceof Node ? c : plain(String(c)))));
+  node.append(...children.flat(9).filter(c => c != null && c !== false).map(c => (c instanceof Node ? c : plain(String(c)))));
   return node;
 }
 

@@ -44,6 +44,7 @@ export class List {
     }, this.body);
     // The size is told, and never asked for: asking makes the browser compute the layout at once.
     new ResizeObserver(([entry]) => {
+      if (!entry.contentRect.height) return; // it is not in the page now
       this.size = entry.contentRect;
       this.paint();
       this.reveal();
