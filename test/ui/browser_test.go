@@ -94,6 +94,9 @@ type tab struct {
 	asked chan question
 }
 
+// never is an answer that does not come before the page gives up.
+const never = "never"
+
 type question struct {
 	Path string
 	Body map[string]any
@@ -115,6 +118,9 @@ func serve(t *testing.T, snapshot map[string]any, hash string, answers map[strin
 			w.Header().Set("Content-Security-Policy", policy)
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
 			_, _ = w.Write(document)
+		case known && answer == never:
+			asked <- question{Path: name}
+			<-r.Context().Done()
 		case known:
 			var body map[string]any
 			_ = json.NewDecoder(r.Body).Decode(&body)
@@ -242,7 +248,10 @@ func (t *tab) shown(selector string) string {
 func (t *tab) open(hash string) {
 	t.Helper()
 	t.do("open "+hash, chromedp.Navigate(t.base+hash))
-	t.until("document.querySelector('#main .list') !== null")
+	if hash == "#waits" {
+		t.click("#main button", "Cancel")
+	}
+	t.until("document.querySelector('#main .list, #main [role=alert]') !== null")
 }
 
 // visit follows a link to a state of the open page.

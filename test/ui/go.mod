@@ -1,4 +1,5 @@
-// Apart from go.work: the browser's driver is nothing that the project itself needs.
+// Apart from go.work.
+// The driver of browsers is nothing that the project itself needs.
 module kube-granular.dev/test/ui
 
 go 1.26.0

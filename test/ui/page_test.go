@@ -33,7 +33,7 @@ func TestThreeClicks(t *testing.T) {
 		},
 		{
 			"why was ci/robot refused, and what is the least that helps?",
-			[][2]string{{"#tabs a", "Denials"}, {".pane .row", "ci:robot"}},
+			[][2]string{{"#tabs a", "Denials"}, {".pane .row", "ci/robot"}},
 			[][2]string{{".detail", "cannot change .spec.replicas"}, {".detail figure", "granular:replicas"}, {".detail summary", "group oncall"}},
 		},
 	} {
@@ -252,7 +252,7 @@ func TestFile(t *testing.T) {
 	page.click(".detail button", "Grant this to")
 	eval[bool](page, "(document.querySelector('dialog[open] [list=people-list]').focus(), true)")
 	page.keys("serviceaccount:ci/robot", kb.Enter)
-	page.shows("dialog[open] pre", `verbs: ["granular", "granular:replicas"]`)
+	page.shows("dialog[open] pre", `verbs: ["granular","granular:replicas"]`)
 	page.shows("dialog[open] pre", "- kind: ServiceAccount\n  namespace: \"ci\"\n  name: \"robot\"")
 	page.keys(kb.Escape)
 	page.visit("#/people/user/jane")
@@ -298,16 +298,31 @@ func TestAnswers(t *testing.T) {
 	page.shows("[role=alert]", "✕ no such question")
 }
 
+// TestCollect collects anew, gives up, and says what is wrong.
+func TestCollect(t *testing.T) {
+	page := serve(t, sample(t), "#/people/group/devs", nil)
+	page.click("header button", "⟳")
+	page.shows(".pane h2", "group devs")
+
+	page = serve(t, sample(t), "", map[string]string{"snapshot": `{"version": 9}`})
+	page.shows("[role=alert]", "✕ the snapshot has version 9; this page reads version 1")
+	page.click("#main button", "Try again")
+	page.shows("[role=alert]", "version 9")
+
+	page = serve(t, sample(t), "#waits", map[string]string{"snapshot": never})
+	page.shows("[role=alert]", "✕ cancelled")
+}
+
 // TestRightDenials hides a refusal that is right, and shows it again.
 func TestRightDenials(t *testing.T) {
 	page := serve(t, sample(t), "#/denials/d1", nil)
 	page.click(".detail button", "This is right")
 	page.shows("#tabs", "Denials 2")
-	page.until("!document.querySelector('.pane').innerText.includes('ci:robot')")
+	page.until("!document.querySelector('.pane').innerText.includes('ci/robot')")
 	page.do("reload", chromedp.Reload())
 	page.shows("#tabs", "Denials 2")
 	page.click(".side label", "also those that are right")
-	page.click(".pane .row", "ci:robot")
+	page.click(".pane .row", "ci/robot")
 	page.click(".detail button", "This is not right")
 	page.shows("#tabs", "Denials 3")
 }

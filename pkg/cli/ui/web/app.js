@@ -22,7 +22,8 @@ const index = () => data.once("index", () => [
   ...data.kinds.map(k => ({ id: "k" + k.i, type: "kind", text: k.full + " " + k.kind, lower: k.lower, path: toKind(k) })),
   ...data.subjects.map(x => ({ id: "s" + x.i, type: x.word, text: x.name, lower: x.lower, path: toSubject(x) })),
   ...data.kinds.flatMap(k => data.places(k).slice(1).map(p => ({
-    id: k.id + p.path, type: k.kind, text: p.path + " " + (p.field.o ?? []).map(v => data.s.verbs[v].v).join(" "), path: toKind(k, p.path), field: true,
+    id: k.id + p.path, type: k.kind, text: p.path + " " + (p.field.o ?? []).map(v => data.s.verbs[v].v).join(" "),
+    path: toKind(k, p.path),
   }))).map(x => ({ ...x, lower: (x.type + " " + x.text).toLowerCase() })),
 ]);
 
@@ -32,7 +33,8 @@ const hits = new List({
 });
 const box = el("div.hits", { hidden: true }, hits.node);
 const search = el("input", {
-  type: "search", id: "search", placeholder: "field, verb, resource, subject ( / )", "aria-label": "Search fields, verbs, resources and subjects", autocomplete: "off", spellcheck: "false",
+  type: "search", id: "search", placeholder: "field, verb, resource, subject ( / )",
+    "aria-label": "Search fields, verbs, resources and subjects", autocomplete: "off", spellcheck: "false",
   role: "combobox", "aria-expanded": "false", "aria-autocomplete": "list",
   oninput: () => {
     const q = words(search.value), found = [];
@@ -43,22 +45,25 @@ const search = el("input", {
     if (q.length) say(found.length >= 500 ? "500 found or more" : found.length + " found");
   },
   onkeydown: e => {
-    if (["ArrowDown", "ArrowUp", "Enter", "PageDown", "PageUp"].includes(e.key) && !box.hidden) hits.key(/** @type {any} */ ({ key: e.key, target: hits.node, preventDefault: () => e.preventDefault() }));
+    if (!box.hidden && ["ArrowDown", "ArrowUp", "Enter", "PageDown", "PageUp"].includes(e.key)) hits.key(e, true);
     search.setAttribute("aria-activedescendant", hits.node.getAttribute("aria-activedescendant") ?? "");
   },
 });
 const space = el("select", { "aria-label": "Namespace", onchange: () => visit(route().path, { ns: space.value }) });
 const who = el("span.dim"), name = el("h1");
-const again = !file && el("button", { type: "button", title: "Collect anew", "aria-label": "Collect anew", onclick: () => start(signal => ask("snapshot", {}, signal)) }, "⟳");
+const again = !file && el("button", { type: "button", title: "Collect anew", "aria-label": "Collect anew",
+  onclick: () => start(signal => ask("snapshot", {}, signal)) }, "⟳");
 const help = el("dialog", { "aria-label": "Keys" }, el("h2", {}, "Keys"), el("dl", {}, [
-  ["/", "search"], ["1 2 3", "fields, people, denials"], ["↑ ↓ ← →", "move; open and close in a tree"], ["Home End", "first, last"], ["Enter", "open"], ["Tab", "next part of the page"],
+  ["/", "search"], ["1 2 3", "fields, people, denials"], ["↑ ↓ ← →", "move; open and close in a tree"],
+  ["Home End", "first, last"], ["Enter", "open"], ["Tab", "next part of the page"],
   ["Alt ←", "back"], ["Esc", "close, leave the search"], ["?", "this list"],
-].map(([k, t]) => [el("dt", {}, el("kbd", {}, k)), el("dd", {}, t)])), el("button", { type: "button", onclick: () => help.close() }, "Close"));
+].map(([k, t]) => [el("dt", {}, el("kbd", {}, k)), el("dd", {}, t)])),
+  el("button", { type: "button", onclick: () => help.close() }, "Close"));
 const theme = el("button", { type: "button", title: "Light or dark", "aria-label": "Light or dark", onclick: () => {
-  const root = document.documentElement, dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  root.dataset.theme = dark ? "light" : "dark";
+  const root = document.documentElement.dataset;
+  root.theme = (root.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark" ? "light" : "dark";
 } }, "◐");
-const tabs = Object.fromEntries([["fields", "Fields"], ["people", "People"], ["denials", "Denials"]].map(([id, text]) => [id, el("a", { href: "#/" + id }, text)]));
+const tabs = { fields: el("a", {}, "Fields"), people: el("a", {}, "People"), denials: el("a", {}, "Denials") };
 
 /** Another view begins without filters. */
 const fresh = { q: "", f: "", k: "", all: "", grant: "", picks: "", who: "", names: "" };
@@ -92,8 +97,10 @@ function take(snapshot) {
   const { about } = snapshot, ns = namespaceOf(data);
   name.replaceChildren("kube-granular ", el("small", {}, about.context || about.cluster));
   name.title = about.cluster;
-  who.replaceChildren(about.user ? "as " + about.user + " " : "", el("span", { title: about.collected }, (about.collected ?? "").slice(11, 19)));
-  space.replaceChildren(el("option", { value: "*" }, "all namespaces"), ...[...new Set([...snapshot.namespaces, ns])].filter(Boolean).map(n => el("option", { value: n }, n)));
+  who.replaceChildren(about.user ? "as " + about.user + " " : "",
+    el("span", { title: about.collected }, (about.collected ?? "").slice(11, 19)));
+  space.replaceChildren(el("option", { value: "*" }, "all namespaces"),
+    ...[...new Set([...snapshot.namespaces, ns])].filter(Boolean).map(n => el("option", { value: n }, n)));
   show();
   performance.measure("first", { start: begin });
 }
@@ -102,13 +109,15 @@ function take(snapshot) {
 async function start(question) {
   const stop = new AbortController(), old = data;
   main.dataset.view = "";
-  main.replaceChildren(el("div.loading", { role: "status" }, el("p", {}, "Collecting kinds, roles and bindings …"), !file && el("button", { type: "button", onclick: () => stop.abort() }, "Cancel")));
+  main.replaceChildren(el("div.loading", { role: "status" }, el("p", {}, "Collecting kinds, roles and bindings …"),
+    !file && el("button", { type: "button", onclick: () => stop.abort() }, "Cancel")));
   try {
     take(await question(stop.signal));
   } catch (e) {
     if (old) show();
     const text = stop.signal.aborted ? "cancelled" : e instanceof Error ? e.message : String(e);
-    if (!old) main.replaceChildren(el("div.loading", { role: "alert" }, el("p.no", {}, "✕ " + text), !file && el("button", { type: "button", onclick: () => start(load) }, "Try again")));
+    if (!old) main.replaceChildren(el("div.loading", { role: "alert" }, el("p.no", {}, "✕ " + text),
+      !file && el("button", { type: "button", onclick: () => start(load) }, "Try again")));
     say(text);
   }
 }
@@ -117,8 +126,10 @@ async function start(question) {
 async function follow() {
   if (data?.s.about.denials && document.visibilityState === "visible") {
     try {
-      data.s.denials = (await ask("denials")).denials;
-      show();
+      const { denials } = await ask("denials"), keys = all => all.map(d => d.key + d.count).join();
+      const news = keys(denials) !== keys(data.s.denials);
+      data.s.denials = denials;
+      if (news) show();
     } catch { /* the next turn may reach the server again */ }
   }
   setTimeout(follow, 5000);

@@ -6,7 +6,7 @@
  * This module joins bindings, roles and cells, and decides nothing else.
  * @typedef {Record<string, any>} Snapshot
  * @typedef {{part: number, cover: number[], excluded: boolean}} Way a part through which a field is changed
- * @typedef {{path: string, name: string, level: number, field: any, ways: Way[], below: number}} Place
+ * @typedef {{path: string, name: string, level: number, field: any, ways: Way[], below: number, lower?: string}} Place
  *   a field at its path in a kind; below is the number of places below it
  * @typedef {{part: number, u: number, g: number, a: number, verbs: Map<number, number>}} State
  *   what is held on one part, over several bindings: 0 no, 1 in part, 2 yes
@@ -91,13 +91,16 @@ export class Data {
       ["clusterrolebindings", "rolebindings", "authoritydelegations"].includes(u.what) && !(ns && u.except?.includes(ns))));
   }
 
-  /** Reports whether rights of a subject are unknown because a role of it could not be read. @param {any} subject @param {string} ns */
+  /** Reports whether rights of a subject are unknown, as for a role that could not be read. @param {any} subject @param {string} ns */
   unsure(subject, ns) {
     return this.unknown(ns).length > 0 || this.once("unsure " + subject.i + " " + ns, () => this.entries(subject, ns)
       .some(e => e.binding >= 0 && this.s.roles[this.s.bindings[e.binding][2]].state === "unknown"));
   }
 
-  /** The bindings and delegations of a subject and its groups that count in a namespace. @param {any} subject @param {string} ns @param {boolean} [own] without its groups */
+  /**
+   * The bindings and delegations of a subject and its groups that count in a namespace.
+   * @param {any} subject @param {string} ns @param {boolean} [own] without its groups
+   */
   entries(subject, ns, own = false) {
     const at = ns ? this.spaces.get(ns) ?? -2 : null, counts = n => n < 0 || at === null || n === at;
     return this.once("entries " + subject.i + " " + ns + own, () => [subject.i, ...(own ? [] : subject.groups)].flatMap(x => [
@@ -115,12 +118,17 @@ export class Data {
 
   /** The rules, role and namespace of an entry. @param {{binding: number, delegation: number}} e */
   source(e) {
-    if (e.delegation >= 0) return { rules: this.s.delegations[e.delegation].rules, role: -1, ns: this.s.delegations[e.delegation].namespace };
+    const d = this.s.delegations[e.delegation];
+    if (d) return { rules: d.rules, role: -1, ns: d.namespace };
     const [, ns, role] = this.s.bindings[e.binding];
     return { rules: this.s.roles[role].r, role, ns };
   }
 
-  /** The entries that hold something on a kind, each with its cell. A RoleBinding holds nothing on kinds of the cluster. @param {any} kind @param {any} subject @param {string} ns @param {boolean} [own] */
+  /**
+   * The entries that hold something on a kind, each with its cell. A RoleBinding holds nothing on kinds of
+   * the cluster.
+   * @param {any} kind @param {any} subject @param {string} ns @param {boolean} [own]
+   */
   held(kind, subject, ns, own) {
     return this.entries(subject, ns, own).flatMap(e => {
       const from = this.source(e), cell = this.cellOf[from.rules]?.get(kind.i);
@@ -141,7 +149,10 @@ export class Data {
     return out;
   }
 
-  /** How far states allow a change of a place: 0 no, 1 in part, 2 yes; and the least verb that counts, or -1 for update. @param {State[]} states @param {Place} place */
+  /**
+   * How far states allow a change of a place: 0 no, 1 in part, 2 yes; and the verb that does, -1 for update.
+   * @param {State[]} states @param {Place} place
+   */
   may(states, place) {
     let best = 0, verb = -1;
     for (const w of place.ways) {
@@ -181,7 +192,10 @@ export class Data {
     });
   }
 
-  /** Finds the place of a path such as .metadata.labels[example.com/x]; below the last place that has permissions, that one. @param {any} kind @param {string} path */
+  /**
+   * Finds the place of a path such as .metadata.labels[example.com/x]; below the last place, that one.
+   * @param {any} kind @param {string} path
+   */
   place(kind, path) {
     const places = this.places(kind);
     let found = places.find(p => p.path === path);
@@ -214,11 +228,14 @@ export class Data {
     });
   }
 
-  /** Reports whether a cell has something to do with a right. @param {number} cell @param {Place} place @param {number} verb -1 for update */
+  /** Reports whether a cell has to do with a right. @param {number} cell @param {Place} place @param {number} verb -1 for update */
   helps(cell, place, verb) {
     return this.s.cells[cell].some(h => place.ways.some(w => w.part === (h.p ?? 0)
       && (verb < 0 ? h.u : h.a || h.g || h.v?.includes(verb) || h.s?.includes(verb) || (h.u && w.excluded))));
   }
+
+  /** Splits entries by namespace, as only those of one namespace add up. @param {any[]} entries @returns {any[][]} */
+  apart(entries) { return [...new Set(entries.map(e => e.ns))].map(at => entries.filter(e => e.ns < 0 || e.ns === at)); }
 
   /** The subjects that hold anything on a kind, with what adds up in each namespace. @param {any} kind @param {string} ns */
   holding(kind, ns) {
@@ -231,8 +248,8 @@ export class Data {
       return this.subjects.flatMap(subject => {
         if (subject.i === this.s.about.masters || !this.held(kind, subject, ns, true).length) return [];
         const entries = this.held(kind, subject, ns), sets = new Map();
-        for (const at of new Set(entries.map(e => e.ns))) {
-          const here = entries.filter(e => e.ns < 0 || e.ns === at), all = merge(here);
+        for (const here of this.apart(entries)) {
+          const all = merge(here);
           const groups = merge(here.filter(e => e.by !== subject.i)), fixed = merge(here.filter(e => e.delegation < 0));
           sets.set([all.id, groups.id, fixed.id].join(), { all, groups, fixed });
         }
@@ -253,6 +270,12 @@ export class Data {
       }
       return out;
     });
+  }
+
+  /** The protected labels and annotations of a kind in a namespace. @param {any} kind @param {string} ns */
+  locks(kind, ns) {
+    const all = (kind.protected ?? []).map(i => ({ i, ...this.s.protected[i] }));
+    return all.filter(p => !ns || p.namespace < 0 || this.space(p.namespace) === ns);
   }
 
   /** What cells of a list of rules mean for kinds, as pairs of a kind and bits. @param {number} r */
@@ -278,7 +301,8 @@ export class Data {
 
   /** The verbs of excluded fields of a kind, the most general one of each. @param {number} k */
   excluded(k) {
-    return this.once("excluded " + k, () => [...new Set(this.places(this.kinds[k]).filter(p => p.field.x && p.field.c?.length).map(p => p.field.c[0]))]);
+    const verbs = () => this.places(this.kinds[k]).filter(p => p.field.x && p.field.c?.length).map(p => p.field.c[0]);
+    return this.once("excluded " + k, () => [...new Set(verbs())]);
   }
 
   /**
@@ -294,7 +318,8 @@ export class Data {
         for (let p = 0; p < pairs.length; p += 2) {
           if (space >= 0 && !this.kinds[pairs[p]].namespaced) continue;
           // In some namespaces, or only in requests that select a delegation, is never "all".
-          const bits = part || (space >= 0 && at === null) ? (pairs[p + 1] & (UPDATE | EVERY) ? GRANULAR | VERB : pairs[p + 1]) : pairs[p + 1];
+          let bits = pairs[p + 1];
+          if ((part || (space >= 0 && at === null)) && bits & (UPDATE | EVERY)) bits = GRANULAR | VERB;
           for (const x of subjects) all[x * n + pairs[p]] |= bits;
         }
       };

@@ -13,6 +13,9 @@ const store = "kube-granular.right";
 
 /** The view of refused requests: why, who could have, and the least role that helps. */
 export class Denials {
+  /** @type {import("./data.js").Data} */
+  data;
+
   constructor() {
     this.pasted = /** @type {any[]} */ ([]);
     try {
@@ -24,15 +27,18 @@ export class Denials {
       role: "grid", label: "Refused requests", empty: "",
       draw: r => this.drawRow(r.d), activate: r => visit(["denials", r.id]),
     });
-    this.text = el("textarea", { "aria-label": "Refusals", spellcheck: "false", placeholder: "Paste what kubectl said, or lines of an audit log" });
+    this.text = el("textarea", { "aria-label": "Refusals", spellcheck: "false",
+      placeholder: "Paste what kubectl said, or lines of an audit log" });
     this.status = el("div", { "aria-live": "polite" });
     this.hidden = el("input", { type: "checkbox", onchange: () => visit(route().path, { all: this.hidden.checked ? "1" : "" }, true) });
     this.source = el("p.dim");
     this.detail = el("section.detail", { "aria-label": "Refusal", tabindex: 0 });
     this.nodes = [
-      el("section.side", { "aria-label": "Source" }, el("div.bar", {}, this.source, el("label", {}, this.hidden, " also those that are right"),
+      el("section.side", { "aria-label": "Source" },
+        el("div.bar", {}, this.source, el("label", {}, this.hidden, " also those that are right"),
         el("form", { onsubmit: e => { e.preventDefault(); this.explain(); } }, this.text, el("button", {}, "Explain")), this.status)),
-      el("section.pane", { "aria-label": "Refused requests" }, el("div.bar", {}, el("h2", {}, "Refused requests"), el("span.grow"), filter("q", "Filter refusals")), this.list.node), this.detail,
+      el("section.pane", { "aria-label": "Refused requests" },
+        el("div.bar", {}, el("h2", {}, "Refused requests"), el("span.grow"), filter("q", "Filter refusals")), this.list.node), this.detail,
     ];
   }
 
@@ -46,34 +52,45 @@ export class Denials {
     refill(this.nodes);
     this.hidden.checked = query.all === "1";
     const dark = data.s.unknown.find(u => u.what === "denials");
-    this.source.textContent = dark ? "? " + dark.why : data.s.about.denials ? "From " + data.s.about.denials : "No audit log was given: paste a refusal.";
+    const from = data.s.about.denials ? "From " + data.s.about.denials : "No audit log was given: paste a refusal.";
+    this.source.replaceChildren(...el("p", {}, dark ? "? " + dark.why : from).childNodes);
     const picked = all.find(d => d.key === key);
-    const rows = this.shown(data, this.hidden.checked).filter(d => matches((d.lower ??= [d.user, d.verb, d.resource, d.namespace, d.name, d.field, ...(d.missing ?? [])].join(" ").toLowerCase()), q)).map(d => ({ id: d.key, d }));
+    const lower = d => d.lower ??= [d.user, d.verb, d.resource, d.namespace, d.name, d.field, ...(d.missing ?? [])].join(" ").toLowerCase();
+    const rows = this.shown(data, this.hidden.checked).filter(d => matches(lower(d), q)).map(d => ({ id: d.key, d }));
     this.list.o.empty = data.s.about.denials || this.pasted.length ? "nothing matches" : "? not known: no audit log was given";
     this.list.set(rows, key);
-    if (this.now === picked && picked) return;
-    this.now = picked;
-    this.detail.replaceChildren(...(picked ? this.drawDetail(picked) : [el("p.dim", {}, key ? "No refusal has this address." : "A refusal shows here why, who could have, and the least role that helps.")]));
+    if (picked && this.now === picked.key + picked.count) return;
+    this.now = picked && picked.key + picked.count;
+    const none = key ? "No refusal has this address." : "A refusal shows here why, who could have, and the least role that helps.";
+    this.detail.replaceChildren(...(picked ? this.drawDetail(picked) : [el("p.dim", {}, none)]));
   }
 
   /** @param {any} d */
   drawRow(d) {
-    return [el("span", {}, el("span.no", { "aria-hidden": "true" }, "✕ "), d.user, " ", el("small", {}, [d.verb, d.resource, d.namespace && "in " + d.namespace].filter(Boolean).join(" "))),
-      el("code", {}, d.field || "the request"), d.missing?.length ? badge(d.missing[0]) : "", el("small", {}, (d.count > 1 ? d.count + "× " : "") + when(d.time))];
+    return [el("span", {}, el("span.no", { "aria-hidden": "true" }, "✕ "), this.data.subjects[d.subject]?.name ?? d.user, " ",
+      el("small", {}, [d.verb, d.resource, d.namespace && "in " + d.namespace].filter(Boolean).join(" "))),
+      el("code", {}, d.field || "the request"), d.missing?.length ? badge(d.missing[0]) : "",
+      el("small", {}, (d.count > 1 ? d.count + "× " : "") + when(d.time))];
   }
 
   /** @param {any} d */
   drawDetail(d) {
-    const data = this.data, kind = data.kinds[d.kind], subject = data.subjects[d.subject], place = kind && d.field && data.place(kind, d.field);
-    const hide = el("button", { type: "button", onclick: () => this.hide(d) }, this.right.has(d.key) ? "This is not right" : "This is right: hide it");
+    const data = this.data, kind = data.kinds[d.kind], subject = data.subjects[d.subject],
+      place = kind && d.field && data.place(kind, d.field);
+    const hide = el("button", { type: "button", onclick: () => this.hide(d) },
+      this.right.has(d.key) ? "This is not right" : "This is right: hide it");
     say(d.user + " was refused " + (d.field || d.resource));
-    const helps = (d.missing ?? []).map(v => [badge(v), " "]).flat();
+    const helps = (d.missing ?? []).map(v => [badge(v), " "]);
     return [
-      el("h2", {}, subject ? subjectLink(subject) : d.user, " may not " + (d.verb ?? "change") + " ", el("code", {}, d.field || d.resource)),
-      el("p", {}, [d.resource, d.name, d.namespace && "in " + d.namespace].filter(Boolean).join(" "), d.count > 1 && ", " + count(d.count, "time"), d.time && ", last " + d.time, d.auditID && el("small", {}, " audit " + d.auditID)),
+      el("h2", {}, subject ? subjectLink(subject) : d.user, " may not " + (d.verb ?? "change") + " ",
+        el("code", {}, d.field || d.resource)),
+      el("p", {}, [d.resource, d.name, d.namespace && "in " + d.namespace].filter(Boolean).join(" "),
+        d.count > 1 && ", " + count(d.count, "time"), d.time && ", last " + d.time, d.auditID && el("small", {}, " audit " + d.auditID)),
       el("h3", {}, "why"), d.message && el("p.mono", {}, d.message), d.advice && el("p", {}, d.advice),
-      d.together?.length ? el("p", {}, "Needs together: ", d.together.map(v => [badge(v), " "]).flat()) : helps.length > 0 && el("p", {}, "Missing one of: ", helps),
-      ...(d.remedy ? [el("h3", {}, "least role that helps"), ...remedy(d.remedy)] : [!d.advice && place && el("p", {}, grantButton([{ kind, path: place.path }], subject ? [subject] : []))]),
+      d.together?.length ? el("p", {}, "Needs together: ", d.together.map(v => [badge(v), " "]))
+        : helps.length > 0 && el("p", {}, "Missing one of: ", helps),
+      ...(d.remedy ? [el("h3", {}, "least role that helps"), ...remedy(d.remedy)]
+        : [!d.advice && place && el("p", {}, grantButton([{ kind, path: place.path }], subject ? [subject] : []))]),
       place && el("h3", {}, "who could have"), ...(place ? holders(data, kind, place, d.namespace ?? "") : []),
       el("div.actions", {}, hide, place && link(toKind(kind, place.path), "See the field", { ns: d.namespace || "*", q: "" })),
     ].filter(Boolean);
@@ -87,12 +104,13 @@ export class Denials {
       localStorage.setItem(store, JSON.stringify([...this.right].slice(-1000)));
     } catch { /* as above */ }
     say(had ? "shown again" : "hidden");
-    this.now = undefined;
+    this.now = "";
     visit(["denials"]);
   }
 
   explain() {
-    if (file) return this.status.replaceChildren(el("p.dim", {}, "Needs the server of the page. In a terminal:"), block("kubectl granular explain-denial", "pipe the text into"));
+    if (file) return this.status.replaceChildren(el("p.dim", {}, "Needs the server of the page. In a terminal:"),
+      block("kubectl granular explain-denial", "pipe the text into"));
     fill(this.status, () => ask("denial", { text: this.text.value }), r => {
       this.pasted = [...r.denials, ...this.pasted.filter(p => !r.denials.some(d => d.key === p.key))];
       if (r.denials.length) visit(["denials", r.denials[0].key]);
@@ -102,4 +120,5 @@ export class Denials {
 }
 
 /** The day is said only if it is not today's. @param {string} [time] */
-const when = time => (!time ? "" : time.slice(0, 10) === new Date().toISOString().slice(0, 10) ? time.slice(11, 19) : time.slice(0, 10) + " " + time.slice(11, 16));
+const when = (time = "") =>
+  (time.slice(0, 10) === new Date().toISOString().slice(0, 10) ? time.slice(11, 19) : time.slice(0, 16).replace("T", " "));

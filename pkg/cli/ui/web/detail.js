@@ -31,14 +31,17 @@ export const toSubject = (subject, kind) => ["people", subject.word, subject.nam
 export const link = (path, text, query) => el("a", { href: address(path, query) }, text);
 /** @param {any} subject */
 export const subjectLink = subject => link(toSubject(subject), subject.word + " " + subject.name, { q: "" });
+export const inPart = () => el("span.mark", {}, "◇ by name, or for some keys");
 /** @param {string} verb */
 export const badge = verb => el("code.verb", {}, verb);
 
-/** The marks of a kind, each a shape with its meaning. @param {any} kind */
+/** A shape with its meaning. @param {string} sign @param {string} title */
+export const mark = (sign, title) => el("span.mark", { title, role: "img", "aria-label": title }, sign);
+/** The marks of a kind. @param {any} kind */
 export const marks = kind => [
-  kind.excluded && el("span.mark", { title: "has fields that are not part of update", role: "img", "aria-label": "excluded fields" }, "▲"),
-  kind.protected?.length > 0 && el("span.mark", { title: count(kind.protected.length, "protected label or annotation", "protected labels and annotations"), role: "img", "aria-label": "protected" }, "◆"),
-  kind.delegations?.length > 0 && el("span.mark", { title: count(kind.delegations.length, "delegation"), role: "img", "aria-label": "delegated" }, "●"),
+  kind.excluded && mark("▲", "has fields that are not part of update"),
+  kind.protected?.length > 0 && mark("◆", count(kind.protected.length, "protected key")),
+  kind.delegations?.length > 0 && mark("●", count(kind.delegations.length, "delegation")),
 ];
 
 /** An input that narrows a list, and keeps what is typed in the address. @param {string} key of the query @param {string} label */
@@ -68,24 +71,26 @@ export const unknowns = (data, ns) => data.unknown(ns).map(u =>
   el("p.unknown", {}, "? ", u.what, " can't be read", u.except?.length ? " except in " + u.except.join(", ") : "", ": ", u.why));
 
 /** @param {any} r a rule of a role */
-const rule = r => [r.verbs?.join(", "), "on", r.resources?.map(x => (r.apiGroups?.[0] ? x.replace(/^[^/]*/, "$&." + r.apiGroups[0]) : x)).join(", "),
+const rule = r => [r.verbs?.join(", "), "on",
+  r.resources?.map(x => (r.apiGroups?.[0] ? x.replace(/^[^/]*/, y => y + "." + r.apiGroups[0]) : x)).join(", "),
   r.resourceNames?.length ? "named " + r.resourceNames.join(", ") : ""].join(" ");
 
 /** Where a right comes from: binding, role, rules. @param {any} data @param {any} e an entry with its cell */
 export function origin(data, e) {
   const d = data.s.delegations[e.delegation], by = data.subjects[e.by], all = data.s.rules[e.rules].rules;
   const rules = [...new Set(data.s.cells[e.cell].flatMap(h => h.r))].map(i => el("li.mono", {}, rule(all[/** @type {number} */ (i)])));
-  return el("li", {},
-    d ? "delegation " + (d.namespace < 0 ? "" : data.space(d.namespace) + "/") + d.name + " of " + d.delegator + ", only in requests that select it, as far as " + d.delegator + " may"
-      + (d.conditional ? ", under conditions" : "") + (d.expires ? ", until " + d.expires : "")
-      : data.bindingName(e.binding) + " → " + data.roleName(e.role),
+  const delegation = () => ["delegation ", d.namespace < 0 ? "" : data.space(d.namespace) + "/", d.name, " of ", d.delegator,
+    ", only in requests that select it, as far as ", d.delegator, " may",
+    d.conditional && ", under conditions", d.expires && ", until " + d.expires];
+  return el("li", {}, d ? delegation() : data.bindingName(e.binding) + " → " + data.roleName(e.role),
     by && el("small", {}, " to " + by.word + " " + by.name), el("ul", {}, rules));
 }
 
 /** A list that shows a part first. @param {any[]} all @param {(x: any) => Node} draw */
 export function long(all, draw) {
   const list = el("ul", {}, all.slice(0, 100).map(draw));
-  if (all.length > 100) list.append(el("li", {}, el("button", { type: "button", onclick: () => list.replaceChildren(...all.map(draw)) }, "show all " + all.length)));
+  if (all.length > 100) list.append(el("li", {},
+    el("button", { type: "button", onclick: () => list.replaceChildren(...all.map(draw)) }, "show all " + all.length)));
   return list;
 }
 
@@ -96,15 +101,16 @@ export function holders(data, kind, place, ns) {
     const more = el("ul"), show = () => more.childNodes.length || more.append(...h.entries.map(e => origin(data, e)));
     if (open) show();
     return el("li", {}, el("details", { open, ontoggle: show }, el("summary", {}, subjectLink(h.subject), " ",
-      h.verb < 0 ? el("span", {}, "update") : badge(data.s.verbs[h.verb].v), h.level < 2 && el("span.mark", {}, "◇ by name, or for some keys")), more));
+      h.verb < 0 ? "update" : badge(data.s.verbs[h.verb].v), h.level < 2 && inPart()), more));
   };
   const direct = all.filter(h => !h.delegated), others = all.filter(h => h.delegated);
-  const dark = data.subjects.filter(x => data.entries(x, ns, true).some(e => e.binding >= 0 && data.s.roles[data.source(e).role].state === "unknown"));
+  const dark = data.subjects.filter(x => data.entries(x, ns, true).some(e => data.s.roles[data.source(e).role]?.state === "unknown"));
   return [
     ...unknowns(data, ns),
     direct.length ? long(direct, draw) : el("p.dim", {}, data.unknown(ns).length ? "? nobody that is known" : "nobody by a binding"),
     others.length > 0 && el("h3", {}, "through delegations"), others.length > 0 && long(others, draw),
-    dark.length > 0 && el("p.unknown", {}, "? not known of ", dark.slice(0, 9).map((x, i) => [i > 0 && ", ", subjectLink(x)]).flat(), dark.length > 9 && " …", ": a role of theirs can't be read"),
+    dark.length > 0 && el("p.unknown", {}, "? not known of ", dark.slice(0, 9).map((x, i) => [i > 0 && ", ", subjectLink(x)]),
+      dark.length > 9 && " …", ": a role of theirs can't be read"),
     masters && el("p.dim", {}, "and ", subjectLink(masters), ", without a binding"),
   ].filter(Boolean);
 }

@@ -12,7 +12,7 @@
  */
 export function el(name, props, ...children) {
   const [tag, ...classes] = name.split(".");
-  const node = document.createElement(tag);
+  const node = /** @type {any} */ (document.createElement(tag));
   if (classes.length) node.className = classes.join(" ");
   for (const key in props) {
     const value = props[key];
@@ -25,13 +25,13 @@ export function el(name, props, ...children) {
 }
 
 // Characters that can't be seen or that turn the direction of text: controls, zero width, bidirectional.
-const hidden = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u115f\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb]/g;
+const hidden = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0\ufe00-\ufe0f]/gu;
 
 /**
  * Shows hidden characters of a name by their code, so that no two names look alike. Line breaks stay.
  * @param {string} text
  */
-export const plain = text => text.replace(hidden, c => (c === "\n" ? c : "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0")));
+export const plain = text => text.replace(hidden, c => (c === "\n" ? c : "\\u" + (c.codePointAt(0) ?? 0).toString(16).padStart(4, "0")));
 
 /** @param {string} id */
 export const byId = id => /** @type {HTMLElement} */ (document.getElementById(id));

@@ -5,11 +5,16 @@ import { count, el, say } from "./dom.js";
 import { List } from "./list.js";
 import { route, visit } from "./route.js";
 import { matches, words } from "./data.js";
-import { badge, filter, holders, inside, link, marks, namespaceOf, refill, toKind } from "./detail.js";
+import { badge, filter, holders, inside, link, mark, marks, namespaceOf, refill, toKind } from "./detail.js";
 import { grantButton } from "./grant.js";
 
 /** The view of kinds, the fields of one kind, and who may change one field. */
 export class Fields {
+  /** @type {import("./data.js").Data} */
+  data;
+  ns = "";
+  shown = ""; // what the details are about
+
   constructor() {
     this.closed = new Set(); // groups of kinds
     this.opened = new Map(); // places that were opened or closed by hand, by kind and path
@@ -30,8 +35,10 @@ export class Fields {
     this.title = el("h2");
     this.detail = el("section.detail", { "aria-label": "Field", tabindex: 0 });
     this.nodes = [
-      el("section.side", { "aria-label": "Kinds" }, el("div.bar", {}, filter("q", "Filter kinds"), el("label", {}, this.all, " also kinds without holders")), this.kinds.node),
-      el("section.pane", { "aria-label": "Fields" }, el("div.bar", {}, this.title, el("span.grow"), filter("f", "Filter fields and verbs")), this.tree.node),
+      el("section.side", { "aria-label": "Kinds" },
+        el("div.bar", {}, filter("q", "Filter kinds"), el("label", {}, this.all, " also kinds without holders")), this.kinds.node),
+      el("section.pane", { "aria-label": "Fields" },
+        el("div.bar", {}, this.title, el("span.grow"), filter("f", "Filter fields and verbs")), this.tree.node),
       this.detail,
     ];
   }
@@ -53,10 +60,11 @@ export class Fields {
       return;
     }
     this.title.replaceChildren(this.kind.full, " ", el("small", {}, this.kind.kind + " " + this.kind.version));
-    const place = path === undefined ? null : data.place(this.kind, path), key = this.kind.id + "\n" + path + "\n" + ns;
+    const place = path === undefined ? null : data.place(this.kind, path);
+    const key = [this.kind.id, path, ns, data.s.about.collected].join("\n");
     this.tree.set(this.placeRows(words(query.f), place), place?.path);
-    if (this.shown === key && this.of === data) return;
-    [this.shown, this.of] = [key, data];
+    if (this.shown === key) return;
+    this.shown = key;
     this.detail.replaceChildren(...(place ? this.drawDetail(place, path) : this.drawAbout()));
     this.detail.scrollTop = 0;
   }
@@ -70,8 +78,8 @@ export class Fields {
       groups.has(g) ? groups.get(g).push(k) : groups.set(g, [k]);
     }
     const rows = [...groups.keys()].sort().flatMap(g => {
-      const open = q.length > 0 || !this.closed.has("group " + g);
-      return [{ id: "group " + g, level: 1, open, text: g }, ...(open ? groups.get(g).map(k => ({ id: k.id, level: 2, kind: k, total: totals[k.i] })) : [])];
+      const open = q.length > 0 || !this.closed.has("group " + g), below = open ? groups.get(g) : [];
+      return [{ id: "group " + g, level: 1, open, text: g }, ...below.map(k => ({ id: k.id, level: 2, kind: k, total: totals[k.i] }))];
     });
     const dark = this.data.s.unknown.filter(u => u.what.startsWith("kind") && matches((u.of ?? "").toLowerCase(), q));
     return [...rows, ...dark.map(u => ({ id: "unknown " + u.of, level: 1, text: "? " + (u.of ?? "kinds") + ": " + u.why, dark: true }))];
@@ -86,7 +94,7 @@ export class Fields {
   /** The rows of the tree: what is open, or what is filtered with its parents. @param {string[]} q @param {any} picked */
   placeRows(q, picked) {
     const places = this.data.places(this.kind), counts = this.data.counts(this.kind, this.ns), rows = [];
-    const shown = q.length ? new Set() : null;
+    const shown = q.length ? new Set() : null, at = places.indexOf(picked);
     if (shown) {
       const parents = [];
       for (const p of places) {
@@ -99,8 +107,8 @@ export class Fields {
     for (let i = 1; i < places.length; i++) {
       const p = places[i];
       if (shown && !shown.has(p)) { i += p.below; continue; }
-      const inner = picked && picked !== p && picked.path.startsWith(p.path) && places.indexOf(picked) <= i + p.below && places.indexOf(picked) > i;
-      const open = p.below ? (shown ? true : this.opened.get(this.kind.id + p.path) ?? (inner || (p.level === 1 && p.below < 60) || p.name === "spec" && p.level === 1)) : undefined;
+      const first = p.level === 1 && (p.below < 60 || p.name === "spec"), open = p.below > 0
+        ? shown !== null || (this.opened.get(this.kind.id + p.path) ?? (first || (at > i && at <= i + p.below))) : undefined;
       rows.push({ id: p.path, level: p.level, open, place: p, count: counts[i] });
       if (open === false) i += p.below;
     }
@@ -112,8 +120,9 @@ export class Fields {
     const { field, name, path } = r.place, d = this.data, faint = field.rest || !r.count ? ".faint" : "";
     const locks = (this.kind.protected ?? []).filter(p => path === ".metadata." + d.s.protected[p].field).length;
     return [
-      el("span.mono" + faint, {}, name, field.x && el("span.mark", { title: "not part of update", role: "img", "aria-label": "excluded" }, "▲")),
-      el("span", {}, (field.o ?? []).slice(-2).map(v => badge(d.s.verbs[v].v)), locks > 0 && el("span.mark", { title: count(locks, "protected key") }, "◆" + locks)),
+      el("span.mono" + faint, {}, name, field.x && mark("▲", "not part of update")),
+      el("span", {}, (field.o ?? []).slice(-2).map(v => badge(d.s.verbs[v].v)),
+        locks > 0 && mark("◆" + locks, count(locks, "protected key"))),
       el("small", { title: count(r.count, "holder") }, field.y ? "server" : (r.count ? "" : data0(d, this.ns)) + (r.count || "")),
     ];
   }
@@ -122,7 +131,8 @@ export class Fields {
     const k = this.kind, d = this.data;
     const text = d.s.texts[d.s.fields[k.root].d ?? 0];
     return [el("h2", {}, k.kind), text && el("p", {}, text), el("h3", {}, "changed through"),
-      el("ul", {}, k.parts.map(p => el("li", {}, el("code", {}, k.full + (p.name ? "/" + p.name : "")), p.kind && " with objects of kind " + p.kind))),
+      el("ul", {}, k.parts.map(p => el("li", {}, el("code", {}, k.full + (p.name ? "/" + p.name : "")),
+        p.kind && " with objects of kind " + p.kind))),
       el("p", {}, link(["people"], "Who has rights on it", { k: k.resource, q: "" })), ...legend()].filter(Boolean);
   }
 
@@ -130,20 +140,26 @@ export class Fields {
   drawDetail(place, asked) {
     const d = this.data, { field } = place, ns = this.ns, path = "." + asked.replace(/^\./, "");
     const verbs = (field.c ?? []).map(v => d.s.verbs[v]);
-    const text = d.s.texts[field.d ?? 0], parts = place.ways.filter(w => w.part > 0).map(w => this.kind.full + "/" + this.kind.parts[w.part].name);
-    const locks = (this.kind.protected ?? []).map(p => ({ p, ...d.s.protected[p] })).filter(p => place.path.startsWith(".metadata." + p.field) && (!ns || p.namespace < 0 || d.space(p.namespace) === ns));
+    const parts = place.ways.filter(w => w.part > 0).map(w => this.kind.full + "/" + this.kind.parts[w.part].name);
+    const text = d.s.texts[field.d ?? 0], update = field.x ? el("strong.mark", {}, "▲ not part of update") : "part of update";
+    const locks = d.locks(this.kind, ns).filter(p => place.path.startsWith(".metadata." + p.field));
     say(path + ": " + count(d.holders(this.kind, place, ns).length, "holder") + " " + inside(ns));
     return [
       el("h2.mono", {}, path === "." ? "the whole object" : path),
-      el("p", {}, field.t, field.t && " · ", field.y ? "only the server writes it" : field.x ? el("strong.mark", {}, "▲ not part of update") : "part of update", parts.length > 0 && " · through " + parts.join(", ")),
+      el("p", {}, field.t, field.t && " · ", field.y ? "only the server writes it" : update,
+        parts.length > 0 && " · through " + parts.join(", ")),
       text && el("p.dim", {}, text),
-      !field.y && (verbs.length ? el("h3", {}, "one of, with the verb granular, most general first") : el("p.dim", {}, "No permission covers it: only update changes it.")),
+      !field.y && (verbs.length ? el("h3", {}, "one of, with the verb granular, most general first")
+        : el("p.dim", {}, "No permission covers it: only update changes it.")),
       verbs.length > 0 && el("ul", {}, verbs.map(v => el("li", {}, badge(v.v)))),
       locks.length > 0 && el("h3", {}, "◆ protected"),
-      locks.length > 0 && el("ul", {}, locks.map(p => el("li", {}, el("code", {}, p.key), p.values?.length ? " with the values " + p.values.join(", ") : "", p.namespace < 0 ? "" : " in " + d.space(p.namespace), " also needs ", p.verb ? badge(p.verb) : p.roleText))),
+      locks.length > 0 && el("ul", {}, locks.map(p => el("li", {}, el("code", {}, p.key),
+        p.values?.length ? " with the values " + p.values.join(", ") : "", p.namespace < 0 ? "" : " in " + d.space(p.namespace),
+        " also needs ", p.verb ? badge(p.verb) : p.roleText))),
       !field.y && el("h3", {}, "who may, " + inside(this.kind.namespaced ? ns : "")),
       ...(field.y ? [] : holders(d, this.kind, place, ns)),
-      !field.y && el("div.actions", {}, grantButton([{ kind: this.kind, path: place.path }], []), ns !== "" && this.kind.namespaced && link(route().path, "Who else, in all namespaces", { ns: "*" })),
+      !field.y && el("div.actions", {}, grantButton([{ kind: this.kind, path: place.path }], []),
+        ns !== "" && this.kind.namespaced && link(route().path, "Who else, in all namespaces", { ns: "*" })),
     ].filter(Boolean);
   }
 }
@@ -152,4 +168,5 @@ export class Fields {
 const data0 = (data, ns) => (data.unknown(ns).length ? "?" : "0");
 
 const legend = () => [el("h3", {}, "signs"), el("ul", {}, el("li", {}, el("span.mark", {}, "▲"), " excluded: not part of update"),
-  el("li", {}, el("span.mark", {}, "◆"), " protected label or annotation"), el("li", {}, el("span.mark", {}, "●"), " changed through a delegation"), el("li", {}, "? not known: it could not be read"))];
+  el("li", {}, el("span.mark", {}, "◆"), " protected label or annotation"),
+  el("li", {}, el("span.mark", {}, "●"), " changed through a delegation"), el("li", {}, "? not known: it could not be read"))];

@@ -16,17 +16,24 @@ const unpack = text => (text ?? "").split(",").filter(Boolean).map(x => x.split(
   try { return decodeURIComponent(y); } catch { return y; }
 }));
 /** @param {Pick[]} picks @param {any[]} subjects */
-const state = (picks, subjects) => ({ grant: "1", picks: pack(picks.map(p => [p.kind.id, p.path, p.parameter ?? ""])), who: pack(subjects.map(s => [s.word, s.name])) });
+const state = (picks, subjects) => ({ grant: "1", picks: pack(picks.map(p => [p.kind.id, p.path, p.parameter ?? ""])),
+  who: pack(subjects.map(s => [s.word, s.name])) });
 
 /** Opens the dialog with fields and people picked; both can be added there. @param {Pick[]} picks @param {any[]} subjects */
-export const grantButton = (picks, subjects) => el("button.main", { type: "button", onclick: () => visit(route().path, state(picks, subjects)) }, "Grant this to …");
+export const grantButton = (picks, subjects) => el("button.main",
+  { type: "button", onclick: () => visit(route().path, state(picks, subjects)) }, "Grant this to …");
 
 /** The dialog that writes the least role across picked fields and people. It applies nothing. */
 export class Grant {
+  /** @type {import("./data.js").Data} */
+  data;
+  ns = "";
+
   constructor() {
     this.picks = el("ul");
     this.who = el("ul.chips", { "aria-label": "People" });
-    this.names = el("input", { placeholder: "all objects", "aria-label": "Names of objects", onchange: () => this.change({ names: this.names.value.trim() }) });
+    this.names = el("input", { placeholder: "all objects", "aria-label": "Names of objects",
+      onchange: () => this.change({ names: this.names.value.trim() }) });
     this.adder = (label, list, add) => el("input", {
       list, placeholder: label, "aria-label": label, autocomplete: "off",
       onchange: e => { if (add(e.target.value.trim())) e.target.value = ""; },
@@ -38,7 +45,8 @@ export class Grant {
     pick.addEventListener("input", () => this.suggest(pick.value));
     this.answer = el("div", { "aria-live": "polite" });
     this.where = el("p");
-    this.node = el("dialog", { "aria-label": "Grant this to", onclose: () => { if (route().query.grant) visit(route().path, { grant: "", picks: "", who: "", names: "" }); } },
+    this.node = el("dialog", { "aria-label": "Grant this to",
+      onclose: () => { if (route().query.grant) visit(route().path, { grant: "", picks: "", who: "", names: "" }); } },
       el("h2", {}, "Grant this to …"), this.where, el("h3", {}, "Fields"), this.picks, pick, el("h3", {}, "People"), this.who, find,
       el("h3", {}, "Only the objects named"), this.names, this.answer, this.people, this.fields,
       el("div.actions", {}, el("button", { type: "button", onclick: () => this.node.close() }, "Close")));
@@ -64,9 +72,10 @@ export class Grant {
 
   /** @param {string} text */
   suggest(text) {
-    const [name] = text.split(" "), kinds = this.data.kinds.filter(k => k.lower.includes(name.toLowerCase()) || k.id === name).slice(0, 4), all = words(text.replace(name, ""));
-    this.fields.replaceChildren(...kinds.flatMap(k => this.data.places(k).filter(p => p.path && !p.field.y && matches(p.path.toLowerCase(), all)).slice(0, 12)
-      .map(p => el("option", { value: k.id + " " + p.path }))));
+    const [name, path] = text.toLowerCase().split(/ (.*)/s), all = words(path);
+    const kinds = this.data.kinds.filter(k => k.lower.includes(name) || k.id.toLowerCase() === name).slice(0, 4);
+    const places = k => this.data.places(k).filter(p => p.path && !p.field.y && matches(p.path.toLowerCase(), all)).slice(0, 12);
+    this.fields.replaceChildren(...kinds.flatMap(k => places(k).map(p => el("option", { value: k.id + " " + p.path }))));
   }
 
   /** Shows what the address says. @param {any} data */
@@ -76,17 +85,20 @@ export class Grant {
     if (this.data !== data) this.people.replaceChildren(...data.subjects.map(x => el("option", { value: x.id })));
     this.data = data;
     this.subjects = unpack(query.who).map(([word, name]) => data.subject(word, name ?? ""));
-    this.picked = /** @type {Pick[]} */ (unpack(query.picks).map(([id, path, parameter]) => ({ kind: data.kindById.get(id), path, parameter })).filter(p => p.kind));
+    const pick = ([id, path, parameter]) => ({ kind: data.kindById.get(id), path, parameter });
+    this.picked = unpack(query.picks).map(pick).filter(p => p.kind);
     this.ns = namespaceOf(data);
     this.where.textContent = "It holds " + inside(this.ns) + ". Nothing is applied from here.";
     this.names.value = query.names ?? "";
     this.who.replaceChildren(...this.subjects.map(s => el("li", {}, s.word + " " + s.name,
-      el("button", { type: "button", "aria-label": "remove " + s.name, onclick: () => this.change(state(this.picked, this.subjects.filter(x => x !== s))) }, "✕"))));
+      el("button", { type: "button", "aria-label": "remove " + s.name,
+        onclick: () => this.change(state(this.picked, this.subjects.filter(x => x !== s))) }, "✕"))));
     this.picks.replaceChildren(...this.picked.map(p => this.drawPick(p)));
     if (!this.node.open) this.node.showModal();
     const open = this.picked.find(p => this.verb(p).p && !p.parameter);
-    if (!this.picked.length || !this.subjects.length) this.answer.replaceChildren(el("p.dim", {}, "Pick at least one field and one subject."));
-    else if (open) this.answer.replaceChildren(el("p.dim", {}, open.path + " needs a " + this.verb(open).p + "."));
+    const lack = !this.picked.length || !this.subjects.length ? "Pick at least one field and one subject."
+      : open && open.path + " needs a " + this.verb(open).p + ".";
+    if (lack) this.answer.replaceChildren(el("p.dim", {}, lack));
     else fill(this.answer, () => this.remedy(), remedy);
   }
 
@@ -97,35 +109,45 @@ export class Grant {
   drawPick(p) {
     const verb = this.verb(p), rest = this.picked.filter(x => x !== p);
     return el("li", {}, el("code", {}, p.kind.full + " " + p.path), " ", verb.v ? badge(verb.v) : "no permission covers it", " ",
-      verb.p && el("input", { value: p.parameter ?? "", placeholder: verb.p, "aria-label": verb.p, onchange: e => this.change(state(this.picked.map(x => (x === p ? { ...p, parameter: e.target.value.trim() } : x)), this.subjects)) }),
+      verb.p && el("input", { value: p.parameter ?? "", placeholder: verb.p, "aria-label": verb.p,
+        onchange: e => { p.parameter = e.target.value.trim(); this.change(state(this.picked, this.subjects)); } }),
       el("button", { type: "button", "aria-label": "remove " + p.path, onclick: () => this.change(state(rest, this.subjects)) }, "✕"));
   }
 
   /** The server knows the least role; a file writes the plain one. */
   async remedy() {
     const names = words(this.names.value);
-    if (!file) return ask("grant", { subjects: this.subjects.map(s => s.id), namespace: this.ns, names, picks: this.picked.map(p => ({ kind: p.kind.i, path: p.path, parameter: p.parameter ?? "" })) });
-    const kind = this.ns ? "Role" : "ClusterRole", name = "granular-" + this.picked[0].kind.resource, q = JSON.stringify, meta = "metadata:\n  name: " + q(name) + (this.ns ? "\n  namespace: " + q(this.ns) : "") + "\n";
-    const head = "apiVersion: rbac.authorization.k8s.io/v1\nkind: " + kind;
-    const rules = this.picked.flatMap(p => this.data.place(p.kind, p.path).ways.map(w => {
+    if (!file) return ask("grant", { subjects: this.subjects.map(s => s.id), namespace: this.ns, names,
+      picks: this.picked.map(p => ({ kind: p.kind.i, path: p.path, parameter: p.parameter ?? "" })) });
+    const q = JSON.stringify, kind = this.ns ? "Role" : "ClusterRole", group = "rbac.authorization.k8s.io";
+    const name = "granular-" + this.picked[0].kind.resource, where = this.ns ? ["  namespace: " + q(this.ns)] : [];
+    const head = (suffix = "") => ["apiVersion: " + group + "/v1", "kind: " + kind + suffix, "metadata:", "  name: " + q(name), ...where];
+    const rules = this.picked.flatMap(p => this.data.place(p.kind, p.path).ways.filter(w => w.cover.length).flatMap(w => {
       const v = this.data.s.verbs[w.cover.at(-1)], part = p.kind.parts[w.part].name;
-      return v && "- apiGroups: [" + q(p.kind.group ?? "") + "]\n  resources: [" + q(p.kind.resource + (part ? "/" + part : "")) + "]\n" + (names.length ? "  resourceNames: " + q(names) + "\n" : "")
-        + "  verbs: [\"granular\", " + q(v.s ? v.s + "(" + p.parameter + ")" : v.v) + "]\n";
-    })).filter(Boolean);
-    const subjects = this.subjects.map(s => {
-      const cut = s.name.indexOf("/"), account = s.word === "serviceaccount";
-      return account ? "- kind: ServiceAccount\n  namespace: " + q(s.name.slice(0, cut)) + "\n  name: " + q(s.name.slice(cut + 1)) + "\n"
-        : "- apiGroup: rbac.authorization.k8s.io\n  kind: " + (s.word === "user" ? "User" : "Group") + "\n  name: " + q(s.name) + "\n";
+      return ["- apiGroups: [" + q(p.kind.group ?? "") + "]", "  resources: [" + q(p.kind.resource + (part ? "/" + part : "")) + "]",
+        ...(names.length ? ["  resourceNames: " + q(names)] : []),
+        "  verbs: " + q(["granular", v.s ? v.s + "(" + p.parameter + ")" : v.v])];
+    }));
+    const subjects = this.subjects.flatMap(s => {
+      const [space, account] = s.name.split(/\/(.*)/s);
+      if (s.word === "serviceaccount") return ["- kind: ServiceAccount", "  namespace: " + q(space), "  name: " + q(account ?? "")];
+      return ["- apiGroup: " + group, "  kind: " + (s.word === "user" ? "User" : "Group"), "  name: " + q(s.name)];
     });
-    const yaml = head + "\n" + meta + "rules:\n" + rules.join("") + "---\n" + head + "Binding\n" + meta + "roleRef:\n  apiGroup: rbac.authorization.k8s.io\n  kind: " + kind + "\n  name: " + q(name) + "\nsubjects:\n" + subjects.join("");
-    return { yaml, commands: ["kubectl apply -f " + shell(name + ".yaml")], note: "This is a file: the plain role. kubectl granular ui also writes the role test, and what the role allows beyond the wish." };
+    const roleRef = ["roleRef:", "  apiGroup: " + group, "  kind: " + kind, "  name: " + q(name)];
+    return {
+      yaml: [...head(), "rules:", ...rules, "---", ...head("Binding"), ...roleRef, "subjects:", ...subjects, ""].join("\n"),
+      commands: ["kubectl apply -f " + shell(name + ".yaml")],
+      note: "This is a file: the plain role. kubectl granular ui also writes the role test, and what the role allows beyond the wish.",
+    };
   }
 }
 
 /** Draws the least role, the commands that apply it, its test and what it allows besides. @param {any} r */
 export const remedy = r => [
-  block(r.yaml, "Least role"), r.commands?.length > 0 && block(r.commands.join("\n"), "Commands"), !!r.test && block(r.test, "Role test, for kube-granular test"),
+  block(r.yaml, "Least role"), r.commands?.length > 0 && block(r.commands.join("\n"), "Commands"),
+    !!r.test && block(r.test, "Role test, for kube-granular test"),
   r.allows?.length > 0 && el("p", {}, "It lets change: ", el("code", {}, r.allows.join(", "))),
-  r.beyond?.length > 0 && el("h3", {}, "beyond the wish"), r.beyond?.length > 0 && el("ul", {}, r.beyond.map(t => el("li", {}, el("span.mark", {}, "▲ "), t))),
+  r.beyond?.length > 0 && el("h3", {}, "beyond the wish"),
+    r.beyond?.length > 0 && el("ul", {}, r.beyond.map(t => el("li", {}, el("span.mark", {}, "▲ "), t))),
   !!r.note && el("p.dim", {}, r.note),
 ];

@@ -58,7 +58,7 @@ export class List {
 
   /**
    * Sets the rows, and makes one of them active.
-   * @param {Row[]} rows
+   * @param {any[]} rows a Row each
    * @param {string} [id]
    * @param {number} [columns]
    */
@@ -92,7 +92,8 @@ export class List {
 
   /** @param {number} from @param {number} to */
   heading(from, to) {
-    const first = el("div.first", { role: "columnheader", "aria-colindex": 1 }, this.o.label), head = el("div.head", { role: "row", "aria-rowindex": 1 }, first);
+    const first = el("div.first", { role: "columnheader", "aria-colindex": 1 }, this.o.label),
+      head = el("div.head", { role: "row", "aria-rowindex": 1 }, first);
     first.style.width = this.firstWidth + "px";
     for (let c = from; c < to; c++) {
       const cell = el("div.column", { role: "columnheader", "aria-colindex": c + 2, "data-column": c, "data-row": -1 }, this.o.head(c));
@@ -120,10 +121,11 @@ export class List {
     } else {
       const twist = row.level ? el("span.twist", { "aria-hidden": "true" }, row.open === undefined ? "" : row.open ? "▾" : "▸") : null;
       if (twist) twist.style.marginLeft = (row.level - 1) * 14 + "px";
-      cells.forEach((c, n) => node.append(grid ? el("div.cell", { role: "gridcell" }, n === 0 && twist, c) : el("span.cell", {}, n === 0 && twist, c)));
+      cells.forEach((c, n) => node.append(grid ? el("div.cell", { role: "gridcell" }, n === 0 && twist, c)
+        : el("span.cell", {}, n === 0 && twist, c)));
     }
     for (let c = from; c < to; c++) {
-      const cell = this.o.cell(row, c), on = active && c === this.column;
+      const cell = /** @type {HTMLElement} */ (this.o.cell(row, c)), on = active && c === this.column;
       cell.id = id + "-" + c;
       cell.setAttribute("role", "gridcell");
       cell.setAttribute("aria-colindex", String(c + 2));
@@ -156,9 +158,9 @@ export class List {
     if (this.rows.length) this.o.move?.(this.rows[this.at], this.column);
   }
 
-  /** @param {KeyboardEvent} e */
-  key(e) {
-    if (e.target !== this.node || e.ctrlKey || e.metaKey || e.altKey || !this.rows.length) return;
+  /** @param {KeyboardEvent} e @param {boolean} [lent] by an input that keeps the focus */
+  key(e, lent) {
+    if ((!lent && e.target !== this.node) || e.ctrlKey || e.metaKey || e.altKey || !this.rows.length) return;
     const row = this.rows[this.at], page = Math.max(1, Math.floor((this.size.height - this.headHeight) / this.rowHeight) - 1);
     switch (e.key) {
       case "ArrowDown": this.go(this.at + 1); break;
@@ -187,10 +189,15 @@ export class List {
 
   /** @param {MouseEvent} e */
   click(e) {
-    const target = /** @type {HTMLElement} */ (e.target), hit = /** @type {HTMLElement} */ (target.closest("[data-row]"));
-    if (!hit || target.closest("a, button, input")) return;
-    const cell = /** @type {HTMLElement} */ (target.closest("[data-column]"));
-    const at = Number(hit.dataset.row), column = cell ? Number(cell.dataset.column) : -1;
+    const target = /** @type {HTMLElement} */ (e.target);
+    if (target.closest("a, button, input")) return;
+    const hit = /** @type {HTMLElement} */ (target.closest("[data-row]")),
+      cell = /** @type {HTMLElement} */ (target.closest("[data-column]"));
+    // The row may have been drawn anew since the button went down; then its place tells which one it was.
+    const top = hit ? 0 : this.body.getBoundingClientRect().top + this.headHeight;
+    const at = hit ? Number(hit.dataset.row) : Math.floor((e.clientY - top) / this.rowHeight);
+    const column = cell ? Number(cell.dataset.column) : -1;
+    if (at >= this.rows.length) return;
     if (at >= 0) this.go(at, column);
     const row = at >= 0 ? this.rows[at] : null;
     if (row && row.open !== undefined && target.closest(".twist")) this.o.toggle?.(row, !row.open);
