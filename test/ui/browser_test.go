@@ -49,7 +49,7 @@ func run(m *testing.M) int {
 	}
 	// Root has no sandbox in a container, and the page comes from this process alone.
 	allocator, stop := chromedp.NewExecAllocator(context.Background(),
-		append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(1280, 800))...)
+		append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU)...)
 	defer stop()
 	ctx, cancel := chromedp.NewContext(allocator)
 	defer cancel()
@@ -189,7 +189,8 @@ func newTab(t *testing.T, base string) *tab {
 		}
 		cancel()
 	})
-	if _, err := chromedp.Call(ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: faults}); err != nil {
+	early := page.AddScriptToEvaluateOnNewDocumentParams{Source: faults}
+	if _, err := chromedp.Call(ctx, page.AddScriptToEvaluateOnNewDocument, early); err != nil {
 		t.Fatal(err)
 	}
 	out.size(1280, 800)
@@ -223,10 +224,13 @@ func (t *tab) until(expression string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.ctx, patience/3)
 	defer cancel()
-	_, err := chromedp.Run(ctx, chromedp.Evaluate[bool](
-		"new Promise(done => { const look = () => { let ok = false; try { ok = "+expression+" } catch {} ok ? done(true) : setTimeout(look, 10); }; look(); })", chromedp.EvalAwaitPromise))
+	look := fmt.Sprintf(`new Promise(done => {
+		const look = () => { let ok = false; try { ok = %s } catch {} ok ? done(true) : setTimeout(look, 10); };
+		look();
+	})`, expression)
+	_, err := chromedp.Run(ctx, chromedp.Evaluate[bool](look, chromedp.EvalAwaitPromise))
 	if errors.Is(err, context.DeadlineExceeded) {
-		t.Fatalf("never true: %s\nat %s, the page says:\n%s", expression, eval[string](t, "location.href"), eval[string](t, "document.body.innerText"))
+		t.Fatalf("never true: %s\n%s", expression, eval[string](t, "location.href + ' says:\\n' + document.body.innerText"))
 	}
 	if err != nil {
 		t.Fatalf("%s: %v", expression, err)
@@ -291,7 +295,11 @@ func (t *tab) click(selector, text string) {
 	t.Helper()
 	find := fmt.Sprintf("[...document.querySelectorAll(%q)].find(e => e.innerText.includes(%s) && e.checkVisibility())", selector, quote(text))
 	t.until(find + " !== undefined")
-	at := eval[[]float64](t, fmt.Sprintf("(e => { e.scrollIntoView({block: 'nearest'}); const r = e.getBoundingClientRect(); return [r.x + Math.min(r.width / 2, 60), r.y + r.height / 2]; })(%s)", find))
+	at := eval[[]float64](t, fmt.Sprintf(`(e => {
+		e.scrollIntoView({block: "nearest"});
+		const r = e.getBoundingClientRect();
+		return [r.x + Math.min(r.width / 2, 60), r.y + r.height / 2];
+	})(%s)`, find))
 	t.do("click "+text, chromedp.MouseClickXY(at[0], at[1]))
 }
 

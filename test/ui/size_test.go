@@ -34,8 +34,9 @@ func large(t *testing.T) map[string]any {
 	root := out["kinds"].(list)[2].(object)["root"] // a deployment's
 	for i := range kindCount {
 		kinds = append(kinds, object{
-			"group": fmt.Sprintf("group%02d.example.com", i%40), "version": "v1", "kind": fmt.Sprintf("Kind%03d", i), "resource": fmt.Sprintf("kind%03ds", i),
-			"namespaced": i%5 != 0, "root": root, "parts": list{object{}, object{"name": "status"}}, "through": object{"status": ints(1)}, "rank": i % 4,
+			"group": fmt.Sprintf("group%02d.example.com", i%40), "version": "v1", "kind": fmt.Sprintf("Kind%03d", i),
+			"resource": fmt.Sprintf("kind%03ds", i), "namespaced": i%5 != 0, "rank": i % 4,
+			"root": root, "parts": list{object{}, object{"name": "status"}}, "through": object{"status": ints(1)},
 		})
 	}
 	words := []string{"Group", "User", "ServiceAccount"}
@@ -63,7 +64,8 @@ func large(t *testing.T) map[string]any {
 		for n := range width {
 			pairs = append(pairs, (i*7+n)%kindCount, r.IntN(len(cells)))
 		}
-		rules = append(rules, object{"rules": list{object{"verbs": list{"update"}, "apiGroups": list{"apps"}, "resources": list{fmt.Sprintf("r%d", i)}}}, "cells": pairs})
+		rule := object{"verbs": list{"update"}, "apiGroups": list{"apps"}, "resources": list{fmt.Sprintf("r%d", i)}}
+		rules = append(rules, object{"rules": list{rule}, "cells": pairs})
 		roles = append(roles, object{"s": -1, "n": fmt.Sprintf("role-%d", i), "r": i})
 	}
 	for i := range bindingCount {
@@ -111,14 +113,16 @@ func TestLarge(t *testing.T) {
 	took("filter of kinds", "#/fields?q=k", "#/fields?q=kind1", "#/fields?q=kind12", "#/fields")
 	took("a kind", "#/fields/group01.example.com/Kind001", "#/fields/group02.example.com/Kind002")
 	took("a field", "#/fields/group01.example.com/Kind001/spec.replicas", "#/fields/group01.example.com/Kind001/spec.template")
-	took("a field, all namespaces", "#/fields/group01.example.com/Kind001/spec.replicas?ns=*", "#/fields/group01.example.com/Kind001/spec?ns=*")
+	took("a field, all namespaces", "#/fields/group01.example.com/Kind001/spec.replicas?ns=*",
+		"#/fields/group01.example.com/Kind001/spec?ns=*")
 	took("filter of fields", "#/fields/group01.example.com/Kind001?f=i", "#/fields/group01.example.com/Kind001?f=image")
 	took("matrix", "#/people")
 	took("matrix, all namespaces", "#/people?ns=*")
 	took("filter of the matrix by people", "#/people?ns=*&q=s", "#/people?ns=*&q=subject-09", "#/people?ns=*&q=group", "#/people?ns=*")
 	took("filter of the matrix by kinds", "#/people?ns=*&k=k", "#/people?ns=*&k=kind1", "#/people?ns=*")
 	took("a subject", "#/people/user/subject-0001", "#/people/user/subject-0004")
-	took("a right, all namespaces", "#/people/user/subject-0001/group01.example.com/Kind001?ns=*", "#/people/user/subject-0004/group01.example.com/Kind001?ns=*")
+	took("a right, all namespaces", "#/people/user/subject-0001/group01.example.com/Kind001?ns=*",
+		"#/people/user/subject-0004/group01.example.com/Kind001?ns=*")
 	page.visit("#/people?ns=*")
 	page.until("document.querySelectorAll('.matrix .box').length > 50")
 	if n := eval[int](page, "document.querySelectorAll('.matrix .box').length"); n > 3000 {

@@ -126,9 +126,10 @@ async function start(question) {
 async function follow() {
   if (data?.s.about.denials && document.visibilityState === "visible") {
     try {
-      const { denials } = await ask("denials"), keys = all => all.map(d => d.key + d.count).join();
+      const { denials, more } = await ask("denials"), keys = all => all.map(d => d.key + d.count).join();
       const news = keys(denials) !== keys(data.s.denials);
       data.s.denials = denials;
+      data.more = more;
       if (news) show();
     } catch { /* the next turn may reach the server again */ }
   }

@@ -57,6 +57,8 @@ export class Data {
       return map;
     });
     this.memo = new Map();
+    /** How many earlier refusals the server does not list. */
+    this.more = 0;
   }
 
   /** Computes once for a key. @template T @param {string} key @param {() => T} make @returns {T} */

@@ -53,7 +53,8 @@ export class Denials {
     this.hidden.checked = query.all === "1";
     const dark = data.s.unknown.find(u => u.what === "denials");
     const from = data.s.about.denials ? "From " + data.s.about.denials : "No audit log was given: paste a refusal.";
-    this.source.replaceChildren(...el("p", {}, dark ? "? " + dark.why : from).childNodes);
+    const more = data.more > 0 && ", and " + data.more + " earlier ones";
+    this.source.replaceChildren(...el("p", {}, dark ? "? " + dark.why : from, more).childNodes);
     const picked = all.find(d => d.key === key);
     const lower = d => d.lower ??= [d.user, d.verb, d.resource, d.namespace, d.name, d.field, ...(d.missing ?? [])].join(" ").toLowerCase();
     const rows = this.shown(data, this.hidden.checked).filter(d => matches(lower(d), q)).map(d => ({ id: d.key, d }));
@@ -114,7 +115,8 @@ export class Denials {
     fill(this.status, () => ask("denial", { text: this.text.value }), r => {
       this.pasted = [...r.denials, ...this.pasted.filter(p => !r.denials.some(d => d.key === p.key))];
       if (r.denials.length) visit(["denials", r.denials[0].key]);
-      return [el("p.dim", {}, count(r.denials.length, "refusal") + (r.unread ? ", " + count(r.unread, "line") + " not understood" : ""))];
+      return [el("p.dim", {}, count(r.denials.length, "refusal"), r.unread > 0 && ", " + count(r.unread, "line") + " not understood",
+        r.more > 0 && ", and " + r.more + " earlier ones")];
     });
   }
 }

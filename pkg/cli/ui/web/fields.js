@@ -56,7 +56,8 @@ export class Fields {
       this.title.textContent = "";
       this.tree.o.empty = name ? "the snapshot has no kind " + name + " in " + group : "Pick a kind on the left, or search with /.";
       this.tree.set([]);
-      this.detail.replaceChildren(el("p.dim", {}, "A field shows here who may change it."), ...legend());
+      const dark = data.s.unknown.map(u => el("p.unknown", {}, "? ", [u.what, u.of].filter(Boolean).join(" "), ": ", u.why));
+      this.detail.replaceChildren(el("p.dim", {}, "A field shows here who may change it."), ...legend(), ...dark);
       return;
     }
     this.title.replaceChildren(this.kind.full, " ", el("small", {}, this.kind.kind + " " + this.kind.version));

@@ -20,7 +20,9 @@ import (
 var files embed.FS
 
 // modules are the script's modules; each imports only modules that stand before it.
-var modules = []string{"dom.js", "list.js", "route.js", "data.js", "answers.js", "detail.js", "grant.js", "fields.js", "people.js", "denials.js", "app.js"}
+var modules = []string{
+	"dom.js", "list.js", "route.js", "data.js", "answers.js", "detail.js", "grant.js", "fields.js", "people.js", "denials.js", "app.js",
+}
 
 // linkage matches what only modules in files of their own have: import lines, and the word export.
 var linkage = regexp.MustCompile(`(?m)^(?:import .*;\n|export )`)
@@ -61,8 +63,8 @@ func page(from fs.FS, title string, snapshot []byte) ([]byte, string, error) {
 		json.HTMLEscape(&escaped, safe.Bytes())
 		data = `<script type="application/json" id="snapshot">` + escaped.String() + "</script>"
 	}
-	policy := "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; require-trusted-types-for 'script'; connect-src " + connect +
-		"; style-src " + hash("\n"+string(style)) + "; script-src " + hash(script.String())
+	policy := "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; require-trusted-types-for 'script'" +
+		"; connect-src " + connect + "; style-src " + hash("\n"+string(style)) + "; script-src " + hash(script.String())
 	document := strings.NewReplacer(
 		"{{policy}}", html.EscapeString(policy),
 		"{{title}}", html.EscapeString(title),
