@@ -46,7 +46,7 @@ export class Grant {
     this.answer = el("div", { "aria-live": "polite" });
     this.where = el("p");
     this.node = el("dialog", { "aria-label": "Grant this to",
-      onclose: () => { if (route().query.grant) visit(route().path, { grant: "", picks: "", who: "", names: "" }); } },
+      onclose: () => { if (route().query.grant && !this.node.open) visit(route().path, { grant: "", picks: "", who: "", names: "" }); } },
       el("h2", {}, "Grant this to …"), this.where, el("h3", {}, "Fields"), this.picks, pick, el("h3", {}, "People"), this.who, find,
       el("h3", {}, "Only the objects named"), this.names, this.answer, this.people, this.fields,
       el("div.actions", {}, el("button", { type: "button", onclick: () => this.node.close() }, "Close")));
