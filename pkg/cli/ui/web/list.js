@@ -36,17 +36,18 @@ export class List {
     this.at = 0;
     this.column = -1; // -1 is the row itself, or its first cell
     this.size = { height: 600, width: 1000 };
+    this.view = "";
     this.name = "list" + ++List.made;
     this.body = el("div.rows", { role: "presentation" });
     this.node = el("div.list" + (o.head ? ".matrix" : ""), {
       role: o.role, tabindex: 0, "aria-label": o.label,
-      onscroll: () => this.paint(), onkeydown: e => this.key(e), onclick: e => this.click(e),
+      onscroll: () => this.paint(true), onkeydown: e => this.key(e), onclick: e => this.click(e),
     }, this.body);
     // The size is told, and never asked for: asking makes the browser compute the layout at once.
     new ResizeObserver(([entry]) => {
       if (!entry.contentRect.height) return; // it is not in the page now
       this.size = entry.contentRect;
-      this.paint();
+      this.paint(true);
       this.reveal();
     }).observe(this.node);
   }
@@ -75,13 +76,16 @@ export class List {
     this.reveal();
   }
 
-  /** Draws what is in view. */
-  paint() {
+  /** Draws what is in view. @param {boolean} [moved] nothing changed but what is in view */
+  paint(moved) {
     const { scrollTop: top, scrollLeft: left } = this.node;
     const first = Math.max(0, Math.floor(top / this.rowHeight) - 4);
     const last = Math.min(this.rows.length, Math.ceil((top + this.size.height) / this.rowHeight) + 4);
     const from = Math.max(0, Math.floor(left / this.columnWidth) - 2);
     const to = Math.min(this.columns, Math.ceil((left + this.size.width - this.firstWidth) / this.columnWidth) + 2);
+    const view = [first, last, from, to, this.firstWidth].join();
+    if (moved && view === this.view) return; // a row that is pressed stays, so it can be clicked
+    this.view = view;
     const drawn = [];
     if (this.columns) drawn.push(this.heading(from, to));
     for (let i = first; i < last; i++) drawn.push(this.line(i, from, to));
