@@ -83,7 +83,7 @@ export class List {
     const last = Math.min(this.rows.length, Math.ceil((top + this.size.height) / this.rowHeight) + 4);
     const from = Math.max(0, Math.floor(left / this.columnWidth) - 2);
     const to = Math.min(this.columns, Math.ceil((left + this.size.width - this.firstWidth) / this.columnWidth) + 2);
-    const view = [first, last, from, to, this.firstWidth].join();
+    const view = [first, last, from, to, this.columns && this.firstWidth].join();
     if (moved && view === this.view) return; // a row that is pressed stays, so it can be clicked
     this.view = view;
     const drawn = [];
