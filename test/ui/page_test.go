@@ -171,6 +171,12 @@ func TestUnknown(t *testing.T) {
 	page.until("document.querySelector('.box.ask') === null")
 	page.visit("#/fields/core/Secret/data?ns=default")
 	page.shows(".detail", "? rolebindings can't be read")
+	// Delegations count only where they are selected, so they leave no right of a binding open.
+	snapshot = sample(t)
+	snapshot["unknown"] = []any{map[string]any{"what": "authoritydelegations", "why": "forbidden"}}
+	page = serve(t, snapshot, "#/people?ns=shop", nil)
+	page.shows(".pane", "? authoritydelegations can't be read: forbidden")
+	page.shows(".box.none", "·")
 	// A role that can't be read leaves open only what its subjects hold.
 	page = serve(t, sample(t), "#/people?ns=ci", nil)
 	page.until("document.querySelectorAll('.box.ask').length === 5")

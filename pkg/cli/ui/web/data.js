@@ -93,9 +93,14 @@ export class Data {
       ["clusterrolebindings", "rolebindings", "authoritydelegations"].includes(u.what) && !(ns && u.except?.includes(ns))));
   }
 
-  /** Reports whether rights of a subject are unknown, as for a role that could not be read. @param {any} subject @param {string} ns */
+  /**
+   * Reports whether rights of a subject are unknown, as for a role that could not be read. What a delegation
+   * gives counts only in requests that select it, so it leaves nobody's own rights open.
+   * @param {any} subject @param {string} ns
+   */
   unsure(subject, ns) {
-    return this.unknown(ns).length > 0 || this.once("unsure " + subject.i + " " + ns, () => this.entries(subject, ns)
+    if (this.unknown(ns).some(u => u.what !== "authoritydelegations")) return true;
+    return this.once("unsure " + subject.i + " " + ns, () => this.entries(subject, ns)
       .some(e => e.binding >= 0 && this.s.roles[this.s.bindings[e.binding][2]].state === "unknown"));
   }
 

@@ -71,9 +71,12 @@ export const unknowns = (data, ns) => data.unknown(ns).map(u =>
   el("p.unknown", {}, "? ", u.what, " can't be read", u.except?.length ? " except in " + u.except.join(", ") : "", ": ", u.why));
 
 /** @param {any} r a rule of a role */
-const rule = r => [r.verbs?.join(", "), "on",
-  r.resources?.map(x => (r.apiGroups?.[0] ? x.replace(/^[^/]*/, y => y + "." + r.apiGroups[0]) : x)).join(", "),
-  r.resourceNames?.length ? "named " + r.resourceNames.join(", ") : ""].join(" ");
+const rule = r => {
+  const groups = (r.apiGroups ?? []).map(g => g || "core"), [group] = groups, resources = r.resources ?? [];
+  const all = groups.length > 1 ? resources.join(", ") + " of " + groups.join(", ")
+    : resources.map(x => (group === "core" ? x : x.replace(/^[^/]*/, y => y + "." + group))).join(", ");
+  return [r.verbs?.join(", "), "on", all, r.resourceNames?.length ? "named " + r.resourceNames.join(", ") : ""].join(" ");
+};
 
 /** Where a right comes from: binding, role, rules. @param {any} data @param {any} e an entry with its cell */
 export function origin(data, e) {
