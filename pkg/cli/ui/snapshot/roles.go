@@ -1,0 +1,215 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"kube-granular.dev/pkg/cli/ui/model"
+)
+
+// addRoles adds the roles and their rules.
+func (m *maker) addRoles(in *Input) {
+	for _, r := range in.ClusterRoles {
+		role := model.Role{Namespace: model.None, Name: r.Name, Rules: model.None}
+		if r.AggregationRule != nil && !in.About.Live {
+			// The server gathers the rules. In a file they may be old, or none.
+			role.State = model.NotRead
+			m.out.Unknown = append(m.out.Unknown, model.Unknown{What: model.UnknownClusterRoles, Of: r.Name,
+				Why: "the server gathers its rules from other roles, so a file does not tell them"})
+		} else {
+			role.Rules = m.rulesOf(r.Rules)
+		}
+		m.role(roleKey{"", r.Name}, role)
+	}
+	for _, r := range in.Roles {
+		m.role(roleKey{r.Namespace, r.Name}, model.Role{Namespace: m.namespace(r.Namespace), Name: r.Name, Rules: m.rulesOf(r.Rules)})
+	}
+}
+
+func (m *maker) role(key roleKey, role model.Role) int {
+	if i, ok := m.roles[key]; ok {
+		return i
+	}
+	m.roles[key] = len(m.out.Roles)
+	m.out.Roles = append(m.out.Roles, role)
+	return m.roles[key]
+}
+
+// roleOf returns the index of the role that a binding in a namespace refers to. A role that was not
+// collected is missing, or not known if roles could not be read.
+func (m *maker) roleOf(kind, name, namespace string) int {
+	key := roleKey{namespace, name}
+	what := model.UnknownRoles
+	if kind == "ClusterRole" {
+		key.namespace, what = "", model.UnknownClusterRoles
+	}
+	if i, ok := m.roles[key]; ok {
+		return i
+	}
+	state := model.Missing
+	if m.isUnknown(what, key.namespace) {
+		state = model.NotRead
+	}
+	return m.role(key, model.Role{Namespace: m.namespace(key.namespace), Name: name, Rules: model.None, State: state})
+}
+
+// isUnknown reports whether something could not be read in a namespace.
+func (m *maker) isUnknown(what, namespace string) bool {
+	for i := range m.out.Unknown {
+		if u := &m.out.Unknown[i]; u.What == what && u.Of == "" {
+			known := false
+			for _, except := range u.Except {
+				known = known || except == namespace
+			}
+			if !known {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// rulesOf returns the index of a list of rules.
+func (m *maker) rulesOf(rules []rbacv1.PolicyRule) int {
+	var kept []rbacv1.PolicyRule
+	for i := range rules {
+		if len(rules[i].Resources) > 0 { // others are about paths, such as /metrics
+			kept = append(kept, rules[i])
+		}
+	}
+	if kept == nil {
+		kept = []rbacv1.PolicyRule{}
+	}
+	return intern(m.rules, &m.out.Rules, model.Rules{Rules: kept, Powers: powersOf(kept)})
+}
+
+// powersOf returns the rights of rules by which a holder can get more rights.
+func powersOf(rules []rbacv1.PolicyRule) []string {
+	var out []string
+	for _, power := range []struct {
+		verb, group string
+		resources   []string
+	}{
+		{"escalate", rbacv1.GroupName, []string{"clusterroles", "roles"}},
+		{"bind", rbacv1.GroupName, []string{"clusterroles", "roles"}},
+		{"impersonate", "", []string{"users", "groups", "serviceaccounts"}},
+	} {
+		if holdsAny(rules, power.verb, power.group, power.resources) {
+			out = append(out, power.verb)
+		}
+	}
+	return out
+}
+
+func holdsAny(rules []rbacv1.PolicyRule, verb, group string, resources []string) bool {
+	for i := range rules {
+		if !contains(rules[i].Verbs, verb) || !contains(rules[i].APIGroups, group) {
+			continue
+		}
+		for _, resource := range resources {
+			if contains(rules[i].Resources, resource) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// contains reports whether a list of a rule has a value, or the value * for all.
+func contains(list []string, value string) bool {
+	for _, v := range list {
+		if v == value || v == rbacv1.VerbAll {
+			return true
+		}
+	}
+	return false
+}
+
+// addBindings adds the bindings and their subjects.
+func (m *maker) addBindings(in *Input) {
+	about := &m.out.About
+	about.Masters = m.subject(rbacv1.Subject{Kind: rbacv1.GroupKind, Name: "system:masters"}, "")
+	for _, b := range in.ClusterRoleBindings {
+		m.bind(b.Name, "", b.RoleRef, b.Subjects)
+	}
+	for _, b := range in.RoleBindings {
+		m.bind(b.Name, b.Namespace, b.RoleRef, b.Subjects)
+	}
+}
+
+func (m *maker) bind(name, namespace string, ref rbacv1.RoleRef, subjects []rbacv1.Subject) {
+	b := model.Binding{m.names.add(name), m.namespace(namespace), m.roleOf(ref.Kind, ref.Name, namespace)}
+	for _, s := range subjects {
+		b = append(b, m.subject(s, namespace))
+	}
+	m.out.Bindings = append(m.out.Bindings, b)
+}
+
+// addGroups sets the groups that each subject is certainly in, of those that are bound.
+func (m *maker) addGroups() {
+	group := func(name string) int {
+		if i, ok := m.subjects[rbacv1.Subject{Kind: rbacv1.GroupKind, Name: name}]; ok {
+			return i
+		}
+		return model.None
+	}
+	authenticated, accounts := group("system:authenticated"), group("system:serviceaccounts")
+	m.out.About.Authenticated, m.out.About.Accounts = authenticated, accounts
+	for i := range m.out.Subjects {
+		s := &m.out.Subjects[i]
+		var in []int
+		switch {
+		case s.Kind == rbacv1.UserKind && s.Name == "system:anonymous":
+			in = []int{group("system:unauthenticated")}
+		case s.Kind == rbacv1.UserKind:
+			in = []int{authenticated}
+		case s.Kind == rbacv1.ServiceAccountKind:
+			in = []int{authenticated, accounts, group("system:serviceaccounts:" + s.Namespace)}
+		}
+		for _, g := range in {
+			if g != model.None {
+				s.Groups = append(s.Groups, g)
+			}
+		}
+	}
+}
+
+// addDelegations adds the delegations and their rules.
+func (m *maker) addDelegations(in *Input) {
+	for _, d := range in.Delegations {
+		rules := d.Status.Rules
+		if len(rules) == 0 {
+			rules = d.Spec.Rules
+		}
+		out := model.Delegation{
+			Name: d.Name, Delegator: d.Status.Delegator.Username, Namespace: m.namespace(d.Spec.Scope.Namespace), Rules: m.rulesOf(rules),
+			Delegates: []int{}, Conditional: len(d.Spec.Conditions) > 0,
+		}
+		if end := d.Status.ExpirationTimestamp; end != nil {
+			out.Expires = end.UTC().Format(timeFormat)
+		}
+		for _, delegate := range d.Spec.Delegates {
+			subject := rbacv1.Subject{Kind: string(delegate.Kind), Namespace: delegate.Namespace, Name: delegate.Name}
+			out.Delegates = append(out.Delegates, m.subject(subject, ""))
+		}
+		m.out.Delegations = append(m.out.Delegations, out)
+	}
+}
+
+// addDelegationsToKinds adds to each kind the delegations that change it. It is called when the cells are
+// known.
+func (m *maker) addDelegationsToKinds() {
+	for i := range m.out.Delegations {
+		d := &m.out.Delegations[i]
+		cells := m.out.Rules[d.Rules].Cells
+		for j := 0; j < len(cells); j += 2 {
+			if k := &m.out.Kinds[cells[j]]; k.Namespaced || d.Namespace == model.None {
+				k.Delegations = append(k.Delegations, i)
+			}
+		}
+	}
+}
+
+const timeFormat = "2006-01-02T15:04:05Z"
