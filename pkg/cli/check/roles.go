@@ -4,22 +4,16 @@
 package check
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/yaml"
 
 	"kube-granular.dev/pkg/cli/access"
 	"kube-granular.dev/pkg/cli/learn"
+	"kube-granular.dev/pkg/cli/manifest"
 )
 
 // Roles are the roles and bindings of files. A role counts where, and for whom, a binding in the files
@@ -37,72 +31,29 @@ type Roles struct {
 // NewRoles returns Roles without any. namespace is that of objects whose files name none.
 func NewRoles(namespace string) *Roles { return &Roles{namespace: namespace} }
 
-// Add adds the roles and bindings of a YAML or JSON file. Like kubectl, it refuses unknown fields: a
-// misspelled resourceNames would make a rule wider.
-func (r *Roles) Add(file string, data []byte) error {
-	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
-	for {
-		text, err := documents.Read()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-		document, err := yaml.YAMLToJSONStrict(text)
-		if err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-		if string(document) == "null" {
-			continue
-		}
-		if err := r.add(file, document); err != nil {
-			return err
-		}
-	}
-}
+// Add adds the roles and bindings of a YAML or JSON file.
+func (r *Roles) Add(file string, data []byte) error { return manifest.Each(file, data, r.add) }
 
-func (r *Roles) add(file string, document []byte) error {
-	var head struct {
-		metav1.TypeMeta   `json:",inline"`
-		metav1.ObjectMeta `json:"metadata"`
-		Items             []json.RawMessage `json:"items"`
-	}
-	if err := json.Unmarshal(document, &head); err != nil {
-		return fmt.Errorf("%s: not an object of Kubernetes", file)
-	}
-	if head.Kind == "" {
-		return fmt.Errorf("%s: an object has no kind", file)
-	}
-	if strings.HasSuffix(head.Kind, "List") {
-		for _, item := range head.Items {
-			if err := r.add(file, item); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
+func (r *Roles) add(found *manifest.Object) error {
 	var object runtime.Object
 	switch {
-	case head.APIVersion != rbacv1.SchemeGroupVersion.String():
-	case head.Kind == "Role":
+	case found.APIVersion != rbacv1.SchemeGroupVersion.String():
+	case found.Kind == "Role":
 		object = &rbacv1.Role{}
-	case head.Kind == "ClusterRole":
+	case found.Kind == "ClusterRole":
 		object = &rbacv1.ClusterRole{}
-	case head.Kind == "RoleBinding":
+	case found.Kind == "RoleBinding":
 		object = &rbacv1.RoleBinding{}
-	case head.Kind == "ClusterRoleBinding":
+	case found.Kind == "ClusterRoleBinding":
 		object = &rbacv1.ClusterRoleBinding{}
 	}
 	if object == nil {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s: %s %s does not count: it is no role or binding of %s", file, head.Kind, head.Name,
+		r.Notes = append(r.Notes, fmt.Sprintf("%s: %s %s does not count: it is no role or binding of %s", found.File, found.Kind, found.Name,
 			rbacv1.SchemeGroupVersion))
 		return nil
 	}
-	strict := json.NewDecoder(bytes.NewReader(document))
-	strict.DisallowUnknownFields()
-	if err := strict.Decode(object); err != nil {
-		return fmt.Errorf("%s: %s %s: %w", file, head.Kind, head.Name, err)
+	if err := found.Decode(object); err != nil {
+		return err
 	}
 	switch o := object.(type) {
 	case *rbacv1.Role:
@@ -115,7 +66,7 @@ func (r *Roles) add(file string, document []byte) error {
 		}
 	case *rbacv1.ClusterRole:
 		if o.AggregationRule != nil {
-			r.Notes = append(r.Notes, fmt.Sprintf("%s: ClusterRole %s is aggregated from others: only the rules in the file count", file, o.Name))
+			r.Notes = append(r.Notes, fmt.Sprintf("%s: ClusterRole %s is aggregated from others: only the rules in the file count", found.File, o.Name))
 		}
 	}
 	r.objects = append(r.objects, object)
