@@ -215,7 +215,7 @@ func TestFieldsWithoutServer(t *testing.T) {
 
 // TestUnknownIsNotMissing holds that a role that could not be read is not taken for one that does not exist.
 func TestUnknownIsNotMissing(t *testing.T) {
-	in := &Input{RoleBindings: []*rbacv1.RoleBinding{
+	in := &Input{About: model.About{Live: true}, RoleBindings: []*rbacv1.RoleBinding{
 		{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "shop"}, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "r"}, Subjects: []rbacv1.Subject{
 			{Kind: "User", Name: "system:serviceaccount:ci:robot"}, {Kind: "ServiceAccount", Name: "robot"}, {Kind: "Group", Name: "system:authenticated"},
 		}},

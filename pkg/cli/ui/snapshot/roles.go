@@ -49,7 +49,7 @@ func (m *maker) roleOf(kind, name, namespace string) int {
 		return i
 	}
 	state := model.Missing
-	if m.isUnknown(what, key.namespace) {
+	if !m.out.About.Live || m.isUnknown(what, key.namespace) { // files need not be complete
 		state = model.NotRead
 	}
 	return m.role(key, model.Role{Namespace: m.namespace(key.namespace), Name: name, Rules: model.None, State: state})

@@ -1,0 +1,120 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package collect
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/pkg/cli/manifest"
+	"kube-granular.dev/pkg/cli/ui/model"
+	"kube-granular.dev/pkg/cli/ui/snapshot"
+)
+
+// Files collects from files, without a cluster.
+type Files struct {
+	// Namespace is that of objects that name none.
+	Namespace string
+	// Now is the time.
+	Now time.Time
+
+	names []string
+	in    snapshot.Input
+	// Ignored are the kinds of objects that the page does not show, with their number.
+	Ignored map[string]int
+}
+
+// Add adds the objects of a YAML or JSON file.
+func (f *Files) Add(file string, data []byte) error {
+	f.names = append(f.names, file)
+	return manifest.Each(file, data, f.add)
+}
+
+func (f *Files) add(o *manifest.Object) error {
+	group, _, _ := strings.Cut(o.APIVersion, "/")
+	switch {
+	case o.APIVersion == rbacv1.SchemeGroupVersion.String() && o.Kind == "ClusterRole":
+		return decode(o, func(r *rbacv1.ClusterRole) { f.in.ClusterRoles = append(f.in.ClusterRoles, r) })
+	case o.APIVersion == rbacv1.SchemeGroupVersion.String() && o.Kind == "ClusterRoleBinding":
+		return decode(o, func(b *rbacv1.ClusterRoleBinding) { f.in.ClusterRoleBindings = append(f.in.ClusterRoleBindings, b) })
+	case o.APIVersion == rbacv1.SchemeGroupVersion.String() && o.Kind == "Role":
+		return decode(o, func(r *rbacv1.Role) {
+			f.place(&r.Namespace)
+			f.in.Roles = append(f.in.Roles, r)
+		})
+	case o.APIVersion == rbacv1.SchemeGroupVersion.String() && o.Kind == "RoleBinding":
+		return decode(o, func(b *rbacv1.RoleBinding) {
+			f.place(&b.Namespace)
+			f.in.RoleBindings = append(f.in.RoleBindings, b)
+		})
+	case o.APIVersion == apiextensionsv1.SchemeGroupVersion.String() && o.Kind == "CustomResourceDefinition":
+		return decode(o, func(d *apiextensionsv1.CustomResourceDefinition) { f.in.Definitions = append(f.in.Definitions, d) })
+	case group == v1alpha1.GroupName && o.Kind == "ClusterProtectedAttribute":
+		return decode(o, func(a *v1alpha1.ClusterProtectedAttribute) {
+			f.in.Attributes = append(f.in.Attributes, snapshot.Attribute{Name: "clusterprotectedattribute/" + a.Name, Spec: &a.Spec})
+		})
+	case group == v1alpha1.GroupName && o.Kind == "ProtectedAttribute":
+		return decode(o, func(a *v1alpha1.ProtectedAttribute) {
+			f.place(&a.Namespace)
+			f.in.Attributes = append(f.in.Attributes, snapshot.Attribute{Name: "protectedattribute/" + a.Name, Namespace: a.Namespace, Spec: &a.Spec})
+		})
+	case group == v1alpha1.GroupName && o.Kind == "AuthorityDelegation":
+		return decode(o, func(d *v1alpha1.AuthorityDelegation) {
+			if end := d.Status.ExpirationTimestamp; end == nil || end.After(f.Now) {
+				f.in.Delegations = append(f.in.Delegations, d)
+			}
+		})
+	case o.APIVersion == "v1" && o.Kind == "Namespace":
+		f.in.Namespaces = append(f.in.Namespaces, o.Name)
+		return nil
+	}
+	if f.Ignored == nil {
+		f.Ignored = map[string]int{}
+	}
+	f.Ignored[o.Kind]++
+	return nil
+}
+
+// place sets a missing namespace.
+func (f *Files) place(namespace *string) {
+	if *namespace == "" {
+		*namespace = f.Namespace
+	}
+}
+
+func decode[T any](o *manifest.Object, add func(*T)) error {
+	out := new(T)
+	if err := o.Decode(out); err != nil {
+		return err
+	}
+	add(out)
+	return nil
+}
+
+// Input returns what was collected. Files tell nothing about what they lack.
+func (f *Files) Input() *snapshot.Input {
+	in := f.in
+	in.Builtin = true
+	in.About = model.About{Cluster: strings.Join(f.names, ", "), Collected: f.Now.UTC().Format(time.RFC3339)}
+	in.Unknown = []model.Unknown{{What: model.UnknownKinds, Why: "without a server, the kinds are those of Kubernetes and of the definitions in the files"}}
+	for _, part := range []struct {
+		what string
+		have int
+	}{
+		{model.UnknownNamespaces, len(in.Namespaces)},
+		{model.UnknownClusterRoles, len(in.ClusterRoles)}, {model.UnknownRoles, len(in.Roles)},
+		{model.UnknownClusterRoleBindings, len(in.ClusterRoleBindings)}, {model.UnknownRoleBindings, len(in.RoleBindings)},
+		{model.UnknownDelegations, len(in.Delegations)}, {model.UnknownProtected, len(in.Attributes)},
+	} {
+		if part.have == 0 {
+			in.Unknown = append(in.Unknown, model.Unknown{What: part.what, Why: fmt.Sprintf("the files have no %s", part.what)})
+		}
+	}
+	return &in
+}
