@@ -12,7 +12,6 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/component-helpers/auth/rbac/validation"
@@ -22,20 +21,6 @@ import (
 	"kube-granular.dev/pkg/cli/kinds"
 	"kube-granular.dev/pkg/cli/roles"
 )
-
-// toUnstructured converts an object to a map, without empty fields.
-func toUnstructured(o runtime.Object) (map[string]any, error) {
-	data, err := json.Marshal(o)
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]any{}
-	if err := json.Unmarshal(data, &out); err != nil {
-		return nil, err
-	}
-	unstructured.RemoveNestedField(out, "metadata", "creationTimestamp")
-	return out, nil
-}
 
 // apply writes the roles and bindings of grants to the cluster.
 func (s *options) apply(ctx context.Context, grants []roles.Grant, name string, subjects []rbacv1.Subject) error {

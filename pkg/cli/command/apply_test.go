@@ -35,7 +35,7 @@ func TestApplyTakesNothingAway(t *testing.T) {
 	} {
 		old, new := tc.old.Objects("x", tc.oldUsers), tc.new.Objects("x", tc.newUsers)
 		for i, want := range []string{tc.role, tc.binding} {
-			existing, err := toUnstructured(old[i])
+			existing, err := roles.Content(old[i])
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,8 +11,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"kube-granular.dev/api/printing"
+	"kube-granular.dev/granular/schema"
 	"kube-granular.dev/pkg/cli/denial"
+	"kube-granular.dev/pkg/cli/kinds"
 	"kube-granular.dev/pkg/cli/output"
+	"kube-granular.dev/pkg/cli/remedy"
 )
 
 // maxDenialText is the maximum length in bytes of the text that is searched for a refusal.
@@ -55,19 +58,19 @@ role. For other refusals, such as one by admission, it says what to do next.`,
 			if err != nil {
 				return err
 			}
-			found, unknown := []*remedy{}, []error{}
+			found, unknown := []*remedy.Remedy{}, []error{}
 			for _, one := range refused {
 				if subresource != "" {
 					one.Subresource = subresource
 				}
-				r, err := s.remedy(one)
+				r, err := remedy.For(one, &lazyKinds{s})
 				if err != nil {
 					unknown = append(unknown, err)
 					continue
 				}
 				found = append(found, r)
 			}
-			err = format.Print(s.streams.Out, found, func(page *printing.Page) error { return printRemedies(page, found) })
+			err = format.Print(s.streams.Out, found, func(page *printing.Page) error { return remedy.Print(page, found) })
 			return errors.Join(append(unknown, err)...)
 		},
 	}
@@ -97,4 +100,25 @@ func (s *options) denials(args []string, id string) ([]*denial.Denial, error) {
 		return nil, err
 	}
 	return denial.Parse(string(text))
+}
+
+// lazyKinds asks for the server only when a kind is needed: some refusals need none.
+type lazyKinds struct{ *options }
+
+// Lookup implements remedy.Kinds.
+func (l *lazyKinds) Lookup(name, version string) (*kinds.Kind, error) {
+	c, err := l.cluster()
+	if err != nil {
+		return nil, err
+	}
+	return c.Lookup(name, version)
+}
+
+// TreeOf implements remedy.Kinds.
+func (l *lazyKinds) TreeOf(k *kinds.Kind, subresource string) (*schema.Tree, error) {
+	c, err := l.cluster()
+	if err != nil {
+		return nil, err
+	}
+	return c.TreeOf(k, subresource)
 }

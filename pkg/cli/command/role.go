@@ -222,7 +222,7 @@ func printGrants(out io.Writer, format *output.Flag, grants []roles.Grant, name 
 	var objects []any
 	for i := range grants {
 		for _, o := range grants[i].Objects(name, subjects) {
-			object, err := toUnstructured(o)
+			object, err := roles.Content(o)
 			if err != nil {
 				return err
 			}

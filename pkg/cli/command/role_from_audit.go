@@ -223,7 +223,7 @@ func printLearned(out io.Writer, format *output.Flag, all []learnedRoles) error 
 		for i := range learned.grants {
 			g := &learned.grants[i]
 			for _, o := range g.Objects(learned.name, learned.subject.Subject) {
-				object, err := toUnstructured(o)
+				object, err := roles.Content(o)
 				if err != nil {
 					return err
 				}
@@ -255,7 +255,7 @@ func (learned *learnedRoles) printYAML(out io.Writer, first bool) error {
 	}
 	for i := range learned.grants {
 		for j, o := range learned.grants[i].Objects(learned.name, learned.subject.Subject) {
-			object, err := toUnstructured(o)
+			object, err := roles.Content(o)
 			if err != nil {
 				return err
 			}

@@ -18,13 +18,11 @@ type event struct {
 	AuditID string `json:"auditID"`
 	Stage   string `json:"stage"`
 	Verb    string `json:"verb"`
-	User    struct {
-		Username string `json:"username"`
-	} `json:"user"`
-	ImpersonatedUser *struct {
-		Username string `json:"username"`
-	} `json:"impersonatedUser"`
-	ObjectRef *struct {
+	User    user   `json:"user"`
+	// StageTimestamp is when the server answered.
+	StageTimestamp   string `json:"stageTimestamp"`
+	ImpersonatedUser *user  `json:"impersonatedUser"`
+	ObjectRef        *struct {
 		Resource, Namespace, Name, APIGroup, Subresource string
 	} `json:"objectRef"`
 	ResponseStatus struct {
@@ -32,6 +30,20 @@ type event struct {
 		Message string `json:"message"`
 	} `json:"responseStatus"`
 	Annotations map[string]string `json:"annotations"`
+}
+
+// user is who sent a request.
+type user struct {
+	Username string   `json:"username"`
+	Groups   []string `json:"groups"`
+}
+
+// who returns whose rights counted.
+func (e *event) who() user {
+	if e.ImpersonatedUser != nil {
+		return *e.ImpersonatedUser
+	}
+	return e.User
 }
 
 // MissingAnnotation is the audit annotation with the verbs that the caller lacked, the narrowest one
@@ -63,6 +75,38 @@ func FromAudit(log io.Reader, id string) (*Denial, error) {
 	}
 }
 
+// Refused is a refused request of an audit log.
+type Refused struct {
+	Denial *Denial
+	// Time is as the server wrote it, in RFC 3339.
+	Time, AuditID string
+	// Verb is the verb of the request, and Groups are the groups of the user.
+	Verb   string
+	Groups []string
+	// Message is what the server said.
+	Message string
+}
+
+// FromEvent returns the refused request of an event of an audit log, or nil if the event is about another
+// request, or not about its end. It returns an error if the text is no event.
+func FromEvent(text []byte) (*Refused, error) {
+	var e event
+	if err := json.Unmarshal(text, &e); err != nil || e.AuditID == "" {
+		return nil, ErrNotAnEvent
+	}
+	if e.Stage != "ResponseComplete" || e.ResponseStatus.Code != 403 || e.ObjectRef == nil {
+		return nil, nil
+	}
+	d, err := e.denial()
+	if err != nil {
+		return nil, err
+	}
+	return &Refused{Denial: d, Time: e.StageTimestamp, AuditID: e.AuditID, Verb: e.Verb, Groups: e.who().Groups, Message: e.ResponseStatus.Message}, nil
+}
+
+// ErrNotAnEvent means that a text is no event of an audit log.
+var ErrNotAnEvent = errors.New("it is no event of an audit log")
+
 func (e *event) denial() (*Denial, error) {
 	if e.ResponseStatus.Code != 403 {
 		return nil, fmt.Errorf("the request %s was not refused: its status code is %d", e.AuditID, e.ResponseStatus.Code)
@@ -80,10 +124,7 @@ func (e *event) denial() (*Denial, error) {
 		out = &Denial{Ordinary: e.Verb}
 	}
 	// The user of the event is known even if the message does not name it.
-	out.User = e.User.Username
-	if e.ImpersonatedUser != nil {
-		out.User = e.ImpersonatedUser.Username
-	}
+	out.User = e.who().Username
 	ref := e.ObjectRef
 	out.Resource, out.Subresource, out.Namespace = ref.Resource, ref.Subresource, ref.Namespace
 	if ref.APIGroup != "" {

@@ -183,6 +183,31 @@ not json
 	}
 }
 
+// TestFromEvent holds which events are refused requests.
+func TestFromEvent(t *testing.T) {
+	const end = `"stage":"ResponseComplete","verb":"patch","stageTimestamp":"2026-11-27T10:00:00.5Z","user":{"username":"eve","groups":["g"]},"objectRef":{"resource":"pods","name":"p"}`
+	for name, tc := range map[string]struct {
+		event string
+		want  *Refused
+		fails bool
+	}{
+		"a refusal": {`{"auditID":"a",` + end + `,"responseStatus":{"code":403,"message":"no"}}`, &Refused{
+			Denial: &Denial{Ordinary: "patch", Resource: "pods", Name: "p", User: "eve"}, Time: "2026-11-27T10:00:00.5Z", AuditID: "a", Verb: "patch", Groups: []string{"g"}, Message: "no"}, false},
+		"for somebody else": {`{"auditID":"a",` + end + `,"impersonatedUser":{"username":"jane"},"responseStatus":{"code":403}}`, &Refused{
+			Denial: &Denial{Ordinary: "patch", Resource: "pods", Name: "p", User: "jane"}, Time: "2026-11-27T10:00:00.5Z", AuditID: "a", Verb: "patch"}, false},
+		"it was allowed":    {`{"auditID":"a",` + end + `,"responseStatus":{"code":200}}`, nil, false},
+		"it only began":     {`{"auditID":"a","stage":"RequestReceived","responseStatus":{"code":403}}`, nil, false},
+		"without an object": {`{"auditID":"a","stage":"ResponseComplete","responseStatus":{"code":403}}`, nil, false},
+		"no event":          {`{"kind":"Pod"}`, nil, true},
+		"no JSON":           {`x`, nil, true},
+	} {
+		got, err := FromEvent([]byte(tc.event))
+		if diff := cmp.Diff(tc.want, got); diff != "" || (err != nil) != tc.fails {
+			t.Errorf("%s: %v\n%s", name, err, diff)
+		}
+	}
+}
+
 func FuzzParseDenial(f *testing.F) {
 	f.Add(`pods "a" is forbidden: User "b" cannot change .spec in namespace "c": needs the verb "granular:specification"`)
 	f.Fuzz(func(t *testing.T, text string) {

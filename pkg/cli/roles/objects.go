@@ -4,11 +4,13 @@
 package roles
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -80,4 +82,18 @@ func (g *Grant) Objects(name string, subjects []rbacv1.Subject) []runtime.Object
 			RoleRef: ref, Subjects: subjects})
 	}
 	return out
+}
+
+// Content returns an object as a map, without empty fields.
+func Content(o runtime.Object) (map[string]any, error) {
+	data, err := json.Marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]any{}
+	if err := json.Unmarshal(data, &out); err != nil {
+		return nil, err
+	}
+	unstructured.RemoveNestedField(out, "metadata", "creationTimestamp")
+	return out, nil
 }

@@ -1,7 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package remedy
 
 import (
 	"cmp"
@@ -12,17 +12,18 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kube-granular.dev/api/printing"
 	"kube-granular.dev/granular/permission"
+	"kube-granular.dev/granular/schema"
 	"kube-granular.dev/pkg/cli/denial"
 	"kube-granular.dev/pkg/cli/kinds"
 	"kube-granular.dev/pkg/cli/roles"
 )
 
-// remedy describes how an administrator can allow a refused request.
-type remedy struct {
+// Remedy describes how an administrator can allow a refused request.
+type Remedy struct {
 	Denial *denial.Denial `json:"denial"`
 	// Verb is the narrowest verb that would allow the request.
 	Verb string `json:"verb,omitempty"`
@@ -42,10 +43,17 @@ type remedy struct {
 	Advice printing.Escaped `json:"advice,omitempty"`
 }
 
-// remedy returns how to allow a refused request: the smallest role or binding, or advice.
-func (s *options) remedy(refused *denial.Denial) (*remedy, error) {
-	out := &remedy{Denial: refused}
-	if out.Advice = refused.Advice(shellQuoted); out.Advice != "" {
+// Kinds are the kinds of the server of the request.
+type Kinds interface {
+	Lookup(name, version string) (*kinds.Kind, error)
+	TreeOf(k *kinds.Kind, subresource string) (*schema.Tree, error)
+}
+
+// For returns how to allow a refused request: the smallest role or binding, or advice. known may be nil; then
+// Fields are not known.
+func For(refused *denial.Denial, known Kinds) (*Remedy, error) {
+	out := &Remedy{Denial: refused}
+	if out.Advice = refused.Advice(Quoted); out.Advice != "" {
 		return out, nil
 	}
 	subject, err := roles.ParseSubject("user:" + refused.User)
@@ -58,13 +66,13 @@ func (s *options) remedy(refused *denial.Denial) (*remedy, error) {
 	out.Verb = refused.Ordinary
 	if refused.Field != "" || len(refused.Verbs) > 0 {
 		out.Verb, out.Together = refused.Verbs[0], refused.Together
-		if refused.Protected == "" {
-			if err := s.covered(out); err != nil && !errors.Is(err, kinds.ErrNoPermissions) {
+		if refused.Protected == "" && known != nil {
+			if err := out.cover(known); err != nil && !errors.Is(err, kinds.ErrNoPermissions) {
 				return nil, err
 			}
 		}
 	}
-	groupResource := schema.ParseGroupResource(refused.Resource)
+	groupResource := kubeschema.ParseGroupResource(refused.Resource)
 	resource := groupResource.Resource
 	if refused.Subresource != "" {
 		resource += "/" + refused.Subresource
@@ -81,20 +89,16 @@ func (s *options) remedy(refused *denial.Denial) (*remedy, error) {
 }
 
 // verbs returns the verbs that would allow the request.
-func (r *remedy) verbs() []string {
+func (r *Remedy) verbs() []string {
 	if len(r.Together) > 0 {
 		return r.Together
 	}
 	return []string{r.Verb}
 }
 
-// covered sets the fields that the verb of a remedy covers. It also sets the subresource of the
+// cover sets the fields that the verb of a remedy covers. It also sets the subresource of the
 // refusal if the text does not name it.
-func (s *options) covered(r *remedy) error {
-	c, err := s.cluster()
-	if err != nil {
-		return err
-	}
+func (r *Remedy) cover(c Kinds) error {
 	k, err := c.Lookup(r.Denial.Resource, "")
 	if err != nil {
 		return err
@@ -121,7 +125,7 @@ func (s *options) covered(r *remedy) error {
 }
 
 // bind sets the remedy for a protected label or annotation that requires a role: the binding.
-func (r *remedy) bind(refused *denial.Denial, subject rbacv1.Subject) error {
+func (r *Remedy) bind(refused *denial.Denial, subject rbacv1.Subject) error {
 	r.Role = &refused.Roles[0]
 	subjects := []rbacv1.Subject{subject}
 	grant := roles.Grant{Namespace: refused.ProtectedIn}
@@ -131,19 +135,19 @@ func (r *remedy) bind(refused *denial.Denial, subject rbacv1.Subject) error {
 	switch b := binding.(type) {
 	case *rbacv1.RoleBinding:
 		b.RoleRef.Kind, b.RoleRef.Name = r.Role.Kind, r.Role.Name
-		kind, where = "role", " -n "+shellQuoted(grant.Namespace)
+		kind, where = "role", " -n "+Quoted(grant.Namespace)
 	case *rbacv1.ClusterRoleBinding:
 		b.RoleRef.Name = r.Role.Name
 	}
-	r.Commands = []string{fmt.Sprintf("kubectl create %sbinding %s%s --%s=%s %s", kind, shellQuoted(name), where,
-		strings.ToLower(r.Role.Kind), shellQuoted(r.Role.Name), whoFlag(subject))}
+	r.Commands = []string{fmt.Sprintf("kubectl create %sbinding %s%s --%s=%s %s", kind, Quoted(name), where,
+		strings.ToLower(r.Role.Kind), Quoted(r.Role.Name), whoFlag(subject))}
 	return r.add(binding)
 }
 
 // add adds objects to the remedy.
-func (r *remedy) add(objects ...runtime.Object) error {
+func (r *Remedy) add(objects ...runtime.Object) error {
 	for _, o := range objects {
-		object, err := toUnstructured(o)
+		object, err := roles.Content(o)
 		if err != nil {
 			return err
 		}
@@ -161,30 +165,30 @@ func commandsOf(g *roles.Grant, name string, d *denial.Denial, subject rbacv1.Su
 	}
 	kind, where := "clusterrole", ""
 	if g.Namespace != "" {
-		kind, where = "role", " -n "+shellQuoted(g.Namespace)
+		kind, where = "role", " -n "+Quoted(g.Namespace)
 	}
 	var verbs []string
 	for _, v := range rule.Verbs {
-		verbs = append(verbs, "--verb="+shellQuoted(v))
+		verbs = append(verbs, "--verb="+Quoted(v))
 	}
-	role := fmt.Sprintf("kubectl create %s %s%s %s --resource=%s", kind, shellQuoted(name), where, strings.Join(verbs, " "), shellQuoted(resource))
+	role := fmt.Sprintf("kubectl create %s %s%s %s --resource=%s", kind, Quoted(name), where, strings.Join(verbs, " "), Quoted(resource))
 	if len(rule.ResourceNames) > 0 {
-		role += " --resource-name=" + shellQuoted(rule.ResourceNames[0])
+		role += " --resource-name=" + Quoted(rule.ResourceNames[0])
 	}
-	return []string{role, fmt.Sprintf("kubectl create %sbinding %s%s --%s=%s %s", kind, shellQuoted(name), where, kind, shellQuoted(name), whoFlag(subject))}
+	return []string{role, fmt.Sprintf("kubectl create %sbinding %s%s --%s=%s %s", kind, Quoted(name), where, kind, Quoted(name), whoFlag(subject))}
 }
 
 // whoFlag returns the flag of kubectl create rolebinding for a subject.
 func whoFlag(subject rbacv1.Subject) string {
 	if subject.Kind == rbacv1.ServiceAccountKind {
-		return "--serviceaccount=" + shellQuoted(subject.Namespace+":"+subject.Name)
+		return "--serviceaccount=" + Quoted(subject.Namespace+":"+subject.Name)
 	}
-	return "--user=" + shellQuoted(subject.Name)
+	return "--user=" + Quoted(subject.Name)
 }
 
-// shellQuoted quotes an argument for a shell. Text that is not printable gets the escapes that bash
+// Quoted quotes an argument for a shell. Text that is not printable gets the escapes that bash
 // and zsh know.
-func shellQuoted(text string) string {
+func Quoted(text string) string {
 	if escaped := printing.Escape(text); escaped != text {
 		return "$'" + strings.ReplaceAll(escaped, "'", `\'`) + "'"
 	}
@@ -194,8 +198,8 @@ func shellQuoted(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// printRemedies prints remedies, with an empty line between two.
-func printRemedies(out io.Writer, all []*remedy) error {
+// Print prints remedies, with an empty line between two.
+func Print(out io.Writer, all []*Remedy) error {
 	for i, r := range all {
 		if i > 0 {
 			printing.Fprintf(out, "\n")
@@ -207,7 +211,7 @@ func printRemedies(out io.Writer, all []*remedy) error {
 	return nil
 }
 
-func (r *remedy) print(out io.Writer) error {
+func (r *Remedy) print(out io.Writer) error {
 	d := r.Denial
 	if r.Advice != "" {
 		return printing.Fprintf(out, "%s\n", r.Advice)
