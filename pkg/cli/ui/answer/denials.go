@@ -1,0 +1,201 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package answer
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kube-granular.dev/api/printing"
+	"kube-granular.dev/pkg/cli/denial"
+	"kube-granular.dev/pkg/cli/remedy"
+	"kube-granular.dev/pkg/cli/roles"
+	"kube-granular.dev/pkg/cli/ui/model"
+)
+
+// index finds the kinds and subjects of a snapshot by their names.
+type index struct {
+	snapshot *model.Snapshot
+	kinds    map[schema.GroupResource]int
+	subjects map[string]int
+}
+
+func newIndex(s *model.Snapshot) *index {
+	out := &index{snapshot: s, kinds: map[schema.GroupResource]int{}, subjects: map[string]int{}}
+	for i := range s.Kinds {
+		out.kinds[schema.GroupResource{Group: s.Kinds[i].Group, Resource: s.Kinds[i].Resource}] = i
+	}
+	for i := range s.Subjects {
+		of := &s.Subjects[i]
+		out.subjects[roles.FormatSubject(rbacv1.Subject{Kind: of.Kind, Namespace: of.Namespace, Name: of.Name})] = i
+	}
+	return out
+}
+
+func (x *index) kind(resource string) int {
+	if i, ok := x.kinds[schema.ParseGroupResource(resource)]; ok {
+		return i
+	}
+	return model.None
+}
+
+// user returns the index of the subject for the name of a user.
+func (x *index) user(name string) int {
+	subject, err := roles.ParseSubject("user:" + name)
+	if err != nil {
+		return model.None
+	}
+	if i, ok := x.subjects[roles.FormatSubject(subject)]; ok {
+		return i
+	}
+	return model.None
+}
+
+// Denials are refused requests.
+type Denials struct {
+	Denials []model.Denial `json:"denials"`
+	// Unread is the number of lines of the log that could not be read.
+	Unread int `json:"unread"`
+}
+
+// Denials returns the refused requests of the audit log, as it is now.
+func (a *Answers) Denials(ctx context.Context) (*Denials, error) {
+	s, err := a.current()
+	if err != nil {
+		return nil, err
+	}
+	if a.Log == nil {
+		return &Denials{Denials: []model.Denial{}}, nil
+	}
+	refused, err := a.Log.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Denials{a.denials(refused, s.index), a.Log.Unread()}, nil
+}
+
+// Explain returns the refusals in a text: the output of a client, a log, or lines of an audit log.
+func (a *Answers) Explain(ctx context.Context, text string) (*Denials, error) {
+	s, err := a.current()
+	if err != nil {
+		return nil, err
+	}
+	refused, unread, err := inText(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	return &Denials{a.denials(refused, s.index), unread}, nil
+}
+
+// inText returns the refusals in a text.
+func inText(ctx context.Context, text string) ([]denial.Refused, int, error) {
+	if strings.HasPrefix(strings.TrimSpace(text), "{") {
+		pasted := &Log{Name: "the text"}
+		unread, err := pasted.add(ctx, strings.NewReader(text))
+		if err == nil && pasted.events > 0 {
+			return pasted.all(), unread, nil
+		}
+	}
+	found, err := denial.Parse(text)
+	if err != nil {
+		return nil, 0, err
+	}
+	var out []denial.Refused
+	for _, d := range found {
+		out = append(out, denial.Refused{Denial: d, Verb: d.Ordinary})
+	}
+	return out, 0, nil
+}
+
+// denials describes refused requests. Equal ones, of one user about one field of one object, are one.
+func (a *Answers) denials(refused []denial.Refused, at *index) []model.Denial {
+	out, known := []model.Denial{}, map[string]int{}
+	for i := range refused {
+		key := keyOf(&refused[i])
+		if at, ok := known[key]; ok {
+			out[at].Count++
+			continue
+		}
+		known[key] = len(out)
+		one := a.denial(&refused[i], at)
+		one.Key, one.Count = key, 1
+		out = append(out, one)
+	}
+	return out
+}
+
+// keyOf identifies equal refusals.
+func keyOf(r *denial.Refused) string {
+	d, h := r.Denial, sha256.New()
+	for _, part := range []string{d.User, r.Verb, d.Resource, d.Subresource, d.Namespace, d.Name, d.Field, d.Ordinary, d.Why} {
+		h.Write([]byte(fmt.Sprintf("%q ", part)))
+	}
+	h.Write([]byte(fmt.Sprintf("%q %v %v", d.Verbs, d.Admission, d.Grant)))
+	return hex.EncodeToString(h.Sum(nil)[:keyLength])
+}
+
+const keyLength = 8
+
+func (a *Answers) denial(r *denial.Refused, at *index) model.Denial {
+	d := *r.Denial
+	out := model.Denial{
+		Time: r.Time, AuditID: r.AuditID, User: d.User, Subject: at.user(d.User), Groups: r.Groups, Verb: r.Verb, Kind: at.kind(d.Resource),
+		Namespace: d.Namespace, Name: d.Name, Field: d.Field, Together: d.Together, Message: r.Message,
+	}
+	if out.Missing = d.Verbs; len(out.Missing) == 0 && d.Ordinary != "" {
+		out.Missing = []string{d.Ordinary}
+	}
+	if out.Message == "" {
+		out.Message = d.Why
+	}
+	found, err := remedy.For(&d, a.Kinds)
+	out.Resource = d.Resource // with the subresource that the remedy found
+	if d.Subresource != "" {
+		out.Resource += "/" + d.Subresource
+	}
+	switch {
+	case err != nil:
+		out.Advice = fmt.Sprintf("What would lift the refusal is not known: %v.", err)
+	case found.Advice != "":
+		out.Advice = string(found.Advice)
+	default:
+		out.Remedy = remedyOf(found)
+	}
+	return out
+}
+
+// remedyOf returns the role of a remedy as text, or nil if it can't be text.
+func remedyOf(found *remedy.Remedy) *model.Remedy {
+	text, err := yamlOf(found.Objects)
+	if err != nil {
+		return nil
+	}
+	out := &model.Remedy{YAML: text, Commands: found.Commands, Allows: found.Fields}
+	if content, ok := found.Objects[0].(map[string]any); ok {
+		meta, _ := content["metadata"].(map[string]any)
+		out.Name, _ = meta["name"].(string)
+	}
+	return out
+}
+
+// yamlOf returns objects as documents of YAML.
+func yamlOf(objects []any) (string, error) {
+	var out strings.Builder
+	err := printing.YAML(&out, objects...)
+	return out.String(), err
+}
+
+// newest returns refusals with the last request first.
+func newest(all []denial.Refused) []denial.Refused {
+	out := slices.Clone(all)
+	slices.Reverse(out)
+	return out
+}
