@@ -25,6 +25,7 @@ var around = map[string]map[string]string{
 	"pkg/cli/changes/recorder.go":         {"http.Error": "it answers the recorded command"},
 	"pkg/cli/changes/recorder_write.go":   {"http.Error": "it answers the recorded command", "w.Write": "it answers the recorded command"},
 	"pkg/cli/roletest/format/document.go": {"yaml.Marshal": "the text is parsed again, and not printed"},
+	"pkg/cli/ui/serve/answer.go":          {"w.Write": "it answers the page, with escaped JSON"},
 	"tenancy/internal/command/run.go":     {"io.Copy": "it discards standard input"},
 	"tenancy/config/config.go":            {"yaml.Marshal": "the objects are the manifests of the project"},
 }
