@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/rest"
 
 	"kube-granular.dev/api/printing"
 	"kube-granular.dev/pkg/cli/access"
@@ -106,6 +107,11 @@ func (s *options) evaluate(cmd *cobra.Command, source *changeFlags, args []strin
 	if err != nil {
 		return nil, err
 	}
+	return changed.evaluate(cmd.Context(), config)
+}
+
+// evaluate evaluates the requests for the user of a configuration.
+func (r *changeRequests) evaluate(ctx context.Context, config *rest.Config) ([]*access.Evaluation, error) {
 	asking, err := authorizationclient.NewForConfig(config)
 	if err != nil {
 		return nil, err
@@ -116,16 +122,16 @@ func (s *options) evaluate(cmd *cobra.Command, source *changeFlags, args []strin
 	}
 	reviews := access.NewReviews(asking)
 	var out []*access.Evaluation
-	for _, request := range changed.requests {
-		rehearsed, err := changed.rehearser.Run(cmd.Context(), request)
+	for _, request := range r.requests {
+		rehearsed, err := r.rehearser.Run(ctx, request)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", request.String(), err)
 		}
-		judgement, err := reviews.Evaluate(cmd.Context(), rehearsed)
+		judgement, err := reviews.Evaluate(ctx, rehearsed)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", request.String(), err)
 		}
-		if judgement.Server, err = askServer(cmd.Context(), client, request); err != nil {
+		if judgement.Server, err = askServer(ctx, client, request); err != nil {
 			return nil, fmt.Errorf("%s: %w", request.String(), err)
 		}
 		applyServerAnswer(judgement)

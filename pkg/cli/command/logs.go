@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 	rbacv1 "k8s.io/api/rbac/v1"
 	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
-	"k8s.io/kubectl/pkg/util/term"
 
 	"kube-granular.dev/api/printing"
 	"kube-granular.dev/pkg/cli/access"
@@ -81,12 +79,8 @@ func (l *auditLogs) learn(cmd *cobra.Command, s *options) (*learn.Learner, error
 	if err := c.Recognize(); err != nil && !errors.Is(err, kinds.ErrNoPermissions) {
 		printing.Fprintf(s.streams.ErrOut, "warning: whether the server authorizes single fields is not known: %v\n", err)
 	}
-	var terminal io.Writer
-	if (term.TTY{Out: s.streams.ErrOut}).IsTerminalOut() {
-		terminal = s.streams.ErrOut
-	}
 	learner := learn.New(c, options)
-	progress := output.NewProgress(terminal, "reading logs", l.size())
+	progress := output.NewProgress(s.terminal(), "reading logs", l.size())
 	defer progress.Clear()
 	if err := l.read(cmd.Context(), s, learner, progress); err != nil {
 		return nil, err

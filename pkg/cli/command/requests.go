@@ -64,15 +64,22 @@ type changeRequests struct {
 	reads     []changes.Read
 }
 
-// requests returns the requests that the flags and arguments describe. If the arguments are a
-// kubectl command, it runs the command and records the requests that the command sends.
+// requests returns the requests that the flags and arguments of a command describe, in the namespace of the
+// flags.
 func (o *changeFlags) requests(cmd *cobra.Command, s *options, args []string) (*changeRequests, error) {
-	var before, command []string
-	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
-		before, command = args[:dash], args[dash:]
-	} else {
-		before = args
+	namespace, _, err := s.flags.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return nil, err
 	}
+	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+		return o.requestsIn(cmd.Context(), s, namespace, args[:dash], args[dash:])
+	}
+	return o.requestsIn(cmd.Context(), s, namespace, args, nil)
+}
+
+// requestsIn returns the requests that the flags, the arguments before a kubectl command, and that command
+// describe. It runs the command and records the requests that the command sends.
+func (o *changeFlags) requestsIn(ctx context.Context, s *options, namespace string, before, command []string) (*changeRequests, error) {
 	forms := 0
 	for _, given := range []bool{len(o.files.Filenames) > 0, o.patch != "", len(command) > 0} {
 		if given {
@@ -95,10 +102,6 @@ func (o *changeFlags) requests(cmd *cobra.Command, s *options, args []string) (*
 		return nil, err
 	}
 	out := &changeRequests{rehearser: &changes.DryRunner{Kinds: c, Client: client}}
-	namespace, _, err := s.flags.ToRawKubeConfigLoader().Namespace()
-	if err != nil {
-		return nil, err
-	}
 	switch {
 	case len(command) > 0:
 		if len(before) > 0 {
@@ -107,7 +110,7 @@ func (o *changeFlags) requests(cmd *cobra.Command, s *options, args []string) (*
 		if command, err = s.kubectlCommand(command); err != nil {
 			return nil, err
 		}
-		recording, err := out.rehearser.Record(cmd.Context(), own, changes.Command{Args: command, Stdin: s.streams.In, Namespace: namespace})
+		recording, err := out.rehearser.Record(ctx, own, changes.Command{Args: command, Stdin: s.streams.In, Namespace: namespace})
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +129,7 @@ func (o *changeFlags) requests(cmd *cobra.Command, s *options, args []string) (*
 		if len(before) > 0 {
 			return nil, errNoChange
 		}
-		out.requests, err = o.requestsFromFiles(cmd.Context(), s, c, out.rehearser, namespace)
+		out.requests, err = o.requestsFromFiles(ctx, s, c, out.rehearser, namespace)
 	}
 	return out, err
 }

@@ -25,8 +25,13 @@ type Flag struct {
 
 // AddTo adds the flag to a command. The command supports Formats and the formats in more.
 func (f *Flag) AddTo(cmd *cobra.Command, more ...string) {
-	f.formats = append(slices.Clone(Formats), more...)
-	cmd.Flags().StringVarP(&f.format, "output", "o", "table", "output format: "+strings.Join(f.formats, ", "))
+	f.AddOnly(cmd, append(slices.Clone(Formats), more...)...)
+}
+
+// AddOnly adds the flag to a command that supports only some formats. The first is the default.
+func (f *Flag) AddOnly(cmd *cobra.Command, formats ...string) {
+	f.formats = formats
+	cmd.Flags().StringVarP(&f.format, "output", "o", formats[0], "output format: "+strings.Join(f.formats, ", "))
 	// The flag exists, so this can't fail.
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(f.formats, cobra.ShellCompDirectiveNoFileComp))
 }
