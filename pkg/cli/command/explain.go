@@ -29,7 +29,9 @@ covers all fields inside this field. A parameter is in angle brackets: granular:
 prefix>) is granular:label(example.com) for the label example.com/team.
 
 If a field is part of update, a caller that holds create, update or patch needs no other verb
-for it. If it is not, every caller needs one of its verbs.`,
+for it. If it is not, every caller needs one of its verbs.
+
+kubectl granular ui -o html writes one page with all kinds of the cluster.`,
 		Example: indentExamples(`
 			# Which verbs can be granted for deployments
 			kubectl granular explain deployments
@@ -38,10 +40,7 @@ for it. If it is not, every caller needs one of its verbs.`,
 			kubectl granular explain deployments spec.template.spec.containers.image
 
 			# Every field inside another, of another version than the server prefers
-			kubectl granular explain horizontalpodautoscalers spec --recursive --api-version autoscaling/v1
-
-			# One HTML page with all kinds of the cluster
-			kubectl granular explain -o html > permissions.html`),
+			kubectl granular explain horizontalpodautoscalers spec --recursive --api-version autoscaling/v1`),
 		Args: cobra.MaximumNArgs(2),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 			switch len(args) {
@@ -53,18 +52,18 @@ for it. If it is not, every caller needs one of its verbs.`,
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if format.Is("html") {
+				return errPage
+			}
 			if err := format.Validate(); err != nil {
 				return err
+			}
+			if len(args) == 0 {
+				return errors.New("the resource is missing, such as deployments; kubectl granular ui shows all resources")
 			}
 			c, err := s.cluster()
 			if err != nil {
 				return err
-			}
-			if format.Is("html") {
-				return s.page(cmd, c, args, version)
-			}
-			if len(args) == 0 {
-				return errors.New("the resource is missing, such as deployments; -o html shows all resources")
 			}
 			k, path, err := findField(c, args, version)
 			if err != nil {
@@ -77,32 +76,14 @@ for it. If it is not, every caller needs one of its verbs.`,
 			return format.Print(s.streams.Out, explained, explained.Table)
 		},
 	}
-	format.AddTo(cmd, "html")
+	format.AddTo(cmd)
 	cmd.Flags().StringVar(&version, "api-version", "", "the group and version of the kind, such as autoscaling/v1; the default is what the server prefers")
 	cmd.Flags().BoolVar(&recursive, "recursive", false, "show every field, also fields without a verb of their own")
 	return cmd
 }
 
-// page writes the HTML page with the permissions of all kinds, or of the kind in args.
-func (s *options) page(cmd *cobra.Command, c *kinds.Cluster, args []string, version string) error {
-	config, err := s.flags.ToRESTConfig()
-	if err != nil {
-		return err
-	}
-	if len(args) > 0 {
-		k, _, err := findField(c, args, version)
-		if err != nil {
-			return err
-		}
-		return explain.Page(s.streams.Out, config.Host, []*kinds.Kind{k})
-	}
-	all, err := c.All()
-	if len(all) == 0 && err != nil {
-		return err
-	}
-	warn(cmd, err)
-	return explain.Page(s.streams.Out, config.Host, all)
-}
+// errPage is the error of a command that once wrote a page of its own.
+var errPage = errors.New("--output: html is written by kubectl granular ui -o html, for all resources and subjects")
 
 // warn prints an error that does not end the command. It prints nothing for nil.
 func warn(cmd *cobra.Command, err error) {

@@ -257,7 +257,7 @@ func TestHostileText(t *testing.T) {
 		stdin   func(hostileCluster) string
 		formats string
 	}{
-		{"explain", []string{"explain", "things"}, none, "table wide json yaml html"},
+		{"explain", []string{"explain", "things"}, none, "table wide json yaml"},
 		{"explain a field", []string{"explain", "things", "spec.replicas"}, none, "table wide json yaml"},
 		{"verbs", []string{"verbs"}, none, "table wide json yaml"},
 		{"can-i", []string{"can-i", "things/a", "-p", `{"spec":{"replicas":2}}`}, none, "table wide json yaml"},
@@ -271,11 +271,13 @@ func TestHostileText(t *testing.T) {
 		{"role --from-audit --forbidden", []string{"role", "--from-audit", "DIR/audit.log", "--forbidden", "--subject", "group:team"}, none, "table wide json yaml"},
 		{"check", []string{"check", "-f", "DIR/lint.yaml", "--audit-log", "DIR/audit.log"}, none, "table wide json yaml"},
 		{"report", []string{"report", "DIR/audit.log", "--all"}, none, "table wide json yaml"},
-		{"matrix", []string{"matrix"}, none, "table wide json yaml csv html"},
-		{"matrix of a resource", []string{"matrix", "--resource", "things"}, none, "table wide json yaml csv html"},
+		{"matrix", []string{"matrix"}, none, "table wide json yaml csv"},
+		{"matrix of a resource", []string{"matrix", "--resource", "things"}, none, "table wide json yaml csv"},
 		{"explain-denial", []string{"explain-denial"}, denial, "table json yaml"},
 		{"explain-denial from a log", []string{"explain-denial", "DIR/audit.log", "--audit-id", "wanted"}, none, "table json yaml"},
 		{"lint", []string{"lint", "DIR/lint.yaml"}, none, "table json yaml"},
+		{"ui", []string{"ui", "--audit-log", "DIR/audit.log"}, none, "html json"},
+		{"ui of files", []string{"ui", "-f", "DIR/lint.yaml"}, none, "html json"},
 		{"stored", []string{"stored", "things.example.com"}, none, "table json yaml"},
 	}
 	for i, payload := range payloads {

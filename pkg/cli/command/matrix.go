@@ -40,7 +40,9 @@ server.
 
 The subjects are those of all bindings, except for the bindings that come with a cluster, whose names
 begin with system:. A user also has the rights of system:authenticated, and a service account those
-of its groups.`,
+of its groups.
+
+kubectl granular ui draws the matrix in the browser, and -o html writes that page.`,
 		Example: indentExamples(`
 			# Everybody, for all resources, in the namespace of the context
 			kubectl granular matrix
@@ -48,11 +50,13 @@ of its groups.`,
 			# Field by field, for some subjects
 			kubectl granular matrix --resource deployments --subject user:jane --subject group:builders
 
-			# As CSV, and as an HTML heat map
-			kubectl granular matrix --resource deployments,services -o csv > rights.csv
-			kubectl granular matrix -A -o html > rights.html`),
+			# As CSV
+			kubectl granular matrix --resource deployments,services -o csv > rights.csv`),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if format.Is("html") {
+				return errPage
+			}
 			if err := format.Validate(); err != nil {
 				return err
 			}
@@ -83,20 +87,13 @@ of its groups.`,
 				return fmt.Errorf("no binding applies to the namespace; --all includes the built-in bindings")
 			}
 			m := matrix.New(rows, columns, namespace)
-			config, err := s.flags.ToRESTConfig()
-			if err != nil {
-				return err
-			}
-			switch {
-			case format.Is("csv"):
+			if format.Is("csv") {
 				return m.CSV(s.streams.Out)
-			case format.Is("html"):
-				return m.Page(s.streams.Out, config.Host)
 			}
 			return format.Print(s.streams.Out, m, func(page *printing.Page) error { return m.Table(page, len(resources) == 0) })
 		},
 	}
-	format.AddTo(cmd, "csv", "html")
+	format.AddTo(cmd, "csv")
 	cmd.Flags().StringSliceVar(&subjects, "subject", nil, "who: user:NAME, group:NAME or serviceaccount:NAMESPACE/NAME; the default is everybody who is bound")
 	cmd.Flags().StringSliceVar(&resources, "resource", nil, "show each permission of these resources: deployments, services")
 	cmd.Flags().BoolVar(&all, "all", false, "include the subjects of bindings that come with a cluster")

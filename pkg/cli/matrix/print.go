@@ -4,12 +4,8 @@
 package matrix
 
 import (
-	_ "embed"
-	"errors"
 	"fmt"
-	"html"
 	"io"
-	"slices"
 	"strings"
 
 	"kube-granular.dev/api/printing"
@@ -153,50 +149,4 @@ func (m *Matrix) CSV(out io.Writer) error {
 		rows = append(rows, row)
 	}
 	return printing.CSV(out, rows)
-}
-
-//go:embed page.html
-var page string
-
-// The placeholders in page.html that Page replaces.
-const (
-	dataPlaceholder  = "/*DATA*/null"
-	titlePlaceholder = "{{title}}"
-)
-
-// escaped returns a copy of the matrix in which all text is escaped, for people.
-func (m *Matrix) escaped() *Matrix {
-	all := func(texts []string) []string {
-		out := make([]string, len(texts))
-		for i, text := range texts {
-			out[i] = printing.Escape(text)
-		}
-		return out
-	}
-	out := &Matrix{Namespace: printing.Escape(m.Namespace), Subjects: all(m.Subjects), Rows: make([]Row, len(m.Rows))}
-	for i, r := range m.Rows {
-		r.Resource, r.Verb, r.Fields = printing.Escape(r.Resource), printing.Escape(r.Verb), all(r.Fields)
-		r.Cells = slices.Clone(r.Cells)
-		for j := range r.Cells {
-			c := &r.Cells[j]
-			c.Verb, c.Binding = printing.Escape(c.Verb), printing.Escape(c.Binding)
-		}
-		out.Rows[i] = r
-	}
-	return out
-}
-
-// Page writes the matrix as one self-contained HTML page that needs no network.
-func (m *Matrix) Page(out io.Writer, title string) error {
-	// The JSON encoder escapes <, so that data can't end the script element.
-	data, err := printing.MarshalJSON(m.escaped())
-	if err != nil {
-		return err
-	}
-	if strings.Count(page, dataPlaceholder) != 1 {
-		return errors.New("the template of the page has no placeholder for the data")
-	}
-	text := strings.ReplaceAll(page, titlePlaceholder, html.EscapeString(title))
-	before, after, _ := strings.Cut(text, dataPlaceholder)
-	return printing.Fprintf(out, "%s%s%s", printing.Escaped(before), printing.Escaped(data), printing.Escaped(after))
 }

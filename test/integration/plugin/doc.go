@@ -5,6 +5,6 @@
 // the real server.
 //
 // The scripts are in testdata/script. Every command line that --help shows runs too, in a
-// folder with the files of testdata/examples. The HTML pages are tested in Chromium; without
-// Chromium, these tests are skipped with a message.
+// folder with the files of testdata/examples. The page of kubectl granular ui is tested in Chromium by
+// test/ui.
 package plugin

@@ -4,6 +4,10 @@
 package plugin
 
 import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +25,30 @@ import (
 // answersNo matches the comment above an example whose command must exit with 1, because the
 // answer is no or because it finds mistakes.
 var answersNo = regexp.MustCompile(`\(no\)|\(this one has mistakes\)`)
+
+// endless matches the comment above an example that runs until somebody presses Ctrl-C.
+var endless = regexp.MustCompile(`, until Ctrl-C$`)
+
+// untilServed runs a command until it prints the address of a page, and then sends it the signal of Ctrl-C. The
+// command must end without an error.
+func untilServed(shell *exec.Cmd, line string) ([]byte, error) {
+	shell.Args = []string{"bash", "-c", "exec " + line}
+	var errs bytes.Buffer
+	shell.Stderr = &errs
+	stdout, err := shell.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := shell.Start(); err != nil {
+		return nil, err
+	}
+	address, err := bufio.NewReader(stdout).ReadString('\n')
+	if err == nil && !strings.HasPrefix(address, "http://127.0.0.1:") {
+		err = fmt.Errorf("it printed %q", address)
+	}
+	err = errors.Join(err, shell.Process.Signal(os.Interrupt), shell.Wait())
+	return errs.Bytes(), err
+}
 
 // broken matches the plugin's output for its own errors, as opposed to an answer.
 var broken = regexp.MustCompile(`(?m)^error:`)
@@ -54,7 +82,11 @@ func TestExamplesOfHelp(t *testing.T) {
 				}
 				shell := exec.CommandContext(t.Context(), "bash", "-c", line)
 				shell.Dir, shell.Env = dir, environment(on.Kubeconfig("admin"), t.TempDir())
-				out, err := shell.CombinedOutput()
+				run := shell.CombinedOutput
+				if endless.MatchString(comment) {
+					run = func() ([]byte, error) { return untilServed(shell, line) }
+				}
+				out, err := run()
 				ran++
 				if failed := err != nil; failed != answersNo.MatchString(comment) || broken.Match(out) {
 					t.Errorf("%s\n$ %s\n%s%v", comment, line, out, err)
