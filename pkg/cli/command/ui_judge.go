@@ -108,5 +108,9 @@ func (j *judge) changed(ctx context.Context, q *answer.Question) (*changeRequest
 		return nil, err
 	}
 	from.files.Filenames = []string{file.Name()}
-	return from.requestsIn(ctx, &quiet, namespace, nil, nil)
+	out, err := from.requestsIn(ctx, &quiet, namespace, nil, nil)
+	if err != nil { // the name of the file says nothing to who wrote the text
+		return nil, errors.New(strings.ReplaceAll(err.Error(), file.Name(), "the text"))
+	}
+	return out, nil
 }

@@ -11,6 +11,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kube-granular.dev/pkg/cli/changes"
 )
 
 // event has those fields of an audit event that this package uses.
@@ -19,6 +23,9 @@ type event struct {
 	Stage   string `json:"stage"`
 	Verb    string `json:"verb"`
 	User    user   `json:"user"`
+	// UserAgent and RequestURI tell the questions of this plugin.
+	UserAgent  string `json:"userAgent"`
+	RequestURI string `json:"requestURI"`
 	// StageTimestamp is when the server answered.
 	StageTimestamp   string `json:"stageTimestamp"`
 	ImpersonatedUser *user  `json:"impersonatedUser"`
@@ -88,13 +95,16 @@ type Refused struct {
 }
 
 // FromEvent returns the refused request of an event of an audit log, or nil if the event is about another
-// request, or not about its end. It returns an error if the text is no event.
+// request, not about its end, or about a question of this plugin. It returns an error if the text is no event.
 func FromEvent(text []byte) (*Refused, error) {
 	var e event
 	if err := json.Unmarshal(text, &e); err != nil || e.AuditID == "" {
 		return nil, ErrNotAnEvent
 	}
 	if e.Stage != "ResponseComplete" || e.ResponseStatus.Code != 403 || e.ObjectRef == nil {
+		return nil, nil
+	}
+	if of := (schema.GroupResource{Group: e.ObjectRef.APIGroup, Resource: e.ObjectRef.Resource}); changes.IsRehearsal(e.UserAgent, e.RequestURI, of) {
 		return nil, nil
 	}
 	d, err := e.denial()

@@ -195,6 +195,9 @@ func TestFromEvent(t *testing.T) {
 			Denial: &Denial{Ordinary: "patch", Resource: "pods", Name: "p", User: "eve"}, Time: "2026-11-27T10:00:00.5Z", AuditID: "a", Verb: "patch", Groups: []string{"g"}, Message: "no"}, false},
 		"for somebody else": {`{"auditID":"a",` + end + `,"impersonatedUser":{"username":"jane"},"responseStatus":{"code":403}}`, &Refused{
 			Denial: &Denial{Ordinary: "patch", Resource: "pods", Name: "p", User: "jane"}, Time: "2026-11-27T10:00:00.5Z", AuditID: "a", Verb: "patch"}, false},
+		"a question of this plugin": {`{"auditID":"a","userAgent":"kubectl-granular/v1 (linux)","requestURI":"/api/v1/namespaces/x/pods/p?dryRun=All",` + end + `,"responseStatus":{"code":403}}`, nil, false},
+		"a dry run of another client": {`{"auditID":"a","userAgent":"kubectl/v1 (linux)","requestURI":"/api/v1/namespaces/x/pods/p?dryRun=All",` + end + `,"responseStatus":{"code":403}}`, &Refused{
+			Denial: &Denial{Ordinary: "patch", Resource: "pods", Name: "p", User: "eve"}, Time: "2026-11-27T10:00:00.5Z", AuditID: "a", Verb: "patch", Groups: []string{"g"}}, false},
 		"it was allowed":    {`{"auditID":"a",` + end + `,"responseStatus":{"code":200}}`, nil, false},
 		"it only began":     {`{"auditID":"a","stage":"RequestReceived","responseStatus":{"code":403}}`, nil, false},
 		"without an object": {`{"auditID":"a","stage":"ResponseComplete","responseStatus":{"code":403}}`, nil, false},

@@ -12,8 +12,7 @@ import (
 	"strings"
 	"time"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kube-granular.dev/api/selection"
 	"kube-granular.dev/granular/permission"
@@ -151,17 +150,13 @@ func (e *event) wild() bool {
 	return e.Verb == "*" || ref.APIGroup == "*" || ref.Resource == "*" || strings.HasPrefix(ref.Resource, "*/")
 }
 
-// isRehearsal reports whether this plugin asks what would be allowed: by a dry run, or by a review of the
-// caller's own rights. Anybody may send the user agent. But such a request changes nothing, so whoever
-// does only takes verbs from its own role. A dry run of another client, such as
-// kubectl apply --dry-run=server, is a use: pipelines send them to check a change, and fail if they are
-// refused.
+// isRehearsal reports whether this plugin asks what would be allowed; see changes.IsRehearsal.
 func (e *event) isRehearsal() bool {
-	if !strings.HasPrefix(e.UserAgent, changes.Product+"/") {
-		return false
+	of := schema.GroupResource{}
+	if e.ObjectRef != nil {
+		of = schema.GroupResource{Group: e.ObjectRef.APIGroup, Resource: e.ObjectRef.Resource}
 	}
-	reviews := e.ObjectRef != nil && e.ObjectRef.APIGroup == authorizationv1.GroupName && strings.HasPrefix(e.ObjectRef.Resource, "selfsubject")
-	return reviews || slices.Contains(e.query()["dryRun"], metav1.DryRunAll)
+	return changes.IsRehearsal(e.UserAgent, e.RequestURI, of)
 }
 
 // missing reports whether the request is a write of an object that does not exist. A read of such an

@@ -27,7 +27,7 @@ func Make(in *Input) (*model.Snapshot, error) {
 	m.addCells()
 	m.addDelegationsToKinds()
 	m.addGroups()
-	m.out.Texts, m.out.Names = m.texts.values, m.names.values
+	m.out.Texts, m.out.Names = m.texts.values, append([]string{}, m.names.values...)
 	return m.out, m.out.Validate()
 }
 
@@ -53,7 +53,7 @@ type roleKey struct{ namespace, name string }
 func newMaker(in *Input) *maker {
 	m := &maker{
 		out: &model.Snapshot{
-			Version: model.Version, About: in.About, Unknown: slices.Concat([]model.Unknown{}, in.Unknown),
+			Version: model.Version, About: in.About, Unknown: append([]model.Unknown{}, in.Unknown...),
 			Verbs: []model.Verb{}, Fields: []model.Field{}, Kinds: []model.Kind{}, Subjects: []model.Subject{}, Rules: []model.Rules{},
 			Cells: []model.Cell{}, Roles: []model.Role{}, Bindings: []model.Binding{}, Delegations: []model.Delegation{},
 			Protected: []model.Protected{}, Denials: []model.Denial{},
@@ -71,7 +71,7 @@ func newMaker(in *Input) *maker {
 
 // namespacesOf returns the namespaces that are known and those that anything names, sorted.
 func namespacesOf(in *Input) []string {
-	all := slices.Concat([]string{}, in.Namespaces)
+	all := append([]string{}, in.Namespaces...)
 	for _, r := range in.Roles {
 		all = append(all, r.Namespace)
 	}

@@ -4,6 +4,7 @@
 package snapshot
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -262,5 +263,17 @@ func TestPowers(t *testing.T) {
 		if got := strings.Join(powersOf([]rbacv1.PolicyRule{tc.rule}), " "); got != tc.want {
 			t.Errorf("%s: %q", name, got)
 		}
+	}
+}
+
+// TestNoLists holds that a snapshot without anything has empty lists: a page can't read null.
+func TestNoLists(t *testing.T) {
+	s, err := Make(&Input{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(s)
+	if err != nil || strings.Contains(string(text), "null") {
+		t.Errorf("%v %s", err, text)
 	}
 }
