@@ -41,6 +41,12 @@ type Remedy struct {
 	// Advice is a text on what to do instead, if no role with a single verb would help. Then the
 	// other fields except Denial are empty.
 	Advice printing.Escaped `json:"advice,omitempty"`
+
+	// Name is that of the role and the binding, and Grant and Subject are what they consist of. Grant has no
+	// rules if the remedy is only a binding.
+	Name    string         `json:"-"`
+	Grant   roles.Grant    `json:"-"`
+	Subject rbacv1.Subject `json:"-"`
 }
 
 // Kinds are the kinds of the server of the request.
@@ -84,6 +90,7 @@ func For(refused *denial.Denial, known Kinds) (*Remedy, error) {
 	}
 	subjects := []rbacv1.Subject{subject}
 	name := roles.NameFor(roles.NameOf(groupResource.Resource, refused.Name), subjects, grant)
+	out.Name, out.Grant, out.Subject = name, grant, subject
 	out.Commands = commandsOf(&grant, name, refused, subject)
 	return out, out.add(grant.Objects(name, subjects)...)
 }
@@ -130,6 +137,7 @@ func (r *Remedy) bind(refused *denial.Denial, subject rbacv1.Subject) error {
 	subjects := []rbacv1.Subject{subject}
 	grant := roles.Grant{Namespace: refused.ProtectedIn}
 	name := roles.NameFor(r.Role.Name, subjects, grant)
+	r.Name, r.Grant, r.Subject = name, grant, subject
 	binding := grant.Objects(name, subjects)[1]
 	kind, where := "clusterrole", ""
 	switch b := binding.(type) {

@@ -60,15 +60,7 @@ func (a *Answers) Refresh(ctx context.Context) (*model.Snapshot, error) {
 	}
 	at := newIndex(s)
 	if a.Log != nil {
-		refused, err := a.Log.Read(ctx)
-		if err != nil {
-			s.Unknown = append(s.Unknown, model.Unknown{What: model.UnknownDenials, Why: err.Error()})
-		}
-		s.About.Denials = a.Log.Name
-		s.Denials = a.denials(refused, at)
-		if n := a.Log.Unread(); n > 0 {
-			s.Unknown = append(s.Unknown, model.Unknown{What: model.UnknownDenials, Why: fmt.Sprintf("%d lines of the log could not be read", n)})
-		}
+		a.addDenials(ctx, s, at)
 	}
 	text, err := printing.MarshalJSON(s)
 	if err != nil {
@@ -78,6 +70,25 @@ func (a *Answers) Refresh(ctx context.Context) (*model.Snapshot, error) {
 	defer a.mu.Unlock()
 	a.last = &state{s, text, at}
 	return s, nil
+}
+
+// addDenials adds the refusals of the audit log. What can't be read of it is unknown.
+func (a *Answers) addDenials(ctx context.Context, s *model.Snapshot, at *index) {
+	unknown := func(why string) {
+		s.Unknown = append(s.Unknown, model.Unknown{What: model.UnknownDenials, Why: why})
+	}
+	refused, err := a.Log.Read(ctx)
+	if err != nil {
+		unknown(err.Error())
+	}
+	more := 0
+	s.About.Denials = a.Log.Name
+	if s.Denials, more = a.denials(refused, at); more > 0 {
+		unknown(fmt.Sprintf("%d earlier refusals of the log are not shown", more))
+	}
+	if n := a.Log.Unread(); n > 0 {
+		unknown(fmt.Sprintf("%d lines of the log could not be read", n))
+	}
 }
 
 // Snapshot returns the last snapshot as JSON.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,6 +19,7 @@ import (
 	"kube-granular.dev/pkg/cli/denial"
 	"kube-granular.dev/pkg/cli/remedy"
 	"kube-granular.dev/pkg/cli/roles"
+	"kube-granular.dev/pkg/cli/roletest/draft"
 	"kube-granular.dev/pkg/cli/ui/model"
 )
 
@@ -26,10 +28,13 @@ type index struct {
 	snapshot *model.Snapshot
 	kinds    map[schema.GroupResource]int
 	subjects map[string]int
+
+	mu      sync.Mutex
+	denials map[string]model.Denial
 }
 
 func newIndex(s *model.Snapshot) *index {
-	out := &index{snapshot: s, kinds: map[schema.GroupResource]int{}, subjects: map[string]int{}}
+	out := &index{snapshot: s, kinds: map[schema.GroupResource]int{}, subjects: map[string]int{}, denials: map[string]model.Denial{}}
 	for i := range s.Kinds {
 		out.kinds[schema.GroupResource{Group: s.Kinds[i].Group, Resource: s.Kinds[i].Resource}] = i
 	}
@@ -64,6 +69,8 @@ type Denials struct {
 	Denials []model.Denial `json:"denials"`
 	// Unread is the number of lines of the log that could not be read.
 	Unread int `json:"unread"`
+	// More is the number of earlier refusals that are not here.
+	More int `json:"more,omitempty"`
 }
 
 // Denials returns the refused requests of the audit log, as it is now.
@@ -79,7 +86,9 @@ func (a *Answers) Denials(ctx context.Context) (*Denials, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Denials{a.denials(refused, s.index), a.Log.Unread()}, nil
+	out := &Denials{Unread: a.Log.Unread()}
+	out.Denials, out.More = a.denials(refused, s.index)
+	return out, nil
 }
 
 // Explain returns the refusals in a text: the output of a client, a log, or lines of an audit log.
@@ -92,7 +101,9 @@ func (a *Answers) Explain(ctx context.Context, text string) (*Denials, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Denials{a.denials(refused, s.index), unread}, nil
+	out := &Denials{Unread: unread}
+	out.Denials, out.More = a.denials(refused, s.index)
+	return out, nil
 }
 
 // inText returns the refusals in a text.
@@ -115,21 +126,43 @@ func inText(ctx context.Context, text string) ([]denial.Refused, int, error) {
 	return out, 0, nil
 }
 
-// denials describes refused requests. Equal ones, of one user about one field of one object, are one.
-func (a *Answers) denials(refused []denial.Refused, at *index) []model.Denial {
+// denials describes refused requests, the last one first. Equal ones, of one user about one field of one object,
+// are one. more is the number of those that are not described.
+func (a *Answers) denials(refused []denial.Refused, at *index) (out []model.Denial, more int) {
 	out, known := []model.Denial{}, map[string]int{}
 	for i := range refused {
-		key := keyOf(&refused[i])
+		r := &refused[i]
+		key := keyOf(r)
 		if at, ok := known[key]; ok {
-			out[at].Count++
+			if at < maxDenials {
+				out[at].Count++
+			}
 			continue
 		}
-		known[key] = len(out)
-		one := a.denial(&refused[i], at)
-		one.Key, one.Count = key, 1
+		known[key] = len(known)
+		if len(out) == maxDenials {
+			continue
+		}
+		one := at.described(key, func() model.Denial { return a.denial(r, at) })
+		one.Key, one.Count, one.Time, one.AuditID = key, 1, r.Time, r.AuditID
 		out = append(out, one)
 	}
-	return out
+	return out, len(known) - len(out)
+}
+
+// maxDenials is the maximum number of refusals that a page shows.
+const maxDenials = 1000
+
+// described returns the description of a refusal, which is made once for each snapshot.
+func (x *index) described(key string, describe func() model.Denial) model.Denial {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	one, ok := x.denials[key]
+	if !ok {
+		one = describe()
+		x.denials[key] = one
+	}
+	return one
 }
 
 // keyOf identifies equal refusals.
@@ -178,10 +211,10 @@ func remedyOf(found *remedy.Remedy) *model.Remedy {
 	if err != nil {
 		return nil
 	}
-	out := &model.Remedy{YAML: text, Commands: found.Commands, Allows: found.Fields}
-	if content, ok := found.Objects[0].(map[string]any); ok {
-		meta, _ := content["metadata"].(map[string]any)
-		out.Name, _ = meta["name"].(string)
+	out := &model.Remedy{Name: found.Name, YAML: text, Commands: found.Commands, Allows: found.Fields}
+	if len(found.Grant.Rules) > 0 {
+		// A remedy without a test is still one.
+		out.Test, _ = draft.OfGrant(found.Grant, found.Name, found.Subject, found.Fields)
 	}
 	return out
 }
