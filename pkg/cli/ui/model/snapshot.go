@@ -20,7 +20,7 @@ type Snapshot struct {
 	// Verbs are permission verbs as a role grants them. In place of a parameter they have a description
 	// in angle brackets: granular:label(<label-key prefix>).
 	Verbs []Verb `json:"verbs"`
-	// Texts are descriptions of fields.
+	// Texts are descriptions of fields. Long ones are cut.
 	Texts []string `json:"texts"`
 	// Fields are the fields of all kinds. Equal trees share their fields, so a field does not know its path.
 	Fields []Field `json:"fields"`

@@ -4,6 +4,8 @@
 package snapshot
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kube-granular.dev/granular/decide"
@@ -87,7 +89,7 @@ func newTarget() *target {
 
 // served adds a field and the fields below it, and returns its index, and whether one of them is excluded.
 func (m *maker) served(f *kinds.Field, t *target) (index int, excluded bool) {
-	out := model.Field{Name: f.Name, Type: f.Type, Text: m.texts.add(f.Description), Scope: f.Scope, System: f.System}
+	out := model.Field{Name: f.Name, Type: f.Type, Text: m.texts.add(beginning(f.Description)), Scope: f.Scope, System: f.System}
 	if !f.System {
 		out.Excluded = f.Excluded
 		out.Own, out.Cover = m.permissions(f.Own, t), m.permissions(f.Cover, t)
@@ -100,7 +102,7 @@ func (m *maker) served(f *kinds.Field, t *target) (index int, excluded bool) {
 		}
 		if below.System && !below.HasPermissions() {
 			// The server alone writes it, and all that is below.
-			leaf := model.Field{Name: below.Name, Type: below.Type, Text: m.texts.add(below.Description), System: true}
+			leaf := model.Field{Name: below.Name, Type: below.Type, Text: m.texts.add(beginning(below.Description)), System: true}
 			out.Fields = append(out.Fields, intern(m.fields, &m.out.Fields, leaf))
 			continue
 		}
@@ -108,6 +110,22 @@ func (m *maker) served(f *kinds.Field, t *target) (index int, excluded bool) {
 		out.Fields, excluded = append(out.Fields, i), excluded || x
 	}
 	return intern(m.fields, &m.out.Fields, out), excluded
+}
+
+// maxText is the maximum length of a description in characters. kubectl granular explain shows the whole.
+const maxText = 240
+
+// beginning returns a description, cut behind a word if it is long.
+func beginning(text string) string {
+	all := []rune(text)
+	if len(all) <= maxText {
+		return text
+	}
+	cut := string(all[:maxText])
+	if space := strings.LastIndexByte(cut, ' '); space > 0 {
+		cut = cut[:space]
+	}
+	return cut + " …"
 }
 
 // permissions returns the indexes of the verbs of permissions, and adds them to a target.

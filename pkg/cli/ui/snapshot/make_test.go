@@ -277,3 +277,16 @@ func TestNoLists(t *testing.T) {
 		t.Errorf("%v %s", err, text)
 	}
 }
+
+// TestLongTexts holds that a long description is cut behind a word, and a short one is whole.
+func TestLongTexts(t *testing.T) {
+	long := strings.Repeat("wörd ", 100)
+	for text, want := range map[string]string{
+		"short": "short", strings.Repeat("ö", maxText): strings.Repeat("ö", maxText),
+		long: strings.TrimSpace(long[:len("wörd ")*48]) + " …", strings.Repeat("ö", maxText+1): strings.Repeat("ö", maxText) + " …",
+	} {
+		if got := beginning(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
