@@ -4,6 +4,7 @@
 package snapshot
 
 import (
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -53,9 +54,22 @@ func (m *maker) addServed(k *kinds.Kind) {
 				}
 			}
 		}
+		p.Fields = leaves(p.Fields)
 		out.Parts = append(out.Parts, p)
 	}
 	m.addKind(out, t)
+}
+
+// leaves returns the fields that have no other field below. A field above, such as the whole spec of a Scale, is
+// not the field of the same path in the resource.
+func leaves(all []model.PartField) []model.PartField {
+	var out []model.PartField
+	for i := range all {
+		if !slices.ContainsFunc(all, func(other model.PartField) bool { return strings.HasPrefix(other.Path, all[i].Path+".") }) {
+			out = append(out, all[i])
+		}
+	}
+	return out
 }
 
 // addKind adds a kind with all but Through.

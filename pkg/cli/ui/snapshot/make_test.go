@@ -201,8 +201,11 @@ func TestFieldsWithoutServer(t *testing.T) {
 	}
 	_, deployment := kindNamed(t, s, "deployments.apps")
 	_, pod := kindNamed(t, s, "pods")
-	if deployment.Through["status"] == nil || !pod.Namespaced || deployment.Parts[len(deployment.Parts)-1].Kind != "Scale" {
+	if deployment.Through["status"] == nil || !pod.Namespaced {
 		t.Errorf("%+v", deployment)
+	}
+	if scale := deployment.Parts[len(deployment.Parts)-1]; scale.Kind != "Scale" || len(scale.Fields) != 1 || scale.Fields[0].Path != ".spec.replicas" || len(scale.Fields[0].Cover) != 2 {
+		t.Errorf("%+v", scale)
 	}
 	if _, widget := kindNamed(t, s, "widgets.example.com"); !widget.Excluded || widget.Rank != rankProtected {
 		t.Errorf("%+v", widget)

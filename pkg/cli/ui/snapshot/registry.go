@@ -75,7 +75,7 @@ func (m *maker) addRegisteredParts(k *registry.Kind, places map[string][]place) 
 			}
 			part.Fields = append(part.Fields, field)
 		}
-		if len(part.Fields) == 0 {
+		if part.Fields = leaves(part.Fields); len(part.Fields) == 0 {
 			continue
 		}
 		of := &m.out.Kinds[i]
