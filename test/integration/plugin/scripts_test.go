@@ -95,3 +95,9 @@ func TestPluginRoleAdmission(t *testing.T) {
 	strict := harness.Start(t, "--", "--enable-admission-plugins=OwnerReferencesPermissionEnforcement")
 	harness.RunScripts(t, strict, "role_admission.txtar")
 }
+
+// TestPluginUI checks the data of the page: what a caller may read, what is unknown to others, refused requests of
+// an audit log, and files without a cluster.
+func TestPluginUI(t *testing.T) {
+	harness.RunScripts(t, on, "ui.txtar")
+}
