@@ -58,9 +58,9 @@ func (a *Answers) Refresh(ctx context.Context) (*model.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := newIndex(s)
+	names := newIndex(s)
 	if a.Log != nil {
-		a.addDenials(ctx, s, at)
+		a.addDenials(ctx, s, names)
 	}
 	text, err := printing.MarshalJSON(s)
 	if err != nil {
@@ -68,12 +68,12 @@ func (a *Answers) Refresh(ctx context.Context) (*model.Snapshot, error) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.last = &state{s, text, at}
+	a.last = &state{s, text, names}
 	return s, nil
 }
 
 // addDenials adds the refusals of the audit log. What can't be read of it is unknown.
-func (a *Answers) addDenials(ctx context.Context, s *model.Snapshot, at *index) {
+func (a *Answers) addDenials(ctx context.Context, s *model.Snapshot, names *index) {
 	unknown := func(why string) {
 		s.Unknown = append(s.Unknown, model.Unknown{What: model.UnknownDenials, Why: why})
 	}
@@ -83,7 +83,7 @@ func (a *Answers) addDenials(ctx context.Context, s *model.Snapshot, at *index) 
 	}
 	more := 0
 	s.About.Denials = a.Log.Name
-	if s.Denials, more = a.denials(refused, at); more > 0 {
+	if s.Denials, more = a.denials(refused, names); more > 0 {
 		unknown(fmt.Sprintf("%d earlier refusals of the log are not shown", more))
 	}
 	if n := a.Log.Unread(); n > 0 {

@@ -128,14 +128,14 @@ func inText(ctx context.Context, text string) ([]denial.Refused, int, error) {
 
 // denials describes refused requests, the last one first. Equal ones, of one user about one field of one object,
 // are one. more is the number of those that are not described.
-func (a *Answers) denials(refused []denial.Refused, at *index) (out []model.Denial, more int) {
+func (a *Answers) denials(refused []denial.Refused, names *index) (out []model.Denial, more int) {
 	out, known := []model.Denial{}, map[string]int{}
 	for i := range refused {
 		r := &refused[i]
 		key := keyOf(r)
-		if at, ok := known[key]; ok {
-			if at < maxDenials {
-				out[at].Count++
+		if first, ok := known[key]; ok {
+			if first < maxDenials {
+				out[first].Count++
 			}
 			continue
 		}
@@ -143,7 +143,7 @@ func (a *Answers) denials(refused []denial.Refused, at *index) (out []model.Deni
 		if len(out) == maxDenials {
 			continue
 		}
-		one := at.described(key, func() model.Denial { return a.denial(r, at) })
+		one := names.described(key, func() model.Denial { return a.denial(r, names) })
 		one.Key, one.Count, one.Time, one.AuditID = key, 1, r.Time, r.AuditID
 		out = append(out, one)
 	}
@@ -177,10 +177,10 @@ func keyOf(r *denial.Refused) string {
 
 const keyLength = 8
 
-func (a *Answers) denial(r *denial.Refused, at *index) model.Denial {
+func (a *Answers) denial(r *denial.Refused, names *index) model.Denial {
 	d := *r.Denial
 	out := model.Denial{
-		Time: r.Time, AuditID: r.AuditID, User: d.User, Subject: at.user(d.User), Groups: r.Groups, Verb: r.Verb, Kind: at.kind(d.Resource),
+		Time: r.Time, AuditID: r.AuditID, User: d.User, Subject: names.user(d.User), Groups: r.Groups, Verb: r.Verb, Kind: names.kind(d.Resource),
 		Namespace: d.Namespace, Name: d.Name, Field: d.Field, Together: d.Together, Message: r.Message,
 	}
 	if out.Missing = d.Verbs; len(out.Missing) == 0 && d.Ordinary != "" {

@@ -46,7 +46,7 @@ const Member = "a-member"
 // ParseQuestion reads a question. It returns an error for what a page may not ask.
 func ParseQuestion(asked *Asked) (*Question, error) {
 	out := &Question{Namespace: asked.Namespace, Groups: asked.Groups}
-	if err := out.as(asked.As); err != nil {
+	if err := out.setUser(asked.As); err != nil {
 		return nil, err
 	}
 	text := strings.TrimSpace(asked.Text)
@@ -72,8 +72,8 @@ func ParseQuestion(asked *Asked) (*Question, error) {
 	return out, nil
 }
 
-// as sets whose rights count.
-func (q *Question) as(text string) error {
+// setUser sets whose rights count.
+func (q *Question) setUser(text string) error {
 	if text == "" {
 		if len(q.Groups) > 0 {
 			return errors.New("groups: the user is missing")

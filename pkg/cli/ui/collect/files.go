@@ -62,7 +62,8 @@ func (f *Files) add(o *manifest.Object) error {
 	case group == v1alpha1.GroupName && o.Kind == "ProtectedAttribute":
 		return decode(o, func(a *v1alpha1.ProtectedAttribute) {
 			f.place(&a.Namespace)
-			f.in.Attributes = append(f.in.Attributes, snapshot.Attribute{Name: "protectedattribute/" + a.Name, Namespace: a.Namespace, Spec: &a.Spec})
+			found := snapshot.Attribute{Name: "protectedattribute/" + a.Name, Namespace: a.Namespace, Spec: &a.Spec}
+			f.in.Attributes = append(f.in.Attributes, found)
 		})
 	case group == v1alpha1.GroupName && o.Kind == "AuthorityDelegation":
 		return decode(o, func(d *v1alpha1.AuthorityDelegation) {
@@ -102,7 +103,9 @@ func (f *Files) Input() *snapshot.Input {
 	in := f.in
 	in.Builtin = true
 	in.About = model.About{Cluster: strings.Join(f.names, ", "), Collected: f.Now.UTC().Format(time.RFC3339)}
-	in.Unknown = []model.Unknown{{What: model.UnknownKinds, Why: "without a server, the kinds are those of Kubernetes and of the definitions in the files"}}
+	in.Unknown = []model.Unknown{{
+		What: model.UnknownKinds, Why: "without a server, the kinds are those of Kubernetes and of the definitions in the files",
+	}}
 	for _, part := range []struct {
 		what string
 		have int

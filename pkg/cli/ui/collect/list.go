@@ -128,7 +128,8 @@ func (r *reader) attributes(ctx context.Context) error {
 		return client.ProtectedAttributes(namespace).List
 	}, func(o *v1alpha1.ProtectedAttribute) {
 		if r.inForce(o.Namespace, o.Status.NamespaceUID) {
-			r.in.Attributes = append(r.in.Attributes, snapshot.Attribute{Name: "protectedattribute/" + o.Name, Namespace: o.Namespace, Spec: &o.Spec})
+			found := snapshot.Attribute{Name: "protectedattribute/" + o.Name, Namespace: o.Namespace, Spec: &o.Spec}
+			r.in.Attributes = append(r.in.Attributes, found)
 		}
 	})
 }

@@ -77,7 +77,8 @@ func (s *Server) origin() string { return "http://" + s.listener.Addr().String()
 // Serve serves until the context ends.
 func (s *Server) Serve(ctx context.Context) error {
 	server := &http.Server{
-		Handler: s, MaxHeaderBytes: maxHeader, ReadHeaderTimeout: headerTime, ReadTimeout: bodyTime, WriteTimeout: answerTime, IdleTimeout: idleTime,
+		Handler: s, MaxHeaderBytes: maxHeader,
+		ReadHeaderTimeout: headerTime, ReadTimeout: bodyTime, WriteTimeout: answerTime, IdleTimeout: idleTime,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	ended := make(chan error, 1)

@@ -76,7 +76,7 @@ func leaves(all []model.PartField) []model.PartField {
 func (m *maker) addKind(k model.Kind, t *target) {
 	var status, own []int
 	for i := range k.Parts {
-		t.parts = append(t.parts, access.Target{Group: k.Group, Version: k.Version, Resource: k.Resource, Subresource: k.Parts[i].Name})
+		t.parts = append(t.parts, partOf(&k, k.Parts[i].Name))
 		switch {
 		case k.Parts[i].Kind != "" || i == 0:
 		case k.Parts[i].Name == "status":
@@ -95,6 +95,11 @@ func (m *maker) addKind(k model.Kind, t *target) {
 	}
 	m.out.Kinds = append(m.out.Kinds, k)
 	m.targets = append(m.targets, *t)
+}
+
+// partOf returns a part of a kind in the form that rules are compared with.
+func partOf(k *model.Kind, subresource string) access.Target {
+	return access.Target{Group: k.Group, Version: k.Version, Resource: k.Resource, Subresource: subresource}
 }
 
 func newTarget() *target {

@@ -23,8 +23,8 @@ type tree struct {
 	below []*tree
 }
 
-// at returns the field at a path below, and adds it if it is not there.
-func (t *tree) at(steps []string) *tree {
+// descend returns the field at a path below, and adds it if it is not there.
+func (t *tree) descend(steps []string) *tree {
 	for _, step := range steps {
 		i := slices.IndexFunc(t.below, func(b *tree) bool { return b.name == step })
 		if i < 0 {
@@ -41,9 +41,9 @@ func (m *maker) addPlaces(places []place, t *target) (root int, excluded bool) {
 	slices.SortStableFunc(places, func(a, b place) int { return slices.Compare(a.steps, b.steps) })
 	all := &tree{}
 	for i := range places {
-		at := all.at(places[i].steps)
-		at.own = append(at.own, places[i].own...)
-		at.cover, at.excluded = places[i].cover, places[i].excluded
+		field := all.descend(places[i].steps)
+		field.own = append(field.own, places[i].own...)
+		field.cover, field.excluded = places[i].cover, places[i].excluded
 	}
 	return m.planted(all, t)
 }

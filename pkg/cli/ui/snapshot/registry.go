@@ -11,7 +11,6 @@ import (
 
 	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/granular/registry"
-	"kube-granular.dev/pkg/cli/access"
 	"kube-granular.dev/pkg/cli/ui/model"
 )
 
@@ -80,7 +79,7 @@ func (m *maker) addRegisteredParts(k *registry.Kind, places map[string][]place) 
 		}
 		of := &m.out.Kinds[i]
 		of.Parts = append(of.Parts, part)
-		m.targets[i].parts = append(m.targets[i].parts, access.Target{Group: of.Group, Version: of.Version, Resource: of.Resource, Subresource: sub})
+		m.targets[i].parts = append(m.targets[i].parts, partOf(of, sub))
 	}
 }
 
