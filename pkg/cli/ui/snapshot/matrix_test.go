@@ -77,7 +77,7 @@ func TestCellsAgreeWithMatrix(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	pick := func(from ...string) string { return from[random.IntN(len(from))] }
 	levels := map[int]int{}
-	for range 2000 {
+	for range 500 {
 		in := &Input{Definitions: []*apiextensionsv1.CustomResourceDefinition{d}}
 		var objects []access.HeldRule
 		for i := range 1 + random.IntN(3) {
