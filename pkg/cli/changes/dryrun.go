@@ -92,7 +92,7 @@ func (r *DryRunner) Run(ctx context.Context, request Request) (*DryRun, error) {
 	if request.Verb == "create" || request.Name == "" {
 		out.Creates = true
 	} else {
-		out.old, err = r.object(ctx, r.Client.Get().AbsPath(request.path(true)))
+		out.old, err = r.object(ctx, request.locate(r.Client.Get(), true))
 		switch {
 		case apierrors.IsNotFound(err) && request.Subresource == "" && (request.Verb == "update" || request.PatchType == types.ApplyPatchType):
 			out.Creates = true
@@ -139,11 +139,11 @@ func Send(ctx context.Context, client rest.Interface, request Request) (map[stri
 	var call *rest.Request
 	switch request.Verb {
 	case "create":
-		call = client.Post().AbsPath(request.path(false)).SetHeader("Content-Type", "application/json")
+		call = request.locate(client.Post(), false).SetHeader("Content-Type", "application/json")
 	case "update":
-		call = client.Put().AbsPath(request.path(true)).SetHeader("Content-Type", "application/json")
+		call = request.locate(client.Put(), true).SetHeader("Content-Type", "application/json")
 	case "patch":
-		call = client.Patch(request.PatchType).AbsPath(request.path(true))
+		call = request.locate(client.Patch(request.PatchType), true)
 	default:
 		return nil, fmt.Errorf("%s does not write fields", request.Verb)
 	}
@@ -163,7 +163,7 @@ func (r *DryRunner) Stored(ctx context.Context, request Request) (map[string]any
 		return nil, nil
 	}
 	request.Subresource = ""
-	stored, err := r.object(ctx, r.Client.Get().AbsPath(request.path(true)))
+	stored, err := r.object(ctx, request.locate(r.Client.Get(), true))
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -236,7 +236,7 @@ func (r *DryRunner) Missing(ctx context.Context, request Request) (bool, error) 
 	if request.Name == "" {
 		return true, nil
 	}
-	_, err := r.object(ctx, r.Client.Get().AbsPath(request.path(true)))
+	_, err := r.object(ctx, request.locate(r.Client.Get(), true))
 	if apierrors.IsNotFound(err) {
 		return true, nil
 	}

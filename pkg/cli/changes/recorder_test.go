@@ -98,6 +98,26 @@ func TestSendIsDry(t *testing.T) {
 	if _, err := Send(t.Context(), client, Request{Verb: "delete", Kind: k, Name: "b"}); err == nil {
 		t.Error("delete was sent")
 	}
+	// Attack: an object in a file of somebody else has a name that leads to a proxy, which forwards the request to
+	// a program and knows no dry run. Held by: a path has one segment for each name.
+	for _, r := range []Request{
+		Apply(k, "a", "../services/b/proxy/c", "me", []byte("{}")),
+		Apply(k, "../../../../api/v1/namespaces/a/services/b/proxy", "c", "me", []byte("{}")),
+		{Verb: "create", Kind: k, Namespace: "../a"},
+		{Verb: "update", Kind: k, Namespace: "a", Name: ".."},
+		{Verb: "update", Kind: k, Namespace: "a", Name: "b%2Fc"},
+		{Verb: "patch", Kind: k, Namespace: "a", Name: "b", Subresource: "../c", PatchType: types.MergePatchType},
+	} {
+		if _, err := Send(t.Context(), client, r); err == nil {
+			t.Errorf("%s of %s was sent", r.Verb, r.String())
+		}
+		if r.Verb == "create" || r.Subresource != "" {
+			continue
+		}
+		if _, err := (&DryRunner{Client: client}).Stored(t.Context(), r); err == nil {
+			t.Errorf("%s was read", r.String())
+		}
+	}
 	want := []string{
 		"POST /apis/apps/v1/namespaces/a/deployments [All]",
 		"PUT /apis/apps/v1/namespaces/a/deployments/b [All]",

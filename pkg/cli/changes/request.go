@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"kube-granular.dev/pkg/cli/kinds"
 )
@@ -48,24 +48,22 @@ func (r *Request) String() string {
 	return out
 }
 
-// path returns the path of the object if named is true, and the path of the collection otherwise.
-func (r *Request) path(named bool) string {
-	resource := r.Kind.Resource
-	parts := []string{"", "apis", resource.Group, resource.Version}
+// locate adds the path of the object to a call, or that of its collection if named is false. The call fails
+// if a part of the path is not one segment: a name such as ../../services/web/proxy, from a file of somebody
+// else, would lead to a request for which no dry run exists.
+func (r *Request) locate(call *rest.Request, named bool) *rest.Request {
+	resource, prefix := r.Kind.Resource, "apis"
 	if resource.Group == "" {
-		parts = []string{"", "api", resource.Version}
+		prefix = "api"
 	}
-	if r.Namespace != "" {
-		parts = append(parts, "namespaces", r.Namespace)
+	call = call.AbsPath(prefix, resource.Group, resource.Version).NamespaceIfScoped(r.Namespace, r.Namespace != "").Resource(resource.Resource)
+	if !named {
+		return call
 	}
-	parts = append(parts, resource.Resource)
-	if named {
-		parts = append(parts, r.Name)
-		if r.Subresource != "" {
-			parts = append(parts, r.Subresource)
-		}
+	if call = call.Name(r.Name); r.Subresource != "" {
+		call = call.SubResource(r.Subresource)
 	}
-	return strings.Join(parts, "/")
+	return call
 }
 
 // dryRunQuery returns the query parameters for a dry run.

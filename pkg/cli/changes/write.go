@@ -25,7 +25,7 @@ func Write(ctx context.Context, client Sender, k *kinds.Kind, namespace, name st
 		return err
 	}
 	request := Request{Kind: k, Namespace: namespace, Name: name}
-	err = client.Patch(types.ApplyPatchType).AbsPath(request.path(true)).Param("fieldManager", Manager).Body(body).Do(ctx).Error()
+	err = request.locate(client.Patch(types.ApplyPatchType), true).Param("fieldManager", Manager).Body(body).Do(ctx).Error()
 	if apierrors.IsConflict(err) {
 		return fmt.Errorf("another field manager owns it; choose another --name: %w", err)
 	}
@@ -35,7 +35,7 @@ func Write(ctx context.Context, client Sender, k *kinds.Kind, namespace, name st
 // Get returns an object, or nil if it does not exist.
 func Get(ctx context.Context, client Sender, k *kinds.Kind, namespace, name string) (map[string]any, error) {
 	request := Request{Kind: k, Namespace: namespace, Name: name}
-	object, err := decodeResult(client.Get().AbsPath(request.path(true)).SetHeader("Accept", "application/json").Do(ctx))
+	object, err := decodeResult(request.locate(client.Get(), true).SetHeader("Accept", "application/json").Do(ctx))
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
