@@ -151,7 +151,7 @@ export class Data {
       const part = h.p ?? 0, st = (out[part] ??= { part, u: 0, g: 0, a: 0, verbs: new Map() });
       st.u = Math.max(st.u, h.u ?? 0); st.g = Math.max(st.g, h.g ?? 0); st.a = Math.max(st.a, h.a ?? 0);
       for (const v of h.v ?? []) st.verbs.set(v, 2);
-      for (let n = 0; n < (h.s?.length ?? 0); n += 2) if (!st.verbs.has(h.s[n])) st.verbs.set(h.s[n], 1);
+      for (const v of h.s ?? []) if (!st.verbs.has(v)) st.verbs.set(v, 1);
     }
     return out;
   }
