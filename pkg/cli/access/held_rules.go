@@ -5,6 +5,7 @@ package access
 
 import (
 	"slices"
+	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 )
@@ -82,14 +83,20 @@ func IsSubject(s rbacv1.Subject, namespace, name string, groups []string) bool {
 }
 
 // Identity returns a user name and groups that requests of a subject certainly have. The user name of
-// a group is "".
+// a group is "". A member of a group has logged in, so it is in the group of all who have.
 func Identity(s rbacv1.Subject) (name string, groups []string) {
-	switch s.Kind {
-	case rbacv1.GroupKind:
+	const authenticated, accounts = "system:authenticated", "system:serviceaccounts"
+	switch {
+	case s.Kind == rbacv1.ServiceAccountKind:
+		return "system:serviceaccount:" + s.Namespace + ":" + s.Name, []string{authenticated, accounts, accounts + ":" + s.Namespace}
+	case s.Kind == rbacv1.UserKind && s.Name == "system:anonymous":
+		return s.Name, []string{"system:unauthenticated"}
+	case s.Kind == rbacv1.UserKind:
+		return s.Name, []string{authenticated}
+	case s.Name == authenticated, s.Name == "system:unauthenticated":
 		return "", []string{s.Name}
-	case rbacv1.ServiceAccountKind:
-		return "system:serviceaccount:" + s.Namespace + ":" + s.Name,
-			[]string{"system:authenticated", "system:serviceaccounts", "system:serviceaccounts:" + s.Namespace}
+	case strings.HasPrefix(s.Name, accounts+":"):
+		return "", []string{s.Name, authenticated, accounts}
 	}
-	return s.Name, []string{"system:authenticated"}
+	return "", []string{s.Name, authenticated}
 }

@@ -11,8 +11,8 @@ type Subject struct {
 	Kind      string `json:"k"`
 	Namespace string `json:"s,omitempty"`
 	Name      string `json:"n"`
-	// Groups are the groups that the subject is certainly in, of those that have a binding. Which other
-	// groups a user is in, nobody can read from a cluster.
+	// Groups are the groups that the subject, or each member of the group, is certainly in, of those that
+	// have a binding. Which other groups a user is in, nobody can read from a cluster.
 	Groups []int `json:"g,omitempty"`
 }
 

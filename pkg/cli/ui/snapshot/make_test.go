@@ -5,6 +5,7 @@ package snapshot
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -246,6 +247,38 @@ func TestUnknownIsNotMissing(t *testing.T) {
 		if account.Kind != "ServiceAccount" || account.Namespace != "ci" || len(account.Groups) != 1 || s.Bindings[0][3] == s.Bindings[0][4] {
 			t.Errorf("%+v", account)
 		}
+	}
+}
+
+// TestGroupsOfSubjects holds which groups a subject is certainly in. Rights of both add up: granular may be bound to
+// everybody, and a permission verb to a group.
+func TestGroupsOfSubjects(t *testing.T) {
+	in := &Input{About: model.About{Live: true}, ClusterRoleBindings: []*rbacv1.ClusterRoleBinding{{Subjects: []rbacv1.Subject{
+		{Kind: "Group", Name: "system:authenticated"}, {Kind: "Group", Name: "system:unauthenticated"},
+		{Kind: "Group", Name: "system:serviceaccounts"}, {Kind: "Group", Name: "system:serviceaccounts:ci"}, {Kind: "Group", Name: "devs"},
+		{Kind: "User", Name: "jane"}, {Kind: "User", Name: "system:anonymous"},
+		{Kind: "ServiceAccount", Namespace: "ci", Name: "robot"}, {Kind: "ServiceAccount", Namespace: "shop", Name: "robot"},
+	}}}}
+	s, err := Make(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for i := range s.Subjects {
+		var names []string
+		for _, g := range s.Subjects[i].Groups {
+			names = append(names, strings.TrimPrefix(s.Subjects[g].Name, "system:"))
+		}
+		got[s.Subjects[i].Namespace+"/"+s.Subjects[i].Name] = strings.Join(names, " ")
+	}
+	want := map[string]string{
+		"/system:masters": "authenticated", "/system:authenticated": "", "/system:unauthenticated": "",
+		"/system:serviceaccounts": "authenticated", "/system:serviceaccounts:ci": "authenticated serviceaccounts", "/devs": "authenticated",
+		"/jane": "authenticated", "/system:anonymous": "unauthenticated",
+		"ci/robot": "authenticated serviceaccounts serviceaccounts:ci", "shop/robot": "authenticated serviceaccounts",
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 

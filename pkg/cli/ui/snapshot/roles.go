@@ -6,6 +6,7 @@ package snapshot
 import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"kube-granular.dev/pkg/cli/access"
 	"kube-granular.dev/pkg/cli/ui/model"
 )
 
@@ -155,21 +156,12 @@ func (m *maker) addGroups() {
 		}
 		return model.None
 	}
-	authenticated, accounts := group("system:authenticated"), group("system:serviceaccounts")
-	m.out.About.Authenticated, m.out.About.Accounts = authenticated, accounts
+	m.out.About.Authenticated, m.out.About.Accounts = group("system:authenticated"), group("system:serviceaccounts")
 	for i := range m.out.Subjects {
 		s := &m.out.Subjects[i]
-		var in []int
-		switch {
-		case s.Kind == rbacv1.UserKind && s.Name == "system:anonymous":
-			in = []int{group("system:unauthenticated")}
-		case s.Kind == rbacv1.UserKind:
-			in = []int{authenticated}
-		case s.Kind == rbacv1.ServiceAccountKind:
-			in = []int{authenticated, accounts, group("system:serviceaccounts:" + s.Namespace)}
-		}
-		for _, g := range in {
-			if g != model.None {
+		_, names := access.Identity(rbacv1.Subject{Kind: s.Kind, Namespace: s.Namespace, Name: s.Name})
+		for _, name := range names {
+			if g := group(name); g != model.None && g != i {
 				s.Groups = append(s.Groups, g)
 			}
 		}
