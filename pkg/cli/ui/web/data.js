@@ -100,7 +100,7 @@ export class Data {
    */
   unsure(subject, ns) {
     if (this.unknown(ns).some(u => u.what !== "authoritydelegations")) return true;
-    return this.once("unsure " + subject.i + " " + ns, () => this.entries(subject, ns)
+    return this.once("unsure " + subject.id + "\n" + ns, () => this.entries(subject, ns)
       .some(e => e.binding >= 0 && this.s.roles[this.s.bindings[e.binding][2]].state === "unknown"));
   }
 
@@ -110,17 +110,28 @@ export class Data {
    */
   entries(subject, ns, own = false) {
     const at = ns ? this.spaces.get(ns) ?? -2 : null, counts = n => n < 0 || at === null || n === at;
-    return this.once("entries " + subject.i + " " + ns + own, () => [subject.i, ...(own ? [] : subject.groups)].flatMap(x => [
+    return this.once("entries " + subject.id + "\n" + ns + own, () => [subject.i, ...(own ? [] : subject.groups)].flatMap(x => [
       ...(this.bound[x] ?? []).filter(b => counts(this.s.bindings[b][1])).map(b => ({ binding: b, delegation: -1, by: x })),
       ...(this.delegated[x] ?? []).filter(d => counts(this.s.delegations[d].namespace)).map(d => ({ binding: -1, delegation: d, by: x })),
     ]));
   }
 
-  /** A subject by its address; nobody knows what groups one has that no binding names. @param {string} word @param {string} name */
+  /**
+   * A subject by its address. One that no binding names has the rights of the groups that it is certainly in. A
+   * user with the name of a service account is that account.
+   * @param {string} word @param {string} name
+   */
   subject(word, name) {
-    const i = -1, authenticated = this.s.about.authenticated;
-    return this.subjectById.get(word + ":" + name) ??
-      { i, word, name, id: word + ":" + name, groups: word === "group" || authenticated < 0 ? [] : [authenticated], lower: "" };
+    const account = word === "user" && name.match(/^system:serviceaccount:([^:]*):(.*)$/s);
+    if (account) [word, name] = ["serviceaccount", account[1] + "/" + account[2]];
+    const id = word + ":" + name, known = this.subjectById.get(id);
+    if (known) return known;
+    const accounts = "system:serviceaccounts", all = ["system:authenticated"];
+    if (word === "serviceaccount") all.push(accounts, accounts + ":" + name.split("/")[0]);
+    else if (name.startsWith(accounts + ":")) all.push(accounts);
+    else if (/^system:(anonymous|unauthenticated)$/.test(name)) all[0] = "system:unauthenticated";
+    const groups = all.map(g => this.subjectById.get("group:" + g)?.i).filter(i => i !== undefined);
+    return { i: -1, word, name, id, groups, lower: "" };
   }
 
   /** The rules, role and namespace of an entry. @param {{binding: number, delegation: number}} e */
@@ -312,12 +323,9 @@ export class Data {
     return this.once("excluded " + k, () => [...new Set(verbs())]);
   }
 
-  /**
-   * The level of each subject on each kind: matrix[subject * kinds + kind].
-   * @param {string} ns @returns {Uint8Array}
-   */
-  matrix(ns) {
-    return this.once("matrix " + ns, () => {
+  /** What each subject has itself on each kind, as bits: [subject * kinds + kind]. @param {string} ns @returns {Uint8Array} */
+  direct(ns) {
+    return this.once("direct " + ns, () => {
       const n = this.kinds.length, all = new Uint8Array(this.subjects.length * n), at = ns ? this.spaces.get(ns) ?? -2 : null;
       const add = (rules, space, subjects, part) => {
         if (rules < 0 || (space >= 0 && at !== null && space !== at)) return;
@@ -332,12 +340,29 @@ export class Data {
       };
       for (const b of this.s.bindings) add(this.s.roles[b[2]].r, b[1], b.slice(3), false);
       for (const d of this.s.delegations) add(d.rules, d.namespace, d.delegates, true);
-      const direct = all.slice(), masters = this.s.about.masters;
+      all.fill(UPDATE | EVERY, this.s.about.masters * n, (this.s.about.masters + 1) * n);
+      return all;
+    });
+  }
+
+  /**
+   * The level of each subject on each kind: matrix[subject * kinds + kind].
+   * @param {string} ns @returns {Uint8Array}
+   */
+  matrix(ns) {
+    return this.once("matrix " + ns, () => {
+      const n = this.kinds.length, direct = this.direct(ns), all = direct.slice();
       for (const x of this.subjects) for (const g of x.groups) for (let k = 0; k < n; k++) all[x.i * n + k] |= direct[g * n + k];
-      for (const x of this.subjects) if (x.i === masters || x.groups.includes(masters)) all.fill(UPDATE | EVERY, x.i * n, (x.i + 1) * n);
       for (let i = 0; i < all.length; i++) all[i] = levels[all[i] + (this.kinds[i % n].excluded ? 256 : 0)];
       return all;
     });
+  }
+
+  /** The level of a subject on a kind. @param {any} kind @param {any} subject @param {string} ns @returns {number} */
+  level(kind, subject, ns) {
+    const n = this.kinds.length;
+    if (subject.i >= 0) return this.matrix(ns)[subject.i * n + kind.i];
+    return levels[subject.groups.reduce((bits, g) => bits | this.direct(ns)[g * n + kind.i], 0) + (kind.excluded ? 256 : 0)];
   }
 
   /** How many subjects have any right on each kind, and kinds of each subject. @param {string} ns */

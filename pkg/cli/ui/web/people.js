@@ -80,12 +80,9 @@ export class People {
     return this.data.once("sorted", () => [...this.data.subjects].sort((a, b) => rank(a) - rank(b) || (a.name < b.name ? -1 : 1)));
   }
 
-  /** @param {any} kind @param {any} subject */
-  level(kind, subject) { return subject.i < 0 ? NO : this.data.matrix(this.ns)[subject.i * this.data.kinds.length + kind.i]; }
-
   /** What is not held is unknown where not all could be read. @param {any} kind @param {any} subject */
   shape(kind, subject) {
-    const level = this.level(kind, subject);
+    const level = this.data.level(kind, subject, this.ns);
     return level === NO && this.data.unsure(subject, this.ns) ? shapes.unknown : shapes[level];
   }
 
@@ -104,7 +101,7 @@ export class People {
     const { data, ns, subject } = this, bound = data.entries(subject, ns), dark = data.unsure(subject, ns);
     const powers = [...new Set(bound.flatMap(e => data.s.rules[data.source(e).rules]?.powers ?? []))];
     const master = [subject.i, ...subject.groups].includes(data.s.about.masters), rank = r => (r.kind.rank ?? 0) * 4 + r.held;
-    const rows = kinds.map(kind => ({ id: kind.id, kind, held: this.level(kind, subject) }))
+    const rows = kinds.map(kind => ({ id: kind.id, kind, held: data.level(kind, subject, ns) }))
       .filter(r => r.held || (dark && r.kind === picked)).sort((a, b) => rank(b) - rank(a) || (a.id < b.id ? -1 : 1));
     this.title.replaceChildren(...el("h2", {}, title(subject), " ", el("small", {}, inside(ns))).childNodes);
     const key = [subject.id, ns, picked?.id, data.s.about.collected].join("\n");
@@ -128,7 +125,7 @@ export class People {
   /** @param {any} r */
   drawRight(r) {
     const { data, subject, ns } = this, shape = this.shape(r.kind, subject);
-    const states = data.once("right " + subject.id + r.id + ns, () => data.states(data.held(r.kind, subject, ns).map(e => e.cell)));
+    const states = data.once(["right", subject.id, r.id, ns].join("\n"), () => data.states(data.held(r.kind, subject, ns).map(e => e.cell)));
     const verbs = [...new Set(states.flatMap(s => [...s.verbs.keys()]))], update = r.held === ALL || states.some(s => s?.u);
     return [el("span", {}, r.kind.kind, " ", el("small", {}, r.kind.group ?? ""), marks(r.kind)),
       el("span", {}, update && badge("update"), " ", verbs.slice(0, 3).map(v => badge(data.s.verbs[v].v)),
