@@ -66,3 +66,50 @@ func TestTypedSubjects(t *testing.T) {
 		}
 	}
 }
+
+// TestProtectedKeys holds who may change a protected label. A ClusterProtectedAttribute admits only by a
+// ClusterRoleBinding of its role, nobody is a subject of a role that does not exist, and some need nothing.
+func TestProtectedKeys(t *testing.T) {
+	const held, part, not, unknown = "✓ held", "◇ held for some", "✕ not held", "? not known"
+	for _, test := range []struct {
+		name, subject, want string
+		// space and state are the namespace of the attribute and the state of its role, and bound is the
+		// namespace of a binding of the role to devs, or none.
+		space, bound float64
+		state        string
+	}{
+		{"of the cluster, bound there", "group/devs", held, -1, -1, ""},
+		{"of the cluster, bound in the namespace", "group/devs", not, -1, 3, ""},
+		{"of the namespace, bound there", "group/devs", held, 3, 3, ""},
+		{"of the namespace, bound in the cluster", "group/devs", held, 3, -1, ""},
+		{"of the namespace, bound in another", "group/devs", not, 3, 1, ""},
+		{"a missing role", "group/devs", not, 3, 3, "missing"},
+		{"a role that can't be read", "group/devs", unknown, 3, 3, "unknown"},
+		{"nobody is bound", "group/devs", not, 3, -2, ""},
+		{"masters", "group/system:masters", held, 3, -2, ""},
+		{"the holder of bypass", "user/ops", held, 3, -2, ""},
+	} {
+		snapshot := sample(t)
+		set(snapshot, "protected", 1, "namespace", test.space)
+		role := at(snapshot, "roles", 10).(map[string]any)
+		role["r"], role["state"] = 1.0, test.state
+		at(snapshot, "rules", 0).(map[string]any)["bypass"] = true
+		if test.bound >= -1 {
+			snapshot["bindings"] = append(snapshot["bindings"].([]any), numbers(2, test.bound, 10, 4))
+		}
+		page := serve(t, snapshot, "#/people/"+test.subject+"/apps/Deployment?ns=*", nil)
+		t.Log(test.name)
+		page.shows(".detail", `ClusterRole "keepers" `+test.want)
+	}
+	// A verb for some objects opens a key for some.
+	snapshot := sample(t)
+	set(snapshot, "cells", 7, 0, "n", []any{"web"})
+	page := serve(t, snapshot, "#/people/user/jane/apps/Deployment?ns=shop", nil)
+	page.shows(".detail", "granular:protectedLabel(example.com/tier) "+part)
+}
+
+// set sets what at returns for all but the last of values, which is the new one.
+func set(snapshot map[string]any, values ...any) {
+	path := values[:len(values)-2]
+	at(snapshot, path...).(map[string]any)[values[len(values)-2].(string)] = values[len(values)-1]
+}

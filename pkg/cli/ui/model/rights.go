@@ -24,6 +24,8 @@ type Rules struct {
 	// Powers are rights by which a holder can get more rights: "escalate", "bind", "impersonate". A
 	// subject with one has to be shown apart.
 	Powers []string `json:"powers,omitempty"`
+	// Bypass is true if a holder in the whole cluster is exempt from protected labels and annotations.
+	Bypass bool `json:"bypass,omitempty"`
 }
 
 // Cell is what a list of rules holds on a kind, for each part of the kind on which it holds something.

@@ -302,6 +302,25 @@ func TestPowers(t *testing.T) {
 	}
 }
 
+// TestBypass holds which rules exempt from protected labels and annotations.
+func TestBypass(t *testing.T) {
+	for name, tc := range map[string]struct {
+		rule rbacv1.PolicyRule
+		want bool
+	}{
+		"bypass":          {rule("bypass", "authority.kube-granular.dev", "protectedattributes"), true},
+		"everything":      {rule("*", "*", "*"), true},
+		"by name":         {rule("bypass", "authority.kube-granular.dev", "protectedattributes", "a"), false},
+		"another verb":    {rule("update", "authority.kube-granular.dev", "protectedattributes"), false},
+		"another group":   {rule("bypass", "", "protectedattributes"), false},
+		"others' objects": {rule("bypass", "authority.kube-granular.dev", "clusterprotectedattributes"), false},
+	} {
+		if got := bypasses([]rbacv1.PolicyRule{tc.rule}); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
 // TestNoLists holds that a snapshot without anything has empty lists: a page can't read null.
 func TestNoLists(t *testing.T) {
 	s, err := Make(&Input{})

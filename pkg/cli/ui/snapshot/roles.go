@@ -4,8 +4,11 @@
 package snapshot
 
 import (
+	"slices"
+
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/pkg/cli/access"
 	"kube-granular.dev/pkg/cli/ui/model"
 )
@@ -83,7 +86,7 @@ func (m *maker) rulesOf(rules []rbacv1.PolicyRule) int {
 	if kept == nil {
 		kept = []rbacv1.PolicyRule{}
 	}
-	return intern(m.rules, &m.out.Rules, model.Rules{Rules: kept, Powers: powersOf(kept)})
+	return intern(m.rules, &m.out.Rules, model.Rules{Rules: kept, Powers: powersOf(kept), Bypass: bypasses(kept)})
 }
 
 // powersOf returns the rights of rules by which a holder can get more rights.
@@ -102,6 +105,14 @@ func powersOf(rules []rbacv1.PolicyRule) []string {
 		}
 	}
 	return out
+}
+
+// bypasses reports whether rules exempt a holder from protected labels and annotations.
+func bypasses(rules []rbacv1.PolicyRule) bool {
+	target := access.Target{Group: v1alpha1.GroupName, Resource: "protectedattributes"}
+	return slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool {
+		return len(r.ResourceNames) == 0 && access.Grants(r, "bypass", target)
+	})
 }
 
 func holdsAny(rules []rbacv1.PolicyRule, verb, group string, resources []string) bool {

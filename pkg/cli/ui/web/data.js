@@ -296,6 +296,28 @@ export class Data {
     return all.filter(p => !ns || p.namespace < 0 || this.space(p.namespace) === ns);
   }
 
+  /** Reports whether a subject is exempt from protected labels and annotations. @param {any} subject @param {string} ns */
+  exempt(subject, ns) {
+    return [subject.i, ...subject.groups].includes(this.s.about.masters) || this.entries(subject, ns).some(e =>
+      e.binding >= 0 && this.source(e).ns < 0 && this.s.rules[this.source(e).rules]?.bypass);
+  }
+
+  /**
+   * How far a subject may change a protected label or annotation: 0 no, 1 in part, 2 yes, -1 not known. For one of
+   * the whole cluster only a ClusterRoleBinding makes a subject of its role, and nobody is one of a missing role.
+   * @param {any} lock @param {any} subject @param {string} ns @param {any[]} held what the subject holds on the kind
+   */
+  opens(lock, subject, ns, held) {
+    if (this.exempt(subject, ns)) return 2;
+    const counts = at => at < 0 || (lock.role < 0 && lock.namespace < 0) || at === lock.namespace;
+    if (lock.role >= 0) {
+      const bound = this.entries(subject, ns).some(e => e.binding >= 0 && this.source(e).role === lock.role && counts(this.source(e).ns));
+      return !bound ? 0 : { missing: 0, unknown: -1 }[this.s.roles[lock.role].state] ?? 2;
+    }
+    return Math.max(0, ...held.filter(e => counts(e.ns)).flatMap(e => this.s.cells[e.cell].filter(h => !h.p)
+      .map(h => Math.max(h.a ?? 0, h.x?.includes(lock.i) ? (h.n?.length ? 1 : 2) : 0))));
+  }
+
   /** What cells of a list of rules mean for kinds, as pairs of a kind and bits. @param {number} r */
   bits(r) {
     return this.once("bits " + r, () => {

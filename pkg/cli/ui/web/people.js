@@ -111,6 +111,7 @@ export class People {
     this.shown = key;
     this.notes.replaceChildren(...unknowns(data, ns), ...[
       master && el("p.mark", {}, "▲ may do everything, without a binding"),
+      !master && data.exempt(subject, ns) && el("p.mark", {}, "▲ may change protected labels and annotations: holds bypass"),
       powers.length > 0 && el("p.mark", {}, "▲ can get more rights: may " + powers.join(", ")),
       dark && !data.unknown(ns).length && el("p.unknown", {}, "? a role that is bound can't be read: what is missing here is not known"),
       subject.word === "user" && el("p.dim", {}, "Groups that come with a login can't be read from a cluster: look at them too."),
@@ -125,7 +126,8 @@ export class People {
   /** @param {any} r */
   drawRight(r) {
     const { data, subject, ns } = this, shape = this.shape(r.kind, subject);
-    const states = data.once(["right", subject.id, r.id, ns].join("\n"), () => data.states(data.held(r.kind, subject, ns).map(e => e.cell)));
+    const cells = () => data.held(r.kind, subject, ns).map(e => e.cell);
+    const states = data.once(["right", subject.id, r.id, ns].join("\n"), () => data.states(cells()));
     const verbs = [...new Set(states.flatMap(s => [...s.verbs.keys()]))], update = r.held === ALL || states.some(s => s?.u);
     return [el("span", {}, r.kind.kind, " ", el("small", {}, r.kind.group ?? ""), marks(r.kind)),
       el("span", {}, update && badge("update"), " ", verbs.slice(0, 3).map(v => badge(data.s.verbs[v].v)),
@@ -160,11 +162,12 @@ export class People {
 
   /** Protected labels and annotations need more than the field: what of that is held. @param {any} kind @param {any[]} entries */
   locks(kind, entries) {
-    const { data, ns, subject } = this, all = data.locks(kind, ns), no = data.unsure(subject, ns) ? "? not known" : "✕ not held";
-    const held = p => (p.role < 0 ? entries.some(e => data.s.cells[e.cell].some(h => h.a || h.x?.includes(p.i)))
-      : data.entries(subject, ns).some(e => e.binding >= 0 && data.source(e).role === p.role));
-    const line = p => [el("code", {}, p.key), " needs ", p.verb ? badge(p.verb) : p.roleText, " ",
-      held(p) ? el("span.yes", {}, "✓ held") : el("span.no", {}, no)];
+    const { data, ns, subject } = this, all = data.locks(kind, ns), unsure = data.unsure(subject, ns);
+    const words = { 2: ["yes", "✓ held"], 1: ["mark", "◇ held for some"], 0: unsure ? ["unknown", "? not known"] : ["no", "✕ not held"] };
+    const line = p => {
+      const level = data.opens(p, subject, ns, entries), [style, text] = words[level] ?? ["unknown", "? not known"];
+      return [el("code", {}, p.key), " needs ", p.verb ? badge(p.verb) : p.roleText, " ", el("span." + style, {}, text)];
+    };
     return all.length ? [el("h3", {}, "◆ protected, needs more"), el("ul", {}, all.map(p => el("li", {}, line(p))))] : [];
   }
 
