@@ -113,3 +113,22 @@ func set(snapshot map[string]any, values ...any) {
 	path := values[:len(values)-2]
 	at(snapshot, path...).(map[string]any)[values[len(values)-2].(string)] = values[len(values)-1]
 }
+
+// TestNamesOfPrototypes holds that names which every object of JavaScript has are names like others.
+func TestNamesOfPrototypes(t *testing.T) {
+	for _, name := range []string{"constructor", "__proto__", "toString"} {
+		snapshot := sample(t)
+		set(snapshot, "subjects", 3, "k", name)
+		set(snapshot, "kinds", 2, "through", map[string]any{"status": numbers(2)})
+		set(snapshot, "fields", 14, "n", name)
+		root := at(snapshot, "fields", int(at(snapshot, "kinds", 2, "root").(float64))).(map[string]any)
+		root["f"] = append(root["f"].([]any), 14.0)
+		page := serve(t, snapshot, "#/"+name, nil)
+		page.shows("#tabs [aria-current]", "Fields")
+		page.visit("#/fields/apps/Deployment/" + name + "?ns=shop")
+		page.shows(".detail h2", "."+name)
+		page.visit("#/people/" + name + "/oncall?ns=shop")
+		page.shows(".pane h2", name+" oncall")
+		page.shows(".pane .row", "Deployment")
+	}
+}

@@ -74,7 +74,7 @@ const focusView = () => /** @type {HTMLElement} */ (main.querySelector(".pane .l
 /** Shows what the address says. */
 function show() {
   if (!data) return;
-  const id = route().path[0] in views ? route().path[0] : "fields", view = views[id], ns = namespaceOf(data);
+  const id = Object.hasOwn(views, route().path[0]) ? route().path[0] : "fields", view = views[id], ns = namespaceOf(data);
   if (main.dataset.view !== id) {
     main.dataset.view = id;
     main.replaceChildren(...view.nodes);

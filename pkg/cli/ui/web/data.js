@@ -26,7 +26,7 @@ const levels = Uint8Array.from({ length: 512 }, (_, i) => {
   return has(UPDATE_NAMED) || (has(GRANULAR | GRANULAR_NAMED) && has(VERB | VERB_NAMED | EVERY)) ? NAMED : NO;
 });
 
-const kindWords = { User: "user", Group: "group", ServiceAccount: "serviceaccount" };
+const kindWords = new Map([["User", "user"], ["Group", "group"], ["ServiceAccount", "serviceaccount"]]);
 
 export class Data {
   /** @param {Snapshot} s */
@@ -38,7 +38,7 @@ export class Data {
       lower: [k.kind, k.group ?? "core", k.resource, ...(k.shortNames ?? [])].join(" ").toLowerCase(),
     }));
     this.subjects = s.subjects.map((x, i) => {
-      const name = x.s ? x.s + "/" + x.n : x.n, word = kindWords[x.k] ?? x.k;
+      const name = x.s ? x.s + "/" + x.n : x.n, word = kindWords.get(x.k) ?? x.k;
       return { i, word, name, id: word + ":" + name, groups: x.g ?? [], lower: (word + " " + name).toLowerCase() };
     });
     this.kindById = new Map(this.kinds.map(k => [k.id, k]));
@@ -193,7 +193,7 @@ export class Data {
       const walk = (f, path, level) => {
         const field = typeof f === "number" ? this.s.fields[f] : f, first = path.match(/^\.?([^.[]*)/)?.[1] ?? "";
         /** @type {Way[]} */
-        const ways = (kind.through?.[first] ?? [0]).map(part => ({ part, cover: field.c ?? [], excluded: !!field.x }));
+        const ways = (Object.hasOwn(kind.through ?? {}, first) ? kind.through[first] : [0]).map(part => ({ part, cover: field.c ?? [], excluded: !!field.x }));
         kind.parts.forEach((p, part) => {
           for (const pf of p.fields ?? []) if (pf.path === path) ways.push({ part, cover: pf.c, excluded: !!pf.x });
         });
