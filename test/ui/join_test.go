@@ -132,3 +132,18 @@ func TestNamesOfPrototypes(t *testing.T) {
 		page.shows(".pane .row", "Deployment")
 	}
 }
+
+// TestUnknownProtection holds that labels are not shown as free if nobody knows which are protected.
+func TestUnknownProtection(t *testing.T) {
+	snapshot := sample(t)
+	snapshot["unknown"] = []any{map[string]any{"what": "protectedattributes", "except": []any{"shop"}, "why": "forbidden"}}
+	page := serve(t, snapshot, "#/fields/apps/Deployment/metadata.labels[*]?ns=ci", nil)
+	const dark = "? protectedattributes can't be read except in shop: forbidden"
+	page.shows(".detail", dark)
+	page.visit("#/people/group/devs/apps/Deployment?ns=ci")
+	page.shows(".detail", dark)
+	for _, hash := range []string{"#/people/group/devs/apps/Deployment?ns=shop", "#/fields/apps/Deployment/spec.replicas?ns=ci"} {
+		page.visit(hash)
+		page.until("!document.querySelector('.detail').innerText.includes(" + quote(dark) + ")")
+	}
+}

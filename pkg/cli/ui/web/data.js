@@ -89,9 +89,11 @@ export class Data {
    * @returns {{what: string, of?: string, except?: string[], why: string}[]}
    */
   unknown(ns) {
-    return this.once("unknown " + ns, () => this.s.unknown.filter(u =>
-      ["clusterrolebindings", "rolebindings", "authoritydelegations"].includes(u.what) && !(ns && u.except?.includes(ns))));
+    return this.once("unknown " + ns, () => this.dark(["clusterrolebindings", "rolebindings", "authoritydelegations"], ns));
   }
+
+  /** Which lists can't be read in a namespace. @param {string[]} lists @param {string} ns @returns {any[]} */
+  dark(lists, ns) { return this.s.unknown.filter(u => lists.includes(u.what) && !(ns && u.except?.includes(ns))); }
 
   /**
    * Reports whether rights of a subject are unknown, as for a role that could not be read. What a delegation
@@ -192,8 +194,9 @@ export class Data {
       const out = [];
       const walk = (f, path, level) => {
         const field = typeof f === "number" ? this.s.fields[f] : f, first = path.match(/^\.?([^.[]*)/)?.[1] ?? "";
+        const parts = Object.hasOwn(kind.through ?? {}, first) ? kind.through[first] : [0];
         /** @type {Way[]} */
-        const ways = (Object.hasOwn(kind.through ?? {}, first) ? kind.through[first] : [0]).map(part => ({ part, cover: field.c ?? [], excluded: !!field.x }));
+        const ways = parts.map(part => ({ part, cover: field.c ?? [], excluded: !!field.x }));
         kind.parts.forEach((p, part) => {
           for (const pf of p.fields ?? []) if (pf.path === path) ways.push({ part, cover: pf.c, excluded: !!pf.x });
         });

@@ -66,8 +66,8 @@ export function refill(nodes) {
   }
 }
 
-/** What is not known, said as such. @param {any} data @param {string} ns */
-export const unknowns = (data, ns) => data.unknown(ns).map(u =>
+/** What is not known, said as such. @param {any} data @param {string} ns @param {any[]} [all] */
+export const unknowns = (data, ns, all = data.unknown(ns)) => all.map(u =>
   el("p.unknown", {}, "? ", u.what, " can't be read", u.except?.length ? " except in " + u.except.join(", ") : "", ": ", u.why));
 
 /** @param {any} r a rule of a role */
@@ -88,6 +88,9 @@ export function origin(data, e) {
   return el("li", {}, d ? delegation() : data.bindingName(e.binding) + " → " + data.roleName(e.role),
     by && el("small", {}, " to " + by.word + " " + by.name), el("ul", {}, rules));
 }
+
+/** That nobody knows which labels and annotations are protected. @param {any} data @param {string} ns */
+export const unknownLocks = (data, ns) => unknowns(data, ns, data.dark(["protectedattributes"], ns));
 
 /** A list that shows a part first. @param {any[]} all @param {(x: any) => Node} draw */
 export function long(all, draw) {

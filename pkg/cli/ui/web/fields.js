@@ -5,7 +5,7 @@ import { count, el, say } from "./dom.js";
 import { List } from "./list.js";
 import { route, visit } from "./route.js";
 import { matches, words } from "./data.js";
-import { badge, filter, holders, inside, link, mark, marks, namespaceOf, refill, toKind } from "./detail.js";
+import { badge, filter, holders, inside, link, mark, marks, namespaceOf, refill, toKind, unknownLocks } from "./detail.js";
 import { grantButton } from "./grant.js";
 
 /** The view of kinds, the fields of one kind, and who may change one field. */
@@ -153,6 +153,7 @@ export class Fields {
       !field.y && (verbs.length ? el("h3", {}, "one of, with the verb granular, most general first")
         : el("p.dim", {}, "No permission covers it: only update changes it.")),
       verbs.length > 0 && el("ul", {}, verbs.map(v => el("li", {}, badge(v.v)))),
+      ...(/^\.metadata\.(labels|annotations)/.test(place.path) ? unknownLocks(d, ns) : []),
       locks.length > 0 && el("h3", {}, "◆ protected"),
       locks.length > 0 && el("ul", {}, locks.map(p => el("li", {}, el("code", {}, p.key),
         p.values?.length ? " with the values " + p.values.join(", ") : "", p.namespace < 0 ? "" : " in " + d.space(p.namespace),

@@ -6,7 +6,8 @@ import { List } from "./list.js";
 import { route, visit } from "./route.js";
 import { ALL, NO, matches, words } from "./data.js";
 import { ask, file, fill, shell } from "./answers.js";
-import { badge, filter, inPart, inside, link, marks, namespaceOf, origin, refill, shapes, toKind, toSubject, unknowns } from "./detail.js";
+import { badge, filter, inPart, inside, link, marks, namespaceOf, origin, refill, shapes } from "./detail.js";
+import { toKind, toSubject, unknownLocks, unknowns } from "./detail.js";
 import { grantButton } from "./grant.js";
 
 /** @param {any} subject */
@@ -153,7 +154,7 @@ export class People {
       el("p", {}, shape.sign + " " + shape.text, marks(kind)), el("h3", {}, "may change"),
       changes.length ? el("ul", {}, changes.map(c => el("li", {}, field(c.p), c.level < 2 && inPart())))
         : el("p.dim", {}, shape === shapes[ALL] ? "everything" : shape.sign + " nothing that is known"),
-      ...this.locks(kind, entries),
+      ...unknownLocks(data, ns), ...this.locks(kind, entries),
       el("h3", {}, "by"), el("ul", {}, fixed.map(e => origin(data, e))),
       delegated.length > 0 && el("h3", {}, "through delegations"), el("ul", {}, delegated.map(e => origin(data, e))),
       el("div.actions", {}, grantButton([], [subject])),
@@ -163,7 +164,8 @@ export class People {
   /** Protected labels and annotations need more than the field: what of that is held. @param {any} kind @param {any[]} entries */
   locks(kind, entries) {
     const { data, ns, subject } = this, all = data.locks(kind, ns), unsure = data.unsure(subject, ns);
-    const words = { 2: ["yes", "✓ held"], 1: ["mark", "◇ held for some"], 0: unsure ? ["unknown", "? not known"] : ["no", "✕ not held"] };
+    const none = unsure ? ["unknown", "? not known"] : ["no", "✕ not held"];
+    const words = { 2: ["yes", "✓ held"], 1: ["mark", "◇ held for some"], 0: none };
     const line = p => {
       const level = data.opens(p, subject, ns, entries), [style, text] = words[level] ?? ["unknown", "? not known"];
       return [el("code", {}, p.key), " needs ", p.verb ? badge(p.verb) : p.roleText, " ", el("span." + style, {}, text)];
