@@ -147,3 +147,9 @@ func TestUnknownProtection(t *testing.T) {
 		page.until("!document.querySelector('.detail').innerText.includes(" + quote(dark) + ")")
 	}
 }
+
+// TestGrantOfFile holds that a page without a server writes no more than what is picked: names keep their case.
+func TestGrantOfFile(t *testing.T) {
+	page := file(t, sample(t), "#/fields?ns=shop&grant=1&who=user;jane&names=Web&picks=apps%252FDeployment;.spec.replicas")
+	page.shows("dialog[open] pre", `resourceNames: ["Web"]`)
+}

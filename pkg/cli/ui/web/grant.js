@@ -116,7 +116,7 @@ export class Grant {
 
   /** The server knows the least role; a file writes the plain one. */
   async remedy() {
-    const names = words(this.names.value);
+    const names = this.names.value.split(/\s+/).filter(Boolean);
     if (!file) return ask("grant", { subjects: this.subjects.map(s => s.id), namespace: this.ns, names,
       picks: this.picked.map(p => ({ kind: p.kind.i, path: p.path, parameter: p.parameter ?? "" })) });
     const q = JSON.stringify, kind = this.ns ? "Role" : "ClusterRole", group = "rbac.authorization.k8s.io";
