@@ -148,8 +148,13 @@ func TestUnknownProtection(t *testing.T) {
 	}
 }
 
-// TestGrantOfFile holds that a page without a server writes no more than what is picked: names keep their case.
+// TestGrantOfFile holds that a page without a server writes no more than what is picked: names keep their case, and
+// a field is granted through one resource.
 func TestGrantOfFile(t *testing.T) {
 	page := file(t, sample(t), "#/fields?ns=shop&grant=1&who=user;jane&names=Web&picks=apps%252FDeployment;.spec.replicas")
 	page.shows("dialog[open] pre", `resourceNames: ["Web"]`)
+	page.shows("dialog[open] pre", `resources: ["deployments"]`)
+	if got := page.shown("dialog[open] pre"); strings.Contains(got, "deployments/scale") {
+		t.Errorf("the role has two resources for one field:\n%s", got)
+	}
 }

@@ -122,7 +122,7 @@ export class Grant {
     const q = JSON.stringify, kind = this.ns ? "Role" : "ClusterRole", group = "rbac.authorization.k8s.io";
     const name = "granular-" + this.picked[0].kind.resource, where = this.ns ? ["  namespace: " + q(this.ns)] : [];
     const head = (suffix = "") => ["apiVersion: " + group + "/v1", "kind: " + kind + suffix, "metadata:", "  name: " + q(name), ...where];
-    const rules = this.picked.flatMap(p => this.data.place(p.kind, p.path).ways.filter(w => w.cover.length).flatMap(w => {
+    const rules = this.picked.flatMap(p => this.data.place(p.kind, p.path).ways.filter(w => w.cover.length).slice(0, 1).flatMap(w => {
       const v = this.data.s.verbs[w.cover.at(-1)], part = p.kind.parts[w.part].name;
       return ["- apiGroups: [" + q(p.kind.group ?? "") + "]", "  resources: [" + q(p.kind.resource + (part ? "/" + part : "")) + "]",
         ...(names.length ? ["  resourceNames: " + q(names)] : []),
