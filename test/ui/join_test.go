@@ -158,3 +158,36 @@ func TestGrantOfFile(t *testing.T) {
 		t.Errorf("the role has two resources for one field:\n%s", got)
 	}
 }
+
+// TestMatrixAddsUpAsFields holds that a cell of the matrix says no more than its fields: what is held on different
+// parts, or in different namespaces, does not add up.
+func TestMatrixAddsUpAsFields(t *testing.T) {
+	for name, test := range map[string]struct {
+		ns    string
+		cells [2]any
+		at    [2]float64
+		want  string
+	}{
+		"one part":             {"shop", [2]any{granularOn(0), verbOn(0)}, [2]float64{3, 3}, "◧ some fields"},
+		"two parts":            {"shop", [2]any{granularOn(0), verbOn(1)}, [2]float64{3, 3}, "· none"},
+		"the cluster, and one": {"*", [2]any{granularOn(0), verbOn(0)}, [2]float64{-1, 3}, "◧ some fields"},
+		"two namespaces":       {"*", [2]any{granularOn(0), verbOn(0)}, [2]float64{1, 3}, "· none"},
+	} {
+		snapshot := sample(t)
+		snapshot["unknown"], snapshot["bindings"] = []any{}, []any{}
+		for i, cell := range test.cells {
+			cells, rules, roles := snapshot["cells"].([]any), snapshot["rules"].([]any), snapshot["roles"].([]any)
+			snapshot["bindings"] = append(snapshot["bindings"].([]any), numbers(2, test.at[i], float64(len(roles)), 4))
+			snapshot["roles"] = append(roles, map[string]any{"s": -1.0, "n": "r", "r": float64(len(rules))})
+			rule := map[string]any{"rules": []any{map[string]any{"verbs": []any{"x"}}}, "cells": numbers(2, float64(len(cells)))}
+			snapshot["rules"], snapshot["cells"] = append(rules, rule), append(cells, []any{cell})
+		}
+		page := serve(t, snapshot, "#/people/group/devs/apps/Deployment?ns="+test.ns, nil)
+		t.Log(name)
+		page.shows(".detail", test.want)
+	}
+}
+
+func granularOn(part float64) any { return map[string]any{"p": part, "g": 2, "r": numbers(0)} }
+
+func verbOn(part float64) any { return map[string]any{"p": part, "v": numbers(8), "r": numbers(0)} }

@@ -383,11 +383,24 @@ export class Data {
     });
   }
 
-  /** The level of a subject on a kind. @param {any} kind @param {any} subject @param {string} ns @returns {number} */
+  /**
+   * The level of a subject on a kind. The matrix adds up bits, over parts and namespaces, so what it says of some
+   * fields is at most so: the fields decide.
+   * @param {any} kind @param {any} subject @param {string} ns @returns {number}
+   */
   level(kind, subject, ns) {
-    const n = this.kinds.length;
-    if (subject.i >= 0) return this.matrix(ns)[subject.i * n + kind.i];
-    return levels[subject.groups.reduce((bits, g) => bits | this.direct(ns)[g * n + kind.i], 0) + (kind.excluded ? 256 : 0)];
+    const n = this.kinds.length, bits = g => this.direct(ns)[g * n + kind.i];
+    const most = subject.i >= 0 ? this.matrix(ns)[subject.i * n + kind.i]
+      : levels[subject.groups.reduce((all, g) => all | bits(g), 0) + (kind.excluded ? 256 : 0)];
+    if (most === NO || most === ALL) return most;
+    const best = here => {
+      const cells = [...new Set(here.map(e => e.cell))].sort((a, b) => a - b);
+      return this.once("best " + kind.i + " " + cells.join(), () => {
+        const states = this.states(cells);
+        return Math.max(...this.places(kind).map(p => this.may(states, p).level));
+      });
+    };
+    return [NO, NAMED, SOME][Math.max(0, ...this.apart(this.held(kind, subject, ns)).map(best))];
   }
 
   /** How many subjects have any right on each kind, and kinds of each subject. @param {string} ns */
