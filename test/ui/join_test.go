@@ -191,3 +191,15 @@ func TestMatrixAddsUpAsFields(t *testing.T) {
 func granularOn(part float64) any { return map[string]any{"p": part, "g": 2, "r": numbers(0)} }
 
 func verbOn(part float64) any { return map[string]any{"p": part, "v": numbers(8), "r": numbers(0)} }
+
+// TestUnreadRole holds that no field has 0 holders, and nobody is said to be none, where a bound role can't be read.
+func TestUnreadRole(t *testing.T) {
+	snapshot := sample(t)
+	snapshot["bindings"] = []any{at(snapshot, "bindings", 9)}
+	page := serve(t, snapshot, "#/fields/core/Secret/data?ns=ci", nil)
+	page.shows(".pane .row small", "?")
+	page.shows(".detail", "? nobody that is known")
+	page.visit("#/fields/core/Secret/data?ns=shop")
+	page.shows(".pane .row small", "0")
+	page.shows(".detail", "nobody by a binding")
+}

@@ -106,6 +106,11 @@ export class Data {
       .some(e => e.binding >= 0 && this.s.roles[this.s.bindings[e.binding][2]].state === "unknown"));
   }
 
+  /** Reports whether there may be more holders than those that are known. @param {string} ns */
+  open(ns) {
+    return this.once("open " + ns, () => this.unknown(ns).length > 0 || this.subjects.some(x => this.unsure(x, ns)));
+  }
+
   /**
    * The bindings and delegations of a subject and its groups that count in a namespace.
    * @param {any} subject @param {string} ns @param {boolean} [own] without its groups

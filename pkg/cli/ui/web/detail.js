@@ -113,7 +113,7 @@ export function holders(data, kind, place, ns) {
   const dark = data.subjects.filter(x => data.entries(x, ns, true).some(e => data.s.roles[data.source(e).role]?.state === "unknown"));
   return [
     ...unknowns(data, ns),
-    direct.length ? long(direct, draw) : el("p.dim", {}, data.unknown(ns).length ? "? nobody that is known" : "nobody by a binding"),
+    direct.length ? long(direct, draw) : el("p.dim", {}, data.open(ns) ? "? nobody that is known" : "nobody by a binding"),
     others.length > 0 && el("h3", {}, "through delegations"), others.length > 0 && long(others, draw),
     dark.length > 0 && el("p.unknown", {}, "? not known of ", dark.slice(0, 9).map((x, i) => [i > 0 && ", ", subjectLink(x)]),
       dark.length > 9 && " …", ": a role of theirs can't be read"),

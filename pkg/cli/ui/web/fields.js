@@ -167,7 +167,7 @@ export class Fields {
 }
 
 /** What stands where nobody is counted. @param {any} data @param {string} ns */
-const data0 = (data, ns) => (data.unknown(ns).length ? "?" : "0");
+const data0 = (data, ns) => (data.open(ns) ? "?" : "0");
 
 const legend = () => [el("h3", {}, "signs"), el("ul", {}, el("li", {}, el("span.mark", {}, "▲"), " excluded: not part of update"),
   el("li", {}, el("span.mark", {}, "◆"), " protected label or annotation"),
