@@ -189,15 +189,15 @@ func (s *options) answers(o *uiFlags, steps *output.Steps) (out *answer.Answers,
 		return nil, nil, err
 	}
 	shared := &sharedKinds{cluster: known}
-	from := &collect.Cluster{
+	source := &collect.Cluster{
 		Core: core, Authority: authority, Kinds: shared.all, Address: config.Host, Context: raw.CurrentContext,
 		Namespace: namespace, Everywhere: o.everywhere, Step: steps.Step, Now: time.Now,
 	}
 	if *s.flags.Context != "" {
-		from.Context = *s.flags.Context
+		source.Context = *s.flags.Context
 	}
-	out.Collect, out.Kinds, out.Judge = from.Collect, shared, &judge{options: s, kinds: shared}
-	return out, func() { from.Step = nil }, nil
+	out.Collect, out.Kinds, out.Judge = source.Collect, shared, &judge{options: s, kinds: shared}
+	return out, func() { source.Step = nil }, nil
 }
 
 // collectFiles reads files, once.

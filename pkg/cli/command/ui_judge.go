@@ -39,10 +39,10 @@ func (k *sharedKinds) Lookup(name, version string) (*kinds.Kind, error) {
 }
 
 // TreeOf implements remedy.Kinds.
-func (k *sharedKinds) TreeOf(of *kinds.Kind, subresource string) (*schema.Tree, error) {
+func (k *sharedKinds) TreeOf(kind *kinds.Kind, subresource string) (*schema.Tree, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.cluster.TreeOf(of, subresource)
+	return k.cluster.TreeOf(kind, subresource)
 }
 
 // judge answers the page as can-i answers the terminal.
@@ -81,7 +81,7 @@ func (j *judge) Judge(ctx context.Context, q *answer.Question) (out []*access.Ev
 func (j *judge) changed(ctx context.Context, q *answer.Question) (*changeRequests, error) {
 	quiet := *j.options
 	quiet.streams.In, quiet.streams.Out, quiet.streams.ErrOut = strings.NewReader(""), io.Discard, io.Discard
-	from := changeFlags{manager: "kubectl"}
+	flags := changeFlags{manager: "kubectl"}
 	namespace := q.Namespace
 	if namespace == "" {
 		var err error
@@ -91,10 +91,10 @@ func (j *judge) changed(ctx context.Context, q *answer.Question) (*changeRequest
 	}
 	switch {
 	case q.Command != nil:
-		return from.requestsIn(ctx, &quiet, namespace, nil, q.Command)
+		return flags.requestsIn(ctx, &quiet, namespace, nil, q.Command)
 	case q.Target != "":
-		from.patch = q.Patch
-		return from.requestsIn(ctx, &quiet, namespace, []string{q.Target}, nil)
+		flags.patch = q.Patch
+		return flags.requestsIn(ctx, &quiet, namespace, []string{q.Target}, nil)
 	}
 	file, err := os.CreateTemp("", "kubectl-granular-*.yaml")
 	if err != nil {
@@ -107,8 +107,8 @@ func (j *judge) changed(ctx context.Context, q *answer.Question) (*changeRequest
 	if err := file.Close(); err != nil {
 		return nil, err
 	}
-	from.files.Filenames = []string{file.Name()}
-	out, err := from.requestsIn(ctx, &quiet, namespace, nil, nil)
+	flags.files.Filenames = []string{file.Name()}
+	out, err := flags.requestsIn(ctx, &quiet, namespace, nil, nil)
 	if err != nil { // the name of the file says nothing to who wrote the text
 		return nil, errors.New(strings.ReplaceAll(err.Error(), file.Name(), "the text"))
 	}

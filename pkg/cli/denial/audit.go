@@ -104,7 +104,8 @@ func FromEvent(text []byte) (*Refused, error) {
 	if e.Stage != "ResponseComplete" || e.ResponseStatus.Code != 403 || e.ObjectRef == nil {
 		return nil, nil
 	}
-	if of := (schema.GroupResource{Group: e.ObjectRef.APIGroup, Resource: e.ObjectRef.Resource}); changes.IsRehearsal(e.UserAgent, e.RequestURI, of) {
+	resource := schema.GroupResource{Group: e.ObjectRef.APIGroup, Resource: e.ObjectRef.Resource}
+	if changes.IsRehearsal(e.UserAgent, e.RequestURI, resource) {
 		return nil, nil
 	}
 	d, err := e.denial()

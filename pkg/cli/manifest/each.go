@@ -29,10 +29,10 @@ type Object struct {
 
 // Decode decodes the object. Like kubectl, it refuses unknown fields: a misspelled field could make a role
 // wider.
-func (o *Object) Decode(into any) error {
+func (o *Object) Decode(object any) error {
 	strict := json.NewDecoder(bytes.NewReader(o.JSON))
 	strict.DisallowUnknownFields()
-	if err := strict.Decode(into); err != nil {
+	if err := strict.Decode(object); err != nil {
 		return fmt.Errorf("%s: %s %s: %w", o.File, o.Kind, o.Name, err)
 	}
 	return nil

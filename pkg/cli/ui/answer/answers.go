@@ -50,11 +50,11 @@ var errNotCollected = errors.New("nothing is collected yet")
 
 // Refresh collects anew, and returns the snapshot.
 func (a *Answers) Refresh(ctx context.Context) (*model.Snapshot, error) {
-	in, err := a.Collect(ctx)
+	input, err := a.Collect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s, err := snapshot.Make(in)
+	s, err := snapshot.Make(input)
 	if err != nil {
 		return nil, err
 	}

@@ -39,8 +39,8 @@ func newIndex(s *model.Snapshot) *index {
 		out.kinds[schema.GroupResource{Group: s.Kinds[i].Group, Resource: s.Kinds[i].Resource}] = i
 	}
 	for i := range s.Subjects {
-		of := &s.Subjects[i]
-		out.subjects[roles.FormatSubject(rbacv1.Subject{Kind: of.Kind, Namespace: of.Namespace, Name: of.Name})] = i
+		subject := &s.Subjects[i]
+		out.subjects[roles.FormatSubject(rbacv1.Subject{Kind: subject.Kind, Namespace: subject.Namespace, Name: subject.Name})] = i
 	}
 	return out
 }

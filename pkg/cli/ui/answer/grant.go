@@ -108,10 +108,10 @@ func (l *least) add(pick *Pick, wish *Wish) error {
 	if l.first == "" {
 		l.first = k.Resource
 	}
-	of := k.Kind + " "
-	l.wished = append(l.wished, of+withParameter(covered, pick.Parameter))
+	prefix := k.Kind + " "
+	l.wished = append(l.wished, prefix+withParameter(covered, pick.Parameter))
 	for _, path := range pathsOf(l.snapshot, k, index) {
-		l.allows = append(l.allows, of+withParameter(path, pick.Parameter))
+		l.allows = append(l.allows, prefix+withParameter(path, pick.Parameter))
 	}
 	return nil
 }

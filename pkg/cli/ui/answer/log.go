@@ -75,7 +75,7 @@ func (l *Log) Read(ctx context.Context) ([]denial.Refused, error) {
 }
 
 // add adds the refused requests of a log.
-func (l *Log) add(ctx context.Context, in io.Reader) (unread int, err error) {
+func (l *Log) add(ctx context.Context, stream io.Reader) (unread int, err error) {
 	reader := auditlog.Reader{
 		Use: func(event []byte) error {
 			if ctx.Err() != nil {
@@ -95,7 +95,7 @@ func (l *Log) add(ctx context.Context, in io.Reader) (unread int, err error) {
 		},
 		Warn: func(error) {}, // the number of such lines is the answer
 	}
-	return reader.Read(l.Name, in)
+	return reader.Read(l.Name, stream)
 }
 
 func (l *Log) all() []denial.Refused { return newest(l.refused) }
@@ -109,8 +109,8 @@ type lines struct {
 // Read implements io.Reader.
 func (l *lines) Read(p []byte) (int, error) {
 	n, err := l.in.Read(p)
-	if at := bytes.LastIndexByte(p[:n], '\n'); at >= 0 {
-		l.complete = l.read + int64(at) + 1
+	if end := bytes.LastIndexByte(p[:n], '\n'); end >= 0 {
+		l.complete = l.read + int64(end) + 1
 	}
 	l.read += int64(n)
 	return n, err

@@ -13,10 +13,10 @@ import (
 // find returns the field that covers a path of a kind, such as .spec.replicas, and the path of that field: of a
 // field without permissions of its own, it is the nearest one above. It returns nil if there is none.
 func find(s *model.Snapshot, k *model.Kind, path string) (*model.Field, string) {
-	at, covered, rest := &s.Fields[k.Root], "", path
+	place, covered, rest := &s.Fields[k.Root], "", path
 	for rest != "" {
 		next := -1
-		for _, i := range at.Fields {
+		for _, i := range place.Fields {
 			// Names of fields may have dots, so the longest name that fits counts.
 			if step, ok := strings.CutPrefix(rest, stepOf(s.Fields[i].Name)); ok && (step == "" || step[0] == '.' || step[0] == '[') &&
 				(next < 0 || len(s.Fields[i].Name) > len(s.Fields[next].Name)) {
@@ -25,16 +25,16 @@ func find(s *model.Snapshot, k *model.Kind, path string) (*model.Field, string) 
 		}
 		if next < 0 {
 			// What is below a field of Rest is not in the snapshot. It is covered as the field is.
-			known := slices.ContainsFunc(at.Rest, func(name string) bool { return within(rest, stepOf(name)) })
-			if !known && (covered == "" || len(at.Fields)+len(at.Rest) > 0) {
+			known := slices.ContainsFunc(place.Rest, func(name string) bool { return within(rest, stepOf(name)) })
+			if !known && (covered == "" || len(place.Fields)+len(place.Rest) > 0) {
 				return nil, ""
 			}
-			return at, covered + rest
+			return place, covered + rest
 		}
 		step := stepOf(s.Fields[next].Name)
-		at, covered, rest = &s.Fields[next], covered+step, rest[len(step):]
+		place, covered, rest = &s.Fields[next], covered+step, rest[len(step):]
 	}
-	return at, covered
+	return place, covered
 }
 
 // stepOf returns a name as it stands in a path.
@@ -77,8 +77,8 @@ func pathsOf(s *model.Snapshot, k *model.Kind, verb int) []string {
 
 // withParameter writes a parameter into a path, in place of the element that it selects.
 func withParameter(path, parameter string) string {
-	if at := strings.LastIndex(path, "[*]"); parameter != "" && at >= 0 {
-		return path[:at] + "[" + parameter + "]" + path[at+len("[*]"):]
+	if place := strings.LastIndex(path, "[*]"); parameter != "" && place >= 0 {
+		return path[:place] + "[" + parameter + "]" + path[place+len("[*]"):]
 	}
 	return path
 }

@@ -46,16 +46,16 @@ type Cluster struct {
 
 // Collect reads everything. It returns an error if it read nothing that can be shown, or if the context ends.
 func (c *Cluster) Collect(ctx context.Context) (*snapshot.Input, error) {
-	in := &snapshot.Input{About: model.About{
+	input := &snapshot.Input{About: model.About{
 		Cluster: c.Address, Context: c.Context, Namespace: c.Namespace, Collected: c.Now().UTC().Format(time.RFC3339), Live: true,
 	}}
 	if c.Everywhere {
-		in.About.Namespace = ""
+		input.About.Namespace = ""
 	}
-	if err := c.kinds(ctx, in); err != nil {
+	if err := c.kinds(ctx, input); err != nil {
 		return nil, err
 	}
-	r := &reader{Cluster: c, in: in}
+	r := &reader{Cluster: c, in: input}
 	for _, read := range []func(context.Context) error{
 		r.whoAmI, r.namespaces, r.clusterRoles, r.roles, r.clusterRoleBindings, r.roleBindings, r.attributes, r.delegations,
 	} {
@@ -63,11 +63,11 @@ func (c *Cluster) Collect(ctx context.Context) (*snapshot.Input, error) {
 			return nil, err
 		}
 	}
-	return in, nil
+	return input, nil
 }
 
 // kinds reads the kinds. It returns when the context ends, although discovery goes on for a moment.
-func (c *Cluster) kinds(ctx context.Context, in *snapshot.Input) error {
+func (c *Cluster) kinds(ctx context.Context, input *snapshot.Input) error {
 	c.step("kinds", 0)
 	type result struct {
 		all []*kinds.Kind
@@ -87,8 +87,8 @@ func (c *Cluster) kinds(ctx context.Context, in *snapshot.Input) error {
 		if len(got.all) == 0 && got.err != nil {
 			return got.err
 		}
-		in.Kinds = got.all
-		in.Unknown = append(in.Unknown, unknownKinds(got.err)...)
+		input.Kinds = got.all
+		input.Unknown = append(input.Unknown, unknownKinds(got.err)...)
 		return nil
 	}
 }

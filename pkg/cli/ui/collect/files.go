@@ -100,24 +100,24 @@ func decode[T any](o *manifest.Object, add func(*T)) error {
 
 // Input returns what was collected. Files tell nothing about what they lack.
 func (f *Files) Input() *snapshot.Input {
-	in := f.in
-	in.Builtin = true
-	in.About = model.About{Cluster: strings.Join(f.names, ", "), Collected: f.Now.UTC().Format(time.RFC3339)}
-	in.Unknown = []model.Unknown{{
+	input := f.in
+	input.Builtin = true
+	input.About = model.About{Cluster: strings.Join(f.names, ", "), Collected: f.Now.UTC().Format(time.RFC3339)}
+	input.Unknown = []model.Unknown{{
 		What: model.UnknownKinds, Why: "without a server, the kinds are those of Kubernetes and of the definitions in the files",
 	}}
 	for _, part := range []struct {
 		what string
 		have int
 	}{
-		{model.UnknownNamespaces, len(in.Namespaces)},
-		{model.UnknownClusterRoles, len(in.ClusterRoles)}, {model.UnknownRoles, len(in.Roles)},
-		{model.UnknownClusterRoleBindings, len(in.ClusterRoleBindings)}, {model.UnknownRoleBindings, len(in.RoleBindings)},
-		{model.UnknownDelegations, len(in.Delegations)}, {model.UnknownProtected, len(in.Attributes)},
+		{model.UnknownNamespaces, len(input.Namespaces)},
+		{model.UnknownClusterRoles, len(input.ClusterRoles)}, {model.UnknownRoles, len(input.Roles)},
+		{model.UnknownClusterRoleBindings, len(input.ClusterRoleBindings)}, {model.UnknownRoleBindings, len(input.RoleBindings)},
+		{model.UnknownDelegations, len(input.Delegations)}, {model.UnknownProtected, len(input.Attributes)},
 	} {
 		if part.have == 0 {
-			in.Unknown = append(in.Unknown, model.Unknown{What: part.what, Why: fmt.Sprintf("the files have no %s", part.what)})
+			input.Unknown = append(input.Unknown, model.Unknown{What: part.what, Why: fmt.Sprintf("the files have no %s", part.what)})
 		}
 	}
-	return &in
+	return &input
 }

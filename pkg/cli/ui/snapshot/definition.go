@@ -21,11 +21,11 @@ import (
 
 // addDefinition adds a custom resource by its definition, in its storage version.
 func (m *maker) addDefinition(d *apiextensionsv1.CustomResourceDefinition) error {
-	at := slices.IndexFunc(d.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage })
-	if at < 0 {
+	storage := slices.IndexFunc(d.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage })
+	if storage < 0 {
 		return fmt.Errorf("definition %s: spec.versions: no version is stored", d.Name)
 	}
-	version := &d.Spec.Versions[at]
+	version := &d.Spec.Versions[storage]
 	out := model.Kind{
 		Group: d.Spec.Group, Version: version.Name, Kind: d.Spec.Names.Kind, Resource: d.Spec.Names.Plural, ShortNames: d.Spec.Names.ShortNames,
 		Namespaced: d.Spec.Scope == apiextensionsv1.NamespaceScoped, Parts: []model.Part{{}},
@@ -66,12 +66,12 @@ func definedPlaces(version *apiextensionsv1.CustomResourceDefinitionVersion) ([]
 		return nil, fmt.Errorf("the schema has permissions that a server refuses; kubectl granular lint shows which: %w", err)
 	}
 	var out []place
-	for at := range compiled.NodePaths() {
-		if len(at.Node().Own()) == 0 {
+	for position := range compiled.NodePaths() {
+		if len(position.Node().Own()) == 0 {
 			continue
 		}
 		one := place{}
-		for _, step := range at.Steps() {
+		for _, step := range position.Steps() {
 			name := step.Field
 			if step.Elem {
 				name = "[*]"
@@ -79,11 +79,11 @@ func definedPlaces(version *apiextensionsv1.CustomResourceDefinitionVersion) ([]
 			one.steps = append(one.steps, name)
 		}
 		var cover []*granular.Permission
-		cover, one.excluded = decide.Candidates(at.Node())
+		cover, one.excluded = decide.Candidates(position.Node())
 		for _, p := range cover {
 			one.cover = append(one.cover, verbOf(p))
 		}
-		for _, p := range at.Node().Own() {
+		for _, p := range position.Node().Own() {
 			one.own = append(one.own, verbOf(p))
 		}
 		out = append(out, one)

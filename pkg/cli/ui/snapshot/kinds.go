@@ -16,16 +16,16 @@ import (
 	"kube-granular.dev/pkg/cli/ui/model"
 )
 
-func (m *maker) addKinds(in *Input) error {
-	for _, k := range in.Kinds {
+func (m *maker) addKinds(input *Input) error {
+	for _, k := range input.Kinds {
 		m.addServed(k)
 	}
-	if in.Builtin {
+	if input.Builtin {
 		if err := m.addBuiltin(); err != nil {
 			return err
 		}
 	}
-	for _, d := range in.Definitions {
+	for _, d := range input.Definitions {
 		if err := m.addDefinition(d); err != nil {
 			return err
 		}
@@ -45,8 +45,8 @@ func (m *maker) addServed(k *kinds.Kind) {
 	for _, part := range k.Parts() {
 		p := model.Part{Name: part.Subresource}
 		if part.Tree != k.Tree {
-			of, _ := k.Subresource(part.Subresource)
-			p.Kind = of.Kind.Kind
+			subresource, _ := k.Subresource(part.Subresource)
+			p.Kind = subresource.Kind.Kind
 			for place := range part.Tree.NodePaths() {
 				candidates, excluded := decide.Candidates(place.Node())
 				if part.Has(k, place) && len(candidates) > 0 {

@@ -15,15 +15,15 @@ import (
 )
 
 // Make makes a snapshot. It returns an error if a definition can't be read.
-func Make(in *Input) (*model.Snapshot, error) {
-	m := newMaker(in)
-	if err := m.addKinds(in); err != nil {
+func Make(input *Input) (*model.Snapshot, error) {
+	m := newMaker(input)
+	if err := m.addKinds(input); err != nil {
 		return nil, err
 	}
-	m.addRoles(in)
-	m.addProtected(in)
-	m.addBindings(in)
-	m.addDelegations(in)
+	m.addRoles(input)
+	m.addProtected(input)
+	m.addBindings(input)
+	m.addDelegations(input)
 	m.addCells()
 	m.addDelegationsToKinds()
 	m.addGroups()
@@ -50,10 +50,10 @@ type maker struct {
 // roleKey names a role. The namespace of a ClusterRole is "".
 type roleKey struct{ namespace, name string }
 
-func newMaker(in *Input) *maker {
+func newMaker(input *Input) *maker {
 	m := &maker{
 		out: &model.Snapshot{
-			Version: model.Version, About: in.About, Unknown: append([]model.Unknown{}, in.Unknown...),
+			Version: model.Version, About: input.About, Unknown: append([]model.Unknown{}, input.Unknown...),
 			Verbs: []model.Verb{}, Fields: []model.Field{}, Kinds: []model.Kind{}, Subjects: []model.Subject{}, Rules: []model.Rules{},
 			Cells: []model.Cell{}, Roles: []model.Role{}, Bindings: []model.Binding{}, Delegations: []model.Delegation{},
 			Protected: []model.Protected{}, Denials: []model.Denial{},
@@ -62,7 +62,7 @@ func newMaker(in *Input) *maker {
 		rules: map[string]int{}, cells: map[string]int{}, roles: map[roleKey]int{},
 	}
 	m.texts.add("")
-	m.out.Namespaces = namespacesOf(in)
+	m.out.Namespaces = namespacesOf(input)
 	for i, name := range m.out.Namespaces {
 		m.namespaces[name] = i
 	}
@@ -70,19 +70,19 @@ func newMaker(in *Input) *maker {
 }
 
 // namespacesOf returns the namespaces that are known and those that anything names, sorted.
-func namespacesOf(in *Input) []string {
-	all := append([]string{}, in.Namespaces...)
-	for _, r := range in.Roles {
+func namespacesOf(input *Input) []string {
+	all := append([]string{}, input.Namespaces...)
+	for _, r := range input.Roles {
 		all = append(all, r.Namespace)
 	}
-	for _, b := range in.RoleBindings {
+	for _, b := range input.RoleBindings {
 		all = append(all, b.Namespace)
 	}
-	for _, d := range in.Delegations {
+	for _, d := range input.Delegations {
 		all = append(all, d.Spec.Scope.Namespace)
 	}
-	for i := range in.Attributes {
-		all = append(all, in.Attributes[i].Namespace)
+	for i := range input.Attributes {
+		all = append(all, input.Attributes[i].Namespace)
 	}
 	slices.Sort(all)
 	return slices.DeleteFunc(slices.Compact(all), func(name string) bool { return name == "" })

@@ -48,16 +48,16 @@ func (m *maker) addPlaces(places []place, t *target) (root int, excluded bool) {
 	return m.planted(all, t)
 }
 
-func (m *maker) planted(at *tree, t *target) (index int, excluded bool) {
-	out := model.Field{Name: at.name, Excluded: at.excluded}
-	for _, v := range at.own {
+func (m *maker) planted(place *tree, t *target) (index int, excluded bool) {
+	out := model.Field{Name: place.name, Excluded: place.excluded}
+	for _, v := range place.own {
 		out.Own = append(out.Own, m.verb(v, t))
 	}
-	for _, v := range at.cover {
+	for _, v := range place.cover {
 		out.Cover = append(out.Cover, m.verb(v, t))
 	}
-	excluded = at.excluded
-	for _, below := range at.below {
+	excluded = place.excluded
+	for _, below := range place.below {
 		i, x := m.planted(below, t)
 		out.Fields, excluded = append(out.Fields, i), excluded || x
 	}

@@ -16,9 +16,9 @@ import (
 
 // addProtected adds the protected attributes, and to each kind those that apply to its objects. It is called
 // when kinds and roles are known, and before cells.
-func (m *maker) addProtected(in *Input) {
-	for i := range in.Attributes {
-		a := &in.Attributes[i]
+func (m *maker) addProtected(input *Input) {
+	for i := range input.Attributes {
+		a := &input.Attributes[i]
 		out := model.Protected{
 			Name: a.Name, Namespace: m.namespace(a.Namespace), Field: "labels", Key: a.Spec.AttributeName,
 			Values: a.Spec.ProtectedValues, Mode: string(a.Spec.Mode), Role: model.None,
@@ -66,12 +66,12 @@ const (
 )
 
 // rankOf returns the rank of a kind without protected attributes.
-func rankOf(of schema.GroupResource, excluded bool) int {
+func rankOf(resource schema.GroupResource, excluded bool) int {
 	switch {
 	case excluded:
 		return rankProtected
-	case of == schema.GroupResource{Resource: "secrets"},
-		of.Group == "rbac.authorization.k8s.io", of.Group == "admissionregistration.k8s.io", of.Group == v1alpha1.GroupName:
+	case resource == schema.GroupResource{Resource: "secrets"},
+		resource.Group == "rbac.authorization.k8s.io", resource.Group == "admissionregistration.k8s.io", resource.Group == v1alpha1.GroupName:
 		return rankPowerful
 	}
 	return 0

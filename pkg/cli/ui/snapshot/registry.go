@@ -38,11 +38,11 @@ func (m *maker) addRegistered(k *registry.Kind, places map[string][]place) {
 		return
 	}
 	first, sub, _ := strings.Cut(k.Resources[0], "/")
-	of := kubeschema.ParseGroupResource(first)
-	if sub != "" || m.kindOf(of) != model.None || onlyCreated[first] {
+	resource := kubeschema.ParseGroupResource(first)
+	if sub != "" || m.kindOf(resource) != model.None || onlyCreated[first] {
 		return
 	}
-	out := model.Kind{Group: of.Group, Version: gv.Version, Kind: kind, Resource: of.Resource, Namespaced: !clusterWide(of)}
+	out := model.Kind{Group: resource.Group, Version: gv.Version, Kind: kind, Resource: resource.Resource, Namespaced: !clusterWide(resource)}
 	for _, resource := range k.Resources {
 		if name, sub, _ := strings.Cut(resource, "/"); name == first {
 			out.Parts = append(out.Parts, model.Part{Name: sub})
@@ -50,7 +50,7 @@ func (m *maker) addRegistered(k *registry.Kind, places map[string][]place) {
 	}
 	t := newTarget()
 	out.Root, out.Excluded = m.addPlaces(slices.Concat(places[registry.All], places[k.Kind]), t)
-	out.Rank = rankOf(of, out.Excluded)
+	out.Rank = rankOf(resource, out.Excluded)
 	m.addKind(out, t)
 }
 
@@ -64,12 +64,12 @@ func (m *maker) addRegisteredParts(k *registry.Kind, places map[string][]place) 
 			continue
 		}
 		part := model.Part{Name: sub, Kind: kind}
-		for _, at := range places[k.Kind] {
-			if at.steps[0] != "spec" {
+		for _, origin := range places[k.Kind] {
+			if origin.steps[0] != "spec" {
 				continue
 			}
-			field := model.PartField{Path: "." + strings.Join(at.steps, "."), Excluded: at.excluded}
-			for _, v := range at.cover {
+			field := model.PartField{Path: "." + strings.Join(origin.steps, "."), Excluded: origin.excluded}
+			for _, v := range origin.cover {
 				field.Cover = append(field.Cover, m.verb(v, &m.targets[i]))
 			}
 			part.Fields = append(part.Fields, field)
@@ -77,16 +77,16 @@ func (m *maker) addRegisteredParts(k *registry.Kind, places map[string][]place) 
 		if part.Fields = leaves(part.Fields); len(part.Fields) == 0 {
 			continue
 		}
-		of := &m.out.Kinds[i]
-		of.Parts = append(of.Parts, part)
-		m.targets[i].parts = append(m.targets[i].parts, partOf(of, sub))
+		scaled := &m.out.Kinds[i]
+		scaled.Parts = append(scaled.Parts, part)
+		m.targets[i].parts = append(m.targets[i].parts, partOf(scaled, sub))
 	}
 }
 
 // kindOf returns the index of the kind of a resource, or None.
-func (m *maker) kindOf(of kubeschema.GroupResource) int {
+func (m *maker) kindOf(resource kubeschema.GroupResource) int {
 	for i := range m.out.Kinds {
-		if groupResource(&m.out.Kinds[i]) == of {
+		if groupResource(&m.out.Kinds[i]) == resource {
 			return i
 		}
 	}
@@ -97,27 +97,27 @@ func (m *maker) kindOf(of kubeschema.GroupResource) int {
 var onlyCreated = map[string]bool{"authentication.k8s.io": true, "authorization.k8s.io": true, "bindings": true}
 
 // clusterWide reports whether a resource of Kubernetes has no namespace. Only a server says it of others.
-func clusterWide(of kubeschema.GroupResource) bool {
-	switch of.Group {
+func clusterWide(resource kubeschema.GroupResource) bool {
+	switch resource.Group {
 	case "":
-		return of.Resource == "nodes" || of.Resource == "persistentvolumes" || of.Resource == "namespaces"
+		return resource.Resource == "nodes" || resource.Resource == "persistentvolumes" || resource.Resource == "namespaces"
 	case "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "flowcontrol.apiserver.k8s.io",
 		"internal.apiserver.k8s.io", "node.k8s.io", "storagemigration.k8s.io":
 		return true
 	case "authority.kube-granular.dev":
-		return of.Resource != "protectedattributes"
+		return resource.Resource != "protectedattributes"
 	case "certificates.k8s.io":
-		return of.Resource != "podcertificaterequests"
+		return resource.Resource != "podcertificaterequests"
 	case "networking.k8s.io":
-		return of.Resource == "ingressclasses" || of.Resource == "ipaddresses" || of.Resource == "servicecidrs"
+		return resource.Resource == "ingressclasses" || resource.Resource == "ipaddresses" || resource.Resource == "servicecidrs"
 	case "rbac.authorization.k8s.io":
-		return strings.HasPrefix(of.Resource, "cluster")
+		return strings.HasPrefix(resource.Resource, "cluster")
 	case "resource.k8s.io":
-		return of.Resource != "resourceclaims" && of.Resource != "resourceclaimtemplates"
+		return resource.Resource != "resourceclaims" && resource.Resource != "resourceclaimtemplates"
 	case "scheduling.k8s.io":
-		return of.Resource == "priorityclasses"
+		return resource.Resource == "priorityclasses"
 	case "storage.k8s.io":
-		return of.Resource != "csistoragecapacities"
+		return resource.Resource != "csistoragecapacities"
 	}
 	return false
 }
@@ -131,16 +131,16 @@ func registryPlaces(all *registry.Registry) map[string][]place {
 	out := map[string][]place{}
 	for i := range all.Permissions {
 		p := &all.Permissions[i]
-		for _, at := range p.Places {
+		for _, origin := range p.Places {
 			own := verbs[p.Name]
-			one := place{steps: stepsOf(at.Path), own: []model.Verb{own}, excluded: p.Excluded}
-			for _, above := range at.Above {
+			one := place{steps: stepsOf(origin.Path), own: []model.Verb{own}, excluded: p.Excluded}
+			for _, above := range origin.Above {
 				if v := verbs[above]; !p.Excluded || v.Excluded {
 					one.cover = append(one.cover, v)
 				}
 			}
 			one.cover = append(one.cover, own)
-			for _, kind := range at.Kinds {
+			for _, kind := range origin.Kinds {
 				out[kind] = append(out[kind], one)
 			}
 		}

@@ -14,10 +14,10 @@ import (
 )
 
 // addRoles adds the roles and their rules.
-func (m *maker) addRoles(in *Input) {
-	for _, r := range in.ClusterRoles {
+func (m *maker) addRoles(input *Input) {
+	for _, r := range input.ClusterRoles {
 		role := model.Role{Namespace: model.None, Name: r.Name, Rules: model.None}
-		if r.AggregationRule != nil && !in.About.Live {
+		if r.AggregationRule != nil && !input.About.Live {
 			// The server gathers the rules. In a file they may be old, or none.
 			role.State = model.NotRead
 			m.out.Unknown = append(m.out.Unknown, model.Unknown{What: model.UnknownClusterRoles, Of: r.Name,
@@ -27,7 +27,7 @@ func (m *maker) addRoles(in *Input) {
 		}
 		m.role(roleKey{"", r.Name}, role)
 	}
-	for _, r := range in.Roles {
+	for _, r := range input.Roles {
 		m.role(roleKey{r.Namespace, r.Name}, model.Role{Namespace: m.namespace(r.Namespace), Name: r.Name, Rules: m.rulesOf(r.Rules)})
 	}
 }
@@ -140,13 +140,13 @@ func contains(list []string, value string) bool {
 }
 
 // addBindings adds the bindings and their subjects.
-func (m *maker) addBindings(in *Input) {
+func (m *maker) addBindings(input *Input) {
 	about := &m.out.About
 	about.Masters = m.subject(rbacv1.Subject{Kind: rbacv1.GroupKind, Name: "system:masters"}, "")
-	for _, b := range in.ClusterRoleBindings {
+	for _, b := range input.ClusterRoleBindings {
 		m.bind(b.Name, "", b.RoleRef, b.Subjects)
 	}
-	for _, b := range in.RoleBindings {
+	for _, b := range input.RoleBindings {
 		m.bind(b.Name, b.Namespace, b.RoleRef, b.Subjects)
 	}
 }
@@ -180,8 +180,8 @@ func (m *maker) addGroups() {
 }
 
 // addDelegations adds the delegations and their rules.
-func (m *maker) addDelegations(in *Input) {
-	for _, d := range in.Delegations {
+func (m *maker) addDelegations(input *Input) {
+	for _, d := range input.Delegations {
 		rules := d.Status.Rules
 		if len(rules) == 0 {
 			rules = d.Spec.Rules

@@ -34,19 +34,19 @@ func Page(title string, snapshot []byte) (document []byte, policy string, err er
 	return page(files, title, snapshot)
 }
 
-func page(from fs.FS, title string, snapshot []byte) ([]byte, string, error) {
-	markup, err := fs.ReadFile(from, "index.html")
+func page(files fs.FS, title string, snapshot []byte) ([]byte, string, error) {
+	markup, err := fs.ReadFile(files, "index.html")
 	if err != nil {
 		return nil, "", err
 	}
-	style, err := fs.ReadFile(from, "style.css")
+	style, err := fs.ReadFile(files, "style.css")
 	if err != nil {
 		return nil, "", err
 	}
 	var script strings.Builder
 	script.WriteString("\n\"use strict\";\n")
 	for _, name := range modules {
-		text, err := fs.ReadFile(from, name)
+		text, err := fs.ReadFile(files, name)
 		if err != nil {
 			return nil, "", err
 		}
