@@ -158,23 +158,29 @@ func compareSet[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 			changed = true
 		}
 	}
-	if len(ids) == 0 && (w.mode == All || n.ExcludedAt) && w.inScope() && !sameOrder(n, old, new) {
+	if (w.mode == All || n.ExcludedAt) && w.inScope() && !slices.Equal(common(n, old, new), common(n, new, old)) {
 		w.charge(n)
 		return true
 	}
 	return changed
 }
 
-// sameOrder reports whether two sets of the same elements have them in the same order.
-func sameOrder[V view[V]](n *schema.Node, old, new V) bool {
-	for i := range old.len() {
-		oldKey, _ := old.key(n, i)
-		newKey, _ := new.key(n, i)
-		if identity(oldKey) != identity(newKey) {
-			return false
+// common returns the ids of those elements of a set that the other set has too, in the order of list.
+func common[V view[V]](n *schema.Node, list, other V) []string {
+	left := make(map[string]int, other.len())
+	for i := range other.len() {
+		keys, _ := other.key(n, i)
+		left[identity(keys)]++
+	}
+	var out []string
+	for i := range list.len() {
+		keys, _ := list.key(n, i)
+		if id := identity(keys); left[id] > 0 {
+			left[id]--
+			out = append(out, id)
 		}
 	}
-	return true
+	return out
 }
 
 // inScope reports whether the current location is in an embedded object, such as a pod template. A
