@@ -18,8 +18,8 @@ func Intersect(observed, final Set) Set {
 	if len(observed) == 0 || len(final) == 0 {
 		return nil
 	}
-	if sameChanges(observed, final) && final.ordered() {
-		return final.withValuesOf(observed)
+	if sameChanges(observed, final) {
+		return final.withValuesOf(observed).normalize()
 	}
 	x := newIndex(observed, final)
 	seen := x.coverage(observed)
