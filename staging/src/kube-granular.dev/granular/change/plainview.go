@@ -58,7 +58,7 @@ func (v plainView) canScan(plainView) bool { return false }
 func (v plainView) nextDiffering(int, plainView, *fast.Position) (child, behind int) { return 0, 0 }
 
 func (v plainView) hasShape(n *schema.Node) bool {
-	ok := v.value == nil
+	ok := v.state() != present
 	switch n.Kind {
 	case schema.Object, schema.Map:
 		_, isMap := v.value.(map[string]any)
@@ -208,7 +208,7 @@ func (v plainView) text() (string, bool) {
 }
 
 func (v plainView) valueText(field string) (string, textState) {
-	if v.value == nil {
+	if v.state() != present {
 		return "", noValue
 	}
 	value := v.value
