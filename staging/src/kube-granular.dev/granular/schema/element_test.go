@@ -74,3 +74,34 @@ func TestElement(t *testing.T) {
 		}
 	}
 }
+
+// TestElementAlone checks that the elements of a list get their permission also if nothing inside them
+// has one.
+func TestElementAlone(t *testing.T) {
+	const keyed = "x-kubernetes-list-type: map\n          x-kubernetes-list-map-keys: [name]\n          "
+	list := func(extension string) string {
+		return `
+root:
+  type: object
+  properties:
+    boxes:
+          type: array
+          x-kubernetes-permission-verb: boxes
+          ` + keyed + `x-kubernetes-permission-parameter-source: box-name
+          ` + extension + `
+          items: {type: object, properties: {name: {type: string}, color: {type: string}}}
+`
+	}
+	for extension, want := range map[string]string{
+		"x-kubernetes-permission-element: box": "root (object)\n  boxes (list-map name) boxes\n    * (leaf) box(box-name .boxes)\n  metadata (object)\n",
+		"":                                     "root (object)\n  boxes (leaf) boxes\n  metadata (object)\n",
+	} {
+		tree, err := compileYAML(t, list(extension))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := tree.String(); got != want {
+			t.Errorf("%s: got\n%s", extension, got)
+		}
+	}
+}

@@ -9,10 +9,10 @@ import (
 )
 
 // elements compiles the schema of the elements of the map or list at n, and adds the result to n.
-// It does nothing if l has no schema of elements that may have a permission.
+// It does nothing if l has no schema of elements that may have a permission, and gives them none.
 func (c *compiler) elements(n *Node, l layers, p compileContext) error {
 	additional, items := l.additional(), l.items()
-	if !c.survey.carry(additional) && !c.survey.carry(items) {
+	if !c.survey.carry(additional) && !c.survey.carry(items) && !l.extension(ExtElement).set {
 		return nil
 	}
 	kind, schemas := Map, additional
