@@ -180,6 +180,12 @@ test-unpatched: $(BIN)/kube-granular $(BIN)/kubectl $(BIN)/kube-apiserver-unpatc
 fuzz: upstream ## Run every fuzzer for FUZZTIME: a count (20000x) or a time (1h)
 	hack/fuzz.sh
 
+SHARE ?= 250
+
+.PHONY: proofs
+proofs: ## Compare the library with the rule in every small world, or rather in one of SHARE of them; SHARE=1 takes hours
+	cd staging/src/kube-granular.dev/granular && $(GO) test -count=1 -timeout 0 -v -run TestEveryWorld ./rule/worlds -share=$(SHARE)
+
 MUTANTS      ?= 0
 SEED         ?= 1
 MUTANTS_ARGS ?=

@@ -1,0 +1,152 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package worlds
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"kube-granular.dev/granular/rule"
+	"kube-granular.dev/granular/schema"
+)
+
+var share = flag.Int("share", 1500, "judge one write of so many, of each schema in turn; 1 judges all")
+
+// tally counts what was judged. classes are shapes of schemas with one sort of objects; refused are schemas
+// that do not compile, because fields with one name for their permissions disagree about it; callers stand
+// for all sets of verbs that agree in the verbs that are asked for.
+type tally struct{ classes, schemas, refused, writes, callers, different int }
+
+func (t *tally) add(other tally) {
+	t.classes += other.classes
+	t.schemas += other.schemas
+	t.refused += other.refused
+	t.writes += other.writes
+	t.callers += other.callers
+	t.different += other.different
+}
+
+// class is a set of worlds with the same shape of the schema.
+type class struct {
+	size, number int
+	variant
+}
+
+// variant is what worlds of one shape can have besides.
+type variant struct {
+	// odd is as in values. same gives permissions one name. metadata puts the fields into the object's own
+	// metadata.
+	odd, same, metadata bool
+}
+
+func classes() []class {
+	var out []class
+	for size := 1; size <= 3; size++ {
+		for number := range forests(size) {
+			for _, odd := range []bool{false, true} {
+				out = append(out, class{size, number, variant{odd: odd}}, class{size, number, variant{odd: odd, same: true}})
+				if size < 3 {
+					out = append(out, class{size, number, variant{odd: odd, metadata: true}})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// TestEveryWorld compares the answers of the library with the rule.
+func TestEveryWorld(t *testing.T) {
+	start, work := time.Now(), make(chan class)
+	var total tally
+	var counting sync.Mutex
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for c := range work {
+				found, differences := c.judge(*share)
+				counting.Lock()
+				total.add(found)
+				for _, difference := range differences {
+					t.Errorf("%+v: %s", c, difference)
+				}
+				counting.Unlock()
+			}
+		})
+	}
+	for _, c := range classes() {
+		work <- c
+	}
+	close(work)
+	workers.Wait()
+	t.Logf("%+v, %.1f million callers a minute", total, float64(total.callers)/1e6/time.Since(start).Minutes())
+	if total.classes < 100 || total.schemas < 10_000 || total.callers < 100_000 {
+		t.Errorf("that is no proof: %+v", total)
+	}
+}
+
+// judge judges one of share writes of the class. It returns the first worlds in which the answers differ.
+func (c class) judge(share int) (found tally, differences []string) {
+	found.classes = 1
+	fields, interner := named(forests(c.size)[c.number]), schema.NewInterner()
+	root, outside := &node{kind: rule.Object, kids: fields}, []mark{{}}
+	if c.metadata {
+		root.kids = []*node{{kind: rule.Object, name: "metadata", kids: fields}}
+		outside = append(outside, mark{verb: true})
+	}
+	all, number := objects(root, c.odd), 0
+	for range marked(fields, surroundings{inField: true}) {
+		for _, m := range outside {
+			if c.metadata {
+				root.kids[0].mark = m
+			}
+			k, err := compiled(root, c.same, interner)
+			if err != nil {
+				if found.refused++; !c.same {
+					return found, append(differences, fmt.Sprintf("%v: %v", root, err))
+				}
+				continue
+			}
+			found.schemas++
+			number++
+			if err := k.judgeAll(&found, all, share, number); err != nil {
+				if found.different++; len(differences) < 3 {
+					differences = append(differences, fmt.Sprintf("%v: %v", root, err))
+				}
+			}
+		}
+	}
+	return found, differences
+}
+
+// judgeAll judges one of share writes of a kind, and returns the first that differs. The writes are numbered:
+// each object is created, or replaces each other one, by callers with and without the ordinary verb.
+func (k *kind) judgeAll(found *tally, all []any, share, first int) error {
+	for number := first * 7919 % share; number < 2*len(all)*(len(all)+1); number += share {
+		pair := number / 2
+		w := write{stored: rule.Absent{}, sent: all[pair%len(all)], granular: number%2 == 1}
+		if pair >= len(all) {
+			w.stored = all[pair/len(all)-1]
+		}
+		judged, err := k.judge(w, number/2+number/share)
+		if err == nil && number%4 < 2 {
+			w.final = all[(number/share*31+first)%len(all)]
+			var more int
+			more, err = k.judgeAdmitted(w)
+			judged += more
+		}
+		found.writes, found.callers = found.writes+1, found.callers+judged
+		if err != nil {
+			old, _ := json.Marshal(w.old())
+			new, _ := json.Marshal(w.sent)
+			final, _ := json.Marshal(w.final)
+			return fmt.Errorf("from %s to %s, stored %s, granular %v, a holder of %v: %w", old, new, final, w.granular, &k.caller, err)
+		}
+	}
+	return nil
+}
