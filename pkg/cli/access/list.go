@@ -16,7 +16,7 @@ import (
 
 	"kube-granular.dev/granular/decide"
 	"kube-granular.dev/granular/permission"
-	granular "kube-granular.dev/granular/schema"
+	"kube-granular.dev/granular/schema"
 	"kube-granular.dev/pkg/cli/kinds"
 )
 
@@ -117,7 +117,7 @@ func (l *lister) askGeneral(ctx context.Context) (err error) {
 	return err
 }
 
-func (l *lister) askField(ctx context.Context, place granular.NodePath) (*Item, error) {
+func (l *lister) askField(ctx context.Context, place schema.NodePath) (*Item, error) {
 	candidates, excluded := decide.Candidates(place.Node())
 	out := &Item{Field: strings.TrimPrefix(place.Pattern(), "."), Verb: kinds.NarrowestVerb(candidates), Allowed: No}
 	switch {

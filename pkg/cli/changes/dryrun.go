@@ -12,14 +12,14 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	"kube-granular.dev/granular/change"
-	granular "kube-granular.dev/granular/schema"
+	"kube-granular.dev/granular/schema"
 	"kube-granular.dev/pkg/cli/kinds"
 )
 
@@ -34,7 +34,7 @@ type DryRun struct {
 	// false, and the changes are those of the request before defaulting and admission.
 	Sure bool
 
-	tree     *granular.Tree
+	tree     *schema.Tree
 	walker   *change.Walker
 	old, new map[string]any
 }
@@ -74,7 +74,7 @@ func UserAgent() string {
 // NewClient returns a client for arbitrary paths.
 func NewClient(config *rest.Config) (*rest.RESTClient, error) {
 	c := rest.CopyConfig(config)
-	c.GroupVersion = &schema.GroupVersion{}
+	c.GroupVersion = &kubeschema.GroupVersion{}
 	c.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	c.WarningHandler = rest.NoWarnings{}
 	return rest.UnversionedRESTClientFor(c)

@@ -9,16 +9,16 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
-	granular "kube-granular.dev/granular/schema"
+	"kube-granular.dev/granular/schema"
 	"kube-granular.dev/pkg/cli/learn"
 )
 
 // noTrees is a server that does not say which permissions fields have.
 type noTrees struct{}
 
-func (noTrees) Tree(schema.GroupVersionResource, string) (*granular.Tree, error) {
+func (noTrees) Tree(kubeschema.GroupVersionResource, string) (*schema.Tree, error) {
 	return nil, errors.New("not known")
 }
 

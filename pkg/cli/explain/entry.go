@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"kube-granular.dev/granular/decide"
-	granular "kube-granular.dev/granular/schema"
+	"kube-granular.dev/granular/schema"
 	"kube-granular.dev/pkg/cli/kinds"
 )
 
@@ -152,7 +152,7 @@ func describe(f *kinds.Field) Entry {
 	return e
 }
 
-func verb(p *granular.Permission) Verb {
+func verb(p *schema.Permission) Verb {
 	out := Verb{Verb: kinds.VerbOf(p), Excluded: p.Excluded}
 	if parameter := p.Parameter; parameter != nil {
 		out.Parameter = &Parameter{Source: parameter.Source, Treatment: string(parameter.Treatment), Computed: parameter.Expression != nil}

@@ -13,12 +13,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/openapi3"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
-	granular "kube-granular.dev/granular/schema"
+	"kube-granular.dev/granular/schema"
 )
 
 // Cluster has the kinds of one server. It is not safe for concurrent use.
@@ -26,8 +26,8 @@ type Cluster struct {
 	discovery discovery.DiscoveryInterface
 	mapper    meta.RESTMapper
 	root      openapi3.Root
-	documents map[schema.GroupVersion]*document
-	kinds     map[schema.GroupVersionKind]*compiledTree
+	documents map[kubeschema.GroupVersion]*document
+	kinds     map[kubeschema.GroupVersionKind]*compiledTree
 
 	// patience is how long all waits for schemas together may take; see publishedTree.
 	patience time.Duration
@@ -36,11 +36,11 @@ type Cluster struct {
 // document is the OpenAPI document of one group and version.
 type document struct {
 	definitions map[string]*spec.Schema
-	models      *granular.Models
+	models      *schema.Models
 }
 
 type compiledTree struct {
-	tree *granular.Tree
+	tree *schema.Tree
 	err  error
 }
 
@@ -48,15 +48,15 @@ type compiledTree struct {
 func New(client discovery.DiscoveryInterface, mapper meta.RESTMapper) *Cluster {
 	return &Cluster{
 		discovery: client, mapper: mapper, root: openapi3.NewRoot(client.OpenAPIV3()),
-		documents: map[schema.GroupVersion]*document{}, kinds: map[schema.GroupVersionKind]*compiledTree{},
+		documents: map[kubeschema.GroupVersion]*document{}, kinds: map[kubeschema.GroupVersionKind]*compiledTree{},
 		patience: patience,
 	}
 }
 
 // Kind is a resource in one version, together with the kind of its objects.
 type Kind struct {
-	Resource   schema.GroupVersionResource
-	Kind       schema.GroupVersionKind
+	Resource   kubeschema.GroupVersionResource
+	Kind       kubeschema.GroupVersionKind
 	Namespaced bool
 	// ShortNames are the short names of the resource, such as deploy.
 	ShortNames []string
@@ -65,7 +65,7 @@ type Kind struct {
 	Subresources []Subresource
 	// Tree is the permission tree of the kind: its fields with the permissions that cover them. It is
 	// nil for a kind of Served.
-	Tree *granular.Tree
+	Tree *schema.Tree
 
 	definitions map[string]*spec.Schema
 }
@@ -75,10 +75,10 @@ type Subresource struct {
 	// Name is status or scale, for example.
 	Name string
 	// Kind is the kind of the objects of the subresource.
-	Kind schema.GroupVersionKind
+	Kind kubeschema.GroupVersionKind
 	// Tree is the permission tree of Kind, if that is another kind than that of the resource, such
 	// as Scale. It is nil otherwise, and if the server publishes no schema of Kind.
-	Tree *granular.Tree
+	Tree *schema.Tree
 }
 
 // String returns the resource as in a role, such as deployments.apps.
@@ -115,7 +115,7 @@ func (c *Cluster) Lookup(name, version string) (*Kind, error) {
 		return nil, err
 	}
 	if version != "" {
-		parsed, err := schema.ParseGroupVersion(version)
+		parsed, err := kubeschema.ParseGroupVersion(version)
 		if err != nil {
 			return nil, fmt.Errorf("--api-version %q: write it as GROUP/VERSION, such as apps/v1: %w", version, err)
 		}
@@ -127,8 +127,8 @@ func (c *Cluster) Lookup(name, version string) (*Kind, error) {
 	return c.ForResource(resource)
 }
 
-func (c *Cluster) resource(name string) (schema.GroupVersionResource, error) {
-	full, short := schema.ParseResourceArg(strings.ToLower(name))
+func (c *Cluster) resource(name string) (kubeschema.GroupVersionResource, error) {
+	full, short := kubeschema.ParseResourceArg(strings.ToLower(name))
 	if full != nil {
 		if found, err := c.mapper.ResourceFor(*full); err == nil {
 			return found, nil
@@ -152,7 +152,7 @@ func (c *Cluster) Served(name string) (*Kind, error) {
 }
 
 // ForResource returns the kind of a resource in a version.
-func (c *Cluster) ForResource(resource schema.GroupVersionResource) (*Kind, error) {
+func (c *Cluster) ForResource(resource kubeschema.GroupVersionResource) (*Kind, error) {
 	k, err := c.served(resource)
 	if err != nil {
 		return nil, err
@@ -163,7 +163,7 @@ func (c *Cluster) ForResource(resource schema.GroupVersionResource) (*Kind, erro
 	return k, nil
 }
 
-func (c *Cluster) served(resource schema.GroupVersionResource) (*Kind, error) {
+func (c *Cluster) served(resource kubeschema.GroupVersionResource) (*Kind, error) {
 	k, err := c.discover(resource)
 	if k == nil && c.invalidateCache() {
 		// The resource may be newer than the cached discovery documents, so they are read again.
@@ -178,7 +178,7 @@ func (c *Cluster) served(resource schema.GroupVersionResource) (*Kind, error) {
 	return k, nil
 }
 
-func (c *Cluster) discover(resource schema.GroupVersionResource) (*Kind, error) {
+func (c *Cluster) discover(resource kubeschema.GroupVersionResource) (*Kind, error) {
 	list, err := c.discovery.ServerResourcesForGroupVersion(resource.GroupVersion().String())
 	if err != nil {
 		return nil, err
@@ -205,7 +205,7 @@ func (c *Cluster) All() ([]*Kind, error) {
 	failed := []error{err}
 	var out []*Kind
 	for _, preferred := range lists {
-		version, err := schema.ParseGroupVersion(preferred.GroupVersion)
+		version, err := kubeschema.ParseGroupVersion(preferred.GroupVersion)
 		if err != nil {
 			return nil, err
 		}
@@ -252,7 +252,7 @@ func (c *Cluster) Names() []string {
 	lists, _ := discovery.ServerPreferredResources(c.discovery)
 	names := map[string]bool{}
 	for _, list := range lists {
-		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		version, err := kubeschema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
 			continue
 		}
@@ -270,11 +270,11 @@ func writable(r metav1.APIResource) bool {
 }
 
 // find returns a resource of a group and version with its subresources.
-func find(list *metav1.APIResourceList, resource schema.GroupVersionResource) *Kind {
+func find(list *metav1.APIResourceList, resource kubeschema.GroupVersionResource) *Kind {
 	var out *Kind
 	var subresources []Subresource
 	for _, r := range list.APIResources {
-		kind := schema.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind}
+		kind := kubeschema.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind}
 		if kind.Version == "" {
 			kind.Group, kind.Version = resource.Group, resource.Version
 		}
@@ -301,7 +301,7 @@ var connectionSubresources = map[string]bool{"attach": true, "exec": true, "port
 func (k *Kind) Definitions() map[string]*spec.Schema { return k.definitions }
 
 // ForKind returns the resource whose objects have a kind.
-func (c *Cluster) ForKind(kind schema.GroupVersionKind) (*Kind, error) {
+func (c *Cluster) ForKind(kind kubeschema.GroupVersionKind) (*Kind, error) {
 	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if meta.IsNoMatchError(err) {
 		return nil, fmt.Errorf("the server has no kind %s; kubectl api-resources lists all kinds", kind)

@@ -9,10 +9,10 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
-	granular "kube-granular.dev/granular/schema"
+	"kube-granular.dev/granular/schema"
 )
 
 // compile sets the permission tree of a kind.
@@ -34,7 +34,7 @@ func (c *Cluster) compile(k *Kind) error {
 type Part struct {
 	// Subresource is "" for the resource itself.
 	Subresource string
-	Tree        *granular.Tree
+	Tree        *schema.Tree
 }
 
 // Parts returns the resource itself, and the subresources that can be updated or patched.
@@ -54,7 +54,7 @@ func (k *Kind) Parts() []Part {
 // Has reports whether the field at a place is changed through the part: only status through the
 // subresource status, and only spec through a subresource of another kind, such as scale. If there
 // is a subresource status, the resource itself does not change the status.
-func (p Part) Has(k *Kind, place granular.NodePath) bool {
+func (p Part) Has(k *Kind, place schema.NodePath) bool {
 	field := ""
 	if len(place) > 1 {
 		field = place[1].Field
@@ -73,7 +73,7 @@ func (p Part) Has(k *Kind, place granular.NodePath) bool {
 
 // TreeOf returns the permission tree for the objects of a subresource, or of the kind itself if
 // subresource is "".
-func (c *Cluster) TreeOf(k *Kind, subresource string) (*granular.Tree, error) {
+func (c *Cluster) TreeOf(k *Kind, subresource string) (*schema.Tree, error) {
 	if subresource == "" {
 		return k.Tree, nil
 	}
@@ -90,7 +90,7 @@ func (c *Cluster) TreeOf(k *Kind, subresource string) (*granular.Tree, error) {
 
 // Tree returns the permission tree of a resource, or of a subresource if subresource is not "". It
 // returns nil if the subresource can't be updated or patched, as for pods/eviction.
-func (c *Cluster) Tree(resource schema.GroupVersionResource, subresource string) (*granular.Tree, error) {
+func (c *Cluster) Tree(resource kubeschema.GroupVersionResource, subresource string) (*schema.Tree, error) {
 	k, err := c.ForResource(resource)
 	if err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func (c *Cluster) Tree(resource schema.GroupVersionResource, subresource string)
 // tree returns the permission tree of a kind, compiled from the OpenAPI document of a group and
 // version. That document may belong to another group than the kind: those of apps and core both
 // contain autoscaling/v1 Scale.
-func (c *Cluster) tree(version schema.GroupVersion, kind schema.GroupVersionKind) (*granular.Tree, *document, error) {
+func (c *Cluster) tree(version kubeschema.GroupVersion, kind kubeschema.GroupVersionKind) (*schema.Tree, *document, error) {
 	doc, err := c.document(version)
 	if err != nil {
 		return nil, nil, err
@@ -118,7 +118,7 @@ func (c *Cluster) tree(version schema.GroupVersion, kind schema.GroupVersionKind
 	return known.tree, doc, known.err
 }
 
-func (c *Cluster) document(version schema.GroupVersion) (*document, error) {
+func (c *Cluster) document(version kubeschema.GroupVersion) (*document, error) {
 	if doc := c.documents[version]; doc != nil {
 		return doc, nil
 	}
@@ -133,7 +133,7 @@ func (c *Cluster) document(version schema.GroupVersion) (*document, error) {
 	if !publishesPermissions(definitions) {
 		return nil, ErrNoPermissions
 	}
-	doc := &document{definitions, granular.NewModels(definitions, granular.WithExpressions(serverComputed{}))}
+	doc := &document{definitions, schema.NewModels(definitions, schema.WithExpressions(serverComputed{}))}
 	c.documents[version] = doc
 	return doc, nil
 }
@@ -146,7 +146,7 @@ func publishesPermissions(definitions map[string]*spec.Schema) bool {
 		if !strings.HasSuffix(name, ".ObjectMeta") {
 			continue
 		}
-		if labels, ok := s.Properties["labels"]; ok && labels.Extensions[granular.ExtVerb] != nil {
+		if labels, ok := s.Properties["labels"]; ok && labels.Extensions[schema.ExtVerb] != nil {
 			return true
 		}
 	}
@@ -161,7 +161,7 @@ type serverComputed struct{}
 var ErrComputed = errors.New("the parameter is computed by the server, so its value is not known here")
 
 // Compile accepts any expression without compiling it. It implements granular.Expressions.
-func (serverComputed) Compile(string) (granular.Expression, error) { return serverComputed{}, nil }
+func (serverComputed) Compile(string) (schema.Expression, error) { return serverComputed{}, nil }
 
 // Parameter returns ErrComputed. It implements granular.Expression.
 func (serverComputed) Parameter(context.Context, string) (string, int64, error) {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"kube-granular.dev/granular/decide"
-	granular "kube-granular.dev/granular/schema"
+	"kube-granular.dev/granular/schema"
 )
 
 // Field is a field of a kind, or an element of a map or a list.
@@ -24,12 +24,12 @@ type Field struct {
 	Type        string
 	Description string
 	// Own are the permissions that are declared at the field, from general to specific.
-	Own []*granular.Permission
+	Own []*schema.Permission
 	// Cover are the permissions of which one is sufficient to change the field, from general to
 	// specific. A permission is excluded if update does not include its field. If Cover has an
 	// excluded permission, it has no permissions of fields further up that are not excluded,
 	// because those do not include the excluded field either.
-	Cover []*granular.Permission
+	Cover []*schema.Permission
 	// Excluded is true if the verbs update and patch do not include the field, so that every caller
 	// needs a permission of Cover.
 	Excluded bool
@@ -41,7 +41,7 @@ type Field struct {
 
 	// node is the node of the permission tree for the field, or for the nearest field above that
 	// has a node. at is true if the node is that of the field itself.
-	node *granular.Node
+	node *schema.Node
 	at   bool
 	// layers are the schemas that together describe the field: its own schema first, then those
 	// that it refers to by $ref or allOf.
@@ -101,7 +101,7 @@ func (f *Field) Fields() []*Field {
 func (f *Field) below(name, path string, s *spec.Schema) *Field {
 	out := &Field{Name: name, Path: path, System: f.System, kind: f.kind, above: slices.Clone(f.above), node: f.node}
 	if f.at {
-		var next *granular.Node
+		var next *schema.Node
 		if name == "[*]" {
 			next = f.node.Elem()
 		} else {

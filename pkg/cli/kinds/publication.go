@@ -9,11 +9,11 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/openapi3"
 
-	granular "kube-granular.dev/granular/schema"
+	"kube-granular.dev/granular/schema"
 )
 
 const (
@@ -27,7 +27,7 @@ const (
 // before it publishes the schemas, and withdraws the schemas for a moment when the status of the
 // definition changes. So publishedTree waits until they are published. All waits of c together
 // take no longer than c.patience: a server may list a kind whose schema it never publishes.
-func (c *Cluster) publishedTree(version schema.GroupVersion, kind schema.GroupVersionKind) (*granular.Tree, *document, error) {
+func (c *Cluster) publishedTree(version kubeschema.GroupVersion, kind kubeschema.GroupVersionKind) (*schema.Tree, *document, error) {
 	tree, doc, err := c.tree(version, kind)
 	if !unpublished(err) {
 		return tree, doc, err
@@ -44,7 +44,7 @@ func (c *Cluster) publishedTree(version schema.GroupVersion, kind schema.GroupVe
 }
 
 // forget makes the next call of tree read the document of a version anew.
-func (c *Cluster) forget(version schema.GroupVersion, kind schema.GroupVersionKind) {
+func (c *Cluster) forget(version kubeschema.GroupVersion, kind kubeschema.GroupVersionKind) {
 	c.invalidateCache() // also holds the paths of the documents
 	delete(c.documents, version)
 	delete(c.kinds, kind)
@@ -54,5 +54,5 @@ func (c *Cluster) forget(version schema.GroupVersion, kind schema.GroupVersionKi
 // of a kind, now.
 func unpublished(err error) bool {
 	var missing *openapi3.GroupVersionNotFoundError
-	return errors.As(err, &missing) || apierrors.IsNotFound(err) || errors.Is(err, granular.ErrNoDefinition)
+	return errors.As(err, &missing) || apierrors.IsNotFound(err) || errors.Is(err, schema.ErrNoDefinition)
 }

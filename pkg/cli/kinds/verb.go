@@ -8,12 +8,12 @@ import (
 	"strings"
 
 	"kube-granular.dev/granular/permission"
-	granular "kube-granular.dev/granular/schema"
+	"kube-granular.dev/granular/schema"
 )
 
 // VerbOf returns the verb of a permission. In place of a parameter it has a description in angle
 // brackets, which no real verb has: granular:label(<label-key prefix>).
-func VerbOf(p *granular.Permission) string {
+func VerbOf(p *schema.Permission) string {
 	verb := permission.Verb{Permission: p.Name}.String()
 	if p.Parameter == nil {
 		return verb
@@ -22,7 +22,7 @@ func VerbOf(p *granular.Permission) string {
 }
 
 // parameterOf returns the description of a parameter.
-func parameterOf(p *granular.Permission) string {
+func parameterOf(p *schema.Permission) string {
 	source := p.Parameter.Source
 	if p.Parameter.FromValue {
 		if source = "value"; p.Parameter.Field != "" {
@@ -41,7 +41,7 @@ func parameterOf(p *granular.Permission) string {
 }
 
 // NarrowestVerb returns the verb of the narrowest permission, "" if there is none.
-func NarrowestVerb(permissions []*granular.Permission) string {
+func NarrowestVerb(permissions []*schema.Permission) string {
 	if len(permissions) == 0 {
 		return ""
 	}
@@ -51,7 +51,7 @@ func NarrowestVerb(permissions []*granular.Permission) string {
 // Covered returns the path of the fields that a verb covers at one place of its permission. A
 // parameter replaces the key of the map or list that it selects from: granular:label(a) covers
 // .metadata.labels[a] and [a/*], granular:containerImage(a) covers .spec.containers[a].image.
-func Covered(info granular.Info, parameter string) string {
+func Covered(info schema.Info, parameter string) string {
 	param := info.Parameter
 	if param == nil || parameter == "" {
 		return info.Pattern

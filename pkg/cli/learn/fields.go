@@ -7,11 +7,11 @@ import (
 	"bytes"
 	"errors"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"kube-granular.dev/granular/change"
-	granular "kube-granular.dev/granular/schema"
+	"kube-granular.dev/granular/schema"
 )
 
 // Trees provides the permission trees of resources.
@@ -19,7 +19,7 @@ type Trees interface {
 	// Tree returns the permission tree of a resource or subresource. It returns nil if the server
 	// does not authorize single fields of it, as for pods/eviction, and an error if the schema
 	// can't be read.
-	Tree(resource schema.GroupVersionResource, subresource string) (*granular.Tree, error)
+	Tree(resource kubeschema.GroupVersionResource, subresource string) (*schema.Tree, error)
 }
 
 // errFieldsUnknown means that a log does not show which fields a request changed.

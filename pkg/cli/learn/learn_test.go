@@ -12,10 +12,10 @@ import (
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
-	granular "kube-granular.dev/granular/schema"
+	"kube-granular.dev/granular/schema"
 	"kube-granular.dev/pkg/cli/auditlog"
 	"kube-granular.dev/pkg/cli/roles"
 )
@@ -34,9 +34,9 @@ const example = `{"type":"object","properties":{
 			"mode":{"type":"string"}}}}}}}`
 
 // things implements Trees for a server with a single resource, things.
-type things struct{ tree *granular.Tree }
+type things struct{ tree *schema.Tree }
 
-func (s things) Tree(of schema.GroupVersionResource, subresource string) (*granular.Tree, error) {
+func (s things) Tree(of kubeschema.GroupVersionResource, subresource string) (*schema.Tree, error) {
 	if of.Resource != "things" {
 		return nil, errors.New("not served")
 	}
@@ -52,7 +52,7 @@ func newThings(t testing.TB) things {
 	if err := json.Unmarshal([]byte(example), root); err != nil {
 		t.Fatal(err)
 	}
-	tree, err := granular.NewModels(map[string]*spec.Schema{"root": root}).Compile("root")
+	tree, err := schema.NewModels(map[string]*spec.Schema{"root": root}).Compile("root")
 	if err != nil {
 		t.Fatal(err)
 	}

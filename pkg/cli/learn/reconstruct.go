@@ -14,14 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
-	granular "kube-granular.dev/granular/schema"
+	"kube-granular.dev/granular/schema"
 )
 
 // reconstructOld returns an object that differs from after exactly in the fields that a patch
 // names. The result is used in place of the object before the patch, if the log does not show that
 // object. The patch may be a merge patch, a strategic merge patch, a JSON patch or an applied
 // object. The log does not show which kind of patch it is.
-func reconstructOld(patch []byte, after map[string]any, root *granular.Node) (map[string]any, error) {
+func reconstructOld(patch []byte, after map[string]any, root *schema.Node) (map[string]any, error) {
 	var ops []operation
 	if utiljson.Unmarshal(patch, &ops) == nil {
 		out := runtime.DeepCopyJSON(after)
@@ -47,7 +47,7 @@ func reconstructOld(patch []byte, after map[string]any, root *granular.Node) (ma
 
 // undoMap returns a map that differs from after in the fields that a patch of the map names. n is
 // the node of the map in the permission tree, or nil.
-func undoMap(patch, after map[string]any, n *granular.Node) map[string]any {
+func undoMap(patch, after map[string]any, n *schema.Node) map[string]any {
 	out := maps.Clone(after)
 	for key, value := range patch {
 		if directive, field, _ := strings.Cut(key, "/"); strings.HasPrefix(key, "$") {
@@ -95,8 +95,8 @@ func differentMap(after map[string]any) map[string]any {
 
 // undoList returns a list that differs from after in the elements that a patch of the list names.
 // n is the node of the list in the permission tree, or nil.
-func undoList(patch, after []any, n *granular.Node) []any {
-	if n == nil || n.Kind != granular.ListMap || n.Elem() == nil {
+func undoList(patch, after []any, n *schema.Node) []any {
+	if n == nil || n.Kind != schema.ListMap || n.Elem() == nil {
 		return withoutElements(after, patch)
 	}
 	out := slices.Clone(after)
@@ -125,7 +125,7 @@ func undoList(patch, after []any, n *granular.Node) []any {
 
 // findElement returns the element of a list that has the given values of the list's map keys, or
 // nil.
-func findElement(list []any, n *granular.Node, keys map[string]any) any {
+func findElement(list []any, n *schema.Node, keys map[string]any) any {
 	for _, e := range list {
 		if sameKeys(n, keys, e) {
 			return e
@@ -134,7 +134,7 @@ func findElement(list []any, n *granular.Node, keys map[string]any) any {
 	return nil
 }
 
-func sameKeys(n *granular.Node, a map[string]any, e any) bool {
+func sameKeys(n *schema.Node, a map[string]any, e any) bool {
 	b, ok := e.(map[string]any)
 	if !ok {
 		return false
@@ -167,13 +167,13 @@ func contains(list []any, value any) bool {
 	return slices.ContainsFunc(list, func(e any) bool { return reflect.DeepEqual(e, value) })
 }
 
-func childNode(n *granular.Node, field string) *granular.Node {
+func childNode(n *schema.Node, field string) *schema.Node {
 	switch {
 	case n == nil:
 		return nil
-	case n.Kind == granular.Object:
+	case n.Kind == schema.Object:
 		return n.Child(field)
-	case n.Kind == granular.Map:
+	case n.Kind == schema.Map:
 		return n.Elem()
 	}
 	return nil

@@ -9,13 +9,13 @@ import (
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"kube-granular.dev/granular/change"
-	granular "kube-granular.dev/granular/schema"
+	"kube-granular.dev/granular/schema"
 )
 
 // requestedObject returns the object that a patch requests, before defaulting and admission. A log
@@ -52,7 +52,7 @@ func builtIn(object []byte) runtime.Object {
 	if json.Unmarshal(object, &id) != nil {
 		return nil
 	}
-	group, err := schema.ParseGroupVersion(id.APIVersion)
+	group, err := kubeschema.ParseGroupVersion(id.APIVersion)
 	if err != nil {
 		return nil
 	}
@@ -95,7 +95,7 @@ func distance(w *change.Walker, a, b map[string]any) int {
 // intersect returns old without the fields that after does not have. Elements of a list are
 // matched by the list's map keys. An element of a set is kept only if after has an equal element.
 // Other lists without map keys are kept whole if after has the list.
-func intersect(old, after map[string]any, n *granular.Node) map[string]any {
+func intersect(old, after map[string]any, n *schema.Node) map[string]any {
 	out := maps.Clone(old)
 	for key, previous := range old {
 		current, there := after[key]
@@ -118,12 +118,12 @@ func intersect(old, after map[string]any, n *granular.Node) map[string]any {
 	return out
 }
 
-func intersectLists(old, after []any, n *granular.Node) []any {
+func intersectLists(old, after []any, n *schema.Node) []any {
 	out := []any{}
 	for _, previous := range old {
 		switch element, keyed := previous.(map[string]any); {
-		case n == nil || n.Kind != granular.ListMap || !keyed:
-			if n == nil || n.Kind != granular.Set || contains(after, previous) {
+		case n == nil || n.Kind != schema.ListMap || !keyed:
+			if n == nil || n.Kind != schema.Set || contains(after, previous) {
 				out = append(out, previous)
 			}
 		default:

@@ -11,11 +11,11 @@ import (
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"kube-granular.dev/api/printing"
-	granular "kube-granular.dev/granular/schema"
+	"kube-granular.dev/granular/schema"
 	"kube-granular.dev/pkg/cli/access"
 	"kube-granular.dev/pkg/cli/kinds"
 )
@@ -35,11 +35,11 @@ func thing(t *testing.T) *kinds.Kind {
 	if err := json.Unmarshal([]byte(example), root); err != nil {
 		t.Fatal(err)
 	}
-	tree, err := granular.NewModels(map[string]*spec.Schema{"root": root}).Compile("root")
+	tree, err := schema.NewModels(map[string]*spec.Schema{"root": root}).Compile("root")
 	if err != nil {
 		t.Fatal(err)
 	}
-	of := schema.GroupVersion{Group: "example.com", Version: "v1"}
+	of := kubeschema.GroupVersion{Group: "example.com", Version: "v1"}
 	return &kinds.Kind{
 		Resource: of.WithResource("things"), Kind: of.WithKind("Thing"), Namespaced: true, Tree: tree,
 		Subresources: []kinds.Subresource{{Name: "status", Kind: of.WithKind("Thing")}},

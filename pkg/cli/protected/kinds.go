@@ -11,19 +11,19 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/openapi3"
 
 	"kube-granular.dev/granular/change"
 	"kube-granular.dev/granular/protect"
-	granular "kube-granular.dev/granular/schema"
+	"kube-granular.dev/granular/schema"
 )
 
 // kind is a resource that can be listed, with the walker that finds the labels and annotations of
 // its objects.
 type kind struct {
-	resource   schema.GroupVersionResource
+	resource   kubeschema.GroupVersionResource
 	namespaced bool
 	target     *protect.Target
 	walker     *change.Walker
@@ -33,7 +33,7 @@ func (k *kind) String() string { return k.resource.GroupResource().String() }
 
 // listable is a resource that can be listed, from discovery.
 type listable struct {
-	resource   schema.GroupVersionResource
+	resource   kubeschema.GroupVersionResource
 	kind       string
 	namespaced bool
 }
@@ -47,7 +47,7 @@ func resources(client discovery.DiscoveryInterface, names []string) ([]listable,
 	found := map[string]bool{}
 	var out []listable
 	for _, list := range lists {
-		version, parseErr := schema.ParseGroupVersion(list.GroupVersion)
+		version, parseErr := kubeschema.ParseGroupVersion(list.GroupVersion)
 		if parseErr != nil {
 			return nil, parseErr
 		}
@@ -73,7 +73,7 @@ func resources(client discovery.DiscoveryInterface, names []string) ([]listable,
 	return out, err
 }
 
-func matchesName(names []string, found map[string]bool, r metav1.APIResource, resource schema.GroupResource) bool {
+func matchesName(names []string, found map[string]bool, r metav1.APIResource, resource kubeschema.GroupResource) bool {
 	for _, name := range names {
 		if name == r.Name || name == resource.String() || name == r.SingularName || slices.Contains(r.ShortNames, name) {
 			found[name] = true
@@ -87,8 +87,8 @@ func matchesName(names []string, found map[string]bool, r metav1.APIResource, re
 // in its objects. It keeps the schemas of only one group and version in memory at a time.
 type trees struct {
 	root    openapi3.Root
-	version schema.GroupVersion
-	models  *granular.Models
+	version kubeschema.GroupVersion
+	models  *schema.Models
 }
 
 // kindOf returns the kind for a resource. It reads and compiles the schema.
@@ -105,7 +105,7 @@ func (t *trees) kindOf(ctx context.Context, l listable) (*kind, error) {
 		if doc.Components == nil {
 			return nil, fmt.Errorf("the server publishes no schemas for %s", version)
 		}
-		t.version, t.models = version, granular.NewModels(doc.Components.Schemas, granular.WithExpressions(unevaluated{}))
+		t.version, t.models = version, schema.NewModels(doc.Components.Schemas, schema.WithExpressions(unevaluated{}))
 	}
 	tree, err := t.models.ByKind(version.WithKind(l.kind))
 	if err != nil {
@@ -126,7 +126,7 @@ type unevaluated struct{}
 var errUnevaluated = errors.New("parameter expressions are not evaluated here")
 
 // Compile accepts any expression. It implements schema.Expressions.
-func (unevaluated) Compile(string) (granular.Expression, error) { return unevaluated{}, nil }
+func (unevaluated) Compile(string) (schema.Expression, error) { return unevaluated{}, nil }
 
 // Parameter returns errUnevaluated. It implements schema.Expression.
 func (unevaluated) Parameter(context.Context, string) (string, int64, error) {

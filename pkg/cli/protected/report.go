@@ -20,13 +20,13 @@ import (
 	authorityclient "kube-granular.dev/api/client/clientset/versioned"
 	"kube-granular.dev/granular/change"
 	"kube-granular.dev/granular/protect"
-	granular "kube-granular.dev/granular/schema"
+	"kube-granular.dev/granular/schema"
 )
 
 // PageSize is the number of objects in one page.
 const PageSize = 500
 
-const both = granular.Label | granular.Annotation
+const both = schema.Label | schema.Annotation
 
 // Row is one protected label or annotation of an object.
 type Row struct {

@@ -13,7 +13,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"kube-granular.dev/granular/permission"
-	granular "kube-granular.dev/granular/schema"
+	"kube-granular.dev/granular/schema"
 	"kube-granular.dev/pkg/cli/access"
 	"kube-granular.dev/pkg/cli/learn"
 	"kube-granular.dev/pkg/cli/roles"
@@ -249,7 +249,7 @@ func coarse(s *learn.Subject, w learn.Write, held []access.HeldRule, trees learn
 // countCovered returns how many permissions of a permission tree the verbs cover, fully or in part,
 // and how many there are. Excluded permissions are not counted, because update does not include
 // them.
-func countCovered(tree *granular.Tree, verbs []string) (covered, all int) {
+func countCovered(tree *schema.Tree, verbs []string) (covered, all int) {
 	named := map[string]bool{}
 	for _, v := range verbs {
 		if parsed, err := permission.Parse(v); err == nil {

@@ -14,11 +14,11 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
-	granular "kube-granular.dev/granular/schema"
+	"kube-granular.dev/granular/schema"
 	"kube-granular.dev/pkg/cli/access"
 	"kube-granular.dev/pkg/cli/learn"
 )
@@ -32,9 +32,9 @@ const example = `{"type":"object","properties":{
 // served are the API groups that the server of the tests serves.
 var served = []string{"", "example.com"}
 
-type things struct{ tree *granular.Tree }
+type things struct{ tree *schema.Tree }
 
-func (s things) Tree(of schema.GroupVersionResource, _ string) (*granular.Tree, error) {
+func (s things) Tree(of kubeschema.GroupVersionResource, _ string) (*schema.Tree, error) {
 	if of.Resource != "things" {
 		return nil, errors.New("not served")
 	}
@@ -47,7 +47,7 @@ func newThings(t *testing.T) things {
 	if err := json.Unmarshal([]byte(example), root); err != nil {
 		t.Fatal(err)
 	}
-	tree, err := granular.NewModels(map[string]*spec.Schema{"root": root}).Compile("root")
+	tree, err := schema.NewModels(map[string]*spec.Schema{"root": root}).Compile("root")
 	if err != nil {
 		t.Fatal(err)
 	}

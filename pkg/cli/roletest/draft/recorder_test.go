@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
-	granular "kube-granular.dev/granular/schema"
+	"kube-granular.dev/granular/schema"
 	"kube-granular.dev/pkg/cli/check"
 	"kube-granular.dev/pkg/cli/learn"
 	"kube-granular.dev/pkg/cli/roletest/format"
@@ -23,7 +23,7 @@ import (
 // noTrees is a server that does not say which permissions fields have.
 type noTrees struct{}
 
-func (noTrees) Tree(schema.GroupVersionResource, string) (*granular.Tree, error) {
+func (noTrees) Tree(kubeschema.GroupVersionResource, string) (*schema.Tree, error) {
 	return nil, errors.New("not known")
 }
 

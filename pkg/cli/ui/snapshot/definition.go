@@ -15,7 +15,7 @@ import (
 
 	"kube-granular.dev/granular/decide"
 	"kube-granular.dev/granular/registry"
-	granular "kube-granular.dev/granular/schema"
+	"kube-granular.dev/granular/schema"
 	"kube-granular.dev/pkg/cli/ui/model"
 )
 
@@ -61,7 +61,7 @@ func definedPlaces(version *apiextensionsv1.CustomResourceDefinitionVersion) ([]
 	if err := json.Unmarshal(data, root); err != nil {
 		return nil, errors.New("the schema can't be read")
 	}
-	compiled, err := granular.NewModels(map[string]*spec.Schema{"root": root}, granular.WithExpressions(unevaluated{})).Compile("root")
+	compiled, err := schema.NewModels(map[string]*spec.Schema{"root": root}, schema.WithExpressions(unevaluated{})).Compile("root")
 	if err != nil {
 		return nil, fmt.Errorf("the schema has permissions that a server refuses; kubectl granular lint shows which: %w", err)
 	}
@@ -78,7 +78,7 @@ func definedPlaces(version *apiextensionsv1.CustomResourceDefinitionVersion) ([]
 			}
 			one.steps = append(one.steps, name)
 		}
-		var cover []*granular.Permission
+		var cover []*schema.Permission
 		cover, one.excluded = decide.Candidates(position.Node())
 		for _, p := range cover {
 			one.cover = append(one.cover, verbOf(p))
@@ -95,7 +95,7 @@ func definedPlaces(version *apiextensionsv1.CustomResourceDefinitionVersion) ([]
 type unevaluated struct{}
 
 // Compile accepts any expression. It implements schema.Expressions.
-func (unevaluated) Compile(string) (granular.Expression, error) { return unevaluated{}, nil }
+func (unevaluated) Compile(string) (schema.Expression, error) { return unevaluated{}, nil }
 
 // Parameter returns an error. It implements schema.Expression.
 func (unevaluated) Parameter(context.Context, string) (string, int64, error) {

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kube-granular.dev/granular/decide"
-	granular "kube-granular.dev/granular/schema"
+	"kube-granular.dev/granular/schema"
 	"kube-granular.dev/pkg/cli/access"
 	"kube-granular.dev/pkg/cli/kinds"
 	"kube-granular.dev/pkg/cli/ui/model"
@@ -148,7 +148,7 @@ func beginning(text string) string {
 }
 
 // permissions returns the indexes of the verbs of permissions, and adds them to a target.
-func (m *maker) permissions(all []*granular.Permission, t *target) []int {
+func (m *maker) permissions(all []*schema.Permission, t *target) []int {
 	var out []int
 	for _, p := range all {
 		out = append(out, m.verb(verbOf(p), t))
@@ -167,7 +167,7 @@ func (m *maker) verb(v model.Verb, t *target) int {
 	return i
 }
 
-func verbOf(p *granular.Permission) model.Verb {
+func verbOf(p *schema.Permission) model.Verb {
 	out := model.Verb{Verb: kinds.VerbOf(p), Excluded: p.Excluded}
 	if p.Parameter != nil {
 		out.Stem, out.Parameter = split(out.Verb)
@@ -176,6 +176,6 @@ func verbOf(p *granular.Permission) model.Verb {
 }
 
 // groupResource returns the resource of a kind.
-func groupResource(k *model.Kind) schema.GroupResource {
-	return schema.GroupResource{Group: k.Group, Resource: k.Resource}
+func groupResource(k *model.Kind) kubeschema.GroupResource {
+	return kubeschema.GroupResource{Group: k.Group, Resource: k.Resource}
 }

@@ -13,10 +13,10 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
-	granular "kube-granular.dev/granular/schema"
+	"kube-granular.dev/granular/schema"
 	"kube-granular.dev/pkg/cli/access"
 	"kube-granular.dev/pkg/cli/kinds"
 	"kube-granular.dev/pkg/cli/matrix"
@@ -66,11 +66,11 @@ func TestCellsAgreeWithMatrix(t *testing.T) {
 	if err := json.Unmarshal(text, root); err != nil {
 		t.Fatal(err)
 	}
-	tree, err := granular.NewModels(map[string]*spec.Schema{"root": root}).Compile("root")
+	tree, err := schema.NewModels(map[string]*spec.Schema{"root": root}).Compile("root")
 	if err != nil {
 		t.Fatal(err)
 	}
-	of := schema.GroupVersion{Group: "example.com", Version: "v1"}
+	of := kubeschema.GroupVersion{Group: "example.com", Version: "v1"}
 	k := &kinds.Kind{Resource: of.WithResource("widgets"), Kind: of.WithKind("Widget"), Namespaced: true, Tree: tree,
 		Subresources: []kinds.Subresource{{Name: "status", Kind: of.WithKind("Widget")}}}
 
