@@ -4,6 +4,7 @@
 package docs
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -13,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"kube-granular.dev/test/integration/cluster"
 )
@@ -162,6 +165,7 @@ func (o *orders) brokenOff(t *testing.T, name string, all []tutorial) {
 // steps runs the first n steps of a tutorial.
 func (o *orders) steps(t *testing.T, of tutorial, n int) {
 	t.Helper()
+	awaitNextSecond(t)
 	for _, s := range of.steps[:n] {
 		if err := o.do(s); err != nil {
 			t.Fatalf("%s: %v", of.name, err)
@@ -227,4 +231,17 @@ func names(of []tutorial) string {
 		names = append(names, strings.TrimSuffix(one.name, ".md"))
 	}
 	return strings.Join(names, ", ")
+}
+
+// awaitNextSecond waits until the clock shows another second. A tutorial asks an audit log for the requests
+// since a time in seconds. A person is never so fast that those of the run before are among them.
+func awaitNextSecond(t *testing.T) {
+	t.Helper()
+	started := time.Now().Unix()
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		return time.Now().Unix() > started, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
