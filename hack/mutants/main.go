@@ -50,7 +50,8 @@ func parse(args []string, errs io.Writer) (*options, error) {
 	flags := flag.NewFlagSet("mutants", flag.ContinueOnError)
 	flags.SetOutput(errs)
 	flags.StringVar(&o.root, "root", ".", "the folder of the project")
-	flags.StringVar(&o.list, "survivors", filepath.Join("hack", "mutants", "survivors.txt"), "the list of mutants that need not be noticed, below root")
+	flags.StringVar(&o.list, "survivors", filepath.Join("hack", "mutants", "survivors.txt"),
+		"the list of mutants that need not be noticed, below root")
 	flags.StringVar(&o.output, "o", "table", "how to show the results: table, or json for every mutant")
 	flags.StringVar(&o.match, "match", "", "only mutants whose file, function or text contains this text")
 	flags.StringVar(&o.stamp, "stamp", "", "the file, below root, with the digest of each target that passed: try one by one those targets that changed since, and write the digests of those that pass")
@@ -61,7 +62,8 @@ func parse(args []string, errs io.Writer) (*options, error) {
 	flags.IntVar(&o.sample, "n", 0, "how many mutants of each package to try, chosen at random from those that are not in the list; 0 is all")
 	flags.Uint64Var(&o.seed, "seed", 1, "the seed of the random choice of -n")
 	flags.IntVar(&o.workers, "workers", 2, "how many processes run at a time")
-	flags.DurationVar(&o.grace, "grace", 10*time.Second, "the CPU time that tests may use with a mutant, in addition to five times what they use without it")
+	flags.DurationVar(&o.grace, "grace", 10*time.Second,
+		"the CPU time that tests may use with a mutant, in addition to five times what they use without it")
 	flags.DurationVar(&o.longest, "longest", measure.MaxTestTime, "leave out tests that use more CPU time: faster, but more mutants survive")
 	flags.Float64Var(&o.least, "least", 95, "the minimum percentage of noticed mutants of each package, if all mutants are tried")
 	flags.Usage = func() {

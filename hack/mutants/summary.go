@@ -112,7 +112,8 @@ func (s *summary) table(out io.Writer) error {
 	for _, key := range s.Missing {
 		fmt.Fprintf(out, "  %s\n", key)
 	}
-	_, err := fmt.Fprintf(out, "\n%d mutants, %d noticed (%.1f %%), %d listed, %d new\n", all.Mutants, all.Noticed, all.percent(), len(s.Listed), len(s.New))
+	_, err := fmt.Fprintf(out, "\n%d mutants, %d noticed (%.1f %%), %d listed, %d new\n", all.Mutants, all.Noticed, all.percent(),
+		len(s.Listed), len(s.New))
 	return err
 }
 

@@ -53,7 +53,8 @@ func run(folders []string, limit float64, verbose bool, out io.Writer) error {
 		}
 	}
 	if share > limit {
-		return fmt.Errorf("%d variables in %d lines are named by a preposition or particle: %.2f in 1,000 lines, but at most %g may be", len(c.found), c.lines, share, limit)
+		return fmt.Errorf("%d variables in %d lines are named by a preposition or particle: %.2f in 1,000 lines, but at most %g may be",
+			len(c.found), c.lines, share, limit)
 	}
 	fmt.Fprintf(out, "%d names in %d lines, %.2f in 1,000\n", len(c.found), c.lines, share)
 	return nil

@@ -110,7 +110,8 @@ func count(rules []rbacv1.PolicyRule) (sum int) {
 
 // Clone returns a copy of the Set, with the same permissions and the same limit.
 func (s *Set) Clone() *Set {
-	out := &Set{work: s.work, left: s.left, tooMany: s.tooMany, byResource: s.byResource, granted: s.granted, blocks: make([]*block, len(s.blocks))}
+	out := &Set{work: s.work, left: s.left, tooMany: s.tooMany, byResource: s.byResource, granted: s.granted,
+		blocks: make([]*block, len(s.blocks))}
 	for i, b := range s.blocks {
 		clone := *b
 		clone.left = slices.Clone(b.left)
@@ -125,7 +126,8 @@ func (s *Set) Grant(rule *rbacv1.PolicyRule) {
 		return
 	}
 	s.granted++
-	if len(rule.NonResourceURLs) > 0 || slices.ContainsFunc(rule.Resources, func(resource string) bool { return strings.HasPrefix(resource, "*") }) {
+	if len(rule.NonResourceURLs) > 0 || slices.ContainsFunc(rule.Resources,
+		func(resource string) bool { return strings.HasPrefix(resource, "*") }) {
 		for _, b := range s.blocks {
 			s.grantBlock(b, rule)
 		}

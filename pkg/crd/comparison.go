@@ -27,7 +27,8 @@ func (c *comparison) add(way []schema.Step, format string, args ...any) {
 	path := schema.Pattern(way)
 	if !c.seen[path] {
 		c.seen[path] = true
-		c.found = append(c.found, Opening{Version: c.updated.name, Field: path, What: fmt.Sprintf(format, args...), way: way, base: c.stored.name})
+		c.found = append(c.found, Opening{Version: c.updated.name, Field: path, What: fmt.Sprintf(format, args...), way: way,
+			base: c.stored.name})
 	}
 }
 

@@ -135,7 +135,8 @@ func copyExtensions(s, stored *apiextensions.JSONSchemaProps) {
 	}
 	s.XPermissionVerb, s.XPermissionExcluded, s.XPermissionScope = stored.XPermissionVerb, stored.XPermissionExcluded, stored.XPermissionScope
 	s.XPermissionParameterSource, s.XPermissionParameterizedBy = stored.XPermissionParameterSource, stored.XPermissionParameterizedBy
-	s.XPermissionParameterTreatment, s.XPermissionParameterExpression = stored.XPermissionParameterTreatment, stored.XPermissionParameterExpression
+	s.XPermissionParameterTreatment, s.XPermissionParameterExpression = stored.XPermissionParameterTreatment,
+		stored.XPermissionParameterExpression
 }
 
 // shareNoSchema copies the schema to each version, if the internal type has one for all.

@@ -28,9 +28,11 @@ func (v *Validator) StatusOpenings(newCRD, oldCRD *apiextensions.CustomResourceD
 	if plural != "" && plural != oldCRD.Status.AcceptedNames.Plural && plural != oldCRD.Spec.Names.Plural {
 		out = append(out, Opening{Field: namesField, What: "names another resource, so that the definition writes its objects"})
 	}
-	withdrawn := apiextensions.IsCRDConditionTrue(oldCRD, apiextensions.Established) && !apiextensions.IsCRDConditionTrue(newCRD, apiextensions.Established)
+	withdrawn := apiextensions.IsCRDConditionTrue(oldCRD, apiextensions.Established) &&
+		!apiextensions.IsCRDConditionTrue(newCRD, apiextensions.Established)
 	if withdrawn && v.excludesAny(oldCRD) {
-		out = append(out, Opening{Field: conditionsField, What: "do not say any more that the definition is established, so that its objects outlive it"})
+		out = append(out, Opening{Field: conditionsField,
+			What: "do not say any more that the definition is established, so that its objects outlive it"})
 	}
 	return append(out, v.outliving(newCRD, oldCRD)...)
 }

@@ -30,7 +30,8 @@ func warnLost(newCRD, oldCRD *apiextensions.CustomResourceDefinition, f func(war
 		for _, path := range slices.Sorted(maps.Keys(lost)) {
 			f(warning{id: "lost " + old.name + path, path: v.path,
 				text: fmt.Sprintf("version %s has no field %s any more, but stored objects may have it; a caller without update can't write such an object before a holder of update has rewritten it, "+
-					"which erases the field: kubectl granular stored %s.%s lists these objects", old.name, path, newCRD.Spec.Names.Plural, newCRD.Spec.Group)})
+					"which erases the field: kubectl granular stored %s.%s lists these objects", old.name, path, newCRD.Spec.Names.Plural,
+					newCRD.Spec.Group)})
 		}
 	}
 }

@@ -86,7 +86,8 @@ func (c *Chain) checkValid(caller user.Info) *Refusal {
 		}
 		if !link.isDelegate(delegate) {
 			if ancestor {
-				return refuse(NotDelegate, fmt.Sprintf("one of the users who created %s and its ancestors is not a delegate of the parent", describe(c.Leaf())))
+				return refuse(NotDelegate, fmt.Sprintf("one of the users who created %s and its ancestors is not a delegate of the parent",
+					describe(c.Leaf())))
 			}
 			return refuse(NotDelegate, fmt.Sprintf("the caller is not a delegate of %s", describe(link)))
 		}
@@ -170,7 +171,8 @@ func (c *Chain) Entries() []v1alpha1.ChainEntry {
 }
 
 func (d *Delegation) entry() v1alpha1.ChainEntry {
-	e := v1alpha1.ChainEntry{Via: v1alpha1.ViaDelegation, By: Truncate(d.Delegator.GetName()), ByUID: Truncate(d.Delegator.GetUID()), Name: d.Name, UID: d.UID}
+	e := v1alpha1.ChainEntry{Via: v1alpha1.ViaDelegation, By: Truncate(d.Delegator.GetName()), ByUID: Truncate(d.Delegator.GetUID()),
+		Name: d.Name, UID: d.UID}
 	if !d.Until.IsZero() {
 		e.Until = &metav1.Time{Time: d.Until}
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // Observe updates the index after a delegation was stored or, if gone is true, removed. Package
-// mirror says which reports are too old to count.
+// mirror knows which reports are too old to count.
 func (x *Index) Observe(d *v1alpha1.AuthorityDelegation, gone bool) {
 	x.stored.Observe((*authority.AuthorityDelegation)(d), gone)
 }

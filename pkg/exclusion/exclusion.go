@@ -133,7 +133,8 @@ func (u *update) Stored(ctx context.Context, dryRun bool) {
 	result, openings := metrics.Opened, u.opened
 	switch {
 	case len(u.opened) > 0:
-		warning.AddWarning(ctx, "", fmt.Sprintf("this update weakens what the definition excludes, which the verb %q allows: %s", Verb, listed(u.opened)))
+		warning.AddWarning(ctx, "", fmt.Sprintf("this update weakens what the definition excludes, which the verb %q allows: %s", Verb,
+			listed(u.opened)))
 		audit.Opened(ctx, fields(u.opened))
 	case len(u.kept) > 0:
 		result, openings = metrics.Kept, u.kept

@@ -23,7 +23,8 @@ func withOwner(newCRD, oldCRD *apiextensions.CustomResourceDefinition, kept bool
 	if !kept && index < 0 || len(newCRD.ManagedFields) == 0 {
 		return newCRD
 	}
-	if !kept && (slices.ContainsFunc(newCRD.ManagedFields, granular.OwnedByServer) || !apiequality.Semantic.DeepEqual(newCRD.Spec, oldCRD.Spec)) {
+	if !kept && (slices.ContainsFunc(newCRD.ManagedFields, granular.OwnedByServer) ||
+		!apiequality.Semantic.DeepEqual(newCRD.Spec, oldCRD.Spec)) {
 		return newCRD
 	}
 	entry := metav1.ManagedFieldsEntry{

@@ -132,7 +132,8 @@ func index(all *registry.Registry) map[key]permissions {
 		for _, name := range kind.Resources {
 			k := splitResource(name)
 			if _, found := out[k]; !found {
-				out[k] = permissions{general: map[string][][]permission.Verb{}, treatments: map[string]permission.Treatment{}, excluded: map[string]bool{}}
+				out[k] = permissions{general: map[string][][]permission.Verb{}, treatments: map[string]permission.Treatment{},
+					excluded: map[string]bool{}}
 			}
 			for _, p := range byName {
 				out[k].add(p, kind.Kind, byName)

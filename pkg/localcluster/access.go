@@ -12,7 +12,7 @@ import (
 	"k8s.io/kubernetes/cmd/kubeadm/app/util/kubeconfig"
 )
 
-// Access gives access to a running cluster.
+// Access is how to reach a running cluster.
 type Access struct {
 	kubeconfigs kubeconfigs
 }

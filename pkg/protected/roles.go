@@ -107,14 +107,15 @@ func (r *Roles) Holds(ctx context.Context, u user.Info, ref protect.Reference) (
 	}
 	q := &membershipResolver{Roles: r, ref: ref}
 	held, failed := false, error(nil)
-	validation.NewDefaultRuleResolver(q, q, q, q).VisitRulesFor(ctx, u, ref.Namespace, func(_ fmt.Stringer, _ *rbacv1.PolicyRule, err error) bool {
-		if err != nil && !apierrors.IsNotFound(err) {
-			failed = err
-			return true
-		}
-		held = err == nil
-		return !held
-	})
+	validation.NewDefaultRuleResolver(q, q, q, q).VisitRulesFor(ctx, u, ref.Namespace,
+		func(_ fmt.Stringer, _ *rbacv1.PolicyRule, err error) bool {
+			if err != nil && !apierrors.IsNotFound(err) {
+				failed = err
+				return true
+			}
+			held = err == nil
+			return !held
+		})
 	if held || failed == nil {
 		return held, nil
 	}

@@ -102,7 +102,8 @@ func (a *Authorizer) checkReadable(ctx context.Context, chain *delegation.Chain,
 	case err != nil:
 		return nil, err
 	}
-	return &delegation.Refusal{Reason: delegation.NotHeld, Message: chain.DescribeDelegator(0) + " may not get the object, which conditions require"}, nil
+	return &delegation.Refusal{Reason: delegation.NotHeld,
+		Message: chain.DescribeDelegator(0) + " may not get the object, which conditions require"}, nil
 }
 
 // asDelegator asks the configured authorizer whether a delegator is allowed a request. A verb such

@@ -48,7 +48,7 @@ func (s *shared) authorityProvider(config controlplaneapiserver.CompletedConfig,
 	return provider
 }
 
-// use gives the parts of the server what it has opened. It returns what reads the stored objects:
+// use hands what the server has opened to its parts. It returns what reads the stored objects:
 // protected attributes first, because requests that read the others may be refused without them.
 func (s *server) use(opened authorityregistry.Opened) (authorityregistry.Run, error) {
 	var runs []authorityregistry.Run

@@ -132,7 +132,8 @@ const (
 // add, all of them changed as the options say.
 func Objects(o Options) ([]*unstructured.Unstructured, error) {
 	paths := []string{
-		"default/namespace.yaml", "crd/tenancy.kube-granular.dev_lnamespaces.yaml", "rbac/controller.yaml", "rbac/everyone.yaml", "policy/lists.yaml", "policy/creation.yaml",
+		"default/namespace.yaml", "crd/tenancy.kube-granular.dev_lnamespaces.yaml", "rbac/controller.yaml", "rbac/everyone.yaml",
+		"policy/lists.yaml", "policy/creation.yaml",
 		"policy/namespaces.yaml", "policy/deletion.yaml", "policy/sudo.yaml",
 	}
 	if o.SudoByDelegation {

@@ -26,7 +26,8 @@ import (
 // can check them: that condition expressions compile, and that the expiration time is in the
 // future.
 func Delegation(d *authority.AuthorityDelegation) field.ErrorList {
-	errs := apimachineryvalidation.ValidateObjectMeta(&d.ObjectMeta, false, apimachineryvalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
+	errs := apimachineryvalidation.ValidateObjectMeta(&d.ObjectMeta, false, apimachineryvalidation.NameIsDNSSubdomain,
+		field.NewPath("metadata"))
 	return append(errs, DelegationSpec(&d.Spec, field.NewPath("spec"))...)
 }
 
@@ -39,7 +40,8 @@ func DelegationUpdate(d, old *authority.AuthorityDelegation) field.ErrorList {
 	stored, written := old.Spec.ExpirationTimestamp, d.Spec.ExpirationTimestamp
 	// The zero time is stored as null: it would remove the expiration.
 	if written != nil && written.IsZero() || stored != nil && (written == nil || written.After(stored.Time)) {
-		errs = append(errs, field.Invalid(path.Child("expirationTimestamp"), written, "can be made earlier, but not later, and can't be removed or be the zero time"))
+		errs = append(errs, field.Invalid(path.Child("expirationTimestamp"), written,
+			"can be made earlier, but not later, and can't be removed or be the zero time"))
 	}
 	rest := d.Spec
 	rest.ExpirationTimestamp = stored
@@ -66,7 +68,8 @@ func DelegationSpec(spec *authority.AuthorityDelegationSpec, path *field.Path) f
 	errs = append(errs, objectUIDs(spec.ObjectUIDs, path.Child("objectUIDs"))...)
 	errs = append(errs, conditions(spec.Conditions, path.Child("conditions"))...)
 	if spec.IfLost != authority.LossWithdraw && spec.IfLost != authority.LossKeep {
-		errs = append(errs, field.NotSupported(path.Child("ifLost"), spec.IfLost, []authority.LossPolicy{authority.LossKeep, authority.LossWithdraw}))
+		errs = append(errs, field.NotSupported(path.Child("ifLost"), spec.IfLost,
+			[]authority.LossPolicy{authority.LossKeep, authority.LossWithdraw}))
 	}
 	if idle := spec.IdleSeconds; idle != nil && *idle < authority.MinIdleSeconds {
 		errs = append(errs, field.Invalid(path.Child("idleSeconds"), *idle, fmt.Sprintf("must be %d at least", authority.MinIdleSeconds)))
@@ -122,7 +125,8 @@ func delegate(d authority.Delegate, path *field.Path) (errs field.ErrorList) {
 	case "":
 		errs = append(errs, field.Required(path.Child("kind"), "must be User, Group or ServiceAccount"))
 	default:
-		errs = append(errs, field.NotSupported(path.Child("kind"), d.Kind, []authority.DelegateKind{authority.DelegateGroup, authority.DelegateServiceAccount, authority.DelegateUser}))
+		errs = append(errs, field.NotSupported(path.Child("kind"), d.Kind,
+			[]authority.DelegateKind{authority.DelegateGroup, authority.DelegateServiceAccount, authority.DelegateUser}))
 	}
 	return errs
 }
@@ -155,7 +159,8 @@ func delegatedRole(r *authority.DelegatedRole, s authority.DelegationScope, plac
 	switch {
 	case r.Kind == authority.ClusterRoleKind, r.Kind == authority.RoleKind && !s.Cluster:
 	case r.Kind == authority.RoleKind:
-		errs = append(errs, field.Invalid(place.Child("kind"), r.Kind, "a Role can be delegated only if scope.namespace is set, because it is looked up in that namespace"))
+		errs = append(errs, field.Invalid(place.Child("kind"), r.Kind,
+			"a Role can be delegated only if scope.namespace is set, because it is looked up in that namespace"))
 	default:
 		errs = append(errs, field.NotSupported(place.Child("kind"), r.Kind, []string{authority.ClusterRoleKind, authority.RoleKind}))
 	}
@@ -179,7 +184,8 @@ func Rules(rules []rbacv1.PolicyRule, s authority.DelegationScope, path *field.P
 	for i := range rules {
 		rule, place := &rules[i], path.Index(i)
 		for name, list := range map[string][]string{
-			"verbs": rule.Verbs, "apiGroups": rule.APIGroups, "resources": rule.Resources, "resourceNames": rule.ResourceNames, "nonResourceURLs": rule.NonResourceURLs,
+			"verbs": rule.Verbs, "apiGroups": rule.APIGroups, "resources": rule.Resources, "resourceNames": rule.ResourceNames,
+			"nonResourceURLs": rule.NonResourceURLs,
 		} {
 			if len(list) > authority.MaxRuleLength {
 				errs = append(errs, field.TooMany(place.Child(name), len(list), authority.MaxRuleLength))
@@ -260,7 +266,8 @@ func conditions(all []authority.DelegationCondition, path *field.Path) (errs fie
 	for i, c := range all {
 		place := path.Index(i)
 		if total += len(c.Expression); total > authority.MaxExpressionsLength && total-len(c.Expression) <= authority.MaxExpressionsLength {
-			errs = append(errs, field.Forbidden(place.Child("expression"), fmt.Sprintf("the expressions of all conditions together must have at most %d bytes", authority.MaxExpressionsLength)))
+			errs = append(errs, field.Forbidden(place.Child("expression"),
+				fmt.Sprintf("the expressions of all conditions together must have at most %d bytes", authority.MaxExpressionsLength)))
 		}
 		switch {
 		case strings.TrimSpace(c.Expression) == "":

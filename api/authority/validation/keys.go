@@ -82,11 +82,14 @@ func name(spec *authority.ProtectedAttributeSpec, path *field.Path) (errs field.
 	if len(errs) > 0 {
 		return errs
 	}
-	if domain, _, _ := strings.Cut(spec.AttributeName, "/"); spec.AttributeKind == authority.AttributeAnnotation && strings.HasSuffix(domain, selection.StampSuffix) {
-		return field.ErrorList{field.Invalid(path, spec.AttributeName, "is in a domain where only the API server writes annotations, as stamps of delegations, so it can't be protected")}
+	if domain, _, _ := strings.Cut(spec.AttributeName, "/"); spec.AttributeKind == authority.AttributeAnnotation &&
+		strings.HasSuffix(domain, selection.StampSuffix) {
+		return field.ErrorList{field.Invalid(path, spec.AttributeName,
+			"is in a domain where only the API server writes annotations, as stamps of delegations, so it can't be protected")}
 	}
 	if who, ok := serverKeys[spec.AttributeKind][spec.AttributeName]; ok {
-		return field.ErrorList{field.Invalid(path, spec.AttributeName, fmt.Sprintf("is a key that %s sets on objects of any caller, so it can't be protected", who))}
+		return field.ErrorList{field.Invalid(path, spec.AttributeName,
+			fmt.Sprintf("is a key that %s sets on objects of any caller, so it can't be protected", who))}
 	}
 	return nil
 }

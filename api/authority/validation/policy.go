@@ -26,7 +26,8 @@ func DelegationPolicy(p *authority.AuthorityDelegationPolicy) field.ErrorList {
 	spec, path := &p.Spec, field.NewPath("spec")
 	errs = append(errs, stamped(spec.Resource, path.Child("resource"))...)
 	if spec.NamespaceSelector != nil {
-		errs = append(errs, metav1validation.ValidateLabelSelector(spec.NamespaceSelector, metav1validation.LabelSelectorValidationOptions{}, path.Child("namespaceSelector"))...)
+		errs = append(errs, metav1validation.ValidateLabelSelector(spec.NamespaceSelector,
+			metav1validation.LabelSelectorValidationOptions{}, path.Child("namespaceSelector"))...)
 	}
 	if len(spec.Neutral) > authority.MaxNeutral {
 		errs = append(errs, field.TooMany(path.Child("neutral"), len(spec.Neutral), authority.MaxNeutral))
@@ -36,10 +37,12 @@ func DelegationPolicy(p *authority.AuthorityDelegationPolicy) field.ErrorList {
 		errs = append(errs, field.NotSupported(path.Child("roleRef", "kind"), ref.Kind, []string{authority.ClusterRoleKind}))
 	}
 	if spec.IfNotHeld != authority.NotHeldRefuse && spec.IfNotHeld != authority.NotHeldSkip {
-		errs = append(errs, field.NotSupported(path.Child("ifNotHeld"), spec.IfNotHeld, []authority.NotHeldPolicy{authority.NotHeldRefuse, authority.NotHeldSkip}))
+		errs = append(errs, field.NotSupported(path.Child("ifNotHeld"), spec.IfNotHeld,
+			[]authority.NotHeldPolicy{authority.NotHeldRefuse, authority.NotHeldSkip}))
 	}
 	if s := spec.OrphanSeconds; s != nil && (*s < authority.MinOrphanSeconds || *s > maxOrphanSeconds) {
-		errs = append(errs, field.Invalid(path.Child("orphanSeconds"), *s, fmt.Sprintf("must be %d at least, and %d at most", authority.MinOrphanSeconds, maxOrphanSeconds)))
+		errs = append(errs, field.Invalid(path.Child("orphanSeconds"), *s,
+			fmt.Sprintf("must be %d at least, and %d at most", authority.MinOrphanSeconds, maxOrphanSeconds)))
 	}
 	return errs
 }
@@ -49,7 +52,8 @@ func DelegationPolicy(p *authority.AuthorityDelegationPolicy) field.ErrorList {
 // the policy.
 func DelegationPolicyUpdate(p, old *authority.AuthorityDelegationPolicy) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMetaUpdate(&p.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
-	errs = append(errs, apimachineryvalidation.ValidateImmutableField(p.Spec.Resource, old.Spec.Resource, field.NewPath("spec", "resource"))...)
+	errs = append(errs, apimachineryvalidation.ValidateImmutableField(p.Spec.Resource, old.Spec.Resource,
+		field.NewPath("spec", "resource"))...)
 	return append(errs, DelegationPolicy(p)...)
 }
 
@@ -75,7 +79,8 @@ func stamped(r authority.GroupResource, path *field.Path) (errs field.ErrorList)
 	switch {
 	case len(errs) > 0:
 	case ClusterScoped(r):
-		errs = append(errs, field.Invalid(path, plural(r), "has objects in no namespace, but a delegation that a policy issues applies in the namespace of its object"))
+		errs = append(errs, field.Invalid(path, plural(r),
+			"has objects in no namespace, but a delegation that a policy issues applies in the namespace of its object"))
 	case len(plural(r)+selection.StampSuffix) > utilvalidation.DNS1123SubdomainMaxLength:
 		errs = append(errs, field.Invalid(path, plural(r), "is too long: the prefix of the annotation that names a delegation contains it"))
 	}

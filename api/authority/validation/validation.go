@@ -30,7 +30,8 @@ const (
 
 // Attribute validates the metadata and specification of a new protected attribute.
 func Attribute(meta *metav1.ObjectMeta, spec *authority.ProtectedAttributeSpec, scope Scope) field.ErrorList {
-	errs := apimachineryvalidation.ValidateObjectMeta(meta, scope == Namespaced, apimachineryvalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
+	errs := apimachineryvalidation.ValidateObjectMeta(meta, scope == Namespaced, apimachineryvalidation.NameIsDNSSubdomain,
+		field.NewPath("metadata"))
 	return append(errs, Spec(spec, scope, field.NewPath("spec"))...)
 }
 
@@ -83,7 +84,8 @@ func role(r *authority.RoleReference, scope Scope, place *field.Path) (errs fiel
 	switch {
 	case r.Kind == authority.ClusterRoleKind, r.Kind == authority.RoleKind && scope == Namespaced:
 	case r.Kind == authority.RoleKind:
-		errs = append(errs, field.Invalid(place.Child("kind"), r.Kind, "a ClusterProtectedAttribute acts in all namespaces, so its role must be a ClusterRole"))
+		errs = append(errs, field.Invalid(place.Child("kind"), r.Kind,
+			"a ClusterProtectedAttribute acts in all namespaces, so its role must be a ClusterRole"))
 	case r.Kind == "":
 		errs = append(errs, field.Required(place.Child("kind"), "must be Role or ClusterRole"))
 	default:
@@ -167,7 +169,8 @@ func resource(r authority.GroupResource, scope Scope, path *field.Path) (errs fi
 		errs = append(errs, field.Invalid(path, r.Resource, "must be the plural name of a resource, without a subresource: "+wrong))
 	}
 	if scope == Namespaced && clusterScoped[r] {
-		errs = append(errs, field.Invalid(path, r.Resource, fmt.Sprintf("%s has no namespace, so only a ClusterProtectedAttribute can protect it", text(r))))
+		errs = append(errs, field.Invalid(path, r.Resource,
+			fmt.Sprintf("%s has no namespace, so only a ClusterProtectedAttribute can protect it", text(r))))
 	}
 	return errs
 }

@@ -19,14 +19,16 @@ func addConversions(scheme *runtime.Scheme) error {
 		from, to any
 		convert  conversion.ConversionFunc
 	}{
-		{(*v1alpha1.ProtectedAttribute)(nil), (*ProtectedAttribute)(nil), conversionFunc(func(in *v1alpha1.ProtectedAttribute, out *ProtectedAttribute) {
-			*out = ProtectedAttribute(*in)
-			out.TypeMeta = metav1.TypeMeta{}
-		})},
-		{(*ProtectedAttribute)(nil), (*v1alpha1.ProtectedAttribute)(nil), conversionFunc(func(in *ProtectedAttribute, out *v1alpha1.ProtectedAttribute) {
-			*out = v1alpha1.ProtectedAttribute(*in)
-			out.TypeMeta = metav1.TypeMeta{}
-		})},
+		{(*v1alpha1.ProtectedAttribute)(nil), (*ProtectedAttribute)(nil),
+			conversionFunc(func(in *v1alpha1.ProtectedAttribute, out *ProtectedAttribute) {
+				*out = ProtectedAttribute(*in)
+				out.TypeMeta = metav1.TypeMeta{}
+			})},
+		{(*ProtectedAttribute)(nil), (*v1alpha1.ProtectedAttribute)(nil),
+			conversionFunc(func(in *ProtectedAttribute, out *v1alpha1.ProtectedAttribute) {
+				*out = v1alpha1.ProtectedAttribute(*in)
+				out.TypeMeta = metav1.TypeMeta{}
+			})},
 		{(*v1alpha1.ClusterProtectedAttribute)(nil), (*ClusterProtectedAttribute)(nil),
 			conversionFunc(func(in *v1alpha1.ClusterProtectedAttribute, out *ClusterProtectedAttribute) {
 				*out = ClusterProtectedAttribute(*in)
@@ -70,14 +72,16 @@ func addConversions(scheme *runtime.Scheme) error {
 					out.Items[i].TypeMeta = metav1.TypeMeta{}
 				}
 			})},
-		{(*v1alpha1.AuthorityDelegation)(nil), (*AuthorityDelegation)(nil), conversionFunc(func(in *v1alpha1.AuthorityDelegation, out *AuthorityDelegation) {
-			*out = AuthorityDelegation(*in)
-			out.TypeMeta = metav1.TypeMeta{}
-		})},
-		{(*AuthorityDelegation)(nil), (*v1alpha1.AuthorityDelegation)(nil), conversionFunc(func(in *AuthorityDelegation, out *v1alpha1.AuthorityDelegation) {
-			*out = v1alpha1.AuthorityDelegation(*in)
-			out.TypeMeta = metav1.TypeMeta{}
-		})},
+		{(*v1alpha1.AuthorityDelegation)(nil), (*AuthorityDelegation)(nil),
+			conversionFunc(func(in *v1alpha1.AuthorityDelegation, out *AuthorityDelegation) {
+				*out = AuthorityDelegation(*in)
+				out.TypeMeta = metav1.TypeMeta{}
+			})},
+		{(*AuthorityDelegation)(nil), (*v1alpha1.AuthorityDelegation)(nil),
+			conversionFunc(func(in *AuthorityDelegation, out *v1alpha1.AuthorityDelegation) {
+				*out = v1alpha1.AuthorityDelegation(*in)
+				out.TypeMeta = metav1.TypeMeta{}
+			})},
 		{(*v1alpha1.AuthorityDelegationList)(nil), (*AuthorityDelegationList)(nil),
 			conversionFunc(func(in *v1alpha1.AuthorityDelegationList, out *AuthorityDelegationList) {
 				*out = AuthorityDelegationList{ListMeta: in.ListMeta, Items: make([]AuthorityDelegation, len(in.Items))}

@@ -53,7 +53,8 @@ func AddToScheme(scheme *runtime.Scheme) error {
 			return err
 		}
 	}
-	if err := scheme.AddFieldLabelConversionFunc(v1alpha1.SchemeGroupVersion.WithKind("AuthorityDelegation"), selectableDelegation); err != nil {
+	if err := scheme.AddFieldLabelConversionFunc(v1alpha1.SchemeGroupVersion.WithKind("AuthorityDelegation"),
+		selectableDelegation); err != nil {
 		return err
 	}
 	return scheme.SetVersionPriority(v1alpha1.SchemeGroupVersion)
@@ -64,7 +65,8 @@ func selectable(label, value string) (string, string, error) {
 	case "metadata.name", "metadata.namespace", SelectKind, SelectName:
 		return label, value, nil
 	}
-	return "", "", fmt.Errorf("%q is not a supported field selector; supported are metadata.name, metadata.namespace, %s and %s", label, SelectKind, SelectName)
+	return "", "", fmt.Errorf("%q is not a supported field selector; supported are metadata.name, metadata.namespace, %s and %s",
+		label, SelectKind, SelectName)
 }
 
 // selectableDelegation converts a field selector of AuthorityDelegations. A selectable field can

@@ -19,7 +19,8 @@ func superuser(found []Holder) []Holder {
 	if slices.ContainsFunc(found, func(h Holder) bool { return h.Subject == name && h.Can }) {
 		return nil
 	}
-	return []Holder{{Subject: name, Can: true, Verb: rbacv1.VerbAll, Binding: "<none>", Role: "<none>", But: "the server always allows this group everything"}}
+	return []Holder{{Subject: name, Can: true, Verb: rbacv1.VerbAll, Binding: "<none>", Role: "<none>",
+		But: "the server always allows this group everything"}}
 }
 
 // escalations maps a verb by which a subject can grant what it does not hold to the resources that
@@ -41,17 +42,19 @@ func (r *RBAC) grantors(w Query) []Holder {
 	var out []Holder
 	for _, e := range escalations {
 		for _, role := range e.roles {
-			may := r.holders(Target{Group: rbacv1.GroupName, Resource: role, Namespace: w.Namespace}, []string{e.verb}, func(rule rbacv1.PolicyRule) bool {
-				return len(rule.ResourceNames) == 0 || e.verb == "bind" &&
-					slices.ContainsFunc(rule.ResourceNames, func(name string) bool { return r.grants(role, name, w) })
-			})
+			may := r.holders(Target{Group: rbacv1.GroupName, Resource: role, Namespace: w.Namespace}, []string{e.verb},
+				func(rule rbacv1.PolicyRule) bool {
+					return len(rule.ResourceNames) == 0 || e.verb == "bind" &&
+						slices.ContainsFunc(rule.ResourceNames, func(name string) bool { return r.grants(role, name, w) })
+				})
 			written := []string{e.written(role)}
 			if e.verb == "bind" && role == "clusterroles" {
 				written = append(written, "rolebindings") // a RoleBinding can refer to a ClusterRole
 			}
 			for subject, h := range may {
 				for _, resource := range written {
-					writes := r.holders(Target{Group: rbacv1.GroupName, Resource: resource, Namespace: w.Namespace}, []string{"create", "update", "patch"}, nil)
+					writes := r.holders(Target{Group: rbacv1.GroupName, Resource: resource, Namespace: w.Namespace},
+						[]string{"create", "update", "patch"}, nil)
 					if _, ok := writes[subject]; !ok {
 						continue
 					}
@@ -135,7 +138,8 @@ func delegates(w Query) []Holder {
 			but += ", under conditions"
 		}
 		for _, s := range d.Delegates {
-			out = append(out, Holder{Subject: subjectName(s, ""), Can: true, Verb: verb, Binding: "AuthorityDelegation " + d.Name, Role: "<none>", But: but})
+			out = append(out, Holder{Subject: subjectName(s, ""), Can: true, Verb: verb, Binding: "AuthorityDelegation " + d.Name,
+				Role: "<none>", But: but})
 		}
 	}
 	return out

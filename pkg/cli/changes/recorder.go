@@ -257,7 +257,8 @@ func ordinaryRole(verb string, groupResource schema.GroupResource, subresource, 
 func (rec *recorder) waits(query url.Values) bool {
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
-	return (query.Get("watch") == "true" || query.Get("watch") == "1" || query.Get("follow") == "true") && len(rec.recording.Requests)+len(rec.refused) == 0
+	return (query.Get("watch") == "true" || query.Get("watch") == "1" || query.Get("follow") == "true") &&
+		len(rec.recording.Requests)+len(rec.refused) == 0
 }
 
 // selectedName returns the name that the field selector of a list or watch selects, or "". The server

@@ -66,7 +66,8 @@ func (r *Roles) add(found *manifest.Object) error {
 		}
 	case *rbacv1.ClusterRole:
 		if o.AggregationRule != nil {
-			r.Notes = append(r.Notes, fmt.Sprintf("%s: ClusterRole %s is aggregated from others: only the rules in the file count", found.File, o.Name))
+			r.Notes = append(r.Notes, fmt.Sprintf("%s: ClusterRole %s is aggregated from others: only the rules in the file count",
+				found.File, o.Name))
 		}
 	}
 	r.objects = append(r.objects, object)

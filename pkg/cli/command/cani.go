@@ -77,7 +77,8 @@ The exit code is 0 only if the whole change is allowed.`,
 				return err
 			}
 			if !quiet {
-				if err := format.Print(s.streams.Out, judgements, func(page *printing.Page) error { return evaluationsTable(page, judgements) }); err != nil {
+				if err := format.Print(s.streams.Out, judgements,
+					func(page *printing.Page) error { return evaluationsTable(page, judgements) }); err != nil {
 					return err
 				}
 			}

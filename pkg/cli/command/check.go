@@ -84,7 +84,8 @@ refused but some are not provable, and 2 for an error, such as a line that can't
 	cmd.Flags().StringSliceVarP(&files, "filename", "f", nil, "files with roles and their bindings; - is standard input")
 	cmd.Flags().StringSliceVar(&logs.files, "audit-log", nil,
 		"audit logs, plain or compressed by gzip; more files may follow as arguments; - is standard input")
-	cmd.Flags().StringSliceVar(&logs.subjects, "subject", nil, "only requests of these: user:NAME, group:NAME or serviceaccount:NAMESPACE/NAME")
+	cmd.Flags().StringSliceVar(&logs.subjects, "subject", nil,
+		"only requests of these: user:NAME, group:NAME or serviceaccount:NAMESPACE/NAME")
 	cmd.Flags().StringVar(&test, "test", "", "also write a new file with a test of the roles, for kube-granular test")
 	logs.addSince(cmd, "")
 	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return trouble{usageError(c, err)} })
@@ -259,7 +260,8 @@ func notJudged(n *check.NotJudged) string {
 		text  string
 	}{
 		{n.Forbidden, "refused then"}, {n.Failed, "writes that failed"}, {n.Missing, "writes of objects that did not exist"},
-		{n.Paths, "without a resource"}, {n.Rehearsed, "dry runs and reviews of kubectl granular"}, {n.Delegated, "under a delegation of somebody else"},
+		{n.Paths, "without a resource"}, {n.Rehearsed, "dry runs and reviews of kubectl granular"},
+		{n.Delegated, "under a delegation of somebody else"},
 	} {
 		if part.count > 0 {
 			out = append(out, fmt.Sprintf("%d %s", part.count, part.text))

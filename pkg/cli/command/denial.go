@@ -76,7 +76,8 @@ role. For other refusals, such as one by admission, it says what to do next.`,
 	}
 	format.AddTo(cmd)
 	cmd.Flags().StringVar(&id, "audit-id", "", "the ID of the refused request; then FILE is an audit log")
-	cmd.Flags().StringVar(&subresource, "subresource", "", "the subresource of the write, such as status or scale, if the text does not name it")
+	cmd.Flags().StringVar(&subresource, "subresource", "",
+		"the subresource of the write, such as status or scale, if the text does not name it")
 	return cmd
 }
 

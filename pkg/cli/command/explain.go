@@ -77,7 +77,8 @@ kubectl granular ui -o html writes one page with all kinds of the cluster.`,
 		},
 	}
 	format.AddTo(cmd)
-	cmd.Flags().StringVar(&version, "api-version", "", "the group and version of the kind, such as autoscaling/v1; the default is what the server prefers")
+	cmd.Flags().StringVar(&version, "api-version", "",
+		"the group and version of the kind, such as autoscaling/v1; the default is what the server prefers")
 	cmd.Flags().BoolVar(&recursive, "recursive", false, "show every field, also fields without a verb of their own")
 	return cmd
 }

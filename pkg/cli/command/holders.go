@@ -27,7 +27,8 @@ import (
 // uids, userextras and signers. It returns nil for other resources.
 func identityQuery(verb, resource, subresource, name string) *access.Query {
 	group, known := map[string]string{
-		"users": "", "groups": "", "uids": authenticationv1.GroupName, "userextras": authenticationv1.GroupName, "signers": certificatesv1.GroupName,
+		"users": "", "groups": "", "uids": authenticationv1.GroupName, "userextras": authenticationv1.GroupName,
+		"signers": certificatesv1.GroupName,
 	}[resource]
 	if !known {
 		return nil
@@ -110,7 +111,8 @@ func (s *options) addDelegations(ctx context.Context, w *access.Query) {
 			Conditional: len(d.Spec.Conditions) > 0,
 		}
 		for _, delegate := range d.Spec.Delegates {
-			found.Delegates = append(found.Delegates, rbacv1.Subject{Kind: string(delegate.Kind), Namespace: delegate.Namespace, Name: delegate.Name})
+			found.Delegates = append(found.Delegates, rbacv1.Subject{Kind: string(delegate.Kind), Namespace: delegate.Namespace,
+				Name: delegate.Name})
 		}
 		w.Delegations = append(w.Delegations, found)
 	}

@@ -94,7 +94,8 @@ kubectl granular ui draws the matrix in the browser, and -o html writes that pag
 		},
 	}
 	format.AddTo(cmd, "csv")
-	cmd.Flags().StringSliceVar(&subjects, "subject", nil, "who: user:NAME, group:NAME or serviceaccount:NAMESPACE/NAME; the default is everybody who is bound")
+	cmd.Flags().StringSliceVar(&subjects, "subject", nil,
+		"who: user:NAME, group:NAME or serviceaccount:NAMESPACE/NAME; the default is everybody who is bound")
 	cmd.Flags().StringSliceVar(&resources, "resource", nil, "show each permission of these resources: deployments, services")
 	cmd.Flags().BoolVar(&all, "all", false, "include the subjects of bindings that come with a cluster")
 	cmd.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false,

@@ -100,7 +100,8 @@ func queryFor(text string, k *kinds.Kind, tree *schema.Tree) (*access.Query, err
 		return nil, errors.New(unknownVerbMessage(text, k, tree))
 	}
 	for _, info := range tree.Permissions() {
-		if except := kinds.VerbOf(info.Permission); info.Excluded && slices.Contains(info.Above, verb.Permission) && !slices.Contains(out.Except, except) {
+		if except := kinds.VerbOf(info.Permission); info.Excluded && slices.Contains(info.Above, verb.Permission) &&
+			!slices.Contains(out.Except, except) {
 			out.Except = append(out.Except, except)
 		}
 	}

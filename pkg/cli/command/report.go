@@ -129,7 +129,8 @@ func reportTables(page *printing.Page, r *report.Report) error {
 		printing.Fprintf(page, "Whether get, list and watch were used is not known: the logs have no reads.\n")
 	}
 	if len(r.NotShown) > 0 {
-		printing.Fprintf(page, "Whether these were used is not known, because the logs have no request about them: %s\n", strings.Join(r.NotShown, ", "))
+		printing.Fprintf(page, "Whether these were used is not known, because the logs have no request about them: %s\n",
+			strings.Join(r.NotShown, ", "))
 	}
 	if len(r.NotServed) > 0 {
 		printing.Fprintf(page, "Rights in API groups that the server does not serve are left out: %s\n", strings.Join(r.NotServed, ", "))

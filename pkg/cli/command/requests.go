@@ -42,15 +42,19 @@ type changeFlags struct {
 }
 
 func (o *changeFlags) addTo(cmd *cobra.Command) {
-	cmd.Flags().StringSliceVarP(&o.files.Filenames, "filename", "f", nil, "files with objects, as kubectl apply --server-side takes them; - is standard input")
+	cmd.Flags().StringSliceVarP(&o.files.Filenames, "filename", "f", nil,
+		"files with objects, as kubectl apply --server-side takes them; - is standard input")
 	cmd.Flags().BoolVarP(&o.files.Recursive, "recursive", "R", false, "look for files inside the folders that --filename names")
-	cmd.Flags().BoolVar(&o.replace, "replace", false, "with --filename: replace or create the objects, as kubectl replace does, instead of applying them")
+	cmd.Flags().BoolVar(&o.replace, "replace", false,
+		"with --filename: replace or create the objects, as kubectl replace does, instead of applying them")
 	cmd.Flags().StringVar(&o.manager, "field-manager", "kubectl",
 		"with --filename: the manager that applies; fields that it applied before and now leaves out are removed")
 	cmd.Flags().StringVarP(&o.patch, "patch", "p", "", "a patch of RESOURCE/NAME, in JSON or YAML")
-	cmd.Flags().StringVar(&o.patchType, "type", "", "the type of the patch: strategic, merge or json; the default is strategic, and merge for custom resources")
+	cmd.Flags().StringVar(&o.patchType, "type", "",
+		"the type of the patch: strategic, merge or json; the default is strategic, and merge for custom resources")
 	cmd.Flags().StringVar(&o.subresource, "subresource", "", "the subresource to patch, such as status or scale")
-	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions([]string{"strategic", "merge", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions([]string{"strategic", "merge", "json"},
+		cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("subresource", cobra.FixedCompletions([]string{"status", "scale"}, cobra.ShellCompDirectiveNoFileComp))
 }
 

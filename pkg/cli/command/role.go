@@ -244,7 +244,8 @@ func printGrants(out io.Writer, format *output.Flag, grants []roles.Grant, name 
 		var rows [][]string
 		for _, g := range grants {
 			for _, r := range g.Rules {
-				rows = append(rows, []string{orNone(g.Namespace), qualifiedAll(r), orNone(strings.Join(r.ResourceNames, ",")), strings.Join(r.Verbs, " ")})
+				rows = append(rows, []string{orNone(g.Namespace), qualifiedAll(r), orNone(strings.Join(r.ResourceNames, ",")),
+					strings.Join(r.Verbs, " ")})
 			}
 		}
 		return page.Table([]string{"NAMESPACE", "RESOURCES", "NAMES", "VERBS"}, rows)

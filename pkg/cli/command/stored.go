@@ -94,7 +94,8 @@ func (s *options) hiddenFields(cmd *cobra.Command, name string) ([]hiddenFields,
 	if err != nil {
 		return nil, 0, err
 	}
-	resource := client.Resource(schema.GroupVersionResource{Group: crd.Spec.Group, Version: servedVersion(crd), Resource: crd.Spec.Names.Plural})
+	resource := client.Resource(schema.GroupVersionResource{Group: crd.Spec.Group, Version: servedVersion(crd),
+		Resource: crd.Spec.Names.Plural})
 	schemas, out, objects := hidden.Schemas(crd), []hiddenFields{}, 0
 	err = pager.New(pager.SimplePageFunc(func(options metav1.ListOptions) (runtime.Object, error) {
 		return resource.List(cmd.Context(), options)

@@ -80,7 +80,8 @@ resources, protected attributes and delegations. The kinds of Kubernetes are tho
 	}
 	o.format.AddOnly(cmd, "page", "html", "json")
 	cmd.Flags().StringSliceVarP(&o.files, "filename", "f", nil, "show what these files have, instead of a cluster; - is standard input")
-	cmd.Flags().StringVar(&o.auditLog, "audit-log", "", "show the refused requests of this audit log; the page follows the file while it grows")
+	cmd.Flags().StringVar(&o.auditLog, "audit-log", "",
+		"show the refused requests of this audit log; the page follows the file while it grows")
 	cmd.Flags().BoolVarP(&o.everywhere, "all-namespaces", "A", false, "show all namespaces first, instead of that of the context")
 	cmd.Flags().Uint16Var(&o.port, "port", 0, "the port on this machine; the default is a free one")
 	return cmd

@@ -51,7 +51,7 @@ type judge struct {
 	kinds *sharedKinds
 }
 
-// memberNote says who stands for a group.
+// memberNote returns who stands for a group.
 const memberNote = "the answer is for a user named " + answer.Member + " who is in the group"
 
 // Judge implements answer.Judge.

@@ -112,7 +112,8 @@ func FromEvent(text []byte) (*Refused, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Refused{Denial: d, Time: e.StageTimestamp, AuditID: e.AuditID, Verb: e.Verb, Groups: e.who().Groups, Message: e.ResponseStatus.Message}, nil
+	return &Refused{Denial: d, Time: e.StageTimestamp, AuditID: e.AuditID, Verb: e.Verb, Groups: e.who().Groups,
+		Message: e.ResponseStatus.Message}, nil
 }
 
 // ErrNotAnEvent means that a text is no event of an audit log.

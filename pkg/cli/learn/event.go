@@ -152,11 +152,11 @@ func (e *event) wild() bool {
 
 // isRehearsal reports whether this plugin asks what would be allowed; see changes.IsRehearsal.
 func (e *event) isRehearsal() bool {
-	of := schema.GroupResource{}
+	resource := schema.GroupResource{}
 	if e.ObjectRef != nil {
-		of = schema.GroupResource{Group: e.ObjectRef.APIGroup, Resource: e.ObjectRef.Resource}
+		resource = schema.GroupResource{Group: e.ObjectRef.APIGroup, Resource: e.ObjectRef.Resource}
 	}
-	return changes.IsRehearsal(e.UserAgent, e.RequestURI, of)
+	return changes.IsRehearsal(e.UserAgent, e.RequestURI, resource)
 }
 
 // missing reports whether the request is a write of an object that does not exist. A read of such an

@@ -80,7 +80,8 @@ func New(trees Trees, options Options) *Learner {
 	}
 	return &Learner{
 		trees: trees, options: options, cache: newObjectCache(options.Memory),
-		seen: map[schema.GroupResource]*seen{}, subjects: map[rbacv1.Subject]*Subject{}, walkers: map[walkerKey]treeWalker{}, watches: map[string]struct{}{},
+		seen: map[schema.GroupResource]*seen{}, subjects: map[rbacv1.Subject]*Subject{}, walkers: map[walkerKey]treeWalker{},
+		watches: map[string]struct{}{},
 	}
 }
 

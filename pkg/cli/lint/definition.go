@@ -152,7 +152,8 @@ func (l *objectLinter) checkElements(node *yaml.Node) {
 		return
 	}
 	if place := value(node, schema.ExtElement); node.Kind == yaml.MappingNode && place != nil {
-		l.report(place, Error, "%s: a definition can't have this extension, only kinds of Kubernetes have it; the server ignores it", schema.ExtElement)
+		l.report(place, Error, "%s: a definition can't have this extension, only kinds of Kubernetes have it; the server ignores it",
+			schema.ExtElement)
 	}
 	for _, below := range node.Content {
 		l.checkElements(below)

@@ -183,7 +183,8 @@ func commandsOf(g *roles.Grant, name string, d *denial.Denial, subject rbacv1.Su
 	if len(rule.ResourceNames) > 0 {
 		role += " --resource-name=" + Quoted(rule.ResourceNames[0])
 	}
-	return []string{role, fmt.Sprintf("kubectl create %sbinding %s%s --%s=%s %s", kind, Quoted(name), where, kind, Quoted(name), whoFlag(subject))}
+	return []string{role, fmt.Sprintf("kubectl create %sbinding %s%s --%s=%s %s", kind, Quoted(name), where, kind, Quoted(name),
+		whoFlag(subject))}
 }
 
 // whoFlag returns the flag of kubectl create rolebinding for a subject.

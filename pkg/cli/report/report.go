@@ -121,10 +121,11 @@ func (o *Options) concernsUser(s *learn.Subject) bool {
 // concerns reports whether the report is about a subject of a binding. users are those that the
 // binding includes and that sent requests.
 func (o *Options) concerns(g access.GrantedRule, users []*learn.Subject) bool {
-	return o.Subjects == nil || slices.ContainsFunc(users, o.concernsUser) || slices.ContainsFunc(o.Subjects, func(wanted rbacv1.Subject) bool {
-		name, groups := access.Identity(wanted)
-		return slices.ContainsFunc(g.Subjects, func(bound rbacv1.Subject) bool { return access.IsSubject(bound, g.Namespace, name, groups) })
-	})
+	return o.Subjects == nil || slices.ContainsFunc(users, o.concernsUser) ||
+		slices.ContainsFunc(o.Subjects, func(wanted rbacv1.Subject) bool {
+			name, groups := access.Identity(wanted)
+			return slices.ContainsFunc(g.Subjects, func(bound rbacv1.Subject) bool { return access.IsSubject(bound, g.Namespace, name, groups) })
+		})
 }
 
 // served returns a rule without the API groups that the server does not serve, and these groups.
@@ -225,7 +226,8 @@ func coarse(s *learn.Subject, w learn.Write, held []access.HeldRule, trees learn
 	if sub != "" {
 		c.Resource += "/" + sub
 	}
-	target := access.Target{Group: resource.Group, Version: resource.Version, Resource: resource.Resource, Subresource: sub, Namespace: w.Key.Namespace}
+	target := access.Target{Group: resource.Group, Version: resource.Version, Resource: resource.Resource, Subresource: sub,
+		Namespace: w.Key.Namespace}
 	for _, h := range held {
 		if h.Namespace != "" && h.Namespace != target.Namespace || len(h.Rule.ResourceNames) > 0 {
 			continue

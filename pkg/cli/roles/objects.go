@@ -69,7 +69,8 @@ func (g *Grant) Objects(name string, subjects []rbacv1.Subject) []runtime.Object
 	version := rbacv1.SchemeGroupVersion.String()
 	if g.Namespace == "" {
 		ref.Kind = "ClusterRole"
-		out := []runtime.Object{&rbacv1.ClusterRole{TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: ref.Kind}, ObjectMeta: meta, Rules: g.Rules}}
+		out := []runtime.Object{&rbacv1.ClusterRole{TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: ref.Kind}, ObjectMeta: meta,
+			Rules: g.Rules}}
 		if len(subjects) > 0 {
 			out = append(out, &rbacv1.ClusterRoleBinding{TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "ClusterRoleBinding"},
 				ObjectMeta: meta, RoleRef: ref, Subjects: subjects})

@@ -205,7 +205,8 @@ func grants(verbs map[key][]string, notes map[string][]string) []Grant {
 		}
 		g := &out[len(out)-1]
 		same := slices.IndexFunc(g.Rules, func(r rbacv1.PolicyRule) bool {
-			return slices.Equal(r.Verbs, rule.Verbs) && slices.Equal(r.APIGroups, rule.APIGroups) && slices.Equal(r.ResourceNames, rule.ResourceNames)
+			return slices.Equal(r.Verbs, rule.Verbs) && slices.Equal(r.APIGroups, rule.APIGroups) &&
+				slices.Equal(r.ResourceNames, rule.ResourceNames)
 		})
 		if same >= 0 {
 			g.Rules[same].Resources = append(g.Rules[same].Resources, rule.Resources...)

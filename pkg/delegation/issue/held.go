@@ -45,7 +45,8 @@ func (d *Issuer) confirmHeld(ctx context.Context, obj *v1alpha1.AuthorityDelegat
 		case may:
 			return nil
 		default:
-			return forbiddenDelegation(obj, fmt.Errorf("a delegation with ifLost: Keep needs the verb %q on authoritydelegations", v1alpha1.VerbDelegate))
+			return forbiddenDelegation(obj, fmt.Errorf("a delegation with ifLost: Keep needs the verb %q on authoritydelegations",
+				v1alpha1.VerbDelegate))
 		}
 	}
 	if ref := obj.Spec.RoleRef; ref != nil && !d.mayGetRole(ctx, ref, obj.Spec.Scope.Namespace) {

@@ -194,7 +194,8 @@ func (d *Issuer) policyDelegation(ctx context.Context, p *policy.Policy, namespa
 		out.Status.NamespaceUID = found.UID
 	}
 	out.Status.Rules, out.Status.Role = p.Status.Rules, p.Status.Role
-	out.Status.Cause = &v1alpha1.DelegationCause{Policy: p.Name, UID: p.UID, Resource: p.Spec.Resource, OrphanSeconds: v1alpha1.DefaultOrphanSeconds}
+	out.Status.Cause = &v1alpha1.DelegationCause{Policy: p.Name, UID: p.UID, Resource: p.Spec.Resource,
+		OrphanSeconds: v1alpha1.DefaultOrphanSeconds}
 	if s := p.Spec.OrphanSeconds; s != nil {
 		out.Status.Cause.OrphanSeconds = *s
 	}

@@ -82,7 +82,8 @@ func (c *PolicyIssuer) forWrite(ctx context.Context, dryRun bool) *policyWrite {
 	if !ok || !info.IsResourceRequest {
 		return nil
 	}
-	return &policyWrite{PolicyIssuer: c, ctx: ctx, requested: schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}, dryRun: dryRun}
+	return &policyWrite{PolicyIssuer: c, ctx: ctx, requested: schema.GroupResource{Group: info.APIGroup, Resource: info.Resource},
+		dryRun: dryRun}
 }
 
 // observeOld stores the stamps of the stored object in c, and reports whether stamp will need the
@@ -126,7 +127,8 @@ func (c *policyWrite) stamp(obj, old runtime.Object) error {
 	for name := range c.old {
 		// If the policy was deleted, it is not known which changes triggered it. So every change
 		// removes its stamp, except changes of metadata, status and replicas.
-		if !slices.ContainsFunc(all, func(p *policy.Policy) bool { return p.Name == name }) && policy.ForDeleted(c.resource).TriggeredBy(obj, old) {
+		if !slices.ContainsFunc(all, func(p *policy.Policy) bool { return p.Name == name }) &&
+			policy.ForDeleted(c.resource).TriggeredBy(obj, old) {
 			delete(stamps, name)
 		}
 	}

@@ -38,7 +38,8 @@ type Policy struct {
 
 // Compile compiles a stored policy.
 func Compile(p *v1alpha1.AuthorityDelegationPolicy) *Policy {
-	out := &Policy{AuthorityDelegationPolicy: p, Resource: schema.GroupResource{Group: p.Spec.Resource.Group, Resource: p.Spec.Resource.Resource}}
+	out := &Policy{AuthorityDelegationPolicy: p,
+		Resource: schema.GroupResource{Group: p.Spec.Resource.Group, Resource: p.Spec.Resource.Resource}}
 	if p.Spec.NamespaceSelector != nil {
 		out.namespaces, out.err = metav1.LabelSelectorAsSelector(p.Spec.NamespaceSelector)
 	}

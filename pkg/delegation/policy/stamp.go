@@ -28,7 +28,8 @@ func Prefix(r schema.GroupResource) string {
 // Stamp returns the value of a stamp for the delegation with a name and a UID. The UID is empty in
 // a dry run, which creates no delegation.
 func Stamp(name string, uid types.UID) string {
-	s := selection.SelectedAuthority{AuthorityReference: selection.AuthorityReference{Kind: selection.AuthorityDelegationKind, Name: name, UID: uid}}
+	s := selection.SelectedAuthority{AuthorityReference: selection.AuthorityReference{Kind: selection.AuthorityDelegationKind,
+		Name: name, UID: uid}}
 	text, err := s.Text()
 	if err != nil {
 		return "" // impossible for a name that the server chose

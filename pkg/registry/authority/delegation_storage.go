@@ -31,7 +31,8 @@ func (detached) Value(any) any { return nil }
 // delegations.
 func newDelegationStorage(store *genericregistry.Store) *DelegationStorage {
 	resource := v1alpha1.Resource(delegationsPlural)
-	update := func(ctx context.Context, name string, preconditions *storage.Preconditions, change func(*v1alpha1.AuthorityDelegationStatus)) error {
+	update := func(ctx context.Context, name string, preconditions *storage.Preconditions,
+		change func(*v1alpha1.AuthorityDelegationStatus)) error {
 		key, err := store.KeyFunc(detached{ctx}, name)
 		if err != nil {
 			return err

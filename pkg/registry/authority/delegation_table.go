@@ -86,7 +86,8 @@ func rulesText(ref *v1alpha1.DelegatedRole, rules []rbacv1.PolicyRule) string {
 	}
 	if len(rules) == 1 {
 		rule := rules[0]
-		return firstThree(rule.Verbs) + " " + firstThree(append(rule.Resources[:len(rule.Resources):len(rule.Resources)], rule.NonResourceURLs...))
+		return firstThree(rule.Verbs) + " " + firstThree(append(rule.Resources[:len(rule.Resources):len(rule.Resources)],
+			rule.NonResourceURLs...))
 	}
 	return fmt.Sprintf("%d rules", len(rules))
 }

@@ -48,7 +48,8 @@ var columns = []metav1.TableColumnDefinition{
 	{Name: "Values", Type: "string", Priority: 1, Description: "The values that are protected, or that the role may set."},
 	{Name: "Resources", Type: "string", Priority: 1, Description: "The resources whose objects are protected."},
 	{Name: "Holders", Type: "integer", Priority: 1, Description: "The number of subjects that hold the role."},
-	{Name: "Violations", Type: "integer", Priority: 1, Description: "The number of requests that the mode Audit allowed and Enforce would refuse."},
+	{Name: "Violations", Type: "integer", Priority: 1,
+		Description: "The number of requests that the mode Audit allowed and Enforce would refuse."},
 }
 
 // ConvertToTable implements rest.TableConvertor.

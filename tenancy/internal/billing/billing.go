@@ -104,7 +104,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if t.DeletionTimestamp != nil {
 		before := t.DeepCopy()
 		controllerutil.RemoveFinalizer(t, Finalizer)
-		return reconcile.Result{}, client.IgnoreNotFound(r.Patch(ctx, t, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
+		return reconcile.Result{}, client.IgnoreNotFound(r.Patch(ctx, t,
+			client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
 	}
 	return reconcile.Result{}, nil
 }
@@ -202,7 +203,8 @@ func (r *Reconciler) flush(ctx context.Context, t *v1alpha1.LNamespace) error {
 		all = append(append([]v1alpha1.BillingPeriod{}, all...), *b.Open)
 	}
 	for _, p := range all {
-		row := store.Period{TenantUID: string(t.UID), Sequence: p.Sequence, Tenant: t.Name, Account: p.Account, Labels: p.Labels, Start: p.Start.Time}
+		row := store.Period{TenantUID: string(t.UID), Sequence: p.Sequence, Tenant: t.Name, Account: p.Account, Labels: p.Labels,
+			Start: p.Start.Time}
 		if p.End != nil {
 			row.End = p.End.Time
 		}

@@ -22,7 +22,8 @@ import (
 // addBillingFlags adds the flags that select the billing table.
 func addBillingFlags(fs *pflag.FlagSet, c *store.Config) {
 	fs.StringVar(&c.Driver, "billing-driver", "sqlite", "database with the billing table: "+strings.Join(store.Drivers(), ", "))
-	fs.StringVar(&c.Source, "billing-source", "", "what the driver connects to: a file, a connection string, or a project; empty disables billing")
+	fs.StringVar(&c.Source, "billing-source", "",
+		"what the driver connects to: a file, a connection string, or a project; empty disables billing")
 	fs.StringVar(&c.Dataset, "billing-dataset", "", "schema or dataset of the billing table")
 	fs.StringVar(&c.Table, "billing-table", "lnamespace_periods", "name of the billing table")
 }

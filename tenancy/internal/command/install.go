@@ -50,10 +50,13 @@ func newManifestsCommands() []*cobra.Command {
 	}
 	for _, c := range []*cobra.Command{show, install} {
 		c.Flags().BoolVar(&o.FieldPermissions, "field-permissions", false, "the API server authorizes single fields")
-		c.Flags().StringVar((*string)(&sudo), "sudo", string(grants.Impersonation), "how sudoers use sudo: Impersonation or Delegation; the command run needs the same value")
-		c.Flags().StringVar(&o.ViewFor, "view-for", config.Everybody, "group that may view everything in all namespaces but secrets; "+config.Nobody+" means no group")
+		c.Flags().StringVar((*string)(&sudo), "sudo", string(grants.Impersonation),
+			"how sudoers use sudo: Impersonation or Delegation; the command run needs the same value")
+		c.Flags().StringVar(&o.ViewFor, "view-for", config.Everybody,
+			"group that may view everything in all namespaces but secrets; "+config.Nobody+" means no group")
 		c.Flags().StringVar(&o.CreateFor, "create-for", config.Everybody, "group that may create LNamespaces; "+config.Nobody+" means no group")
-		c.Flags().StringVar(&o.WebhookURL, "webhook-url", "", "URL at which the API server calls the webhooks of a controller outside the cluster, such as https://127.0.0.1:9443; empty installs no webhooks")
+		c.Flags().StringVar(&o.WebhookURL, "webhook-url", "",
+			"URL at which the API server calls the webhooks of a controller outside the cluster, such as https://127.0.0.1:9443; empty installs no webhooks")
 	}
 	install.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig to use")
 	return []*cobra.Command{show, install, newUninstallCommand()}
@@ -84,7 +87,8 @@ func install(ctx context.Context, kubeconfig string, o config.Options, out io.Wr
 		}
 	}
 	for _, object := range objects {
-		if err := api.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("tenancy-controller-install"), client.ForceOwnership); err != nil {
+		if err := api.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("tenancy-controller-install"),
+			client.ForceOwnership); err != nil {
 			return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
 		}
 		printing.Fprintf(out, "%s %s\n", object.GetKind(), object.GetName())

@@ -53,24 +53,33 @@ func newRunCommand() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return run(cmd, o) },
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig to use; empty means the service account of the pod, or else the default kubeconfig")
+	fs.StringVar(&o.kubeconfig, "kubeconfig", "",
+		"kubeconfig to use; empty means the service account of the pod, or else the default kubeconfig")
 	fs.StringVar(&o.namespace, "namespace", "tenancy-system", "namespace of the controller; no tenant may have this name")
 	fs.StringVar(&o.UserRole, "user-role", "edit", "ClusterRole that the users of a tenant are bound to in its namespace")
-	fs.BoolVar(&o.FieldPermissions, "field-permissions", false, "the API server authorizes single fields: grant managers and sudo the verb granular on LNamespaces instead of update and patch")
-	fs.StringVar((*string)(&o.Sudo), "sudo", string(grants.Impersonation), "how sudoers use sudo: Impersonation, which works on any cluster, or Delegation, which needs a server that serves AuthorityDelegations")
+	fs.BoolVar(&o.FieldPermissions, "field-permissions", false,
+		"the API server authorizes single fields: grant managers and sudo the verb granular on LNamespaces instead of update and patch")
+	fs.StringVar((*string)(&o.Sudo), "sudo", string(grants.Impersonation),
+		"how sudoers use sudo: Impersonation, which works on any cluster, or Delegation, which needs a server that serves AuthorityDelegations")
 	fs.StringSliceVar(&o.Names.Reserved, "reserved", nil, "names that no tenant may have, in addition to default and kube-*")
-	fs.StringVar(&o.pattern, "reserved-pattern", naming.AddOns, "regular expression for names that only administrators may use, in addition to public top-level domains, words of DNS and *-system; empty means none")
-	fs.StringSliceVar(&o.Names.Allowed, "allowed-names", nil, "names that everybody may use, although they are public top-level domains, words of DNS, *-system or match --reserved-pattern")
-	fs.IntVar(&o.PerCreator, "lnamespaces-per-creator", 20, "how many LNamespaces one person may create; administrators are not limited; 0 means any number")
-	fs.DurationVar(&o.DiscoveryEvery, "discovery-every", time.Minute, "interval at which the permissions of sudo are updated from discovery, in addition to changes of CustomResourceDefinitions and APIServices")
+	fs.StringVar(&o.pattern, "reserved-pattern", naming.AddOns,
+		"regular expression for names that only administrators may use, in addition to public top-level domains, words of DNS and *-system; empty means none")
+	fs.StringSliceVar(&o.Names.Allowed, "allowed-names", nil,
+		"names that everybody may use, although they are public top-level domains, words of DNS, *-system or match --reserved-pattern")
+	fs.IntVar(&o.PerCreator, "lnamespaces-per-creator", 20,
+		"how many LNamespaces one person may create; administrators are not limited; 0 means any number")
+	fs.DurationVar(&o.DiscoveryEvery, "discovery-every", time.Minute,
+		"interval at which the permissions of sudo are updated from discovery, in addition to changes of CustomResourceDefinitions and APIServices")
 	fs.IntVar(&o.Workers, "workers", 8, "number of tenants that are reconciled at the same time")
 	fs.StringVar(&o.metricsAddress, "metrics-address", "127.0.0.1:8080", "address that serves metrics; 0 disables them")
 	fs.StringVar(&o.healthAddress, "health-address", "127.0.0.1:8081", "address that serves /healthz and /readyz; 0 disables them")
 	fs.BoolVar(&o.leaderElect, "leader-elect", true, "reconcile only while holding the lease, so that only one replica works")
-	fs.DurationVar(&o.leaseDuration, "lease-duration", 15*time.Second, "how long other replicas wait after the last renewal of the lease before they take it over")
+	fs.DurationVar(&o.leaseDuration, "lease-duration", 15*time.Second,
+		"how long other replicas wait after the last renewal of the lease before they take it over")
 	fs.DurationVar(&o.renew, "lease-renew-deadline", 10*time.Second, "how long a leader tries to renew its lease before it gives up")
 	fs.DurationVar(&o.retryWait, "lease-retry-period", 2*time.Second, "interval between attempts to get or renew the lease")
-	fs.BoolVar(&o.untilStdin, "until-stdin-ends", false, "exit when standard input is closed, for example because the parent process has ended")
+	fs.BoolVar(&o.untilStdin, "until-stdin-ends", false,
+		"exit when standard input is closed, for example because the parent process has ended")
 	addWebhookFlags(fs, &o.webhook)
 	addBillingFlags(fs, &o.billing)
 	return cmd

@@ -31,8 +31,10 @@ type webhookOptions struct {
 
 func addWebhookFlags(fs *pflag.FlagSet, o *webhookOptions) {
 	fs.StringVar(&o.address, "webhook-address", "", "address that serves the webhooks; empty disables them")
-	fs.StringSliceVar(&o.hosts, "webhook-hosts", nil, "names and addresses for the certificate of the webhooks, by which the API server calls them; the default is the Service tenancy-webhook and the loopback address")
-	fs.DurationVar(&o.lifetime, "webhook-certificate-lifetime", 90*24*time.Hour, "how long a certificate of the webhooks is valid; it is renewed when a third of this time is left")
+	fs.StringSliceVar(&o.hosts, "webhook-hosts", nil,
+		"names and addresses for the certificate of the webhooks, by which the API server calls them; the default is the Service tenancy-webhook and the loopback address")
+	fs.DurationVar(&o.lifetime, "webhook-certificate-lifetime", 90*24*time.Hour,
+		"how long a certificate of the webhooks is valid; it is renewed when a third of this time is left")
 	fs.StringVar(&o.accounts, "accounts", "", "YAML file that maps users and groups to accounts; a new LNamespace without an account gets the account of its creator")
 }
 
@@ -70,14 +72,16 @@ func newWebhooks(ctx context.Context, config *rest.Config, scheme *runtime.Schem
 		hosts = []string{"tenancy-webhook." + o.namespace + ".svc", "127.0.0.1", "localhost"}
 	}
 	keeper := &certs.Keeper{
-		Client: api, Secret: client.ObjectKey{Namespace: o.namespace, Name: "tenancy-webhook-certificate"}, Configurations: webhook.Configurations,
-		Hosts: hosts, Lifetime: o.webhook.lifetime, Log: ctrl.Log.WithName("certificate"),
+		Client: api, Secret: client.ObjectKey{Namespace: o.namespace, Name: "tenancy-webhook-certificate"},
+		Configurations: webhook.Configurations,
+		Hosts:          hosts, Lifetime: o.webhook.lifetime, Log: ctrl.Log.WithName("certificate"),
 	}
 	if err := keeper.Sync(ctx); err != nil {
 		return webhooks{}, fmt.Errorf("certificate of the webhooks: %w", err)
 	}
 	return webhooks{keeper: keeper, server: webhook.New(webhook.Options{
-		Host: host, Port: port, Client: api, Accounts: o.webhook.accounts, Check: o.Check, IsReserved: o.Names.IsReserved, GetCertificate: keeper.GetCertificate,
+		Host: host, Port: port, Client: api, Accounts: o.webhook.accounts, Check: o.Check, IsReserved: o.Names.IsReserved,
+		GetCertificate: keeper.GetCertificate,
 	})}, nil
 }
 

@@ -112,7 +112,8 @@ func (r *Tenants) leave(ctx context.Context, t *v1alpha1.LNamespace) error {
 	if err != nil || len(left) == 0 {
 		return err
 	}
-	r.event(t, corev1.EventTypeWarning, "Leftovers", "Revoke", "the namespace %s keeps what its members created or changed, %d entries: the objects have the label %s or %s, or not %s",
+	r.event(t, corev1.EventTypeWarning, "Leftovers", "Revoke",
+		"the namespace %s keeps what its members created or changed, %d entries: the objects have the label %s or %s, or not %s",
 		t.Name, len(left), names.MadeWithSudo, names.ChangedWithSudo, names.MadeFromOutside)
 	return nil
 }

@@ -143,7 +143,8 @@ func (l *leftovers) record(t *v1alpha1.LNamespace, s *v1alpha1.LNamespaceStatus)
 	}
 	message := "status.leftovers lists objects by which members who left can keep permissions"
 	if more := len(l.list) - len(s.Leftovers); more > 0 {
-		message += fmt.Sprintf(", and %d more have the label %s or %s, or none of %s", more, names.MadeWithSudo, names.ChangedWithSudo, names.MadeFromOutside)
+		message += fmt.Sprintf(", and %d more have the label %s or %s, or none of %s", more, names.MadeWithSudo, names.ChangedWithSudo,
+			names.MadeFromOutside)
 	}
 	if slices.ContainsFunc(l.list, func(l v1alpha1.Leftover) bool { return l.Maker != "" }) {
 		condition(t, s, v1alpha1.ConditionClean, metav1.ConditionFalse, reasonLeftovers, message)
@@ -201,7 +202,8 @@ func (r *Tenants) examine(ctx context.Context, t *v1alpha1.LNamespace, sudoers [
 					report(maker)
 					continue
 				}
-				r.event(t, corev1.EventTypeNormal, "RemovedLeftover", "Revoke", "deleted the %s %s, which %q created", gvk.Kind, object.Name, bounded(maker, maxMaker))
+				r.event(t, corev1.EventTypeNormal, "RemovedLeftover", "Revoke", "deleted the %s %s, which %q created", gvk.Kind, object.Name,
+					bounded(maker, maxMaker))
 			}
 		}
 	}
@@ -272,7 +274,8 @@ func fairly(found []v1alpha1.Leftover) []v1alpha1.Leftover {
 		place[l] = makers[l.Maker]
 		makers[l.Maker]++
 	}
-	found = slices.SortedStableFunc(slices.Values(found), func(a, b v1alpha1.Leftover) int { return cmp.Compare(place[a], place[b]) })[:maxLeftovers]
+	found = slices.SortedStableFunc(slices.Values(found),
+		func(a, b v1alpha1.Leftover) int { return cmp.Compare(place[a], place[b]) })[:maxLeftovers]
 	slices.SortFunc(found, byKind)
 	return found
 }

@@ -53,7 +53,8 @@ type tenantNamespace struct {
 // in it. It creates the namespace if the namespace does not exist.
 func (r *Tenants) namespace(ctx context.Context, t *v1alpha1.LNamespace) (tenantNamespace, error) {
 	if r.Names.IsReserved(t.Name) {
-		return tenantNamespace{reason: reasonReserved, message: fmt.Sprintf("the name %q is reserved: a namespace with this name can't belong to a tenant", t.Name)}, nil
+		return tenantNamespace{reason: reasonReserved,
+			message: fmt.Sprintf("the name %q is reserved: a namespace with this name can't belong to a tenant", t.Name)}, nil
 	}
 	ns := &metav1.PartialObjectMetadata{}
 	ns.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))

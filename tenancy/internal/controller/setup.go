@@ -141,28 +141,31 @@ func newDelegations(mgr ctrl.Manager, w writer, o Options) (*delegations, error)
 	if err != nil {
 		return nil, err
 	}
-	return &delegations{writer: w, asDelegator: as, changed: make(chan event.GenericEvent, 1)}, mgr.GetFieldIndexer().IndexField(context.Background(),
-		&authority.AuthorityDelegation{}, delegatorIndex, func(object client.Object) []string {
-			return []string{object.(*authority.AuthorityDelegation).Status.Delegator.Username}
-		})
+	return &delegations{writer: w, asDelegator: as, changed: make(chan event.GenericEvent, 1)},
+		mgr.GetFieldIndexer().IndexField(context.Background(),
+			&authority.AuthorityDelegation{}, delegatorIndex, func(object client.Object) []string {
+				return []string{object.(*authority.AuthorityDelegation).Status.Delegator.Username}
+			})
 }
 
 // watch adds watches to the controller of tenants. With them, the controller reconciles a tenant
 // when one of its delegations changes, and all tenants when the rules of sudo change.
 func (d *delegations) watch(b *builder.Builder) *builder.Builder {
-	return b.Watches(&authority.AuthorityDelegation{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
-		return request(names.DelegatorOf(object.(*authority.AuthorityDelegation).Status.Delegator.Username))
-	})).WatchesRawSource(source.Channel(d.changed, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []reconcile.Request {
-		list := &v1alpha1.LNamespaceList{}
-		if err := d.List(ctx, list); err != nil {
-			return nil // does not happen: the list is read from the cache in memory
-		}
-		var all []reconcile.Request
-		for _, t := range list.Items {
-			all = append(all, request(t.Name)...)
-		}
-		return all
-	})))
+	return b.Watches(&authority.AuthorityDelegation{},
+		handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
+			return request(names.DelegatorOf(object.(*authority.AuthorityDelegation).Status.Delegator.Username))
+		})).WatchesRawSource(source.Channel(d.changed,
+		handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []reconcile.Request {
+			list := &v1alpha1.LNamespaceList{}
+			if err := d.List(ctx, list); err != nil {
+				return nil // does not happen: the list is read from the cache in memory
+			}
+			var all []reconcile.Request
+			for _, t := range list.Items {
+				all = append(all, request(t.Name)...)
+			}
+			return all
+		})))
 }
 
 func request(name string) []reconcile.Request {

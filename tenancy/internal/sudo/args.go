@@ -30,7 +30,8 @@ type Arguments struct {
 }
 
 // connection are the names of the kubectl flags that select the cluster and the user.
-var connection = []string{"kubeconfig", "context", "cluster", "user", "server", "token", "certificate-authority", "client-certificate", "client-key", "tls-server-name", "request-timeout"}
+var connection = []string{"kubeconfig", "context", "cluster", "user", "server", "token", "certificate-authority",
+	"client-certificate", "client-key", "tls-server-name", "request-timeout"}
 
 // ErrUsage is the error for arguments without a command.
 var ErrUsage = errors.New("usage: kubectl sudo [--reason TEXT] COMMAND… | kubectl sudo -l [-o wide] | kubectl sudo --shell bash|zsh|fish")
@@ -142,7 +143,8 @@ func namesSubjects(words []string) bool {
 }
 
 func takesValue(name string) bool {
-	return name == "-n" || name == "--namespace" || name == "-s" || slices.Contains(connection, strings.TrimPrefix(name, "--")) && strings.HasPrefix(name, "--")
+	return name == "-n" || name == "--namespace" || name == "-s" || slices.Contains(connection, strings.TrimPrefix(name, "--")) &&
+		strings.HasPrefix(name, "--")
 }
 
 func longName(name string) string {

@@ -57,7 +57,8 @@ func For(discovered []*metav1.APIResourceList, admin []rbacv1.PolicyRule) []rbac
 // Quotas returns the rules for ResourceQuotas and LimitRanges. Sudo has these rules in addition,
 // if spec.sudo.allow of the LNamespace has the entry Quotas.
 func Quotas() []rbacv1.PolicyRule {
-	return []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"limitranges", "resourcequotas"}, Verbs: slices.Concat(read, write)}}
+	return []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"limitranges", "resourcequotas"},
+		Verbs: slices.Concat(read, write)}}
 }
 
 // Namespace returns the rules for the Namespace object. Sudo has these rules in addition, if
@@ -163,7 +164,8 @@ func (t table) rules() []rbacv1.PolicyRule {
 }
 
 func order(r rbacv1.PolicyRule) string {
-	return strings.Join([]string{r.APIGroups[0], strings.Join(r.Resources, ","), strings.Join(r.Verbs, ","), strings.Join(r.ResourceNames, ",")}, "\x00")
+	return strings.Join([]string{r.APIGroups[0], strings.Join(r.Resources, ","), strings.Join(r.Verbs, ","),
+		strings.Join(r.ResourceNames, ",")}, "\x00")
 }
 
 func keys(set map[string]bool) []string {

@@ -118,7 +118,8 @@ func (l *Lists) created(ctx context.Context, req admission.Request, t *v1alpha1.
 	if may || err != nil {
 		return err
 	}
-	return fmt.Errorf("spec.deletionPolicy needs the verb %s, because nobody pays for a namespace that stays", names.FieldVerb(names.DeletionPolicy))
+	return fmt.Errorf("spec.deletionPolicy needs the verb %s, because nobody pays for a namespace that stays",
+		names.FieldVerb(names.DeletionPolicy))
 }
 
 // refused returns an error as its first result if only an administrator may create the LNamespace. An
@@ -232,7 +233,8 @@ func (l *Lists) finalizersChanged(ctx context.Context, req admission.Request, be
 // allowed to charge it. It checks only an account that is new or was changed. A user with the
 // permission to change the accounts of all LNamespaces is allowed to charge any account.
 func (l *Lists) account(ctx context.Context, req admission.Request, before object, t *v1alpha1.LNamespace) error {
-	if was, _ := before.Spec["billing"].(map[string]any); req.Operation == admissionv1.Update && (was["account"] == t.Spec.Billing.Account || was["account"] == nil && t.Spec.Billing.Account == "") {
+	if was, _ := before.Spec["billing"].(map[string]any); req.Operation == admissionv1.Update &&
+		(was["account"] == t.Spec.Billing.Account || was["account"] == nil && t.Spec.Billing.Account == "") {
 		return nil
 	}
 	mapping, err := l.Accounts()

@@ -118,7 +118,8 @@ func bodies() []body {
 		return members(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"object","labels":{`, n, `"l%d":"v"`, `}}}`)
 	}
 	return []body{
-		{"labels", "configmaps", []int{1, 1000, 20_000, 100_000}, func(n int) string { return metadata(members(`{"labels":{`, n, `"l%d":"v"`, `}}`)) }},
+		{"labels", "configmaps", []int{1, 1000, 20_000, 100_000},
+			func(n int) string { return metadata(members(`{"labels":{`, n, `"l%d":"v"`, `}}`)) }},
 		{"labels by PUT", "configmaps", []int{1, 1000, 20_000, 100_000}, labelled},
 		{"labels by a strategic patch", "configmaps", []int{1, 1000, 20_000}, labelled},
 		{"labels to be kept", "configmaps", []int{1, 1000, 20_000}, func(n int) string {
@@ -128,8 +129,10 @@ func bodies() []body {
 		{"labels by a JSON patch", "configmaps", []int{1, 1000, 10_000}, func(n int) string {
 			return members(`[`, n, `{"op":"add","path":"/metadata/labels/l%d","value":"v"}`, `]`)
 		}},
-		{"annotations", "configmaps", []int{1, 1000, 20_000, 100_000}, func(n int) string { return metadata(members(`{"annotations":{`, n, `"l%d":"v"`, `}}`)) }},
-		{"finalizers", "configmaps", []int{1, 1000, 20_000, 100_000}, func(n int) string { return metadata(members(`{"finalizers":[`, n, `"example.com/f%d"`, `]}`)) }},
+		{"annotations", "configmaps", []int{1, 1000, 20_000, 100_000},
+			func(n int) string { return metadata(members(`{"annotations":{`, n, `"l%d":"v"`, `}}`)) }},
+		{"finalizers", "configmaps", []int{1, 1000, 20_000, 100_000},
+			func(n int) string { return metadata(members(`{"finalizers":[`, n, `"example.com/f%d"`, `]}`)) }},
 		{"managed fields", "configmaps", []int{1, 1000, 20_000, 100_000}, func(n int) string {
 			return metadata(`{"managedFields":[{"manager":"m","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:data":` + members(`{`, n, `"f:k%d":{}`, `}`) + `}}]}`)
 		}},
@@ -143,14 +146,22 @@ func bodies() []body {
 		}},
 		{"keys with a permission", "vasts", []int{1, 1000, 20_000, 100_000}, func(n int) string { return spec(`{"keyed":` + keys(n) + `}`) }},
 		{"keys with an expression", "vasts", []int{1, 1000, 20_000, 50_000}, func(n int) string { return spec(`{"computed":` + keys(n) + `}`) }},
-		{"keys with an expression that is held", "held", []int{1000, 20_000, 50_000}, func(n int) string { return spec(`{"computed":` + keys(n) + `}`) }},
-		{"elements by key", "vasts", []int{1, 1000, 20_000, 50_000}, func(n int) string { return spec(members(`{"slots":[`, n, `{"name":"n%d","v":"x"}`, `]}`)) }},
-		{"elements by value", "vasts", []int{1, 1000, 20_000}, func(n int) string { return spec(members(`{"taints":[`, n, `{"key":"k%d","v":"x"}`, `]}`)) }},
-		{"elements of a set", "vasts", []int{1, 1000, 20_000, 100_000}, func(n int) string { return spec(members(`{"set":[`, n, `"e%d"`, `]}`)) }},
-		{"elements of an atomic list", "vasts", []int{1, 1000, 20_000, 100_000}, func(n int) string { return spec(members(`{"list":[`, n, `"e%d"`, `]}`)) }},
-		{"levels of what is not known", "vasts", []int{1, 1000, 3000}, func(n int) string { return spec(`{"free":` + below(n, `{"k":"v"}`) + `}`) }},
-		{"keys below 1000 levels", "vasts", []int{1, 1000, 20_000, 50_000}, func(n int) string { return spec(`{"free":` + below(1000, keys(n)) + `}`) }},
-		{"keys with a permission below 80 levels", "vasts", []int{1, 1000, 20_000, 50_000}, func(n int) string { return spec(`{"deep":` + below(80, keys(n)) + `}`) }},
+		{"keys with an expression that is held", "held", []int{1000, 20_000, 50_000},
+			func(n int) string { return spec(`{"computed":` + keys(n) + `}`) }},
+		{"elements by key", "vasts", []int{1, 1000, 20_000, 50_000},
+			func(n int) string { return spec(members(`{"slots":[`, n, `{"name":"n%d","v":"x"}`, `]}`)) }},
+		{"elements by value", "vasts", []int{1, 1000, 20_000},
+			func(n int) string { return spec(members(`{"taints":[`, n, `{"key":"k%d","v":"x"}`, `]}`)) }},
+		{"elements of a set", "vasts", []int{1, 1000, 20_000, 100_000},
+			func(n int) string { return spec(members(`{"set":[`, n, `"e%d"`, `]}`)) }},
+		{"elements of an atomic list", "vasts", []int{1, 1000, 20_000, 100_000},
+			func(n int) string { return spec(members(`{"list":[`, n, `"e%d"`, `]}`)) }},
+		{"levels of what is not known", "vasts", []int{1, 1000, 3000},
+			func(n int) string { return spec(`{"free":` + below(n, `{"k":"v"}`) + `}`) }},
+		{"keys below 1000 levels", "vasts", []int{1, 1000, 20_000, 50_000},
+			func(n int) string { return spec(`{"free":` + below(1000, keys(n)) + `}`) }},
+		{"keys with a permission below 80 levels", "vasts", []int{1, 1000, 20_000, 50_000},
+			func(n int) string { return spec(`{"deep":` + below(80, keys(n)) + `}`) }},
 		{"keys with a permission below a key of 1 MB", "vasts", []int{1, 1000, 20_000, 50_000}, func(n int) string {
 			return spec(`{"nested":{"` + strings.Repeat("x", 1_000_000) + `":` + keys(n) + `}}`)
 		}},
@@ -185,7 +196,8 @@ func vastKind() map[string]any {
 			"taints": m{"type": "array", "x-kubernetes-list-type": "atomic", "items": m{
 				"type": "object", "x-kubernetes-permission-verb": group + "/taint", "x-kubernetes-permission-parameterized-by": "self.key",
 				"properties": m{"key": m{"type": "string"}, "v": m{"type": "string"}}}},
-			"set":    m{"type": "array", "x-kubernetes-list-type": "set", "items": value("element", nil), "x-kubernetes-permission-parameter-source": "key"},
+			"set": m{"type": "array", "x-kubernetes-list-type": "set", "items": value("element", nil),
+				"x-kubernetes-permission-parameter-source": "key"},
 			"list":   m{"type": "array", "x-kubernetes-list-type": "atomic", "items": m{"type": "string"}},
 			"free":   m{"type": "object", "x-kubernetes-preserve-unknown-fields": true},
 			"deep":   deep,
@@ -258,7 +270,8 @@ func (a administrator) bodiesFor(ctx context.Context, side string, verbs []strin
 		rule("", verbs, "configmaps"), rule("apps", verbs, "deployments", "deployments/status"), rule(group, verbs, "vasts"), held); err != nil {
 		return err
 	}
-	for resource, object := range map[string]any{"configmaps": configMap("object"), "deployments": deployment("object"), "vasts": custom("Vast", "object", map[string]any{}), "held": custom("Vast", "held", map[string]any{})} {
+	for resource, object := range map[string]any{"configmaps": configMap("object"), "deployments": deployment("object"),
+		"vasts": custom("Vast", "object", map[string]any{}), "held": custom("Vast", "held", map[string]any{})} {
 		if _, err := a.Ensure(ctx, fmt.Sprintf(bodyResources[resource], side), bodyObject(resource), object); err != nil {
 			return err
 		}
@@ -283,7 +296,8 @@ func (b body) lane(ctx context.Context, server *process.Server, side string, tex
 	}
 	client := server.Client(caller)
 	w := wayOf(b.name)
-	st := stream{method: w.method, path: path + "?dryRun=All" + w.query, contentType: w.contentType, encoding: asItIs{}, edit: func(map[string]any, int) any { return text }}
+	st := stream{method: w.method, path: path + "?dryRun=All" + w.query, contentType: w.contentType, encoding: asItIs{},
+		edit: func(map[string]any, int) any { return text }}
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, enough, true, func(ctx context.Context) (bool, error) {
 		status, answer, _, err := client.Do(ctx, st.method, st.path, st.contentType, text)
 		if st.status = status; err != nil {

@@ -59,7 +59,8 @@ const (
 // established.
 func Define(t *testing.T, c *cluster.Cluster, name, text string) {
 	t.Helper()
-	status, answer, err := Request(c, Admin, http.MethodPatch, Definitions+"/"+name+"?fieldManager=test&force=true", ContentTypes["apply"], text)
+	status, answer, err := Request(c, Admin, http.MethodPatch, Definitions+"/"+name+"?fieldManager=test&force=true",
+		ContentTypes["apply"], text)
 	if err != nil || status >= 300 {
 		t.Fatalf("%s: %d %s %v", name, status, answer, err)
 	}

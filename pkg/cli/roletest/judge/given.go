@@ -257,7 +257,8 @@ func (g *given) deleteOne(ctx context.Context, o *format.Object, resource dynami
 	// The server adds finalizers itself, such as those of volume claims. Nobody here removes them, but for
 	// that of a definition, which the server removes once the objects of the definition are gone.
 	if o.GetKind() != "CustomResourceDefinition" {
-		if _, err := resource.Patch(ctx, o.GetName(), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
+		if _, err := resource.Patch(ctx, o.GetName(), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`),
+			metav1.PatchOptions{}); err != nil {
 			return ignoreNotFound(err)
 		}
 	}

@@ -101,7 +101,8 @@ func (s *Server) create(c *format.Create) (*request, error) {
 	}
 	r.verbs, r.object = []string{"create"}, object
 	r.send = func(ctx context.Context, client dynamic.ResourceInterface) (*unstructured.Unstructured, error) {
-		return client.Create(ctx, object.DeepCopy(), metav1.CreateOptions{DryRun: dryRun, FieldValidation: metav1.FieldValidationStrict}, r.subresources...)
+		return client.Create(ctx, object.DeepCopy(),
+			metav1.CreateOptions{DryRun: dryRun, FieldValidation: metav1.FieldValidationStrict}, r.subresources...)
 	}
 	return r, nil
 }

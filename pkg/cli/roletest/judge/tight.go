@@ -224,7 +224,8 @@ func (s *Server) setRules(ctx context.Context, r *role, rules []rbacv1.PolicyRul
 	if err != nil {
 		return err
 	}
-	if _, err := resource.Patch(ctx, r.object.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager}); err != nil {
+	if _, err := resource.Patch(ctx, r.object.GetName(), types.MergePatchType, patch,
+		metav1.PatchOptions{FieldManager: fieldManager}); err != nil {
 		return err
 	}
 	if len(r.object.GetLabels()) > 0 {

@@ -16,7 +16,7 @@ import (
 	"kube-granular.dev/pkg/cli/ui/snapshot"
 )
 
-// Judge says whether a change would be allowed.
+// Judge reports whether a change would be allowed.
 type Judge interface {
 	// Judge rehearses a change, and returns what the commands of the plugin return. The note says what it
 	// could not ask, or is empty.
@@ -116,7 +116,7 @@ type Allowed struct {
 	Note string `json:"note,omitempty"`
 }
 
-// Allowed says whether a change would be allowed, field by field.
+// Allowed reports whether a change would be allowed, field by field.
 func (a *Answers) Allowed(ctx context.Context, asked *Asked) (*Allowed, error) {
 	if a.Judge == nil {
 		return nil, errors.New("only a server can say whether a change would be allowed, and this page is from files")

@@ -41,7 +41,7 @@ type Snapshot struct {
 // None is the index of nothing, such as the namespace of a ClusterRoleBinding.
 const None = -1
 
-// About says where a snapshot comes from.
+// About is where a snapshot comes from.
 type About struct {
 	// Cluster is the address of the server, or the names of the files.
 	Cluster string `json:"cluster"`

@@ -103,7 +103,8 @@ func Write(w io.Writer, format string, lines []Line) error {
 func table(page *printing.Page, lines []Line, hours func(Line) string) error {
 	rows := page.Begin("ACCOUNT", "TENANT", "HOURS", "OPEN")
 	for _, l := range lines {
-		err := rows.EscapedRow(account(l.Account), printing.Escaped(printing.Cell(l.Tenant)), printing.Escaped(hours(l)), printing.Sprintf("%t", l.Open))
+		err := rows.EscapedRow(account(l.Account), printing.Escaped(printing.Cell(l.Tenant)), printing.Escaped(hours(l)),
+			printing.Sprintf("%t", l.Open))
 		if err != nil {
 			return err
 		}

@@ -78,7 +78,8 @@ func coverageOf(tree *schema.Tree, text Expression) coverage {
 		for _, p := range place.Node().Own() {
 			key := permission.Verb{Permission: p.Name}.String()
 			if parameter := p.Parameter; parameter != nil {
-				key = fmt.Sprintf("%s(…) %d %d %v %q %q", key, parameter.SourceDepth, parameter.SourceKey, parameter.FromValue, parameter.Field, parameter.Treatment)
+				key = fmt.Sprintf("%s(…) %d %d %v %q %q", key, parameter.SourceDepth, parameter.SourceKey, parameter.FromValue,
+					parameter.Field, parameter.Treatment)
 				if parameter.Expression != nil {
 					key += " " + text(place.Steps())
 				}

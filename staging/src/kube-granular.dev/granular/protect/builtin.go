@@ -65,7 +65,8 @@ func Builtin() *Table {
 		Source{From: endpoints, Kinds: labelsAndOthers, To: targets(endpointSlices)},
 		// The admission plugin PodTopologyLabels copies these labels when a pod is bound to a
 		// node.
-		Source{From: nodes, Kinds: schema.Label, To: targets(pods), Keys: []string{"topology.kubernetes.io/zone", "topology.kubernetes.io/region"}},
+		Source{From: nodes, Kinds: schema.Label, To: targets(pods),
+			Keys: []string{"topology.kubernetes.io/zone", "topology.kubernetes.io/region"}},
 	)
 	for _, resource := range []Resource{pods, podTemplates, controllers, jobs, replicaSets, deployments, daemonSets, statefulSets, cronJobs} {
 		table = table.With(Source{From: resource, Scope: "volumeClaimTemplate", Kinds: labelsAndOthers, To: targets(claims)})

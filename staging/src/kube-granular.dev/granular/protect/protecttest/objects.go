@@ -27,7 +27,8 @@ var slots = map[string][]slot{
 	"namespaces": {{Place: "own", Kind: "Label", Out: "namespaces"}, {Place: "own", Kind: "Annotation", Out: "namespaces"}},
 	"pods": {
 		{Place: "own", Kind: "Label", Out: "pods"}, {Place: "own", Kind: "Annotation", Out: "pods"},
-		{Place: "volume", Elem: "u", Kind: "Label", Out: "persistentvolumeclaims"}, {Place: "volume", Elem: "v", Kind: "Label", Out: "persistentvolumeclaims"},
+		{Place: "volume", Elem: "u", Kind: "Label", Out: "persistentvolumeclaims"},
+		{Place: "volume", Elem: "v", Kind: "Label", Out: "persistentvolumeclaims"},
 	},
 	"deployments.apps": {
 		{Place: "own", Kind: "Label", Out: "deployments.apps"}, {Place: "own", Kind: "Annotation", Out: "deployments.apps replicasets.apps"},
@@ -36,14 +37,17 @@ var slots = map[string][]slot{
 	"statefulsets.apps": {
 		{Place: "own", Kind: "Label", Out: "statefulsets.apps"},
 		{Place: "template", Kind: "Label", Out: "pods controllerrevisions.apps persistentvolumeclaims"},
-		{Place: "claim", Elem: "u", Kind: "Label", Out: "persistentvolumeclaims"}, {Place: "claim", Elem: "v", Kind: "Annotation", Out: "persistentvolumeclaims"},
+		{Place: "claim", Elem: "u", Kind: "Label", Out: "persistentvolumeclaims"},
+		{Place: "claim", Elem: "v", Kind: "Annotation", Out: "persistentvolumeclaims"},
 	},
 	"cronjobs.batch": {
-		{Place: "own", Kind: "Label", Out: "cronjobs.batch"}, {Place: "job", Kind: "Label", Out: "jobs.batch"}, {Place: "job", Kind: "Annotation", Out: "jobs.batch"},
+		{Place: "own", Kind: "Label", Out: "cronjobs.batch"}, {Place: "job", Kind: "Label", Out: "jobs.batch"},
+		{Place: "job", Kind: "Annotation", Out: "jobs.batch"},
 		{Place: "jobpod", Kind: "Label", Out: "pods jobs.batch"}, {Place: "jobpod", Kind: "Annotation", Out: "pods"},
 	},
 	"fleets.example.com": {
-		{Place: "own", Kind: "Label", Out: "fleets.example.com"}, {Place: "pod", Kind: "Label", Out: "*"}, {Place: "template", Kind: "Annotation", Out: "*"},
+		{Place: "own", Kind: "Label", Out: "fleets.example.com"}, {Place: "pod", Kind: "Label", Out: "*"},
+		{Place: "template", Kind: "Annotation", Out: "*"},
 		{Place: "named", Elem: "u", Kind: "Label", Out: "*"}, {Place: "named", Elem: "v", Kind: "Label", Out: "*"},
 		{Place: "listed", Elem: "u", Kind: "Label", Out: "*"}, {Place: "listed", Elem: "v", Kind: "Label", Out: "*"},
 		{Place: "mapped", Elem: "u", Kind: "Annotation", Out: "*"}, {Place: "mapped", Elem: "v", Kind: "Annotation", Out: "*"},
@@ -112,7 +116,8 @@ func (o thing) object(r Source) map[string]any {
 		for elem, metadata := range elems {
 			switch place {
 			case "volume":
-				list = append(list, map[string]any{"name": elem, "ephemeral": map[string]any{"volumeClaimTemplate": map[string]any{"metadata": metadata}}})
+				list = append(list, map[string]any{"name": elem,
+					"ephemeral": map[string]any{"volumeClaimTemplate": map[string]any{"metadata": metadata}}})
 			case "claim":
 				metadata["name"] = elem
 				list = append(list, map[string]any{"metadata": metadata})

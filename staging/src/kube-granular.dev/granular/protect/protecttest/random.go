@@ -25,14 +25,16 @@ func some[T any](r Source, choices ...T) (out []T) {
 var (
 	keys      = []string{"env", "example.com/a", "example.com/b", "team"}
 	values    = []string{"prod", "dev", "test", ""}
-	resources = resourcesOf("pods", "jobs.batch", "deployments.apps", "replicasets.apps", "persistentvolumeclaims", "controllerrevisions.apps", "fleets.example.com", "namespaces")
+	resources = resourcesOf("pods", "jobs.batch", "deployments.apps", "replicasets.apps", "persistentvolumeclaims",
+		"controllerrevisions.apps", "fleets.example.com", "namespaces")
 )
 
 func randomEntries(r Source) []protect.Entry {
 	entries := make([]protect.Entry, r.IntN(6))
 	for i := range entries {
 		e := &entries[i]
-		*e = protect.Entry{Name: fmt.Sprint("e", i), Namespace: pick(r, "", "", "default", "other"), Kind: pick(r, schema.Label, schema.Label, schema.Annotation), Key: pick(r, "env", "env", "example.com/*", "example.com/a", "team")}
+		*e = protect.Entry{Name: fmt.Sprint("e", i), Namespace: pick(r, "", "", "default", "other"),
+			Kind: pick(r, schema.Label, schema.Label, schema.Annotation), Key: pick(r, "env", "env", "example.com/*", "example.com/a", "team")}
 		switch r.IntN(3) {
 		case 0:
 			e.ProtectedValues = some(r, values...)
