@@ -19,7 +19,7 @@
 // In each world the answer of the packages schema, change and decide must be that of package rule. The same
 // must hold without each way in which they save work: objects that share memory, an answer from the observed
 // changes alone, a comparison of only the fields in which a change was observed, one of only excluded
-// fields, and nodes that trees share.
+// fields, and nodes that trees share. It must also hold for objects of Go types, where these can represent them.
 //
 // If others change the object, the answer must be the same unless a field differs as a whole. Then the
 // library may refuse more, and may never allow what the rule refuses.

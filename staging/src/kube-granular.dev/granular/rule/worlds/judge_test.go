@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -24,7 +25,10 @@ type kind struct {
 	// walker compares along the tree of the schema. referring does so along the tree of a schema that has
 	// each field as a definition of its own; such trees share nodes.
 	walker, referring *change.Walker
-	caller            caller
+	// goType is a Go type of the objects, and typedWrites counts the writes of which it was compared.
+	goType      reflect.Type
+	typedWrites int
+	caller      caller
 }
 
 // compiled returns the kind of a schema. shared is the interner of many kinds.
@@ -167,6 +171,18 @@ var optimisations = []optimisation{
 	}},
 	{"all changes of a caller with update", func(k *kind, w write, _ change.Set) (change.Set, error) {
 		return k.walker.Compare(change.All, w.old(), w.sent)
+	}},
+	{"a Go type", func(k *kind, w write, observed change.Set) (change.Set, error) {
+		sent, ok := k.typed(w.sent)
+		old, okOld := any(nil), true
+		if w.old() != nil {
+			old, okOld = k.typed(w.stored)
+		}
+		if !ok || !okOld {
+			return change.Answerable(observed, observed), nil // the type can't represent the objects
+		}
+		k.typedWrites++
+		return k.walker.Compare(w.mode(), old, sent)
 	}},
 	{"nodes that trees share", func(k *kind, w write, _ change.Set) (change.Set, error) {
 		return k.referring.Compare(w.mode(), w.old(), w.sent)

@@ -20,14 +20,16 @@ var share = flag.Int("share", 1500, "judge one write of so many, of each schema 
 
 // tally counts what was judged. classes are shapes of schemas with one sort of objects; refused are schemas
 // that do not compile, because fields with one name for their permissions disagree about it; callers stand
-// for all sets of verbs that agree in the verbs that are asked for.
-type tally struct{ classes, schemas, refused, writes, callers, different int }
+// for all sets of verbs that agree in the verbs that are asked for. typed are writes of which a Go type was
+// compared too.
+type tally struct{ classes, schemas, refused, writes, typed, callers, different int }
 
 func (t *tally) add(other tally) {
 	t.classes += other.classes
 	t.schemas += other.schemas
 	t.refused += other.refused
 	t.writes += other.writes
+	t.typed += other.typed
 	t.callers += other.callers
 	t.different += other.different
 }
@@ -85,7 +87,7 @@ func TestEveryWorld(t *testing.T) {
 	close(work)
 	workers.Wait()
 	t.Logf("%+v, %.1f million callers a minute", total, float64(total.callers)/1e6/time.Since(start).Minutes())
-	if total.classes < 100 || total.schemas < 10_000 || total.callers < 100_000 {
+	if total.classes < 100 || total.schemas < 10_000 || total.callers < 100_000 || total.typed < 1000 {
 		t.Errorf("that is no proof: %+v", total)
 	}
 }
@@ -99,7 +101,7 @@ func (c class) judge(share int) (found tally, differences []string) {
 		root.kids = []*node{{kind: rule.Object, name: "metadata", kids: fields}}
 		outside = append(outside, mark{verb: true})
 	}
-	all, number := objects(root, c.odd), 0
+	all, typ, number := objects(root, c.odd), goType(root, false), 0
 	for range marked(fields, surroundings{inField: true}) {
 		for _, m := range outside {
 			if c.metadata {
@@ -112,9 +114,12 @@ func (c class) judge(share int) (found tally, differences []string) {
 				}
 				continue
 			}
+			k.goType = typ
 			found.schemas++
 			number++
-			if err := k.judgeAll(&found, all, share, number); err != nil {
+			err = k.judgeAll(&found, all, share, number)
+			found.typed += k.typedWrites
+			if err != nil {
 				if found.different++; len(differences) < 3 {
 					differences = append(differences, fmt.Sprintf("%v: %v", root, err))
 				}
