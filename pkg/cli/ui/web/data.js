@@ -394,6 +394,15 @@ export class Data {
    * @param {any} kind @param {any} subject @param {string} ns @returns {number}
    */
   level(kind, subject, ns) {
+    if (subject.i < 0) return this.decided(kind, subject, ns);
+    const n = this.kinds.length, known = this.once("levels " + ns, () => new Int8Array(this.subjects.length * n).fill(-1));
+    const at = subject.i * n + kind.i;
+    if (known[at] < 0) known[at] = this.decided(kind, subject, ns);
+    return known[at];
+  }
+
+  /** The level, computed. @param {any} kind @param {any} subject @param {string} ns @returns {number} */
+  decided(kind, subject, ns) {
     const n = this.kinds.length, bits = g => this.direct(ns)[g * n + kind.i];
     const most = subject.i >= 0 ? this.matrix(ns)[subject.i * n + kind.i]
       : levels[subject.groups.reduce((all, g) => all | bits(g), 0) + (kind.excluded ? 256 : 0)];

@@ -30,7 +30,7 @@ export class People {
       role: "grid", label: "Kind", empty: "no kind has rights that match",
       draw: r => [el("span", {}, r.kind.kind), el("span", {}, marks(r.kind))],
       head: c => el("span", { title: this.columns[c].id }, this.columns[c].name),
-      cell: (r, c) => el("span.box." + this.shape(r.kind, this.columns[c]).box, {}, this.shape(r.kind, this.columns[c]).sign),
+      cell: (r, c) => { const shape = this.shape(r.kind, this.columns[c]); return el("span.box." + shape.box, {}, shape.sign); },
       move: (r, c) => { if (c >= 0) say(title(this.columns[c]) + " on " + r.kind.full + ": " + this.shape(r.kind, this.columns[c]).text); },
       activate: (r, c) => visit(c >= 0 ? toSubject(this.columns[c], r?.kind) : toKind(r.kind)),
     });
