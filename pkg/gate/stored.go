@@ -157,14 +157,14 @@ func (w *write) verifyStored(ctx context.Context, newObj, oldObj runtime.Object)
 // objects have been compared already. judgedVersions refuses a granular write if the object has
 // fields that no version shows, because the write would erase them.
 func (w *write) judgedVersions(ctx context.Context, newObj, oldObj runtime.Object) ([]judgedVersion, error) {
-	by := w.stored.by
-	current := by.Versions[by.Kind.Version]
+	definition := w.stored.by
+	current := definition.Versions[definition.Kind.Version]
 	if w.stored.through == nil || current == nil {
 		return nil, w.forbidden(newObj, w.stored.errPartial())
 	}
 	var old *unstructured.Unstructured
 	var raw *granular.StoredObject
-	kind := by.Kind
+	kind := definition.Kind
 	if convert.Stored(oldObj) {
 		var unknown, err error
 		if raw, err = w.readStored(ctx, oldObj); err != nil {
@@ -179,13 +179,13 @@ func (w *write) judgedVersions(ctx context.Context, newObj, oldObj runtime.Objec
 		}
 	}
 	var out []judgedVersion
-	if w.stored.version != by.Kind.Version {
-		out = append(out, w.judgedIn(current, by.Kind.Version, old))
+	if w.stored.version != definition.Kind.Version {
+		out = append(out, w.judgedIn(current, definition.Kind.Version, old))
 	}
-	if kind.Version == by.Kind.Version {
+	if kind.Version == definition.Kind.Version {
 		return out, nil
 	}
-	older := by.Versions[kind.Version]
+	older := definition.Versions[kind.Version]
 	if older == nil {
 		return nil, w.forbidden(newObj, fmt.Errorf("it is stored in version %s, which its definition does not have", kind.Version))
 	}

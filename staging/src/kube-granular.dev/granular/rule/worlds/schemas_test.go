@@ -180,7 +180,7 @@ func marked(fields []*node, above surroundings) iter.Seq[struct{}] {
 	}
 }
 
-// named gives fields the names a, b and so on, and elements an asterisk.
+// named returns fields with the names a, b and so on, and elements with an asterisk.
 func named(fields []*node) []*node {
 	for i, n := range fields {
 		n.name = string(rune('a' + i))
