@@ -3,7 +3,6 @@ module kube-granular.dev/hack/upstream
 go 1.26.0
 
 require (
-	github.com/bluekeyes/go-gitdiff v0.8.1
 	github.com/google/go-cmp v0.7.0
 	github.com/rogpeppe/go-internal v1.14.1
 	github.com/spf13/cobra v1.10.2

@@ -21,7 +21,6 @@ import (
 
 	"kube-granular.dev/hack/upstream/internal/carry"
 	"kube-granular.dev/hack/upstream/internal/generate"
-	"kube-granular.dev/hack/upstream/internal/progress"
 	"kube-granular.dev/hack/upstream/internal/project"
 )
 
@@ -38,7 +37,7 @@ func run() int {
 }
 
 func newCommand() *cobra.Command {
-	c := &carry.Carry{Log: progress.New(os.Stderr), Out: os.Stdout}
+	c := &carry.Carry{Log: os.Stderr, Out: os.Stdout}
 	root := ""
 	cmd := &cobra.Command{
 		Use:           "upstream",

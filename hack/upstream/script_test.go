@@ -55,6 +55,10 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	gitcmd, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -66,8 +70,9 @@ func TestScripts(t *testing.T) {
 			env.Setenv("GOSUMDB", "off")
 			env.Setenv("GOTOOLCHAIN", "local")
 			env.Setenv("GOWORK", "off")
-			// Scripts that empty PATH call the go command by this variable.
+			// Scripts that empty PATH find these commands by these variables.
 			env.Setenv("GOEXE", gocmd)
+			env.Setenv("GITEXE", gitcmd)
 			if upstream, err := exec.LookPath("upstream"); err != nil {
 				return err
 			} else if err := os.MkdirAll(filepath.Join(env.WorkDir, "bin"), 0o755); err != nil {
@@ -152,8 +157,7 @@ func stats(ts *testscript.TestScript) map[string]string {
 		rel, err := filepath.Rel(root, path)
 		rel = filepath.ToSlash(rel)
 		// The tool's own records are not part of the tree.
-		if rel == "upstream/manifest.json" || rel == "upstream/.lock" || strings.HasPrefix(rel, "upstream/.bin/") || strings.HasPrefix(rel, "upstream/.scratch/") ||
-			strings.HasPrefix(rel, "upstream/.rebase/") {
+		if rel == "upstream/manifest.json" || strings.HasPrefix(rel, "upstream/.") {
 			return err
 		}
 		found[rel] = fmt.Sprint(info.Size(), info.ModTime().UnixNano(), info.Mode())

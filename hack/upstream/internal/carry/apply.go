@@ -7,14 +7,16 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"os"
+	"path"
 	"slices"
 	"strings"
 
 	"kube-granular.dev/hack/upstream/internal/generate"
+	"kube-granular.dev/hack/upstream/internal/git"
 	"kube-granular.dev/hack/upstream/internal/project"
 	"kube-granular.dev/hack/upstream/internal/source"
-	"kube-granular.dev/hack/upstream/internal/tree"
 )
 
 // ApplyOptions select how Apply makes the tree.
@@ -23,114 +25,289 @@ type ApplyOptions struct {
 	Pristine bool
 	// Without are the names of the folders of the series to leave out.
 	Without []string
-	// Discard overwrites edited files. Keep leaves edited files as they are, and makes Apply fail
-	// if it would have to overwrite an edited file. If both are false and the tree has edits,
-	// Apply fails.
+	// Discard overwrites edited files. Keep leaves edited files as they are, and makes Apply fail if it would
+	// have to overwrite an edited file. If both are false and the tree has edits, Apply fails.
 	Discard, Keep bool
 	// Generators are the names of generators that run even if their output is up to date.
 	Generators []string
 }
 
-// Apply makes the tree from go.mod, the series and the generators. If the tree is up to
-// date, Apply does nothing and prints nothing.
+// Apply makes the tree from go.mod, the series and the generators. If the tree is up to date, Apply does
+// nothing and prints nothing.
 func (c *Carry) Apply(ctx context.Context, o ApplyOptions) error {
-	unlock, err := tree.Lock(c.Project, func() { c.Log.Say("waiting for another run of this tool") })
+	s, err := c.begin(ctx)
 	if err != nil {
 		return err
 	}
-	defer unlock()
-	m, err := tree.LoadManifest(c.Project)
-	if err != nil {
-		return err
-	}
+	defer s.end()
 	if len(o.Generators) > 0 {
-		o.Without = m.Without // forced generators run on the present tree, with its folders
+		o.Without = s.last.Without // forced generators run on the present tree, with its folders
 	}
 	r, err := c.load(c.Project.Read, o.Without...)
 	if err != nil {
 		return err
 	}
-	found, err := tree.Scan(c.Project)
-	if err != nil {
-		return err
-	}
-	edits, touched, err := m.Edits(c.Project, found)
-	if err != nil {
-		return err
-	}
 	digest := r.digest(o.Pristine)
-	if m.Inputs == digest && len(o.Generators) == 0 && !c.sumsMissing() {
-		switch open := unknown(edits, func(string) string { return tree.Gone }); {
-		case len(open) == 0:
-			if touched || !slices.Equal(m.Without, o.Without) {
-				m.Without = o.Without // a folder that does not exist makes no difference
-				return m.Save()
-			}
+	if s.last.Inputs == digest && len(o.Generators) == 0 && !c.sumsMissing() {
+		switch _, edits, err := s.edits(ctx); {
+		case err != nil:
+			return err
+		case len(edits) == 0 && slices.Equal(s.last.Without, o.Without):
 			return nil
+		case len(edits) == 0:
+			s.last.Without = o.Without // a folder that does not exist makes no difference
+			return s.save()
 		case o.Keep:
-			c.Log.Say("%d files of the tree are edited, and no patch has the edits:%s", len(open), tree.Describe(open))
+			c.say("%d files of the tree are edited, and no patch has the edits:%s", len(edits), describe(edits))
 			return nil
 		case !o.Discard:
-			return dirty(open)
+			return dirty(edits)
 		}
 	}
-	src, gocmd, err := open(ctx, r.pins, c.source)
+	p, err := s.plan(ctx, r, o)
 	if err != nil {
 		return err
 	}
-	p, err := makePlan(ctx, r, src, m, o.Pristine, o.Generators, c.Log)
+	kept, err := s.write(ctx, p, o)
 	if err != nil {
 		return err
 	}
-	kept, err := p.settle(m, unknown(edits, p.wanted), o)
-	if err != nil {
+	if err := c.seedSums(p.src, p.renewed); err != nil {
 		return err
 	}
-	renew := !slices.Equal(m.Modules, src.Identity())
-	if err := c.write(ctx, p, m, edits, kept); err != nil {
+	if err := s.generate(ctx, p, kept, o.Generators); err != nil {
 		return err
 	}
-	if err := c.seedSums(src, renew); err != nil {
-		return err
-	}
-	if err := c.generate(ctx, gocmd, p, m, kept, o.Generators); err != nil {
-		return err
-	}
-	m.Inputs, m.Pending, m.Without = digest, nil, o.Without
+	s.last.Inputs, s.last.Without = digest, o.Without
 	if len(o.Generators) > 0 {
-		m.Inputs = "" // the output of forced generators may not be the wanted one
+		s.last.Inputs = "" // the output of forced generators may not be the wanted one
 	}
-	return m.Save()
+	return s.save()
 }
 
-// settle decides for each edited file of the tree whether Apply overwrites the file or keeps the
-// edit. It returns the files whose edits are kept, and fails if the options allow neither for some
-// file. A file is no edit if an interrupted run of this tool wrote its content.
-func (p *plan) settle(m *tree.Manifest, edits []tree.Edit, o ApplyOptions) (map[string]bool, error) {
-	interrupted := m.Inputs == ""
-	kept := map[string]bool{}
-	var open []tree.Edit
-	for _, e := range edits {
-		known := e.Is == p.wanted(e.Tree) ||
-			e.Is == m.Pending[e.Tree] ||
-			interrupted && e.Is == p.pristineSum(e.Tree)
-		if g, ok := generate.Find(m.Running); ok {
-			rel, inside := strings.CutPrefix(e.Tree, project.Kubernetes)
-			known = known || inside && g.Output(rel)
+// plan is the wanted content of the tree.
+type plan struct {
+	src *source.Source
+	// pristine and want are trees: upstream's files, and all files that the tree must have before the due
+	// generators run.
+	pristine, want string
+	// renewed is true if the last run was for other upstream modules.
+	renewed bool
+	// digests are hashes of the inputs of generators, by the name of the generator. They contain only
+	// generators whose input or code the patches change. due are the names of those that must run.
+	digests map[string]string
+	due     []string
+}
+
+// plan computes the wanted content of the tree.
+func (s *session) plan(ctx context.Context, r *revision, o ApplyOptions) (*plan, error) {
+	p := &plan{}
+	var err error
+	if p.src, p.pristine, err = s.upstream(ctx, r.pins); err != nil {
+		return nil, err
+	}
+	p.renewed = s.last.Pristine != p.pristine
+	p.want = p.pristine
+	in := generate.Inputs{Modules: p.src.Identity(), Changed: map[string][]byte{}}
+	if !o.Pristine {
+		for _, one := range r.series {
+			for _, patch := range one.Patches {
+				for _, c := range patch.Files {
+					if g := generate.WrittenBy(c.Path); g != "" && one.Prefix == project.Kubernetes {
+						return nil, fmt.Errorf("%s: changes %s, which %s generates: remove that file from the patch", patch.Name, c.Path, g)
+					}
+				}
+			}
 		}
-		switch {
-		case known:
-		case o.Discard:
-		case o.Keep && p.wanted(e.Tree) == e.Was:
-			kept[e.Tree] = true
+		states, err := s.states(ctx, r.series, p.pristine)
+		if err != nil {
+			return nil, err
+		}
+		last := states[len(states)-1]
+		p.want = last[len(last)-1]
+		if len(r.series[1].Patches) > 0 {
+			if in.Patches, err = s.repo.Git(ctx, "rev-parse", p.want+":"+strings.TrimSuffix(project.Generators, "/")); err != nil {
+				return nil, err
+			}
+		}
+		if err := s.inputs(ctx, p, &in); err != nil {
+			return nil, err
+		}
+	}
+	if p.digests, err = in.Plan(generate.Table); err != nil {
+		return nil, err
+	}
+	extra := map[string]git.Entry{}
+	for _, g := range generate.Table {
+		forced := slices.Contains(o.Generators, g.Name)
+		if _, active := p.digests[g.Name]; !active && !forced {
 			continue
+		} else if !active {
+			if p.digests[g.Name], err = in.Digest(g, p.digests); err != nil {
+				return nil, err
+			}
+		}
+		last := s.last.Generators[g.Name]
+		if !p.renewed {
+			maps.Copy(extra, last.Files)
+		}
+		if last.Inputs != p.digests[g.Name] || forced {
+			p.due = append(p.due, g.Name)
+		}
+	}
+	if p.want, err = s.repo.Edit(ctx, p.want, extra); err != nil {
+		return nil, err
+	}
+	files, err := workspaces(p.src, r.modules)
+	if err != nil {
+		return nil, err
+	}
+	p.want, err = s.repo.Write(ctx, p.want, files)
+	return p, err
+}
+
+// inputs adds the files that the patches change, and their pristine neighbours, to the inputs of generators.
+func (s *session) inputs(ctx context.Context, p *plan, in *generate.Inputs) error {
+	changes, err := s.repo.Changes(ctx, p.pristine, p.want, project.Kubernetes)
+	if err != nil {
+		return err
+	}
+	var paths []string
+	dirs := map[string]bool{}
+	for _, c := range changes {
+		in.Changed[strings.TrimPrefix(c.Path, project.Kubernetes)] = nil
+		if c.Is != git.Gone {
+			paths = append(paths, c.Path)
+		}
+		dirs[path.Dir(strings.TrimPrefix(c.Path, project.Kubernetes))] = true
+	}
+	now, err := s.repo.Read(ctx, p.want, paths)
+	if err != nil {
+		return err
+	}
+	maps.Copy(in.Changed, cutKeys(now, project.Kubernetes))
+	var before map[string][]byte
+	if len(dirs) > 0 {
+		before, err = s.read(ctx, p.pristine, project.Kubernetes, slices.Collect(maps.Keys(dirs)))
+	}
+	in.Pristine = func(file string) ([]byte, error) { return before[file], nil }
+	in.Siblings = func(dir string) (all []string) {
+		for file := range before {
+			if path.Dir(file) == dir {
+				all = append(all, file)
+			}
+		}
+		return all
+	}
+	return err
+}
+
+// write writes and removes files as the plan requires. It returns the files whose edits are kept.
+func (s *session) write(ctx context.Context, p *plan, o ApplyOptions) (kept map[string]git.Entry, err error) {
+	if s.repo.New() { // files that are already on disk are compared with upstream's
+		if _, err := s.repo.Git(ctx, "read-tree", p.pristine); err != nil {
+			return nil, err
+		}
+	}
+	now, edits, err := s.edits(ctx)
+	if err != nil {
+		return nil, err
+	}
+	known, err := s.known(ctx, p, edits)
+	if err != nil {
+		return nil, err
+	}
+	kept, err = settle(edits, known, s.last, o)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := s.repo.Edit(ctx, p.want, kept)
+	if err != nil {
+		return nil, err
+	}
+	s.last.Inputs, s.last.Writing, s.last.Pristine = "", tree, p.pristine
+	if err := s.save(); err != nil {
+		return nil, err
+	}
+	if err := s.repo.Checkout(ctx, now, tree); err != nil {
+		return nil, err
+	}
+	s.last.Tree, s.last.Writing = p.want, ""
+	return kept, s.save()
+}
+
+// contents are the IDs that edited files have in other trees: in the plan, upstream, and in the tree that an
+// interrupted run was about to write.
+type contents struct{ want, pristine, pending map[string]string }
+
+func (s *session) known(ctx context.Context, p *plan, edits []git.Change) (contents, error) {
+	var paths []string
+	for _, e := range edits {
+		paths = append(paths, e.Path)
+	}
+	var k contents
+	var err error
+	if k.want, err = s.ids(ctx, p.want, paths); err != nil {
+		return k, err
+	}
+	if k.pristine, err = s.ids(ctx, p.pristine, paths); err != nil || s.last.Writing == "" {
+		return k, err
+	}
+	if k.pending, err = s.ids(ctx, s.last.Writing, paths); err != nil {
+		return k, err
+	}
+	// A run that was killed leaves a part of a file, or none.
+	for _, e := range edits {
+		id := k.pending[e.Path]
+		if id == e.Was || id == git.Gone || id == e.Is {
+			continue
+		}
+		if e.Is != git.Gone {
+			part, err1 := s.repo.Blob(ctx, e.Is)
+			whole, err2 := s.repo.Blob(ctx, id)
+			if err1 != nil || err2 != nil || !bytes.HasPrefix(whole, part) {
+				continue
+			}
+		}
+		k.pending[e.Path] = e.Is
+	}
+	return k, nil
+}
+
+// ids returns the IDs of files in a tree.
+func (s *session) ids(ctx context.Context, tree string, paths []string) (map[string]string, error) {
+	ids := map[string]string{}
+	entries, err := s.repo.Entries(ctx, tree, paths)
+	for _, path := range paths {
+		if ids[path] = git.Gone; entries[path].ID != "" {
+			ids[path] = entries[path].ID
+		}
+	}
+	return ids, err
+}
+
+// settle decides for each edited file of the tree whether Apply overwrites the file or keeps the edit. It returns
+// the files whose edits are kept, and fails if the options allow neither for some file. A file is no edit if an
+// interrupted run of this tool wrote its content.
+func settle(edits []git.Change, known contents, last *record, o ApplyOptions) (map[string]git.Entry, error) {
+	kept := map[string]git.Entry{}
+	var open []git.Change
+	for _, e := range edits {
+		file, inside := strings.CutPrefix(e.Path, project.Kubernetes)
+		g, running := generate.Find(last.Running)
+		pending, ok := known.pending[e.Path]
+		switch {
+		case e.Is == known.want[e.Path], ok && e.Is == pending, last.Inputs == "" && e.Is == known.pristine[e.Path]:
+		case running && inside && g.Output(file):
+		case last.Tree == git.Empty && inside && generate.WrittenBy(file) != "": // nobody edits these, and they are written again
+		case o.Discard:
+		case o.Keep && known.want[e.Path] == e.Was:
+			kept[e.Path] = git.Entry{}
+			if e.Is != git.Gone {
+				kept[e.Path] = git.Entry{Mode: e.Mode, ID: e.Is}
+			}
 		default:
 			open = append(open, e)
-			continue
-		}
-		// The edit replaced a generated file that only the tree had, so its generator must run again.
-		if g, ok := p.held[e.Tree]; ok && e.Is != p.want[e.Tree] {
-			p.release(g)
 		}
 	}
 	if len(open) > 0 {
@@ -139,100 +316,121 @@ func (p *plan) settle(m *tree.Manifest, edits []tree.Edit, o ApplyOptions) (map[
 	return kept, nil
 }
 
-// release removes the output files of a generator from the plan, so that the plan has upstream's
-// versions of them, and adds the generator to those that must run.
-func (p *plan) release(g generate.Generator) {
-	for file, by := range p.held {
-		if by.Name == g.Name {
-			delete(p.held, file)
-			if sum, ok := p.pristine[file]; ok {
-				p.want[file] = sum
-			} else {
-				delete(p.want, file)
-			}
+// generate runs the generators that are due, and adds their output to the record.
+func (s *session) generate(ctx context.Context, p *plan, kept map[string]git.Entry, forced []string) error {
+	maps.DeleteFunc(s.last.Generators, func(name string, _ output) bool { return p.digests[name] == "" })
+	env := generate.Env{Go: p.src.GoCommand(), Project: s.Project, Scratch: s.Project.Path(project.Scratch)}
+	for _, g := range generate.Table {
+		if !slices.Contains(p.due, g.Name) {
+			continue
 		}
-	}
-	if !slices.ContainsFunc(p.due, func(d generate.Generator) bool { return d.Name == g.Name }) {
-		p.due = append(p.due, g)
-	}
-}
-
-func dirty(edits []tree.Edit) error {
-	return fmt.Errorf("%d files of the tree are edited, and no patch has the edits:%s\nrun `%s refresh` to write them into the patches, or `%s apply --discard` to lose them",
-		len(edits), tree.Describe(edits), command, command)
-}
-
-// write writes and removes files as the plan requires, except the output of generators.
-func (c *Carry) write(ctx context.Context, p *plan, m *tree.Manifest, edits []tree.Edit, kept map[string]bool) error {
-	now := map[string]string{}
-	for file, e := range m.Files {
-		now[file] = e.Sum
-	}
-	for _, e := range edits {
-		now[e.Tree] = e.Is
-	}
-	var todo []string
-	for file := range p.want {
-		if !kept[file] && (now[file] != p.want[file] || m.Files[file].Sum != p.want[file] || m.Files[file].PristineSum() != p.pristineSum(file)) {
-			todo = append(todo, file)
-		}
-	}
-	for file := range now {
-		_, wanted := p.want[file]
-		if _, ours := m.Files[file]; !wanted && !kept[file] && (ours || !tree.Stray(file)) {
-			todo = append(todo, file)
-		}
-	}
-	slices.Sort(todo)
-	m.Inputs, m.Pending = "", map[string]string{}
-	for _, file := range todo {
-		if _, ok := p.data[file]; ok {
-			m.Pending[file] = p.want[file]
-		}
-	}
-	if err := m.Save(); err != nil {
-		return err
-	}
-	step := c.Log.Step("writing files", max(len(todo), 1))
-	for _, file := range todo {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := c.writeOne(ctx, p, m, file, now[file]); err != nil {
-			return err
-		}
-		step.Done()
-	}
-	step.End()
-	m.Modules = p.src.Identity()
-	return m.Save()
-}
-
-func (c *Carry) writeOne(ctx context.Context, p *plan, m *tree.Manifest, file, now string) error {
-	want, was := p.wanted(file), p.pristineSum(file)
-	switch {
-	case want == tree.Gone:
-		return m.Remove(c.Project, file, was)
-	case now == want:
-		return m.Record(c.Project, file, want, was)
-	}
-	content, ok := p.data[file]
-	if !ok {
-		path, found, err := p.src.File(ctx, file)
+		files, err := s.run(ctx, g, env, p, kept)
 		if err != nil {
 			return err
 		}
-		if !found {
-			return fmt.Errorf("%s: no upstream module has this file", file)
+		run := output{Inputs: p.digests[g.Name], Files: files}
+		if len(kept) > 0 {
+			run.Inputs = "" // the generator may have read edits that the digest does not include
 		}
-		if content.Data, err = os.ReadFile(path); err != nil {
+		s.last.Generators[g.Name] = run
+		if slices.Contains(forced, g.Name) {
+			for _, file := range slices.Sorted(maps.Keys(files)) {
+				fmt.Fprintf(s.Out, "%s: differs from upstream: %s\n", g.Name, file)
+			}
+		}
+		if err := s.save(); err != nil {
 			return err
 		}
-		// The module cache keeps no file modes. A script is recognised by its first line.
-		content.Executable = bytes.HasPrefix(content.Data, []byte("#!"))
 	}
-	if source.Hash(content.Data) != want {
-		return fmt.Errorf("%s: the module cache has changed since it was verified: run go clean -modcache", file)
+	return nil
+}
+
+// run runs a generator, and returns the files that it wrote and that differ from upstream's. If the generator
+// fails, the tree is as before. If it changed a file that the table of generators does not list as its output,
+// run fails as well.
+func (s *session) run(ctx context.Context, g generate.Generator, env generate.Env, p *plan, kept map[string]git.Entry) (map[string]git.Entry, error) {
+	before, err := s.repo.Snapshot(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return m.Write(c.Project, file, content.Data, content.Executable, was)
+	all, err := s.repo.List(ctx, before)
+	if err != nil {
+		return nil, err
+	}
+	output := func(file string) bool {
+		rel, ok := strings.CutPrefix(file, project.Kubernetes)
+		_, edited := kept[file]
+		return ok && !edited && g.Output(rel)
+	}
+	stats := map[string]os.FileInfo{}
+	for file := range all {
+		if rel, ok := strings.CutPrefix(file, project.Kubernetes); ok && generate.WrittenBy(rel) != "" {
+			if stats[file], err = os.Stat(s.Project.Path(file)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	s.last.Running = g.Name
+	if err := s.save(); err != nil {
+		return nil, err
+	}
+	done := s.step("running " + g.Name)
+	failed := g.Run(ctx, env)
+	s.last.Running = ""
+	after, err := s.repo.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if failed != nil {
+		if err := s.repo.Checkout(ctx, after, before); err != nil {
+			return nil, err
+		}
+		after = before
+	}
+	changes, err := s.repo.Changes(ctx, before, after)
+	if err != nil {
+		return nil, err
+	}
+	wrote, others := map[string]git.Entry{}, []git.Change{}
+	for _, c := range changes {
+		delete(stats, c.Path)
+		switch {
+		case !output(c.Path):
+			others = append(others, c)
+		case c.Is == git.Gone:
+			wrote[c.Path] = git.Entry{}
+		default:
+			wrote[c.Path] = git.Entry{Mode: c.Mode, ID: c.Is}
+		}
+	}
+	for file, info := range stats { // written again, with the same content
+		if err := os.Chtimes(s.Project.Path(file), info.ModTime(), info.ModTime()); err != nil {
+			return nil, err
+		}
+	}
+	if s.last.Tree, err = s.repo.Edit(ctx, s.last.Tree, wrote); err != nil {
+		return nil, err
+	}
+	if failed != nil {
+		err = failed
+	} else if len(others) > 0 {
+		err = fmt.Errorf("%s: changed files that its entry in the table of generators does not name:%s", g.Name, describe(others))
+	}
+	if err != nil {
+		if saved := s.save(); saved != nil {
+			s.say("%v", saved)
+		}
+		return nil, err
+	}
+	done()
+	changes, err = s.repo.Changes(ctx, p.pristine, after, project.Kubernetes)
+	files := map[string]git.Entry{}
+	for _, c := range changes {
+		if output(c.Path) && c.Is == git.Gone {
+			files[c.Path] = git.Entry{}
+		} else if output(c.Path) {
+			files[c.Path] = git.Entry{Mode: c.Mode, ID: c.Is}
+		}
+	}
+	return files, err
 }

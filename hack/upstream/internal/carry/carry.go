@@ -1,34 +1,181 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package carry implements the commands on the patches: apply, refresh, review, verify, export and rebase.
+//
+// The tree is the patched Kubernetes source in upstream/. Its wanted content is the pristine content (that of
+// the upstream modules), changed by the patch series, with the files that code generators write. All of
+// these are trees of a git repository. A command compares the wanted tree with the files on disk or with
+// another revision, and then changes the files on disk or the patches. Invariant: a command that fails loses
+// no edit of the tree, and does not change the patches. Only rebase merges.
 package carry
 
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
+	"time"
 
 	"kube-granular.dev/hack/upstream/internal/generate"
+	"kube-granular.dev/hack/upstream/internal/git"
 	"kube-granular.dev/hack/upstream/internal/golang"
-	"kube-granular.dev/hack/upstream/internal/progress"
+	"kube-granular.dev/hack/upstream/internal/markers"
 	"kube-granular.dev/hack/upstream/internal/project"
 	"kube-granular.dev/hack/upstream/internal/series"
 	"kube-granular.dev/hack/upstream/internal/source"
 )
 
+// command is the command that messages name to call this tool.
+const command = "hack/upstream/run"
+
 // Carry runs the commands of the tool on one project.
 type Carry struct {
 	Project project.Project
 	// Log receives progress, Out receives results.
-	Log *progress.Log
-	Out io.Writer
+	Log, Out io.Writer
 
-	// source is the upstream version to which Apply applies the patches, even if go.sum has no
-	// sums for this version. If source is nil, Apply uses the version in go.mod.
+	// source is the upstream version to which Apply applies the patches, even if go.sum has no sums for this
+	// version, and repo is the folder of the repository. If they are empty, they are those of the project.
 	source *source.Source
+	repo   string
+}
+
+func (c *Carry) say(format string, args ...any) { fmt.Fprintf(c.Log, format+"\n", args...) }
+
+// step says that a long piece of work begins. The returned function says that it is done.
+func (c *Carry) step(what string) func() {
+	begun := time.Now()
+	c.say("%s ...", what)
+	return func() { c.say("%s: done in %.1f s", what, time.Since(begun).Seconds()) }
+}
+
+// session is one run of a command, which has the lock of the tree.
+type session struct {
+	*Carry
+	repo *git.Repo
+	last *record
+	lock *os.File
+	// quiet is true for a command that prints no progress.
+	quiet bool
+	// applied are the trees that patches result in, by the tree before and the patch.
+	applied map[string]string
+}
+
+// record describes how the tree on disk was made. It is stored in upstream/manifest.json.
+type record struct {
+	// Inputs is a hash of everything that the tree depends on. It is empty while a run is in progress, and after
+	// a run that failed.
+	Inputs string `json:"inputs"`
+	// Without are the folders of the series that were left out.
+	Without []string `json:"without,omitempty"`
+	// Pristine is the tree of upstream's files, and Tree that of the files as the tool last wrote them. Writing
+	// is the tree that a run in progress writes.
+	Pristine string `json:"pristine"`
+	Tree     string `json:"tree"`
+	Writing  string `json:"writing,omitempty"`
+	// Generators are the last runs of the generators, by name. Running is the name of the one that is running.
+	Generators map[string]output `json:"generators"`
+	Running    string            `json:"running,omitempty"`
+}
+
+// output is a run of a generator: a hash of everything that its output depends on, and the files that differ
+// from upstream's.
+type output struct {
+	Inputs string               `json:"inputs"`
+	Files  map[string]git.Entry `json:"files"`
+}
+
+// begin waits for other runs of the tool to end, and opens the repository of the tree.
+func (c *Carry) begin(ctx context.Context) (*session, error) {
+	s := &session{Carry: c, applied: map[string]string{}, last: &record{}}
+	err := os.MkdirAll(c.Project.Path(project.Upstream), 0o755)
+	if err != nil {
+		return nil, err
+	}
+	if s.lock, err = lock(c.Project.Path(project.Upstream+".lock"), func() { c.say("waiting for another run of this tool") }); err != nil {
+		return nil, err
+	}
+	dir := c.repo
+	if dir == "" {
+		dir = c.Project.Path(project.Repo)
+	}
+	roots := []string{project.Work, strings.TrimSuffix(project.Kubernetes, "/"), strings.TrimSuffix(project.Generators, "/")}
+	if s.repo, err = git.Open(ctx, dir, c.Project.Root, c.Project.Path(project.Upstream+".index"), roots...); err != nil {
+		return nil, errors.Join(err, s.lock.Close())
+	}
+	data, err := c.Project.Read(project.Manifest)
+	if err == nil {
+		err = json.Unmarshal(data, s.last)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.Join(fmt.Errorf("%s: %w: remove that file and start again", project.Manifest, err), s.lock.Close())
+	}
+	if s.last.Tree == "" { // none, or that of an older version of this tool
+		s.last = &record{Tree: git.Empty}
+	}
+	if s.last.Generators == nil {
+		s.last.Generators = map[string]output{}
+	}
+	return s, nil
+}
+
+// lock locks a file against a second run of the tool, and calls wait if it has to wait.
+func lock(path string, wait func()) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
+		wait()
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
+	}
+	return f, err
+}
+
+func (s *session) end() { _ = s.lock.Close() }
+
+// save stores the record, atomically.
+func (s *session) save() error {
+	data, err := json.Marshal(s.last)
+	name := s.Project.Path(project.Manifest)
+	return errors.Join(err, os.WriteFile(name+".new", append(data, '\n'), 0o644), os.Rename(name+".new", name))
+}
+
+// edits returns the files on disk, as a tree, and the edits: the files that differ from what the tool last
+// wrote. Paths limit them.
+func (s *session) edits(ctx context.Context, paths ...string) (now string, edits []git.Change, err error) {
+	if now, err = s.repo.Snapshot(ctx); err == nil {
+		edits, err = s.repo.Changes(ctx, s.last.Tree, now, paths...)
+	}
+	return now, edits, err
+}
+
+// describe returns a list of edits for messages, at most twenty of them.
+func describe(edits []git.Change) string {
+	var b strings.Builder
+	for i, e := range edits {
+		if i == 20 {
+			b.WriteString("\n  ... and others")
+			break
+		}
+		b.WriteString("\n  " + e.Kind() + " " + e.Path)
+	}
+	return b.String()
+}
+
+func dirty(edits []git.Change) error {
+	return fmt.Errorf("%d files of the tree are edited, and no patch has the edits:%s\nrun `%s refresh` to write them into the patches, or `%s apply --discard` to lose them",
+		len(edits), describe(edits), command, command)
 }
 
 // revision is the state of the project at one git revision, or in the working tree.
@@ -40,8 +187,8 @@ type revision struct {
 	modules []string
 }
 
-// load reads one revision of the project. read reads the files of that revision. without are the
-// names of folders of the series to leave out.
+// load reads one revision of the project. read reads the files of that revision. without are the names of
+// folders of the series to leave out.
 func (c *Carry) load(read series.Reader, without ...string) (*revision, error) {
 	r := &revision{}
 	var err error
@@ -64,7 +211,7 @@ func (c *Carry) load(read series.Reader, without ...string) (*revision, error) {
 // digest returns a hash of everything that the tree depends on.
 func (r *revision) digest(pristine bool) string {
 	h := sha256.New()
-	fmt.Fprintf(h, "3 %v\n%s\n%s\n", pristine, r.pins.Identity(), strings.Join(r.modules, " "))
+	fmt.Fprintf(h, "4 %v\n%s\n%s\n", pristine, r.pins.Identity(), strings.Join(r.modules, " "))
 	for _, g := range generate.Table {
 		fmt.Fprintf(h, "%s %d\n", g.Name, g.Version)
 	}
@@ -73,77 +220,93 @@ func (r *revision) digest(pristine bool) string {
 			fmt.Fprintf(h, "%s %d\n%s\n", p.Name, len(p.Raw), p.Raw)
 		}
 	}
-	return hex.EncodeToString(h.Sum(nil))
+	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
-// open returns the upstream version of the pins, and the go command. If the caller passes a source
-// that is already open, open returns that source instead.
-func open(ctx context.Context, pins source.Pins, opened ...*source.Source) (*source.Source, *golang.Go, error) {
-	gocmd, err := golang.Locate()
-	if err != nil {
-		return nil, nil, err
-	}
-	if len(opened) > 0 && opened[0] != nil {
-		return opened[0], gocmd, nil
-	}
-	src, err := source.Open(ctx, gocmd, pins)
-	return src, gocmd, err
-}
-
-// files reads the pristine files that a series patches.
-type files struct {
-	ctx    context.Context
-	src    *source.Source
-	prefix string
-}
-
-// pristine returns a reader of the upstream files that a series patches, without the patches.
-func pristine(ctx context.Context, src *source.Source, s *series.Series) series.Sources {
-	return files{ctx, src, s.Prefix}
-}
-
-func (f files) Read(path string) (series.Content, error) {
-	data, ok, err := f.src.Read(f.ctx, f.prefix+path)
-	if err != nil {
-		return series.Content{}, err
-	}
-	return series.Content{Data: data, Absent: !ok}, nil
-}
-
-func (f files) List(dir string) ([]string, error) {
-	names, err := f.src.List(f.ctx, f.prefix+dir)
-	for i, name := range names {
-		names[i] = strings.TrimPrefix(name, f.prefix)
-	}
-	return names, err
-}
-
-// states applies both series to an upstream version. For each series, it returns the pristine
-// state and the state after each patch.
-func states(ctx context.Context, src *source.Source, all []*series.Series) ([][]series.State, error) {
-	return statesOf(all, func(s *series.Series) series.Sources { return pristine(ctx, src, s) })
-}
-
-func statesOf(all []*series.Series, sources func(*series.Series) series.Sources) ([][]series.State, error) {
-	var out [][]series.State
-	for _, s := range all {
-		st, err := s.Apply(sources(s))
+// upstream opens the upstream version of the pins, and returns its tree.
+func (s *session) upstream(ctx context.Context, pins source.Pins) (src *source.Source, tree string, err error) {
+	if src = s.source; src == nil {
+		gocmd, err := golang.Locate()
 		if err != nil {
+			return nil, "", err
+		}
+		if src, err = source.Open(ctx, gocmd, pins); err != nil {
+			return nil, "", err
+		}
+	}
+	tree, err = src.Tree(ctx, s.repo, func(format string, args ...any) {
+		if !s.quiet {
+			s.say(format, args...)
+		}
+	})
+	return src, tree, err
+}
+
+// states applies both series to a pristine tree, one after the other. For each of them, it returns the tree
+// before its first patch and the tree after each patch. It fails at the first patch that does not apply
+// exactly, if a marker cannot be written, and if a field at the root of a kind has no permission.
+func (s *session) states(ctx context.Context, all []*series.Series, pristine string) ([][]string, error) {
+	var states [][]string
+	for _, one := range all {
+		trees, problems, err := s.series(ctx, one, pristine)
+		if err == nil && len(problems) == 0 {
+			problems, err = s.roots(ctx, one, trees[len(trees)-1])
+		}
+		if err := errors.Join(err, errors.Join(problems...)); err != nil {
 			return nil, err
 		}
-		for path := range st[0] {
-			if err := inside(s, path); err != nil {
-				return nil, err
-			}
-		}
-		out = append(out, st)
+		pristine = trees[len(trees)-1]
+		states = append(states, trees)
 	}
-	return out, nil
+	return states, nil
 }
 
-// inside returns an error if a series may not change a path. The generator series may change two
-// modules only, gengo and kube-openapi. No series may change vendored modules, which are not in
-// the tree, or go.work files, which the tool writes.
+// series applies one series, and returns a problem for each marker that it cannot write.
+func (s *session) series(ctx context.Context, one *series.Series, tree string) (trees []string, problems []error, err error) {
+	trees = []string{tree}
+	for _, p := range one.Patches {
+		var wrong []error
+		if p.Markers != nil {
+			tree, wrong, err = s.mark(ctx, one, p, tree)
+		} else {
+			tree, err = s.patch(ctx, one, p, tree)
+		}
+		if err != nil {
+			return trees, problems, err
+		}
+		trees, problems = append(trees, tree), append(problems, wrong...)
+	}
+	return trees, problems, nil
+}
+
+// patch applies a mail patch to a tree.
+func (s *session) patch(ctx context.Context, one *series.Series, p *series.Patch, tree string) (string, error) {
+	var paths []string
+	for _, c := range p.Files {
+		if err := inside(one, c.Path); err != nil {
+			return "", err
+		}
+		paths = append(paths, one.Prefix+c.Path)
+	}
+	key := tree + p.Name + string(p.Raw)
+	if after, ok := s.applied[key]; ok {
+		return after, nil
+	}
+	after, refused := s.repo.Apply(ctx, tree, one.Prefix, p.Raw)
+	if refused == nil {
+		s.applied[key] = after
+		return after, nil
+	}
+	files, err := s.repo.Read(ctx, tree, paths)
+	if err != nil {
+		return "", errors.Join(refused, err)
+	}
+	return "", p.Conflict(cutKeys(files, one.Prefix), refused)
+}
+
+// inside returns an error if a series may not change a path. The generator series may change two modules only,
+// gengo and kube-openapi. No series may change vendored modules, which are not in the tree, or go.work files,
+// which the tool writes.
 func inside(s *series.Series, path string) error {
 	if s.Prefix == project.Generators && !strings.HasPrefix(path, "gengo/") && !strings.HasPrefix(path, "kube-openapi/") {
 		return fmt.Errorf("%s: %s is neither in gengo/ nor in kube-openapi/", s.Dir, path)
@@ -154,5 +317,68 @@ func inside(s *series.Series, path string) error {
 	return nil
 }
 
-// command is the command that messages name to call this tool.
-const command = "hack/upstream/run"
+// mark applies a file of markers to a tree, and sets the files that it changes.
+func (s *session) mark(ctx context.Context, one *series.Series, p *series.Patch, tree string) (string, []error, error) {
+	sources, err := s.sources(ctx, tree, one.Prefix, series.Dirs(p))
+	if err != nil {
+		return "", nil, err
+	}
+	changed, problems := p.Mark(sources)
+	contents := map[string][]byte{}
+	p.Files = []*series.Change{}
+	for _, file := range slices.Sorted(maps.Keys(changed)) {
+		contents[one.Prefix+file] = changed[file]
+		p.Files = append(p.Files, &series.Change{Path: file})
+	}
+	after, err := s.repo.Write(ctx, tree, contents)
+	return after, problems, err
+}
+
+func (s *session) roots(ctx context.Context, one *series.Series, tree string) ([]error, error) {
+	sources, err := s.sources(ctx, tree, one.Prefix, series.Dirs(one.Patches...))
+	return one.Roots(sources), err
+}
+
+// sources reads the Go files of folders that can declare types with markers.
+func (s *session) sources(ctx context.Context, tree, prefix string, dirs []string) (series.Sources, error) {
+	sources := series.Sources{}
+	if len(dirs) == 0 {
+		return sources, nil
+	}
+	files, err := s.read(ctx, tree, prefix, dirs)
+	for file, data := range files {
+		if dir := filepath.Dir(file); markers.Readable(file, data) {
+			if sources[dir] == nil {
+				sources[dir] = map[string][]byte{}
+			}
+			sources[dir][file] = data
+		}
+	}
+	return sources, err
+}
+
+// read reads the Go files in folders below a prefix. The paths have no prefix.
+func (s *session) read(ctx context.Context, tree, prefix string, dirs []string) (map[string][]byte, error) {
+	var full []string
+	for _, dir := range dirs {
+		full = append(full, prefix+dir)
+	}
+	listed, err := s.repo.List(ctx, tree, full...)
+	if err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(listed, func(file string, _ git.Entry) bool { return !strings.HasSuffix(file, ".go") })
+	files, err := s.repo.Read(ctx, tree, slices.Collect(maps.Keys(listed)))
+	return cutKeys(files, prefix), err
+}
+
+// cutKeys removes a prefix from the keys of a map.
+func cutKeys[V any](m map[string]V, prefix string) map[string]V {
+	out := map[string]V{}
+	for key, v := range m {
+		if rest, ok := strings.CutPrefix(key, prefix); ok {
+			out[rest] = v
+		}
+	}
+	return out
+}

@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"kube-granular.dev/hack/upstream/internal/project"
-	"kube-granular.dev/hack/upstream/internal/series"
 )
 
 // inProgress is the state of a rebase that stopped, stored in upstream/.rebase. That folder
@@ -84,28 +83,21 @@ func (c *Carry) begun(o *RebaseOptions) (*inProgress, error) {
 	return p, nil
 }
 
-// decided returns a function that looks up how a person resolved the conflict of a patch in a
-// file. The function returns the resolved content. Its second result is false if there was no such
-// conflict, or if the file still has conflict markers.
-func (c *Carry) decided(p *inProgress) func(patch, file string) (series.Content, bool, error) {
-	return func(patch, file string) (series.Content, bool, error) {
-		at, ok := p.find(patch, file)
-		if !ok {
-			return series.Content{}, false, nil
-		}
-		data, err := c.Project.Read(at.tree())
-		switch {
-		case errors.Is(err, fs.ErrNotExist) && !at.Removable:
-			return series.Content{}, false, fmt.Errorf("%s: was deleted, but neither upstream nor the patch removes that file: run `%s rebase --abort` and start again", at.tree(), command)
-		case errors.Is(err, fs.ErrNotExist):
-			return series.Content{Absent: true}, true, nil
-		case err != nil:
-			return series.Content{}, false, err
-		case undecided(data):
-			return series.Content{}, false, nil
-		}
-		return series.Content{Data: data}, true, nil
+// resolved returns how a person resolved the conflict of a patch in a file: the content, or nil if the file is to
+// be removed. It returns false if there was no such conflict, or if the file still has conflict markers.
+func (c *Carry) resolved(p *inProgress, patch, file string) ([]byte, bool, error) {
+	at, ok := p.find(patch, file)
+	if !ok {
+		return nil, false, nil
 	}
+	data, err := c.Project.Read(at.tree())
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !at.Removable:
+		return nil, false, fmt.Errorf("%s: was deleted, but neither upstream nor the patch removes that file: run `%s rebase --abort` and start again", at.tree(), command)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, true, nil
+	}
+	return append([]byte{}, data...), !undecided(data), err
 }
 
 // undecided reports whether a file has conflict markers.
@@ -122,15 +114,15 @@ func undecided(data []byte) bool {
 // conflict, keep does not overwrite it.
 func (c *Carry) keep(p *inProgress, all []*clash) error {
 	for _, one := range all {
-		if _, met := p.find(one.Patch, one.Path); met || one.Merged == nil || one.After != "" {
+		if _, met := p.find(one.Patch, one.Path); met || one.merged == nil || one.after != "" {
 			continue
 		}
-		at := place{one.Patch, one.Path, one.Removed}
+		at := place{one.Patch, one.Path, one.removed}
 		full := c.Project.Path(at.tree())
 		if err := os.MkdirAll(path.Dir(full), 0o755); err != nil {
 			return err
 		}
-		if err := os.WriteFile(full, one.Merged, 0o644); err != nil {
+		if err := os.WriteFile(full, one.merged, 0o644); err != nil {
 			return err
 		}
 		p.Conflicts = append(p.Conflicts, at)
@@ -146,16 +138,16 @@ func (c *Carry) keep(p *inProgress, all []*clash) error {
 }
 
 // howTo returns instructions to resolve the conflicts.
-func (c *Carry) howTo(p *inProgress, all []*clash) string {
+func howTo(all []*clash) string {
 	var b strings.Builder
 	var edit []string
 	later := 0
 	markers := false
 	for _, one := range all {
 		switch {
-		case one.After != "":
+		case one.after != "":
 			later++
-		case one.Merged != nil:
+		case one.merged != nil:
 			edit = append(edit, "  "+place{Patch: one.Patch, File: one.Path}.tree())
 		default:
 			markers = true

@@ -9,21 +9,22 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"kube-granular.dev/hack/upstream/internal/golang"
 	"kube-granular.dev/hack/upstream/internal/project"
+	"kube-granular.dev/hack/upstream/internal/series"
 	"kube-granular.dev/hack/upstream/internal/source"
-	"kube-granular.dev/hack/upstream/internal/tree"
 )
 
 // RebaseOptions select the version, and what Rebase does.
 type RebaseOptions struct {
 	// To is the version of Kubernetes to move to.
 	To string
-	// If Write is true, Rebase changes the patches, the pins in go.mod and the sums in go.sum. If
-	// it is false, Rebase only tries the version, and changes nothing.
+	// If Write is true, Rebase changes the patches, the pins in go.mod and the sums in go.sum. If it is false,
+	// Rebase only tries the version, and changes nothing.
 	Write bool
 	// Continue continues a rebase that stopped at conflicts. Abort gives it up.
 	Continue, Abort bool
@@ -31,21 +32,21 @@ type RebaseOptions struct {
 	SkipBuild bool
 }
 
-// Rebase moves both series to another version of Kubernetes. It finds the new positions of hunks
-// and of markers (comments that declare permissions). It lists all conflicts. If there are none, it
-// compiles the packages that the patches change, before it changes any file of the project.
+// Rebase moves both series to another version of Kubernetes by merges with three ways. It finds the new positions
+// of markers (comments that declare permissions). It lists all conflicts. If there are none, it compiles the
+// packages that the patches change, before it changes any file of the project.
 func (c *Carry) Rebase(ctx context.Context, o RebaseOptions) error {
-	unlock, err := tree.Lock(c.Project, func() { c.Log.Say("waiting for another run of this tool") })
+	s, err := c.begin(ctx)
 	if err != nil {
 		return err
 	}
-	defer unlock()
+	defer s.end()
 	begun, err := c.begun(&o)
 	if err != nil {
 		return err
 	}
 	if o.Abort {
-		c.Log.Say("the rebase to %s is aborted; it changed no patch, and your edits of files of markers stay", begun.To)
+		c.say("the rebase to %s is aborted; it changed no patch, and your edits of files of markers stay", begun.To)
 		return os.RemoveAll(c.Project.Path(project.Rebase))
 	}
 	if _, err := source.StagingVersion(o.To); err != nil {
@@ -55,99 +56,97 @@ func (c *Carry) Rebase(ctx context.Context, o RebaseOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := c.noEdits(); err != nil {
+	// Refresh could not write edits, which are based on the old version, into the patches after a rebase.
+	if _, edits, err := s.edits(ctx); err != nil {
 		return err
+	} else if s.last.Inputs+s.last.Writing != "" && len(edits) > 0 {
+		return dirty(edits)
 	}
-	old, _, err := open(ctx, r.pins)
+	_, old, err := s.upstream(ctx, r.pins)
 	if err != nil {
 		return err
 	}
-	c.Log.Say("fetching all modules of %s", o.To)
-	target, gocmd, err := open(ctx, r.pins.At(o.To))
+	gocmd, err := golang.Locate()
 	if err != nil {
 		return err
 	}
-	if err := c.fetchAll(ctx, target, o); err != nil {
+	c.say("fetching all modules of %s", o.To)
+	target, err := source.Open(ctx, gocmd, r.pins.At(o.To))
+	if err != nil {
 		return err
 	}
-	var replays []*replay
+	if err := target.FetchAll(ctx); err != nil {
+		return err
+	}
+	if len(target.Missing) > 0 {
+		missing := &golang.MissingError{Asked: len(target.Modules), Missing: target.Missing}
+		if o.Write {
+			return missing
+		}
+		c.say("%v\nthe trial continues without them; a move to the version needs all of them", missing)
+	}
+	now, err := target.Tree(ctx, s.repo, s.say)
+	if err != nil {
+		return err
+	}
+	var conflicts []*clash
+	var dirs []string // in which the series for Kubernetes changes code
 	written := map[string][]byte{}
-	for _, s := range r.series {
-		one := &replay{series: s, old: old, target: target, resolved: c.decided(begun)}
-		if err := one.run(ctx); err != nil {
+	from, onto := old, now
+	for i, one := range r.series {
+		m := &move{session: s, series: one, begun: begun, old: r.pins.Version, target: target, failed: map[string]string{},
+			written: written, by: map[string][]*series.Patch{}}
+		if from, onto, err = m.run(ctx, from, onto); err != nil {
 			return err
 		}
-		maps.Copy(written, one.written)
-		replays = append(replays, one)
-	}
-	for _, one := range replays {
-		if err := c.changedUpstream(ctx, one); err != nil {
+		if err := m.report(ctx, old, now); err != nil {
 			return err
 		}
+		if conflicts = append(conflicts, m.conflicts...); i == 0 {
+			if dirs, err = s.packages(ctx, now, onto); err != nil {
+				return err
+			}
+		}
 	}
-	if err := c.stop(begun, o, replays); err != nil {
+	if err := c.stop(begun, o, conflicts); err != nil {
 		return err
 	}
-	sums, err := target.Sums(ctx, gocmd)
+	sums, err := target.Sums(ctx)
 	if err != nil {
 		return err
 	}
-	gomod, gosum, err := source.Repin(r.gomod, r.gosum, target, sums)
-	if err != nil {
+	pins := map[string][]byte{}
+	if pins["go.mod"], pins["go.sum"], err = source.Repin(r.gomod, r.gosum, target, sums); err != nil {
 		return err
 	}
 	if !o.SkipBuild {
-		if err := c.try(ctx, gocmd, target, replays, map[string][]byte{"go.mod": gomod, "go.sum": gosum}, written); err != nil {
+		if err := c.try(ctx, gocmd, target, dirs, pins, written); err != nil {
 			return c.notBuilt(begun, o, err)
 		}
 	}
 	if !o.Write {
-		c.report(o, target, written)
+		c.tried(o, target, written)
 		return nil
 	}
-	w := &rewrite{carry: c, series: r.series}
-	if err := w.save(written); err != nil {
+	if err := c.store(r.series, written, nil); err != nil {
 		return err
 	}
-	return errors.Join(
-		os.WriteFile(c.Project.Path("go.mod"), gomod, 0o644),
-		os.WriteFile(c.Project.Path("go.sum"), gosum, 0o644),
-		os.RemoveAll(c.Project.Path(project.Rebase)))
+	for name, data := range pins {
+		err = errors.Join(err, os.WriteFile(c.Project.Path(name), data, 0o644))
+	}
+	return errors.Join(err, os.RemoveAll(c.Project.Path(project.Rebase)))
 }
 
-// fetchAll downloads all modules of the target version, before the rebase does anything else. If
-// the proxy does not serve some modules, a trial continues without them, and a rebase with --write
-// fails.
-func (c *Carry) fetchAll(ctx context.Context, target *source.Source, o RebaseOptions) error {
-	if err := target.FetchAll(ctx, c.Project.Path(project.Rebase+"/missing")); err != nil {
-		return err
-	}
-	if len(target.Missing) == 0 {
-		return nil
-	}
-	missing := &golang.MissingError{Asked: len(target.Modules), Missing: target.Missing}
-	if o.Write {
-		return missing
-	}
-	c.Log.Say("%v\nthe trial continues without them; a move to the version needs all of them", missing)
-	return nil
-}
-
-// stop returns an error if the rebase has conflicts. With --write, it also stores the conflicts
-// that a person must resolve.
-func (c *Carry) stop(p *inProgress, o RebaseOptions, replays []*replay) error {
-	var all []*clash
-	for _, one := range replays {
-		all = append(all, one.conflicts...)
-	}
+// stop returns an error if the rebase has conflicts. With --write, it also stores the conflicts that a person
+// must resolve.
+func (c *Carry) stop(p *inProgress, o RebaseOptions, all []*clash) error {
 	if len(all) == 0 {
 		return nil
 	}
-	var lines []string
+	text := fmt.Sprintf("%d conflicts with %s:\n", len(all), o.To)
 	for _, one := range all {
-		lines = append(lines, one.Error())
+		text += one.Error() + "\n"
 	}
-	text := fmt.Sprintf("%d conflicts with %s:\n%s\n", len(all), o.To, strings.Join(lines, "\n"))
 	if !o.Write {
 		return fmt.Errorf("%srun `%s rebase --to %s --write` to resolve them", text, command, o.To)
 	}
@@ -155,11 +154,10 @@ func (c *Carry) stop(p *inProgress, o RebaseOptions, replays []*replay) error {
 	if err := c.keep(p, all); err != nil {
 		return err
 	}
-	return errors.New(text + c.howTo(p, all))
+	return errors.New(text + howTo(all))
 }
 
 // notBuilt returns the error for patches that apply to the new version but do not compile there.
-// The error tells the developer what to do.
 func (c *Carry) notBuilt(p *inProgress, o RebaseOptions, err error) error {
 	again := fmt.Sprintf("rebase --to %s --write --skip-build", o.To)
 	if o.Write {
@@ -172,8 +170,8 @@ func (c *Carry) notBuilt(p *inProgress, o RebaseOptions, err error) error {
 	return fmt.Errorf("the series applies to %s, but the patched packages do not compile:\n%w\nrun `%s %s` to move anyway, then `%s apply`, correct the tree, and `%s refresh`", o.To, err, command, again, command, command)
 }
 
-// report prints the result of a trial without conflicts.
-func (c *Carry) report(o RebaseOptions, target *source.Source, written map[string][]byte) {
+// tried prints the result of a trial without conflicts.
+func (c *Carry) tried(o RebaseOptions, target *source.Source, written map[string][]byte) {
 	for _, name := range slices.Sorted(maps.Keys(written)) {
 		fmt.Fprintln(c.Out, name)
 	}
@@ -181,29 +179,40 @@ func (c *Carry) report(o RebaseOptions, target *source.Source, written map[strin
 	if o.SkipBuild {
 		built = "; nothing was compiled"
 	}
-	fmt.Fprintf(c.Out, "the series applies to %s%s; go.mod must require:\n", o.To, built)
-	for _, line := range target.PinLines() {
-		fmt.Fprintf(c.Out, "\t%s\n", line)
-	}
+	fmt.Fprintf(c.Out, "the series applies to %s%s; go.mod must require:\n\t%s\n", o.To, built, strings.Join(target.PinLines(), "\n\t"))
 }
 
-// noEdits fails if the tree has edits. Edits are based on the old version, so refresh could
-// not write them into the patches after a rebase.
-func (c *Carry) noEdits() error {
-	m, err := tree.LoadManifest(c.Project)
-	if err != nil || !m.Exists() {
+// packages returns the folders of Kubernetes in which code differs between two trees.
+func (s *session) packages(ctx context.Context, before, after string) ([]string, error) {
+	changes, err := s.repo.Changes(ctx, before, after, project.Kubernetes)
+	dirs := map[string]bool{}
+	for _, c := range changes {
+		if strings.HasSuffix(c.Path, ".go") && !strings.HasSuffix(c.Path, "_test.go") && !strings.Contains(c.Path, "/testdata/") && c.Mode != "000000" {
+			dirs["./"+filepath.Dir(strings.TrimPrefix(c.Path, project.Kubernetes))] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(dirs)), err
+}
+
+// try makes a copy of the project on another upstream version, in a separate folder, and compiles packages there.
+// This also compiles the packages that they import, such as those of this project. The folder stays until the
+// rebase has ended, so that the next try is fast.
+func (c *Carry) try(ctx context.Context, gocmd *golang.Go, target *source.Source, dirs []string, pins, written map[string][]byte) error {
+	at := project.Project{Root: c.Project.Path(project.Rebase + "/tree")}
+	if err := c.Project.Copy(at.Root); err != nil {
 		return err
 	}
-	found, err := tree.Scan(c.Project)
-	if err != nil {
+	for _, files := range []map[string][]byte{pins, written} {
+		for name, data := range files {
+			if err := os.WriteFile(at.Path(name), data, 0o644); err != nil {
+				return err
+			}
+		}
+	}
+	copied := &Carry{Project: at, Log: c.Log, Out: c.Out, source: target, repo: c.Project.Path(project.Repo)}
+	if err := copied.Apply(ctx, ApplyOptions{Discard: true}); err != nil || len(dirs) == 0 {
 		return err
 	}
-	edits, _, err := m.Edits(c.Project, found)
-	if err != nil {
-		return err
-	}
-	if open := unknown(edits, func(string) string { return tree.Gone }); len(open) > 0 {
-		return dirty(open)
-	}
-	return nil
+	defer c.step("compiling what the patches change")()
+	return gocmd.Compile(ctx, at.Path(project.Kubernetes), at.Path(project.Work), dirs)
 }

@@ -7,20 +7,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path"
 	"slices"
 	"strings"
 
 	"kube-granular.dev/hack/upstream/internal/generate"
+	"kube-granular.dev/hack/upstream/internal/git"
+	"kube-granular.dev/hack/upstream/internal/markers"
 	"kube-granular.dev/hack/upstream/internal/project"
 	"kube-granular.dev/hack/upstream/internal/series"
-	"kube-granular.dev/hack/upstream/internal/tree"
 )
 
 // RefreshOptions select the edits, and the patch that takes them.
 type RefreshOptions struct {
-	// Into is the name of the patch that takes all edits. If it is empty, the edit of a file goes
-	// to the last patch that changes the file.
+	// Into is the name of the patch that takes all edits. If it is empty, the edit of a file goes to the last
+	// patch that changes the file.
 	Into string
 	// New is the file name of a new patch for all edits. Subject is its subject.
 	New, Subject string
@@ -32,102 +35,93 @@ type RefreshOptions struct {
 
 // Refresh writes the edits of the tree back into the patches.
 func (c *Carry) Refresh(ctx context.Context, o RefreshOptions) error {
-	if o.Into != "" && o.New != "" {
+	switch {
+	case o.Into != "" && o.New != "":
 		return errors.New("--into and --new exclude each other")
-	}
-	if (o.New == "") != (o.Subject == "") {
+	case (o.New == "") != (o.Subject == ""):
 		return errors.New("--new and --subject need each other")
 	}
-	unlock, err := tree.Lock(c.Project, func() { c.Log.Say("waiting for another run of this tool") })
+	s, err := c.begin(ctx)
 	if err != nil {
 		return err
 	}
-	defer unlock()
-	m, edits, err := c.edits(o)
+	defer s.end()
+	if s.last.Tree == git.Empty {
+		return fmt.Errorf("there is no %s, so the tool cannot find the edits: run `%s apply` first", project.Manifest, command)
+	}
+	_, edits, err := s.edits(ctx, o.Paths...)
 	if err != nil {
 		return err
 	}
-	r, err := c.load(c.Project.Read, m.Without...)
+	if err := handmade(edits); err != nil {
+		return err
+	}
+	r, err := c.load(c.Project.Read, s.last.Without...)
 	if err != nil {
 		return err
 	}
-	if err := c.unseen(m.Without, edits); err != nil {
+	if err := c.unseen(s.last.Without, edits); err != nil {
 		return err
 	}
 	if len(edits) == 0 && !o.Rewrite {
 		if o.New != "" || o.Into != "" {
 			return errors.New("no file of the tree is edited")
 		}
-		c.Log.Say("no file of the tree is edited, so no patch changes")
+		c.say("no file of the tree is edited, so no patch changes")
 		return nil
 	}
-	src, _, err := open(ctx, r.pins)
+	_, pristine, err := s.upstream(ctx, r.pins)
 	if err != nil {
 		return err
 	}
-	all, err := states(ctx, src, r.series)
+	states, err := s.states(ctx, r.series, pristine)
 	if err != nil {
 		return err
 	}
-	w := &rewrite{carry: c, series: r.series, states: all, changed: map[*series.Patch]bool{}, rewriteAll: o.Rewrite}
+	w := &rewrite{session: s, series: r.series, states: states, changes: map[*series.Patch]map[string]git.Entry{}}
 	if o.New != "" {
 		if err := w.add(o.New, o.Subject); err != nil {
 			return err
 		}
 	}
-	if err := w.attribute(ctx, src, m, edits, o); err != nil {
+	if err := w.attribute(ctx, edits, o); err != nil {
 		return err
 	}
-	written, err := w.render(ctx)
+	written, err := w.render(ctx, o.Rewrite)
 	if err != nil {
 		return err
 	}
-	if err := w.save(written); err != nil {
+	if err := c.store(r.series, written, w.added); err != nil {
 		return err
 	}
-	return c.settled(m, edits)
-}
-
-// edits returns the edits that refresh must write into patches.
-func (c *Carry) edits(o RefreshOptions) (*tree.Manifest, []tree.Edit, error) {
-	m, err := tree.LoadManifest(c.Project)
-	if err != nil {
-		return nil, nil, err
-	}
-	if !m.Exists() {
-		return nil, nil, fmt.Errorf("there is no %s, so the tool cannot find the edits: run `%s apply` first", project.Manifest, command)
-	}
-	found, err := tree.Scan(c.Project)
-	if err != nil {
-		return nil, nil, err
-	}
-	edits, _, err := m.Edits(c.Project, found)
-	if err != nil {
-		return nil, nil, err
-	}
-	edits = unknown(edits, func(string) string { return tree.Gone })
-	edits = slices.DeleteFunc(edits, func(e tree.Edit) bool {
-		return len(o.Paths) > 0 && !slices.ContainsFunc(o.Paths, func(p string) bool {
-			return e.Tree == p || strings.HasPrefix(e.Tree, strings.TrimSuffix(p, "/")+"/")
-		})
-	})
-	var generated []tree.Edit
-	for _, e := range edits {
-		rel, ok := strings.CutPrefix(e.Tree, project.Kubernetes)
-		if ok && generate.WrittenBy(rel) != "" || e.Tree == project.Work || e.Tree == project.GeneratorsWork {
-			generated = append(generated, e)
+	now := map[string]git.Entry{}
+	for _, e := range edits { // these files no longer count as edited
+		if now[e.Path] = (git.Entry{}); e.Is != git.Gone {
+			now[e.Path] = git.Entry{Mode: e.Mode, ID: e.Is}
 		}
 	}
-	if len(generated) > 0 {
-		return nil, nil, fmt.Errorf("%d edited files are generated, and a patch may not contain generated files: edit their sources, or run `%s apply --discard`:%s",
-			len(generated), command, tree.Describe(generated))
+	if s.last.Tree, err = s.repo.Edit(ctx, s.last.Tree, now); err != nil {
+		return err
 	}
-	return m, edits, nil
+	return s.save()
 }
 
-// unseen returns an error if a patch that was left out of the tree changes an edited file, because
-// nobody has seen the result of the edit and that patch together.
-func (c *Carry) unseen(without []string, edits []tree.Edit) error {
+// handmade fails if an edited file is a generated one.
+func handmade(edits []git.Change) error {
+	generated := slices.DeleteFunc(slices.Clone(edits), func(e git.Change) bool {
+		rel, ok := strings.CutPrefix(e.Path, project.Kubernetes)
+		return (!ok || generate.WrittenBy(rel) == "") && e.Path != project.Work && e.Path != project.GeneratorsWork
+	})
+	if len(generated) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d edited files are generated, and a patch may not contain generated files: edit their sources, or run `%s apply --discard`:%s",
+		len(generated), command, describe(generated))
+}
+
+// unseen returns an error if a patch that was left out of the tree changes an edited file, because nobody has
+// seen the result of the edit and that patch together.
+func (c *Carry) unseen(without []string, edits []git.Change) error {
 	if len(without) == 0 {
 		return nil
 	}
@@ -137,12 +131,10 @@ func (c *Carry) unseen(without []string, edits []tree.Edit) error {
 	}
 	for _, s := range r.series {
 		for _, p := range s.Patches {
-			if !slices.Contains(without, path.Base(path.Dir(p.Name))) {
-				continue
-			}
 			for _, e := range edits {
-				if file, ok := strings.CutPrefix(e.Tree, s.Prefix); ok && p.Touches(file) != nil {
-					return fmt.Errorf("%s: %s changes this file too, but the tree was made without that patch: save the edit elsewhere, run `%s apply`, and edit the new tree", e.Tree, p.Name, command)
+				file, ok := strings.CutPrefix(e.Path, s.Prefix)
+				if ok && slices.Contains(without, path.Base(path.Dir(p.Name))) && p.Touches(file) != nil {
+					return fmt.Errorf("%s: %s changes this file too, but the tree was made without that patch: save the edit elsewhere, run `%s apply`, and edit the new tree", e.Path, p.Name, command)
 				}
 			}
 		}
@@ -150,23 +142,265 @@ func (c *Carry) unseen(without []string, edits []tree.Edit) error {
 	return nil
 }
 
-// settled puts the sums of the edited files into the manifest, so that these files no longer count
-// as edited: the patches now result in this content.
-func (c *Carry) settled(m *tree.Manifest, edits []tree.Edit) error {
+// rewrite collects changes of patches.
+type rewrite struct {
+	*session
+	series []*series.Series
+	states [][]string
+	// changes are the files that an edit changes in the tree after a patch.
+	changes map[*series.Patch]map[string]git.Entry
+	added   *series.Patch
+}
+
+func (w *rewrite) add(name, subject string) error {
+	s, at, err := series.Place(w.series, name)
+	if err != nil {
+		return err
+	}
+	w.added = &series.Patch{Name: "patches/" + strings.TrimPrefix(name, "patches/"), Header: series.Skeleton(subject)}
+	if _, err := os.Stat(w.Project.Path(w.added.Name)); err == nil {
+		return fmt.Errorf("%s: the file exists already", w.added.Name)
+	}
+	i := slices.Index(w.series, s)
+	s.Patches = slices.Insert(s.Patches, at, w.added)
+	w.states[i] = slices.Insert(w.states[i], at+1, w.states[i][at])
+	return nil
+}
+
+// attribute finds the patch to which each edit belongs, and adds the edit to the changes of that patch.
+func (w *rewrite) attribute(ctx context.Context, edits []git.Change, o RefreshOptions) error {
+	var homeless, stale []git.Change
 	for _, e := range edits {
-		was := tree.Gone
-		if old, ok := m.Files[e.Tree]; ok {
-			was = old.PristineSum()
+		i := 0
+		if strings.HasPrefix(e.Path, project.Generators) {
+			i = 1
 		}
-		if e.Is == tree.Gone {
-			if err := m.Remove(c.Project, e.Tree, was); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := m.Record(c.Project, e.Tree, e.Is, was); err != nil {
+		s, trees, file := w.series[i], w.states[i], strings.TrimPrefix(e.Path, w.series[i].Prefix)
+		if err := inside(s, file); err != nil {
 			return err
 		}
+		// The edit is based on the content that apply last wrote. If the series has other content by now, the
+		// difference is not only the developer's edit.
+		last, err := w.repo.Entries(ctx, trees[len(trees)-1], []string{e.Path})
+		if err != nil {
+			return err
+		}
+		if was := last[e.Path].ID; was != e.Was && (was != "" || e.Was != git.Gone) {
+			stale = append(stale, e)
+			continue
+		}
+		if e.Is != git.Gone && !strings.HasPrefix(e.Mode, "100") {
+			return fmt.Errorf("%s: is not a regular file", e.Path)
+		}
+		if last[e.Path].Mode != "" && e.Is != git.Gone {
+			e.Mode = last[e.Path].Mode // only that of a new file counts
+		}
+		if err := w.handwritten(ctx, s, trees, e); err != nil {
+			return err
+		}
+		at, err := w.home(s, file, o)
+		if err != nil {
+			return err
+		}
+		if at < 0 {
+			homeless = append(homeless, e)
+			continue
+		}
+		entry, err := w.plain(ctx, s, at, e)
+		if err != nil {
+			return err
+		}
+		if w.changes[s.Patches[at]] == nil {
+			w.changes[s.Patches[at]] = map[string]git.Entry{}
+		}
+		w.changes[s.Patches[at]][e.Path] = entry
 	}
-	return m.Save()
+	if len(stale) > 0 {
+		return fmt.Errorf("the series changed %d edited files after the last apply, and the edits are not based on that change: restore the patches, run refresh, and merge the two changes with git:%s",
+			len(stale), describe(stale))
+	}
+	if len(homeless) > 0 {
+		return fmt.Errorf("%d edited files belong to no patch: name a patch for them with --into NNNN-name, or make one with --new NNNN-name.patch --subject \"...\":%s",
+			len(homeless), describe(homeless))
+	}
+	return nil
+}
+
+// home returns the index of the patch that takes the edit of a file, or -1 if no patch changes the file and the
+// options name no patch. A file of markers never takes an edit, because it contains only comments.
+func (w *rewrite) home(s *series.Series, file string, o RefreshOptions) (int, error) {
+	last := -1
+	for i, p := range s.Patches {
+		if p.Markers == nil && p.Touches(file) != nil {
+			last = i
+		}
+	}
+	at, into := last, o.Into
+	switch {
+	case w.added != nil:
+		at, into = slices.Index(s.Patches, w.added), w.added.Name
+	case o.Into != "":
+		target, i := series.Find(w.series, o.Into)
+		if target == nil {
+			return 0, fmt.Errorf("--into: no series has a patch %s", o.Into)
+		}
+		if at = slices.Index(s.Patches, target.Patches[i]); at >= 0 && s.Patches[at].Markers != nil {
+			return 0, fmt.Errorf("--into: %s is a file of markers and cannot take edits", s.Patches[at].Name)
+		}
+	}
+	switch {
+	case into != "" && at < 0:
+		return 0, fmt.Errorf("%s%s: belongs to another series than %s: run refresh with the path of this file only", s.Prefix, file, into)
+	case last > at:
+		return 0, fmt.Errorf("%s%s: cannot go into %s, because the later %s changes it too", s.Prefix, file, s.Patches[at].Name, s.Patches[last].Name)
+	}
+	return at, nil
+}
+
+// plain returns the edited file as it must be right after the patch with the index at: without the markers that
+// later files of markers write. It fails if these would not write them again at the same places.
+func (w *rewrite) plain(ctx context.Context, s *series.Series, at int, e git.Change) (git.Entry, error) {
+	file := strings.TrimPrefix(e.Path, s.Prefix)
+	var marked []*series.Patch
+	for _, p := range s.Patches[at+1:] {
+		if p.Markers != nil && p.Touches(file) != nil {
+			marked = append(marked, p)
+		}
+	}
+	switch {
+	case e.Is == git.Gone && len(marked) > 0:
+		return git.Entry{}, fmt.Errorf("%s: the edit removes this file, but %s writes markers into it: change that file of markers", e.Path, marked[0].Name)
+	case e.Is == git.Gone:
+		return git.Entry{}, nil
+	case len(marked) == 0:
+		return git.Entry{Mode: e.Mode, ID: e.Is}, nil
+	}
+	content, err := w.repo.Blob(ctx, e.Is)
+	if err != nil {
+		return git.Entry{}, err
+	}
+	plain := content
+	for _, p := range slices.Backward(marked) {
+		if plain, err = p.Unmark(file, plain); err != nil {
+			return git.Entry{}, fmt.Errorf("%s: its markers were edited by hand: restore them, change the file of markers that they come from, and run `%s apply`:\n%w", e.Path, command, err)
+		}
+	}
+	again := plain
+	for _, p := range marked {
+		if again, err = p.Remark(file, again); err != nil {
+			return git.Entry{}, err
+		}
+	}
+	if string(again) != string(content) {
+		return git.Entry{}, fmt.Errorf("%s: markers in it are not at their places: run `%s apply --discard`, and edit again", e.Path, command)
+	}
+	ids, err := w.repo.Store(ctx, map[string][]byte{file: plain})
+	return git.Entry{Mode: e.Mode, ID: ids[file]}, err
+}
+
+// handwritten returns an error if an edit changes markers (comments that declare permissions) in a file that
+// upstream has. A developer must change such markers in the files of markers of the series.
+func (w *rewrite) handwritten(ctx context.Context, s *series.Series, trees []string, e git.Change) error {
+	file := strings.TrimPrefix(e.Path, s.Prefix)
+	pristine, err := w.repo.Entries(ctx, trees[0], []string{e.Path})
+	if err != nil || pristine[e.Path].ID == "" || e.Was == git.Gone || e.Is == git.Gone || !strings.HasSuffix(file, ".go") {
+		return err
+	}
+	was, err1 := w.repo.Blob(ctx, e.Was)
+	is, err2 := w.repo.Blob(ctx, e.Is)
+	if err := errors.Join(err1, err2); err != nil || slices.Equal(markers.Lines(was), markers.Lines(is)) {
+		return err
+	}
+	var edited, all []string
+	for _, p := range slices.Backward(s.Patches) {
+		if p.Markers == nil || p.Touches(file) == nil {
+			continue
+		}
+		all = append([]string{p.Name}, all...)
+		if plain, err := p.Unmark(file, is); err != nil {
+			edited = append([]string{err.Error()}, edited...)
+		} else {
+			is = plain
+		}
+	}
+	where := " " + strings.Join(all, " and ")
+	switch {
+	case len(edited) > 0:
+		where = "\n  " + strings.ReplaceAll(strings.Join(edited, "\n"), "\n", "\n  ")
+	case len(all) == 0:
+		where = " a file of markers, such as " + path.Join(s.Dir, "markers/NNNN-name.yaml")
+	}
+	return fmt.Errorf("%s: its markers were edited by hand: restore them, change the file of markers that they come from, and run `%s apply`:%s",
+		e.Path, command, where)
+}
+
+// render returns the new text of each changed patch, in its canonical form.
+func (w *rewrite) render(ctx context.Context, all bool) (map[string][]byte, error) {
+	out := map[string][]byte{}
+	for i, s := range w.series {
+		for j, p := range s.Patches {
+			changes := w.changes[p]
+			if p.Markers != nil || len(changes) == 0 && !all && p != w.added {
+				continue
+			}
+			after, err := w.repo.Edit(ctx, w.states[i][j+1], changes)
+			if err != nil {
+				return nil, err
+			}
+			raw, err := w.text(ctx, s, p, w.states[i][j], after)
+			if err != nil {
+				return nil, err
+			}
+			if string(raw) != string(p.Raw) {
+				out[p.Name] = raw
+			}
+		}
+	}
+	return out, nil
+}
+
+// text returns the text of a patch as the difference of two trees.
+func (s *session) text(ctx context.Context, one *series.Series, p *series.Patch, before, after string) ([]byte, error) {
+	diff, err := s.repo.Diff(ctx, before, after, one.Prefix)
+	if err != nil {
+		return nil, err
+	}
+	if len(diff) == 0 {
+		return nil, fmt.Errorf("%s: would no longer change anything: remove it and its line in the series file, then run `%s apply`", p.Name, command)
+	}
+	raw := series.Render(p.Header, diff)
+	if _, err := series.Parse(p.Name, raw); err != nil {
+		return nil, fmt.Errorf("cannot write this edit as a patch: %w", err)
+	}
+	return raw, nil
+}
+
+// store writes the given texts to the files of the patches, and prints the names of these files. It adds a new
+// patch to its file named series.
+func (c *Carry) store(all []*series.Series, written map[string][]byte, added *series.Patch) error {
+	for _, s := range all {
+		for _, p := range s.Patches {
+			raw, ok := written[p.Name]
+			if !ok {
+				continue
+			}
+			err := errors.Join(os.MkdirAll(c.Project.Path(path.Dir(p.Name)), 0o755), os.WriteFile(c.Project.Path(p.Name), raw, 0o644))
+			if p == added && err == nil {
+				list := path.Dir(p.Name) + "/series"
+				data, read := c.Project.Read(list)
+				if read != nil && !errors.Is(read, fs.ErrNotExist) {
+					return read
+				}
+				if n := len(data); n > 0 && data[n-1] != '\n' {
+					data = append(data, '\n')
+				}
+				err = os.WriteFile(c.Project.Path(list), append(data, path.Base(p.Name)+"\n"...), 0o644)
+			}
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(c.Out, p.Name)
+		}
+	}
+	return nil
 }

@@ -1,6 +1,10 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package golang runs the go command.
+//
+// It uses no workspace unless the caller names one, because the tool must work before the project's
+// workspace exists. The package must not change go.mod or go.sum: it downloads modules in an empty folder.
 package golang
 
 import (
@@ -67,25 +71,6 @@ type Downloaded struct {
 // tooNew matches the message of a go command that is too old for a module.
 var tooNew = regexp.MustCompile(`requires go >= ([0-9.]+)`)
 
-// Download downloads modules into the module cache and returns them in the given order. It
-// fails if it cannot download one of them.
-func (g *Go) Download(ctx context.Context, mods []module.Version) ([]Downloaded, error) {
-	all, err := g.DownloadSome(ctx, mods)
-	if err != nil {
-		return nil, err
-	}
-	var missing []string
-	for _, d := range all {
-		if d.Error != "" {
-			missing = append(missing, d.Error)
-		}
-	}
-	if len(missing) > 0 {
-		return nil, &MissingError{Asked: len(mods), Missing: missing}
-	}
-	return all, nil
-}
-
 // MissingError lists modules that could not be downloaded.
 type MissingError struct {
 	Asked int
@@ -99,8 +84,8 @@ func (e *MissingError) Error() string {
 		len(e.Missing), e.Asked, strings.Join(e.Missing, "\n  "))
 }
 
-// DownloadSome downloads modules like Download, but continues if it cannot download one of them.
-// For such a module, Dir is empty, and Error begins with the path and the version of the module.
+// DownloadSome downloads modules into the module cache and returns them in the given order. If it cannot
+// download one of them, its Dir is empty, and its Error begins with its path and version.
 func (g *Go) DownloadSome(ctx context.Context, mods []module.Version) ([]Downloaded, error) {
 	empty, err := os.MkdirTemp("", "upstream-download-")
 	if err != nil {

@@ -1,6 +1,10 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package project finds a kube-granular checkout and the paths of its files.
+//
+// All other packages of the tool get their paths from this package. Invariant: a tree path is relative to the
+// project's root, and its elements are separated by slashes.
 package project
 
 import (
@@ -27,6 +31,7 @@ const (
 	Manifest   = "upstream/manifest.json"
 	Scratch    = "upstream/.scratch"
 	Tools      = "upstream/.bin"
+	Repo       = "upstream/.repo"
 	Rebase     = "upstream/.rebase"
 	Work       = "go.work"
 	WorkSum    = "go.work.sum"
@@ -108,4 +113,35 @@ func (p Project) Path(tree string) string {
 // Read returns the content of the file at a tree path.
 func (p Project) Read(tree string) ([]byte, error) {
 	return os.ReadFile(p.Path(tree))
+}
+
+// Copy copies the project into another folder, without build output and hidden folders. It removes other files
+// from that folder, but keeps a patched tree in it.
+func (p Project) Copy(to string) error {
+	entries, err := os.ReadDir(to)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name()+"/" != Upstream && e.Name() != WorkSum && e.Name() != Work {
+			if err := os.RemoveAll(filepath.Join(to, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return filepath.WalkDir(p.Root, func(at string, d fs.DirEntry, err error) error {
+		rel, relErr := filepath.Rel(p.Root, at)
+		if err := errors.Join(err, relErr); err != nil || rel == "." {
+			return err
+		}
+		switch slash := filepath.ToSlash(rel); {
+		case d.IsDir() && (strings.HasPrefix(d.Name(), ".") || slash+"/" == Upstream || slash == "bin"):
+			return fs.SkipDir
+		case d.IsDir() || !d.Type().IsRegular() || slash == Work || slash == WorkSum:
+			return nil
+		}
+		data, err := os.ReadFile(at)
+		full := filepath.Join(to, rel)
+		return errors.Join(err, os.MkdirAll(filepath.Dir(full), 0o755), os.WriteFile(full, data, 0o644))
+	})
 }

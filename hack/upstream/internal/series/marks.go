@@ -29,22 +29,31 @@ func parseMarkers(name string, raw []byte) (*Patch, error) {
 	return &Patch{Name: name, Header: h, Markers: f, Raw: raw}, nil
 }
 
-// Mark applies a file of markers to a state, and returns the new state. It writes all markers that
-// it can write, and returns a problem for each other marker. If a marker belongs into a file that
-// the state before does not contain, Mark reads that file from src. base holds the pristine
-// content of all files that Mark read from src and changed.
-func (p *Patch) Mark(before State, src Sources) (after, base State, problems []error, err error) {
-	after, base = maps.Clone(before), State{}
+// Sources are the Go files of packages that can declare types with markers, by folder and path.
+type Sources map[string]map[string][]byte
+
+// Dirs returns the folders of the packages that files of markers name.
+func Dirs(patches ...*Patch) []string {
+	dirs := map[string]bool{}
+	for _, p := range patches {
+		if p.Markers != nil {
+			for pkg := range p.Markers.Packages {
+				dirs[markers.Dir(pkg)] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(dirs))
+}
+
+// Mark applies a file of markers to the sources of its packages, and returns the new contents of the files
+// that it changes. It writes all markers that it can write, and returns a problem for each other marker.
+func (p *Patch) Mark(sources Sources) (changed map[string][]byte, problems []error) {
+	changed = map[string][]byte{}
 	for _, pkg := range slices.Sorted(maps.Keys(p.Markers.Packages)) {
 		report := func(err error) { problems = append(problems, each(p.Name+": "+pkg, err)...) }
-		files, err := readPackage(pkg, after, src)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		missing := maps.Clone(p.Markers.Packages[pkg])
+		files, missing := sources[markers.Dir(pkg)], maps.Clone(p.Markers.Packages[pkg])
 		for _, file := range slices.Sorted(maps.Keys(files)) {
-			content := files[file]
-			declared, err := markers.Declared(file, content.Data)
+			declared, err := markers.Declared(file, files[file])
 			if err != nil {
 				report(err)
 				continue
@@ -59,39 +68,38 @@ func (p *Patch) Mark(before State, src Sources) (after, base State, problems []e
 			if len(types) == 0 {
 				continue
 			}
-			if _, ok := after[file]; !ok {
-				base[file] = content
+			data, err := markers.Write(file, files[file], types)
+			report(err)
+			if string(data) != string(files[file]) {
+				changed[file] = data
 			}
-			data, err := markers.Write(file, content.Data, types)
-			if err != nil {
-				report(err)
-			}
-			content.Data = data
-			after[file] = content
 		}
 		for _, typ := range slices.Sorted(maps.Keys(missing)) {
 			report(fmt.Errorf("there is no type %s", typ))
 		}
 	}
-	return after, base, problems, nil
+	return changed, problems
 }
 
 // Unmark returns the content of one file without the markers that Mark has written into it.
 func (p *Patch) Unmark(file string, data []byte) ([]byte, error) {
-	for _, pkg := range slices.Sorted(maps.Keys(p.Markers.Packages)) {
-		if markers.Dir(pkg) != path.Dir(file) {
-			continue
+	return p.one(file, data, markers.Remove)
+}
+
+func (p *Patch) one(file string, data []byte, change func(string, []byte, map[string]markers.Type) ([]byte, error)) ([]byte, error) {
+	for pkg, types := range p.Markers.Packages {
+		if markers.Dir(pkg) == path.Dir(file) {
+			data, err := change(file, data, types)
+			return data, errors.Join(each(p.Name+": "+pkg, err)...)
 		}
-		data, err := markers.Remove(file, data, p.Markers.Packages[pkg])
-		return data, errors.Join(each(p.Name+": "+pkg, err)...)
 	}
 	return data, nil
 }
 
-// Roots returns a problem for each field at the top level of an API kind, such as spec, that has
-// neither a permission nor an exemption. It checks only the packages for which a file of markers
-// has an entry. final is the state after all patches.
-func (s *Series) Roots(final State, src Sources) (problems []error, err error) {
+// Roots returns a problem for each field at the top level of an API kind, such as spec, that has neither a
+// permission nor an exemption. It checks only the packages for which a file of markers has an entry. sources
+// are their files after all patches.
+func (s *Series) Roots(sources Sources) (problems []error) {
 	exempt := map[string]map[string]map[string]string{}
 	for _, p := range s.Patches {
 		if p.Markers == nil {
@@ -110,49 +118,9 @@ func (s *Series) Roots(final State, src Sources) (problems []error, err error) {
 		}
 	}
 	for _, pkg := range slices.Sorted(maps.Keys(exempt)) {
-		files, err := readPackage(pkg, final, src)
-		if err != nil {
-			return nil, err
-		}
-		texts := map[string][]byte{}
-		for file, content := range files {
-			texts[file] = content.Data
-		}
-		problems = append(problems, each(pkg, markers.Roots(texts, exempt[pkg]))...)
+		problems = append(problems, each(pkg, markers.Roots(sources[markers.Dir(pkg)], exempt[pkg]))...)
 	}
-	return problems, nil
-}
-
-// readPackage returns the Go files of a package that can declare types with markers, so no tests
-// and no generated files. The content of a file is that in the state. If the state does not
-// contain the file, the content is that of upstream.
-func readPackage(pkg string, state State, src Sources) (State, error) {
-	dir := markers.Dir(pkg)
-	listed, err := src.List(dir)
-	if err != nil {
-		return nil, err
-	}
-	for file := range state {
-		if path.Dir(file) == dir {
-			listed = append(listed, file)
-		}
-	}
-	files := State{}
-	for _, file := range listed {
-		content, ok := state[file]
-		if !ok && !strings.HasSuffix(file, ".go") {
-			continue
-		}
-		if !ok {
-			if content, err = src.Read(file); err != nil {
-				return nil, err
-			}
-		}
-		if !content.Absent && markers.Readable(file, content.Data) {
-			files[file] = content
-		}
-	}
-	return files, nil
+	return problems
 }
 
 // each splits a joined error into its parts, and puts the prefix place in front of each part.
@@ -168,4 +136,9 @@ func each(place string, err error) []error {
 		return all
 	}
 	return []error{fmt.Errorf("%s: %w", place, err)}
+}
+
+// Remark returns the content of one file with the markers that Mark writes into it.
+func (p *Patch) Remark(file string, data []byte) ([]byte, error) {
+	return p.one(file, data, markers.Write)
 }

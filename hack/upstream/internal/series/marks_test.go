@@ -4,29 +4,31 @@
 package series
 
 import (
+	"errors"
 	"maps"
 	"path"
 	"slices"
 	"strings"
 	"testing"
+
+	"kube-granular.dev/hack/upstream/internal/markers"
 )
 
 // memory has Go sources by their paths.
 type memory map[string]string
 
-func (m memory) Read(path string) (Content, error) {
-	text, ok := m[path]
-	return Content{Data: []byte(text), Absent: !ok}, nil
-}
-
-func (m memory) List(dir string) ([]string, error) {
-	var all []string
-	for _, file := range slices.Sorted(maps.Keys(m)) {
-		if path.Dir(file) == dir {
-			all = append(all, file)
+// sources returns the sources of all packages.
+func (m memory) sources() Sources {
+	all := Sources{}
+	for file, text := range m {
+		if markers.Readable(file, []byte(text)) {
+			if all[path.Dir(file)] == nil {
+				all[path.Dir(file)] = map[string][]byte{}
+			}
+			all[path.Dir(file)][file] = []byte(text)
 		}
 	}
-	return all, nil
+	return all
 }
 
 const (
@@ -124,7 +126,19 @@ func TestMark(t *testing.T) {
 			for i, text := range tt.parts {
 				s.Patches = append(s.Patches, part(t, []string{"0001-a.yaml", "0002-b.yaml"}[i], text))
 			}
-			states, err := s.Apply(src)
+			last := maps.Clone(src)
+			var problems []error
+			for _, p := range s.Patches {
+				changed, wrong := p.Mark(last.sources())
+				problems = append(problems, wrong...)
+				for file, data := range changed {
+					last[file] = string(data)
+				}
+			}
+			if len(problems) == 0 {
+				problems = s.Roots(last.sources())
+			}
+			err := errors.Join(problems...)
 			if tt.err != nil {
 				for _, want := range tt.err {
 					if err == nil || !strings.Contains(err.Error(), want) {
@@ -136,14 +150,16 @@ func TestMark(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			last := states[len(states)-1]
 			for file, want := range tt.has {
-				if !strings.Contains(string(last[file].Data), want) {
-					t.Errorf("%s lacks %q:\n%s", file, want, last[file].Data)
+				if !strings.Contains(last[file], want) {
+					t.Errorf("%s lacks %q:\n%s", file, want, last[file])
 				}
 			}
 			for file := range last {
-				data := last[file].Data
+				if last[file] == src[file] {
+					continue
+				}
+				data := []byte(last[file])
 				for _, p := range slices.Backward(s.Patches) {
 					if data, err = p.Unmark(file, data); err != nil {
 						t.Fatal(err)
@@ -160,12 +176,12 @@ func TestMark(t *testing.T) {
 // TestLeniently checks that ApplyLeniently writes the markers of types and fields that exist, and
 // skips the others.
 func TestLeniently(t *testing.T) {
-	s := &Series{Patches: []*Patch{part(t, "0001-a.yaml", "  k8s.io/api/core/v1:\n    Gone: {verb: gone}\n    Pod: {verb: pod}\n")}}
-	states, err := s.ApplyLeniently(boxes())
-	if err != nil {
-		t.Fatal(err)
+	p := part(t, "0001-a.yaml", "  k8s.io/api/core/v1:\n    Gone: {verb: gone}\n    Pod: {verb: pod}\n")
+	changed, problems := p.Mark(boxes().sources())
+	if len(problems) != 1 {
+		t.Errorf("problems: %v, want one", problems)
 	}
-	if got := string(states[1][v1+"types.go"].Data); !strings.Contains(got, `+permission-verb:"pod"`) {
+	if got := string(changed[v1+"types.go"]); !strings.Contains(got, `+permission-verb:"pod"`) {
 		t.Errorf("Pod has no marker:\n%s", got)
 	}
 }

@@ -1,6 +1,14 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package series reads, checks and writes patch series.
+//
+// A series is a folder of mail patches with a file named series that lists them in order. The file may also
+// list files of markers, which package markers writes, or folders with lists of their own. It marks folders
+// that may be left out as optional.
+//
+// Invariant: Parse reads the output of Render without loss. The package reads and writes no file: callers
+// pass content in and out.
 package series
 
 import (

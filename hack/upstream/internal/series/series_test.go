@@ -5,13 +5,15 @@ package series
 
 import (
 	"bytes"
-	"errors"
+	stdcmp "cmp"
+	"context"
 	"io/fs"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"kube-granular.dev/hack/upstream/internal/git"
 )
 
 var good = Header{
@@ -96,18 +98,20 @@ func TestHeaderCheck(t *testing.T) {
 }
 
 func TestApply(t *testing.T) {
-	text := func(s string) Content { return Content{Data: []byte(s)} }
-	absent := Content{Absent: true}
+	type content = map[string]string // by path
+	text := func(s string) content { return content{"a.go": s} }
+	absent := content{}
 	file := func(head, body string) string { return "diff --git a/a.go b/a.go\n" + head + body }
 	const change, add, remove = "--- a/a.go\n+++ b/a.go\n", "new file mode 100755\n--- /dev/null\n+++ b/a.go\n", "deleted file mode 100644\n--- a/a.go\n+++ /dev/null\n"
 	for _, tt := range []struct {
 		name, diff string
-		before     Content
-		want       Content
+		before     content
+		want       content
+		mode       string // 100644 if empty
 		err        string // a part of the expected error
 	}{
 		{name: "change", diff: diff, before: text("one\ntwo\nthree\n"), want: text("one\n2\nthree\n")},
-		{name: "add", diff: file(add, "@@ -0,0 +1 @@\n+one\n"), before: absent, want: Content{Data: []byte("one\n"), Executable: true}},
+		{name: "add", diff: file(add, "@@ -0,0 +1 @@\n+one\n"), before: absent, want: text("one\n"), mode: "100755"},
 		{name: "remove", diff: file(remove, "@@ -1 +0,0 @@\n-one\n"), before: text("one\n"), want: absent},
 		{name: "no newline", diff: file(change, "@@ -1,2 +1,2 @@\n one\n-two\n\\ No newline at end of file\n+2\n\\ No newline at end of file\n"), before: text("one\ntwo"), want: text("one\n2")},
 		{name: "moved down by a line", diff: diff, before: text("zero\none\ntwo\nthree\n"), err: "line 1: conflict"},
@@ -125,20 +129,47 @@ func TestApply(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := &Series{Patches: []*Patch{p}}
-			states, err := s.Apply(Pristine(func(string) (Content, error) { return tt.before, nil }))
+			files := map[string][]byte{}
+			for path, data := range tt.before {
+				files[path] = []byte(data)
+			}
+			ctx := context.Background()
+			dir := t.TempDir()
+			repo, err := git.Open(ctx, dir+"/.repo", dir, dir+"/.index", ".")
+			if err != nil {
+				t.Fatal(err)
+			}
+			before, err := repo.Write(ctx, git.Empty, files)
+			if err != nil {
+				t.Fatal(err)
+			}
+			after, err := repo.Apply(ctx, before, "", p.Raw)
 			if tt.err != "" {
-				var c *Conflict
-				if !errors.As(err, &c) || c.Patch != p.Name || c.Path != "a.go" || !strings.Contains(err.Error(), tt.err) {
-					t.Fatalf("got %v, want a conflict with %q", err, tt.err)
+				if err == nil {
+					t.Fatalf("git applies it, want a conflict with %q", tt.err)
+				}
+				if c := p.Conflict(files, err); c.Patch != p.Name || c.Path != "a.go" || !strings.Contains(c.Error(), tt.err) {
+					t.Fatalf("got %v, want a conflict with %q", c, tt.err)
 				}
 				return
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(tt.want, states[1]["a.go"], cmpopts.EquateEmpty()); d != "" {
+			got, err := repo.Read(ctx, after, []string{"a.go"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			have := content{}
+			for path, data := range got {
+				have[path] = string(data)
+			}
+			if d := cmp.Diff(tt.want, have); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
+			}
+			entries, err := repo.List(ctx, after)
+			if want := stdcmp.Or(tt.mode, "100644"); err != nil || len(have) > 0 && entries["a.go"].Mode != want {
+				t.Errorf("got mode %s, %v, want %s", entries["a.go"].Mode, err, want)
 			}
 		})
 	}

@@ -30,16 +30,11 @@ type Pins struct {
 	require map[string]string
 	replace map[string]string // staging module -> what v0.0.0 is replaced with
 	sums    map[module.Version]string
-	gosum   []byte
 }
 
 // ReadPins reads the pins from a go.mod and a go.sum.
 func ReadPins(gomod, gosum []byte) (Pins, error) {
-	p := Pins{
-		require: map[string]string{},
-		replace: map[string]string{},
-		gosum:   gosum,
-	}
+	p := Pins{require: map[string]string{}, replace: map[string]string{}}
 	f, err := modfile.Parse("go.mod", gomod, nil)
 	if err != nil {
 		return p, err
@@ -112,14 +107,6 @@ func (p Pins) Agree(staging []string) error {
 		return fmt.Errorf("go.mod: pins disagree with %s %s:\n  %s", Kubernetes, p.Version, strings.Join(wrong, "\n  "))
 	}
 	return nil
-}
-
-// Sum returns the sum in go.sum of the files of a module.
-func (p Pins) Sum(m module.Version) (string, error) {
-	if s := p.sums[m]; s != "" {
-		return s, nil
-	}
-	return "", fmt.Errorf("go.sum: no sum for %s %s: run GOWORK=off go mod download %s", m.Path, m.Version, m)
 }
 
 // Identity returns the part of go.mod and go.sum that the tree depends on, as text.

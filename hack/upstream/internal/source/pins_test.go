@@ -4,15 +4,8 @@
 package source
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"golang.org/x/mod/module"
-	"golang.org/x/mod/sumdb/dirhash"
 )
 
 func TestStagingVersion(t *testing.T) {
@@ -52,25 +45,3 @@ func TestPins(t *testing.T) {
 }
 
 // TestModuleSum compares moduleSum with package dirhash of golang.org/x/mod, which defines the sum.
-func TestModuleSum(t *testing.T) {
-	dir := t.TempDir()
-	sums := map[string]string{}
-	for name, data := range map[string]string{"go.mod": "module x\n", "a/b.go": "package a\n", "a.go": "", "B": "b"} {
-		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		sum := sha256.Sum256([]byte(data))
-		sums[name] = hex.EncodeToString(sum[:])
-	}
-	m := Module{Version: module.Version{Path: "x", Version: "v1.0.0"}}
-	want, err := dirhash.HashDir(dir, m.String(), dirhash.Hash1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := moduleSum(m, sums); got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-}

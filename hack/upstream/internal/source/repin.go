@@ -5,13 +5,12 @@ package source
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
-
-	"kube-granular.dev/hack/upstream/internal/golang"
 )
 
 // PinLines returns the requirements that go.mod must have for this upstream version.
@@ -34,21 +33,17 @@ func (s *Source) pinned() []module.Version {
 	return mods
 }
 
-// Sums downloads the pinned modules and returns their lines in go.sum. The go command has
-// compared these sums with its checksum database. A missing module has no lines.
-func (s *Source) Sums(ctx context.Context, gocmd *golang.Go) ([]string, error) {
-	got, err := gocmd.DownloadSome(ctx, s.pinned())
-	if err != nil {
-		return nil, err
-	}
+// Sums returns the lines of the pinned modules in go.sum. The go command has compared these sums with its
+// checksum database. A missing module has no lines.
+func (s *Source) Sums(ctx context.Context) ([]string, error) {
+	got, err := s.gocmd.DownloadSome(ctx, s.pinned())
 	var lines []string
 	for _, d := range got {
-		if d.Error != "" {
-			continue // the module is missing
+		if d.Error == "" {
+			lines = append(lines, d.Path+" "+d.Version+" "+d.Sum, d.Path+" "+d.Version+"/go.mod "+d.GoModSum)
 		}
-		lines = append(lines, d.Path+" "+d.Version+" "+d.Sum, d.Path+" "+d.Version+"/go.mod "+d.GoModSum)
 	}
-	return lines, nil
+	return lines, err
 }
 
 // Repin returns a go.mod and a go.sum for the upstream version of s. It changes the pins in go.mod
@@ -71,26 +66,23 @@ func Repin(gomod, gosum []byte, s *Source, sums []string) (newMod, newSum []byte
 	for _, m := range s.pinned() {
 		wanted[m.Path] = m.Version
 	}
+	var errs []error
 	for path, version := range old.require {
 		if wanted[path] == "" && version == oldStaging && strings.HasPrefix(path, "k8s.io/") {
-			err = f.DropRequire(path)
-			if _, ok := old.replace[path]; ok && err == nil {
-				err = f.DropReplace(path, "v0.0.0")
-			}
-			if err != nil {
-				return nil, nil, err
+			errs = append(errs, f.DropRequire(path))
+			if _, ok := old.replace[path]; ok {
+				errs = append(errs, f.DropReplace(path, "v0.0.0"))
 			}
 		}
 	}
 	for _, m := range s.pinned() {
-		if err := f.AddRequire(m.Path, m.Version); err != nil {
-			return nil, nil, err
-		}
+		errs = append(errs, f.AddRequire(m.Path, m.Version))
 		if m.Path != Kubernetes && len(old.replace) > 0 {
-			if err := f.AddReplace(m.Path, "v0.0.0", m.Path, m.Version); err != nil {
-				return nil, nil, err
-			}
+			errs = append(errs, f.AddReplace(m.Path, "v0.0.0", m.Path, m.Version))
 		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, nil, err
 	}
 	f.Cleanup()
 	if newMod, err = f.Format(); err != nil {

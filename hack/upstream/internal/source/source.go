@@ -1,22 +1,30 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package source loads one version of upstream, Kubernetes and its staging modules, from the Go module cache
+// into the repository of the tree.
+//
+// Invariant: a file gets into the repository only if its module has the sum that go.sum has or, for the
+// generators, the sum in Kubernetes' own go.sum. The package must not write to go.mod, go.sum or the cache.
 package source
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
-	"sync"
 
 	"golang.org/x/mod/module"
+	"golang.org/x/mod/sumdb/dirhash"
 
+	"kube-granular.dev/hack/upstream/internal/git"
 	"kube-granular.dev/hack/upstream/internal/golang"
 	"kube-granular.dev/hack/upstream/internal/project"
 )
@@ -27,19 +35,15 @@ var generatorDirs = map[string]string{
 	"k8s.io/kube-openapi": project.Generators + "kube-openapi/",
 }
 
-// leftOut are files and folders of Kubernetes that the tree does not have: its vendored
-// modules, which verified modules of go.sum replace, and its workspace, which the project's
-// own workspace replaces.
-var leftOut = []string{"vendor/", "go.work", "go.work.sum"}
-
-// Module is a module in the module cache, with the folder of the tree that its files belong to.
+// Module is a module of the tree.
 type Module struct {
 	module.Version
 	// Prefix is the tree path of the module's root, with a slash at its end.
 	Prefix string
-	// Sum is the sum that the files of the module must have. It is empty if the Pins have no sums
-	// because Pins.At made them.
+	// Sum is the sum that the files of the module must have.
 	Sum string
+	// dir is the module's folder in the module cache.
+	dir string
 }
 
 // Source is one version of upstream.
@@ -50,243 +54,187 @@ type Source struct {
 	Go      string
 	Staging []string
 	// Modules are all modules of the tree. The first one is Kubernetes itself.
-	Modules []Module
-	// Missing has a line for each module that FetchAll could not download, with the reason. An empty
-	// module replaces each of them.
+	Modules []*Module
+	// Missing has a line for each module that FetchAll could not download, with the reason.
 	Missing []string
 
 	gocmd *golang.Go
-	mu    sync.Mutex
-	dirs  map[module.Version]string
-	// absent are the paths of the missing modules.
-	absent map[string]bool
 }
 
-// Open finds the modules of an upstream version. It downloads Kubernetes itself; the other
-// modules are downloaded when they are first read. Open fails if the pins disagree with
-// Kubernetes' go.mod, or if the go command is too old.
+// Open finds the modules of an upstream version. It downloads only Kubernetes itself. It fails if the pins
+// disagree with Kubernetes' go.mod, or if the go command is too old.
 func Open(ctx context.Context, gocmd *golang.Go, pins Pins) (*Source, error) {
-	s := &Source{Pins: pins, gocmd: gocmd, dirs: map[module.Version]string{}}
+	s := &Source{Pins: pins, gocmd: gocmd}
 	if pins.Go != "" {
 		if err := gocmd.Require(ctx, pins.Go, "go.mod"); err != nil {
 			return nil, err
 		}
 	}
-	root := Module{Version: module.Version{Path: Kubernetes, Version: pins.Version}, Prefix: project.Kubernetes}
-	if err := s.pin(&root, pins.sums, "go.sum"); err != nil {
-		return nil, err
-	}
-	if err := s.fetch(ctx, root); err != nil {
-		return nil, err
-	}
-	gomod, err := os.ReadFile(filepath.Join(s.dirs[root.Version], "go.mod"))
+	root, err := s.add(Kubernetes, pins.Version, project.Kubernetes, pins.sums, "go.sum")
 	if err != nil {
+		return nil, err
+	}
+	if err := s.fetch(ctx); err != nil {
+		return nil, err
+	}
+	gomod, err1 := os.ReadFile(filepath.Join(root.dir, "go.mod"))
+	gosum, err2 := os.ReadFile(filepath.Join(root.dir, "go.sum"))
+	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
 	facts, err := readUpstream(gomod)
 	if err != nil {
 		return nil, err
 	}
-	if err := gocmd.Require(ctx, facts.Go, Kubernetes+" "+pins.Version); err != nil {
+	if err := errors.Join(gocmd.Require(ctx, facts.Go, root.String()), pins.Agree(facts.Staging)); err != nil {
 		return nil, err
 	}
-	if err := pins.Agree(facts.Staging); err != nil {
-		return nil, err
-	}
-	s.Go, s.Staging, s.Modules = facts.Go, facts.Staging, []Module{root}
+	s.Go, s.Staging = facts.Go, facts.Staging
 	staging, err := StagingVersion(pins.Version)
-	if err != nil {
-		return nil, err
-	}
-	var errs []error
+	errs := []error{err}
 	for _, path := range facts.Staging {
-		m := Module{
-			Version: module.Version{Path: path, Version: staging},
-			Prefix:  project.Kubernetes + strings.TrimPrefix(stagingDir, "./") + path + "/",
-		}
-		errs = append(errs, s.pin(&m, pins.sums, "go.sum"))
-		s.Modules = append(s.Modules, m)
+		_, err := s.add(path, staging, project.Kubernetes+strings.TrimPrefix(stagingDir, "./")+path+"/", pins.sums, "go.sum")
+		errs = append(errs, err)
 	}
-	// The sums of the generators come from Kubernetes' own go.sum. The sum of Kubernetes covers
-	// that file.
-	gosum, err := os.ReadFile(filepath.Join(s.dirs[root.Version], "go.sum"))
-	if err != nil {
-		return nil, err
-	}
-	for _, path := range []string{"k8s.io/gengo/v2", "k8s.io/kube-openapi"} {
-		m := Module{Version: module.Version{Path: path, Version: facts.Generators[path]}, Prefix: generatorDirs[path]}
-		errs = append(errs, s.pin(&m, parseSums(gosum), "go.sum of "+Kubernetes))
-		s.Modules = append(s.Modules, m)
+	// The sum of Kubernetes covers its go.sum, which has the sums of the generators.
+	for _, path := range sorted(generatorDirs) {
+		_, err := s.add(path, facts.Generators[path], generatorDirs[path], parseSums(gosum), "go.sum of "+Kubernetes)
+		errs = append(errs, err)
 	}
 	return s, errors.Join(errs...)
 }
 
-func (s *Source) pin(m *Module, sums map[module.Version]string, where string) error {
+func (s *Source) add(path, version, prefix string, sums map[module.Version]string, where string) (*Module, error) {
+	m := &Module{Version: module.Version{Path: path, Version: version}, Prefix: prefix}
+	s.Modules = append(s.Modules, m)
 	if s.Pins.Free() {
-		return nil
+		return m, nil
 	}
-	m.Sum = sums[m.Version]
-	if m.Sum == "" {
-		return fmt.Errorf("%s: no sum for %s %s: run GOWORK=off go mod download %s", where, m.Path, m.Version.Version, m.Version)
+	if m.Sum = sums[m.Version]; m.Sum == "" {
+		return m, fmt.Errorf("%s: no sum for %s %s: run GOWORK=off go mod download %s", where, path, version, m)
 	}
-	return nil
+	return m, nil
 }
 
-// fetch downloads modules into the module cache once, and compares the sums that the go command
-// reports with the expected ones.
-func (s *Source) fetch(ctx context.Context, mods ...Module) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var want []Module
+// fetch downloads the modules into the module cache, once.
+func (s *Source) fetch(ctx context.Context) error {
+	if err := s.FetchAll(ctx); err != nil || len(s.Missing) == 0 {
+		return err
+	}
+	return &golang.MissingError{Asked: len(s.Modules), Missing: s.Missing}
+}
+
+// FetchAll downloads all modules into the module cache at once, and compares the sums that the go command
+// reports with the expected ones. It lists those that it can't download in Missing.
+func (s *Source) FetchAll(ctx context.Context) error {
+	var want []*Module
 	var ask []module.Version
-	for _, m := range mods {
-		if s.dirs[m.Version] == "" {
+	for _, m := range s.Modules {
+		if m.dir == "" {
 			want, ask = append(want, m), append(ask, m.Version)
 		}
 	}
-	if len(want) == 0 {
-		return nil
-	}
-	got, err := s.gocmd.Download(ctx, ask)
-	if err != nil {
-		return err
-	}
-	for i, d := range got {
-		if sum := want[i].Sum; sum != "" && sum != d.Sum {
-			return fmt.Errorf("%s: the downloaded module has sum %s, but go.sum has %s", want[i].Version, d.Sum, sum)
-		}
-		s.dirs[want[i].Version] = d.Dir
-	}
-	return nil
-}
-
-// FetchAll downloads all modules into the module cache at once. If it can't download a module, it
-// lists the module in Missing, and writes an empty module below the folder standIns as a
-// replacement. So a version can be tried without a module whose files the trial does not read.
-func (s *Source) FetchAll(ctx context.Context, standIns string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var ask []module.Version
-	for _, m := range s.Modules {
-		ask = append(ask, m.Version)
-	}
+	s.Missing = nil
 	got, err := s.gocmd.DownloadSome(ctx, ask)
-	if err != nil {
-		return err
-	}
-	s.Missing, s.absent = nil, map[string]bool{}
 	for i, d := range got {
-		if d.Error == "" {
-			s.dirs[ask[i]] = d.Dir
+		m := want[i]
+		switch {
+		case d.Error != "":
+			s.Missing = append(s.Missing, d.Error)
 			continue
+		case m.Sum != "" && m.Sum != d.Sum:
+			return fmt.Errorf("%s: the downloaded module has sum %s, but go.sum has %s", m, d.Sum, m.Sum)
 		}
-		s.Missing = append(s.Missing, d.Error)
-		s.absent[d.Path] = true
-		dir := filepath.Join(standIns, filepath.FromSlash(d.Path))
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(dir, "go.mod"), fmt.Appendf(nil, "module %s\n\ngo %s\n", d.Path, s.Go), 0o644); err != nil {
-			return err
-		}
-		s.dirs[ask[i]] = dir
+		m.Sum, m.dir = d.Sum, d.Dir
 	}
-	return nil
+	return err
 }
 
 // Lacks returns the module of a tree path, and reports whether that module is missing.
 func (s *Source) Lacks(tree string) (string, bool) {
-	m, _, _ := s.locate(tree)
-	return m.Path, s.absent[m.Path]
+	var best *Module
+	for _, m := range s.Modules {
+		if strings.HasPrefix(tree, m.Prefix) && (best == nil || len(m.Prefix) > len(best.Prefix)) {
+			best = m
+		}
+	}
+	return best.Path, best.dir == ""
 }
 
 // Identity returns the modules and their sums, one line each.
 func (s *Source) Identity() []string {
-	var lines []string
+	var all []string
 	for _, m := range s.Modules {
-		lines = append(lines, fmt.Sprintf("%s %s %s", m.Path, m.Version.Version, m.Sum))
+		all = append(all, fmt.Sprintf("%s %s %s", m.Path, m.Version.Version, m.Sum))
 	}
-	return lines
+	return all
 }
 
-// locate returns the module of a tree path and the path inside that module.
-func (s *Source) locate(tree string) (Module, string, bool) {
-	best := -1
-	for i, m := range s.Modules {
-		if strings.HasPrefix(tree, m.Prefix) && (best < 0 || len(m.Prefix) > len(s.Modules[best].Prefix)) {
-			best = i
+// Tree returns the tree of this version in the repository. If the repository does not have it, Tree
+// downloads the modules, compares their files with the expected sums and loads them. A missing module
+// becomes an empty one, so that a version can be tried without it.
+func (s *Source) Tree(ctx context.Context, repo *git.Repo, say func(string, ...any)) (string, error) {
+	if s.Pins.Free() && len(s.Missing) == 0 {
+		if err := s.fetch(ctx); err != nil { // the sums are not known before
+			return "", err
 		}
 	}
-	if best < 0 {
-		return Module{}, "", false
+	ref := fmt.Sprintf("refs/pristine/%x", sha256.Sum256([]byte(strings.Join(s.Identity(), "\n"))))
+	if tree, err := repo.Git(ctx, "rev-parse", "--verify", "--quiet", ref+"^{tree}"); err == nil {
+		return tree, nil
 	}
-	m := s.Modules[best]
-	rel := strings.TrimPrefix(tree, m.Prefix)
-	return m, rel, !excluded(m, rel)
+	say("fetching %d modules of %s %s from the module cache or GOPROXY", len(s.Modules), Kubernetes, s.Pins.Version)
+	if len(s.Missing) == 0 {
+		if err := s.fetch(ctx); err != nil {
+			return "", err
+		}
+	}
+	say("verifying them against go.sum")
+	load, err := repo.Load(ctx, ref)
+	if err != nil {
+		return "", err
+	}
+	for _, m := range s.Modules {
+		if m.dir == "" {
+			load.Add(m.Prefix+"go.mod", false, fmt.Appendf(nil, "module %s\n\ngo %s\n", m.Path, s.Go))
+		} else if err == nil {
+			err = m.load(load)
+		}
+	}
+	return load.End(ctx, err)
 }
 
-func excluded(m Module, rel string) bool {
-	return m.Path == Kubernetes && slices.ContainsFunc(leftOut, func(x string) bool {
-		return rel == x || strings.HasSuffix(x, "/") && strings.HasPrefix(rel, x)
+// load loads the files of a module. The sum is that of the very bytes that are loaded.
+func (m *Module) load(load *git.Load) error {
+	names, err := dirhash.DirFiles(m.dir, m.String())
+	if err != nil {
+		return err
+	}
+	have, err := dirhash.Hash1(names, func(name string) (io.ReadCloser, error) {
+		rel := strings.TrimPrefix(name, m.String()+"/")
+		data, err := os.ReadFile(filepath.Join(m.dir, filepath.FromSlash(rel)))
+		// The tree has no vendored modules, which verified modules of go.sum replace, and not upstream's
+		// workspace, which the project's own workspace replaces.
+		if m.Path != Kubernetes || rel != "go.work" && rel != "go.work.sum" && !strings.HasPrefix(rel, "vendor/") {
+			// The module cache keeps no file modes. A script is recognised by its first line.
+			load.Add(m.Prefix+rel, bytes.HasPrefix(data, []byte("#!")), data)
+		}
+		return io.NopCloser(bytes.NewReader(data)), err
 	})
+	if err == nil && have != m.Sum {
+		err = fmt.Errorf("%s: the files in %s have sum %s, but go.sum has %s: run go clean -modcache", m, m.dir, have, m.Sum)
+	}
+	return err
 }
 
-// File returns the path in the module cache of the pristine file with a tree path. ok is false if
-// there is no such file.
-func (s *Source) File(ctx context.Context, tree string) (path string, ok bool, err error) {
-	m, rel, ok := s.locate(tree)
-	if !ok {
-		return "", false, nil
-	}
-	if err := s.fetch(ctx, m); err != nil {
-		return "", false, err
-	}
-	path = filepath.Join(s.dirs[m.Version], filepath.FromSlash(rel))
-	switch info, err := os.Stat(path); {
-	case errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir():
-		return "", false, nil
-	case err != nil:
-		return "", false, err
-	}
-	return path, true, nil
-}
-
-// List returns the tree paths of the pristine files in a folder, or none if there is no such folder.
-func (s *Source) List(ctx context.Context, dir string) ([]string, error) {
-	m, rel, ok := s.locate(dir + "/")
-	if !ok {
+// Upstream returns a file in the root of Kubernetes that the tree does not have, such as go.work. It is
+// empty if there is no such file.
+func (s *Source) Upstream(name string) ([]byte, error) {
+	data, err := os.ReadFile(filepath.Join(s.Modules[0].dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err := s.fetch(ctx, m); err != nil {
-		return nil, err
-	}
-	entries, err := os.ReadDir(filepath.Join(s.dirs[m.Version], filepath.FromSlash(rel)))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	var names []string
-	for _, e := range entries {
-		if e.Type().IsRegular() {
-			names = append(names, dir+"/"+e.Name())
-		}
-	}
-	return names, nil
-}
-
-// Read returns the content of the pristine file with a tree path. ok is false if there is no such
-// file.
-func (s *Source) Read(ctx context.Context, tree string) (data []byte, ok bool, err error) {
-	path, ok, err := s.File(ctx, tree)
-	if err != nil || !ok {
-		return nil, false, err
-	}
-	data, err = os.ReadFile(path)
-	return data, err == nil, err
-}
-
-// Upstream returns a file in the root of Kubernetes that the tree does not have, such as go.work.
-func (s *Source) Upstream(name string) ([]byte, error) {
-	return os.ReadFile(filepath.Join(s.dirs[s.Modules[0].Version], name))
+	return data, err
 }
 
 // sorted returns the keys of a map in order.
@@ -295,6 +243,9 @@ func sorted[V any](m map[string]V) []string {
 	for k := range m {
 		keys = append(keys, k)
 	}
-	sort.Strings(keys)
+	slices.Sort(keys)
 	return keys
 }
+
+// GoCommand returns the go command of Open.
+func (s *Source) GoCommand() *golang.Go { return s.gocmd }

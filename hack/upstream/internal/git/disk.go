@@ -1,0 +1,82 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package git
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// New reports whether no run has written files of the tree with this repository so far.
+func (r *Repo) New() bool {
+	_, err := os.Stat(r.index)
+	return err != nil
+}
+
+// Snapshot returns the tree of the files on disk. Stray files that the index does not have are not in it.
+func (r *Repo) Snapshot(ctx context.Context) (string, error) {
+	_, _ = r.Git(ctx, "update-index", "-q", "--refresh") // it fails if a file is edited
+	edited, _, err := r.run(ctx, r.index, nil, "diff-files", "-z", "--name-only")
+	if err != nil {
+		return "", err
+	}
+	added, _, err := r.run(ctx, r.index, nil, append([]string{"ls-files", "-z", "--others",
+		"--exclude-from=" + filepath.Join(r.dir, "info", "strays"), "--"}, r.roots...)...)
+	if err != nil {
+		return "", err
+	}
+	if edited+added != "" {
+		if _, _, err := r.run(ctx, r.index, []byte(edited+added), "update-index", "-z", "--add", "--remove", "--stdin"); err != nil {
+			return "", err
+		}
+	}
+	return r.Git(ctx, "write-tree")
+}
+
+// Checkout changes the files on disk, which are those of the snapshot now, to those of a tree.
+func (r *Repo) Checkout(ctx context.Context, now, tree string) error {
+	_, err := r.Git(ctx, "read-tree", "-m", "-u", now, tree)
+	return err
+}
+
+// Change is a file that differs between two trees. Was and Is are its IDs, or Gone, and Mode is its mode in
+// the second tree, or 0.
+type Change struct{ Path, Was, Is, Mode string }
+
+// Kind returns the kind of a change, for messages.
+func (c Change) Kind() string {
+	switch Gone {
+	case c.Is:
+		return "removed"
+	case c.Was:
+		return "added"
+	}
+	return "edited"
+}
+
+// Changes returns the files whose content differs between two trees, in the order of their paths. Paths
+// limit them.
+func (r *Repo) Changes(ctx context.Context, before, after string, paths ...string) ([]Change, error) {
+	out, _, err := r.run(ctx, r.index, nil, append([]string{"diff-tree", "-r", "-z", "--raw", "--no-renames", before, after, "--"}, paths...)...)
+	if err != nil {
+		return nil, err
+	}
+	var all []Change
+	for entries := lines(out); len(entries) > 1; entries = entries[2:] {
+		f := strings.Fields(entries[0]) // :mode mode id id status
+		c := Change{Path: entries[1], Was: f[2], Is: f[3], Mode: f[1]}
+		if c.Was == c.Is {
+			continue // the mode alone
+		}
+		for _, id := range []*string{&c.Was, &c.Is} {
+			if strings.Trim(*id, "0") == "" {
+				*id = Gone
+			}
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}

@@ -1,0 +1,125 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package git runs git on the repository of the patched tree, which is in upstream/.repo.
+//
+// The repository has upstream's files as trees, and the state after each patch. Its index mirrors the
+// files on disk, so a stat is enough to recognise a file without edits. Paths are tree paths, relative
+// to the project's root. Invariant: neither the git settings of a developer nor attributes in the
+// sources have an influence. The package knows neither patches nor modules.
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// Gone is the ID of a file that does not exist.
+const Gone = "-"
+
+// attributes cancel those in the sources. strays are what nobody calls an edit: output of builds, and
+// files of editors. If upstream or a patch has a file with such a name, the file is in the index.
+const (
+	attributes = "* -text -ident -filter -working-tree-encoding !eol !diff !merge !whitespace\n"
+	strays     = "_output/\n_tmp/\n.idea/\n.vscode/\n.make/\n*~\n.#*\n*.swp\n*.swo\n*.orig\n*.rej\n*.test\n*.prof\n*.log\n*.out\n.DS_Store\ngo.work.sum\n"
+)
+
+// settings are those that commands depend on. A killed command leaves no object half written.
+var settings = []string{
+	"-c", "core.autocrlf=false", "-c", "core.fileMode=true", "-c", "core.quotePath=true", "-c", "core.fsmonitor=false", "-c", "core.bare=false",
+	"-c", "core.checkStat=default", "-c", "core.compression=0", "-c", "commit.gpgSign=false", "-c", "gc.auto=0", "-c", "merge.conflictStyle=diff3",
+	"-c", "merge.renames=false", "-c", "index.threads=1", "-c", "advice.detachedHead=false",
+}
+
+// Repo is the repository of a tree.
+type Repo struct {
+	dir, work, index string
+	// roots are the paths of the tree: its other files are no part of it.
+	roots []string
+	// scratch is an index for trees that are not on disk, and holds the tree in.
+	scratch, in string
+}
+
+// Open opens the repository dir, and makes it if there is none. work is the project's root, and index the
+// file that mirrors the files below the roots. The caller must have locked the tree.
+func Open(ctx context.Context, dir, work, index string, roots ...string) (*Repo, error) {
+	if _, err := exec.LookPath("git"); err != nil {
+		return nil, errors.New("no git command on PATH: install git (https://git-scm.com/downloads) and put it on PATH")
+	}
+	syscall.Umask(0o022) // git gives files the mode that this allows
+	r := &Repo{dir: dir, work: work, index: index, roots: roots, scratch: filepath.Join(dir, "scratch")}
+	for _, left := range []string{index + ".lock", r.scratch, r.scratch + ".lock"} { // by a run that was killed
+		if err := os.Remove(left); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "HEAD")); err != nil {
+		if _, err := r.Git(ctx, "init", "--quiet", "--template=", "--initial-branch=main", dir); err != nil {
+			return nil, err
+		}
+	}
+	for name, text := range map[string]string{"attributes": attributes, "strays": strays} {
+		name = filepath.Join(dir, "info", name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644)); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// Git runs a git command, and returns its output without white space at the end.
+func (r *Repo) Git(ctx context.Context, args ...string) (string, error) {
+	out, _, err := r.run(ctx, r.index, nil, args...)
+	return strings.TrimSpace(out), err
+}
+
+// run runs a command with an index, and returns both of its outputs.
+func (r *Repo) run(ctx context.Context, index string, stdin []byte, args ...string) (string, string, error) {
+	cmd := r.command(ctx, index, args...)
+	cmd.Stdin = bytes.NewReader(stdin)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if err != nil {
+		err = fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(stderr.String()))
+	}
+	return stdout.String(), stderr.String(), err
+}
+
+// command returns a command whose environment is that of this process, but without the variables of git
+// and of languages. The most important one is GIT_DIR, which is set in a git hook.
+func (r *Repo) command(ctx context.Context, index string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "git", append(append([]string{}, settings...), args...)...)
+	cmd.Dir = r.work
+	cmd.Env = []string{
+		"GIT_DIR=" + r.dir, "GIT_WORK_TREE=" + r.work, "GIT_INDEX_FILE=" + index, "HOME=" + r.dir, "XDG_CONFIG_HOME=" + r.dir,
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_ATTR_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0",
+		"GIT_AUTHOR_NAME=kube-granular developers", "GIT_AUTHOR_EMAIL=developers@kube-granular.dev", "GIT_AUTHOR_DATE=2001-09-17T00:00:00Z",
+		"GIT_COMMITTER_NAME=kube-granular developers", "GIT_COMMITTER_EMAIL=developers@kube-granular.dev", "GIT_COMMITTER_DATE=2001-09-17T00:00:00Z",
+		"LC_ALL=C", "TZ=UTC", "PAGER=cat",
+	}
+	for _, kv := range os.Environ() {
+		switch name, _, _ := strings.Cut(kv, "="); {
+		case strings.HasPrefix(name, "GIT_"), strings.HasPrefix(name, "LC_"), strings.HasPrefix(name, "LANG"):
+		case name == "HOME", name == "XDG_CONFIG_HOME", name == "TZ", name == "PAGER":
+		default:
+			cmd.Env = append(cmd.Env, kv)
+		}
+	}
+	return cmd
+}
+
+// lines splits output whose entries end with a zero byte.
+func lines(out string) []string {
+	if out == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
+}
