@@ -6,6 +6,7 @@ package carry
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -134,24 +135,17 @@ func (s *session) plan(ctx context.Context, r *revision, o ApplyOptions) (*plan,
 			return nil, err
 		}
 	}
-	if p.digests, err = in.Plan(generate.Table); err != nil {
-		return nil, err
-	}
+	p.digests = in.Plan(generate.Table, o.Generators...)
 	extra := map[string]git.Entry{}
 	for _, g := range generate.Table {
-		forced := slices.Contains(o.Generators, g.Name)
-		if _, active := p.digests[g.Name]; !active && !forced {
+		if p.digests[g.Name] == "" {
 			continue
-		} else if !active {
-			if p.digests[g.Name], err = in.Digest(g, p.digests); err != nil {
-				return nil, err
-			}
 		}
 		last := s.last.Generators[g.Name]
 		if !p.renewed {
 			maps.Copy(extra, last.Files)
 		}
-		if last.Inputs != p.digests[g.Name] || forced {
+		if last.Inputs != p.digests[g.Name] || slices.Contains(o.Generators, g.Name) {
 			p.due = append(p.due, g.Name)
 		}
 	}
@@ -186,18 +180,8 @@ func (s *session) inputs(ctx context.Context, p *plan, in *generate.Inputs) erro
 		return err
 	}
 	maps.Copy(in.Changed, cutKeys(now, project.Kubernetes))
-	var before map[string][]byte
 	if len(dirs) > 0 {
-		before, err = s.read(ctx, p.pristine, project.Kubernetes, slices.Collect(maps.Keys(dirs)))
-	}
-	in.Pristine = func(file string) ([]byte, error) { return before[file], nil }
-	in.Siblings = func(dir string) (all []string) {
-		for file := range before {
-			if path.Dir(file) == dir {
-				all = append(all, file)
-			}
-		}
-		return all
+		in.Pristine, err = s.read(ctx, p.pristine, project.Kubernetes, slices.Collect(maps.Keys(dirs)))
 	}
 	return err
 }
@@ -240,44 +224,44 @@ func (s *session) write(ctx context.Context, p *plan, o ApplyOptions) (kept map[
 // interrupted run was about to write.
 type contents struct{ want, pristine, pending map[string]string }
 
-func (s *session) known(ctx context.Context, p *plan, edits []git.Change) (contents, error) {
-	var paths []string
-	for _, e := range edits {
-		paths = append(paths, e.Path)
+func (s *session) known(ctx context.Context, p *plan, edits []git.Change) (k contents, err error) {
+	trees := []string{p.want, p.pristine}
+	if s.last.Writing != "" {
+		trees = append(trees, s.last.Writing)
 	}
-	var k contents
-	var err error
-	if k.want, err = s.ids(ctx, p.want, paths); err != nil {
-		return k, err
+	for i, into := range []*map[string]string{&k.want, &k.pristine, &k.pending}[:len(trees)] {
+		if *into, err = s.ids(ctx, trees[i], edits); err != nil {
+			return k, err
+		}
 	}
-	if k.pristine, err = s.ids(ctx, p.pristine, paths); err != nil || s.last.Writing == "" {
-		return k, err
-	}
-	if k.pending, err = s.ids(ctx, s.last.Writing, paths); err != nil {
-		return k, err
-	}
-	// A run that was killed leaves a part of a file, or none.
-	for _, e := range edits {
+	for _, e := range edits { // a run that was killed leaves a part of a file, or none
 		id := k.pending[e.Path]
-		if id == e.Was || id == git.Gone || id == e.Is {
+		if id == "" || id == git.Gone || id == e.Was {
 			continue
 		}
-		if e.Is != git.Gone {
-			part, err1 := s.repo.Blob(ctx, e.Is)
-			whole, err2 := s.repo.Blob(ctx, id)
-			if err1 != nil || err2 != nil || !bytes.HasPrefix(whole, part) {
-				continue
-			}
+		part, err := s.repo.Blob(ctx, e.Is)
+		if err != nil {
+			return k, err
 		}
-		k.pending[e.Path] = e.Is
+		whole, err := s.repo.Blob(ctx, id)
+		if err != nil {
+			return k, err
+		}
+		if bytes.HasPrefix(whole, part) {
+			k.pending[e.Path] = e.Is
+		}
 	}
 	return k, nil
 }
 
-// ids returns the IDs of files in a tree.
-func (s *session) ids(ctx context.Context, tree string, paths []string) (map[string]string, error) {
-	ids := map[string]string{}
+// ids returns the IDs of edited files in a tree.
+func (s *session) ids(ctx context.Context, tree string, edits []git.Change) (map[string]string, error) {
+	var paths []string
+	for _, e := range edits {
+		paths = append(paths, e.Path)
+	}
 	entries, err := s.repo.Entries(ctx, tree, paths)
+	ids := map[string]string{}
 	for _, path := range paths {
 		if ids[path] = git.Gone; entries[path].ID != "" {
 			ids[path] = entries[path].ID
@@ -302,10 +286,7 @@ func settle(edits []git.Change, known contents, last *record, o ApplyOptions) (m
 		case last.Tree == git.Empty && inside && generate.WrittenBy(file) != "": // nobody edits these, and they are written again
 		case o.Discard:
 		case o.Keep && known.want[e.Path] == e.Was:
-			kept[e.Path] = git.Entry{}
-			if e.Is != git.Gone {
-				kept[e.Path] = git.Entry{Mode: e.Mode, ID: e.Is}
-			}
+			kept[e.Path] = e.Entry()
 		default:
 			open = append(open, e)
 		}
@@ -319,36 +300,34 @@ func settle(edits []git.Change, known contents, last *record, o ApplyOptions) (m
 // generate runs the generators that are due, and adds their output to the record.
 func (s *session) generate(ctx context.Context, p *plan, kept map[string]git.Entry, forced []string) error {
 	maps.DeleteFunc(s.last.Generators, func(name string, _ output) bool { return p.digests[name] == "" })
-	env := generate.Env{Go: p.src.GoCommand(), Project: s.Project, Scratch: s.Project.Path(project.Scratch)}
 	for _, g := range generate.Table {
 		if !slices.Contains(p.due, g.Name) {
 			continue
 		}
-		files, err := s.run(ctx, g, env, p, kept)
+		files, err := s.run(ctx, g, p, kept)
 		if err != nil {
-			return err
+			return errors.Join(err, s.save())
 		}
 		run := output{Inputs: p.digests[g.Name], Files: files}
 		if len(kept) > 0 {
 			run.Inputs = "" // the generator may have read edits that the digest does not include
 		}
 		s.last.Generators[g.Name] = run
+		if err := s.save(); err != nil {
+			return err
+		}
 		if slices.Contains(forced, g.Name) {
 			for _, file := range slices.Sorted(maps.Keys(files)) {
 				fmt.Fprintf(s.Out, "%s: differs from upstream: %s\n", g.Name, file)
 			}
 		}
-		if err := s.save(); err != nil {
-			return err
-		}
 	}
 	return nil
 }
 
-// run runs a generator, and returns the files that it wrote and that differ from upstream's. If the generator
-// fails, the tree is as before. If it changed a file that the table of generators does not list as its output,
-// run fails as well.
-func (s *session) run(ctx context.Context, g generate.Generator, env generate.Env, p *plan, kept map[string]git.Entry) (map[string]git.Entry, error) {
+// run runs a generator, and returns its files that differ from upstream's. If the generator fails, the tree is as
+// before. If it changed a file that the table of generators does not list as its output, run fails as well.
+func (s *session) run(ctx context.Context, g generate.Generator, p *plan, kept map[string]git.Entry) (map[string]git.Entry, error) {
 	before, err := s.repo.Snapshot(ctx)
 	if err != nil {
 		return nil, err
@@ -356,11 +335,6 @@ func (s *session) run(ctx context.Context, g generate.Generator, env generate.En
 	all, err := s.repo.List(ctx, before)
 	if err != nil {
 		return nil, err
-	}
-	output := func(file string) bool {
-		rel, ok := strings.CutPrefix(file, project.Kubernetes)
-		_, edited := kept[file]
-		return ok && !edited && g.Output(rel)
 	}
 	stats := map[string]os.FileInfo{}
 	for file := range all {
@@ -375,62 +349,47 @@ func (s *session) run(ctx context.Context, g generate.Generator, env generate.En
 		return nil, err
 	}
 	done := s.step("running " + g.Name)
-	failed := g.Run(ctx, env)
-	s.last.Running = ""
+	failed := g.Run(ctx, generate.Env{Go: p.src.GoCommand(), Project: s.Project})
 	after, err := s.repo.Snapshot(ctx)
+	if err == nil && failed != nil {
+		after, err = before, s.repo.Checkout(ctx, after, before)
+	}
+	if err != nil {
+		return nil, errors.Join(failed, err)
+	}
+	s.last.Running = ""
+	wrote, others, err := s.outputs(ctx, g, before, after, kept)
 	if err != nil {
 		return nil, err
 	}
-	if failed != nil {
-		if err := s.repo.Checkout(ctx, after, before); err != nil {
-			return nil, err
-		}
-		after = before
-	}
-	changes, err := s.repo.Changes(ctx, before, after)
-	if err != nil {
-		return nil, err
-	}
-	wrote, others := map[string]git.Entry{}, []git.Change{}
-	for _, c := range changes {
-		delete(stats, c.Path)
-		switch {
-		case !output(c.Path):
-			others = append(others, c)
-		case c.Is == git.Gone:
-			wrote[c.Path] = git.Entry{}
-		default:
-			wrote[c.Path] = git.Entry{Mode: c.Mode, ID: c.Is}
+	for file, info := range stats {
+		if _, ok := wrote[file]; !ok { // at most written again, with the same content
+			err = errors.Join(err, os.Chtimes(s.Project.Path(file), info.ModTime(), info.ModTime()))
 		}
 	}
-	for file, info := range stats { // written again, with the same content
-		if err := os.Chtimes(s.Project.Path(file), info.ModTime(), info.ModTime()); err != nil {
-			return nil, err
-		}
+	if s.last.Tree, err = s.repo.Edit(ctx, s.last.Tree, wrote); err != nil || failed != nil {
+		return nil, errors.Join(failed, err)
 	}
-	if s.last.Tree, err = s.repo.Edit(ctx, s.last.Tree, wrote); err != nil {
-		return nil, err
-	}
-	if failed != nil {
-		err = failed
-	} else if len(others) > 0 {
-		err = fmt.Errorf("%s: changed files that its entry in the table of generators does not name:%s", g.Name, describe(others))
-	}
-	if err != nil {
-		if saved := s.save(); saved != nil {
-			s.say("%v", saved)
-		}
-		return nil, err
+	if len(others) > 0 {
+		return nil, fmt.Errorf("%s: changed files that its entry in the table of generators does not name:%s", g.Name, describe(others))
 	}
 	done()
-	changes, err = s.repo.Changes(ctx, p.pristine, after, project.Kubernetes)
-	files := map[string]git.Entry{}
+	files, _, err := s.outputs(ctx, g, p.pristine, after, kept)
+	return files, err
+}
+
+// outputs returns the outputs of a generator that differ between two trees, without edits that are kept, and the
+// other files that differ.
+func (s *session) outputs(ctx context.Context, g generate.Generator, before, after string, kept map[string]git.Entry) (map[string]git.Entry, []git.Change, error) {
+	changes, err := s.repo.Changes(ctx, before, after)
+	files, others := map[string]git.Entry{}, []git.Change{}
 	for _, c := range changes {
-		if output(c.Path) && c.Is == git.Gone {
-			files[c.Path] = git.Entry{}
-		} else if output(c.Path) {
-			files[c.Path] = git.Entry{Mode: c.Mode, ID: c.Is}
+		rel, inside := strings.CutPrefix(c.Path, project.Kubernetes)
+		if _, edited := kept[c.Path]; inside && !edited && g.Output(rel) {
+			files[c.Path] = c.Entry()
+		} else {
+			others = append(others, c)
 		}
 	}
-	return files, err
+	return files, others, err
 }

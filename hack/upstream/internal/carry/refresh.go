@@ -96,9 +96,7 @@ func (c *Carry) Refresh(ctx context.Context, o RefreshOptions) error {
 	}
 	now := map[string]git.Entry{}
 	for _, e := range edits { // these files no longer count as edited
-		if now[e.Path] = (git.Entry{}); e.Is != git.Gone {
-			now[e.Path] = git.Entry{Mode: e.Mode, ID: e.Is}
-		}
+		now[e.Path] = e.Entry()
 	}
 	if s.last.Tree, err = s.repo.Edit(ctx, s.last.Tree, now); err != nil {
 		return err
@@ -195,7 +193,7 @@ func (w *rewrite) attribute(ctx context.Context, edits []git.Change, o RefreshOp
 		if last[e.Path].Mode != "" && e.Is != git.Gone {
 			e.Mode = last[e.Path].Mode // only that of a new file counts
 		}
-		if err := w.handwritten(ctx, s, trees, e); err != nil {
+		if err := w.handwritten(ctx, s, trees[0], e); err != nil {
 			return err
 		}
 		at, err := w.home(s, file, o)
@@ -240,13 +238,13 @@ func (w *rewrite) home(s *series.Series, file string, o RefreshOptions) (int, er
 	case w.added != nil:
 		at, into = slices.Index(s.Patches, w.added), w.added.Name
 	case o.Into != "":
-		target, i := series.Find(w.series, o.Into)
+		target := series.Find(w.series, o.Into)
 		if target == nil {
 			return 0, fmt.Errorf("--into: no series has a patch %s", o.Into)
+		} else if target.Markers != nil {
+			return 0, fmt.Errorf("--into: %s is a file of markers and cannot take edits", target.Name)
 		}
-		if at = slices.Index(s.Patches, target.Patches[i]); at >= 0 && s.Patches[at].Markers != nil {
-			return 0, fmt.Errorf("--into: %s is a file of markers and cannot take edits", s.Patches[at].Name)
-		}
+		at = slices.Index(s.Patches, target)
 	}
 	switch {
 	case into != "" && at < 0:
@@ -261,49 +259,46 @@ func (w *rewrite) home(s *series.Series, file string, o RefreshOptions) (int, er
 // later files of markers write. It fails if these would not write them again at the same places.
 func (w *rewrite) plain(ctx context.Context, s *series.Series, at int, e git.Change) (git.Entry, error) {
 	file := strings.TrimPrefix(e.Path, s.Prefix)
-	var marked []*series.Patch
-	for _, p := range s.Patches[at+1:] {
-		if p.Markers != nil && p.Touches(file) != nil {
-			marked = append(marked, p)
-		}
+	marked := slices.DeleteFunc(slices.Clone(s.Patches[at+1:]), func(p *series.Patch) bool { return p.Markers == nil || p.Touches(file) == nil })
+	if len(marked) == 0 {
+		return e.Entry(), nil
 	}
-	switch {
-	case e.Is == git.Gone && len(marked) > 0:
+	if e.Is == git.Gone {
 		return git.Entry{}, fmt.Errorf("%s: the edit removes this file, but %s writes markers into it: change that file of markers", e.Path, marked[0].Name)
-	case e.Is == git.Gone:
-		return git.Entry{}, nil
-	case len(marked) == 0:
-		return git.Entry{Mode: e.Mode, ID: e.Is}, nil
 	}
 	content, err := w.repo.Blob(ctx, e.Is)
-	if err != nil {
-		return git.Entry{}, err
-	}
 	plain := content
 	for _, p := range slices.Backward(marked) {
-		if plain, err = p.Unmark(file, plain); err != nil {
-			return git.Entry{}, fmt.Errorf("%s: its markers were edited by hand: restore them, change the file of markers that they come from, and run `%s apply`:\n%w", e.Path, command, err)
+		if err == nil {
+			plain, err = p.Unmark(file, plain)
 		}
+	}
+	if err != nil {
+		return git.Entry{}, byHand(e, "\n"+err.Error())
 	}
 	again := plain
 	for _, p := range marked {
-		if again, err = p.Remark(file, again); err != nil {
-			return git.Entry{}, err
+		if err == nil {
+			again, err = p.Remark(file, again)
 		}
 	}
-	if string(again) != string(content) {
+	if err != nil || string(again) != string(content) {
 		return git.Entry{}, fmt.Errorf("%s: markers in it are not at their places: run `%s apply --discard`, and edit again", e.Path, command)
 	}
 	ids, err := w.repo.Store(ctx, map[string][]byte{file: plain})
 	return git.Entry{Mode: e.Mode, ID: ids[file]}, err
 }
 
+func byHand(e git.Change, where string) error {
+	return fmt.Errorf("%s: its markers were edited by hand: restore them, change the file of markers that they come from, and run `%s apply`:%s", e.Path, command, where)
+}
+
 // handwritten returns an error if an edit changes markers (comments that declare permissions) in a file that
 // upstream has. A developer must change such markers in the files of markers of the series.
-func (w *rewrite) handwritten(ctx context.Context, s *series.Series, trees []string, e git.Change) error {
+func (w *rewrite) handwritten(ctx context.Context, s *series.Series, pristine string, e git.Change) error {
 	file := strings.TrimPrefix(e.Path, s.Prefix)
-	pristine, err := w.repo.Entries(ctx, trees[0], []string{e.Path})
-	if err != nil || pristine[e.Path].ID == "" || e.Was == git.Gone || e.Is == git.Gone || !strings.HasSuffix(file, ".go") {
+	had, err := w.repo.Entries(ctx, pristine, []string{e.Path})
+	if err != nil || len(had) == 0 || e.Was == git.Gone || e.Is == git.Gone || !strings.HasSuffix(file, ".go") {
 		return err
 	}
 	was, err1 := w.repo.Blob(ctx, e.Was)
@@ -311,27 +306,25 @@ func (w *rewrite) handwritten(ctx context.Context, s *series.Series, trees []str
 	if err := errors.Join(err1, err2); err != nil || slices.Equal(markers.Lines(was), markers.Lines(is)) {
 		return err
 	}
-	var edited, all []string
+	var edited, all string
 	for _, p := range slices.Backward(s.Patches) {
 		if p.Markers == nil || p.Touches(file) == nil {
 			continue
 		}
-		all = append([]string{p.Name}, all...)
+		all = " and " + p.Name + all
 		if plain, err := p.Unmark(file, is); err != nil {
-			edited = append([]string{err.Error()}, edited...)
+			edited = "\n  " + strings.ReplaceAll(err.Error(), "\n", "\n  ") + edited
 		} else {
 			is = plain
 		}
 	}
-	where := " " + strings.Join(all, " and ")
 	switch {
-	case len(edited) > 0:
-		where = "\n  " + strings.ReplaceAll(strings.Join(edited, "\n"), "\n", "\n  ")
-	case len(all) == 0:
-		where = " a file of markers, such as " + path.Join(s.Dir, "markers/NNNN-name.yaml")
+	case edited != "":
+		return byHand(e, edited)
+	case all == "":
+		return byHand(e, " a file of markers, such as "+path.Join(s.Dir, "markers/NNNN-name.yaml"))
 	}
-	return fmt.Errorf("%s: its markers were edited by hand: restore them, change the file of markers that they come from, and run `%s apply`:%s",
-		e.Path, command, where)
+	return byHand(e, strings.TrimPrefix(all, " and"))
 }
 
 // render returns the new text of each changed patch, in its canonical form.

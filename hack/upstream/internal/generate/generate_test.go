@@ -4,7 +4,6 @@
 package generate
 
 import (
-	"path"
 	"regexp"
 	"slices"
 	"testing"
@@ -52,25 +51,15 @@ func TestPlan(t *testing.T) {
 	plan := func(t *testing.T, patches string, changed map[string]string) map[string]string {
 		in := Inputs{
 			Modules: []string{"m"}, Patches: patches, Changed: map[string][]byte{},
-			Pristine: func(file string) ([]byte, error) { return []byte(tree[file]), nil },
-			Siblings: func(dir string) []string {
-				var files []string
-				for file := range tree {
-					if path.Dir(file) == dir {
-						files = append(files, file)
-					}
-				}
-				return files
-			},
+			Pristine: map[string][]byte{},
+		}
+		for file, data := range tree {
+			in.Pristine[file] = []byte(data)
 		}
 		for file, data := range changed {
 			in.Changed[file] = []byte(data)
 		}
-		digests, err := in.Plan(table)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return digests
+		return in.Plan(table)
 	}
 	for name, tt := range map[string]struct {
 		patches string

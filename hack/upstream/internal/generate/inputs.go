@@ -6,134 +6,123 @@ package generate
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
+	"go/scanner"
+	"go/token"
 	"io"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
-	"sort"
 	"strings"
 )
 
-// Inputs is the data from which the package decides which generators must run. Paths are relative
-// to Kubernetes' root.
+// Inputs is the data from which the package decides which generators must run. Paths are relative to
+// Kubernetes' root.
 type Inputs struct {
 	// Modules are the upstream modules, which identify the unpatched sources and generators.
 	Modules []string
-	// Patches is a hash of the patches to the code of the generators. It is empty if there are
-	// none.
+	// Patches is a hash of the patches to the code of the generators. It is empty if there are none.
 	Patches string
-	// Changed are the files that the patches change, with nil content for a removed file.
-	Changed map[string][]byte
-	// Pristine returns the content of a file before the patches, or nil if there is no such file.
-	Pristine func(file string) ([]byte, error)
-	// Siblings lists the pristine files of a directory.
-	Siblings func(dir string) []string
+	// Changed are the files that the patches change, with nil content for a removed file. Pristine are the Go
+	// files before the patches in the folders of these files.
+	Changed, Pristine map[string][]byte
 }
 
-// Plan returns, by name, a digest for each generator whose input or whose own code the patches
-// change. A digest is a hash of everything that the output depends on. A generator without a
-// digest need not run: its output is upstream's.
-func (in Inputs) Plan(table []Generator) (map[string]string, error) {
+// Plan returns, by name, a digest for each generator that is forced, or whose input or own code the patches
+// change. A digest is a hash of everything that the output depends on. A generator without a digest need not
+// run: its output is upstream's.
+func (in Inputs) Plan(table []Generator, forced ...string) map[string]string {
 	digests := map[string]string{}
 	for _, g := range table {
-		digest, active, err := in.digest(g, digests)
-		if err != nil {
-			return nil, err
+		h := sha256.New()
+		fmt.Fprintf(h, "%s %d\n%s\n%s\n", g.Name, g.Version, strings.Join(in.Modules, "\n"), digests[g.After])
+		active := slices.Contains(forced, g.Name)
+		if g.Patched && in.Patches != "" {
+			active = true
+			io.WriteString(h, in.Patches)
+		}
+		for _, file := range slices.Sorted(maps.Keys(in.Changed)) {
+			if !in.relevant(g, file) {
+				continue
+			}
+			if after := g.Sees(in.Changed[file]); !bytes.Equal(g.Sees(in.Pristine[file]), after) {
+				active = true
+				fmt.Fprintf(h, "%s %d\n%s\n", file, len(after), after)
+			}
 		}
 		if active {
-			digests[g.Name] = digest
+			digests[g.Name] = fmt.Sprintf("%x", h.Sum(nil))
 		}
 	}
-	return digests, nil
-}
-
-// Digest returns the digest of a generator, as Plan does, but even if the patches do not change
-// its input. digests are the digests of the generators that run before it.
-func (in Inputs) Digest(g Generator, digests map[string]string) (string, error) {
-	digest, _, err := in.digest(g, digests)
-	return digest, err
-}
-
-func (in Inputs) digest(g Generator, digests map[string]string) (string, bool, error) {
-	h := sha256.New()
-	fmt.Fprintf(h, "%s %d\n%s\n%s\n", g.Name, g.Version, strings.Join(in.Modules, "\n"), digests[g.After])
-	active := false
-	if g.Patched && in.Patches != "" {
-		active = true
-		io.WriteString(h, in.Patches)
-	}
-	files := make([]string, 0, len(in.Changed))
-	for file := range in.Changed {
-		files = append(files, file)
-	}
-	sort.Strings(files)
-	for _, file := range files {
-		relevant, err := in.relevant(g, file)
-		if err != nil {
-			return "", false, err
-		}
-		if !relevant {
-			continue
-		}
-		was, err := in.Pristine(file)
-		if err != nil {
-			return "", false, err
-		}
-		before, after := g.Sees(was), g.Sees(in.Changed[file])
-		if bytes.Equal(before, after) {
-			continue
-		}
-		active = true
-		fmt.Fprintf(h, "%s %d\n%s\n", file, len(after), after)
-	}
-	return hex.EncodeToString(h.Sum(nil)), active, nil
+	return digests
 }
 
 // relevant reports whether a file is part of a generator's input.
-func (in Inputs) relevant(g Generator, file string) (bool, error) {
-	if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") || hidden(file) ||
-		slices.ContainsFunc(g.Except, func(p string) bool { return strings.HasPrefix(file, p) }) {
-		return false, nil
+func (in Inputs) relevant(g Generator, file string) bool {
+	if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") || hidden(file) || below(g.Except, file) {
+		return false
 	}
-	if within := slices.ContainsFunc(g.Under, func(p string) bool { return strings.HasPrefix(file, p) }); g.Tag == nil || len(g.Under) > 0 && !within {
-		return within, nil
+	if g.Tag == nil || len(g.Under) > 0 && !below(g.Under, file) {
+		return below(g.Under, file)
 	}
-	dir := path.Dir(file)
-	files := in.Siblings(dir)
-	for changed := range in.Changed {
-		if path.Dir(changed) == dir {
-			files = append(files, changed)
-		}
-	}
-	for _, f := range files {
-		if !strings.HasSuffix(f, ".go") {
-			continue
-		}
-		data, changed := in.Changed[f]
-		if !changed {
-			var err error
-			if data, err = in.Pristine(f); err != nil {
-				return false, err
+	for i, files := range []map[string][]byte{in.Changed, in.Pristine} {
+		for f, data := range files {
+			_, changed := in.Changed[f]
+			if path.Dir(f) == path.Dir(file) && strings.HasSuffix(f, ".go") && (i == 0 || !changed) && tagged(g.Tag, data) {
+				return true
 			}
 		}
-		if tagged(g.Tag, data) {
-			return true, nil
-		}
 	}
-	return false, nil
+	return false
 }
 
-// anyTag matches a comment that begins with +k8s:. hack/update-codegen.sh looks for tags only in
-// files with such a comment.
+// below reports whether a file is in one of the folders.
+func below(dirs []string, file string) bool {
+	return slices.ContainsFunc(dirs, func(dir string) bool { return strings.HasPrefix(file, dir) })
+}
+
+// anyTag matches a comment that begins with +k8s:. hack/update-codegen.sh looks for tags only in files with such
+// a comment.
 var anyTag = regexp.MustCompile(`(?m)^// *\+k8s:`)
 
-func tagged(tag *regexp.Regexp, data []byte) bool {
-	return anyTag.Match(data) && tag.Match(data)
-}
+func tagged(tag *regexp.Regexp, data []byte) bool { return anyTag.Match(data) && tag.Match(data) }
 
 // hidden reports whether hack/update-codegen.sh ignores a file.
 func hidden(file string) bool {
 	return strings.Contains(file, "/testdata/") || strings.Contains(file, "/_codegenignore/") || strings.HasPrefix(file, "vendor/")
+}
+
+// permission matches a permission marker, a comment that declares the permission of a field. Only openapi-gen
+// reads these markers.
+var permission = regexp.MustCompile(`(?m)^[ \t]*//[ \t]*\+permission-.*\n`)
+
+func whole(src []byte) []byte { return src }
+
+// withoutMarkers returns a source without its permission markers.
+func withoutMarkers(src []byte) []byte { return permission.ReplaceAll(src, nil) }
+
+// codeAndTags returns what most generators read in a source: the code, and the comments that are tags of
+// generators, but not the permission markers. Most patches of types change only markers or prose. For these, the
+// result stays the same, so the generators need not run.
+func codeAndTags(src []byte) []byte {
+	src = withoutMarkers(src)
+	var s scanner.Scanner
+	failed := false
+	s.Init(token.NewFileSet().AddFile("", -1, len(src)), src, func(token.Position, string) { failed = true }, scanner.ScanComments)
+	var out bytes.Buffer
+	for {
+		_, tok, lit := s.Scan()
+		switch {
+		case tok == token.EOF && failed: // not valid Go, so every byte counts
+			return src
+		case tok == token.EOF:
+			return out.Bytes()
+		case tok == token.COMMENT && !strings.Contains(lit, "+") && !strings.HasPrefix(lit, "//go:"):
+			continue
+		case lit == "":
+			lit = tok.String()
+		}
+		out.WriteString(lit + "\n")
+	}
 }

@@ -8,19 +8,45 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
-	"time"
+
+	"kube-granular.dev/hack/upstream/internal/golang"
+	"kube-granular.dev/hack/upstream/internal/project"
 )
 
-// Run runs a generator on the tree on disk. If the generator fails, Run gives the output files that
-// existed before their old content. New files that it wrote before it failed stay.
-func (g Generator) Run(ctx context.Context, e Env) (err error) {
-	if err := e.mkdirs(); err != nil {
+// Env is the environment of a generator.
+type Env struct {
+	Go      *golang.Go
+	Project project.Project
+}
+
+// build builds a program of the tree in the project's workspace.
+func (e Env) build(ctx context.Context, name, pkg string) (string, error) {
+	out := e.Project.Path(project.Tools + "/" + name)
+	return out, e.Go.Build(ctx, e.path(""), e.Project.Path(project.Work), pkg, out)
+}
+
+// buildPatched builds openapi-gen, which is patched, in the workspace of the generators.
+func (e Env) buildPatched(ctx context.Context) (string, error) {
+	out := e.Project.Path(project.Tools + "/openapi-gen")
+	return out, e.Go.Build(ctx, e.Project.Path(project.Generators), e.Project.Path(project.GeneratorsWork), "./kube-openapi/cmd/openapi-gen", out)
+}
+
+func (e Env) exec(ctx context.Context, program string, args ...string) ([]byte, error) {
+	return e.Go.Exec(ctx, e.path(""), e.Project.Path(project.Work), program, args...)
+}
+
+func (e Env) path(file string) string    { return e.Project.Path(project.Kubernetes + file) }
+func (e Env) scratch(name string) string { return e.Project.Path(project.Scratch + "/" + name) }
+
+// Run runs a generator on the tree on disk. What it wrote before it failed stays.
+func (g Generator) Run(ctx context.Context, e Env) error {
+	if err := errors.Join(os.MkdirAll(e.scratch(""), 0o755), os.MkdirAll(e.Project.Path(project.Tools), 0o755)); err != nil {
 		return err
 	}
 	sources, err := e.sources()
@@ -34,84 +60,37 @@ func (g Generator) Run(ctx context.Context, e Env) (err error) {
 	if len(dirs) == 0 {
 		return fmt.Errorf("%s: no directory of the tree is its input", g.Name)
 	}
-	saved := map[string]output{}
 	for _, file := range sources {
-		if g.Output(file) {
-			if saved[file], err = read(e.path(file)); err != nil {
-				return err
-			}
+		if g.Output(file) && g.Clear(file) && (!g.Beside || slices.Contains(dirs, path.Dir(file))) {
+			err = errors.Join(err, os.Remove(e.path(file)))
 		}
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("%s: %w", g.Name, err), restore(e, saved))
-		}
-	}()
-	for file := range saved {
-		if g.Clear(file) && (!g.Beside || slices.Contains(dirs, path.Dir(file))) {
-			if err := os.Remove(e.path(file)); err != nil {
-				return err
-			}
-		}
+	if err = errors.Join(err, g.run(ctx, e, dirs)); err != nil {
+		return fmt.Errorf("%s: %w", g.Name, err)
 	}
-	return g.run(ctx, e, dirs)
+	return nil
 }
 
-// output is the content and the modification time of a generated file before the generator runs.
-type output struct {
-	data []byte
-	time time.Time
-}
-
-func read(path string) (output, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return output{}, err
-	}
-	data, err := os.ReadFile(path)
-	return output{data: data, time: info.ModTime()}, err
-}
-
-// restore restores the saved files and their times, so that they do not look changed.
-func restore(e Env, saved map[string]output) error {
-	var errs []error
-	for file, was := range saved {
-		path := e.path(file)
-		if now, err := os.ReadFile(path); err != nil || !slices.Equal(now, was.data) {
-			errs = append(errs, os.WriteFile(path, was.data, 0o644))
-		}
-		errs = append(errs, os.Chtimes(path, was.time, was.time))
-	}
-	return errors.Join(errs...)
-}
-
-// sources returns all Go files of the tree that a generator may read or write.
-func (e Env) sources() ([]string, error) {
-	var files []string
-	root := e.dir()
-	err := filepath.WalkDir(root, func(at string, d fs.DirEntry, err error) error {
+// sources returns all Go files of the tree that a generator may read or write, in order.
+func (e Env) sources() (files []string, err error) {
+	root := e.path("")
+	err = filepath.WalkDir(root, func(at string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		rel, err := filepath.Rel(root, at)
-		if err != nil {
-			return err
-		}
 		rel = filepath.ToSlash(rel)
 		if d.IsDir() {
 			// Modules with their own workspace run their own generators.
-			_, err := os.Stat(filepath.Join(at, "go.work"))
-			if d.Name() == ".git" || d.Name() == "_output" || rel != "." && err == nil {
+			if _, err := os.Stat(filepath.Join(at, "go.work")); d.Name() == ".git" || d.Name() == "_output" || rel != "." && err == nil {
 				return fs.SkipDir
 			}
-			return nil
-		}
-		if strings.HasSuffix(rel, ".go") && d.Type().IsRegular() && !hidden("/"+rel) {
+		} else if strings.HasSuffix(rel, ".go") && d.Type().IsRegular() && !hidden("/"+rel) {
 			files = append(files, rel)
 		}
-		return nil
+		return err
 	})
-	sort.Strings(files)
+	slices.Sort(files)
 	return files, err
 }
 
@@ -119,30 +98,18 @@ func (e Env) sources() ([]string, error) {
 func (g Generator) dirs(e Env, sources []string) ([]string, error) {
 	seen := map[string]bool{}
 	for _, file := range sources {
-		dir := path.Dir(file)
-		if seen[dir] || slices.ContainsFunc(g.Except, func(p string) bool { return strings.HasPrefix(file, p) }) {
-			continue
-		}
-		if g.Tag == nil {
-			// As in upstream's script, an API directory is one with a file types.go.
+		switch dir := path.Dir(file); {
+		case seen[dir] || below(g.Except, file):
+		case g.Tag == nil: // as in upstream's script, an API directory is one with a file types.go
 			seen[dir] = strings.HasPrefix(file, stagingAPI) && path.Base(file) == "types.go" || dir+"/" == metaV1
-			continue
-		}
-		if len(g.Under) > 0 && !slices.ContainsFunc(g.Under, func(p string) bool { return strings.HasPrefix(file, p) }) {
-			continue
-		}
-		data, err := os.ReadFile(e.path(file))
-		if err != nil {
-			return nil, err
-		}
-		seen[dir] = tagged(g.Tag, data)
-	}
-	var dirs []string
-	for dir, ok := range seen {
-		if ok {
-			dirs = append(dirs, dir)
+		case len(g.Under) == 0 || below(g.Under, file):
+			data, err := os.ReadFile(e.path(file))
+			if err != nil {
+				return nil, err
+			}
+			seen[dir] = tagged(g.Tag, data)
 		}
 	}
-	sort.Strings(dirs)
-	return dirs, nil
+	maps.DeleteFunc(seen, func(_ string, ok bool) bool { return !ok })
+	return slices.Sorted(maps.Keys(seen)), nil
 }

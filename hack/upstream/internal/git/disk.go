@@ -80,3 +80,11 @@ func (r *Repo) Changes(ctx context.Context, before, after string, paths ...strin
 	}
 	return all, nil
 }
+
+// Entry returns the entry of the file in the second tree.
+func (c Change) Entry() Entry {
+	if c.Is == Gone {
+		return Entry{}
+	}
+	return Entry{Mode: c.Mode, ID: c.Is}
+}

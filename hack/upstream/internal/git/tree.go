@@ -166,8 +166,11 @@ func (r *Repo) Write(ctx context.Context, tree string, contents map[string][]byt
 	return r.Edit(ctx, tree, entries)
 }
 
-// Blob returns the content with an ID.
+// Blob returns the content with an ID. That of Gone is empty.
 func (r *Repo) Blob(ctx context.Context, id string) ([]byte, error) {
+	if id == Gone {
+		return nil, nil
+	}
 	out, _, err := r.run(ctx, r.index, nil, "cat-file", "blob", id)
 	return []byte(out), err
 }

@@ -19,7 +19,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"sort"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/module"
@@ -79,7 +79,7 @@ type MissingError struct {
 }
 
 func (e *MissingError) Error() string {
-	sort.Strings(e.Missing)
+	slices.Sort(e.Missing)
 	return fmt.Sprintf("cannot download %d of %d modules; check the network and the proxy that GOPROXY names\n  %s",
 		len(e.Missing), e.Asked, strings.Join(e.Missing, "\n  "))
 }
@@ -127,14 +127,11 @@ func (g *Go) DownloadSome(ctx context.Context, mods []module.Version) ([]Downloa
 	return all, nil
 }
 
-// Compile compiles packages of a workspace and writes only to the build cache. The error
-// contains the whole output of the compiler.
+// Compile compiles packages of a workspace and writes only to the build cache. The error contains the whole output
+// of the compiler.
 func (g *Go) Compile(ctx context.Context, dir, workspace string, pkgs []string) error {
-	cmd := exec.CommandContext(ctx, g.path, append([]string{"build", "-mod=readonly", "-buildvcs=false", "-trimpath"}, pkgs...)...)
-	cmd.Dir = dir
-	cmd.Env = environ(workspace, g.path)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
+	cmd := g.command(ctx, dir, workspace, g.path, append([]string{"build", "-mod=readonly", "-buildvcs=false", "-trimpath"}, pkgs...)...)
+	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w\n  %s", err, strings.ReplaceAll(strings.TrimSpace(string(out)), "\n", "\n  "))
 	}
 	return nil
@@ -146,17 +143,21 @@ func (g *Go) Build(ctx context.Context, dir, workspace, pkg, out string) error {
 	return err
 }
 
-// Exec runs a program in a workspace with go on its PATH, and returns its standard output.
+// Exec runs a program in a workspace with go on its PATH, and returns its standard output. An error has the last 20
+// lines of the program's other output, where the cause usually is.
 func (g *Go) Exec(ctx context.Context, dir, workspace, program string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Dir = dir
-	cmd.Env = environ(workspace, g.path)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		return stdout.Bytes(), fmt.Errorf("%s: %w\n%s", filepath.Base(program), err, indent(stderr.String()))
+	cmd := g.command(ctx, dir, workspace, program, args...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
+		if n := len(lines) - 20; n > 0 {
+			lines = append([]string{fmt.Sprintf("(%d lines left out)", n)}, lines[n:]...)
+		}
+		err = fmt.Errorf("%s: %w\n  %s", filepath.Base(program), err, strings.Join(lines, "\n  "))
 	}
-	return stdout.Bytes(), nil
+	return out, err
 }
 
 func (g *Go) run(ctx context.Context, dir, workspace string, args ...string) ([]byte, error) {
@@ -167,44 +168,24 @@ func (g *Go) run(ctx context.Context, dir, workspace string, args ...string) ([]
 	return out, err
 }
 
-// environ returns the environment of this process with GOWORK set to the given workspace, because
-// a build must not depend on the folder in which it was started.
-func environ(workspace, goPath string) []string {
-	env := []string{
-		"GOWORK=" + workspace,
-		"PATH=" + filepath.Dir(goPath) + string(os.PathListSeparator) + os.Getenv("PATH"),
-		"LC_ALL=C",
-	}
+// command returns a command with the environment of this process and the given workspace, because a build must not
+// depend on the folder in which it was started. A workspace allows no -mod and no -modfile in GOFLAGS.
+func (g *Go) command(ctx context.Context, dir, workspace, program string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir = dir
+	cmd.Env = []string{"GOWORK=" + workspace, "PATH=" + filepath.Dir(g.path) + string(os.PathListSeparator) + os.Getenv("PATH"), "LC_ALL=C"}
 	for _, kv := range os.Environ() {
 		switch name, value, _ := strings.Cut(kv, "="); name {
 		case "GOWORK", "PATH", "LC_ALL", "GOOS", "GOARCH":
 		case "GOFLAGS":
-			env = append(env, "GOFLAGS="+withoutMod(value))
+			flags := slices.DeleteFunc(strings.Fields(value), func(f string) bool {
+				f = strings.TrimLeft(f, "-")
+				return strings.HasPrefix(f, "mod=") || strings.HasPrefix(f, "modfile=")
+			})
+			cmd.Env = append(cmd.Env, "GOFLAGS="+strings.Join(flags, " "))
 		default:
-			env = append(env, kv)
+			cmd.Env = append(cmd.Env, kv)
 		}
 	}
-	return env
-}
-
-// withoutMod returns the flags of GOFLAGS without -mod and -modfile, which the go command does not
-// allow in a workspace.
-func withoutMod(flags string) string {
-	var kept []string
-	for _, f := range strings.Fields(flags) {
-		if name := strings.TrimLeft(f, "-"); !strings.HasPrefix(name, "mod=") && !strings.HasPrefix(name, "modfile=") {
-			kept = append(kept, f)
-		}
-	}
-	return strings.Join(kept, " ")
-}
-
-// indent indents each line of a program's output. If the output has more than 20 lines, indent
-// keeps only the last 20, where the cause of an error usually is.
-func indent(s string) string {
-	lines := strings.Split(strings.TrimSpace(s), "\n")
-	if n := len(lines); n > 20 {
-		lines = append([]string{fmt.Sprintf("(%d lines left out)", n-20)}, lines[n-20:]...)
-	}
-	return "  " + strings.Join(lines, "\n  ")
+	return cmd
 }

@@ -6,6 +6,8 @@ package series
 import (
 	"errors"
 	"fmt"
+	"io"
+	"net/mail"
 	"regexp"
 	"slices"
 	"strings"
@@ -42,44 +44,27 @@ type Header struct {
 
 var trailerLine = regexp.MustCompile(`^([A-Z][A-Za-z-]*): (.*)$`)
 
-func parseHeader(text string) (Header, error) {
-	var h Header
-	head, rest, ok := strings.Cut(text, "\n\n")
-	if !ok {
-		return h, errors.New("header: no blank line after the mail header")
+func parseHeader(text string) (h Header, err error) {
+	first, rest, _ := strings.Cut(text, "\n")
+	m, err := mail.ReadMessage(strings.NewReader(rest))
+	if err != nil {
+		return h, fmt.Errorf("header: %w", err)
 	}
-	fields := map[string]string{}
-	last := ""
-	lines := strings.Split(head, "\n")
-	for _, line := range lines[1:] {
-		if key, value, ok := strings.Cut(line, ": "); ok && !strings.HasPrefix(line, " ") {
-			last = key
-			fields[key] = value
-		} else if strings.HasPrefix(line, " ") && last != "" {
-			fields[last] += line
-		}
+	body, err := io.ReadAll(m.Body)
+	if err != nil {
+		return h, err
 	}
-	subject, ok := strings.CutPrefix(fields["Subject"], "[PATCH")
-	if _, after, found := strings.Cut(subject, "] "); ok && found {
-		h.Subject = after
-	} else {
+	subject, ok := strings.CutPrefix(m.Header.Get("Subject"), "[PATCH")
+	if _, h.Subject, _ = strings.Cut(subject, "] "); !ok || h.Subject == "" {
 		return h, errors.New(`header: no line "Subject: [PATCH] <package>: <verb phrase>"`)
 	}
-	h.fixed = lines[0] == fromLine && fields["From"] == author && fields["Date"] == date
-	message, _, ok := cutLine(rest, "---")
+	h.fixed = first == fromLine && m.Header.Get("From") == author && m.Header.Get("Date") == date
+	message, _, ok := strings.Cut("\n"+string(body), "\n---\n")
 	if !ok {
 		return h, errors.New(`header: no line "---" before the diff`)
 	}
 	h.Body, h.Trailers = splitTrailers(strings.Trim(message, "\n"))
 	return h, nil
-}
-
-// cutLine cuts text around the first line that is exactly sep.
-func cutLine(text, sep string) (before, after string, ok bool) {
-	if after, ok := strings.CutPrefix(text, sep+"\n"); ok {
-		return "", after, true
-	}
-	return strings.Cut(text, "\n"+sep+"\n")
 }
 
 // splitTrailers splits a message into its body and its trailers. The trailers are the last
