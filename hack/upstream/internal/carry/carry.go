@@ -292,16 +292,19 @@ func (s *session) patch(ctx context.Context, one *series.Series, p *series.Patch
 	if after, ok := s.applied[key]; ok {
 		return after, nil
 	}
-	after, refused := s.repo.Apply(ctx, tree, one.Prefix, p.Raw)
-	if refused == nil {
-		s.applied[key] = after
-		return after, nil
-	}
 	files, err := s.repo.Read(ctx, tree, paths)
 	if err != nil {
-		return "", errors.Join(refused, err)
+		return "", err
 	}
-	return "", p.Conflict(cutKeys(files, one.Prefix), refused)
+	if c := p.Conflict(cutKeys(files, one.Prefix)); c != nil {
+		return "", c
+	}
+	after, err := s.repo.Apply(ctx, tree, one.Prefix, p.Raw)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", p.Name, err)
+	}
+	s.applied[key] = after
+	return after, nil
 }
 
 // inside returns an error if a series may not change a path. The generator series may change two modules only,

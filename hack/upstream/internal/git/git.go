@@ -31,11 +31,12 @@ const (
 	strays     = "_output/\n_tmp/\n.idea/\n.vscode/\n.make/\n*~\n.#*\n*.swp\n*.swo\n*.orig\n*.rej\n*.test\n*.prof\n*.log\n*.out\n.DS_Store\ngo.work.sum\n"
 )
 
-// settings are those that commands depend on. A killed command leaves no object half written.
+// settings are those that commands depend on. Nothing waits for the disk: after a crash of the machine, the folder
+// upstream can be made again.
 var settings = []string{
 	"-c", "core.autocrlf=false", "-c", "core.fileMode=true", "-c", "core.quotePath=true", "-c", "core.fsmonitor=false", "-c", "core.bare=false",
 	"-c", "core.checkStat=default", "-c", "core.compression=0", "-c", "commit.gpgSign=false", "-c", "gc.auto=0", "-c", "merge.conflictStyle=diff3",
-	"-c", "merge.renames=false", "-c", "index.threads=1", "-c", "advice.detachedHead=false",
+	"-c", "merge.renames=false", "-c", "core.fsync=none", "-c", "advice.detachedHead=false",
 }
 
 // Repo is the repository of a tree.

@@ -222,9 +222,9 @@ func (c *Conflict) Error() string {
 
 func (c *Conflict) Unwrap() error { return c.Err }
 
-// Conflict returns the place because of which git refused the patch with an error. files are the contents
-// before the patch, by path.
-func (p *Patch) Conflict(files map[string][]byte, refused error) *Conflict {
+// Conflict returns the first place at which the patch does not fit exactly: a line of a hunk that is not at the line
+// number in the patch. It returns nil if there is none. files are the contents before the patch, by path.
+func (p *Patch) Conflict(files map[string][]byte) *Conflict {
 	for _, c := range p.Files {
 		data, ok := files[c.Path]
 		found := &Conflict{Patch: p.Name, Path: c.Path, Line: c.line}
@@ -240,7 +240,7 @@ func (p *Patch) Conflict(files map[string][]byte, refused error) *Conflict {
 			return found
 		}
 	}
-	return &Conflict{Patch: p.Name, Path: p.Files[0].Path, Line: p.Files[0].line, Err: refused}
+	return nil
 }
 
 // differs looks for the first line of a file that is not as a hunk has it.

@@ -122,6 +122,7 @@ func TestApply(t *testing.T) {
 		{name: "add what exists", diff: file(add, "@@ -0,0 +1 @@\n+one\n"), before: text(""), err: "adds a file that exists"},
 		{name: "change what does not exist", diff: diff, before: absent, err: "changes a file that does not exist"},
 		{name: "remove a part", diff: file(remove, "@@ -1 +0,0 @@\n-one\n"), before: text("one\ntwo\n"), err: "conflict"},
+		{name: "moved down in the middle", diff: file(change, "@@ -2,3 +2,3 @@\n two\n-three\n+3\n four\n"), before: text("zero\none\ntwo\nthree\nfour\n"), err: ":23: hunk does not apply to a.go, line 2: conflict"},
 		{name: "second hunk", diff: file(change, "@@ -1,2 +1,2 @@\n-one\n+1\n two\n@@ -5,2 +5,2 @@\n five\n-six\n+6\n"), before: text("one\ntwo\n3\n4\nfive\nSIX\n"), err: ":27: hunk does not apply to a.go, line 6"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -143,18 +144,19 @@ func TestApply(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			conflict := p.Conflict(files)
 			after, err := repo.Apply(ctx, before, "", p.Raw)
 			if tt.err != "" {
 				if err == nil {
-					t.Fatalf("git applies it, want a conflict with %q", tt.err)
+					t.Errorf("git applies it, want a conflict with %q", tt.err)
 				}
-				if c := p.Conflict(files, err); c.Patch != p.Name || c.Path != "a.go" || !strings.Contains(c.Error(), tt.err) {
-					t.Fatalf("got %v, want a conflict with %q", c, tt.err)
+				if conflict == nil || conflict.Patch != p.Name || conflict.Path != "a.go" || !strings.Contains(conflict.Error(), tt.err) {
+					t.Fatalf("got %v, want a conflict with %q", conflict, tt.err)
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
+			if conflict != nil || err != nil {
+				t.Fatal(conflict, err)
 			}
 			got, err := repo.Read(ctx, after, []string{"a.go"})
 			if err != nil {
