@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -120,11 +120,17 @@ func TestProbeQuestion(t *testing.T) {
 // TestProbesTogether checks that all webhooks are asked at the same time: each answers only when all
 // are asked. All errors are reported.
 func TestProbesTogether(t *testing.T) {
-	var arrived sync.WaitGroup
-	arrived.Add(3)
+	var missing atomic.Int64
+	missing.Store(3)
+	all := make(chan struct{})
 	together := func(w http.ResponseWriter, req *http.Request) {
-		arrived.Done()
-		arrived.Wait()
+		if missing.Add(-1) == 0 {
+			close(all)
+		}
+		select {
+		case <-all:
+		case <-req.Context().Done():
+		}
 		answering(authorizationv1.SubjectAccessReviewStatus{})(w, req)
 	}
 	a, b, c := newHook(t, "a", together), newHook(t, "b", together), newHook(t, "c", together)

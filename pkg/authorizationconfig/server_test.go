@@ -60,8 +60,8 @@ func newReviewer(t *testing.T, name string, allows func(review *authorizationv1.
 	}))
 	r.renew(t)
 	r.TLS = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return r.pair.Load(), nil }}
-	// The certificate of the package httptest, which it adds, is used for no name.
 	r.StartTLS()
+	// The package httptest adds a certificate, which the server would use for an address without a name.
 	r.TLS.Certificates = nil
 	t.Cleanup(r.Close)
 	return r
