@@ -1,7 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package authorizationconfig_test
+package authorizationconfig
 
 import (
 	"context"
@@ -26,8 +26,6 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/kubernetes/pkg/kubeapiserver/authorizer"
-
-	"kube-granular.dev/pkg/authorizationconfig"
 )
 
 // chain is the chain of authorizers of a server, which reloads its configuration.
@@ -87,7 +85,7 @@ func (r *reviewer) renew(t *testing.T) {
 func startChain(t *testing.T, webhooks ...*reviewer) *chain {
 	t.Helper()
 	// The seam is installed by a function, and all servers of the test have the same.
-	granular.InstallConfigurations(func() granular.Configurations { return authorizationconfig.Checks{} })
+	granular.InstallConfigurations(func() granular.Configurations { return Checks{} })
 	c := &chain{dir: t.TempDir()}
 	c.file = filepath.Join(c.dir, "authorization.yaml")
 	for _, w := range webhooks {
@@ -213,7 +211,7 @@ func TestServerAnswersDuringProbe(t *testing.T) {
 	old := newReviewer(t, "old", allowing)
 	probing, release := make(chan struct{}), make(chan struct{})
 	added := newReviewer(t, "added", func(review *authorizationv1.SubjectAccessReview) bool {
-		if review.Spec.User == authorizationconfig.ProbeUser {
+		if review.Spec.User == ProbeUser {
 			close(probing)
 			<-release
 		}
