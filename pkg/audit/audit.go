@@ -12,6 +12,8 @@
 //	granular.authorization.kube-granular.dev/opened:      .spec.secret
 //	granular.authorization.kube-granular.dev/kept:        .spec.secret
 //
+//	authorization.k8s.io/webhook-skipped:                 crd-protector opa
+//
 //	authority.kube-granular.dev/selected:                 {"authorityReference":{...}}
 //	authority.kube-granular.dev/reason:                   TICKET-1
 //	authority.kube-granular.dev/chain:                    [{"via":"Delegation","by":"alice",...}]
@@ -73,12 +75,19 @@ const (
 	NotDelegatedAnnotation = "authority.kube-granular.dev/not-delegated"
 )
 
+// SkippedAnnotation lists the authorization webhooks that were not asked about the verb of the request,
+// because of their match conditions (KEP-3221, "Design Details"). See Skips.
+const SkippedAnnotation = "authorization.k8s.io/webhook-skipped"
+
 // domain is the domain of all annotations of this project.
 const domain = "kube-granular.dev"
 
 // reserved reports whether only the server itself writes an annotation with this key. The keys that
 // a policy or webhook writes begin with its name, which can be a name below the project's domain.
 func reserved(key string) bool {
+	if key == SkippedAnnotation {
+		return true
+	}
 	host, _, _ := strings.Cut(key, "/")
 	return host == domain || strings.HasSuffix(host, "."+domain)
 }

@@ -50,7 +50,7 @@ func TestListed(t *testing.T) {
 func TestReserved(t *testing.T) {
 	for key, want := range map[string]bool{
 		MarkedAnnotation: true, PermissionsAnnotation: true, SelectedAnnotation: true, ReasonAnnotation: true, ChainAnnotation: true,
-		RefusedAnnotation: true, DelegationAnnotation: true, NotDelegatedAnnotation: true, OpenedAnnotation: true, "kube-granular.dev/x": true,
+		RefusedAnnotation: true, DelegationAnnotation: true, NotDelegatedAnnotation: true, OpenedAnnotation: true, SkippedAnnotation: true, "kube-granular.dev/x": true,
 		"example.com/chain": false, "notkube-granular.dev/x": false, "kube-granular.dev.example.com/x": false, "authorization.k8s.io/decision": false, "": false,
 	} {
 		if reserved(key) != want {

@@ -10,8 +10,13 @@
 // to every error, reads the kubeconfigs earlier, and evaluates each match condition for one large
 // request.
 //
-// The invariant: the package accepts no configuration that upstream refuses, and changes no
-// configuration.
+// A running server that reloads its configuration also asks each new webhook one question, and
+// loads the new configuration only if the webhooks answer (KEP-3221, "Design Details"). A webhook is
+// new if none in force has the same connection: the content of its kubeconfig and of the files that
+// this names. So the server also reloads when only such a file changes.
 //
-// It loads no configuration, calls no webhook and keeps no state.
+// The invariants: the package accepts no configuration that upstream refuses, and changes no
+// configuration. It asks a webhook only at a reload, and never one whose connection is in force.
+//
+// It keeps hashes of connections, but no credentials. Requests never wait for it.
 package authorizationconfig

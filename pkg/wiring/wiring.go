@@ -12,7 +12,9 @@
 //     verb of its own may weaken what a definition excludes.
 //   - While a request asks an authorization webhook about a permission verb, other requests with
 //     the same question wait for the answer.
-//   - Authorization configurations are validated before the server uses them.
+//   - Authorization configurations are validated before the server uses them, and new webhooks of
+//     changed configurations are asked one question.
+//   - The audit event of a request lists the webhooks that match conditions exclude.
 //   - RBAC lets a caller that holds a verb such as "update" grant the permissions that the verb
 //     includes.
 //   - RBAC warns about probable mistakes in the permission verbs of roles.
@@ -81,6 +83,7 @@ func init() {
 	granular.InstallBindings(bindingIndexOrNil)
 	granular.InstallQuestions(s.webhookQuestionsOrNil)
 	granular.InstallConfigurations(configurationChecksOrNil)
+	granular.InstallSkips(skipsOrNil)
 	granular.InstallAnnotations(admissionAnnotations)
 	granular.InstallPublication(publishedDefinitions)
 	bindings.InstallRules(permissionRulesOrNil)
@@ -226,6 +229,13 @@ func configurationChecksOrNil() granular.Configurations {
 		return nil
 	}
 	return authorizationconfig.Checks{}
+}
+
+func skipsOrNil() granular.Skips {
+	if !granularEnabled() {
+		return nil
+	}
+	return audit.Skips{}
 }
 
 func (s *shared) selectionOrNil() authorityselected.Selection {

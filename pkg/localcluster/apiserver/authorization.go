@@ -4,13 +4,9 @@
 package apiserver
 
 import (
-	"fmt"
-	"os"
 	"slices"
 
 	apiserverapi "k8s.io/apiserver/pkg/apis/apiserver"
-	authorizationcel "k8s.io/apiserver/pkg/authorization/cel"
-	"k8s.io/kubernetes/pkg/kubeapiserver/authorizer"
 	"k8s.io/kubernetes/pkg/kubeapiserver/authorizer/modes"
 	kubeoptions "k8s.io/kubernetes/pkg/kubeapiserver/options"
 
@@ -24,28 +20,15 @@ func checkAuthorization(o *kubeoptions.BuiltInAuthorizationOptions) error {
 	if o.AuthorizationConfigurationFile == "" || o.AreLegacyFlagsSet != nil && o.AreLegacyFlagsSet() {
 		return nil // without a file there are no errors, and upstream reports conflicting flags
 	}
-	_, err := loadAuthorization(o.AuthorizationConfigurationFile)
+	_, err := authorizationconfig.Load(o.AuthorizationConfigurationFile)
 	return err
-}
-
-// loadAuthorization loads and validates an authorization configuration file as the server does.
-func loadAuthorization(file string) (*apiserverapi.AuthorizationConfiguration, error) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("--authorization-config: %w", err)
-	}
-	config, err := authorizer.LoadAndValidateData(data, authorizationcel.NewDefaultCompiler(), nil)
-	if err := (authorizationconfig.Checks{}).Check(file, config, err); err != nil {
-		return nil, err
-	}
-	return config, nil
 }
 
 func usesRBAC(o *kubeoptions.BuiltInAuthorizationOptions) (bool, error) {
 	if o.AuthorizationConfigurationFile == "" {
 		return slices.Contains(o.Modes, modes.ModeRBAC), nil
 	}
-	config, err := loadAuthorization(o.AuthorizationConfigurationFile)
+	config, err := authorizationconfig.Load(o.AuthorizationConfigurationFile)
 	if err != nil {
 		return false, err
 	}

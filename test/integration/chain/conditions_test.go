@@ -73,12 +73,14 @@ func TestOldReviews(t *testing.T) {
 			http.Error(w, "no review of v1beta1", http.StatusBadRequest)
 			return
 		}
-		verb := review.Spec.ResourceAttributes.Verb
-		mu.Lock()
-		// In v1beta1, the field for groups is named "group".
-		got = append(got, strings.Join(append([]string{verb}, review.Spec.Groups...), " "))
-		mu.Unlock()
-		review.Status.Allowed = slices.Contains([]string{"granular", "granular:label(own.example.com)", "get"}, verb)
+		if review.Spec.ResourceAttributes != nil { // the probe asks about a path
+			verb := review.Spec.ResourceAttributes.Verb
+			mu.Lock()
+			// In v1beta1, the field for groups is named "group".
+			got = append(got, strings.Join(append([]string{verb}, review.Spec.Groups...), " "))
+			mu.Unlock()
+			review.Status.Allowed = slices.Contains([]string{"granular", "granular:label(own.example.com)", "get"}, verb)
+		}
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(review)
 	}))

@@ -5,8 +5,9 @@ package chain
 
 import (
 	"fmt"
-	"net"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,17 +17,16 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// down returns a webhook at an address where no server listens.
-func down(t *testing.T, name string) *hook {
+// stopping returns a webhook that answers, and a function that stops it. A server loads no webhook
+// that does not answer.
+func stopping(t *testing.T, name string) (h *hook, stop func()) {
 	t.Helper()
-	nobody, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := nobody.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return hookAt(t, name, "https://"+nobody.Addr().String())
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","status":{}}`)
+	}))
+	t.Cleanup(server.Close)
+	return hookAt(t, name, server.URL), server.Close
 }
 
 // hookAt returns a webhook at a URL. It starts no server there.
@@ -65,13 +65,14 @@ func TestFailures(t *testing.T) {
 				}
 			}
 			fails := newHook(t, asked, "fails", "faults: ["+strings.Join(faults, ", ")+"]")
-			gone := down(t, "gone")
+			gone, stop := stopping(t, "gone")
 			// This webhook allows what RBAC would allow, and needs no waiting for informers.
 			holds := newHook(t, asked, "holds", holdsPolicy(ways, specific))
 			use(t,
 				fails.in(settings{failure: policy, timeout: "500ms", match: []string{aboutObjects, "!request.user.startsWith('down-')"}}),
 				gone.in(settings{failure: policy, timeout: "500ms", match: []string{aboutObjects, "request.user.startsWith('down-') && request.user.contains(request.resourceAttributes.verb.replace(':', '-').replace('(', '-').replace(')', '-') + '-at')"}}),
 				node, holds.in(settings{match: []string{aboutObjects}}), rbac)
+			stop()
 			for way := range ways {
 				for _, tc := range []struct {
 					verb string

@@ -17,11 +17,11 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// on is the server of all tests, and configuration is the file with its authorization
-// configuration.
+// on is the server of all tests. configuration is the file with its authorization configuration, and
+// auditLog the file to which it logs changes.
 var (
-	on            *cluster.Cluster
-	configuration string
+	on                      *cluster.Cluster
+	configuration, auditLog string
 )
 
 // nodeAndRBAC is the chain between two tests. A reload may move these two authorizers, but
@@ -47,7 +47,12 @@ func run(m *testing.M) int {
 	if err := os.WriteFile(configuration, []byte(chained(nodeAndRBAC...)), 0o600); err != nil {
 		return fail(err)
 	}
-	if on, err = cluster.Start("--authorization-config", configuration); err != nil {
+	flags, log, err := harness.LogChanges(dir)
+	if err != nil {
+		return fail(err)
+	}
+	auditLog = log
+	if on, err = cluster.Start(append([]string{"--authorization-config", configuration, "--"}, flags...)...); err != nil {
 		return fail(err)
 	}
 	code := m.Run()

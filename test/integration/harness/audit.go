@@ -22,8 +22,11 @@ import (
 // decision, such as the binding that allowed the request.
 const ReasonAnnotation = "authorization.k8s.io/reason"
 
+// SkippedAnnotation is the audit annotation with the webhooks that match conditions exclude.
+const SkippedAnnotation = "authorization.k8s.io/webhook-skipped"
+
 // Annotations returns audit annotations of the request with this URI: those that begin with
-// granular., and ReasonAnnotation. It returns nil if the log has no event for a finished request
+// granular., ReasonAnnotation and SkippedAnnotation. It returns nil if the log has no event for a finished request
 // with this URI yet.
 func Annotations(t *testing.T, log, uri string) map[string]string {
 	t.Helper()
@@ -41,7 +44,7 @@ func Annotations(t *testing.T, log, uri string) map[string]string {
 		}
 		ours := map[string]string{}
 		for key, value := range event.Annotations {
-			if strings.HasPrefix(key, "granular.") || key == ReasonAnnotation {
+			if strings.HasPrefix(key, "granular.") || key == ReasonAnnotation || key == SkippedAnnotation {
 				ours[key] = value
 			}
 		}
