@@ -10,7 +10,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1beta1 "k8s.io/apimachinery/pkg/apis/meta/v1beta1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 	"k8s.io/apiserver/pkg/util/apihelpers"
@@ -46,12 +45,9 @@ func acceptsMetadata(verb, accept string) bool {
 	if _, read := answers[verb]; !read || !strings.Contains(accept, "as=") {
 		return false
 	}
-	_, found := negotiation.NegotiateMediaTypeOptions(accept, supported, metadataOnly(verb))
+	_, found := negotiation.NegotiateMediaTypeOptions(accept, apihelpers.GetMetaInternalVersionCodecs().SupportedMediaTypes(), metadataOnly(verb))
 	return found
 }
-
-// supported are the media types in which the server sends metadata and tables.
-var supported []runtime.SerializerInfo = apihelpers.GetMetaInternalVersionCodecs().SupportedMediaTypes()
 
 // metadataOnly makes the negotiation skip the entries of an Accept header that do not ask for the
 // metadata of a verb's result.

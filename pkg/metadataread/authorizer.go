@@ -10,12 +10,13 @@ import (
 	"k8s.io/apiserver/pkg/authorization/granular"
 	"k8s.io/klog/v2"
 
+	"kube-granular.dev/pkg/included"
 	"kube-granular.dev/pkg/rbacindex"
 )
 
 // Verb is the verb that a caller needs on a resource to read metadata alone. It has no prefix and
 // needs no other verb. The verbs get, list and watch together include it.
-const Verb = "readmetadata"
+const Verb = included.MetadataVerb
 
 // Authorizer decides who may read metadata alone. It implements granular.ReadGate.
 type Authorizer struct {
