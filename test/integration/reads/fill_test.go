@@ -95,8 +95,8 @@ func fill(v reflect.Value, depth int) {
 // top is the depth of an object.
 const top = 14
 
-// metadata is the metadata of a filled object: what may be read has no marker.
-func metadata(namespace, name string) metav1.ObjectMeta {
+// objectMetadata is the metadata of a filled object: what may be read has no marker.
+func objectMetadata(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name: name, Namespace: namespace, UID: "6a7c6b5d-0000-4000-8000-000000000000", CreationTimestamp: metav1.Now(),
 		Labels: map[string]string{"app": "shop"}, Finalizers: []string{"example.com/a", "example.com/b"},

@@ -49,7 +49,7 @@ func run(m *testing.M) int {
 	policy := filepath.Join(dir, "policy.json")
 	auditLog = filepath.Join(dir, "audit.log")
 	const logged = `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": [
-		{"level": "RequestResponse", "users": ["reader", "stranger"]}, {"level": "None"}]}`
+		{"level": "RequestResponse", "namespaces": ["kube-public"], "verbs": ["get", "list", "watch"]}, {"level": "None"}]}`
 	if err := os.WriteFile(policy, []byte(logged), 0o600); err != nil {
 		return fail(err)
 	}

@@ -92,20 +92,23 @@ func discovered(t *testing.T) []served {
 // prefixes are the prefixes in etcd that differ from the name of the resource. See upstream's
 // pkg/kubeapiserver/default_storage_factory_builder.go.
 var prefixes = map[schema.GroupResource]string{
-	{Resource: "replicationcontrollers"}:                                     "controllers",
-	{Resource: "endpoints"}:                                                  "services/endpoints",
-	{Resource: "nodes"}:                                                      "minions",
-	{Resource: "services"}:                                                   "services/specs",
-	{Group: "networking.k8s.io", Resource: "ingresses"}:                      "ingress",
-	{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}:   "apiextensions.k8s.io/customresourcedefinitions",
-	{Group: "apiregistration.k8s.io", Resource: "apiservices"}:               "apiregistration.k8s.io/apiservices",
-	{Group: "authority.kube-granular.dev", Resource: "authoritydelegations"}: "authority.kube-granular.dev/authoritydelegations",
-	{Group: "example.com", Resource: "certificates"}:                         "example.com/certificates",
+	{Resource: "replicationcontrollers"}:                                   "controllers",
+	{Resource: "endpoints"}:                                                "services/endpoints",
+	{Resource: "nodes"}:                                                    "minions",
+	{Resource: "services"}:                                                 "services/specs",
+	{Group: "networking.k8s.io", Resource: "ingresses"}:                    "ingress",
+	{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}: "apiextensions.k8s.io/customresourcedefinitions",
+	{Group: "apiregistration.k8s.io", Resource: "apiservices"}:             "apiregistration.k8s.io/apiservices",
+	{Group: "example.com", Resource: "certificates"}:                       "example.com/certificates",
 }
 
 func (r served) key() string {
 	prefix, special := prefixes[r.GroupResource()]
-	if !special {
+	switch {
+	case special:
+	case r.Group == "authority.kube-granular.dev":
+		prefix = "kube-granular/authority/" + r.Resource
+	default:
 		prefix = r.Resource
 	}
 	key := "/registry/" + prefix
@@ -130,13 +133,13 @@ func (r served) filled() (any, error) {
 		fill(reflect.ValueOf(obj).Elem(), top)
 		obj.GetObjectKind().SetGroupVersionKind(r.gvk())
 		m := reflect.ValueOf(obj).Elem().FieldByName("ObjectMeta")
-		m.Set(reflect.ValueOf(metadata(r.namespace(), name)))
+		m.Set(reflect.ValueOf(objectMetadata(r.namespace(), name)))
 		return obj, nil
 	}
 	if r.Group != "example.com" {
 		return nil, fmt.Errorf("no type is known for %v", r.gvk())
 	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&metav1.PartialObjectMetadata{ObjectMeta: metadata(r.namespace(), name)})
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&metav1.PartialObjectMetadata{ObjectMeta: objectMetadata(r.namespace(), name)})
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +147,6 @@ func (r served) filled() (any, error) {
 	for _, field := range []string{"spec", "status", "data"} {
 		content[field] = map[string]any{marker: marker, "expires": marker, "list": []any{marker}}
 	}
-	content["items"] = []any{map[string]any{marker: marker}} // which makes it look like a list
 	return content, nil
 }
 
