@@ -11,6 +11,7 @@
 //	granular.authorization.kube-granular.dev/would-refuse: .metadata.labels[env]:image-policy
 //	granular.authorization.kube-granular.dev/opened:      .spec.secret
 //	granular.authorization.kube-granular.dev/kept:        .spec.secret
+//	granular.authorization.kube-granular.dev/metadata-only: "true"
 //
 //	authorization.k8s.io/webhook-skipped:                 crd-protector opa
 //
@@ -56,6 +57,10 @@ const (
 	OpenedAnnotation      = prefix + "opened"
 	KeptAnnotation        = prefix + "kept"
 )
+
+// MetadataOnlyAnnotation is "true" if the caller of a get, list or watch got only metadata, because it
+// holds the verb "readmetadata" and not the verb of the request.
+const MetadataOnlyAnnotation = prefix + "metadata-only"
 
 // SelectedAnnotation is the role or delegation that the request selected, as JSON.
 const SelectedAnnotation = "authority.kube-granular.dev/selected"
@@ -112,6 +117,11 @@ const MaxLength = 2000
 // the fields that it changes still had to be verified.
 func Marked(ctx context.Context) {
 	audit.AddAuditAnnotation(ctx, MarkedAnnotation, "true")
+}
+
+// MetadataOnly writes that the caller of a read got only metadata.
+func MetadataOnly(ctx context.Context) {
+	audit.AddAuditAnnotation(ctx, MetadataOnlyAnnotation, "true")
 }
 
 // Permissions writes which permission verbs of the caller covered the change.

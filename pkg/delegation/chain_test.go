@@ -246,6 +246,8 @@ func TestIncludes(t *testing.T) {
 		{"granular:label(example.com/team)", "", "pods", "", "granular:label(example.com)"},
 		{"granular:label(/team)", "", "pods", "", "granular:label(team)"},
 		{"granular:podTemplateContainerImage(app)", "apps", "deployments", "", "granular:podTemplateContainer(app)"},
+		{"readmetadata", "", "secrets", "", "get list watch"},
+		{"readmetadata", "example.com", "robots", "", "get list watch"},
 	} {
 		a := authorizer.AttributesRecord{Verb: tc.verb, APIGroup: tc.group, Resource: tc.resource, Subresource: tc.sub, Name: "x", ResourceRequest: true}
 		included := func(held []string) bool {

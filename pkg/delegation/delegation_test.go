@@ -160,15 +160,15 @@ func TestWhatCanBeVerified(t *testing.T) {
 		d.Spec.Conditions = []v1alpha1.DelegationCondition{{Expression: "true"}}
 	}
 	objects := func(d *v1alpha1.AuthorityDelegation) { d.Spec.ObjectUIDs = []types.UID{"o"} }
-	verbs := []string{"create", "update", "patch", "delete", "get", "deletecollection", "bind", "granular", "granular:labels", "granularity"}
+	verbs := []string{"create", "update", "patch", "delete", "get", "deletecollection", "bind", "granular", "granular:labels", "granularity", "readmetadata"}
 	for name, tc := range map[string]struct {
 		change []func(*v1alpha1.AuthorityDelegation)
 		want   []bool
 	}{
-		"neither":    {nil, []bool{true, true, true, true, true, true, true, true, true, true}},
-		"conditions": {[]func(*v1alpha1.AuthorityDelegation){conditions}, []bool{true, true, true, false, false, false, false, true, true, false}},
-		"objects":    {[]func(*v1alpha1.AuthorityDelegation){objects}, []bool{false, true, true, true, false, false, false, true, true, false}},
-		"both":       {[]func(*v1alpha1.AuthorityDelegation){conditions, objects}, []bool{false, true, true, false, false, false, false, true, true, false}},
+		"neither":    {nil, []bool{true, true, true, true, true, true, true, true, true, true, true}},
+		"conditions": {[]func(*v1alpha1.AuthorityDelegation){conditions}, []bool{true, true, true, false, false, false, false, true, true, false, false}},
+		"objects":    {[]func(*v1alpha1.AuthorityDelegation){objects}, []bool{false, true, true, true, false, false, false, true, true, false, false}},
+		"both":       {[]func(*v1alpha1.AuthorityDelegation){conditions, objects}, []bool{false, true, true, false, false, false, false, true, true, false, false}},
 	} {
 		d := toBot()
 		for _, change := range tc.change {

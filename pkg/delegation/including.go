@@ -11,11 +11,11 @@ import (
 )
 
 // Includes reports whether the requests for which allowed returns true include the request a, which has a
-// granular verb. That means: a user who is allowed these requests counts as allowed a, too. They differ from
+// granular verb or the verb readmetadata. That means: a user who is allowed these requests counts as allowed a, too. They differ from
 // a only in the verb: they are those with the ordinary verbs, such as update and patch, or with the verbs
-// of more general permissions. Includes returns false if a has no granular verb.
+// of more general permissions. Includes returns false if a has another verb.
 func Includes(a authorizer.Attributes, allowed func(authorizer.Attributes) bool) bool {
-	if !a.IsResourceRequest() || !permission.IsVerb(a.GetVerb()) {
+	if !a.IsResourceRequest() || !permission.IsVerb(a.GetVerb()) && a.GetVerb() != included.MetadataVerb {
 		return false
 	}
 	resource := a.GetResource()

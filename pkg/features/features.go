@@ -52,12 +52,20 @@ const SelectedAuthority featuregate.Feature = "SelectedAuthority"
 // alpha: v1.37
 const AuthorityDelegation featuregate.Feature = "AuthorityDelegation"
 
-// These are the default values of three gates. Only test builds change them, by the linker's flag
+// MetadataReads lets a caller that is not allowed to get, list or watch a resource, but holds the verb
+// "readmetadata" on it, read the metadata of its objects: names, labels, owner references and
+// finalizers, without data, annotations and managed fields. The gate needs GranularAuthorization.
+//
+// alpha: v1.37
+const MetadataReads featuregate.Feature = "MetadataReads"
+
+// These are the default values of four gates. Only test builds change them, by the linker's flag
 // -X, to run upstream's own tests with a gate on: those tests start servers with their own flags.
 var (
 	granularDefault  = "false"
 	selectedDefault  = "false"
 	protectedDefault = "false"
+	readsDefault     = "false"
 )
 
 // Register adds the feature gates to a registry. It must be called before flags are parsed.
@@ -78,9 +86,15 @@ func Register(gates featuregate.MutableVersionedFeatureGate) error {
 		AuthorityDelegation: {
 			{Version: version.MajorMinor(1, 37), Default: false, PreRelease: featuregate.Alpha},
 		},
+		MetadataReads: {
+			{Version: version.MajorMinor(1, 37), Default: readsDefault == "true", PreRelease: featuregate.Alpha},
+		},
 	}); err != nil {
 		return err
 	}
-	// A server with AuthorityDelegation on and SelectedAuthority off refuses to start.
-	return gates.AddDependencies(map[featuregate.Feature][]featuregate.Feature{AuthorityDelegation: {SelectedAuthority}})
+	// A server with a gate on, and one that it needs off, refuses to start.
+	return gates.AddDependencies(map[featuregate.Feature][]featuregate.Feature{
+		AuthorityDelegation: {SelectedAuthority},
+		MetadataReads:       {GranularAuthorization},
+	})
 }

@@ -12,6 +12,9 @@
 //	update, patch               both on the same resource; granular:metadata needs create too
 //	a more general permission   granular:labels includes granular:label(example.com)
 //
+// The verb readmetadata is included in get, list and watch together, on each resource, custom ones
+// too: no definition changes what these verbs read.
+//
 // An excluded permission is included in nothing. Custom resources are not covered, because their
 // definitions may exclude any permission. A permission that the resource does not have is
 // included in nothing either.

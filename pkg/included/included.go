@@ -13,11 +13,19 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
+// MetadataVerb is the verb that allows reading the metadata of objects without their data. It is no
+// permission verb, because it allows no write.
+const MetadataVerb = "readmetadata"
+
 // Ordinary returns the ordinary verbs that together include a permission verb on a resource: who
 // holds all of them can make every change that the permission verb allows. resource has the form
 // that roles use, such as deployments/status. Ordinary returns nil if no ordinary verbs are known
-// to include the permission verb.
+// to include the permission verb. The verb "readmetadata", which is no permission verb, is included
+// in the verbs that read whole objects, on each resource.
 func Ordinary(verb, group, resource string) []string {
+	if verb == MetadataVerb {
+		return []string{"get", "list", "watch"}
+	}
 	v, known := findPermission(verb, group, resource)
 	if !known {
 		return nil

@@ -21,6 +21,7 @@ import (
 	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/pkg/coverage"
 	"kube-granular.dev/pkg/delegation"
+	"kube-granular.dev/pkg/included"
 	"kube-granular.dev/pkg/rbacindex"
 )
 
@@ -148,10 +149,11 @@ func isOwnRequest(ctx context.Context, s *User, a authorizer.Attributes) bool {
 	if !info.IsResourceRequest {
 		return !a.IsResourceRequest() && a.GetPath() == info.Path && a.GetVerb() == info.Verb
 	}
-	// The verbs may differ: an update may create its object, and granular verbs authorize single
-	// fields.
+	// The verbs may differ: an update may create its object, granular verbs authorize single fields,
+	// and a read may be one of metadata alone.
 	write := info.Verb == "update" || info.Verb == "patch"
-	verb := a.GetVerb() == info.Verb || permission.IsVerb(a.GetVerb()) && (write || info.Verb == "create") || write && a.GetVerb() == "create"
+	verb := a.GetVerb() == info.Verb || permission.IsVerb(a.GetVerb()) && (write || info.Verb == "create") || write && a.GetVerb() == "create" ||
+		a.GetVerb() == included.MetadataVerb && slices.Contains([]string{"get", "list", "watch"}, info.Verb)
 	name := a.GetName() == info.Name || info.Verb == "create" && info.Name == ""
 	return a.IsResourceRequest() && verb && name && a.GetAPIGroup() == info.APIGroup && a.GetResource() == info.Resource &&
 		a.GetSubresource() == info.Subresource && a.GetNamespace() == info.Namespace

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/api/selection"
@@ -176,5 +177,33 @@ func TestNarrowsDelegated(t *testing.T) {
 	t.Log(counted)
 	if counted[true] < worlds/50 || counted[false] < worlds/50 {
 		t.Errorf("%v of %d", counted, worlds)
+	}
+}
+
+// TestOwnRequest holds which authorization checks of a request are about the request itself.
+func TestOwnRequest(t *testing.T) {
+	for name, tc := range map[string]struct {
+		request, asked string
+		want           bool
+	}{
+		"the verb":                      {"list", "list", true},
+		"the metadata of a list":        {"list", "readmetadata", true},
+		"the metadata of an object":     {"get", "readmetadata", true},
+		"the metadata of a watch":       {"watch", "readmetadata", true},
+		"the metadata behind a write": {"update", "readmetadata", false},
+		"another read":                  {"list", "get", false},
+		"a granular write":              {"patch", "granular:labels", true},
+		"a granular read":               {"get", "granular:labels", false},
+	} {
+		u := &User{}
+		ctx := request.WithRequestInfo(request.WithUser(t.Context(), u), &request.RequestInfo{
+			IsResourceRequest: true, Verb: tc.request, Resource: "secrets", Namespace: "shop", Name: "a"})
+		asked := authorizer.AttributesRecord{User: u, Verb: tc.asked, Resource: "secrets", Namespace: "shop", Name: "a", ResourceRequest: true}
+		if got := isOwnRequest(ctx, u, asked); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+		if asked.Name = "b"; isOwnRequest(ctx, u, asked) {
+			t.Errorf("%s of another object", name)
+		}
 	}
 }

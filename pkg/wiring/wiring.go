@@ -28,6 +28,8 @@
 //     without GranularAuthorization.
 //   - With SelectedAuthority on, a caller can select a role for a request (with
 //     AuthorityDelegation on, also a delegation). Then nothing else authorizes the request.
+//   - With MetadataReads and GranularAuthorization on, callers that hold the verb "readmetadata" read
+//     the metadata of objects without their data (package metadataread).
 //   - With ProtectedAttributes or AuthorityDelegation on, the API group
 //     authority.kube-granular.dev is served. The types of the group are registered when this
 //     package is initialized, whether these gates are on or off, because the flags are parsed
@@ -67,6 +69,7 @@ import (
 	"kube-granular.dev/pkg/expression"
 	"kube-granular.dev/pkg/features"
 	"kube-granular.dev/pkg/gate"
+	"kube-granular.dev/pkg/metadataread"
 	"kube-granular.dev/pkg/metrics"
 	"kube-granular.dev/pkg/protected"
 	"kube-granular.dev/pkg/publication"
@@ -175,15 +178,23 @@ func (s *shared) wrapAuthorizer(configured upstream.Authorizer) upstream.Authori
 		return configured
 	}
 	registerMetrics()
-	return gateWithProtection{gate.New(configured, options...), protectionHolder{protection}}
+	var reads *metadataread.Authorizer
+	if utilfeature.DefaultFeatureGate.Enabled(features.MetadataReads) {
+		reads = metadataread.New(configured)
+	}
+	return serverGate{gate.New(configured, options...), reads, protectionHolder{protection}}
 }
 
-// gateWithProtection is the authorizer of one server, together with the server's protected
-// attributes (labels and annotations that only certain callers are allowed to change).
-type gateWithProtection struct {
+// serverGate is the authorizer of one server, together with what decides about reads of metadata
+// alone (nil if the feature gate MetadataReads is off) and the server's protected attributes (labels
+// and annotations that only certain callers are allowed to change).
+type serverGate struct {
 	*gate.Gate
+	*metadataread.Authorizer
 	protectionHolder
 }
+
+var _ granular.ReadGate = serverGate{}
 
 // protectionHolder holds the protected attributes of one server. The field protection
 // is nil if the feature gate ProtectedAttributes is off.

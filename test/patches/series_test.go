@@ -24,10 +24,10 @@ type patch struct {
 
 // folders are the mandatory folders of the series, in their order. All other folders are
 // optional.
-var folders = []string{"core", "rbac", "chain", "markers", "crd", "authority", "selected"}
+var folders = []string{"core", "rbac", "chain", "markers", "crd", "authority", "selected", "reads"}
 
 // seamFolders are the folders that add files to the seam.
-var seamFolders = []string{"core", "rbac", "chain"}
+var seamFolders = []string{"core", "rbac", "chain", "reads"}
 
 // list returns the entries of a file named series, each split into words.
 func list(t *testing.T, file string) [][]string {

@@ -10,7 +10,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/authorization/granular"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/storage"
@@ -116,5 +118,59 @@ func TestStorageGuard(t *testing.T) {
 				t.Errorf("%d writes reached the storage, wanted %d", store.writes, tc.writes)
 			}
 		})
+	}
+}
+
+func (s *stores) Get(context.Context, string, storage.GetOptions, runtime.Object) error { return nil }
+
+func (s *stores) GetList(context.Context, string, storage.ListOptions, runtime.Object) error {
+	return nil
+}
+
+func (s *stores) Watch(context.Context, string, storage.ListOptions) (watch.Interface, error) {
+	return nil, nil
+}
+
+// reductions is a Reduction that begins with an error, or nil.
+type reductions struct {
+	granular.Reduction
+	err error
+}
+
+func (r reductions) Begin(context.Context, granular.Answer) error { return r.err }
+
+// TestReadGuard checks that the storage is read for a caller who may read metadata alone only after a
+// handler has begun to reduce the answer, and never written.
+func TestReadGuard(t *testing.T) {
+	guarded := &registry.DryRunnableStorage{Storage: &stores{}}
+	read := func(ctx context.Context) (failed int) {
+		_, err := guarded.Watch(ctx, "k", storage.ListOptions{})
+		for _, err := range []error{err, guarded.Get(ctx, "k", storage.GetOptions{}, pod()), guarded.GetList(ctx, "k", storage.ListOptions{}, pod())} {
+			if err != nil {
+				failed++
+			}
+		}
+		return failed
+	}
+	if n := read(context.Background()); n != 0 {
+		t.Errorf("%d reads of others fail", n)
+	}
+	for err, want := range map[error]int{nil: 0, granular.ErrForbidden: 3} {
+		ctx := granular.WithMetadataRead(context.Background(), reductions{err: err}, nil)
+		if n := read(ctx); n != 3 {
+			t.Errorf("%d of 3 reads fail before the handler begins", n)
+		}
+		if got := granular.MetadataReadFrom(ctx).Begin(ctx, granular.Answer{}); got != err {
+			t.Error(got)
+		}
+		if n := read(ctx); n != want {
+			t.Errorf("%d reads fail after the handler began with %v, wanted %d", n, err, want)
+		}
+		if guarded.Create(ctx, "k", pod(), pod(), 0, false) == nil {
+			t.Error("the read writes")
+		}
+		if granular.Refuse(ctx, schema.GroupResource{}, "") == nil {
+			t.Error("a connection is made")
+		}
 	}
 }

@@ -24,8 +24,10 @@ import (
 const (
 	permissionsAnnotation = "granular.authorization.kube-granular.dev/permissions"
 	markedAnnotation      = "granular.authorization.kube-granular.dev/marked"
-	selectedAnnotation    = selection.ExtraKey
-	chainAnnotation       = "authority.kube-granular.dev/chain"
+	// metadataOnlyAnnotation is "true" if the caller of a read got only metadata.
+	metadataOnlyAnnotation = "granular.authorization.kube-granular.dev/metadata-only"
+	selectedAnnotation     = selection.ExtraKey
+	chainAnnotation        = "authority.kube-granular.dev/chain"
 	// decisionAnnotation is written by every server.
 	decisionAnnotation = "authorization.k8s.io/decision"
 )
@@ -190,6 +192,15 @@ func (e *event) verbs() ([]string, bool) {
 		v, err := permission.Parse(verb)
 		return err != nil || v.Permission == ""
 	}), whole
+}
+
+// authorizedVerb returns the verb that authorized a request that is no write: that of the request, or
+// readmetadata if the server answered with metadata alone.
+func (e *event) authorizedVerb() string {
+	if e.Annotations[metadataOnlyAnnotation] == "true" && slices.Contains(readVerbs, e.Verb) {
+		return "readmetadata"
+	}
+	return e.Verb
 }
 
 // granular reports whether the verb granular, and not the ordinary verb, authorized the request.

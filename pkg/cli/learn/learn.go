@@ -247,7 +247,7 @@ func (l *Learner) request(ctx context.Context, s *Subject, e *event) {
 	write := e.Verb == "create" || e.Verb == "update" || e.Verb == "patch"
 	n := l.asked(ctx, s, e)
 	if !write {
-		countUse(n.ordinary, e.Verb, e)
+		countUse(n.ordinary, e.authorizedVerb(), e)
 		return
 	}
 	w := l.walker(ref).Walker

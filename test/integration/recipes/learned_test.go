@@ -20,7 +20,7 @@ import (
 // verbs, a step fails.
 func TestLearnedFromClients(t *testing.T) {
 	flags, log := harness.LogBodies(t)
-	c := harness.Start(t, append([]string{"--demo=false", "--"}, flags...)...)
+	c := harness.Start(t, append([]string{"--demo=false", "--feature-gates", "MetadataReads=true", "--"}, flags...)...)
 	tools := clients(t)
 	verbs := []string{"get", "list", "create", "update", "patch", "delete"}
 	wide := []rbacv1.PolicyRule{

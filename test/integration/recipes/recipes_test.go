@@ -48,7 +48,7 @@ type recipe struct {
 // TestRecipes checks that each recipe allows its task, refuses similar tasks, and has no
 // superfluous verb or resource.
 func TestRecipes(t *testing.T) {
-	c := harness.Start(t, "--demo=false")
+	c := harness.Start(t, "--demo=false", "--feature-gates", "MetadataReads=true")
 	tools := clients(t)
 	found, err := filepath.Glob(filepath.Join(files, "*.yaml"))
 	if err != nil || len(found) == 0 {
