@@ -39,7 +39,7 @@ var targets = []target{
 	{"pkg/protected", time.Second, nil},
 	{"pkg/protected/status", time.Second, nil},
 	{"pkg/registry/authority", 3 * time.Second, nil},
-	{"pkg/selected", time.Second, nil},
+	{"pkg/selected", 5 * time.Second, nil},
 	{"pkg/mirror", time.Second, nil},
 	{"pkg/delegation", time.Second, nil},
 	{"pkg/delegation/issue", time.Second, nil},
