@@ -39,7 +39,7 @@ var targets = []target{
 	{"pkg/protected", time.Second, nil},
 	{"pkg/protected/status", time.Second, nil},
 	{"pkg/registry/authority", 3 * time.Second, nil},
-	{"pkg/selected", time.Second, nil},
+	{"pkg/selected", 5 * time.Second, nil},
 	{"pkg/mirror", time.Second, nil},
 	{"pkg/delegation", time.Second, nil},
 	{"pkg/delegation/issue", time.Second, nil},
@@ -52,7 +52,7 @@ var targets = []target{
 	{library + "change", 0, []string{library + "corpus", "test/corpus", library + "decide", "pkg/gate"}},
 	{library + "equal", 0, nil},
 	{library + "internal/fast", 0, []string{library + "equal", library + "change", "speed/equality"}},
-	{library + "schema", 20 * time.Second, nil},
+	{library + "schema", 20 * time.Second, []string{library + "decide", library + "change"}},
 	{library + "schema/internal/intern", 0, nil},
 }
 

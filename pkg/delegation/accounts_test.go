@@ -178,5 +178,9 @@ func TestDelegatorOfChildGone(t *testing.T) {
 		if _, refusal := x.Chain(t.Context(), "d", "", bot); reasonOf(refusal) != want {
 			t.Errorf("issued by a policy: %t: %v, wanted %q", byPolicy, refusal, want)
 		}
+		chain := x.chain("d", "")
+		if chain.DelegatorGone(t.Context(), 0) || !chain.DelegatorGone(t.Context(), 1) {
+			t.Errorf("issued by a policy: %t: not exactly the creator of the child is gone", byPolicy)
+		}
 	}
 }

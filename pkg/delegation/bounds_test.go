@@ -8,7 +8,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -239,12 +238,8 @@ func TestChainBudget(t *testing.T) {
 			d.Spec.Conditions = append(d.Spec.Conditions, d.Spec.Conditions[0])
 		}
 	})
-	started := time.Now()
 	if refusal := chain.verify(t.Context(), custom("example.com/v1", nil), nil); refusal == nil || !strings.Contains(refusal.Message, "cost limit") {
 		t.Errorf("refusal: %v", refusal)
-	}
-	if took := time.Since(started); took > 5*time.Second {
-		t.Errorf("refused after %v", took)
 	}
 	if refusal := chainUnder(t, some).verify(t.Context(), custom("example.com/v1", nil), nil); refusal != nil {
 		t.Error(refusal)

@@ -288,6 +288,35 @@ func TestIncludes(t *testing.T) {
 	}
 }
 
+// TestIncludesOfSubresources holds that a request for a subresource is included by what is known of that
+// subresource, and not by what is known of the resource.
+func TestIncludesOfSubresources(t *testing.T) {
+	for sub, want := range map[string]bool{"": true, "scale": true, "nothing": false} {
+		a := authorizer.AttributesRecord{Verb: "granular:replicas", APIGroup: "apps", Resource: "deployments", Subresource: sub, ResourceRequest: true}
+		if got := Includes(a, func(authorizer.Attributes) bool { return true }); got != want {
+			t.Errorf("subresource %q: included: %t", sub, got)
+		}
+	}
+}
+
+// TestWhoIsNoDelegate holds that a refusal says whether the caller is no delegate, or somebody further up in the chain.
+func TestWhoIsNoDelegate(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(parent, child *v1alpha1.AuthorityDelegation)
+		caller string
+		says   string
+	}{
+		"the caller": {nil, "mallory", `the caller is not a delegate of AuthorityDelegation "child"`},
+		"a creator": {func(parent, _ *v1alpha1.AuthorityDelegation) { parent.Spec.Delegates[0].Name = "nobody" }, "helper",
+			`one of the users who created AuthorityDelegation "child" and its ancestors is not a delegate of the parent`},
+	} {
+		refusal := family(tc.change).mustChain(t).checkValid(&user.DefaultInfo{Name: tc.caller})
+		if refusal == nil || refusal.Reason != NotDelegate || refusal.Message != tc.says {
+			t.Errorf("%s: %v", name, refusal)
+		}
+	}
+}
+
 // TestChainTimes holds when a chain ends, and which delegations of it a use keeps alive.
 func TestChainTimes(t *testing.T) {
 	early, late, idle := metav1.NewTime(noon.Add(time.Hour)), metav1.NewTime(noon.Add(2*time.Hour)), int64(600)

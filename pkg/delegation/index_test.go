@@ -13,8 +13,10 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/tools/cache"
 
 	"kube-granular.dev/api/authority/v1alpha1"
 )
@@ -137,6 +139,38 @@ func TestFetch(t *testing.T) {
 	}
 }
 
+// unlocked checks that nothing holds the lock of an index, so that the next change can be made.
+func unlocked(t *testing.T, x *Index) {
+	t.Helper()
+	if !x.mu.TryLock() {
+		t.Fatal("the index stays locked")
+	}
+	x.mu.Unlock()
+}
+
+// TestNamespaceWithoutSource holds that an index that is not connected knows no namespace.
+func TestNamespaceWithoutSource(t *testing.T) {
+	x := NewIndex()
+	for _, sources := range []Sources{{}, {Accounts: NewAccounts(nil, nil)}} {
+		x.Connect(sources)
+		if uid := x.NamespaceUID("n"); uid != "" {
+			t.Errorf("the namespace has the UID %q", uid)
+		}
+	}
+}
+
+// TestRunEnds holds that the index does not count as read if the server stops before.
+func TestRunEnds(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	x := NewIndex()
+	if err := x.Run(ctx, &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) { return nil, ctx.Err() },
+	}); err == nil || x.HasSynced() {
+		t.Errorf("the server ended: %v, all is known: %t", err, x.HasSynced())
+	}
+}
+
 // TestUnwrittenUses holds which uses must be written: those that are an eighth of the time without
 // use later than the one in storage.
 func TestUnwrittenUses(t *testing.T) {
@@ -151,6 +185,7 @@ func TestUnwrittenUses(t *testing.T) {
 	}{{0, false}, {100*time.Second - 1, false}, {100 * time.Second, true}, {time.Hour, true}} {
 		leaf.usage.record(noon.Add(step.after))
 		uses := x.UnwrittenUses()
+		unlocked(t, x)
 		last, found := uses[leaf]
 		if found != step.want || len(uses) > 1 || found && !last.Equal(noon.Add(step.after)) {
 			t.Errorf("after %v: %v", step.after, uses)
@@ -213,6 +248,7 @@ func TestLeases(t *testing.T) {
 		want  string
 	}{{600*time.Second - 1, ""}, {600 * time.Second, "over"}, {660 * time.Second, "over renewed"}} {
 		over, parents := x.ExpiredLeases(noon.Add(step.after))
+		unlocked(t, x)
 		var names []string
 		for _, d := range over {
 			names = append(names, d.Name)

@@ -4,6 +4,7 @@
 package delegation
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -119,6 +120,85 @@ func TestEachDelegationNeedsGet(t *testing.T) {
 			if got := x.Problems(d); (len(got) > 0) != tc.problems[i] {
 				t.Errorf("%s: problems of %s: %q", name, d.Name, got)
 			}
+		}
+	}
+}
+
+// TestReads checks that a rule that allows to write nothing that is stored needs no read.
+func TestReads(t *testing.T) {
+	for resources, want := range map[string]int{"pods": 1, "pods/status,pods": 1, "pods/exec": 0, "bindings": 0} {
+		if got := Reads([]rbacv1.PolicyRule{to("", resources, "create")}); len(got) != want {
+			t.Errorf("%s: %v, want %d", resources, got, want)
+		}
+	}
+}
+
+// TestManyMissingReads checks that each resource is described once, and only so many of them, and that rules that are
+// too many to compare count as rules that lack something.
+func TestManyMissingReads(t *testing.T) {
+	if got := MissingReads([]rbacv1.PolicyRule{to("apps", "deployments", "update"), to("apps", "deployments", "patch"), to("apps", "deployments,deployments/scale", "update")}); len(got) != 1 {
+		t.Errorf("one resource: %q", got)
+	}
+	for n, want := range map[int]int{maxDescribed - 1: maxDescribed - 1, maxDescribed: maxDescribed, maxDescribed + 1: maxDescribed} {
+		var names []string
+		for i := range n {
+			names = append(names, fmt.Sprintf("things%d", i))
+		}
+		if got := MissingReads([]rbacv1.PolicyRule{to("example.com", strings.Join(names, ","), "update")}); len(got) != want {
+			t.Errorf("%d resources: %q", n, got)
+		}
+	}
+	var rules []rbacv1.PolicyRule
+	for i := range v1alpha1.MaxRules {
+		rule := rbacv1.PolicyRule{Verbs: []string{"update"}}
+		for j := range v1alpha1.MaxRuleLength {
+			rule.APIGroups, rule.Resources = append(rule.APIGroups, fmt.Sprintf("g%d-%d", i, j)), append(rule.Resources, fmt.Sprintf("r%d", j))
+		}
+		rules = append(rules, rule)
+	}
+	if got := MissingReads(rules); len(got) != 1 || got[0] != "too many resources to compare" {
+		t.Errorf("too many resources: %q", got)
+	}
+}
+
+// TestProblems checks which delegations have problems: only known ones that have conditions, or an ancestor that has
+// some, and whose conditions can't be used or whose rules lack get.
+func TestProblems(t *testing.T) {
+	blind := to("apps", "deployments", "update")
+	bomb := v1alpha1.DelegationCondition{Expression: `[1]` + strings.Repeat(`.map(a,{a:a})`, 22) + ` == []`}
+	under := func(via v1alpha1.ChainVia, uid types.UID) []v1alpha1.ChainEntry {
+		return []v1alpha1.ChainEntry{{Via: via, Name: "parent", UID: uid}}
+	}
+	for name, tc := range map[string]struct {
+		conditions, ancestors []v1alpha1.DelegationCondition
+		history               []v1alpha1.ChainEntry
+		unknown               bool
+		want                  []string
+	}{
+		"no conditions":                     {},
+		"conditions":                        {conditions: []v1alpha1.DelegationCondition{{Expression: "true"}}, want: []string{"conditions need the verb get"}},
+		"conditions that can't be used":     {conditions: []v1alpha1.DelegationCondition{bomb}, want: []string{"spec.conditions[0].expression: ", "conditions need the verb get"}},
+		"not known yet":                     {unknown: true, conditions: []v1alpha1.DelegationCondition{{Expression: "true"}}},
+		"an ancestor without conditions":    {history: under(v1alpha1.ViaDelegation, "parent")},
+		"an ancestor with conditions":       {history: under(v1alpha1.ViaDelegation, "parent"), ancestors: []v1alpha1.DelegationCondition{{Expression: "true"}}, want: []string{"conditions need the verb get"}},
+		"an ancestor that is not known":     {history: under(v1alpha1.ViaDelegation, "other"), ancestors: []v1alpha1.DelegationCondition{{Expression: "true"}}},
+		"a token with the UID of an object": {history: under(v1alpha1.ViaToken, "parent"), ancestors: []v1alpha1.DelegationCondition{{Expression: "true"}}},
+	} {
+		x := NewIndex()
+		parent, child := withConditions("parent", blind), withConditions("child", blind)
+		parent.Spec.Conditions, child.Spec.Conditions, child.Status.History = tc.ancestors, tc.conditions, tc.history
+		x.Observe(parent, false)
+		if !tc.unknown {
+			x.Observe(child, false)
+		}
+		got := x.Problems(child)
+		unlocked(t, x)
+		same := len(got) == len(tc.want)
+		for i := range min(len(got), len(tc.want)) {
+			same = same && strings.HasPrefix(got[i], tc.want[i])
+		}
+		if !same {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}
 }

@@ -29,22 +29,41 @@ func processorTime(f func()) time.Duration {
 	return time.Duration(end.Utime.Nano() + end.Stime.Nano() - start.Utime.Nano() - start.Stime.Nano())
 }
 
-// limit is how much processor time an expression may take. A search for costly expressions, on a machine
-// without other work, sets it to the goal: -args -limit 100ms.
-var limit = flag.Duration("limit", 2*time.Second, "processor time that an expression may take")
+// limit is how much processor time an expression may take, if it is not 0. Only a search for costly
+// expressions sets it, on a machine without other work: -args -limit 100ms. The tests themselves bound
+// what an expression allocates.
+var limit = flag.Duration("limit", 0, "processor time that an expression may take; 0 is no limit")
 
-// checkCost fails a test if judging, compiling or evaluating an expression takes longer than limit on a
-// processor, the best of three times.
+// maxAllocated bounds what judging, compiling or evaluating an expression allocates, in bytes.
+const maxAllocated = 1 << 28
+
+// allocated returns how many bytes f allocates, together with all that runs beside it.
+func allocated(f func()) uint64 {
+	var start, end runtime.MemStats
+	runtime.ReadMemStats(&start)
+	f()
+	runtime.ReadMemStats(&end)
+	return end.TotalAlloc - start.TotalAlloc
+}
+
+// checkCost fails a test if judging, compiling or evaluating an expression allocates too much, or takes
+// longer than limit on a processor, the best of three times.
 func checkCost(t *testing.T, object map[string]any, text string) {
 	fastest := time.Hour
+	judge := func() {
+		program, err := conditions.Compile(text, environment.NewExpressions)
+		if err == nil {
+			_, _, _ = program.Evaluate(t.Context(), map[string]any{"object": object, "oldObject": object, "text": "text"}, testBudget)
+		}
+	}
+	if n := allocated(judge); n > maxAllocated {
+		t.Errorf("allocates %d bytes: %s", n, text)
+	}
 	for range 3 {
-		took := processorTime(func() {
-			program, err := conditions.Compile(text, environment.NewExpressions)
-			if err == nil {
-				_, _, _ = program.Evaluate(t.Context(), map[string]any{"object": object, "oldObject": object, "text": "text"}, testBudget)
-			}
-		})
-		if fastest = min(fastest, took); fastest < *limit {
+		if *limit == 0 {
+			return
+		}
+		if fastest = min(fastest, processorTime(judge)); fastest < *limit {
 			return
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"sort"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/cel-go/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
@@ -62,13 +61,12 @@ var bombs = []struct{ name, expression, want string }{
 func TestBombsAreRefused(t *testing.T) {
 	for _, bomb := range bombs {
 		for _, kind := range []environment.Type{environment.NewExpressions, environment.StoredExpressions} {
-			started := time.Now()
 			_, err := conditions.Compile(bomb.expression, kind)
 			if err == nil || !strings.Contains(err.Error(), bomb.want) {
 				t.Errorf("%s: got %v, want %q", bomb.name, err, bomb.want)
 			}
-			if took := time.Since(started); took > 2*time.Second {
-				t.Errorf("%s: refused after %v", bomb.name, took)
+			if judged := conditions.Judge(bomb.expression); judged == nil {
+				t.Errorf("%s: the judge gives it to the type checker", bomb.name)
 			}
 		}
 	}
@@ -108,22 +106,18 @@ func TestReasonableExpressions(t *testing.T) {
 	}
 }
 
-// TestCompilesFast checks that the bounds suffice: expressions that are just within them compile in
-// a moment.
+// TestCompilesFast checks that the bounds suffice: expressions that are just within them compile with
+// few allocations. The type checker copies its type variables, so its allocations grow with its work.
 func TestCompilesFast(t *testing.T) {
 	for name, expression := range atTheBounds() {
-		fastest := time.Hour
-		for range 3 {
-			var err error
-			took := processorTime(func() { _, err = conditions.Compile(expression, environment.NewExpressions) })
-			if err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-			fastest = min(fastest, took)
+		var err error
+		allocations := testing.AllocsPerRun(1, func() { _, err = conditions.Compile(expression, environment.NewExpressions) })
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
-		t.Logf("%s: %v for %d bytes", name, fastest, len(expression))
-		if fastest > 200*time.Millisecond {
-			t.Errorf("%s: takes %v to compile", name, fastest)
+		t.Logf("%s: %v allocations for %d bytes", name, allocations, len(expression))
+		if allocations > 300_000 {
+			t.Errorf("%s: takes %v allocations to compile", name, allocations)
 		}
 	}
 }

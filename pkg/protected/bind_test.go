@@ -4,6 +4,7 @@
 package protected
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -12,6 +13,17 @@ import (
 
 	registry "kube-granular.dev/pkg/registry/authority"
 )
+
+// waiting is the context of a request. Something happens as soon as the request waits.
+type waiting struct {
+	context.Context
+	meanwhile func()
+}
+
+func (w *waiting) Done() <-chan struct{} {
+	w.meanwhile()
+	return nil
+}
 
 // TestConfirmBind holds that exactly those bindings need the verb "bind" on their role that
 // count for an attribute which refers to the role.
@@ -49,6 +61,14 @@ func TestConfirmBind(t *testing.T) {
 		if tc.takes && (!strings.Contains(err.Error(), `"b"`) || !strings.Contains(err.Error(), `"bind" on `+tc.kind+` "`+tc.name+`" `+where)) {
 			t.Errorf("the message is %v", err)
 		}
+	}
+	late := New()
+	during := &waiting{Context: t.Context(), meanwhile: func() {
+		late.Observe(refers(attribute("", "a", "x", 1), "ClusterRole", "everywhere"), false)
+		late.SetKinds(registry.Kinds{})
+	}}
+	if err := late.ConfirmBind(during, bindings, "b", "", of); !apierrors.IsForbidden(err) {
+		t.Errorf("the attribute is known when the wait ends: %v", err)
 	}
 	p.Observe(attribute("", "a", "x", 4), true)
 	if err := p.ConfirmBind(ended(t), bindings, "b", "", of); err != nil {

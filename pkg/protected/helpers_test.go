@@ -51,6 +51,9 @@ func reach(t *testing.T, watch cache.ReflectorStore, version string) {
 	}
 }
 
+// listed reports whether both kinds were listed.
+func (x *Index) listed() bool { return x.kinds[namespaced].HasSynced() && x.kinds[cluster].HasSynced() }
+
 // tombstones returns how many of the attributes with some names in one namespace have a tombstone.
 func (x *Index) tombstones(namespace string, names ...string) (n int) {
 	x.mu.RLock()

@@ -45,6 +45,9 @@ func TestHolderOfWhat(t *testing.T) {
 	ask("a cluster role", setter, true, "")
 	ask("a role", protect.Reference{Kind: protect.Role, Namespace: "n", Name: "setter"}, true, "")
 	ask("another role", protect.Reference{Kind: protect.ClusterRole, Name: "other"}, false, "")
+	if held, err := p.Holds(t.Context(), nil, setter); held || err == nil || !strings.Contains(err.Error(), "has no user") {
+		t.Errorf("no user: %v, %v", held, err)
+	}
 	for _, kind := range []string{"Group", "User", "", "clusterrole"} {
 		ask("the kind "+kind, protect.Reference{Kind: kind, Name: "setter"}, false, "is no role")
 	}

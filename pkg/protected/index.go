@@ -30,8 +30,6 @@ type Index struct {
 	mu sync.RWMutex
 	// kinds are the ProtectedAttributes and the ClusterProtectedAttributes.
 	kinds [2]*mirror.Mirror[name, authority.Attribute, record]
-	// notServed is true for each of the two kinds that the server does not serve.
-	notServed [2]bool
 	// byNamespace are the records of both kinds. The namespace of cluster-wide ones is empty.
 	byNamespace map[string]map[string]*record
 
@@ -83,26 +81,6 @@ func NewIndex(namespaces func(name string) *metav1.ObjectMeta) *Index {
 
 // Set returns the entries of the attributes in force. It does not allocate.
 func (x *Index) Set() *protect.Set { return x.set.Load() }
-
-// Listed reports whether the index has all attributes that were stored when the server started.
-func (x *Index) Listed() bool {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	for i, kind := range x.kinds {
-		if !x.notServed[i] && !kind.HasSynced() {
-			return false
-		}
-	}
-	return true
-}
-
-// markNotServed is called for a kind that the server does not serve. Listed then does not wait for
-// a list of that kind.
-func (x *Index) markNotServed(kind int) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.notServed[kind] = true
-}
 
 // Observe applies a change that a request to this server made. When Observe returns, the set
 // includes the change. The attribute is not kept.

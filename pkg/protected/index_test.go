@@ -26,14 +26,13 @@ func TestReports(t *testing.T) {
 	for kind, namespace := range [...]string{namespaced: "n", cluster: ""} {
 		mirrortest.Run(t, func() mirrortest.Index[authority.Attribute] {
 			x := NewIndex(unknown)
-			x.markNotServed(1 - kind)
 			return mirrortest.Index[authority.Attribute]{
 				New: func(name, version string) authority.Attribute {
 					a := attribute(namespace, name, name, 0)
 					a.SetResourceVersion(version)
 					return a
 				},
-				Observe: x.Observe, Watch: x.kinds[kind].ReflectorStore(), HasSynced: x.Listed,
+				Observe: x.Observe, Watch: x.kinds[kind].ReflectorStore(), HasSynced: x.kinds[kind].HasSynced,
 				Held: func() (held []string) {
 					for _, a := range x.Attributes() {
 						if a.InForce && wanted(x.Set(), namespace, a.GetName()) {
@@ -54,7 +53,7 @@ func TestReports(t *testing.T) {
 }
 
 // TestKept holds that the index keeps a copy of what a request has stored, whose object goes on to the
-// client.
+// client, and nothing of what is gone.
 func TestKept(t *testing.T) {
 	x := NewIndex(unknown)
 	a := attribute("n", "a", "a", 1)
@@ -62,6 +61,10 @@ func TestKept(t *testing.T) {
 	a.SetName("changed")
 	if kept := x.Attributes(); len(kept) != 1 || kept[0].GetName() != "a" {
 		t.Errorf("kept %v", kept)
+	}
+	x.Observe(attribute("n", "a", "a", 2), true)
+	if len(x.byNamespace) != 0 {
+		t.Errorf("of namespaces without attributes %v is kept", x.byNamespace)
 	}
 }
 
@@ -157,19 +160,19 @@ func TestReplace(t *testing.T) {
 // equal.
 func TestKinds(t *testing.T) {
 	x := NewIndex(unknown)
-	if x.Listed() {
+	if x.listed() {
 		t.Error("nothing was listed")
 	}
 	if err := x.kinds[namespaced].ReflectorStore().Replace([]any{attribute("n", "a", "here", 1)}, "5"); err != nil {
 		t.Fatal(err)
 	}
-	if x.Listed() {
+	if x.listed() {
 		t.Error("one kind was listed")
 	}
 	if err := x.kinds[cluster].ReflectorStore().Replace([]any{attribute("", "a", "everywhere", 2)}, "6"); err != nil {
 		t.Fatal(err)
 	}
-	if !x.Listed() {
+	if !x.listed() {
 		t.Error("both kinds were listed")
 	}
 	x.Observe(attribute("", "a", "everywhere", 7), true)

@@ -91,6 +91,10 @@ func TestChangesAreTold(t *testing.T) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "second", CreationTimestamp: created}}
 	events["namespaces"].Add(namespace)
 	told("a namespace that replaces another")
+	events["namespaces"].Modify(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "first", CreationTimestamp: created}})
+	told("a namespace that is the one of the attribute")
+	events["namespaces"].Modify(namespace)
+	told("a namespace that is another one again")
 	events["namespaces"].Delete(namespace)
 	told("a namespace that is gone")
 	for resource, object := range map[string]runtime.Object{

@@ -114,11 +114,6 @@ func (p *Protection) UseInformers(factory informers.SharedInformerFactory) error
 // to wait until the attributes are known.
 func (p *Protection) SetKinds(kinds registry.Kinds) {
 	p.kinds = kinds
-	for i, kind := range [...]registry.Kind{namespaced: kinds.Namespaced, cluster: kinds.Cluster} {
-		if kind.ListWatch == nil {
-			p.index.markNotServed(i)
-		}
-	}
 	if kinds.Namespaced.ListWatch == nil && kinds.Cluster.ListWatch == nil {
 		p.markReady()
 	}

@@ -126,7 +126,7 @@ func TestProtection(t *testing.T) {
 		t.Error("a hook waits for the lists")
 	}
 	close(two.open)
-	until(t, "both kinds are watched", func() bool { return len(two.watches) == 1 && p.index.Listed() })
+	until(t, "both kinds are watched", func() bool { return len(two.watches) == 1 && p.index.listed() })
 	unknown("no roles")
 
 	factory.StartWithContext(t.Context())

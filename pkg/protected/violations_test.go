@@ -30,6 +30,9 @@ func TestCounts(t *testing.T) {
 	want("one was taken", "n", "here", 1)
 	p.SubtractViolations("n", "here", 1)
 	want("all were taken", "n", "here", 0)
+	if len(p.counts.of) != 3 {
+		t.Errorf("a count of nothing is kept: %v", p.counts.of)
+	}
 	p.CountViolations("n", "here")
 	p.SubtractViolations("n", "here", 2)
 	want("more were taken than there are", "n", "here", 0)

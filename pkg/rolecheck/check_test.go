@@ -200,6 +200,21 @@ func TestOrdinaryVerbsAreBounded(t *testing.T) {
 	}
 }
 
+// TestOrdinaryVerbsThatAreSearched holds for which words a similar verb is searched: for those that are
+// neither verbs nor too long.
+func TestOrdinaryVerbsThatAreSearched(t *testing.T) {
+	for verb, searches := range map[string]int{
+		"get": 0, "granular": 0, "granular:labels": 0, "apply": 0, "word": 1,
+		strings.Repeat("a", maxSuggestionLength): 1, strings.Repeat("a", maxSuggestionLength+1): 0,
+	} {
+		c, resources := checker{limit: maxFindings}, rule("", "pods", verb)
+		c.ordinaryVerbs(0, &resources, Resources(&resources))
+		if c.suggestions != searches {
+			t.Errorf("%s: %d searches, want %d", verb, c.suggestions, searches)
+		}
+	}
+}
+
 // TestEndpointsWithoutFields holds where permission verbs have no effect, because a request changes no
 // fields there, and that a rule may name such an endpoint for another verb.
 func TestEndpointsWithoutFields(t *testing.T) {

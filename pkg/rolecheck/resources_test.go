@@ -68,6 +68,12 @@ func TestBuiltIn(t *testing.T) {
 			t.Errorf("%q: %v, want %v", resource, !want, want)
 		}
 	}
+	groups := Groups()
+	for group, want := range map[string]bool{"": true, "apps": true, "rbac.authorization.k8s.io": true, "deployments": false, "example.com": false} {
+		if slices.Contains(groups, group) != want {
+			t.Errorf("group %q: %v, want %v", group, !want, want)
+		}
+	}
 	for name, want := range map[string]string{
 		"deployments": "deployments.apps", "deployment": "deployments.apps", "Deployment": "deployments.apps",
 		"pod": "pods", "scale": "", "robots": "", "deployments.apps": "",

@@ -88,6 +88,17 @@ func TestOtherTypes(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, tc.want)
 		}
 	}
+	image := Compile(&v1alpha1.AuthorityDelegationPolicy{Spec: v1alpha1.AuthorityDelegationPolicySpec{
+		Resource: v1alpha1.GroupResource{Resource: "pods"}, Neutral: []string{"image"},
+	}})
+	for name, objects := range map[string][2]runtime.Object{
+		"the old one has no known version": {&core.Pod{}, &unregistered{Field: "a"}},
+		"the new one has no known version": {&unregistered{Field: "a"}, &core.Pod{}},
+	} {
+		if image.Err() != nil || len(image.neutral) == 0 || !image.TriggeredBy(objects[0], objects[1]) {
+			t.Errorf("%s, and it triggers nothing: %v", name, image.Err())
+		}
+	}
 }
 
 // unregistered is a kind that is in no scheme.

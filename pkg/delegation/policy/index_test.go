@@ -4,11 +4,14 @@
 package policy_test
 
 import (
+	"context"
 	"strconv"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/pkg/apis/authority"
@@ -20,6 +23,17 @@ func stored(name string, version int) *v1alpha1.AuthorityDelegationPolicy {
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), ResourceVersion: strconv.Itoa(version),
 			Generation: int64(version)},
 		Spec: v1alpha1.AuthorityDelegationPolicySpec{Resource: v1alpha1.GroupResource(pods)},
+	}
+}
+
+// TestRunEnds holds that the index does not count as read if the server stops before.
+func TestRunEnds(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if err := policy.NewIndex().Run(ctx, &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) { return nil, ctx.Err() },
+	}); err == nil {
+		t.Error("the server ended, and all policies are known")
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -51,9 +52,13 @@ func thing(path ...string) *unstructured.Unstructured {
 // TestStoredAs checks that a policy can't name a resource by the second of its names.
 func TestStoredAs(t *testing.T) {
 	events, second := schema.GroupResource{Resource: "events"}, schema.GroupResource{Group: "events.k8s.io", Resource: "events"}
-	first, _ := policy.StoredAs(events)
-	if of, _ := policy.StoredAs(second); of != first {
+	first, otherFirst := policy.StoredAs(events)
+	of, otherSecond := policy.StoredAs(second)
+	if of != first {
 		t.Errorf("%s is stored as %s, and %s as %s", events, first, second, of)
+	}
+	if otherFirst != (first != events) || otherSecond != (of != second) {
+		t.Errorf("%s is stored as another: %t; %s: %t", events, otherFirst, second, otherSecond)
 	}
 	if event := policy.ResourceOf(&core.Event{}, second); event != first {
 		t.Errorf("an event is of %s, want %s", event, first)
@@ -138,6 +143,10 @@ func TestCaused(t *testing.T) {
 			changed(func(d *apps.Deployment) { d.Spec.RollbackTo = &apps.RollbackConfig{Revision: 1} }), deployment(), true},
 		"rollback by annotation ends": {stampsOf(deployments, "replicas"), deployment(),
 			changed(func(d *apps.Deployment) { d.Spec.RollbackTo = &apps.RollbackConfig{Revision: 1} }), true},
+		"another rollback beside the annotation of the first": {stampsOf(deployments, "replicas"),
+			changed(func(d *apps.Deployment) {
+				d.Annotations, d.Spec.RollbackTo = map[string]string{appsv1.DeprecatedRollbackTo: "1"}, &apps.RollbackConfig{Revision: 2}
+			}), deployment(), true},
 		"neutral replicas and an annotation": {stampsOf(deployments, "replicas"),
 			changed(func(d *apps.Deployment) { d.Spec.Replicas, d.Annotations = 3, map[string]string{"a": "b"} }), deployment(), false},
 		"bound":                 {stampsOf(pods, "nodeAssignment"), bound, pod, false},
@@ -218,6 +227,14 @@ func TestStamps(t *testing.T) {
 	if err := policy.Stamps(nil).ApplyTo(d, deployments); err != nil || len(policy.StampsOf(d, deployments)) != 0 {
 		t.Errorf("%v: %v", err, d.Annotations)
 	}
+	d.Annotations = map[string]string{own + "forged": "x"}
+	if err := policy.Stamps(nil).ApplyTo(d, deployments); err != nil || d.Annotations != nil {
+		t.Errorf("without its only annotation: %v: %v", err, d.Annotations)
+	}
+	d.Annotations = nil
+	if err := stamps.ApplyTo(d, deployments); err != nil || len(d.Annotations) != 1 {
+		t.Errorf("without annotations: %v: %v", err, d.Annotations)
+	}
 	d.Annotations = nil
 	if err := policy.Stamps(nil).ApplyTo(d, deployments); err != nil || d.Annotations != nil {
 		t.Errorf("%v: %v", err, d.Annotations)
@@ -236,6 +253,11 @@ func TestStampThatDoesNotFit(t *testing.T) {
 		if fits != (err == nil) || !fits && (!apierrors.IsRequestEntityTooLargeError(err) || len(d.Annotations) != 1) {
 			t.Errorf("with room for %d of %d bytes: %v", room, size, err)
 		}
+	}
+	d := deployment()
+	d.Annotations = map[string]string{policy.Prefix(deployments) + "p": "x", "a": strings.Repeat("x", validation.TotalAnnotationSizeLimitB)}
+	if err := policy.Stamps(nil).ApplyTo(d, deployments); err != nil || len(d.Annotations) != 1 {
+		t.Errorf("a stamp is not removed from an object that is too large anyway: %v", err)
 	}
 }
 
