@@ -21,6 +21,8 @@ const (
 	// LentLabel is the label of the delegations and accounts that kubectl granular lend makes. Its value
 	// is "true". The server removes such a delegation a day after its end.
 	LentLabel = "authority.kube-granular.dev/lent"
+	// ReasonAnnotation is the annotation of a delegation that says why it was made. It has no effect.
+	ReasonAnnotation = "authority.kube-granular.dev/reason"
 )
 
 // Binding names the delegation under which a service account acts.
