@@ -20,6 +20,7 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
 
 	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/api/selection"
 	"kube-granular.dev/granular/permission"
 )
 
@@ -41,6 +42,8 @@ type Delegation struct {
 	History []v1alpha1.ChainEntry
 	// Source is the stored object if a policy issued the delegation, and nil otherwise.
 	Source *v1alpha1.AuthorityDelegation
+	// lent is the stored object if kubectl granular lend made the delegation, and nil otherwise.
+	lent *v1alpha1.AuthorityDelegation
 
 	delegates    []v1alpha1.Delegate
 	scope        v1alpha1.DelegationScope
@@ -132,6 +135,8 @@ func compile(d *v1alpha1.AuthorityDelegation, version uint64, old *Delegation) *
 	}
 	if d.Status.Cause != nil {
 		out.Source = d
+	} else if d.Labels[selection.LentLabel] == "true" {
+		out.lent = d
 	}
 	return out
 }
@@ -160,6 +165,25 @@ func (d *Delegation) isDelegate(u user.Info) bool {
 		}
 		return false
 	})
+}
+
+// ListsAccount reports whether the delegates include a service account with its UID.
+func (d *Delegation) ListsAccount(namespace, name string, uid types.UID) bool {
+	return uid != "" && slices.ContainsFunc(d.delegates, func(delegate v1alpha1.Delegate) bool {
+		return delegate.UID == uid && IsAccount(delegate, namespace, name)
+	})
+}
+
+// IsAccount reports whether a delegate is the service account with a name, by either of the two ways to
+// name it.
+func IsAccount(delegate v1alpha1.Delegate, namespace, name string) bool {
+	switch delegate.Kind {
+	case v1alpha1.DelegateServiceAccount:
+		return delegate.Namespace == namespace && delegate.Name == name
+	case v1alpha1.DelegateUser:
+		return serviceaccount.MatchesUsername(namespace, name, delegate.Name)
+	}
+	return false
 }
 
 // conditional reports whether the delegation has conditions, or allows only the objects in its

@@ -78,3 +78,15 @@ func (x *Index) ExpiredLeases(now time.Time) (over []*Delegation, parents map[ty
 	}
 	return over, parents
 }
+
+// LentUntil returns the stored delegations that kubectl granular lend made and that ended before a moment.
+func (x *Index) LentUntil(moment time.Time) (out []*v1alpha1.AuthorityDelegation) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for d := range x.stored.All() {
+		if d.lent != nil && !d.deleting && !d.Until.IsZero() && d.Until.Before(moment) {
+			out = append(out, d.lent)
+		}
+	}
+	return out
+}

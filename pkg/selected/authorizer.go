@@ -27,6 +27,9 @@ type Authorizer struct {
 	// delegations are the delegations that a caller can select. It is nil if this server does
 	// not serve delegations.
 	delegations *delegation.Index
+	// bound are the service accounts that act under a delegation without selecting it. It is nil if
+	// this server does not serve delegations.
+	bound *Bound
 }
 
 var (
@@ -40,9 +43,10 @@ type hasRBAC interface {
 }
 
 // New returns an Authorizer around configured. It uses the RBAC authorizer of configured, if
-// there is one. If delegations is nil, callers can select roles only.
-func New(configured authorizer.Authorizer, delegations *delegation.Index) *Authorizer {
-	return &Authorizer{Authorizer: configured, rbac: rbacOf(configured), delegations: delegations}
+// there is one. If delegations is nil, callers can select roles only. If bound is nil, no service
+// account is bound.
+func New(configured authorizer.Authorizer, delegations *delegation.Index, bound *Bound) *Authorizer {
+	return &Authorizer{Authorizer: configured, rbac: rbacOf(configured), delegations: delegations, bound: bound}
 }
 
 func rbacOf(configured any) authorizer.Authorizer {
@@ -59,17 +63,25 @@ var errNoRules = errors.New("the configured authorizer can't list rules")
 // Authorize returns the decision of the configured authorizer. If the caller selected an
 // authority, an allowance counts only if RBAC allows the request by the rules of that authority;
 // a denial always counts. Requests for discovery and health, and the reviews with which callers ask
-// about themselves (see selfReviews), are decided as if nothing was selected.
+// about themselves (see selfReviews), are decided as if nothing was selected. A service account that is
+// bound to a delegation counts as a caller who selected it.
 func (a *Authorizer) Authorize(ctx context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
-	if !Selects(attributes.GetUser()) {
+	caller, notBound := a.bound.bind(ctx, a.delegations, attributes.GetUser())
+	if notBound == nil && !Selects(caller) {
 		return a.Authorizer.Authorize(ctx, attributes)
 	}
 	if unrestricted(attributes) {
 		return a.Authorizer.Authorize(ctx, requestOf{attributes, WithoutSelection(attributes.GetUser())})
 	}
-	s, err := UserOf(attributes.GetUser())
+	if notBound != nil {
+		return authorizer.DecisionDeny, notBound.Message, nil
+	}
+	s, err := UserOf(caller)
 	if err == nil && a.rbac == nil {
 		err = errNoRBAC
+	}
+	if err == nil && s.bound != nil {
+		err = s.checkBound(ctx, attributes)
 	}
 	if err == nil {
 		err = checkCredential(attributes)
@@ -112,7 +124,7 @@ func join(reasons ...string) string {
 // ConditionsAwareAuthorize never returns a conditional decision about a caller who selected an
 // authority.
 func (a *Authorizer) ConditionsAwareAuthorize(ctx context.Context, attributes authorizer.Attributes) authorizer.ConditionsAwareDecision {
-	if !Selects(attributes.GetUser()) {
+	if u := attributes.GetUser(); !Selects(u) && a.bound.of(u) == nil {
 		return a.Authorizer.ConditionsAwareAuthorize(ctx, attributes)
 	}
 	return authorizer.ConditionsAwareDecisionFromParts(a.Authorize(ctx, attributes))
@@ -123,6 +135,10 @@ func (a *Authorizer) ConditionsAwareAuthorize(ctx context.Context, attributes au
 func (a *Authorizer) RulesFor(
 	ctx context.Context, u user.Info, namespace string,
 ) ([]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo, bool, error) {
+	u, refusal := a.bound.bind(ctx, a.delegations, u)
+	if refusal != nil {
+		return nil, nil, true, refusal
+	}
 	return rules{a.Authorizer, a.rbac}.RulesFor(ctx, u, namespace)
 }
 

@@ -32,7 +32,7 @@ func TestAuthorize(t *testing.T) {
 	p, jane := jane(t)
 	admin := &user.DefaultInfo{Name: "root", Groups: []string{"admins"}}
 	master := &user.DefaultInfo{Name: "root", Groups: []string{"system:masters"}}
-	a := New(chained(t, p.rbac, p.rbac), nil)
+	a := New(chained(t, p.rbac, p.rbac), nil, nil)
 	cluster := selection.ClusterRole
 	for _, tc := range []struct {
 		user               *selection.SelectedAuthority
@@ -89,7 +89,7 @@ func TestAuthorize(t *testing.T) {
 // or not the role exists.
 func TestReasons(t *testing.T) {
 	p, jane := jane(t)
-	a := New(chained(t, p.rbac, p.rbac), nil)
+	a := New(chained(t, p.rbac, p.rbac), nil, nil)
 	there, absent := selection.Role("m", "own"), selection.Role("m", "none")
 	_, one, _ := a.Authorize(t.Context(), ask(selecting(t, jane, there), "get", "m", "secrets"))
 	_, other, _ := a.Authorize(t.Context(), ask(selecting(t, jane, absent), "get", "m", "secrets"))
@@ -120,7 +120,7 @@ func TestChain(t *testing.T) {
 		{"denied after", []authorizer.Authorizer{p.rbac, always(deny)}, deny, allow},
 		{"allowed, then denied", []authorizer.Authorizer{always(allow), always(deny), p.rbac}, none, allow},
 	} {
-		a := New(chained(t, p.rbac, tc.chain...), nil)
+		a := New(chained(t, p.rbac, tc.chain...), nil, nil)
 		for _, of := range []struct {
 			as   user.Info
 			want authorizer.Decision
@@ -137,7 +137,7 @@ func TestChain(t *testing.T) {
 func TestWithoutRBAC(t *testing.T) {
 	p, jane := jane(t)
 	s := selecting(t, jane, selection.ClusterRole("view"))
-	for name, a := range map[string]*Authorizer{"none": New(chained(t, nil, always(authorizer.DecisionAllow)), nil), "unknown": New(always(authorizer.DecisionAllow), nil)} {
+	for name, a := range map[string]*Authorizer{"none": New(chained(t, nil, always(authorizer.DecisionAllow)), nil, nil), "unknown": New(always(authorizer.DecisionAllow), nil, nil)} {
 		if got, reason, err := a.Authorize(t.Context(), ask(s, "get", "n", "pods")); got != authorizer.DecisionDeny || !strings.Contains(reason, "RBAC") || err != nil {
 			t.Errorf("%s: %v, %s, error %v", name, got, reason, err)
 		}
@@ -165,7 +165,7 @@ func TestNoCredentials(t *testing.T) {
 	put(t, p.clusterRoles, clusterRole("all", rule([]string{"*"}, []string{"*"}, []string{"*"}, nil)))
 	put(t, p.clusterRoleBindings, clusterBinding("all", "all", named("root")))
 	root := &user.DefaultInfo{Name: "root"}
-	a := New(chained(t, p.rbac, always(authorizer.DecisionAllow), p.rbac), nil)
+	a := New(chained(t, p.rbac, always(authorizer.DecisionAllow), p.rbac), nil, nil)
 	for _, tc := range []struct {
 		group, resource, subresource string
 		refused                      bool
@@ -200,7 +200,7 @@ func TestNoCredentials(t *testing.T) {
 // itself, are authorized as if nothing was selected, and that no other request is.
 func TestUnrestricted(t *testing.T) {
 	p, jane := jane(t)
-	a := New(chained(t, p.rbac, p.rbac, always(authorizer.DecisionAllow)), nil)
+	a := New(chained(t, p.rbac, p.rbac, always(authorizer.DecisionAllow)), nil, nil)
 	for path, ambient := range map[string]bool{
 		"/api": true, "/api/v1": true, "/apis/": true, "/openapi/v3": true, "/version": true, "/healthz/etcd": true, "/livez": true, "/readyz": true,
 		"/": false, "/metrics": false, "/logs": false, "/apisx": false, "/versions": false, "/debug/pprof": false,
@@ -237,7 +237,7 @@ func TestUnrestricted(t *testing.T) {
 // allowed anything.
 func TestUnreadable(t *testing.T) {
 	p, _ := jane(t)
-	a := New(chained(t, p.rbac, p.rbac), nil)
+	a := New(chained(t, p.rbac, p.rbac), nil, nil)
 	for _, values := range [][]string{{}, nil, {"x"}, {view, view}, {`{"authorityReference":{"kind":"AuthorityDelegation","name":"d"}}`}} {
 		u := &user.DefaultInfo{Name: "jane", Groups: []string{"system:masters"}, Extra: extra(values...)}
 		if got, reason, err := a.Authorize(t.Context(), ask(u, "get", "n", "pods")); got != authorizer.DecisionDeny || reason == "" || err != nil {

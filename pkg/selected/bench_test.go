@@ -31,7 +31,7 @@ func TestCostOfNothing(t *testing.T) {
 			}
 		})
 	}
-	if plain, with := count(configured), count(New(configured, nil)); with > plain {
+	if plain, with := count(configured), count(New(configured, nil, nil)); with > plain {
 		t.Errorf("%v allocations, %v without the package", with, plain)
 	}
 }
@@ -85,10 +85,10 @@ func BenchmarkAuthorize(b *testing.B) {
 				verb string
 			}{
 				{"without", configured, caller, "create"},
-				{"ambient", New(configured, nil), caller, "create"},
-				{"bound", New(configured, nil), selecting(b, caller, selection.ClusterRole("r0")), "create"},
-				{"covered", New(configured, nil), selecting(b, caller, selection.ClusterRole("part")), "create"},
-				{"told", New(configured, nil), told(b, caller, selection.ClusterRole("r0")), "create"},
+				{"ambient", New(configured, nil, nil), caller, "create"},
+				{"bound", New(configured, nil, nil), selecting(b, caller, selection.ClusterRole("r0")), "create"},
+				{"covered", New(configured, nil, nil), selecting(b, caller, selection.ClusterRole("part")), "create"},
+				{"told", New(configured, nil, nil), told(b, caller, selection.ClusterRole("r0")), "create"},
 			} {
 				q := ask(of.as, of.verb, "n", "things-0")
 				b.Run(fmt.Sprintf("listed/mine=%s/bindings=%d/%s", whose, n, of.name), func(b *testing.B) {

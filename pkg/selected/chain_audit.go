@@ -43,10 +43,13 @@ var errConditionsUnverified = errors.New("the selected AuthorityDelegation has c
 // server can't tell yet whether a delegator of the chain still exists.
 func (sel Selection) auditChain(ctx context.Context, u *User) (*delegation.Chain, error) {
 	chain, refusal := u.Chain(ctx, sel.Delegations)
+	if chain == nil && u.bound == nil {
+		return nil, nil
+	}
+	audit.Chain(ctx, u.entries(ctx, chain))
 	if chain == nil {
 		return nil, nil
 	}
-	audit.Chain(ctx, append(chain.Entries(), Handovers(ctx, u.ambient)...))
 	if refusal != nil && refusal.Reason == delegation.DelegatorUnknown {
 		audit.Refused(ctx, string(refusal.Reason))
 		return nil, apierrors.NewServiceUnavailable(refusal.Message)

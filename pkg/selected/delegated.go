@@ -57,6 +57,10 @@ func (a *Authorizer) authorizeDelegated(ctx context.Context, s *User, attributes
 			return answer(authorizer.DecisionNoOpinion, refusal)
 		}
 	}
+	if root := chain.Root(); !root.Keep && a.bound.of(root.Delegator) != nil {
+		return answer(authorizer.DecisionNoOpinion, &delegation.Refusal{Reason: delegation.NotHeld,
+			Message: chain.DescribeDelegator(0) + " acts under a delegation itself now, and has no permissions of its own to give"})
+	}
 	for i, link := range chain.Links {
 		if link.Keep && chain.DelegatorGone(ctx, i) {
 			continue // the name may belong to another account now, of which nothing is asked
@@ -206,6 +210,9 @@ func (sel Selection) visitDelegated(ctx context.Context, policy seam.Policy, s *
 		if !chain.Links[i].InScope(namespace) {
 			return
 		}
+	}
+	if root := chain.Root(); !root.Keep && sel.Bound.of(root.Delegator) != nil {
+		return
 	}
 	for _, rule := range effectiveRules(ctx, policy, chain, namespace) {
 		if !visit(delegationSource{chain.Leaf()}, &rule, nil) {

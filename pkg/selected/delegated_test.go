@@ -129,7 +129,7 @@ func TestNarrowsDelegated(t *testing.T) {
 		configured := chained(t, p.rbac, opinion(func(a authorizer.Attributes) authorizer.Decision {
 			return opinionOf(a.GetUser().GetName(), a.GetVerb())
 		}), p.rbac)
-		a := New(configured, x)
+		a := New(configured, x, nil)
 		chain := anyChain(r)
 		leaf := stored(chain, x)
 		u, q := anyUser(r), anyRequest(r)

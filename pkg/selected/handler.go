@@ -30,11 +30,15 @@ func (sel Selection) Handler(next http.Handler, s runtime.NegotiatedSerializer) 
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		values := req.Header[selection.Header]
 		caller, _ := request.UserFrom(req.Context())
-		if len(values) == 0 && !Selects(caller) {
+		bound := sel.Bound.of(caller)
+		if len(values) == 0 && bound == nil && !Selects(caller) {
 			next.ServeHTTP(w, req)
 			return
 		}
 		selecting, err := userFrom(values, caller)
+		if err == nil && bound != nil {
+			selecting, err = sel.underBinding(req, bound, selecting, caller)
+		}
 		if err == nil {
 			err = sel.checkServed(selecting)
 		}
@@ -53,7 +57,7 @@ func (sel Selection) Handler(next http.Handler, s runtime.NegotiatedSerializer) 
 			req.Header.Del(selection.Header)
 		}
 		ctx := request.WithUser(req.Context(), selecting)
-		audit.Selected(ctx, selecting.text())
+		audit.Selected(ctx, selecting.auditText())
 		if reason != "" {
 			audit.Reason(ctx, reason)
 		}
@@ -126,7 +130,7 @@ func userFrom(values []string, caller user.Info) (*User, error) {
 
 // BeforeImpersonation returns a handler that refuses a request if the user to impersonate has a
 // selection. If the handler ignored that selection, the request could do more than its sender asked
-// for.
+// for. It also refuses a request of a bound service account that impersonates anybody.
 func (sel Selection) BeforeImpersonation(next http.Handler, s runtime.NegotiatedSerializer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if len(req.Header[authenticationv1.ImpersonateUserHeader]) > 0 && impersonatesSelection(req.Header) {
@@ -134,6 +138,10 @@ func (sel Selection) BeforeImpersonation(next http.Handler, s runtime.Negotiated
 				apierrors.NewBadRequest(fmt.Sprintf(
 					"the extra attribute %s can't be impersonated; use the header %s to select for the impersonated user",
 					selection.ExtraKey, selection.Header)), s)
+			return
+		}
+		if err := sel.checkImpersonator(req); err != nil {
+			responsewriters.RespondWithError(w, req, err, s)
 			return
 		}
 		next.ServeHTTP(w, sel.withImpersonator(req))

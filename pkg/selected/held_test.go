@@ -23,7 +23,7 @@ func TestCoveredBySeveral(t *testing.T) {
 	p := newPolicy()
 	put(t, p.clusterRoles, clusterRole("pods", on("create", "pods")), clusterRole("services", on("create", "services")), clusterRole("both", on("create", "pods", "services")))
 	put(t, p.roleBindings, binding("n", "a", "ClusterRole", "pods", named("jane")), binding("n", "b", "ClusterRole", "services", named("jane")), binding("n", "c", "ClusterRole", "pods", named("joe")))
-	a := New(chained(t, p.rbac, p.rbac), nil)
+	a := New(chained(t, p.rbac, p.rbac), nil, nil)
 	for name, want := range map[string]authorizer.Decision{"jane": authorizer.DecisionAllow, "joe": authorizer.DecisionNoOpinion} {
 		q := ask(selecting(t, &user.DefaultInfo{Name: name}, selection.ClusterRole("both")), "create", "n", "pods")
 		for index, ctx := range map[string]context.Context{"listed": t.Context(), "by subject": rbacindex.For(t.Context(), q)} {

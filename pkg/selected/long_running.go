@@ -28,7 +28,7 @@ func (sel Selection) untilRevoked(ctx context.Context, u *User) (context.Context
 		return ctx, func() {} // authorization refuses the request
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	go cancelWhenRevoked(ctx, cancel, chain, u)
+	go sel.cancelWhenRevoked(ctx, cancel, chain, u)
 	return ctx, cancel
 }
 
@@ -41,8 +41,9 @@ func isLongRunning(info *request.RequestInfo) bool {
 	return info.Verb == "watch" || info.Verb == "proxy"
 }
 
-// cancelWhenRevoked calls cancel once a chain is no longer valid.
-func cancelWhenRevoked(ctx context.Context, cancel context.CancelFunc, chain *delegation.Chain, u *User) {
+// cancelWhenRevoked calls cancel once a chain is no longer valid, or the caller is no longer bound to the
+// delegation that it was bound to.
+func (sel Selection) cancelWhenRevoked(ctx context.Context, cancel context.CancelFunc, chain *delegation.Chain, u *User) {
 	again := time.NewTicker(recheckInterval)
 	defer again.Stop()
 	for {
@@ -50,6 +51,10 @@ func cancelWhenRevoked(ctx context.Context, cancel context.CancelFunc, chain *de
 		case <-ctx.Done():
 			return
 		case <-again.C:
+			if u.bound != nil && sel.Bound.of(u.ambient) != u.bound {
+				cancel()
+				return
+			}
 			// It is not known yet whether the delegator exists: ask again at the next tick.
 			if refusal := chain.RecheckAll(ctx, u.ambient); refusal != nil && refusal.Reason != delegation.DelegatorUnknown {
 				cancel()

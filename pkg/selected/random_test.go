@@ -151,7 +151,7 @@ func TestNarrows(t *testing.T) {
 			}
 		}
 		configured := chained(t, p.rbac, says(before), p.rbac, says(after))
-		a := New(configured, nil)
+		a := New(configured, nil, nil)
 
 		u, s, q := anyUser(r), anySelection(r), anyRequest(r)
 		rules := w.selectedRules(u, q.Namespace, &s.AuthorityReference)

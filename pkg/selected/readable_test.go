@@ -93,7 +93,7 @@ func TestConditionsNeedGet(t *testing.T) {
 		if tc.keep {
 			d.Spec.IfLost = v1alpha1.LossKeep
 		}
-		a := New(chained(t, p.rbac, p.rbac), indexed(d))
+		a := New(chained(t, p.rbac, p.rbac), indexed(d), nil)
 		ctx, q := asBot(t, tc.verb, "apps", "deployments", tc.subresource)
 		if got, reason, err := a.Authorize(ctx, q); (got == authorizer.DecisionAllow) != tc.want || err != nil {
 			t.Errorf("%s: %v, %s, error %v, wanted it allowed: %t", name, got, reason, err, tc.want)
@@ -134,7 +134,7 @@ func TestNothingAskedOfAnotherAccount(t *testing.T) {
 			}
 			return authorizer.DecisionNoOpinion
 		})
-		a := New(chained(t, p.rbac, denies, p.rbac), x)
+		a := New(chained(t, p.rbac, denies, p.rbac), x, nil)
 		ctx, q := asBot(t, "get", "", "pods", "")
 		if got, reason, err := a.Authorize(ctx, q); got != tc.want || err != nil {
 			t.Errorf("%s: %v, %s, error %v, wanted %v", name, got, reason, err, tc.want)
@@ -169,7 +169,7 @@ func TestTooManyToCompare(t *testing.T) {
 		"repeated": {[]rbacv1.PolicyRule{rule(slices.Repeat([]string{"get"}, 256), slices.Repeat([]string{""}, 256), slices.Repeat([]string{"pods"}, 256), nil)}, true},
 	} {
 		put(t, p.clusterRoles, clusterRole("large", tc.rules...))
-		a := New(chained(t, p.rbac, p.rbac), nil)
+		a := New(chained(t, p.rbac, p.rbac), nil, nil)
 		q := ask(selecting(t, &user.DefaultInfo{Name: "jane"}, selection.ClusterRole("large")), "get", "n", "pods")
 		if got, reason, err := a.Authorize(t.Context(), q); (got == authorizer.DecisionAllow) != tc.want || err != nil {
 			t.Errorf("%s permissions of a role: %v, %s, error %v, wanted it allowed: %t", name, got, reason, err, tc.want)

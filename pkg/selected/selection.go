@@ -22,6 +22,9 @@ type Selection struct {
 	// Delegations are the delegations that a caller can select. It is nil if the server does not
 	// serve AuthorityDelegations.
 	Delegations *delegation.Index
+	// Bound are the service accounts that act under a delegation without selecting it. It is nil if
+	// the server does not serve AuthorityDelegations.
+	Bound *Bound
 	// Covered remembers which roles callers can select without being bound to them. If it is nil,
 	// nothing is remembered.
 	Covered *Covered

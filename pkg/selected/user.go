@@ -35,6 +35,8 @@ type User struct {
 	uid atomic.Pointer[types.UID]
 	// refused is why the delegation refused the request, or nil if it did not.
 	refused atomic.Pointer[delegation.Refusal]
+	// bound is the binding of the service account, or nil if the caller is not bound.
+	bound *accountBinding
 }
 
 // ErrNotServed says why a request that selects a delegation is refused if the server does not serve
@@ -94,6 +96,11 @@ func newUser(u user.Info, s *selection.SelectedAuthority) (*User, error) {
 	}
 	reference := s.AuthorityReference
 	reference.APIVersion = ""
+	return makeUser(u, reference, text), nil
+}
+
+// makeUser returns a user with a selection, which text describes in the form of the extra attribute.
+func makeUser(u user.Info, reference selection.AuthorityReference, text string) *User {
 	extra := make(map[string][]string, len(u.GetExtra())+1)
 	maps.Copy(extra, u.GetExtra())
 	extra[selection.ExtraKey] = []string{text}
@@ -106,7 +113,7 @@ func newUser(u user.Info, s *selection.SelectedAuthority) (*User, error) {
 		},
 		reference: reference,
 		ambient:   WithoutSelection(u),
-	}, nil
+	}
 }
 
 // text returns the selection in the form of the extra attribute.

@@ -21,6 +21,7 @@ import (
 	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
 
+	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/pkg/delegation"
 	"kube-granular.dev/pkg/delegation/issue"
 	"kube-granular.dev/pkg/delegation/policy"
@@ -46,6 +47,8 @@ type delegating struct {
 // are started, because it adds some.
 func newDelegating(s *shared, config controlplaneapiserver.CompletedConfig, client kubernetes.Interface) *delegating {
 	core := config.VersionedInformers.Core().V1()
+	// The informers have not started, so this can't fail.
+	utilruntime.Must(s.bound.Connect(core.ServiceAccounts().Informer()))
 	return &delegating{
 		shared: s, client: client, namespaces: core.Namespaces().Lister(), accounts: core.ServiceAccounts().Lister(),
 		policies: policy.NewIndex(),
@@ -72,10 +75,19 @@ func cachedRBAC(factory informers.SharedInformerFactory) authorityselected.Polic
 func (d *delegating) provideTo(provider *authorityregistry.Provider) {
 	index := d.shared.delegations
 	provider.Delegations = &authorityregistry.Delegations{
-		Prepare: d.issuer.PrepareDelegation, Observe: index.Observe, WaitForCommits: index.WaitForCommits, Problems: index.Problems,
-		ConfirmOwn: d.issuer.ConfirmOwn,
+		Prepare: d.issuer.PrepareDelegation, Observe: index.Observe, WaitForCommits: index.WaitForCommits, Problems: d.problems,
+		ConfirmOwn: d.issuer.ConfirmOwn, Bound: d.shared.bound.Account,
 	}
 	provider.Policies = &authorityregistry.Policies{Prepare: d.issuer.PreparePolicy, Observe: d.policies.Observe}
+}
+
+// problems returns what the status of a delegation reports as problems.
+func (d *delegating) problems(obj *v1alpha1.AuthorityDelegation) []string {
+	out := d.shared.delegations.Problems(obj)
+	if account := d.shared.bound.Account(obj.UID); account != "" {
+		out = append(out, d.issuer.Ambient(account)...)
+	}
+	return out
 }
 
 // use connects the index of delegations and the issuer with what the server has opened. Until then, the

@@ -111,6 +111,8 @@ type shared struct {
 	// delegations is the index of all delegations, by which a server finds the delegation that a
 	// request selects. A server connects it with its storage.
 	delegations *delegation.Index
+	// bound are the service accounts that act under a delegation. A server connects it with its informer.
+	bound *selected.Bound
 	// policies creates the delegations which AuthorityDelegationPolicies require for an object that is
 	// written. It is nil until a server has opened its storage.
 	policies atomic.Pointer[issue.PolicyIssuer]
@@ -124,7 +126,7 @@ type shared struct {
 }
 
 func newShared() *shared {
-	return &shared{delegations: delegation.NewIndex(), covered: selected.NewCovered()}
+	return &shared{delegations: delegation.NewIndex(), bound: selected.NewBound(), covered: selected.NewCovered()}
 }
 
 // admissionAnnotations returns the audit annotations of admission, without those that only the server
@@ -155,7 +157,7 @@ var registerMetrics = sync.OnceFunc(metrics.Register)
 
 func (s *shared) wrapAuthorizer(configured upstream.Authorizer) upstream.Authorizer {
 	if s.selectionOrNil() != nil {
-		configured = selected.New(configured, s.delegationsOrNil())
+		configured = selected.New(configured, s.delegationsOrNil(), s.boundOrNil())
 	}
 	var protection *protected.Protection
 	if protectedAttributesEnabled() {
@@ -257,7 +259,7 @@ func (s *shared) selectionOrNil() authorityselected.Selection {
 	if index != nil {
 		checks = issue.FinalChecks{Delegations: index, Policies: s.policies.Load()}
 	}
-	return selection{selected.Selection{Delegations: index, Covered: s.covered}, checks}
+	return selection{selected.Selection{Delegations: index, Bound: s.boundOrNil(), Covered: s.covered}, checks}
 }
 
 // selection restricts requests to the authority that their callers select, and makes the final
@@ -280,4 +282,11 @@ func (s *shared) delegationsOrNil() *delegation.Index {
 		return nil
 	}
 	return s.delegations
+}
+
+func (s *shared) boundOrNil() *selected.Bound {
+	if !delegationEnabled() {
+		return nil
+	}
+	return s.bound
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"kube-granular.dev/api/printing"
-	"kube-granular.dev/api/selection"
 )
 
 // Formats are the output formats.
@@ -92,7 +91,7 @@ func newTable(out io.Writer, wide bool) *tablePrinter {
 // Print implements Printer.
 func (t *tablePrinter) Print(r *Record) error {
 	cells := []printing.Escaped{
-		received(r.Time), escape(r.Caller.Name), behalf(r), selectedText(r.Selected), escape(r.Verb), object(r), result(r), orNone(r.Reason),
+		received(r.Time), escape(r.Caller.Name), behalf(r), selectedText(r), escape(r.Verb), object(r), result(r), orNone(r.Reason),
 	}
 	if t.page.Wide() {
 		cells = append(cells, handoversText(r), decision(r), escape(r.AuditID))
@@ -126,12 +125,16 @@ func behalf(r *Record) printing.Escaped {
 		if e.Via == Token && e.By == target {
 			continue
 		}
+		if e.By == "" {
+			continue // the server did not know the delegation, so the log does not name the delegator
+		}
 		names = append(names, escape(e.By))
 	}
 	return escapedChain(names)
 }
 
-func selectedText(s *selection.AuthorityReference) printing.Escaped {
+func selectedText(r *Record) printing.Escaped {
+	s := r.Selected
 	if s == nil {
 		return none
 	}
@@ -140,9 +143,15 @@ func selectedText(s *selection.AuthorityReference) printing.Escaped {
 		parts = append(parts, s.Namespace)
 	}
 	if s.Name == "" {
-		return escape(strings.Join(append(parts, string(s.UID)), "/"))
+		parts = append(parts, string(s.UID))
+	} else {
+		parts = append(parts, s.Name)
 	}
-	return escape(strings.Join(append(parts, s.Name), "/"))
+	text := strings.Join(parts, "/")
+	if r.Bound {
+		text += " (bound)"
+	}
+	return escape(text)
 }
 
 func received(t time.Time) printing.Escaped {

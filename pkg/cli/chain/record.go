@@ -75,7 +75,10 @@ type Record struct {
 	Caller User    `json:"caller"`
 	// Selected is the authority that the caller selected.
 	Selected *selection.AuthorityReference `json:"selected,omitempty"`
-	Verb     string                        `json:"verb"`
+	// Bound is true if the caller is a service account that always acts under a delegation, so that it
+	// need not select one.
+	Bound bool   `json:"bound,omitempty"`
+	Verb  string `json:"verb"`
 	// Object is the object of the request. If the request is not for a resource, Object is nil and
 	// URI is the request URI.
 	Object *auditv1.ObjectReference `json:"object,omitempty"`
@@ -176,7 +179,7 @@ func decode(line []byte) (*Record, error) {
 	}
 	r.addTokenAndImpersonation(&e)
 	r.Origin = r.Caller.Name
-	if len(r.Chain) > 0 {
+	if len(r.Chain) > 0 && r.Chain[0].By != "" {
 		r.Origin = r.Chain[0].By
 	}
 	return r, nil
@@ -185,11 +188,11 @@ func decode(line []byte) (*Record, error) {
 // readAnnotations reads the server's annotations about authority.
 func (r *Record) readAnnotations(annotations map[string]string) error {
 	if text, ok := annotations[selectedAnnotation]; ok {
-		s, err := selection.Parse(text)
+		s, bound, err := ParseSelected(text)
 		if err != nil {
 			return fmt.Errorf("%w: annotation %s: %w", auditlog.ErrNotAnEvent, selectedAnnotation, err)
 		}
-		r.Selected = &s.AuthorityReference
+		r.Selected, r.Bound = &s.AuthorityReference, bound
 	}
 	for key, target := range map[string]any{chainAnnotation: &r.Chain, delegationAnnotation: &r.Delegation} {
 		if text, ok := annotations[key]; ok {
@@ -199,6 +202,19 @@ func (r *Record) readAnnotations(annotations map[string]string) error {
 		}
 	}
 	return nil
+}
+
+// viaBinding is the end of the annotation of a service account that is bound to a delegation.
+const viaBinding = `,"via":"Binding"}`
+
+// ParseSelected parses the annotation that names the authority of a request. bound is true if the caller did
+// not select the authority, but is bound to it.
+func ParseSelected(text string) (s *selection.SelectedAuthority, bound bool, err error) {
+	if short, ok := strings.CutSuffix(text, viaBinding); ok {
+		text, bound = short+"}", true
+	}
+	s, err = selection.Parse(text)
+	return s, bound, err
 }
 
 const (

@@ -45,7 +45,7 @@ A server that authorizes single fields requires a verb for each changed field, s
 granular:replicas or granular:label(example.com). These commands show which field has
 which verb and who holds it, and make roles that grant it.
 
-Nothing is written to the cluster without --apply.`,
+Nothing is written to the cluster without --apply, except by lend.`,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl granular"},
 		Version:       version.Get().GitVersion,
 		Args:          cobra.NoArgs,
@@ -59,7 +59,7 @@ Nothing is written to the cluster without --apply.`,
 	s.flags.AddFlags(cmd.PersistentFlags())
 	s.completeFlags(cmd)
 	cmd.AddCommand(newExplain(s), newVerbs(s), newCanI(s), newWhoCan(s), newRole(s), newCheck(s), newReport(s), newMatrix(s),
-		newExplainDenial(s), newLint(s), newStored(s), newUI(s))
+		newExplainDenial(s), newLint(s), newStored(s), newUI(s), newLend(s))
 	cmd.SetVersionTemplate("{{.Version}}\n")
 	cmd.SetFlagErrorFunc(usageError)
 	for _, c := range append(cmd.Commands(), cmd) {

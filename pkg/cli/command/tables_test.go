@@ -64,6 +64,7 @@ func TestTablesFit(t *testing.T) {
 		"matrix of one":          {"matrix", "--subject", "user:jane" + long},
 		"matrix of one resource": {"matrix", "--subject", "user:user" + long + "\u202e", "--resource", "things"},
 		"stored":                 {"stored", "things.example.com"},
+		"lend":                   {"lend", "--list"},
 	}
 	for name, args := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -19,6 +19,7 @@ var Formats = []string{"table", "wide", "json", "yaml"}
 
 // Flag is the --output flag of a command.
 type Flag struct {
+	name    string
 	format  string
 	formats []string
 }
@@ -29,17 +30,21 @@ func (f *Flag) AddTo(cmd *cobra.Command, more ...string) {
 }
 
 // AddOnly adds the flag to a command that supports only some formats. The first is the default.
-func (f *Flag) AddOnly(cmd *cobra.Command, formats ...string) {
-	f.formats = formats
-	cmd.Flags().StringVarP(&f.format, "output", "o", formats[0], "output format: "+strings.Join(f.formats, ", "))
+func (f *Flag) AddOnly(cmd *cobra.Command, formats ...string) { f.AddAs(cmd, "output", formats...) }
+
+// AddAs adds the flag with another name, for a command whose --output is a file. Its short form is -o as
+// everywhere.
+func (f *Flag) AddAs(cmd *cobra.Command, name string, formats ...string) {
+	f.name, f.formats = name, formats
+	cmd.Flags().StringVarP(&f.format, name, "o", formats[0], "output format: "+strings.Join(f.formats, ", "))
 	// The flag exists, so this can't fail.
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(f.formats, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(f.formats, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // Validate returns an error that lists the supported formats if the format is not one of them.
 func (f *Flag) Validate() error {
 	if !slices.Contains(f.formats, f.format) {
-		return fmt.Errorf("--output: %q is not supported, use one of %s", f.format, strings.Join(f.formats, ", "))
+		return fmt.Errorf("--%s: %q is not supported, use one of %s", f.name, f.format, strings.Join(f.formats, ", "))
 	}
 	return nil
 }
@@ -66,5 +71,5 @@ func (f *Flag) Print(out io.Writer, value any, text func(*printing.Page) error) 
 // Default changes the default format of a command.
 func (f *Flag) Default(cmd *cobra.Command, format string) {
 	f.format = format
-	cmd.Flags().Lookup("output").DefValue = format
+	cmd.Flags().Lookup(f.name).DefValue = format
 }

@@ -27,8 +27,8 @@ type FinalChecks struct {
 }
 
 // Commit returns the final check of a write, which runs right before the object is stored. The
-// check issues the delegations that delegation policies require for the object, and verifies the
-// delegation that the caller selected once more. Commit returns nil if the write needs neither.
+// check issues the delegations that delegation policies require for the object, guards the annotation that
+// binds a service account, and verifies the delegation that the caller selected once more. Commit returns nil if the write needs neither.
 func (f FinalChecks) Commit(ctx context.Context, dryRun bool) seam.Commit {
 	u, _ := request.UserFrom(ctx)
 	selecting, ok := u.(*selected.User)
@@ -36,11 +36,11 @@ func (f FinalChecks) Commit(ctx context.Context, dryRun bool) seam.Commit {
 	if f.Delegations != nil && f.Policies == nil && u != nil {
 		return &commit{ctx: ctx, failed: policiesNotRead()}
 	}
-	causing := f.policyWrite(ctx, u, dryRun)
-	if !selects && causing == nil {
+	causing, account := f.policyWrite(ctx, u, dryRun), f.accountWrite(ctx, u)
+	if !selects && causing == nil && account == nil {
 		return nil
 	}
-	c := &commit{ctx: ctx, policyWrite: causing}
+	c := &commit{ctx: ctx, policyWrite: causing, accountWrite: account}
 	if !selects {
 		return c
 	}
@@ -67,10 +67,20 @@ func (f FinalChecks) policyWrite(ctx context.Context, u user.Info, dryRun bool) 
 	return f.Policies.forWrite(ctx, dryRun)
 }
 
+// accountWrite returns the part of the final check that guards which service accounts are bound to
+// delegations, or nil if the write is not about a service account.
+func (f FinalChecks) accountWrite(ctx context.Context, u user.Info) *accountWrite {
+	if f.Policies == nil || u == nil {
+		return nil
+	}
+	return f.Policies.forAccount(ctx, u)
+}
+
 // commit is the final check of one write.
 type commit struct {
-	ctx         context.Context
-	policyWrite *policyWrite
+	ctx          context.Context
+	policyWrite  *policyWrite
+	accountWrite *accountWrite
 	// user is the caller, if the caller selected a delegation, and nil otherwise. If user is
 	// set, either failed or chain is set. failed is why the write is refused before it is checked.
 	user   *selected.User
@@ -82,6 +92,7 @@ type commit struct {
 // Before implements seam.Commit.
 func (c *commit) Before(oldObj runtime.Object) {
 	c.old = nil
+	c.accountWrite.observeOld(oldObj)
 	if looks := c.policyWrite.observeOld(oldObj); looks || c.user != nil {
 		c.old = oldObj.DeepCopyObject() // the update may modify oldObj in place
 	}
@@ -91,6 +102,9 @@ func (c *commit) Before(oldObj runtime.Object) {
 func (c *commit) Begin(newObj runtime.Object) error {
 	if c.failed != nil {
 		return c.failed
+	}
+	if err := c.accountWrite.check(newObj); err != nil {
+		return err
 	}
 	if c.policyWrite != nil && newObj != nil {
 		// The policies are applied before the chain is verified. c.chain.Begin takes a lock for

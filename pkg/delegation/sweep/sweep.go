@@ -20,7 +20,8 @@ import (
 	"kube-granular.dev/pkg/delegation/policy"
 )
 
-// Sweeper removes the delegations that policies issued and that no object names any more.
+// Sweeper removes the delegations that policies issued and that no object names any more, and those that
+// kubectl granular lend made and that ended long ago.
 type Sweeper struct {
 	Delegations *delegation.Index
 	// List lists the metadata of all objects of a resource from storage, page by page.
@@ -38,9 +39,10 @@ const page = 500
 // Sweep removes the delegations that are no longer needed, and returns how many it removed.
 // After an error it continues with the other delegations.
 func (s *Sweeper) Sweep(ctx context.Context) (removed int, failed error) {
+	removed, failed = s.removeLent(ctx)
 	over, parents := s.Delegations.ExpiredLeases(s.Now())
 	if len(over) == 0 {
-		return 0, nil
+		return removed, failed
 	}
 	resources := map[schema.GroupResource][]*delegation.Delegation{}
 	for _, d := range over {
@@ -64,15 +66,35 @@ func (s *Sweeper) Sweep(ctx context.Context) (removed int, failed error) {
 	}
 	retainAncestors(orphans, parents)
 	for _, d := range orphans {
-		err := s.Remove(ctx, d.Source)
-		switch {
-		case err == nil:
-			removed++
-		case !apierrors.IsConflict(err):
-			failed = errors.Join(failed, fmt.Errorf("remove AuthorityDelegation %q: %w", d.Name, err))
-		}
+		n, err := s.remove(ctx, d.Source)
+		removed, failed = removed+n, errors.Join(failed, err)
 	}
 	return removed, failed
+}
+
+// lentStays is how long a delegation that kubectl granular lend made stays after its end, so that its name
+// can be looked up. The service account that acts under it is removed with it, because it is owned by it.
+const lentStays = 24 * time.Hour
+
+// removeLent removes the delegations that kubectl granular lend made and that ended long ago.
+func (s *Sweeper) removeLent(ctx context.Context) (removed int, failed error) {
+	for _, d := range s.Delegations.LentUntil(s.Now().Add(-lentStays)) {
+		n, err := s.remove(ctx, d)
+		removed, failed = removed+n, errors.Join(failed, err)
+	}
+	return removed, failed
+}
+
+// remove removes a delegation that has not changed, and returns how many it removed.
+func (s *Sweeper) remove(ctx context.Context, d *v1alpha1.AuthorityDelegation) (int, error) {
+	err := s.Remove(ctx, d)
+	switch {
+	case err == nil:
+		return 1, nil
+	case apierrors.IsConflict(err):
+		return 0, nil
+	}
+	return 0, fmt.Errorf("remove AuthorityDelegation %q: %w", d.Name, err)
 }
 
 // retainAncestors takes the delegations that are to be removed, and deletes from that map the

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/api/selection"
 	"kube-granular.dev/pkg/delegation"
 	"kube-granular.dev/pkg/delegation/policy"
 	"kube-granular.dev/pkg/delegation/sweep"
@@ -142,5 +144,38 @@ func TestSweep(t *testing.T) {
 				t.Errorf("%d pages were read of %d", w.pages, len(tc.named))
 			}
 		})
+	}
+}
+
+// TestSweepLent checks that a delegation which kubectl granular lend made is removed a day after its end,
+// and no other delegation that a user created.
+func TestSweepLent(t *testing.T) {
+	until := func(d *v1alpha1.AuthorityDelegation, label string, after time.Duration) *v1alpha1.AuthorityDelegation {
+		d.Labels = map[string]string{selection.LentLabel: label}
+		d.Status.ExpirationTimestamp = &metav1.Time{Time: created.Add(after)}
+		return d
+	}
+	endless := asked("endless")
+	endless.Labels = map[string]string{selection.LentLabel: "true"}
+	x := delegation.NewIndex()
+	for _, d := range []*v1alpha1.AuthorityDelegation{until(asked("old"), "true", 0), until(asked("recent"), "true", 2*time.Hour),
+		until(asked("other"), "", 0), until(asked("conflict"), "true", 0), until(asked("failing"), "true", 0), endless} {
+		x.Observe(d, false)
+	}
+	var gone []string
+	s := sweep.Sweeper{Delegations: x, Now: func() time.Time { return created.Add(25 * time.Hour) },
+		Remove: func(_ context.Context, d *v1alpha1.AuthorityDelegation) error {
+			switch d.Name {
+			case "conflict":
+				return apierrors.NewConflict(schema.GroupResource{}, d.Name, errors.New("changed"))
+			case "failing":
+				return errors.New("no storage")
+			}
+			gone = append(gone, d.Name)
+			return nil
+		}}
+	n, err := s.Sweep(t.Context())
+	if n != 1 || !slices.Equal(gone, []string{"old"}) || err == nil || !strings.Contains(err.Error(), "failing") {
+		t.Errorf("removed %d: %v, error %v", n, gone, err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -40,6 +41,9 @@ type Delegations struct {
 	ConfirmOwn func(ctx context.Context, d *v1alpha1.AuthorityDelegation) error
 	// Problems returns why a stored delegation allows less than its rules say, for its status.
 	Problems func(d *v1alpha1.AuthorityDelegation) []string
+	// Bound returns the user name of the service account that is bound to the delegation with a UID, or
+	// "" if none is.
+	Bound func(uid types.UID) string
 }
 
 // DelegationStorage lets the server itself read and write delegations.
@@ -111,7 +115,7 @@ func newDelegations(options generic.RESTOptionsGetter, d *Delegations) (delegati
 		UpdateStrategy:            s,
 		DeleteStrategy:            s,
 		ResetFieldsStrategy:       s,
-		TableConvertor:            delegationTable,
+		TableConvertor:            delegationTable(d.Bound),
 		BeginCreate: func(ctx context.Context, obj runtime.Object, _ *metav1.CreateOptions) (genericregistry.FinishFunc, error) {
 			err := d.Prepare(ctx, (*v1alpha1.AuthorityDelegation)(obj.(*authority.AuthorityDelegation)))
 			return func(context.Context, bool) {}, err

@@ -101,3 +101,13 @@ func TestPluginRoleAdmission(t *testing.T) {
 func TestPluginUI(t *testing.T) {
 	harness.RunScripts(t, on, "ui.txtar")
 }
+
+// TestPluginLend checks what lend prints before it makes anything, that a client which knows only the
+// kubeconfig has the lent permissions and no others, that revoking ends them, and that a step that fails
+// leaves nothing.
+//
+// Attack: writing the token of an account to a terminal, or to a file that others can read
+// Answer: lend writes only to a new file with the mode 0600, or with --print
+func TestPluginLend(t *testing.T) {
+	harness.RunScripts(t, on, "lend.txtar")
+}

@@ -1,0 +1,393 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	authorityclient "kube-granular.dev/api/client/clientset/versioned/typed/authority/v1alpha1"
+	"kube-granular.dev/api/printing"
+	"kube-granular.dev/api/selection"
+	"kube-granular.dev/pkg/cli/lend"
+	"kube-granular.dev/pkg/cli/output"
+)
+
+// lendFlags are the flags of lend.
+type lendFlags struct {
+	format                              output.Flag
+	role, to, reason, file              string
+	list                                bool
+	show, revoke, renew                 string
+	duration                            time.Duration
+	everywhere, createNamespace         bool
+	printToken, dryRun, evenIfOthersCan bool
+}
+
+func newLend(s *options) *cobra.Command {
+	o := &lendFlags{}
+	cmd := &cobra.Command{
+		Use:   "lend (--role ROLE --to NAMESPACE/NAME | --list | --show NAME | --renew NAME | --revoke NAME)",
+		Short: "Lend a role for a time, as a kubeconfig that any client can use",
+		Long: `Lend a role for a time, as a kubeconfig that any client can use.
+
+The command makes a service account, a delegation of the role to it, and a kubeconfig with a token of
+the account. Each request of the account has the authority of the delegation, and no other: at most
+what the role allowed when it was lent, and never more than you may do at the moment of the request.
+When the delegation ends, the account has discovery and reviews about itself, and nothing else. The
+audit log names you behind each request.
+
+Before it makes anything, the command prints what the account will be able to do, and who else could
+use the account: everybody who can get its token, or run pods as it. If there are such subjects,
+it makes nothing without --yes. Kubernetes' own components, system:masters and the service accounts of
+kube-system are not listed. If a step fails, the command removes what it made before.
+
+The namespace of the account is that of --to. The role is lent in the namespace of -n, or in the whole
+cluster with --everywhere. You need the role's permissions yourself, and create on authoritydelegations
+and serviceaccounts, update on the account, and create on serviceaccounts/token.
+
+The server refuses some requests to every such account: impersonation, tokens, certificates, and
+connections to pods, services and nodes (exec, attach, port-forward, proxy), which would not end with
+the delegation.
+
+To renew means a new delegation of the same role, and a new token. To revoke removes the delegation and
+the account: running watches end within two seconds. The server removes an ended delegation and its
+account after a day.`,
+		Example: indentExamples(`
+			# What would be made, and who could use it?
+			kubectl granular lend --role clusterrole/view -n default --to default/agent --for 2h --dry-run
+
+			# The objects, for review
+			kubectl granular lend --role clusterrole/view -n default --to default/agent --for 2h -o yaml
+
+			# Lend for two hours
+			kubectl granular lend --role clusterrole/view -n default --to default/agent --for 2h --reason TICKET-7 --output agent.kubeconfig --yes
+
+			# What is lent?
+			kubectl granular lend --list
+
+			# What may this account do, and until when?
+			kubectl granular lend --show default/agent
+
+			# One hour more
+			kubectl granular lend --renew default/agent --for 1h --output agent-2.kubeconfig
+
+			# End it now
+			kubectl granular lend --revoke default/agent`),
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.validate(); err != nil {
+				return err
+			}
+			l, err := s.lender()
+			if err != nil {
+				return err
+			}
+			switch {
+			case o.list:
+				return s.listLent(cmd.Context(), l, o)
+			case o.show != "":
+				return s.showLent(cmd.Context(), l, o)
+			case o.revoke != "":
+				return s.revokeLent(cmd.Context(), l, o)
+			case o.renew != "":
+				return s.renewLent(cmd.Context(), l, o)
+			}
+			return s.lend(cmd.Context(), l, o)
+		},
+	}
+	o.addTo(cmd)
+	return cmd
+}
+
+func (o *lendFlags) addTo(cmd *cobra.Command) {
+	o.format.AddAs(cmd, "format", output.Formats...)
+	flags := cmd.Flags()
+	flags.StringVar(&o.role, "role", "", "what to lend: clusterrole/NAME, or role/NAME of the namespace")
+	flags.StringVar(&o.to, "to", "", "the NAMESPACE/NAME of the service account to make")
+	flags.DurationVar(&o.duration, "for", time.Hour, "for how long, such as 2h or 30m")
+	flags.StringVar(&o.reason, "reason", "", "why, for everybody who lists or shows what is lent")
+	flags.StringVar(&o.file, "output", "", "the new file for the kubeconfig; only its owner can read it")
+	flags.BoolVar(&o.printToken, "print", false, "print the kubeconfig with the token, instead of --output")
+	flags.BoolVar(&o.everywhere, "everywhere", false, "lend the role in the whole cluster, not in one namespace")
+	flags.BoolVar(&o.createNamespace, "create-namespace", false, "make the namespace of --to if there is none")
+	flags.BoolVar(&o.evenIfOthersCan, "yes", false, "lend even if others can use the service account, or if it is not known who can")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "print what would be lent, and make nothing")
+	flags.BoolVar(&o.list, "list", false, "list what is lent")
+	flags.StringVar(&o.show, "show", "", "show what is lent to this service account")
+	flags.StringVar(&o.renew, "renew", "", "lend the same to this service account again, until the time that --for gives")
+	flags.StringVar(&o.revoke, "revoke", "", "end what is lent to this service account, and remove the account")
+	cmd.MarkFlagsMutuallyExclusive("role", "list", "show", "renew", "revoke")
+	cmd.MarkFlagsMutuallyExclusive("output", "print")
+	_ = cmd.MarkFlagFilename("output")
+	for _, flag := range []string{"show", "renew", "revoke", "to", "for", "reason"} {
+		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions)
+	}
+}
+
+// makes reports whether the command makes a token.
+func (o *lendFlags) makes() bool {
+	return !o.list && o.show == "" && o.revoke == "" && !o.dryRun && !o.format.Is("yaml") && !o.format.Is("json")
+}
+
+func (o *lendFlags) validate() error {
+	if err := o.format.Validate(); err != nil {
+		return err
+	}
+	if o.list || o.show != "" || o.revoke != "" {
+		return nil
+	}
+	switch {
+	case o.renew == "" && (o.role == "" || o.to == ""):
+		return errors.New("--role and --to are missing; kubectl granular lend --help shows the usage")
+	case o.duration < time.Minute:
+		return errors.New("--for: lend for a minute or longer")
+	case o.renew != "" && (o.dryRun || o.to != ""):
+		return errors.New("--renew can't be combined with --dry-run or --to")
+	case o.makes() && o.file == "" && !o.printToken:
+		return errors.New("name a new file for the kubeconfig with --output, or print the token with --print")
+	}
+	if o.reason != "" {
+		if err := selection.CheckReason(o.reason); err != nil {
+			return fmt.Errorf("--reason: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *options) lender() (*lend.Lender, error) {
+	config, err := s.flags.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	authority, err := authorityclient.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return &lend.Lender{Client: client, Authority: authority, Config: config, Now: time.Now}, nil
+}
+
+// terms returns what the flags ask for.
+func (s *options) terms(l *lend.Lender, o *lendFlags) (*lend.Terms, error) {
+	role, err := lend.ParseRole(o.role)
+	if err != nil {
+		return nil, fmt.Errorf("--role: %w", err)
+	}
+	account, err := lend.ParseAccount(o.to)
+	if err != nil {
+		return nil, fmt.Errorf("--to: %w", err)
+	}
+	scope := v1alpha1.DelegationScope{Cluster: o.everywhere}
+	if !o.everywhere {
+		if scope.Namespace, _, err = s.flags.ToRawKubeConfigLoader().Namespace(); err != nil {
+			return nil, err
+		}
+	} else if role.Kind == "Role" {
+		return nil, errors.New("--everywhere needs a clusterrole: a role is of one namespace")
+	}
+	return &lend.Terms{Role: role, Scope: scope, Account: account, Until: l.Now().Add(o.duration), Reason: o.reason, CreateNamespace: o.createNamespace}, nil
+}
+
+// lend prints the plan, and then makes what it says.
+func (s *options) lend(ctx context.Context, l *lend.Lender, o *lendFlags) error {
+	t, err := s.terms(l, o)
+	if err != nil {
+		return err
+	}
+	plan, err := l.Plan(ctx, t)
+	if err != nil {
+		return err
+	}
+	if o.format.Is("yaml") {
+		return printing.YAML(s.streams.Out, t.Objects()...)
+	}
+	if o.format.Is("json") {
+		return printing.JSON(s.streams.Out, map[string]any{"apiVersion": "v1", "kind": "List", "items": t.Objects()})
+	}
+	// With --print, standard output is for the kubeconfig alone.
+	out := s.streams.Out
+	if o.printToken {
+		out = s.streams.ErrOut
+	}
+	page := printing.NewPage(out, o.format.Is("wide"))
+	if err := errors.Join(printPlan(page, t, plan), page.Close()); err != nil || o.dryRun {
+		return err
+	}
+	if !o.evenIfOthersCan && (plan.Unknown != "" || len(plan.Others) > 0) {
+		return errors.New("nothing was made: others can use the service account, or it is not known who can; " +
+			"choose a namespace that is only yours, or lend to it with --yes")
+	}
+	loan, err := s.storing(l, o, t.Scope.Namespace, func(store func(*lend.Loan) error) (*lend.Loan, error) { return l.Make(ctx, t, store) })
+	if err != nil {
+		return err
+	}
+	return printing.Fprintf(s.streams.ErrOut, "%s", ends(loan))
+}
+
+// storing opens the file for the kubeconfig before anything is made, and removes it again if making fails.
+func (s *options) storing(l *lend.Lender, o *lendFlags, namespace string, made func(store func(*lend.Loan) error) (*lend.Loan, error)) (*lend.Loan, error) {
+	write, remove := func(content []byte) error { _, err := s.streams.Out.Write(content); return err }, func() error { return nil }
+	if o.file != "" {
+		file, err := lend.NewFile(o.file)
+		if err != nil {
+			return nil, err
+		}
+		write, remove = file.Write, file.Remove
+	}
+	stored := false
+	loan, err := made(func(loan *lend.Loan) error {
+		content, err := lend.Kubeconfig(l.Config, namespace, loan)
+		if err == nil {
+			err = write(content)
+		}
+		stored = err == nil
+		return err
+	})
+	if err != nil && !stored {
+		err = errors.Join(err, remove())
+	}
+	return loan, err
+}
+
+func ends(loan *lend.Loan) printing.Escaped {
+	text := printing.Sprintf("%s acts under AuthorityDelegation %s until %s.\n", loan.Account.String(), loan.Delegation, loan.Until.UTC().Format(time.RFC3339))
+	if loan.TokenUntil.Before(loan.Until.Add(-time.Second)) {
+		text += printing.Sprintf("The server shortened the life of the token: it expires at %s. Get another with --renew.\n", loan.TokenUntil.UTC().Format(time.RFC3339))
+	}
+	return text
+}
+
+func printPlan(page *printing.Page, t *lend.Terms, plan *lend.Plan) error {
+	where := "in namespace " + t.Scope.Namespace
+	if t.Scope.Cluster {
+		where = "in the whole cluster"
+	}
+	failed := printing.Fprintf(page, "%s will be able to do this %s until %s, as long as you may do it:\n", t.Account.String(), where, t.Until.UTC().Format(time.RFC3339))
+	failed = errors.Join(failed, rulesTable(page, plan.Rules))
+	for _, note := range plan.Notes {
+		failed = errors.Join(failed, printing.Fprintf(page, "%s\n", note))
+	}
+	switch {
+	case plan.Unknown != "":
+		failed = errors.Join(failed, printing.Fprintf(page, "It is not known who else could use the service account: %s\n", plan.Unknown))
+	case len(plan.Others) > 0:
+		var rows [][]string
+		for _, other := range plan.Others {
+			rows = append(rows, []string{other.Subject, other.By, other.Binding})
+		}
+		failed = errors.Join(failed, printing.Fprintf(page, "These can use the service account, too:\n"), page.Table([]string{"SUBJECT", "BY", "BINDING"}, rows))
+	default:
+		failed = errors.Join(failed, printing.Fprintf(page, "By RBAC, nobody else can use the service account.\n"))
+	}
+	return failed
+}
+
+func rulesTable(page *printing.Page, rules []rbacv1.PolicyRule) error {
+	var rows [][]string
+	for _, r := range rules {
+		what := qualifiedAll(r)
+		if len(r.NonResourceURLs) > 0 {
+			what = strings.Join(r.NonResourceURLs, ",")
+		}
+		rows = append(rows, []string{what, orNone(strings.Join(r.ResourceNames, ",")), strings.Join(r.Verbs, " ")})
+	}
+	return page.Table([]string{"RESOURCES", "NAMES", "VERBS"}, rows)
+}
+
+// listLent prints what is lent.
+func (s *options) listLent(ctx context.Context, l *lend.Lender, o *lendFlags) error {
+	all, err := l.List(ctx)
+	if err != nil {
+		return err
+	}
+	return o.format.Print(s.streams.Out, map[string]any{"items": all}, func(page *printing.Page) error {
+		var rows [][]string
+		for i := range all {
+			d := &all[i]
+			rows = append(rows, []string{lend.AccountOf(d).String(), d.Status.Delegator.Username, lentRole(d), lentScope(d), lentUntil(d, l.Now()),
+				orNone(d.Annotations[selection.ReasonAnnotation]), d.Name})
+		}
+		return page.Table([]string{"ACCOUNT", "LENDER", "WHAT", "WHERE", "UNTIL", "REASON", "DELEGATION"}, rows)
+	})
+}
+
+func lentRole(d *v1alpha1.AuthorityDelegation) string {
+	if d.Spec.RoleRef == nil {
+		return fmt.Sprintf("%d rules", len(d.Spec.Rules))
+	}
+	return d.Spec.RoleRef.Kind + "/" + d.Spec.RoleRef.Name
+}
+
+func lentScope(d *v1alpha1.AuthorityDelegation) string {
+	return cmp.Or(d.Spec.Scope.Namespace, "<cluster>")
+}
+
+func lentUntil(d *v1alpha1.AuthorityDelegation, now time.Time) string {
+	end := d.Status.ExpirationTimestamp
+	switch {
+	case end == nil:
+		return "<no end>"
+	case end.Time.Before(now):
+		return "ended"
+	}
+	return end.UTC().Format(time.RFC3339)
+}
+
+// showLent prints what is lent to one account.
+func (s *options) showLent(ctx context.Context, l *lend.Lender, o *lendFlags) error {
+	d, err := l.Find(ctx, o.show)
+	if err != nil {
+		return err
+	}
+	return o.format.Print(s.streams.Out, d, func(page *printing.Page) error {
+		failed := printing.Fprintf(page, "%s lends %s to %s, until %s. It allows this %s, as long as the lender may do it:\n", d.Status.Delegator.Username, lentRole(d),
+			lend.AccountOf(d).String(), lentUntil(d, l.Now()), lentScope(d))
+		failed = errors.Join(failed, rulesTable(page, d.Status.Rules))
+		for _, problem := range d.Status.Problems {
+			failed = errors.Join(failed, printing.Fprintf(page, "%s\n", problem))
+		}
+		return failed
+	})
+}
+
+// revokeLent ends what is lent to one account.
+func (s *options) revokeLent(ctx context.Context, l *lend.Lender, o *lendFlags) error {
+	d, err := l.Find(ctx, o.revoke)
+	if err != nil {
+		return err
+	}
+	if err := l.Revoke(ctx, d); err != nil {
+		return err
+	}
+	return printing.Fprintf(s.streams.ErrOut, "%s has no permissions any more, and is removed.\n", lend.AccountOf(d).String())
+}
+
+// renewLent lends the same to one account until another time.
+func (s *options) renewLent(ctx context.Context, l *lend.Lender, o *lendFlags) error {
+	d, err := l.Find(ctx, o.renew)
+	if err != nil {
+		return err
+	}
+	loan, err := s.storing(l, o, d.Spec.Scope.Namespace, func(store func(*lend.Loan) error) (*lend.Loan, error) {
+		return l.Renew(ctx, d, l.Now().Add(o.duration), o.reason, store)
+	})
+	if err != nil {
+		return err
+	}
+	return printing.Fprintf(s.streams.ErrOut, "%s", ends(loan))
+}

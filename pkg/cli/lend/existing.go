@@ -1,0 +1,142 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/api/selection"
+)
+
+// List returns the delegations that were lent, sorted by account.
+func (l *Lender) List(ctx context.Context) ([]v1alpha1.AuthorityDelegation, error) {
+	all, err := l.Authority.AuthorityDelegations().List(ctx, metav1.ListOptions{LabelSelector: selection.LentLabel + "=true"})
+	if err != nil {
+		return nil, explained(err)
+	}
+	slices.SortFunc(all.Items, func(a, b v1alpha1.AuthorityDelegation) int {
+		return strings.Compare(AccountOf(&a).String()+"\x00"+a.Name, AccountOf(&b).String()+"\x00"+b.Name)
+	})
+	return all.Items, nil
+}
+
+// AccountOf returns the account that a lent delegation was made for.
+func AccountOf(d *v1alpha1.AuthorityDelegation) Account {
+	for _, delegate := range d.Spec.Delegates {
+		if delegate.Kind == v1alpha1.DelegateServiceAccount {
+			return Account{delegate.Namespace, delegate.Name}
+		}
+	}
+	return Account{}
+}
+
+// Find returns the lent delegation of an account, which is named as NAMESPACE/NAME, or as NAME alone if
+// only one account has it.
+func (l *Lender) Find(ctx context.Context, name string) (*v1alpha1.AuthorityDelegation, error) {
+	all, err := l.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found []*v1alpha1.AuthorityDelegation
+	for i := range all {
+		if account := AccountOf(&all[i]); account.String() == name || account.Name == name {
+			found = append(found, &all[i])
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, fmt.Errorf("nothing is lent to a service account %s; --list shows all", name)
+	case 1:
+		return found[0], nil
+	}
+	return nil, fmt.Errorf("%d delegations are lent to service accounts %s; give the namespace, or delete one of the delegations %s and %s", len(found), name,
+		found[0].Name, found[1].Name)
+}
+
+// Revoke ends a loan: the account has nothing at once, and is removed.
+func (l *Lender) Revoke(ctx context.Context, d *v1alpha1.AuthorityDelegation) error {
+	if err := l.end(ctx, d); err != nil {
+		return err
+	}
+	account := AccountOf(d)
+	err := l.Client.CoreV1().ServiceAccounts(account.Namespace).Delete(ctx, account.Name, metav1.DeleteOptions{Preconditions: l.uidOf(d)})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("the delegation has ended, so the service account %s has no permissions, but the account was not removed: %w", account, err)
+	}
+	return nil
+}
+
+func (l *Lender) uidOf(d *v1alpha1.AuthorityDelegation) *metav1.Preconditions {
+	for _, delegate := range d.Spec.Delegates {
+		if delegate.Kind == v1alpha1.DelegateServiceAccount && delegate.UID != "" {
+			return &metav1.Preconditions{UID: &delegate.UID}
+		}
+	}
+	return nil
+}
+
+// end deletes a delegation. A lender who may not delete it ends it, which each user may do with its own.
+func (l *Lender) end(ctx context.Context, d *v1alpha1.AuthorityDelegation) error {
+	err := l.Authority.AuthorityDelegations().Delete(ctx, d.Name, onlyUID(d.UID))
+	if !apierrors.IsForbidden(err) {
+		return err
+	}
+	patch := fmt.Sprintf(`{"metadata":{"uid":%q},"spec":{"expirationTimestamp":%q}}`, d.UID, l.Now().Add(-time.Second).UTC().Format(time.RFC3339))
+	if _, ending := l.Authority.AuthorityDelegations().Patch(ctx, d.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "expiration"); ending != nil {
+		return errors.Join(err, ending)
+	}
+	return nil
+}
+
+// Renew lends the same until another time: it makes a new delegation, because one can't be prolonged, binds
+// the account to it, and ends the old one. The rules are those that the role has now.
+func (l *Lender) Renew(ctx context.Context, old *v1alpha1.AuthorityDelegation, until time.Time, reason string, store func(*Loan) error) (*Loan, error) {
+	account, err := l.Client.CoreV1().ServiceAccounts(AccountOf(old).Namespace).Get(ctx, AccountOf(old).Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	if p := l.uidOf(old); p == nil || *p.UID != account.UID {
+		return nil, fmt.Errorf("the service account %s is not the one that was lent to; end the loan with --revoke", AccountOf(old))
+	}
+	t := &Terms{Account: AccountOf(old), Role: old.Spec.RoleRef, Scope: old.Spec.Scope, Until: until, Reason: reason}
+	if t.Reason == "" {
+		t.Reason = old.Annotations[selection.ReasonAnnotation]
+	}
+	_, d := t.objects(account.UID)
+	d.Spec.Rules, d.Spec.Conditions, d.Spec.ObjectUIDs, d.Spec.IdleSeconds = old.Spec.Rules, old.Spec.Conditions, old.Spec.ObjectUIDs, old.Spec.IdleSeconds
+	var made undo
+	made = append(made, func(ctx context.Context) error {
+		// The account gets its old binding back, if the old delegation is still valid.
+		if old.Status.ExpirationTimestamp != nil && old.Status.ExpirationTimestamp.Time.Before(l.Now()) {
+			return nil
+		}
+		return l.bind(ctx, account, old)
+	})
+	loan, err := l.bindAndStore(ctx, account, d, &made, store)
+	if err != nil {
+		return nil, reversed(made).all(ctx, err)
+	}
+	if err := l.end(ctx, old); err != nil && !apierrors.IsNotFound(err) {
+		return loan, fmt.Errorf("the service account acts under the new delegation, but the old one, %s, was not removed: %w", old.Name, err)
+	}
+	return loan, nil
+}
+
+// reversed returns the steps in the opposite order: the account is bound to the old delegation before the
+// new one is deleted.
+func reversed(u undo) undo {
+	out := slices.Clone(u)
+	slices.Reverse(out)
+	return out
+}

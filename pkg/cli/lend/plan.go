@@ -1,0 +1,169 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lend
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/auth/rbac/validation"
+
+	"kube-granular.dev/pkg/cli/access"
+)
+
+// Plan is what lending would do.
+type Plan struct {
+	// Rules are what the account will be able to do, as the server copies them from the role. The lender
+	// holds all of them now, or the server refuses.
+	Rules []rbacv1.PolicyRule
+	// Others are the subjects, other than the lender, who can use the account: they can get its token.
+	Others []Other
+	// Unknown is why the others can't be listed, or empty.
+	Unknown string
+	// Notes are what the lender should know.
+	Notes []string
+}
+
+// Other is a subject that can use a service account, and by which verb.
+type Other struct{ Subject, By, Binding string }
+
+// Plan asks the server what lending would do, and changes nothing.
+func (l *Lender) Plan(ctx context.Context, t *Terms) (*Plan, error) {
+	if err := l.checkNew(ctx, t); err != nil {
+		return nil, err
+	}
+	_, d := t.objects("")
+	made, err := l.Authority.AuthorityDelegations().Create(ctx, d, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	if err != nil {
+		return nil, fmt.Errorf("the server would refuse the delegation: %w", explained(err))
+	}
+	plan := &Plan{Rules: made.Status.Rules, Notes: notes(made.Status.Rules)}
+	if plan.Others, err = l.others(ctx, t.Account.Namespace); err != nil {
+		plan.Unknown = err.Error()
+	}
+	return plan, nil
+}
+
+// explained adds a next step to the error of a server that has no delegations.
+func explained(err error) error {
+	if apierrors.IsNotFound(err) && strings.Contains(err.Error(), "could not find the requested resource") {
+		return fmt.Errorf("%w: its feature gate AuthorityDelegation is off, or it has no patches of kube-granular", err)
+	}
+	return err
+}
+
+// checkNew returns an error if the namespace is missing, or the account exists.
+func (l *Lender) checkNew(ctx context.Context, t *Terms) error {
+	_, err := l.Client.CoreV1().Namespaces().Get(ctx, t.Account.Namespace, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err) && t.CreateNamespace:
+		return nil
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("the namespace %s does not exist; --create-namespace creates it", t.Account.Namespace)
+	case err == nil:
+		t.CreateNamespace = false
+	}
+	_, err = l.Client.CoreV1().ServiceAccounts(t.Account.Namespace).Get(ctx, t.Account.Name, metav1.GetOptions{})
+	switch {
+	case err == nil:
+		return fmt.Errorf("the service account %s exists; choose another name, or end its loan with --revoke", t.Account)
+	case apierrors.IsNotFound(err):
+		return nil
+	}
+	return err
+}
+
+// notes returns what the rules lack or contain that surprises.
+func notes(rules []rbacv1.PolicyRule) (out []string) {
+	covers := func(verb, group, resource string) bool {
+		ok, _ := validation.Covers(rules, []rbacv1.PolicyRule{{Verbs: []string{verb}, APIGroups: []string{group}, Resources: []string{resource}}})
+		return ok
+	}
+	if !covers("create", "", "events") && !covers("create", "events.k8s.io", "events") {
+		out = append(out, "The role does not allow to write events: a program that records events gets errors.")
+	}
+	if !covers("update", "coordination.k8s.io", "leases") {
+		out = append(out, "The role does not allow to write leases: a program that elects a leader does not work.")
+	}
+	var refused []string
+	for _, r := range [][3]string{
+		{"create", "", "pods/exec"}, {"create", "", "pods/attach"}, {"create", "", "pods/portforward"}, {"get", "", "pods/proxy"},
+		{"get", "", "services/proxy"}, {"get", "", "nodes/proxy"}, {"create", "", "serviceaccounts/token"}, {"impersonate", "", "users"},
+		{"create", "certificates.k8s.io", "certificatesigningrequests"},
+	} {
+		if covers(r[0], r[1], r[2]) {
+			refused = append(refused, r[0]+" "+r[2])
+		}
+	}
+	if len(refused) > 0 {
+		out = append(out, "The server refuses these to every account that acts under a delegation, though the role has them: "+strings.Join(refused, ", ")+".")
+	}
+	return out
+}
+
+// ways are the permissions with which a subject can get a token of a service account in the namespace, or
+// act as the account.
+var ways = []struct{ verb, group, resource, subresource string }{
+	{"create", "", "pods", ""},
+	{"create", "", "serviceaccounts", "token"},
+	{"get", "", "secrets", ""},
+	{"list", "", "secrets", ""},
+	{"impersonate", "", "serviceaccounts", ""},
+	{"impersonate", "", "users", ""},
+	{"create", "apps", "deployments", ""},
+	{"create", "apps", "daemonsets", ""},
+	{"create", "apps", "statefulsets", ""},
+	{"create", "apps", "replicasets", ""},
+	{"create", "", "replicationcontrollers", ""},
+	{"create", "batch", "jobs", ""},
+	{"create", "batch", "cronjobs", ""},
+}
+
+// others returns the subjects that can use service accounts of a namespace, without the lender and without
+// the components of Kubernetes.
+func (l *Lender) others(ctx context.Context, namespace string) ([]Other, error) {
+	self, err := l.Client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	all, err := access.ReadRBAC(ctx, l.Client.RbacV1(), "")
+	if err != nil {
+		return nil, err
+	}
+	var out []Other
+	seen := map[string]bool{}
+	for _, way := range ways {
+		for _, h := range all.WhoCan(access.Query{Verbs: []string{way.verb},
+			Target: access.Target{Group: way.group, Resource: way.resource, Subresource: way.subresource, Namespace: namespace}}) {
+			if !h.Can || seen[h.Subject] || h.Subject == "User "+self.Status.UserInfo.Username || isComponent(h.Subject) {
+				continue
+			}
+			seen[h.Subject] = true
+			resource := way.resource
+			if way.subresource != "" {
+				resource += "/" + way.subresource
+			}
+			out = append(out, Other{h.Subject, way.verb + " " + resource, h.Binding})
+		}
+	}
+	slices.SortFunc(out, func(a, b Other) int { return strings.Compare(a.Subject, b.Subject) })
+	return out, nil
+}
+
+// isComponent reports whether a subject is a component of Kubernetes itself, or the group that may do
+// everything.
+func isComponent(subject string) bool {
+	for _, prefix := range []string{"User system:kube-", "User system:node", "ServiceAccount kube-system/", "Group system:masters", "Group system:nodes"} {
+		if strings.HasPrefix(subject, prefix) {
+			return true
+		}
+	}
+	return false
+}
