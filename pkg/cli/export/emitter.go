@@ -1,0 +1,240 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package export
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+
+	"kube-granular.dev/granular/decide"
+	"kube-granular.dev/granular/schema"
+)
+
+// emitter makes the variables and validations of one policy.
+type emitter struct {
+	grants grants
+	// base is the condition under which the caller holds the ordinary verb, so that only excluded fields are
+	// checked.
+	base string
+	// nullable is set if the objects are custom resources: their fields may be null.
+	nullable bool
+	// reset are the fields of the root that the server replaces in a new object.
+	reset []string
+
+	variables   []admissionv1.Variable
+	validations []admissionv1.Validation
+	// bound counts the names that were bound, so that each is bound once.
+	bound int
+}
+
+// place is a node in both objects.
+type place struct {
+	// old and new are CEL expressions of optional values.
+	old, new string
+	// path is the path for messages, and name the suffix of the variables.
+	path, name string
+	depth      int
+	// keys has the CEL expressions of the keys on the way, by the depth of the map or list.
+	keys map[int]string
+	// embedded is set in an embedded object such as a pod template, where the order of lists counts.
+	embedded bool
+}
+
+// cover is the condition under which permissions cover a node, split as an excluded permission needs it.
+type cover struct{ included, excluded string }
+
+func (c cover) condition() string { return or(c.excluded, c.included) }
+
+// below returns the cover of a node inside a node with cover c.
+func (e *emitter) below(c cover, n *schema.Node, at place) (cover, error) {
+	for _, p := range n.Own() {
+		held, err := e.held(p, at)
+		if err != nil {
+			return c, fmt.Errorf("%s: %w", at.path, err)
+		}
+		if p.Excluded {
+			c = cover{included: never, excluded: or(c.excluded, held)}
+		} else {
+			c.included = or(c.included, held)
+		}
+	}
+	return c, nil
+}
+
+// opens reports whether some permission below a node can change the answer, so that the node is not compared
+// as a whole.
+func (e *emitter) opens(n *schema.Node, c cover) bool {
+	if c.condition() != never && n.ExcludedBelow {
+		return true
+	}
+	below := n.Fields()
+	if elem := n.Elem(); elem != nil {
+		below = []*schema.Node{elem}
+	}
+	return slices.ContainsFunc(below, func(child *schema.Node) bool {
+		return slices.ContainsFunc(child.Own(), e.mayHold) || e.opens(child, cover{never, never})
+	})
+}
+
+func (e *emitter) mayHold(p *schema.Permission) bool {
+	if p.Parameter != nil {
+		parameters, _ := e.grants.parameters(p.Name)
+		return len(parameters) > 0
+	}
+	held, _ := e.held(p, place{})
+	return held != never
+}
+
+// excludes reports whether an excluded permission is below a node, so that its cover does not hold there.
+func excludes(n *schema.Node) bool { return n.ExcludedBelow }
+
+// object emits the validations of the whole object.
+func (e *emitter) object(tree *schema.Tree) error {
+	root := place{old: "optional.of(variables.old)", new: "optional.of(variables.new)", keys: map[int]string{}}
+	c, err := e.below(cover{included: e.base, excluded: never}, tree.Root, root)
+	if err != nil {
+		return err
+	}
+	e.variable("old", "oldObject == null ? {} : oldObject")
+	e.variable("new", "object == null ? {} : object")
+	e.validate(or(c.condition(), e.rest(tree.Root, "variables.old", "variables.new")), "", tree.Root)
+	return e.fields(tree.Root, root, c, "variables.old", "variables.new")
+}
+
+// fields emits the validations of the fields of an object that is not in a map or list. old and new are the
+// objects around them.
+func (e *emitter) fields(n *schema.Node, at place, c cover, old, new string) error {
+	for _, child := range n.Fields() {
+		below := at.field(child, old, new)
+		covered, err := e.below(c, child, below)
+		if err != nil {
+			return err
+		}
+		if err := e.static(child, below, covered); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// static emits the validations of a node that is not in a map or list.
+func (e *emitter) static(n *schema.Node, at place, c cover) error {
+	condition := c.condition()
+	if condition == always && !excludes(n) {
+		return nil
+	}
+	if n.Kind != schema.Object || !e.opens(n, c) {
+		text, err := e.inline(n, at, c)
+		if err != nil {
+			return err
+		}
+		e.validate(text, at.path, n)
+		return nil
+	}
+	old, new := "old"+at.name, "new"+at.name
+	e.variable(old, e.container(at.old, "{}"))
+	e.variable(new, e.container(at.new, "{}"))
+	old, new = "variables."+old, "variables."+new
+	rest := e.rest(n, old, new)
+	if !n.NilIsEmpty {
+		// The same fields, but another presence, is a change of the object itself.
+		rest = or(at.old+" == "+at.new, and(old+" != "+new, rest))
+	}
+	e.validate(or(condition, rest), at.path, n)
+	return e.fields(n, at, c, old, new)
+}
+
+// rest returns the condition that all fields without a node of their own are equal, in their presence too.
+func (e *emitter) rest(n *schema.Node, old, new string) string {
+	k := e.fresh("k")
+	var free []string
+	for _, child := range n.Fields() {
+		free = append(free, k+" == "+quote(child.Field))
+	}
+	for _, name := range n.System() {
+		free = append(free, k+" == "+quote(name))
+	}
+	if len(e.reset) > 0 && old == "variables.old" {
+		for _, name := range e.reset {
+			free = append(free, k+" == "+quote(name)+` && request.operation == "CREATE"`)
+		}
+	}
+	same := or(append(free, at(old, k)+" == "+at(new, k))...)
+	gone := or(append(free, k+" in "+new)...)
+	return and(fmt.Sprintf("dyn(%s).all(%s, %s)", new, k, same), fmt.Sprintf("dyn(%s).all(%s, %s)", old, k, gone))
+}
+
+// container returns the value of an optional map or list, or an empty one.
+func (e *emitter) container(optional, empty string) string {
+	if e.nullable {
+		return fmt.Sprintf("%s.orValue(null) == null ? %s : %s.value()", optional, empty, optional)
+	}
+	return optional + ".orValue(" + empty + ")"
+}
+
+func (e *emitter) fresh(prefix string) string {
+	e.bound++
+	return fmt.Sprintf("%s%d", prefix, e.bound)
+}
+
+func (e *emitter) variable(name, expression string) {
+	e.variables = append(e.variables, admissionv1.Variable{Name: name, Expression: expression})
+}
+
+// field returns the place of a field. old and new are the objects around it.
+func (p place) field(n *schema.Node, old, new string) place {
+	out := p
+	out.old, out.new, out.depth = field(old, n.Field), field(new, n.Field), p.depth+1
+	out.path = p.path + "." + n.Field
+	out.name = p.name + "_" + strings.Map(inName, n.Field)
+	out.embedded = p.embedded || n.Scope() != ""
+	return out
+}
+
+// elem returns the place of an element of a map or list. key is "" if it has none.
+func (p place) elem(n *schema.Node, key, old, new string) place {
+	out := p
+	out.old, out.new, out.depth, out.path = old, new, p.depth+1, p.path+"[*]"
+	if out.keys = maps.Clone(p.keys); key != "" {
+		out.keys[p.depth] = key
+	}
+	out.embedded = p.embedded || n.Scope() != ""
+	return out
+}
+
+func inName(r rune) rune {
+	if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+		return r
+	}
+	return '_'
+}
+
+// validate adds a validation. Its message says what may change, and never has a value of an object.
+func (e *emitter) validate(expression, path string, n *schema.Node) {
+	if expression == always {
+		return
+	}
+	e.validations = append(e.validations, admissionv1.Validation{Expression: expression, Message: e.message(path, n), Reason: &forbidden})
+}
+
+// message names the path, and the verbs of which one would do, without those for fields inside.
+func (e *emitter) message(path string, n *schema.Node) string {
+	if path == "" {
+		return "the roles of the caller allow no change of another field of the object"
+	}
+	var verbs []string
+	candidates, _ := decide.Candidates(n)
+	for _, p := range candidates {
+		verbs = append(verbs, verbOf(p))
+	}
+	text := "the roles of the caller do not cover this change of " + path
+	if len(verbs) > 0 {
+		text += ": on a server that authorizes fields, it needs one of " + strings.Join(verbs, ", ") + ", or a verb for a field inside"
+	}
+	return text
+}
