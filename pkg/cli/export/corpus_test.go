@@ -4,16 +4,17 @@
 package export
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 
-	"kube-granular.dev/granular/change"
 	"kube-granular.dev/granular/corpus"
-	"kube-granular.dev/granular/decide"
 )
 
 const jane = "jane"
@@ -37,7 +38,8 @@ func TestCorpus(t *testing.T) {
 			continue
 		}
 		tree := treeOf(t, object.(interface{ OpenAPIModelName() string }).OpenAPIModelName())
-		target := &Target{Resource: kubeschema.GroupVersionResource{Group: s.GVK().Group, Version: s.GVK().Version, Resource: "things"}, Tree: tree}
+		target := &Target{Resource: kubeschema.GroupVersionResource{Group: s.GVK().Group, Version: s.GVK().Version, Resource: strings.ToLower(s.GVK().Kind) + "s"},
+			Tree: tree, HasStatus: tree.Root.Child("status") != nil}
 		t.Run(s.File+"/"+s.Name, func(t *testing.T) {
 			made, err := policyFor("test", target, grantsOf(s.Grants...))
 			if err != nil {
@@ -51,19 +53,30 @@ func TestCorpus(t *testing.T) {
 			judged++
 			if allowed != want || broken {
 				text, _ := yaml.Marshal(made.policy.Spec)
-				t.Errorf("allowed %v (%s), wanted %v\n%s", allowed, why, want, text)
+				t.Errorf("%s: allowed %v (%s), wanted %v", s.Name, allowed, why, want)
+				t.Logf("%s", text)
 			}
 		})
 	}
 	t.Logf("%d scenarios judged, %d roles can't be exported, of %d", judged, refused, len(scenarios))
-	_, _ = change.Set{}, decide.DefaultBudget
 }
 
 // stored returns an object as admission shows it: decoded into its Go type.
-func stored(t *testing.T, kind kubeschema.GroupVersionKind, o corpus.Object) map[string]any {
+func stored(t *testing.T, kind kubeschema.GroupVersionKind, o map[string]any) runtime.Object {
 	t.Helper()
 	if o == nil {
 		return nil
 	}
-	return o
+	out, err := scheme.Scheme.New(kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(o)
+	if err == nil {
+		err = yaml.UnmarshalStrict(data, out)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }

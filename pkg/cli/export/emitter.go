@@ -23,14 +23,20 @@ type emitter struct {
 	base string
 	// nullable is set if the objects are custom resources: their fields may be null.
 	nullable bool
-	// reset are the fields of the root that the server replaces in a new object.
-	reset []string
+	// reset are the fields of the root that the server replaces in a new object, and present those that each
+	// object has, be they empty.
+	reset, present []string
 
 	variables   []admissionv1.Variable
 	validations []admissionv1.Validation
 	// bound counts the names that were bound, so that each is bound once.
 	bound int
 }
+
+const (
+	isCreate = `request.operation == "CREATE"`
+	isUpdate = `request.operation == "UPDATE"`
+)
 
 // place is a node in both objects.
 type place struct {
@@ -115,11 +121,30 @@ func (e *emitter) fields(n *schema.Node, at place, c cover, old, new string) err
 		if err != nil {
 			return err
 		}
+		if at.path == "" {
+			covered = e.created(child.Field, below, covered)
+		}
 		if err := e.static(child, below, covered); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// created returns the cover of a field of the root, with what is not the caller's in a new object: a status that
+// the server replaces, and an empty object that is there in each object of a built-in kind.
+func (e *emitter) created(name string, at place, c cover) cover {
+	free := never
+	switch {
+	case slices.Contains(e.reset, name):
+		free = isCreate
+	case slices.Contains(e.present, name):
+		free = and(isCreate, at.new+" == optional.of({})")
+	}
+	if free == never {
+		return c
+	}
+	return cover{or(c.included, free), or(c.excluded, free)}
 }
 
 // static emits the validations of a node that is not in a map or list.
@@ -158,11 +183,6 @@ func (e *emitter) rest(n *schema.Node, old, new string) string {
 	}
 	for _, name := range n.System() {
 		free = append(free, k+" == "+quote(name))
-	}
-	if len(e.reset) > 0 && old == "variables.old" {
-		for _, name := range e.reset {
-			free = append(free, k+" == "+quote(name)+` && request.operation == "CREATE"`)
-		}
 	}
 	same := or(append(free, at(old, k)+" == "+at(new, k))...)
 	gone := or(append(free, k+" in "+new)...)

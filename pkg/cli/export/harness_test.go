@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
@@ -87,7 +86,7 @@ func compile(t testing.TB, policy *admissionv1.ValidatingAdmissionPolicy) *engin
 
 // write is a request.
 type write struct {
-	old, new        map[string]any // old is nil for a create
+	old, new        runtime.Object // old is nil for a create
 	user            string
 	groups          []string
 	namespace, name string
@@ -95,20 +94,14 @@ type write struct {
 }
 
 func (w *write) attributes() *admission.VersionedAttributes {
-	object := func(content map[string]any) runtime.Object {
-		if content == nil {
-			return nil
-		}
-		return &unstructured.Unstructured{Object: content}
-	}
 	kind := kubeschema.GroupVersionKind{}
 	operation := admission.Update
 	if w.old == nil {
 		operation = admission.Create
 	}
-	attributes := admission.NewAttributesRecord(object(w.new), object(w.old), kind, w.namespace, w.name, w.target.Resource, w.target.Subresource,
+	attributes := admission.NewAttributesRecord(w.new, w.old, kind, w.namespace, w.name, w.target.Resource, w.target.Subresource,
 		operation, nil, false, &user.DefaultInfo{Name: w.user, Groups: w.groups})
-	return &admission.VersionedAttributes{Attributes: attributes, VersionedKind: kind, VersionedObject: object(w.new), VersionedOldObject: object(w.old)}
+	return &admission.VersionedAttributes{Attributes: attributes, VersionedKind: kind, VersionedObject: admission.NewLazyObject(w.new), VersionedOldObject: admission.NewLazyObject(w.old)}
 }
 
 // allows reports whether the policy allows a write, and why not. broken is set if an expression failed.

@@ -65,10 +65,15 @@ func policyFor(name string, t *Target, all grants) (*exported, error) {
 		return nil, fmt.Errorf("%s: a subject holds one of update and patch, and a policy can't tell a PUT from a PATCH; "+
 			"grant it both, or none", t)
 	}
-	base := or(and(`request.operation == "UPDATE"`, updates), and(`request.operation == "CREATE"`, all.holding("create")))
+	base := or(and(isUpdate, updates), and(isCreate, all.holding("create")))
 	e := &emitter{grants: all, base: never, nullable: t.Custom}
 	if t.Subresource == "" && t.resetsStatus() {
 		e.reset = []string{"status"}
+	}
+	for _, child := range t.Tree.Root.Fields() {
+		if !t.Custom && t.Tree.Schema().Field(child.Field).OnlyDefaults(map[string]any{}, false) {
+			e.present = append(e.present, child.Field)
+		}
 	}
 	match := []admissionv1.MatchCondition{{Name: "subjects", Expression: all.scope()}}
 	excluded := t.Tree.HasExcluded()
