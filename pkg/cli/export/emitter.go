@@ -21,8 +21,8 @@ type emitter struct {
 	// base is the condition under which the caller holds the ordinary verb, so that only excluded fields are
 	// checked.
 	base string
-	// nullable is set if the objects are custom resources: their fields may be null.
-	nullable bool
+	// creating is set if the policy judges creates.
+	creating bool
 	// reset are the fields of the root that the server replaces in a new object, and present those that each
 	// object has, be they empty.
 	reset, present []string
@@ -121,30 +121,19 @@ func (e *emitter) fields(n *schema.Node, at place, c cover, old, new string) err
 		if err != nil {
 			return err
 		}
-		if at.path == "" {
-			covered = e.created(child.Field, below, covered)
+		if at.path == "" && e.creating && slices.Contains(e.reset, child.Field) {
+			covered = cover{or(covered.included, isCreate), or(covered.excluded, isCreate)}
 		}
+		first := len(e.validations)
 		if err := e.static(child, below, covered); err != nil {
 			return err
 		}
+		if at.path == "" && e.creating && slices.Contains(e.present, child.Field) && first < len(e.validations) {
+			v := &e.validations[first]
+			v.Expression = or(and(isCreate, below.new+" == optional.of({})"), v.Expression)
+		}
 	}
 	return nil
-}
-
-// created returns the cover of a field of the root, with what is not the caller's in a new object: a status that
-// the server replaces, and an empty object that is there in each object of a built-in kind.
-func (e *emitter) created(name string, at place, c cover) cover {
-	free := never
-	switch {
-	case slices.Contains(e.reset, name):
-		free = isCreate
-	case slices.Contains(e.present, name):
-		free = and(isCreate, at.new+" == optional.of({})")
-	}
-	if free == never {
-		return c
-	}
-	return cover{or(c.included, free), or(c.excluded, free)}
 }
 
 // static emits the validations of a node that is not in a map or list.
@@ -153,7 +142,7 @@ func (e *emitter) static(n *schema.Node, at place, c cover) error {
 	if condition == always && !excludes(n) {
 		return nil
 	}
-	if n.Kind != schema.Object || !e.opens(n, c) {
+	if n.Kind != schema.Object || !e.opens(n, c) && len(n.System()) == 0 {
 		text, err := e.inline(n, at, c)
 		if err != nil {
 			return err
@@ -162,13 +151,13 @@ func (e *emitter) static(n *schema.Node, at place, c cover) error {
 		return nil
 	}
 	old, new := "old"+at.name, "new"+at.name
-	e.variable(old, e.container(at.old, "{}"))
-	e.variable(new, e.container(at.new, "{}"))
+	e.variable(old, container(at.old, "{}"))
+	e.variable(new, container(at.new, "{}"))
 	old, new = "variables."+old, "variables."+new
 	rest := e.rest(n, old, new)
 	if !n.NilIsEmpty {
 		// The same fields, but another presence, is a change of the object itself.
-		rest = or(at.old+" == "+at.new, and(old+" != "+new, rest))
+		rest = or(at.equal(), and(old+" != "+new, rest))
 	}
 	e.validate(or(condition, rest), at.path, n)
 	return e.fields(n, at, c, old, new)
@@ -189,12 +178,52 @@ func (e *emitter) rest(n *schema.Node, old, new string) string {
 	return and(fmt.Sprintf("dyn(%s).all(%s, %s)", new, k, same), fmt.Sprintf("dyn(%s).all(%s, %s)", old, k, gone))
 }
 
+// nothing is the optional value of what is not there.
+const nothing = "optional.none()"
+
+// there returns an expression as the optional value of what is there.
+func there(value string) string { return "optional.of(" + value + ")" }
+
 // container returns the value of an optional map or list, or an empty one.
-func (e *emitter) container(optional, empty string) string {
-	if e.nullable {
-		return fmt.Sprintf("%s.orValue(null) == null ? %s : %s.value()", optional, empty, optional)
+func container(optional, empty string) string {
+	if optional == nothing {
+		return empty
 	}
-	return optional + ".orValue(" + empty + ")"
+	if value, ok := strings.CutPrefix(optional, "optional.of("); ok {
+		value = strings.TrimSuffix(value, ")")
+		return fmt.Sprintf("%s == null ? %s : %s", value, empty, value)
+	}
+	// A field of a built-in kind that has no omitempty is null if it is empty.
+	return fmt.Sprintf("%s.orValue(null) == null ? %s : %s.value()", optional, empty, optional)
+}
+
+// equal returns the condition that both values are equal, or both absent.
+func (p place) equal() string {
+	if (p.old == nothing) != (p.new == nothing) {
+		return p.presence()
+	}
+	return p.old + " == " + p.new
+}
+
+// presence returns the condition that both values are there, or both absent.
+func (p place) presence() string {
+	has := func(optional string) string {
+		switch {
+		case optional == nothing:
+			return never
+		case strings.HasPrefix(optional, "optional.of("):
+			return always
+		}
+		return optional + ".hasValue()"
+	}
+	old, new := has(p.old), has(p.new)
+	switch {
+	case old == new:
+		return always
+	case old == never && new == always, old == always && new == never:
+		return never
+	}
+	return old + " == " + new
 }
 
 func (e *emitter) fresh(prefix string) string {

@@ -16,7 +16,7 @@ func (e *emitter) inline(n *schema.Node, at place, c cover) (string, error) {
 	if condition == always && !excludes(n) {
 		return always, nil
 	}
-	same := at.old + " == " + at.new
+	same := at.equal()
 	if !e.opens(n, c) {
 		return or(condition, same), nil
 	}
@@ -45,9 +45,9 @@ func (e *emitter) inline(n *schema.Node, at place, c cover) (string, error) {
 		changed = always
 	}
 	if n.Element() {
-		changed = and(changed, or(condition, at.old+".hasValue() == "+at.new+".hasValue()"))
+		changed = and(changed, or(condition, at.presence()))
 	}
-	text = bind(old, e.container(at.old, empty), bind(new, e.container(at.new, empty), and(changed, text)))
+	text = bind(old, container(at.old, empty), bind(new, container(at.new, empty), and(changed, text)))
 	if !excludes(n) {
 		text = or(condition, text)
 	}
@@ -108,18 +108,17 @@ func (e *emitter) inListMap(n *schema.Node, place place, c cover, old, new strin
 	key := func(x string) string { return field(x, name) + ".orValue(" + missing + ")" }
 	x, y, oldKeys, newKeys := e.fresh("x"), e.fresh("y"), e.fresh("keys"), e.fresh("keys")
 	text := "string(" + key(x) + ")"
-	match := func(list string) string {
-		return fmt.Sprintf("optional.of(%s.filter(%s, %s == %s)[0])", list, y, key(y), key(x))
-	}
-	both, err := e.elem(n, place, c, text, match(old), "optional.of("+x+")")
+	match := e.fresh("m")
+	both, err := e.elem(n, place, c, text, there(match), there(x))
 	if err != nil {
 		return "", err
 	}
-	added, err := e.elem(n, place, c, text, "optional.none()", "optional.of("+x+")")
+	both = bind(match, fmt.Sprintf("%s.filter(%s, %s == %s)[0]", old, y, key(y), key(x)), both)
+	added, err := e.elem(n, place, c, text, nothing, there(x))
 	if err != nil {
 		return "", err
 	}
-	removed, err := e.elem(n, place, c, text, "optional.of("+x+")", "optional.none()")
+	removed, err := e.elem(n, place, c, text, there(x), nothing)
 	if err != nil {
 		return "", err
 	}
@@ -152,7 +151,7 @@ func (p place) orderCounts(n *schema.Node) bool {
 // inSet compares how often each element is there.
 func (e *emitter) inSet(n *schema.Node, place place, c cover, old, new string) (string, error) {
 	x, y := e.fresh("x"), e.fresh("y")
-	covered, err := e.below(c, n.Elem(), place.elem(n.Elem(), "string("+x+")", "optional.of("+x+")", "optional.of("+x+")"))
+	covered, err := e.below(c, n.Elem(), place.elem(n.Elem(), "string("+x+")", there(x), there(x)))
 	if err != nil {
 		return "", err
 	}
@@ -173,7 +172,7 @@ func (e *emitter) inList(n *schema.Node, place place, c cover, old, new string) 
 		return "", fmt.Errorf("%s: the elements of the list have no key, so a policy can't tell which element changed", place.path)
 	}
 	x, y := e.fresh("x"), e.fresh("y")
-	covered, err := e.below(c, elem, place.elem(elem, "", "optional.of("+x+")", "optional.of("+x+")"))
+	covered, err := e.below(c, elem, place.elem(elem, "", there(x), there(x)))
 	if err != nil {
 		return "", err
 	}

@@ -42,6 +42,12 @@ func (e *emitter) held(p *schema.Permission, at place) (string, error) {
 		if p.Parameter.Field != "" {
 			text = field(value+".value()", p.Parameter.Field) + `.orValue("")`
 		}
+		if value == nothing {
+			return always
+		}
+		if strings.HasPrefix(value, "optional.of(") {
+			return test(text)
+		}
 		return or("!"+value+".hasValue()", test(text))
 	}
 	return and(side(at.old), side(at.new)), nil

@@ -66,7 +66,7 @@ func policyFor(name string, t *Target, all grants) (*exported, error) {
 			"grant it both, or none", t)
 	}
 	base := or(and(isUpdate, updates), and(isCreate, all.holding("create")))
-	e := &emitter{grants: all, base: never, nullable: t.Custom}
+	e := &emitter{grants: all, base: never}
 	if t.Subresource == "" && t.resetsStatus() {
 		e.reset = []string{"status"}
 	}
@@ -82,19 +82,20 @@ func policyFor(name string, t *Target, all grants) (*exported, error) {
 	} else if base != never {
 		match = append(match, admissionv1.MatchCondition{Name: "no-ordinary-verb", Expression: "!(" + base + ")"})
 	}
+	creates, err := e.creates(t.Tree)
+	if err != nil {
+		return nil, err
+	}
+	creates = creates && t.Subresource == ""
+	e.creating = creates || excluded && t.Subresource == ""
 	if err := e.object(t.Tree); err != nil {
 		return nil, fmt.Errorf("%s: %w", t, err)
 	}
 	if len(e.validations) == 0 {
 		return nil, fmt.Errorf("%s: the role allows every change, so grant update and patch", t)
 	}
-	creates, err := e.creates(t.Tree)
-	if err != nil {
-		return nil, err
-	}
-	creates = creates && t.Subresource == ""
 	operations := []admissionv1.OperationType{admissionv1.Update}
-	if creates || excluded && t.Subresource == "" {
+	if e.creating {
 		operations = append(operations, admissionv1.Create)
 	}
 	meta := metav1.ObjectMeta{Name: policyName(name, t), Labels: map[string]string{"app.kubernetes.io/managed-by": "kubectl-granular"}}
