@@ -29,8 +29,19 @@ type Cluster struct {
 	documents map[kubeschema.GroupVersion]*document
 	kinds     map[kubeschema.GroupVersionKind]*compiledTree
 
+	// stock is set if the permissions of this program stand in for those that the server does not publish.
+	stock bool
+
 	// patience is how long all waits for schemas together may take; see publishedTree.
 	patience time.Duration
+}
+
+// NewStock returns a Cluster whose kinds have permissions also if the server publishes none: those that a kube-granular
+// server of this version would publish.
+func NewStock(client discovery.DiscoveryInterface, mapper meta.RESTMapper) *Cluster {
+	c := New(client, mapper)
+	c.stock = true
+	return c
 }
 
 // document is the OpenAPI document of one group and version.
