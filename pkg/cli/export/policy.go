@@ -20,9 +20,9 @@ type Target struct {
 	Resource kubeschema.GroupVersionResource
 	// Subresource is "" for the resource itself.
 	Subresource string
-	// Kind is the kind of its objects.
-	Kind kubeschema.GroupVersionKind
-	Tree *schema.Tree
+	Tree        *schema.Tree
+	// Namespaced is set if a RoleBinding grants something on it.
+	Namespaced bool
 	// Custom is set for a custom resource.
 	Custom bool
 	// HasStatus is set if the resource has a subresource status.

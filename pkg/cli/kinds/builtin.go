@@ -193,3 +193,9 @@ func without(s *spec.Schema, path string) {
 	}
 	mark(s, path, nothing)
 }
+
+// Custom reports whether the kind is that of a custom resource, or of another server.
+func (k *Kind) Custom() (bool, error) {
+	known, err := builtin()
+	return known[k.Tree.Name] == nil, err
+}

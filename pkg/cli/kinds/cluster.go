@@ -322,3 +322,21 @@ func (c *Cluster) ForKind(kind kubeschema.GroupVersionKind) (*Kind, error) {
 	}
 	return c.ForResource(mapping.Resource)
 }
+
+// Exactly returns the kind of a resource of just this group, in the preferred version. It returns nil if the server has no
+// such resource.
+func (c *Cluster) Exactly(resource kubeschema.GroupResource) (*Kind, error) {
+	found, err := c.mapper.ResourcesFor(resource.WithVersion(""))
+	if meta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range found {
+		if r.GroupResource() == resource {
+			return c.ForResource(r)
+		}
+	}
+	return nil, nil
+}
