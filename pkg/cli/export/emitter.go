@@ -10,10 +10,15 @@ import (
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"kube-granular.dev/granular/decide"
 	"kube-granular.dev/granular/schema"
+	"kube-granular.dev/pkg/cli/kinds"
 )
+
+// forbidden is the reason of a refusal.
+var forbidden = metav1.StatusReasonForbidden
 
 // emitter makes the variables and validations of one policy.
 type emitter struct {
@@ -108,27 +113,49 @@ func (e *emitter) object(tree *schema.Tree) error {
 	}
 	e.variable("old", "oldObject == null ? {} : oldObject")
 	e.variable("new", "object == null ? {} : object")
-	e.validate(or(c.condition(), e.rest(tree.Root, "variables.old", "variables.new")), "", tree.Root)
-	return e.fields(tree.Root, root, c, "variables.old", "variables.new")
+	free, err := e.free(tree.Root, root, c, "variables.old", "variables.new")
+	if err != nil {
+		return err
+	}
+	e.validate(or(c.condition(), e.rest(tree.Root, free, "variables.old", "variables.new")), e.others("", tree.Root, free))
+	return e.fields(free, root, c, "variables.old", "variables.new")
+}
+
+// free returns the fields of an object that are compared by themselves. All others are compared with the object, because
+// no permission that somebody holds covers them, or something inside. old and new are the objects around the fields.
+func (e *emitter) free(n *schema.Node, at place, c cover, old, new string) ([]*schema.Node, error) {
+	var out []*schema.Node
+	for _, child := range n.Fields() {
+		covered, err := e.below(c, child, at.field(child, old, new))
+		if err != nil {
+			return nil, err
+		}
+		reset := at.path == "" && e.creating && (slices.Contains(e.reset, child.Field) || slices.Contains(e.present, child.Field))
+		if reset || covered.condition() != never || e.opens(child, covered) || len(child.System()) > 0 {
+			out = append(out, child)
+		}
+	}
+	return out, nil
 }
 
 // fields emits the validations of the fields of an object that is not in a map or list. old and new are the
 // objects around them.
-func (e *emitter) fields(n *schema.Node, at place, c cover, old, new string) error {
-	for _, child := range n.Fields() {
+func (e *emitter) fields(free []*schema.Node, at place, c cover, old, new string) error {
+	for _, child := range free {
 		below := at.field(child, old, new)
 		covered, err := e.below(c, child, below)
 		if err != nil {
 			return err
 		}
-		if at.path == "" && e.creating && slices.Contains(e.reset, child.Field) {
+		root := at.path == "" && e.creating
+		if root && slices.Contains(e.reset, child.Field) {
 			covered = cover{or(covered.included, isCreate), or(covered.excluded, isCreate)}
 		}
 		first := len(e.validations)
 		if err := e.static(child, below, covered); err != nil {
 			return err
 		}
-		if at.path == "" && e.creating && slices.Contains(e.present, child.Field) && first < len(e.validations) {
+		if root && slices.Contains(e.present, child.Field) && first < len(e.validations) {
 			v := &e.validations[first]
 			v.Expression = or(and(isCreate, below.new+" == optional.of({})"), v.Expression)
 		}
@@ -147,34 +174,38 @@ func (e *emitter) static(n *schema.Node, at place, c cover) error {
 		if err != nil {
 			return err
 		}
-		e.validate(text, at.path, n)
+		e.validate(text, e.message(at.path, n))
 		return nil
 	}
 	old, new := "old"+at.name, "new"+at.name
 	e.variable(old, container(at.old, "{}"))
 	e.variable(new, container(at.new, "{}"))
 	old, new = "variables."+old, "variables."+new
-	rest := e.rest(n, old, new)
+	free, err := e.free(n, at, c, old, new)
+	if err != nil {
+		return err
+	}
+	rest := e.rest(n, free, old, new)
 	if !n.NilIsEmpty {
 		// The same fields, but another presence, is a change of the object itself.
 		rest = or(at.equal(), and(old+" != "+new, rest))
 	}
-	e.validate(or(condition, rest), at.path, n)
-	return e.fields(n, at, c, old, new)
+	e.validate(or(condition, rest), e.others(at.path, n, free))
+	return e.fields(free, at, c, old, new)
 }
 
-// rest returns the condition that all fields without a node of their own are equal, in their presence too.
-func (e *emitter) rest(n *schema.Node, old, new string) string {
+// rest returns the condition that all fields are equal that are not compared by themselves, in their presence too.
+func (e *emitter) rest(n *schema.Node, free []*schema.Node, old, new string) string {
 	k := e.fresh("k")
-	var free []string
-	for _, child := range n.Fields() {
-		free = append(free, k+" == "+quote(child.Field))
+	var apart []string
+	for _, child := range free {
+		apart = append(apart, k+" == "+quote(child.Field))
 	}
 	for _, name := range n.System() {
-		free = append(free, k+" == "+quote(name))
+		apart = append(apart, k+" == "+quote(name))
 	}
-	same := or(append(free, at(old, k)+" == "+at(new, k))...)
-	gone := or(append(free, k+" in "+new)...)
+	same := or(append(apart, at(old, k)+" == "+at(new, k))...)
+	gone := or(append(apart, k+" in "+new)...)
 	return and(fmt.Sprintf("dyn(%s).all(%s, %s)", new, k, same), fmt.Sprintf("dyn(%s).all(%s, %s)", old, k, gone))
 }
 
@@ -264,26 +295,41 @@ func inName(r rune) rune {
 }
 
 // validate adds a validation. Its message says what may change, and never has a value of an object.
-func (e *emitter) validate(expression, path string, n *schema.Node) {
-	if expression == always {
-		return
+func (e *emitter) validate(expression, message string) {
+	if expression != always {
+		e.validations = append(e.validations, admissionv1.Validation{Expression: expression, Message: message, Reason: &forbidden})
 	}
-	e.validations = append(e.validations, admissionv1.Validation{Expression: expression, Message: e.message(path, n), Reason: &forbidden})
 }
 
-// message names the path, and the verbs of which one would do, without those for fields inside.
+// message is the text of a refusal at a path. It names the verbs of which one would do for all at and below the path.
 func (e *emitter) message(path string, n *schema.Node) string {
+	return "the roles of the caller do not cover this change of " + path + needs(n)
+}
+
+// others is the text of a refusal of another field of an object than those that may change.
+func (e *emitter) others(path string, n *schema.Node, free []*schema.Node) string {
+	var names []string
+	for _, child := range free {
+		names = append(names, path+"."+child.Field)
+	}
+	where := path
 	if path == "" {
-		return "the roles of the caller allow no change of another field of the object"
+		where = "the object"
+	}
+	if len(names) == 0 {
+		return "the roles of the caller cover no change of " + where + needs(n)
+	}
+	return "the roles of the caller cover changes of " + where + " only at or below " + strings.Join(names, ", ") + needs(n)
+}
+
+func needs(n *schema.Node) string {
+	candidates, _ := decide.Candidates(n)
+	if len(candidates) == 0 {
+		return ""
 	}
 	var verbs []string
-	candidates, _ := decide.Candidates(n)
 	for _, p := range candidates {
-		verbs = append(verbs, verbOf(p))
+		verbs = append(verbs, kinds.VerbOf(p))
 	}
-	text := "the roles of the caller do not cover this change of " + path
-	if len(verbs) > 0 {
-		text += ": on a server that authorizes fields, it needs one of " + strings.Join(verbs, ", ") + ", or a verb for a field inside"
-	}
-	return text
+	return "; on a server that authorizes fields, each of these verbs covers it: " + strings.Join(verbs, ", ")
 }

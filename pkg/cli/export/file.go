@@ -32,8 +32,8 @@ func (r *Result) Write(out io.Writer, server string) error {
 	for _, note := range r.Notes {
 		lines = append(lines, "Note: "+note+".")
 	}
-	lines = append(lines, "The policies come first. They take effect a moment after they are written, so apply the file twice to be sure that "+
-		"the roles never stood without them: first with the roles left out.")
+	lines = append(lines, "The policies come first. A server uses a policy a moment after it is written. So where the roles do not exist yet, "+
+		"apply the policies and their bindings alone, and the roles when the server refuses what it should.")
 	for _, line := range lines {
 		if err := comment(out, line); err != nil {
 			return err

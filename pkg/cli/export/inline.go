@@ -55,8 +55,12 @@ func (e *emitter) inline(n *schema.Node, at place, c cover) (string, error) {
 }
 
 func (e *emitter) inObject(n *schema.Node, at place, c cover, old, new string) (string, error) {
-	parts := []string{or(c.condition(), e.rest(n, old, new))}
-	for _, child := range n.Fields() {
+	free, err := e.free(n, at, c, old, new)
+	if err != nil {
+		return "", err
+	}
+	parts := []string{or(c.condition(), e.rest(n, free, old, new))}
+	for _, child := range free {
 		below := at.field(child, old, new)
 		covered, err := e.below(c, child, below)
 		if err != nil {
