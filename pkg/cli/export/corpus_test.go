@@ -35,9 +35,9 @@ var limits = map[string]string{
 	"seventy labels of seventy domains":         "no limit of verbs",
 }
 
-// TestCorpus checks that each scenario that a policy can express has the same decision as with the library. If a
+// TestCorpusAsPolicies checks that each scenario that a policy can express has the same decision as with the library. If a
 // scenario is allowed, no policy allows it without one of the verbs that it used.
-func TestCorpus(t *testing.T) {
+func TestCorpusAsPolicies(t *testing.T) {
 	scenarios, err := corpus.Load("../../../test/corpus")
 	if err != nil {
 		t.Fatal(err)

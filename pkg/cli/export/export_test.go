@@ -296,8 +296,8 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// TestCost checks that an expression that could cost too much is refused, beside one of the same shape that does not.
-func TestCost(t *testing.T) {
+// TestCostOfExpressions checks that an expression that could cost too much is refused, beside one of the same shape that does not.
+func TestCostOfExpressions(t *testing.T) {
 	policy := func(expression string) *admissionv1.ValidatingAdmissionPolicy {
 		return &admissionv1.ValidatingAdmissionPolicy{Spec: admissionv1.ValidatingAdmissionPolicySpec{
 			Validations: []admissionv1.Validation{{Expression: expression, Message: "m"}}}}
