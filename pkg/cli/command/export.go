@@ -19,6 +19,8 @@ func newExport(s *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export",
 		Short: "Write what stands in for granular roles on a server that does not authorize fields",
+		Long: `Write what stands in for granular roles on a server that does not authorize single fields. It is
+weaker than such a server, and says where.`,
 		Args:  cobra.NoArgs,
 		Run:   func(cmd *cobra.Command, _ []string) { _ = cmd.Help() },
 	}
@@ -52,13 +54,13 @@ differs; the exit code is then 1. Do that after an upgrade of the server.
 Nothing is written to the cluster. Apply the policies before the roles.`,
 		Example: indentExamples(`
 			# Write what stands in for a role and its bindings
-			kubectl granular export vap -f role.yaml
+			kubectl granular export vap -f painter.yaml >exported.yaml
 
 			# For a role without a binding
 			kubectl granular export vap -f scale-only.yaml --subject user:jane
 
 			# Check after an upgrade whether to export again
-			kubectl granular export vap -f role.yaml --check exported.yaml`),
+			kubectl granular export vap -f painter.yaml --check exported.yaml`),
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if len(files) == 0 {
