@@ -21,8 +21,8 @@ func newExport(s *options) *cobra.Command {
 		Short: "Write what stands in for granular roles on a server that does not authorize fields",
 		Long: `Write what stands in for granular roles on a server that does not authorize single fields. It is
 weaker than such a server, and says where.`,
-		Args:  cobra.NoArgs,
-		Run:   func(cmd *cobra.Command, _ []string) { _ = cmd.Help() },
+		Args: cobra.NoArgs,
+		Run:  func(cmd *cobra.Command, _ []string) { _ = cmd.Help() },
 	}
 	cmd.AddCommand(newExportPolicies(s))
 	return cmd
