@@ -29,8 +29,19 @@ type Cluster struct {
 	documents map[kubeschema.GroupVersion]*document
 	kinds     map[kubeschema.GroupVersionKind]*compiledTree
 
+	// stock is set if the permissions of this program stand in for those that the server does not publish.
+	stock bool
+
 	// patience is how long all waits for schemas together may take; see publishedTree.
 	patience time.Duration
+}
+
+// NewStock returns a Cluster whose kinds have permissions also if the server publishes none: those that a kube-granular
+// server of this version would publish.
+func NewStock(client discovery.DiscoveryInterface, mapper meta.RESTMapper) *Cluster {
+	c := New(client, mapper)
+	c.stock = true
+	return c
 }
 
 // document is the OpenAPI document of one group and version.
@@ -310,4 +321,22 @@ func (c *Cluster) ForKind(kind kubeschema.GroupVersionKind) (*Kind, error) {
 		return nil, err
 	}
 	return c.ForResource(mapping.Resource)
+}
+
+// Exactly returns the kind of a resource of just this group, in the preferred version. It returns nil if the server has no
+// such resource.
+func (c *Cluster) Exactly(resource kubeschema.GroupResource) (*Kind, error) {
+	found, err := c.mapper.ResourcesFor(resource.WithVersion(""))
+	if meta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range found {
+		if r.GroupResource() == resource {
+			return c.ForResource(r)
+		}
+	}
+	return nil, nil
 }

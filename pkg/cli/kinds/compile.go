@@ -131,7 +131,12 @@ func (c *Cluster) document(version kubeschema.GroupVersion) (*document, error) {
 	}
 	definitions := published.Components.Schemas
 	if !publishesPermissions(definitions) {
-		return nil, ErrNoPermissions
+		if !c.stock {
+			return nil, ErrNoPermissions
+		}
+		if definitions, err = withBuiltin(definitions); err != nil {
+			return nil, err
+		}
 	}
 	doc := &document{definitions, schema.NewModels(definitions, schema.WithExpressions(serverComputed{}))}
 	c.documents[version] = doc

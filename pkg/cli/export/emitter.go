@@ -1,0 +1,335 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package export
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"kube-granular.dev/granular/decide"
+	"kube-granular.dev/granular/schema"
+	"kube-granular.dev/pkg/cli/kinds"
+)
+
+// forbidden is the reason of a refusal.
+var forbidden = metav1.StatusReasonForbidden
+
+// emitter makes the variables and validations of one policy.
+type emitter struct {
+	grants grants
+	// base is the condition under which the caller holds the ordinary verb, so that only excluded fields are
+	// checked.
+	base string
+	// creating is set if the policy judges creates.
+	creating bool
+	// reset are the fields of the root that the server replaces in a new object, and present those that each
+	// object has, be they empty.
+	reset, present []string
+
+	variables   []admissionv1.Variable
+	validations []admissionv1.Validation
+	// bound counts the names that were bound, so that each is bound once.
+	bound int
+}
+
+const (
+	isCreate = `request.operation == "CREATE"`
+	isUpdate = `request.operation == "UPDATE"`
+)
+
+// place is a node in both objects.
+type place struct {
+	// old and new are CEL expressions of optional values.
+	old, new string
+	// path is the path for messages, and name the suffix of the variables.
+	path, name string
+	depth      int
+	// keys has the CEL expressions of the keys on the way, by the depth of the map or list.
+	keys map[int]string
+	// embedded is set in an embedded object such as a pod template, where the order of lists counts.
+	embedded bool
+}
+
+// cover is the condition under which permissions cover a node, split as an excluded permission needs it.
+type cover struct{ included, excluded string }
+
+func (c cover) condition() string { return or(c.excluded, c.included) }
+
+// below returns the cover of a node inside a node with cover c.
+func (e *emitter) below(c cover, n *schema.Node, at place) (cover, error) {
+	for _, p := range n.Own() {
+		held, err := e.held(p, at)
+		if err != nil {
+			return c, fmt.Errorf("%s: %w", at.path, err)
+		}
+		if p.Excluded {
+			c = cover{included: never, excluded: or(c.excluded, held)}
+		} else {
+			c.included = or(c.included, held)
+		}
+	}
+	return c, nil
+}
+
+// opens reports whether some permission below a node can change the answer, so that the node is not compared
+// as a whole.
+func (e *emitter) opens(n *schema.Node, c cover) bool {
+	if c.condition() != never && n.ExcludedBelow {
+		return true
+	}
+	below := n.Fields()
+	if elem := n.Elem(); elem != nil {
+		below = []*schema.Node{elem}
+	}
+	return slices.ContainsFunc(below, func(child *schema.Node) bool {
+		return slices.ContainsFunc(child.Own(), e.mayHold) || e.opens(child, cover{never, never})
+	})
+}
+
+func (e *emitter) mayHold(p *schema.Permission) bool {
+	if p.Parameter != nil {
+		parameters, _ := e.grants.parameters(p.Name)
+		return len(parameters) > 0
+	}
+	held, _ := e.held(p, place{})
+	return held != never
+}
+
+// excludes reports whether an excluded permission is below a node, so that its cover does not hold there.
+func excludes(n *schema.Node) bool { return n.ExcludedBelow }
+
+// object emits the validations of the whole object.
+func (e *emitter) object(tree *schema.Tree) error {
+	root := place{old: "optional.of(variables.old)", new: "optional.of(variables.new)", keys: map[int]string{}}
+	c, err := e.below(cover{included: e.base, excluded: never}, tree.Root, root)
+	if err != nil {
+		return err
+	}
+	e.variable("old", "oldObject == null ? {} : oldObject")
+	e.variable("new", "object == null ? {} : object")
+	free, err := e.free(tree.Root, root, c, "variables.old", "variables.new")
+	if err != nil {
+		return err
+	}
+	e.validate(or(c.condition(), e.rest(tree.Root, free, "variables.old", "variables.new")), e.others("", tree.Root, free))
+	return e.fields(free, root, c, "variables.old", "variables.new")
+}
+
+// free returns the fields of an object that are compared by themselves. All others are compared with the object, because
+// no permission that somebody holds covers them, or something inside. old and new are the objects around the fields.
+func (e *emitter) free(n *schema.Node, at place, c cover, old, new string) ([]*schema.Node, error) {
+	var out []*schema.Node
+	for _, child := range n.Fields() {
+		covered, err := e.below(c, child, at.field(child, old, new))
+		if err != nil {
+			return nil, err
+		}
+		reset := at.path == "" && e.creating && (slices.Contains(e.reset, child.Field) || slices.Contains(e.present, child.Field))
+		if reset || covered.condition() != never || e.opens(child, covered) || len(child.System()) > 0 {
+			out = append(out, child)
+		}
+	}
+	return out, nil
+}
+
+// fields emits the validations of the fields of an object that is not in a map or list. old and new are the
+// objects around them.
+func (e *emitter) fields(free []*schema.Node, at place, c cover, old, new string) error {
+	for _, child := range free {
+		below := at.field(child, old, new)
+		covered, err := e.below(c, child, below)
+		if err != nil {
+			return err
+		}
+		root := at.path == "" && e.creating
+		if root && slices.Contains(e.reset, child.Field) {
+			covered = cover{or(covered.included, isCreate), or(covered.excluded, isCreate)}
+		}
+		first := len(e.validations)
+		if err := e.static(child, below, covered); err != nil {
+			return err
+		}
+		if root && slices.Contains(e.present, child.Field) && first < len(e.validations) {
+			v := &e.validations[first]
+			v.Expression = or(and(isCreate, below.new+" == optional.of({})"), v.Expression)
+		}
+	}
+	return nil
+}
+
+// static emits the validations of a node that is not in a map or list.
+func (e *emitter) static(n *schema.Node, at place, c cover) error {
+	condition := c.condition()
+	if condition == always && !excludes(n) {
+		return nil
+	}
+	if n.Kind != schema.Object || !e.opens(n, c) && len(n.System()) == 0 {
+		text, err := e.inline(n, at, c)
+		if err != nil {
+			return err
+		}
+		e.validate(text, e.message(at.path, n))
+		return nil
+	}
+	old, new := "old"+at.name, "new"+at.name
+	e.variable(old, container(at.old, "{}"))
+	e.variable(new, container(at.new, "{}"))
+	old, new = "variables."+old, "variables."+new
+	free, err := e.free(n, at, c, old, new)
+	if err != nil {
+		return err
+	}
+	rest := e.rest(n, free, old, new)
+	if !n.NilIsEmpty {
+		// The same fields, but another presence, is a change of the object itself.
+		rest = or(at.equal(), and(old+" != "+new, rest))
+	}
+	e.validate(or(condition, rest), e.others(at.path, n, free))
+	return e.fields(free, at, c, old, new)
+}
+
+// rest returns the condition that all fields are equal that are not compared by themselves, in their presence too.
+func (e *emitter) rest(n *schema.Node, free []*schema.Node, old, new string) string {
+	k := e.fresh("k")
+	var apart []string
+	for _, child := range free {
+		apart = append(apart, k+" == "+quote(child.Field))
+	}
+	for _, name := range n.System() {
+		apart = append(apart, k+" == "+quote(name))
+	}
+	same := or(append(apart, at(old, k)+" == "+at(new, k))...)
+	gone := or(append(apart, k+" in "+new)...)
+	return and(fmt.Sprintf("dyn(%s).all(%s, %s)", new, k, same), fmt.Sprintf("dyn(%s).all(%s, %s)", old, k, gone))
+}
+
+// nothing is the optional value of what is not there.
+const nothing = "optional.none()"
+
+// there returns an expression as the optional value of what is there.
+func there(value string) string { return "optional.of(" + value + ")" }
+
+// container returns the value of an optional map or list, or an empty one.
+func container(optional, empty string) string {
+	if optional == nothing {
+		return empty
+	}
+	if value, ok := strings.CutPrefix(optional, "optional.of("); ok {
+		value = strings.TrimSuffix(value, ")")
+		return fmt.Sprintf("%s == null ? %s : %s", value, empty, value)
+	}
+	// A field of a built-in kind that has no omitempty is null if it is empty.
+	return fmt.Sprintf("%s.orValue(null) == null ? %s : %s.value()", optional, empty, optional)
+}
+
+// equal returns the condition that both values are equal, or both absent.
+func (p place) equal() string {
+	if (p.old == nothing) != (p.new == nothing) {
+		return p.presence()
+	}
+	return p.old + " == " + p.new
+}
+
+// presence returns the condition that both values are there, or both absent.
+func (p place) presence() string {
+	has := func(optional string) string {
+		switch {
+		case optional == nothing:
+			return never
+		case strings.HasPrefix(optional, "optional.of("):
+			return always
+		}
+		return optional + ".hasValue()"
+	}
+	old, new := has(p.old), has(p.new)
+	switch {
+	case old == new:
+		return always
+	case old == never && new == always, old == always && new == never:
+		return never
+	}
+	return old + " == " + new
+}
+
+func (e *emitter) fresh(prefix string) string {
+	e.bound++
+	return fmt.Sprintf("%s%d", prefix, e.bound)
+}
+
+func (e *emitter) variable(name, expression string) {
+	e.variables = append(e.variables, admissionv1.Variable{Name: name, Expression: expression})
+}
+
+// field returns the place of a field. old and new are the objects around it.
+func (p place) field(n *schema.Node, old, new string) place {
+	out := p
+	out.old, out.new, out.depth = field(old, n.Field), field(new, n.Field), p.depth+1
+	out.path = p.path + "." + n.Field
+	out.name = p.name + "_" + strings.Map(inName, n.Field)
+	out.embedded = p.embedded || n.Scope() != ""
+	return out
+}
+
+// elem returns the place of an element of a map or list. key is "" if it has none.
+func (p place) elem(n *schema.Node, key, old, new string) place {
+	out := p
+	out.old, out.new, out.depth, out.path = old, new, p.depth+1, p.path+"[*]"
+	if out.keys = maps.Clone(p.keys); key != "" {
+		out.keys[p.depth] = key
+	}
+	out.embedded = p.embedded || n.Scope() != ""
+	return out
+}
+
+func inName(r rune) rune {
+	if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+		return r
+	}
+	return '_'
+}
+
+// validate adds a validation. Its message says what may change, and never has a value of an object.
+func (e *emitter) validate(expression, message string) {
+	if expression != always {
+		e.validations = append(e.validations, admissionv1.Validation{Expression: expression, Message: message, Reason: &forbidden})
+	}
+}
+
+// message is the text of a refusal at a path. It names the verbs of which one would do for all at and below the path.
+func (e *emitter) message(path string, n *schema.Node) string {
+	return "the roles of the caller do not cover this change of " + path + needs(n)
+}
+
+// others is the text of a refusal of another field of an object than those that may change.
+func (e *emitter) others(path string, n *schema.Node, free []*schema.Node) string {
+	var names []string
+	for _, child := range free {
+		names = append(names, path+"."+child.Field)
+	}
+	where := path
+	if path == "" {
+		where = "the object"
+	}
+	if len(names) == 0 {
+		return "the roles of the caller cover no change of " + where + needs(n)
+	}
+	return "the roles of the caller cover changes of " + where + " only at or below " + strings.Join(names, ", ") + needs(n)
+}
+
+func needs(n *schema.Node) string {
+	candidates, _ := decide.Candidates(n)
+	if len(candidates) == 0 {
+		return ""
+	}
+	var verbs []string
+	for _, p := range candidates {
+		verbs = append(verbs, kinds.VerbOf(p))
+	}
+	return "; on a server that authorizes fields, each of these verbs covers it: " + strings.Join(verbs, ", ")
+}

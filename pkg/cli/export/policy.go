@@ -1,0 +1,165 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package export
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kube-granular.dev/granular/schema"
+)
+
+// Target is a resource or subresource that a role names.
+type Target struct {
+	Resource kubeschema.GroupVersionResource
+	// Subresource is "" for the resource itself.
+	Subresource string
+	Tree        *schema.Tree
+	// Namespaced is set if a RoleBinding grants something on it.
+	Namespaced bool
+	// Custom is set for a custom resource.
+	Custom bool
+	// HasStatus is set if the resource has a subresource status.
+	HasStatus bool
+}
+
+// String returns the target as in a message: deployments.apps/status.
+func (t *Target) String() string {
+	text := t.Resource.GroupResource().String()
+	if t.Subresource != "" {
+		text += "/" + t.Subresource
+	}
+	return text
+}
+
+func (t *Target) resource() string {
+	if t.Subresource != "" {
+		return t.Resource.Resource + "/" + t.Subresource
+	}
+	return t.Resource.Resource
+}
+
+// unadmitted is the group whose objects no admission policy sees, so that update would be open there.
+const unadmitted = "admissionregistration.k8s.io"
+
+// exported is a policy, and whether the ordinary role has create beside update and patch.
+type exported struct {
+	policy  *admissionv1.ValidatingAdmissionPolicy
+	binding *admissionv1.ValidatingAdmissionPolicyBinding
+	creates bool
+}
+
+// policyFor returns the policy that holds the grants on a target.
+func policyFor(name string, t *Target, all grants) (*exported, error) {
+	if t.Resource.Group == unadmitted {
+		return nil, fmt.Errorf("%s: the server asks no admission policy about resources of %s, so update and patch would be open", t, unadmitted)
+	}
+	updates, patches := all.holding("update"), all.holding("patch")
+	if updates != patches {
+		return nil, fmt.Errorf("%s: a subject holds one of update and patch, and a policy can't tell a PUT from a PATCH; "+
+			"grant it both, or none", t)
+	}
+	base := or(and(isUpdate, updates), and(isCreate, all.holding("create")))
+	e := &emitter{grants: all, base: never}
+	if t.Subresource == "" && t.resetsStatus() {
+		e.reset = []string{"status"}
+	}
+	for _, child := range t.Tree.Root.Fields() {
+		if !t.Custom && t.Tree.Schema().Field(child.Field).OnlyDefaults(map[string]any{}, false) {
+			e.present = append(e.present, child.Field)
+		}
+	}
+	match := []admissionv1.MatchCondition{{Name: "subjects", Expression: all.scope()}}
+	excluded := t.Tree.HasExcluded()
+	if excluded {
+		e.base, match[0].Expression = base, or(base, all.scope())
+	} else if base != never {
+		match = append(match, admissionv1.MatchCondition{Name: "no-ordinary-verb", Expression: "!(" + base + ")"})
+	}
+	creates, err := e.creates(t.Tree)
+	if err != nil {
+		return nil, err
+	}
+	creates = creates && t.Subresource == ""
+	e.creating = creates || excluded && t.Subresource == ""
+	if err := e.object(t.Tree); err != nil {
+		return nil, fmt.Errorf("%s: %w", t, err)
+	}
+	if len(e.validations) == 0 {
+		return nil, fmt.Errorf("%s: the role allows every change, so grant update and patch", t)
+	}
+	operations := []admissionv1.OperationType{admissionv1.Update}
+	if e.creating {
+		operations = append(operations, admissionv1.Create)
+	}
+	meta := metav1.ObjectMeta{Name: policyName(name, t), Labels: map[string]string{"app.kubernetes.io/managed-by": "kubectl-granular"}}
+	fail, equivalent := admissionv1.Fail, admissionv1.Equivalent
+	policy := &admissionv1.ValidatingAdmissionPolicy{
+		TypeMeta:   metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicy"},
+		ObjectMeta: meta,
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			FailurePolicy: &fail, MatchConditions: match, Variables: e.variables, Validations: e.validations,
+			MatchConstraints: &admissionv1.MatchResources{
+				MatchPolicy: &equivalent,
+				ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+					Operations: operations,
+					Rule: admissionv1.Rule{APIGroups: []string{t.Resource.Group}, APIVersions: []string{t.Resource.Version},
+						Resources: []string{t.resource()}},
+				}}},
+			},
+		},
+	}
+	if err := checkCost(policy); err != nil {
+		return nil, fmt.Errorf("%s: %w", t, err)
+	}
+	return &exported{policy: policy, creates: creates, binding: &admissionv1.ValidatingAdmissionPolicyBinding{
+		TypeMeta:   metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicyBinding"},
+		ObjectMeta: meta,
+		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: meta.Name,
+			ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
+	}}, nil
+}
+
+// creates reports whether the permissions may cover the metadata of a new object, without which no
+// caller creates one.
+func (e *emitter) creates(tree *schema.Tree) (bool, error) {
+	n := tree.Root.Child("metadata")
+	if n == nil {
+		return false, errors.New("the schema has no metadata")
+	}
+	without := *e
+	without.grants = nil
+	for _, g := range e.grants {
+		if len(g.names) == 0 {
+			without.grants = append(without.grants, g)
+		}
+	}
+	c, err := without.below(cover{never, never}, n, place{keys: map[int]string{}})
+	return c.condition() != never, err
+}
+
+// resetsStatus reports whether the server replaces the status of a new object, so that it is not the caller's.
+func (t *Target) resetsStatus() bool {
+	return t.HasStatus && (t.Custom || !keepsStatus[t.Resource.GroupResource()])
+}
+
+// keepsStatus are the resources with a subresource status that store the status of a create.
+var keepsStatus = map[kubeschema.GroupResource]bool{{Resource: "nodes"}: true}
+
+// policyName returns the name of the policy of a target.
+func policyName(name string, t *Target) string {
+	return strings.ToLower(name + "-" + strings.ReplaceAll(t.resource(), "/", "-") + "." + orCore(t.Resource.Group))
+}
+
+func orCore(group string) string {
+	if group == "" {
+		return "core"
+	}
+	return group
+}

@@ -1,0 +1,92 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"k8s.io/kubernetes/pkg/generated/openapi"
+
+	"kube-granular.dev/granular/schema"
+)
+
+var update = flag.Bool("update", false, "write builtin.json from the definitions of the server")
+
+// TestBuiltin checks that builtin.json has the permissions of the server, and that they make the trees of the server from
+// definitions without permissions.
+func TestBuiltin(t *testing.T) {
+	all := map[string]*spec.Schema{}
+	wanted := marks{}
+	for name, d := range openapi.GetOpenAPIDefinitions(func(name string) spec.Ref { return spec.MustCreateRef("#/components/schemas/" + name) }) {
+		model := d.Schema
+		all[name] = &model
+		found := map[string]map[string]any{}
+		collect(&model, "", found)
+		if len(found) > 0 {
+			wanted[name] = found
+		}
+	}
+	text, err := json.MarshalIndent(wanted, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = append(text, '\n')
+	if *update {
+		if err := os.WriteFile("builtin.json", text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		builtinText = text
+	}
+	if !bytes.Equal(text, builtinText) {
+		t.Fatal("builtin.json is not that of the server: run this test with -update")
+	}
+	stock := map[string]*spec.Schema{}
+	for name, model := range all {
+		data, err := json.Marshal(model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var plain spec.Schema
+		if err := json.Unmarshal(data, &plain); err != nil {
+			t.Fatal(err)
+		}
+		found := map[string]map[string]any{}
+		collect(&plain, "", found)
+		for path := range found {
+			without(&plain, path)
+		}
+		stock[name] = &plain
+	}
+	marked, err := withBuiltin(stock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	for name := range all {
+		if !strings.HasPrefix(name, "io.k8s.api.") {
+			continue
+		}
+		want, err := schema.NewModels(all).Compile(name)
+		if err != nil {
+			continue // the server has no tree of it either
+		}
+		got, err := schema.NewModels(marked).Compile(name)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if got.String() != want.String() {
+			t.Errorf("%s: another tree:\n%s\nwanted:\n%s", name, got, want)
+		}
+		compared++
+	}
+	if compared < 300 {
+		t.Errorf("only %d trees were compared", compared)
+	}
+}
