@@ -52,6 +52,13 @@ const SelectedAuthority featuregate.Feature = "SelectedAuthority"
 // alpha: v1.37
 const AuthorityDelegation featuregate.Feature = "AuthorityDelegation"
 
+// FieldPermissions serves the kind FieldPermission. With an object of this kind an administrator gives
+// fields of a resource permissions of their own, whatever the author of the resource declared. The
+// gate needs GranularAuthorization.
+//
+// alpha: v1.37
+const FieldPermissions featuregate.Feature = "FieldPermissions"
+
 // These are the default values of three gates. Only test builds change them, by the linker's flag
 // -X, to run upstream's own tests with a gate on: those tests start servers with their own flags.
 var (
@@ -78,9 +85,14 @@ func Register(gates featuregate.MutableVersionedFeatureGate) error {
 		AuthorityDelegation: {
 			{Version: version.MajorMinor(1, 37), Default: false, PreRelease: featuregate.Alpha},
 		},
+		FieldPermissions: {
+			{Version: version.MajorMinor(1, 37), Default: false, PreRelease: featuregate.Alpha},
+		},
 	}); err != nil {
 		return err
 	}
-	// A server with AuthorityDelegation on and SelectedAuthority off refuses to start.
-	return gates.AddDependencies(map[featuregate.Feature][]featuregate.Feature{AuthorityDelegation: {SelectedAuthority}})
+	// A server with a gate on whose dependency is off refuses to start.
+	return gates.AddDependencies(map[featuregate.Feature][]featuregate.Feature{
+		AuthorityDelegation: {SelectedAuthority}, FieldPermissions: {GranularAuthorization},
+	})
 }
