@@ -9,6 +9,7 @@
 //	change      a tree, an old and a new object -> which nodes of the tree changed
 //	decide      changes, an authorizer          -> nothing, or the first refusal
 //	protect     protected labels and annotations, and who may change them
+//	overlay     permissions that an administrator adds to the fields of a kind
 //	permission  how a permission verb is spelled
 //	corpus      scenarios as data, for the library and for a running server
 //

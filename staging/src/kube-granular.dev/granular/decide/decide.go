@@ -149,17 +149,17 @@ func (d *Decider) CoveredAsObserved(ctx context.Context, observed change.Set, ma
 // Candidates returns the permissions of which one suffices to change a node, most general first,
 // and whether one of them is excluded. The package comment says which permissions these are.
 func Candidates(n *schema.Node) (candidates []*schema.Permission, excluded bool) {
-	deepest, chain := -1, n.Chain()
+	deepest, byEntry, chain := -1, false, n.Chain()
 	for i, p := range chain {
 		if p.Excluded {
-			deepest = i
+			deepest, byEntry = i, byEntry || p.Entry
 		}
 	}
 	if deepest < 0 {
 		return chain, false
 	}
 	for i, p := range chain {
-		if p.Excluded || i > deepest {
+		if p.Excluded || i > deepest && !byEntry {
 			candidates = append(candidates, p)
 		}
 	}

@@ -15,7 +15,9 @@
 // general permission is a candidate only if it is excluded itself. Without this rule, a grant of
 // specification would cover a field that is made excluded later. A permission below the last
 // excluded permission is a narrower grant within that excluded permission, so it is a candidate
-// too.
+// too. That is not so if an excluded permission of the chain comes from an entry, which an
+// administrator added to the schema: the author chose the permissions below before, for a field
+// that was open, and holders of update may grant some of them to themselves.
 //
 // A permission whose parameter is made from a value covers a change only if the caller holds a
 // verb of this permission for the old and for the new value.

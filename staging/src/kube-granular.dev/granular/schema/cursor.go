@@ -3,6 +3,8 @@
 
 package schema
 
+import "slices"
+
 // Cursor is a position in a schema. Its methods return the cursors of fields and elements below. A
 // Cursor does not read permissions. Messages use it to print the paths of fields, and the compiler
 // uses it to read defaults. Cursors are too slow for comparing objects. The zero Cursor is at no
@@ -93,4 +95,59 @@ func (c Cursor) List() (NodeKind, []Key) {
 // Default.Is.
 func (c Cursor) OnlyDefaults(value any, omitempty bool) bool {
 	return c.Default().Is(value, omitempty)
+}
+
+// Cursor returns the cursor at the root of a definition.
+func (m *Models) Cursor(definition string) Cursor { return m.definitions.root(definition) }
+
+// Values returns the cursor at the values of a map.
+func (c Cursor) Values() Cursor {
+	if c.definitions == nil {
+		return c
+	}
+	return c.at(c.layers.additional())
+}
+
+// Names returns the sorted names of the fields.
+func (c Cursor) Names() []string {
+	var out []string
+	for _, s := range c.layers {
+		for name := range s.Properties {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Definition returns the name of the first definition that the schema at the cursor refers to, ""
+// if it refers to none.
+func (c Cursor) Definition() string {
+	for _, s := range c.layers {
+		if name := refName(s); name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// Open reports whether the schema keeps fields that it does not name.
+func (c Cursor) Open() bool {
+	return c.layers.extension("x-kubernetes-preserve-unknown-fields").value == true
+}
+
+// MayBeObject reports whether the schema allows objects with fields.
+func (c Cursor) MayBeObject() bool {
+	return c.layers.mayBe("object") && len(c.layers.items()) == 0 && len(c.layers.additional()) == 0
+}
+
+// Excludes reports whether the schema declares an excluded permission of the field itself. It also
+// returns true if the extensions can't be read.
+func (c Cursor) Excludes() bool {
+	m, err := c.layers.marks()
+	if err != nil {
+		return true
+	}
+	excluded, err := m.excluded.flag(ExtExcluded)
+	return excluded || err != nil
 }

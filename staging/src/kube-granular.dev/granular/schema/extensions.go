@@ -97,6 +97,7 @@ func (w extensionValue) flag(key string) (bool, error) {
 type marks struct {
 	any                                                                          bool
 	verb, excluded, source, parameterized, treatment, expression, scope, element extensionValue
+	entries                                                                      []Entry
 }
 
 // marks collects the permission extensions. An unknown one is an error.
@@ -107,6 +108,10 @@ func (l layers) marks() (m marks, err error) {
 				continue
 			}
 			m.any = true
+			if entries, ok := value.([]Entry); ok && key == extEntries {
+				m.entries = append(m.entries, entries...)
+				continue
+			}
 			w := m.of(key)
 			if w == nil {
 				return m, faultf(key, "unknown extension")

@@ -47,6 +47,16 @@ func NewModels(definitions map[string]*spec.Schema, options ...Option) *Models {
 // ByKind compiles the tree of the definition whose x-kubernetes-group-version-kind lists the kind.
 // It returns an error that wraps ErrNoDefinition if there is none.
 func (m *Models) ByKind(kind gvkschema.GroupVersionKind) (*Tree, error) {
+	name, err := m.Definition(kind)
+	if err != nil {
+		return nil, err
+	}
+	return m.Compile(name)
+}
+
+// Definition returns the name of the definition whose x-kubernetes-group-version-kind lists the
+// kind. It returns an error that wraps ErrNoDefinition if there is none.
+func (m *Models) Definition(kind gvkschema.GroupVersionKind) (string, error) {
 	// This loop is faster than an index by kind: each kind is looked up only once, and the index
 	// would be large, because a few definitions, such as DeleteOptions and WatchEvent, list
 	// hundreds of kinds each.
@@ -58,11 +68,11 @@ func (m *Models) ByKind(kind gvkschema.GroupVersionKind) (*Tree, error) {
 	}
 	switch found {
 	case 0:
-		return nil, fmt.Errorf("schema: %w for kind %s", ErrNoDefinition, kind)
+		return "", fmt.Errorf("schema: %w for kind %s", ErrNoDefinition, kind)
 	case 1:
-		return m.Compile(name)
+		return name, nil
 	}
-	return nil, fmt.Errorf("schema: %d definitions for kind %s", found, kind)
+	return "", fmt.Errorf("schema: %d definitions for kind %s", found, kind)
 }
 
 // definesKind reports whether x-kubernetes-group-version-kind of a definition has a kind.

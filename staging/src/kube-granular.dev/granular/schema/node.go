@@ -50,6 +50,9 @@ type Permission struct {
 	// Element is set if the permission is for one element of a list, and for what is inside: a
 	// permission above in the chain is for all elements.
 	Element bool
+	// Entry is set if the permission comes from an Entry and not from the schema itself. If such a
+	// permission is excluded, no included permission below covers what it covers.
+	Entry bool
 }
 
 // Parameter describes the source of a permission's parameter, and how the parameter is made from a

@@ -24,6 +24,15 @@ func (c *compiler) permissions(n *Node, l layers, p *compileContext) error {
 	if err != nil || !m.any {
 		return err
 	}
+	outside := p.scope
+	if err := c.declared(n, l, m, p); err != nil {
+		return err
+	}
+	return c.addEntries(n, m.entries, outside)
+}
+
+// declared adds the permissions that the schema itself declares for a field.
+func (c *compiler) declared(n *Node, l layers, m marks, p *compileContext) error {
 	n.traits.setAttribute(l.attribute(m.source))
 	verb, err := m.verb.text(ExtVerb)
 	if err != nil {
@@ -139,6 +148,11 @@ func (c *compiler) add(n *Node, extension string, p Permission) error {
 		return faultf(extension, "permission %q is excluded in one place and not in another", p.Name)
 	}
 	c.verbs[p.Name] = p.Excluded
+	return c.append(n, extension, p)
+}
+
+// append adds a permission to the end of the node's chain.
+func (c *compiler) append(n *Node, extension string, p Permission) error {
 	if n.last.length() >= c.models.maxOnPath {
 		return faultf(extension, "more than %d permissions on one path", c.models.maxOnPath)
 	}

@@ -123,6 +123,9 @@ func (f *scan) extensions(all spec.Extensions, conditional bool) bool {
 		if key == ExtExcluded && value != false && value != "false" {
 			f.excludes = true
 		}
+		if entries, ok := value.([]Entry); ok && slices.ContainsFunc(entries, func(e Entry) bool { return e.Excluded }) {
+			f.excludes = true
+		}
 		if conditional && (f.misplaced == "" || key < f.misplaced) {
 			f.misplaced = key
 		}

@@ -44,7 +44,11 @@ func (n *Node) Scope() string {
 	if n.traits&scopeTrait == 0 {
 		return ""
 	}
-	return n.last.Name // the scope is the last permission of the node where it begins
+	last := n.last // the scope is the last permission of the node where it begins, apart from entries
+	for last.Entry {
+		last = last.above
+	}
+	return last.Name
 }
 
 // attribute returns the kind of attribute that a parameter source stands for. It is 0 for lists

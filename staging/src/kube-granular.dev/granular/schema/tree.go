@@ -202,6 +202,9 @@ func (t *Tree) String() string {
 			if p.Excluded {
 				b.WriteString(" excluded")
 			}
+			if p.Entry {
+				b.WriteString(" by entry")
+			}
 		}
 		b.WriteString("\n")
 	}

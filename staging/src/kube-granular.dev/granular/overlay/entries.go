@@ -1,0 +1,84 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package overlay
+
+// Entries are the entries of one FieldPermission. They are immutable. The server compiles a tree for
+// each pointer to Entries, so equal entries should be one pointer.
+type Entries struct {
+	// Source is the name of the FieldPermission, for messages: RESOURCE.GROUP, or RESOURCE for the
+	// core group.
+	Source string
+	// Version is the version of the kind for which the paths are written.
+	Version string
+	// Enforced is set in mode Enforce: exclusions refuse. In mode Audit they are names, and the
+	// server only counts what they would refuse.
+	Enforced bool
+	Fields   []Field
+}
+
+// Field is one entry.
+type Field struct {
+	Path Path
+	// Permission has a domain, and includes no scope: argoproj.io/syncPolicy.
+	Permission string
+	// Excluded is set for an exclusion.
+	Excluded bool
+}
+
+// Excludes reports whether some entry is an exclusion, whatever the mode is. If e is nil, it returns
+// false.
+func (e *Entries) Excludes() bool {
+	if e == nil {
+		return false
+	}
+	for i := range e.Fields {
+		if e.Fields[i].Excluded {
+			return true
+		}
+	}
+	return false
+}
+
+// State is what became of an entry.
+type State string
+
+const (
+	// Active means that the entry holds at its path.
+	Active State = "Active"
+	// Idle means that the entry has no effect.
+	Idle State = "Idle"
+	// Degraded means that the entry, an exclusion, holds at the field Outcome.Held, which contains
+	// its path.
+	Degraded State = "Degraded"
+)
+
+// Reasons of outcomes, in words for conditions.
+const (
+	// FieldAbsent means that the schema has no such field, and nothing can be stored there.
+	FieldAbsent = "FieldAbsent"
+	// FieldRetyped means that a field on the path has another type than the path needs.
+	FieldRetyped = "FieldRetyped"
+	// AtomicList means that the path of an exclusion leads through a list whose elements have no
+	// identity.
+	AtomicList = "AtomicList"
+	// ExcludedByAuthor means that the author of the schema excludes the field.
+	ExcludedByAuthor = "ExcludedByAuthor"
+)
+
+// Outcome tells what became of one entry in one version of a kind.
+type Outcome struct {
+	// Path is the path of the entry.
+	Path  string
+	State State
+	// Reason is empty for Active.
+	Reason string
+	// Held is the path that is excluded instead, for Degraded.
+	Held string
+	// Excluded is set if the permission is not part of update. That is so for each entry inside a
+	// field that is excluded.
+	Excluded bool
+	// AlsoReachable are the paths of other fields of the kind that have the same definition as the
+	// field of an exclusion, and have no entry with the same permission.
+	AlsoReachable []string
+}
