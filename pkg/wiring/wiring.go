@@ -26,7 +26,9 @@
 //     without GranularAuthorization.
 //   - With SelectedAuthority on, a caller can select a role for a request (with
 //     AuthorityDelegation on, also a delegation). Then nothing else authorizes the request.
-//   - With ProtectedAttributes or AuthorityDelegation on, the API group
+//   - With FieldPermissions and GranularAuthorization on, the Gate adds the permissions that an
+//     administrator gives to fields.
+//   - With ProtectedAttributes, AuthorityDelegation or FieldPermissions on, the API group
 //     authority.kube-granular.dev is served. The types of the group are registered when this
 //     package is initialized, whether these gates are on or off, because the flags are parsed
 //     only later.
@@ -64,6 +66,7 @@ import (
 	"kube-granular.dev/pkg/exclusion"
 	"kube-granular.dev/pkg/expression"
 	"kube-granular.dev/pkg/features"
+	"kube-granular.dev/pkg/fieldpermission"
 	"kube-granular.dev/pkg/gate"
 	"kube-granular.dev/pkg/metrics"
 	"kube-granular.dev/pkg/protected"
@@ -86,14 +89,14 @@ func init() {
 	bindings.InstallRules(permissionRulesOrNil)
 	authorityselected.Install(s.selectionOrNil)
 	definitions := crd.New(granularEnabled, expression.Accepted())
-	crdgranular.Install(definitions)
+	crdgranular.Install(fieldpermission.Definitions{Extensions: definitions, Index: s.fields.Load})
 	crdgranular.InstallExclusions(exclusion.New(definitions))
 	utilruntime.Must(authority.AddToScheme(legacyscheme.Scheme))
 	controlplane.Install(controlplane.Group{
 		Version:     v1alpha1.SchemeGroupVersion,
 		Priority:    authorityregistry.Priority,
 		Definitions: openapi.GetOpenAPIDefinitions,
-		Enabled:     func() bool { return protectedAttributesEnabled() || delegationEnabled() },
+		Enabled:     authorityEnabled,
 		Provider:    s.authorityProvider,
 		Handler:     authorityregistry.Strict,
 	})
@@ -115,6 +118,9 @@ type shared struct {
 	// answering now. Each question is stored with its authorizer, so questions of different servers are
 	// never taken for the same.
 	webhookQuestions questions.Questions
+	// fields has the FieldPermissions of the server that was configured last, for warnings about
+	// definitions. It is nil if there are none.
+	fields atomic.Pointer[fieldpermission.Index]
 }
 
 func newShared() *shared {
@@ -164,6 +170,7 @@ func (s *shared) wrapAuthorizer(configured upstream.Authorizer) upstream.Authori
 			}))
 		}
 	}
+	fields := s.newFieldIndexOrNil()
 	switch {
 	case granularEnabled():
 	case protection != nil:
@@ -172,15 +179,19 @@ func (s *shared) wrapAuthorizer(configured upstream.Authorizer) upstream.Authori
 		return configured
 	}
 	registerMetrics()
-	return gateWithProtection{gate.New(configured, options...), protectionHolder{protection}}
+	return gateWithProtection{gate.New(configured, options...), protectionHolder{protection}, fields}
 }
 
 // gateWithProtection is the authorizer of one server, together with the server's protected
-// attributes (labels and annotations that only certain callers are allowed to change).
+// attributes (labels and annotations that only certain callers are allowed to change) and its
+// FieldPermissions. The latter are nil if their feature gate is off.
 type gateWithProtection struct {
 	*gate.Gate
 	protectionHolder
+	fields *fieldpermission.Index
 }
+
+func (g gateWithProtection) fieldPermissions() *fieldpermission.Index { return g.fields }
 
 // protectionHolder holds the protected attributes of one server. The field protection
 // is nil if the feature gate ProtectedAttributes is off.
@@ -248,6 +259,15 @@ type selection struct {
 
 func protectedAttributesEnabled() bool {
 	return utilfeature.DefaultFeatureGate.Enabled(features.ProtectedAttributes)
+}
+
+func fieldPermissionsEnabled() bool {
+	return granularEnabled() && utilfeature.DefaultFeatureGate.Enabled(features.FieldPermissions)
+}
+
+// authorityEnabled reports whether the API group authority.kube-granular.dev is served.
+func authorityEnabled() bool {
+	return protectedAttributesEnabled() || delegationEnabled() || fieldPermissionsEnabled()
 }
 
 func delegationEnabled() bool {
