@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/warning"
 
@@ -55,19 +56,13 @@ func (a *Author) Prepare(ctx context.Context, written, _ *v1alpha1.FieldPermissi
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	errs = problemsOf(problems)
-	for i, f := range entries.Fields {
-		if f.Excluded && !resource.Custom {
-			errs = append(errs, field.Forbidden(field.NewPath("spec", "fields").Index(i).Child("excluded"),
-				"is possible for custom resources only; a permission that update includes is possible here"))
-		}
-	}
-	return invalid(written, errs)
+	return invalid(written, problemsOf(problems))
 }
 
 // withoutSchema returns the problems of entries for a resource whose schema is unknown.
 func withoutSchema(entries *overlay.Entries) []overlay.Problem {
-	return slices.DeleteFunc(overlay.Check(nil, (&Resource{}).In(entries.Version), entries),
+	kind := schema.GroupVersionKind{Group: validation.ResourceOf(entries.Source).Group, Version: entries.Version}
+	return slices.DeleteFunc(overlay.Check(nil, kind, entries),
 		func(p overlay.Problem) bool { return p.Index < 0 && len(entries.Fields) <= overlay.MaxFields })
 }
 
