@@ -45,14 +45,17 @@ const prefix = "granular.authorization.kube-granular.dev/"
 //     it also lists roles, as ClusterRole/NAME or Role/NAME.
 //   - WouldRefuseAnnotation lists labels and annotations, each with the names of the
 //     ProtectedAttribute objects in mode Audit that protect it.
+//   - WouldExcludeAnnotation has the path of an entry, a colon, and the name of the FieldPermission in
+//     mode Audit.
 //   - OpenedAnnotation and KeptAnnotation list paths of fields.
 const (
-	MarkedAnnotation      = prefix + "marked"
-	PermissionsAnnotation = prefix + "permissions"
-	MissingAnnotation     = prefix + "missing"
-	WouldRefuseAnnotation = prefix + "would-refuse"
-	OpenedAnnotation      = prefix + "opened"
-	KeptAnnotation        = prefix + "kept"
+	MarkedAnnotation       = prefix + "marked"
+	PermissionsAnnotation  = prefix + "permissions"
+	MissingAnnotation      = prefix + "missing"
+	WouldRefuseAnnotation  = prefix + "would-refuse"
+	WouldExcludeAnnotation = prefix + "would-exclude"
+	OpenedAnnotation       = prefix + "opened"
+	KeptAnnotation         = prefix + "kept"
 )
 
 // SelectedAnnotation is the role or delegation that the request selected, as JSON.
@@ -129,6 +132,12 @@ func Together(verbs []string) string { return strings.Join(verbs, "&") }
 // because the mode of the protection is Audit. In mode Enforce they would be refused.
 func WouldRefuse(ctx context.Context, found []string) {
 	audit.AddAuditAnnotation(ctx, WouldRefuseAnnotation, Listed(found))
+}
+
+// WouldExclude writes the field of a change that was allowed only because the mode of a
+// FieldPermission is Audit: the path of its entry, which contains no key.
+func WouldExclude(ctx context.Context, fieldPermission, path string) {
+	audit.AddAuditAnnotation(ctx, WouldExcludeAnnotation, Listed([]string{path + ":" + fieldPermission}))
 }
 
 // Opened writes the excluded fields that an update of a definition opens.

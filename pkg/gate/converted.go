@@ -38,26 +38,26 @@ type conversion struct {
 // conversionsOf returns the other versions of a custom resource in which a write must be verified
 // too. For a scale they are versions of the scaled resource. Nearly always there are none.
 // conversionsOf tests that and nothing else, so that it is small enough to be inlined.
-func conversionsOf(target granular.Target) []conversion {
-	if target.Schema == nil || len(target.Schema.Converted) == 0 {
+func conversionsOf(target granular.Target, added entrySet) []conversion {
+	if target.Schema == nil || len(target.Schema.Converted) == 0 && added.entries == nil {
 		return nil
 	}
-	return conversionsFrom(target)
+	return conversionsFrom(target, added)
 }
 
-func conversionsFrom(target granular.Target) []conversion {
+func conversionsFrom(target granular.Target, added entrySet) []conversion {
 	written := target.Kind
 	if target.Scale != nil {
 		written = target.Scale.Kind
 	}
 	var out []conversion
-	for _, gvk := range target.Schema.Converted {
+	for _, gvk := range added.convertedTo(target, written) {
 		if gvk == written || target.Schema.Stored != nil && gvk == target.Schema.Stored.Kind {
 			continue // see storedForm
 		}
 		c := conversion{target: target}
 		c.target.Kind = gvk
-		c.kind = kindOf(c.target)
+		c.kind = kindWith(c.target, added)
 		if c.kind.excludes() {
 			out = append(out, c)
 		}
@@ -161,7 +161,10 @@ func (w *write) verifyConverted(ctx context.Context, newObj, oldObj runtime.Obje
 	for i := range w.conversions {
 		c := &w.conversions[i]
 		if c.kind.walker == nil {
-			return w.forbidden(newObj, fmt.Errorf("its fields can't be verified: %w", c.kind.err))
+			if err := w.unverified(ctx, c.kind, newObj); err != nil {
+				return err
+			}
+			continue
 		}
 		if c.known && w.decider.CoveredAsObserved(ctx, c.observed, false) {
 			continue

@@ -213,7 +213,7 @@ func TestConvertedOnlyByWebhooks(t *testing.T) {
 		"a typed object": {typed, newGadget("1", nil)},
 		"no convertor":   {silent, object(t, medium)},
 	} {
-		for _, c := range conversionsOf(tc.target) {
+		for _, c := range conversionsOf(tc.target, entrySet{}) {
 			if newThere, oldThere, err := c.convert(tc.object, nil); !errors.Is(err, convert.ErrNotComparable) {
 				t.Errorf("%s: %v, %v, %v", name, newThere, oldThere, err)
 			}
@@ -230,7 +230,7 @@ func TestConversionsOfScale(t *testing.T) {
 	for _, of := range []struct{ written, other gvk.GroupVersionKind }{{thingV2, thing}, {thing, thingV2}} {
 		model.Scale = &granular.Scale{Kind: of.written, Path: []string{"spec", "size"}}
 		var got []gvk.GroupVersionKind
-		for _, c := range conversionsOf(model) {
+		for _, c := range conversionsOf(model, entrySet{}) {
 			got = append(got, c.target.Kind)
 		}
 		for _, kind := range got {

@@ -36,7 +36,7 @@ func (w *write) observeCreate(ctx context.Context, newObj, oldObj runtime.Object
 	}
 	if w.create == nil {
 		c := newWrite(ctx, w.gate, w.target, w.kind, w.attributes, w.marker)
-		c.marked, c.stored = false, storedOf(w.target, false)
+		c.marked, c.stored = false, storedOf(w.target, false, w.kind.added)
 		c.questions, c.patch, c.begun = w.questions, w.patch, w
 		w.create = c
 	}

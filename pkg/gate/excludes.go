@@ -17,15 +17,17 @@ import (
 //
 // For a custom resource whose definition mentions no excluded permission in any version,
 // nothingToCheck compiles no permission tree. The server adds metadata fields to each definition,
-// but none of these fields has an excluded permission.
+// but none of these fields has an excluded permission. Entries come first: they can exclude such a
+// field too.
 func nothingToCheck(target granular.Target, found *knownKind) bool {
-	if target.Schema != nil && target.Schema.Excludes != nil && len(target.Schema.Excludes) == 0 {
+	added := found.added
+	if target.Schema != nil && target.Schema.Excludes != nil && len(target.Schema.Excludes) == 0 && !added.excludes() {
 		return true
 	}
-	if target.Schema != nil && target.Schema.Stored != nil || len(conversionsOf(target)) > 0 {
+	if target.Schema != nil && target.Schema.Stored != nil || len(conversionsOf(target, added)) > 0 {
 		return false // see storedForm and conversion
 	}
-	if s := scaleOf(target); s != nil {
+	if s := scaleOf(target, added); s != nil {
 		return !s.excludes()
 	}
 	return !found.find(target).excludes()

@@ -5,6 +5,7 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -53,6 +54,7 @@ func (w *write) refusedIn(ctx context.Context, version inVersion, refusal *decid
 	if refusal.Reason == decide.Budget || refusal.Reason == decide.Cost {
 		metrics.OverBudget(ctx)
 	}
+	w.refusal = refusal
 	path, told := w.visibleTo(ctx, version, refusal, newObj, oldObj)
 	switch { // the audit log contains these verbs, even if the response must not
 	case refusal.General == "":
@@ -72,7 +74,7 @@ func (w *write) refusedIn(ctx context.Context, version inVersion, refusal *decid
 		if l.Causes {
 			cause.Message = told.Needs()
 		}
-		return fmt.Sprintf("%s%s%s: %s", told.Cannot(path), version.shown, w.where(l), told.Needs()), cause
+		return fmt.Sprintf("%s%s%s: %s%s", told.Cannot(path), version.shown, w.where(l), told.Needs(), w.source(refusal)), cause
 	})
 }
 
@@ -106,30 +108,39 @@ func (w *write) visibleTo(ctx context.Context, version inVersion, refusal *decid
 	return outline, refusal.Withhold(known)
 }
 
-// refuseAll is the Write, or the Operation, for a request whose context lacks the attributes that
-// authorization needs. It refuses the request with a 500.
+// refuseAll is the Write, or the Operation, for a request that can't be verified, for example because
+// its context lacks the attributes that authorization needs. It refuses the request with err, or
+// with a 500 if err is no error of the API.
 type refuseAll struct {
 	err error
 }
 
-func (r refuseAll) Patch(context.Context, types.PatchType, []byte) error {
+func (r refuseAll) refusal() error {
+	var status apierrors.APIStatus
+	if errors.As(r.err, &status) {
+		return r.err
+	}
 	return apierrors.NewInternalError(r.err)
+}
+
+func (r refuseAll) Patch(context.Context, types.PatchType, []byte) error {
+	return r.refusal()
 }
 
 func (r refuseAll) Submitted(context.Context, runtime.Object, runtime.Object) error {
-	return apierrors.NewInternalError(r.err)
+	return r.refusal()
 }
 
 func (r refuseAll) Observe(context.Context, runtime.Object, runtime.Object) error {
-	return apierrors.NewInternalError(r.err)
+	return r.refusal()
 }
 
 func (r refuseAll) Verify(context.Context, runtime.Object, runtime.Object) error {
-	return apierrors.NewInternalError(r.err)
+	return r.refusal()
 }
 
 func (r refuseAll) Changed(context.Context, runtime.Object, runtime.Object) error {
-	return apierrors.NewInternalError(r.err)
+	return r.refusal()
 }
 
 func (r refuseAll) Respond(context.Context, runtime.Object) runtime.Object {

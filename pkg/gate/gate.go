@@ -24,6 +24,8 @@ type Gate struct {
 	// protection provides the protected attributes: labels and annotations that only certain
 	// callers are allowed to change. It is nil if the feature gate ProtectedAttributes is off.
 	protection Protection
+	// fields provides the entries of FieldPermissions. It is nil if there are none.
+	fields FieldPermissions
 	// byPolicy finds out who acts under a delegation that a policy issued; see WithDelegates. It is
 	// nil if there are no delegations.
 	byPolicy func(ctx context.Context, u user.Info) user.Info
@@ -108,7 +110,20 @@ func unanswered(ctx context.Context, a upstream.Attributes, err error) error {
 // needs to be verified.
 func (g *Gate) Begin(ctx context.Context, target granular.Target) granular.Write {
 	marker := granular.MarkerFrom(ctx)
-	var found knownKind
+	added, err := g.entriesFor(ctx, target)
+	if err != nil {
+		return refuseAll{err: err}
+	}
+	w := g.beginWith(ctx, target, added, marker)
+	if marker == nil && added.audits() {
+		return g.beginAudit(ctx, target, added, w)
+	}
+	return w
+}
+
+// beginWith is Begin with the entries that are in force for the request.
+func (g *Gate) beginWith(ctx context.Context, target granular.Target, added entrySet, marker *granular.Marker) granular.Write {
+	found := knownKind{added: added}
 	labels, err := g.protect(ctx, target, &found, marker != nil)
 	if err != nil {
 		return refuseAll{err: err}
@@ -158,6 +173,10 @@ func (g *Gate) begin(ctx context.Context, target granular.Target, kind *kind, ma
 func (g *Gate) AuthorizeCreate(
 	ctx context.Context, target granular.Target, begun granular.Write, a upstream.Attributes,
 ) (granular.Write, upstream.Decision, string, error) {
+	if audited, ok := begun.(*auditedWrite); ok {
+		inner, decision, reason, err := g.AuthorizeCreate(ctx, target, audited.inner, a)
+		return audited.with(inner, decision == upstream.DecisionAllow), decision, reason, err
+	}
 	decision, reason, err := g.Authorize(ctx, a)
 	fields, labels := partsOf(begun)
 	switch {
@@ -197,6 +216,8 @@ func (g *Gate) fallbackCreate(
 	var found knownKind
 	if fields != nil {
 		found.kind = fields.kind
+	} else if found.added, err = g.entriesFor(ctx, target); err != nil {
+		return nil, upstream.DecisionNoOpinion, "", err
 	}
 	if labels == nil { // some may have become protected since Begin
 		if labels, err = g.protect(ctx, target, &found, true); err != nil {
@@ -206,7 +227,7 @@ func (g *Gate) fallbackCreate(
 	audit.Marked(ctx)
 	create := newWrite(ctx, g, target, found.find(target), a, nil)
 	create.marked = true
-	create.stored = storedOf(target, true)
+	create.stored = storedOf(target, true, create.kind.added)
 	create.unanswered = true
 	if fields != nil {
 		create.patch = fields.patch

@@ -33,20 +33,13 @@ func (p *protected) Holds(ctx context.Context, r protect.Reference) (bool, error
 
 // bypasses reports whether the caller is allowed to write all protected labels and annotations,
 // because it holds the verb "bypass". Upstream's controllers hold it, because they copy templates
-// that other callers wrote. A controller that acts under a delegation of a policy is exempt if it
-// holds the verb itself, without the delegation. bypasses asks the authorizer once for a request,
+// that other callers wrote. bypasses asks the authorizer once for a request,
 // and again only if the authorizer returned an error.
 func (p *protected) bypasses(ctx context.Context) (bool, error) {
 	if p.bypass != nil {
 		return *p.bypass, nil
 	}
-	u := p.attributes.GetUser()
-	allowed, err := p.mayBypass(ctx, u)
-	if !allowed && err == nil && p.gate.byPolicy != nil {
-		if self := p.gate.byPolicy(ctx, u); self != nil {
-			allowed, err = p.mayBypass(rbacindex.WithoutQuery(ctx), self)
-		}
-	}
+	allowed, err := p.gate.bypasses(ctx, p.attributes.GetUser(), BypassResource, "")
 	if allowed || err == nil {
 		p.bypass = &allowed
 		return allowed, nil
@@ -54,12 +47,24 @@ func (p *protected) bypasses(ctx context.Context) (bool, error) {
 	return false, err
 }
 
-func (p *protected) mayBypass(ctx context.Context, u user.Info) (bool, error) {
+// bypasses reports whether a user is allowed the verb "bypass" on a resource. A controller that acts
+// under a delegation of a policy may also hold the verb itself, without the delegation.
+func (g *Gate) bypasses(ctx context.Context, u user.Info, resource, name string) (bool, error) {
+	allowed, err := g.mayBypass(ctx, u, resource, name)
+	if !allowed && err == nil && g.byPolicy != nil {
+		if self := g.byPolicy(ctx, u); self != nil {
+			allowed, err = g.mayBypass(rbacindex.WithoutQuery(ctx), self, resource, name)
+		}
+	}
+	return allowed, err
+}
+
+func (g *Gate) mayBypass(ctx context.Context, u user.Info, resource, name string) (bool, error) {
 	a := &upstream.AttributesRecord{
 		User: u, Verb: BypassVerb,
-		APIGroup: BypassGroup, APIVersion: BypassVersion, Resource: BypassResource, ResourceRequest: true,
+		APIGroup: BypassGroup, APIVersion: BypassVersion, Resource: resource, Name: name, ResourceRequest: true,
 	}
-	return allows(rbacindex.For(ctx, a), p.gate.Authorizer, a, a.Verb)
+	return allows(rbacindex.For(ctx, a), g.Authorizer, a, a.Verb)
 }
 
 // referenceID returns the text for the audit log that stands for r, something that would have

@@ -123,7 +123,7 @@ func TestScaleOfSomethingElse(t *testing.T) {
 		}
 	}
 	of := scaleTarget(t, strings.Replace(things, "EXCLUDED", "true", 1), "spec", "size")
-	s := scaleOf(of)
+	s := scaleOf(of, entrySet{})
 	if changes := s.changes(change.Set{{Node: s.kind.walker.Tree().Root}}, nil, true); len(changes) != 0 {
 		t.Errorf("charged %v", changes)
 	}

@@ -38,6 +38,12 @@ type kind struct {
 	scratch *convert.Pool
 	// target is what protectsAs returns, nil before its first call.
 	target atomic.Pointer[protect.Target]
+	// added has the entries with which the kind was compiled, or which are in force for a request
+	// although they do not hold for this kind.
+	added entrySet
+	// unheld is set if there is no walker because of entries, and the definition excludes nothing.
+	unheld bool
+	overlaid
 }
 
 var (
@@ -68,12 +74,15 @@ func kindOf(target granular.Target) *kind {
 
 // knownKind is the kind of one target. It is found at first use, because most writes need no
 // permission tree, and then kept.
-type knownKind struct{ kind *kind }
+type knownKind struct {
+	kind  *kind
+	added entrySet
+}
 
 // find returns the kind of target, which must be the same in all calls.
 func (k *knownKind) find(target granular.Target) *kind {
 	if k.kind == nil {
-		k.kind = kindOf(target)
+		k.kind = kindWith(target, k.added)
 	}
 	return k.kind
 }
@@ -84,31 +93,36 @@ func (k *knownKind) find(target granular.Target) *kind {
 // definition has, the result has an error in place of the tree. Writes that need the tree are then
 // refused.
 func compileKind(version gvk.GroupVersionKind, source func() map[string]*spec.Schema, excludes []gvk.GroupVersionKind) *kind {
-	options := []schema.Option{schema.WithExpressions(storedExpressions), schema.WithInterner(interner)}
-	if excludes != nil {
-		// The kind is a custom resource. Its schemas are not kept. When a message needs them, they
-		// are generated again from the definition that the endpoint serves.
-		options = append(options, schema.WithSource(source))
-	}
 	models := source()
-	tree, err := schema.NewModels(models, options...).ByKind(version)
+	tree, err := schema.NewModels(models, compileOptions(source, excludes)...).ByKind(version)
 	if err == nil && slices.Contains(excludes, version) && !tree.HasExcluded() {
 		err = errHidden
 	}
 	metrics.Compiled(err == nil)
+	out := &kind{overlaid: overlaid{version: version, source: source, excludes: excludes}}
 	if err != nil {
 		// Callers that hold the ordinary verb can still write the kind, unless it has excluded
 		// permissions.
 		klog.ErrorS(err, "No single fields of the kind can be authorized", "kind", version)
-		return &kind{
-			err:      fmt.Errorf("no permissions are known for %s: %w", version, err),
-			excluded: len(excludes) > 0 || mentionsExcluded(models),
-		}
+		out.err = fmt.Errorf("no permissions are known for %s: %w", version, err)
+		out.excluded = len(excludes) > 0 || mentionsExcluded(models)
+		return out
 	}
 	klog.V(4).InfoS("Compiled the permissions of a kind", "kind", version)
-	k := &kind{walker: change.NewWalker(tree)}
+	out.walker = change.NewWalker(tree)
 	if excludes == nil {
-		k.scratch = &convert.Pool{}
+		out.scratch = &convert.Pool{}
 	}
-	return k
+	return out
+}
+
+// compileOptions returns the options for a kind. A custom resource has excludes that are not nil. Its
+// schemas are not kept. When a message needs them, they are generated again from the definition that
+// the endpoint serves.
+func compileOptions(source func() map[string]*spec.Schema, excludes []gvk.GroupVersionKind) []schema.Option {
+	options := []schema.Option{schema.WithExpressions(storedExpressions), schema.WithInterner(interner)}
+	if excludes != nil {
+		options = append(options, schema.WithSource(source))
+	}
+	return options
 }

@@ -60,6 +60,9 @@ const (
 	BypassGroup    = "authority.kube-granular.dev"
 	BypassVersion  = "v1alpha1"
 	BypassResource = "protectedattributes"
+	// FieldBypassResource stands in place of BypassResource for the entries of FieldPermissions. The
+	// name of the FieldPermission is the name of the request.
+	FieldBypassResource = "fieldpermissions"
 )
 
 var (

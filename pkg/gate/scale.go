@@ -29,12 +29,12 @@ type scale struct {
 
 // scaleOf returns the scale that a request writes. It returns nil if the target of the request is
 // not the scale of a custom resource.
-func scaleOf(target granular.Target) *scale {
+func scaleOf(target granular.Target, added entrySet) *scale {
 	if target.Scale == nil {
 		return nil
 	}
 	target.Kind = target.Scale.Kind
-	return &scale{kind: kindOf(target), path: target.Scale.Path, closed: target.Scale.Closed, set: true}
+	return &scale{kind: kindWith(target, added), path: target.Scale.Path, closed: target.Scale.Closed, set: true}
 }
 
 // excludes reports whether the field of the custom resource that holds the replicas needs an

@@ -47,8 +47,8 @@ type storedForm struct {
 
 // storedOf returns the storedForm of a write. If the caller holds the ordinary verb, only excluded
 // permissions are verified, so a definition without them needs nothing.
-func storedOf(target granular.Target, marked bool) storedForm {
-	if target.Schema == nil || target.Schema.Stored == nil || !marked && len(target.Schema.Excludes) == 0 {
+func storedOf(target granular.Target, marked bool, added entrySet) storedForm {
+	if target.Schema == nil || target.Schema.Stored == nil || !marked && len(target.Schema.Excludes) == 0 && !added.excludes() {
 		return storedForm{}
 	}
 	s := storedForm{by: target.Schema.Stored, version: target.Kind.Version}
@@ -200,7 +200,7 @@ func (w *write) judgedIn(version *granular.StoredVersion, name string, old *unst
 	out := judgedVersion{version: version, target: w.target}
 	out.target.Kind = w.stored.by.Kind
 	out.target.Kind.Version = name
-	out.kind = kindOf(out.target)
+	out.kind = kindWith(out.target, w.kind.added)
 	if old != nil {
 		out.old = old
 	}

@@ -72,7 +72,7 @@ func (w *write) verifyIn(ctx context.Context, judged *judgedVersion, forms store
 		if !w.marked && !judged.kind.excluded {
 			return nil
 		}
-		return w.forbidden(newObj, fmt.Errorf("its fields can't be verified: %w", judged.kind.err))
+		return w.unverified(ctx, judged.kind, newObj)
 	}
 	if judged.kind.walker.NothingToCheck(w.mode()) {
 		return nil

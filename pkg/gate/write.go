@@ -53,9 +53,9 @@ func newWrite(ctx context.Context, gate *Gate, target granular.Target, kind *kin
 		requestInfo: requestInfo{target: target, attributes: attributes, marked: marker != nil},
 		gate:        gate,
 		kind:        kind,
-		scale:       scaleOf(target),
-		conversions: conversionsOf(target),
-		stored:      storedOf(target, marker != nil),
+		scale:       scaleOf(target, kind.added),
+		conversions: conversionsOf(target, kind.added),
+		stored:      storedOf(target, marker != nil, kind.added),
 		marker:      marker,
 		recorded:    trace.SpanFromContext(ctx).IsRecording(),
 		own:         questions{adapter: authorizerAdapter{authorizer: gate.Authorizer, attributes: attributes}},
@@ -121,8 +121,8 @@ func (w *write) Verify(ctx context.Context, newObj, oldObj runtime.Object) error
 }
 
 func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error {
-	if err := w.schemaError(); err != nil {
-		return w.forbidden(newObj, fmt.Errorf("its fields can't be verified: %w", err))
+	if failed := w.unverifiable(); failed != nil {
+		return w.unverified(ctx, failed, newObj)
 	}
 	if w.owned && hasManagedFields(oldObj) && !hasManagedFields(newObj) {
 		// Upstream dropped the managed fields, because the caller made the object too large. So
@@ -197,6 +197,9 @@ func (w *write) verifyFinal(ctx context.Context, newObj, oldObj runtime.Object) 
 // error that the caller is to see.
 func (w *write) decide(ctx context.Context, changes change.Set, marked bool, newObj runtime.Object) (*decide.Refusal, error) {
 	refusal, err := w.decider.Decide(ctx, changes, marked)
+	if err == nil && refusal != nil && refusal.ByEntry() {
+		refusal, err = w.exempted(ctx, refusal, changes, marked)
+	}
 	switch {
 	case err == nil:
 		return refusal, nil
@@ -229,16 +232,15 @@ func (w *write) changes(newObj, oldObj runtime.Object) (change.Set, error) {
 	return w.kind.compare(w.target, w.mode(), newObj, oldObj)
 }
 
-// schemaError returns an error if a permission tree that the verification needs could not be
-// compiled from its schema. A write to a scale needs the tree of the scaled resource. It needs the
+// unverifiable returns a kind without a permission tree, if the verification needs the tree. A write to a scale needs the tree of the scaled resource. It needs the
 // tree of the kind Scale itself only if the caller lacks the ordinary verb. Any other write needs
 // the tree of its kind.
-func (w *write) schemaError() error {
+func (w *write) unverifiable() *kind {
 	if w.scale != nil && w.scale.kind.walker == nil {
-		return w.scale.kind.err
+		return w.scale.kind
 	}
 	if w.kind.walker == nil && (w.scale == nil || w.marked) {
-		return w.kind.err
+		return w.kind
 	}
 	return nil
 }

@@ -20,6 +20,9 @@ type questions struct {
 	// query holds the bindings and rules that RBAC read for earlier checks of the request. It is
 	// nil if there were no earlier checks.
 	query *rbacindex.Query
+	// bypass is true if the caller is exempt from the exclusions of entries. It is nil until the
+	// authorizer has answered that.
+	bypass *bool
 }
 
 // callerChange is the caller's own change in the current attempt.
@@ -49,6 +52,8 @@ type response struct {
 	warnings *redact.Warnings
 	// missing are the verbs that would have covered the last refused change.
 	missing []string
+	// refusal is the last refusal.
+	refusal *decide.Refusal
 	// unanswered is set if neither Respond nor RespondError will be called for this write. Then
 	// Verify writes the result to the metrics and the audit log itself.
 	unanswered bool

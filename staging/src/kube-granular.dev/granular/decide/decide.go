@@ -57,6 +57,8 @@ type Decider struct {
 	// long remembers for each permission the last verb that was made from a key of at least longKey
 	// bytes.
 	long map[*schema.Permission]verbResult
+	// ignoresEntries is set by IgnoreEntries.
+	ignoresEntries bool
 }
 
 // verbResult is the verb that was made from a key, or the error because of which there is no verb.
@@ -84,6 +86,11 @@ func New(a Authorizer, budget int) *Decider {
 // Continue makes d share the cost budget of another Decider of the same request.
 func (d *Decider) Continue(other *Decider) { d.costs = other.Costs() }
 
+// IgnoreEntries makes d decide as if no permission of an entry were excluded: a field that only an
+// entry excludes is open to a caller with the ordinary verb. It is for callers that are exempt from
+// entries.
+func (d *Decider) IgnoreEntries() { d.ignoresEntries = true }
+
 // Costs returns the cost budget of the request.
 func (d *Decider) Costs() *schema.CostBudget {
 	if d.costs == nil {
@@ -110,7 +117,7 @@ func (d *Decider) Decide(ctx context.Context, changes change.Set, marked bool) (
 			return nil, ctx.Err()
 		}
 		c := &changes[i]
-		candidates, excluded := Candidates(c.Node)
+		candidates, excluded := d.candidates(c.Node)
 		if !marked && !excluded {
 			continue
 		}
@@ -149,7 +156,23 @@ func (d *Decider) CoveredAsObserved(ctx context.Context, observed change.Set, ma
 // Candidates returns the permissions of which one suffices to change a node, most general first,
 // and whether one of them is excluded. The package comment says which permissions these are.
 func Candidates(n *schema.Node) (candidates []*schema.Permission, excluded bool) {
-	deepest, byEntry, chain := -1, false, n.Chain()
+	return candidatesOf(n.Chain())
+}
+
+// candidates is Candidates, but leaves out what IgnoreEntries says.
+func (d *Decider) candidates(n *schema.Node) ([]*schema.Permission, bool) {
+	chain := n.Chain()
+	if d.ignoresEntries {
+		chain = slices.DeleteFunc(chain, isExclusion)
+	}
+	return candidatesOf(chain)
+}
+
+// isExclusion reports whether a permission is that of an entry that excludes a field.
+func isExclusion(p *schema.Permission) bool { return p.Entry && p.Excluded }
+
+func candidatesOf(chain []*schema.Permission) (candidates []*schema.Permission, excluded bool) {
+	deepest, byEntry := -1, false
 	for i, p := range chain {
 		if p.Excluded {
 			deepest, byEntry = i, byEntry || p.Entry

@@ -133,6 +133,9 @@ func (r *Refusal) Withhold(known int) *Refusal {
 	return out
 }
 
+// ByEntry reports whether an entry excludes the changed field or a field around it.
+func (r *Refusal) ByEntry() bool { return slices.ContainsFunc(r.Change.Node.Chain(), isExclusion) }
+
 // Cannot returns the part of a message that names the field, such as "cannot change
 // .spec.replicas". path is the result of change.Walker.Locate. If path is empty, the path of the
 // change is used.

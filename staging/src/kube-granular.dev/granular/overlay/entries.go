@@ -3,6 +3,12 @@
 
 package overlay
 
+import (
+	"slices"
+
+	"kube-granular.dev/granular/schema"
+)
+
 // Entries are the entries of one FieldPermission. They are immutable. The server compiles a tree for
 // each pointer to Entries, so equal entries should be one pointer.
 type Entries struct {
@@ -38,6 +44,22 @@ func (e *Entries) Excludes() bool {
 		}
 	}
 	return false
+}
+
+// Around returns the innermost exclusion whose path leads to a field or to a field around it. It
+// returns nil if there is none.
+func (e *Entries) Around(way []schema.Step) *Field {
+	var found *Field
+	for i := range e.Fields {
+		f := &e.Fields[i]
+		if !f.Excluded || len(f.Path) > len(way) || found != nil && len(f.Path) <= len(found.Path) {
+			continue
+		}
+		if slices.Equal(f.Path.Steps(), way[:len(f.Path)]) {
+			found = f
+		}
+	}
+	return found
 }
 
 // State is what became of an entry.

@@ -40,6 +40,12 @@ var builtin = map[string]bool{
 	"apiserver.config.k8s.io": true, "authority.kube-granular.dev": true,
 }
 
+// TakesExclusions reports whether fields of a resource can be excluded. The server must be able to
+// write the resources of which none can be before it has read any entries.
+func TakesExclusions(group, resource string) bool {
+	return noExclusions[gvkschema.GroupResource{Group: group, Resource: resource}.String()] == "" && noExclusions["*."+group] == ""
+}
+
 // notExcludable returns why a path of a resource takes no exclusion, "" if it takes one.
 func notExcludable(resource gvkschema.GroupResource, kind gvkschema.GroupVersionKind, path Path) string {
 	for _, key := range []string{resource.String(), "*." + resource.Group} {
