@@ -171,6 +171,9 @@ func (s *shared) wrapAuthorizer(configured upstream.Authorizer) upstream.Authori
 		}
 	}
 	fields := s.newFieldIndexOrNil()
+	if fields != nil {
+		options = append(options, gate.WithFieldPermissions(fields))
+	}
 	switch {
 	case granularEnabled():
 	case protection != nil:
