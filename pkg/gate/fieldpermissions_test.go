@@ -95,6 +95,13 @@ const silent = `{
   }
 }`
 
+// silentExcluding is silent, with a field that the author excludes.
+func silentExcluding(t testing.TB) string {
+	t.Helper()
+	return strings.Replace(silent, `"zone": {"type": "string"}`,
+		`"zone": {"type": "string", "x-kubernetes-permission-verb": "zone", "x-kubernetes-permission-excluded": true}`, 1)
+}
+
 // customThing is the target of a custom resource whose definition excludes nothing.
 func customThing(t testing.TB, model string) granular.Target {
 	out := target(t, model)
@@ -168,8 +175,7 @@ const (
 // TestEntriesOfCustomResources writes custom resources whose definition excludes nothing. Each row
 // that is allowed by a verb has a twin without the verb.
 func TestEntriesOfCustomResources(t *testing.T) {
-	author := strings.Replace(silent, `"zone": {"type": "string"}`,
-		`"zone": {"type": "string", "x-kubernetes-permission-verb": "zone", "x-kubernetes-permission-excluded": true}`, 1)
+	author := silentExcluding(t)
 	for name, tc := range map[string]struct {
 		model                string // silent if empty
 		entries              []string
@@ -351,8 +357,7 @@ func (b *bypassing) Authorize(ctx context.Context, a upstream.Attributes) (upstr
 // TestBypassOfEntries checks that the verb "bypass" opens what entries exclude, and nothing that the
 // author excludes, and that it is asked for only if the write would be refused.
 func TestBypassOfEntries(t *testing.T) {
-	author := strings.Replace(silent, `"zone": {"type": "string"}`,
-		`"zone": {"type": "string", "x-kubernetes-permission-verb": "zone", "x-kubernetes-permission-excluded": true}`, 1)
+	author := silentExcluding(t)
 	malformed := strings.Replace(silent, `"replicas"`, `"replicas`+strings.Repeat("x", 60)+`"`, 1)
 	for name, tc := range map[string]struct {
 		model, observed string

@@ -1,0 +1,185 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+	upstreamaudit "k8s.io/apiserver/pkg/audit"
+	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/granular"
+	"k8s.io/apiserver/pkg/warning"
+
+	ours "kube-granular.dev/pkg/audit"
+)
+
+// TestAuditMode checks that mode Audit refuses nothing, and what it reports.
+func TestAuditMode(t *testing.T) {
+	const entry = ".spec.destination acme.io/d excluded"
+	const counted = "things.example.com .spec.destination jane"
+	for name, tc := range map[string]struct {
+		entries            []string
+		authorizer         upstream.Authorizer
+		marked, dry, twice bool
+		observed, final    string
+		counted            string
+	}{
+		"would be refused":     {observed: moved, counted: counted},
+		"in two attempts":      {observed: moved, twice: true, counted: counted},
+		"a dry run":            {observed: moved, dry: true, counted: "-"},
+		"another field":        {observed: resized},
+		"the verb is held":     {observed: moved, authorizer: &grants{allow: []string{"granular:acme.io/d"}}},
+		"bypassed":             {observed: moved, authorizer: &bypassing{name: thingEntries}},
+		"a webhook's change":   {observed: resized, final: moved},
+		"a granular caller":    {observed: moved, marked: true, authorizer: &grants{allow: []string{"granular:specification"}}},
+		"inside another":       {entries: []string{entry, ".spec.destination.server acme.io/s excluded"}, observed: moved, counted: "things.example.com .spec.destination.server jane"},
+		"the field is retyped": {entries: []string{".spec.destination.server.host acme.io/h excluded"}, observed: moved, counted: "things.example.com .spec.destination.server jane"},
+		"an element":           {entries: []string{".spec.ports[*].number acme.io/n excluded"}, observed: renumbered, counted: "things.example.com .spec.ports[*].number jane"},
+		"the authorizer fails": {observed: moved, authorizer: &grants{fail: []string{"granular:acme.io/d"}}},
+		"only names":           {entries: []string{".spec.destination acme.io/d"}, observed: moved},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lines := tc.entries
+			if lines == nil {
+				lines = []string{entry}
+			}
+			authorizer := tc.authorizer
+			if authorizer == nil {
+				authorizer = &grants{}
+			}
+			heard := &warned{}
+			ctx := warning.WithWarningRecorder(upstreamaudit.WithAuditContext(requestContext("update")), heard)
+			if tc.marked {
+				ctx, _ = granular.WithMarker(ctx)
+			}
+			f := withEntries(entriesOf(t, thingEntries, false, lines...))
+			w := New(authorizer, WithFieldPermissions(f)).Begin(ctx, customThing(t, silent))
+			final := tc.final
+			if final == "" {
+				final = tc.observed
+			}
+			attempts := 1
+			if tc.twice {
+				attempts = 2
+			}
+			if w == nil && tc.entries == nil {
+				t.Fatal("nothing is counted")
+			}
+			for range attempts {
+				if w == nil {
+					break
+				}
+				if err := w.Observe(ctx, object(t, tc.observed), object(t, before)); err != nil {
+					t.Fatal(err)
+				}
+				if err := w.Verify(ctx, object(t, final), object(t, before)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			responding := ctx
+			if tc.dry {
+				responding = granular.WithDryRun(ctx)
+			}
+			if w != nil && w.Respond(responding, object(t, final)) == nil {
+				t.Error("no response")
+			}
+			var want []string
+			if tc.counted != "" && tc.counted != "-" {
+				want = []string{tc.counted}
+			}
+			if !slices.Equal(f.counted, want) {
+				t.Errorf("counted %q, wanted %q", f.counted, want)
+			}
+			if reported := len(*heard) == 1 && annotation(ctx, ours.WouldExcludeAnnotation) != ""; reported != (tc.counted != "") {
+				t.Errorf("warned %q, audited %q", *heard, annotation(ctx, ours.WouldExcludeAnnotation))
+			}
+		})
+	}
+}
+
+// TestAuditModeBesideOthers checks that what refuses for another reason still does, and that a write
+// that is refused is not counted.
+func TestAuditModeBesideOthers(t *testing.T) {
+	author := silentExcluding(t)
+	f := withEntries(entriesOf(t, thingEntries, false, ".spec.destination.server acme.io/s excluded"))
+	ctx := requestContext("patch")
+	w := New(&grants{}, WithFieldPermissions(f)).Begin(ctx, customThing(t, author))
+	const both = `{"spec":{"size":1,"project":"a","destination":{"server":"z","zone":"z"}}}`
+	const was = `{"spec":{"size":1,"project":"a","destination":{"server":"x","zone":"y"}}}`
+	if err := w.Patch(ctx, types.MergePatchType, []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Submitted(ctx, object(t, both), object(t, was)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Observe(ctx, object(t, both), object(t, was)); err != nil {
+		t.Fatal(err)
+	}
+	err := w.Verify(ctx, object(t, both), object(t, was))
+	wantError(t, err, `needs the verb "granular:zone"`)
+	if got := w.RespondError(ctx, err); got != err || len(f.counted) > 0 {
+		t.Errorf("%v, counted %q", got, f.counted)
+	}
+}
+
+// TestEntriesOfCreateOnUpdate checks an update that creates the object: by a caller with both verbs,
+// with "granular" for the create, and with "granular" for the update.
+func TestEntriesOfCreateOnUpdate(t *testing.T) {
+	for name, tc := range map[string]struct {
+		create, enforced, marked bool
+		allow                    []string
+		says                     string
+		counted                  int
+	}{
+		"both verbs":                      {create: true, enforced: true, says: "(excluded by FieldPermission"},
+		"both verbs, the permission":      {create: true, enforced: true, allow: []string{"granular:acme.io/d"}},
+		"both verbs, only counted":        {create: true, counted: 1},
+		"granular create":                 {enforced: true, allow: []string{"granular:specification", "granular:metadata"}, says: "(excluded by FieldPermission"},
+		"granular create, the permission": {enforced: true, allow: []string{"granular:specification", "granular:metadata", "granular:acme.io/d"}},
+		"granular create, only counted":   {allow: []string{"granular:specification", "granular:metadata"}, counted: 1},
+		"granular update":                 {create: true, enforced: true, marked: true, allow: []string{"granular:specification"}, says: "(excluded by FieldPermission"},
+		"granular update, the permission": {create: true, enforced: true, marked: true, allow: []string{"granular:acme.io/d"}},
+		"granular update, in mode Audit":  {create: true, marked: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			allow := append(slices.Clip(tc.allow), "granular")
+			if tc.create {
+				allow = append(allow, "create")
+			}
+			f := withEntries(entriesOf(t, thingEntries, tc.enforced, ".spec.destination acme.io/d excluded"))
+			g, of := New(&grants{allow: allow}, WithFieldPermissions(f)), customThing(t, silent)
+			ctx := requestContext("update")
+			if tc.marked {
+				ctx, _ = granular.WithMarker(ctx)
+			}
+			sent := object(t, before)
+			sent.SetUID("")
+			begun := g.Begin(ctx, of)
+			if err := begun.Observe(ctx, sent, nil); err != nil {
+				t.Fatal(err)
+			}
+			w, decision, _, err := g.AuthorizeCreate(ctx, of, begun, attributes("create"))
+			if decision != upstream.DecisionAllow || err != nil {
+				t.Fatal(decision, err)
+			}
+			err = w.Verify(ctx, sent, nil)
+			wantError(t, err, tc.says)
+			if err == nil {
+				w.Respond(context.WithoutCancel(ctx), sent)
+			}
+			if len(f.counted) != tc.counted {
+				t.Errorf("counted %q", f.counted)
+			}
+		})
+	}
+	// Without "granular" for the create it is refused as before.
+	f := withEntries(entriesOf(t, thingEntries, false, ".spec.destination acme.io/d excluded"))
+	g, of, ctx := New(&grants{}, WithFieldPermissions(f)), customThing(t, silent), requestContext("update")
+	if w, decision, _, err := g.AuthorizeCreate(ctx, of, g.Begin(ctx, of), attributes("create")); w != nil || decision == upstream.DecisionAllow || err != nil {
+		t.Error(w, decision, err)
+	}
+}
