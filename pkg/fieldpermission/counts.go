@@ -39,6 +39,12 @@ func (x *Index) Counted(entries *overlay.Entries, _, user string) {
 	x.counts.all[entries.Source] = known
 }
 
+func (c *counts) forget(name string) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	delete(c.all, name)
+}
+
 // AddUser adds a user to a list of at most v1alpha1.MaxAuditUsers, unless the list has the user.
 func AddUser(users []string, user string) []string {
 	if len(users) >= v1alpha1.MaxAuditUsers || slices.Contains(users, user) {

@@ -66,6 +66,10 @@ func NewIndex() *Index {
 func (x *Index) update(changes []mirror.Change[record]) {
 	var next map[schema.GroupResource]*overlay.Entries
 	for _, c := range changes {
+		if c.New == nil {
+			// What was counted must not be added to a new object of that name.
+			x.counts.forget(c.Old.object.Name)
+		}
 		if c.Old != nil && c.New != nil && c.Old.entries == c.New.entries {
 			continue
 		}

@@ -182,7 +182,12 @@ func TestCounts(t *testing.T) {
 	if x.Violations("gone").Count != 0 || x.Violations("pods").Count != 15 {
 		t.Error("what does not exist is still counted, or what exists is not")
 	}
-	x.SubtractViolations("pods", 15)
+	x.Observe(fieldsOf("pods", 2), true)
+	if v := x.Violations("pods"); v.Count != 0 {
+		t.Errorf("after the removal: %+v", v)
+	}
+	x.Counted(entries, ".spec.a", "jane")
+	x.SubtractViolations("pods", 1)
 	if v := x.Violations("pods"); v.Count != 0 || len(v.Users) != 0 {
 		t.Errorf("after all are written: %+v", v)
 	}
