@@ -198,11 +198,11 @@ type heard []string
 
 func (h *heard) AddWarning(_, text string) { *h = append(*h, text) }
 
-// TestChanged holds what the author is warned of, and what the audit event has.
+// TestAuthorIsWarned holds what the author is warned of, and what the audit event has.
 //
 // Attack: somebody sets the mode Audit, drops an entry or deletes the object, and the field is open
 // Answer: a warning, and an annotation of the audit event, but for a dry run
-func TestChanged(t *testing.T) {
+func TestAuthorIsWarned(t *testing.T) {
 	const enforce = v1alpha1.ModeEnforce
 	destination, syncPolicy := field(".spec.destination", "argoproj.io/destination", true), field(".spec.syncPolicy", "argoproj.io/syncPolicy", false)
 	included := destination

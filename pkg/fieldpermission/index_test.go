@@ -36,8 +36,8 @@ func excluded(path, permission string) v1alpha1.FieldEntry {
 	return v1alpha1.FieldEntry{Path: path, Permission: permission, Excluded: true}
 }
 
-// TestReports holds that the index has what every user of package mirror has, and that the map has the same.
-func TestReports(t *testing.T) {
+// TestFieldPermissionReports holds that the index has what every user of package mirror has, and that the map has the same.
+func TestFieldPermissionReports(t *testing.T) {
 	mirrortest.Run(t, func() mirrortest.Index[*v1alpha1.FieldPermission] {
 		x := NewIndex()
 		return mirrortest.Index[*v1alpha1.FieldPermission]{
@@ -64,12 +64,12 @@ func TestReports(t *testing.T) {
 	})
 }
 
-// TestEntries holds for which resource entries are, that a pointer changes with the entries and only with
+// TestEntriesByResource holds for which resource entries are, that a pointer changes with the entries and only with
 // these, and that no other resource gets another pointer.
 //
 // Attack: one FieldPermission of a thousand is edited each second, so that all kinds are compiled again
 // Answer: only the pointer of its own resource changes
-func TestEntries(t *testing.T) {
+func TestEntriesByResource(t *testing.T) {
 	x := NewIndex()
 	version := 0
 	store := func(p *v1alpha1.FieldPermission) {
@@ -131,12 +131,12 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// TestWait holds that a request waits for at most five seconds until the server has read all FieldPermissions,
+// TestWaitForFieldPermissions holds that a request waits for at most five seconds until the server has read all FieldPermissions,
 // and then gets an error that says that the server is not available.
 //
 // Attack: a server that has just started does not know yet which fields are closed
 // Answer: the index says so, and a request waits, and is then refused
-func TestWait(t *testing.T) {
+func TestWaitForFieldPermissions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := NewIndex()
 		if _, synced := x.Entries("", "pods"); synced {
@@ -161,8 +161,8 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// TestCounts holds what is counted for the mode Audit, until the status has it.
-func TestCounts(t *testing.T) {
+// TestAuditCounts holds what is counted for the mode Audit, until the status has it.
+func TestAuditCounts(t *testing.T) {
 	x := NewIndex()
 	x.Observe(fieldsOf("pods", 1, excluded(".spec.a", "example.com/a")), false)
 	entries, _ := x.Entries("", "pods")
@@ -193,8 +193,8 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestChangesAreTold holds that the reader of Changes is told, whatever it reads in between.
-func TestChangesAreTold(t *testing.T) {
+// TestIndexTellsChanges holds that the reader of Changes is told, whatever it reads in between.
+func TestIndexTellsChanges(t *testing.T) {
 	x := NewIndex()
 	for i := range 3 {
 		x.Observe(fieldsOf("pods", i+1, named(".spec.a", "example.com/a")), false)

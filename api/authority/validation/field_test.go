@@ -129,8 +129,8 @@ func TestFieldPermissionStatus(t *testing.T) {
 	}
 }
 
-// TestResource holds which resource a name means.
-func TestResource(t *testing.T) {
+// TestResourceOfName holds which resource a name means.
+func TestResourceOfName(t *testing.T) {
 	for name, want := range map[string]authority.GroupResource{
 		"services":                 {Resource: "services"},
 		"applications.argoproj.io": {Resource: "applications", Group: "argoproj.io"},

@@ -28,11 +28,11 @@ func stored(name, version string, mode v1alpha1.Mode, fields ...v1alpha1.FieldEn
 	return index.All()[0]
 }
 
-// TestCompute holds what a status says: what the mode Enforce would do, in both modes.
+// TestStatusOfEntries holds what a status says: what the mode Enforce would do, in both modes.
 //
 // Attack: a resource of an aggregated server, or one that does not exist, is accepted silently
 // Answer: the condition Accepted is False, with a reason
-func TestCompute(t *testing.T) {
+func TestStatusOfEntries(t *testing.T) {
 	const argo = "applications.argoproj.io"
 	excluded := func(path string) v1alpha1.FieldEntry {
 		return v1alpha1.FieldEntry{Path: path, Permission: "argoproj.io/x", Excluded: true}

@@ -39,8 +39,8 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestRefused holds what can't be stored, and the field of each refusal. Package fieldpermission has the whole table.
-func TestRefused(t *testing.T) {
+// TestRefusedEntries holds what can't be stored, and the field of each refusal. Package fieldpermission has the whole table.
+func TestRefusedEntries(t *testing.T) {
 	define(t, server, "applications.yaml")
 	for name, tc := range map[string]struct {
 		object map[string]any
@@ -64,12 +64,12 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestWriters holds that nobody but the holder of the verbs writes FieldPermissions: not a holder of the roles admin and
+// TestWritersOfFieldPermissions holds that nobody but the holder of the verbs writes FieldPermissions: not a holder of the roles admin and
 // edit, who can read them.
 //
 // Attack: an administrator of a namespace deletes the FieldPermission, or sets the mode Audit
 // Answer: the roles admin and edit do not include that
-func TestWriters(t *testing.T) {
+func TestWritersOfFieldPermissions(t *testing.T) {
 	closeFields(t, v1alpha1.ModeEnforce)
 	admin := harness.Administrator(t, server.Cluster)
 	for _, role := range []string{"admin", "edit", "view"} {
@@ -96,12 +96,12 @@ func TestWriters(t *testing.T) {
 	}
 }
 
-// TestOpened holds that a change that opens a field warns its author and is in the audit log, and that the field is open
+// TestOpenedFields holds that a change that opens a field warns its author and is in the audit log, and that the field is open
 // for the next request and closed again after the next change.
 //
 // Attack: somebody sets the mode Audit, or deletes the object, and nobody sees it
 // Answer: a warning to the author and an annotation of the audit event
-func TestOpened(t *testing.T) {
+func TestOpenedFields(t *testing.T) {
 	closeFields(t, v1alpha1.ModeEnforce)
 	collection := fmt.Sprintf(inDefault, "v1alpha1")
 	server.MustSend(t, http.MethodPost, collection, harness.ContentTypes["json"], application("v1alpha1", "opened", open))
@@ -146,12 +146,12 @@ func TestOpened(t *testing.T) {
 	}
 }
 
-// TestAudit holds that the mode Audit refuses nothing, warns the caller, counts in the status, names the users, and that
+// TestAuditedEntries holds that the mode Audit refuses nothing, warns the caller, counts in the status, names the users, and that
 // names work; and that going to Enforce tells the author what was counted. A dry run is not counted.
 //
 // Attack: going to Enforce stops writers of whom nobody knew
 // Answer: a warning has the number of requests and the first users that Audit counted
-func TestAudit(t *testing.T) {
+func TestAuditedEntries(t *testing.T) {
 	closeFields(t, v1alpha1.ModeAudit)
 	collection := fmt.Sprintf(inDefault, "v1alpha1")
 	server.MustSend(t, http.MethodPost, collection, harness.ContentTypes["json"], application("v1alpha1", "audited", open))
@@ -190,9 +190,9 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// TestStatus holds what the status says of a resource that this server does not store, of entries in force, and of a
+// TestEntriesAndDefinitions holds what the status says of a resource that this server does not store, of entries in force, and of a
 // definition that changes.
-func TestStatus(t *testing.T) {
+func TestEntriesAndDefinitions(t *testing.T) {
 	condition := func(name, reason string) {
 		t.Helper()
 		harness.Until(t, name+": "+reason, func() bool {

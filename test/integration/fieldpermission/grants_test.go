@@ -15,12 +15,12 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// TestGranting holds that holders of update and patch can't grant, bind or delegate the verb of an entry, excluded or
+// TestGrantingEntries holds that holders of update and patch can't grant, bind or delegate the verb of an entry, excluded or
 // not, and that holders of the verb can.
 //
 // Attack: an administrator of a namespace who holds update grants, binds or delegates the verb of a closed field
 // Answer: no verb includes the permission of an entry, so it must be held
-func TestGranting(t *testing.T) {
+func TestGrantingEntries(t *testing.T) {
 	closeFields(t, v1alpha1.ModeEnforce)
 	admin := harness.Administrator(t, server.Cluster)
 	for _, permission := range []string{"argoproj.io/destination", "argoproj.io/syncPolicy"} {

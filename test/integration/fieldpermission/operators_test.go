@@ -43,9 +43,9 @@ var operators = []operator{
 		"/apis/platform.example.com/v1alpha1/xdatabases", `{"size":"s"}`, `{"crossplane":{"compositionRef":{"name":"a"}}}`, `{"size":"l"}`},
 }
 
-// TestOperators holds, for resources with the shape of well-known operators, that an entry can be granted alone, that it
+// TestEntriesOfOperators holds, for resources with the shape of well-known operators, that an entry can be granted alone, that it
 // grants nothing else, and that it can be closed for holders of update.
-func TestOperators(t *testing.T) {
+func TestEntriesOfOperators(t *testing.T) {
 	define(t, server, "applications.yaml")
 	define(t, server, "operators.yaml")
 	for i, o := range operators {
@@ -92,11 +92,11 @@ func TestOperators(t *testing.T) {
 	}
 }
 
-// TestConverted holds that a closed field is closed in every version that a webhook converts, at its other path too.
+// TestEntriesAreConverted holds that a closed field is closed in every version that a webhook converts, at its other path too.
 //
 // Attack: writing the closed field through another served version, where it has another path
 // Answer: the objects are converted to the version of the paths, and compared there
-func TestConverted(t *testing.T) {
+func TestEntriesAreConverted(t *testing.T) {
 	webhook := harness.ServeWebhook(t, harness.ConversionWebhook(func(object map[string]any, to string) {
 		spec, _ := object["spec"].(map[string]any)
 		if spec == nil {

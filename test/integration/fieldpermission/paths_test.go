@@ -130,8 +130,8 @@ func TestExclusionHolds(t *testing.T) {
 	}
 }
 
-// TestDryRun holds that a dry run is refused as the write itself is.
-func TestDryRun(t *testing.T) {
+// TestDryRunOfClosedField holds that a dry run is refused as the write itself is.
+func TestDryRunOfClosedField(t *testing.T) {
 	closeFields(t, v1alpha1.ModeEnforce)
 	collection := fmt.Sprintf(inDefault, "v1alpha1")
 	server.MustSend(t, http.MethodPost, collection, harness.ContentTypes["json"], application("v1alpha1", "dry", open))
@@ -165,23 +165,23 @@ func TestOtherFields(t *testing.T) {
 	}
 }
 
-// TestMasters holds that a member of system:masters needs no verb.
+// TestMastersAreNotHeld holds that a member of system:masters needs no verb.
 //
 // Attack: an exclusion locks out everybody, so that the cluster can't be repaired
 // Answer: system:masters is never asked
-func TestMasters(t *testing.T) {
+func TestMastersAreNotHeld(t *testing.T) {
 	closeFields(t, v1alpha1.ModeEnforce)
 	collection := fmt.Sprintf(inDefault, "v1alpha1")
 	server.MustSend(t, http.MethodPost, collection, harness.ContentTypes["json"], application("v1alpha1", "masters", open))
 	server.MustSend(t, http.MethodPatch, collection+"/masters", harness.ContentTypes["merge"], `{"spec":{"destination":{"server":"https://b"}}}`)
 }
 
-// TestBypass holds that a holder of bypass on the FieldPermission needs no verb, and that bypass on another one does
+// TestControllersBypassEntries holds that a holder of bypass on the FieldPermission needs no verb, and that bypass on another one does
 // not help. A caller is asked for it only if it would be refused.
 //
 // Attack: an exclusion of a field that controllers write for others stops them
 // Answer: upstream's controllers hold the verb bypass by a bootstrap role
-func TestBypass(t *testing.T) {
+func TestControllersBypassEntries(t *testing.T) {
 	closeFields(t, v1alpha1.ModeEnforce)
 	collection := fmt.Sprintf(inDefault, "v1alpha1")
 	server.MustSend(t, http.MethodPost, collection, harness.ContentTypes["json"], application("v1alpha1", "bypass", open))

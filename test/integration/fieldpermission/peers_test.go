@@ -37,13 +37,13 @@ func send(t *testing.T, c *cluster.Cluster, user, method, path, contentType stri
 	return code
 }
 
-// TestPeers holds for two servers on one etcd that a change is in force at once on the server that acknowledged it, on
+// TestPeersWithEntries holds for two servers on one etcd that a change is in force at once on the server that acknowledged it, on
 // the other as soon as its watch delivers it, and at the first request of a server that starts later with a thousand
 // FieldPermissions. It logs how long both take.
 //
 // Attack: writing a closed field through a server that has just started, or through another than the one that closed it
 // Answer: 403 from the first request on, and as soon as the watch has delivered the change; the delay is measured
-func TestPeers(t *testing.T) {
+func TestPeersWithEntries(t *testing.T) {
 	endpoint := etcd.Start(t)
 	args := []string{"--demo=false", "--etcd-servers", endpoint, "--feature-gates", "FieldPermissions=true"}
 	a, b := harness.Start(t, args...), harness.Start(t, args...)
@@ -105,11 +105,11 @@ func TestPeers(t *testing.T) {
 	}
 }
 
-// TestRecreated holds that the entries are in force for a definition that was deleted and made again.
+// TestRecreatedDefinition holds that the entries are in force for a definition that was deleted and made again.
 //
 // Attack: deleting a definition and making it again opens its closed fields
 // Answer: the FieldPermission stays, and is in force for whatever has the name
-func TestRecreated(t *testing.T) {
+func TestRecreatedDefinition(t *testing.T) {
 	closeFields(t, v1alpha1.ModeEnforce)
 	server.MustSend(t, http.MethodDelete, harness.Definitions+"/"+argo, "", nil)
 	harness.Until(t, "the definition is gone", func() bool {
