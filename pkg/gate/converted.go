@@ -87,6 +87,13 @@ func (c *conversion) compare(newObj, oldObj runtime.Object) (set change.Set, new
 // convert converts both objects to the other version, in one call of the webhook. If oldObj does
 // not come from storage, which is so for a create, oldThere is nil.
 func (c *conversion) convert(newObj, oldObj runtime.Object) (newThere, oldThere runtime.Object, err error) {
+	if c.target.Schema.Excludes == nil && c.target.Schema.Stored == nil {
+		// The kind is a built-in one, and compare converts its objects.
+		if !convert.Stored(oldObj) {
+			return newObj, nil, nil
+		}
+		return newObj, oldObj, nil
+	}
 	list := &unstructured.UnstructuredList{}
 	for _, obj := range []runtime.Object{newObj, oldObj} {
 		if obj == oldObj && !convert.Stored(oldObj) {
@@ -161,7 +168,7 @@ func (w *write) verifyConverted(ctx context.Context, newObj, oldObj runtime.Obje
 	for i := range w.conversions {
 		c := &w.conversions[i]
 		if c.kind.walker == nil {
-			if err := w.unverified(ctx, c.kind, newObj); err != nil {
+			if err := w.unverified(ctx, c.kind, c.kind.err, newObj); err != nil {
 				return err
 			}
 			continue

@@ -49,11 +49,11 @@ func (w *write) source(refusal *decide.Refusal) string {
 	return fmt.Sprintf(" (excluded by FieldPermission %s)", w.kind.added.entries.Source)
 }
 
-// unverified returns the refusal of a write that needs the permission tree of a kind without one. It
-// returns nil if the tree is missing only because of entries, and the caller holds the ordinary verb
-// and is exempt from exclusions of entries.
-func (w *write) unverified(ctx context.Context, k *kind, newObj runtime.Object) error {
-	if k.unheld && !w.marked {
+// unverified returns the refusal of a write whose fields can't be verified, because of err, as fields
+// of a kind. It returns nil if only entries exclude fields of that kind, and the caller holds the
+// ordinary verb and is exempt from exclusions of entries.
+func (w *write) unverified(ctx context.Context, k *kind, err error, newObj runtime.Object) error {
+	if k.byEntry && !w.marked {
 		switch exempt, err := w.isExempt(ctx); {
 		case err != nil && ctx.Err() != nil:
 			return ended()
@@ -63,5 +63,5 @@ func (w *write) unverified(ctx context.Context, k *kind, newObj runtime.Object) 
 			return nil
 		}
 	}
-	return w.forbidden(newObj, fmt.Errorf("its fields can't be verified: %w", k.err))
+	return w.forbidden(newObj, fmt.Errorf("its fields can't be verified: %w", err))
 }

@@ -41,8 +41,8 @@ type kind struct {
 	// added has the entries with which the kind was compiled, or which are in force for a request
 	// although they do not hold for this kind.
 	added entrySet
-	// unheld is set if there is no walker because of entries, and the definition excludes nothing.
-	unheld bool
+	// byEntry is set if entries exclude fields, and the definition excludes none.
+	byEntry bool
 	overlaid
 }
 

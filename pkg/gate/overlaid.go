@@ -67,7 +67,7 @@ func (k *kind) with(added entrySet, holds bool) *kind {
 // compileWith compiles the kind with entries. If that fails, names have no effect, and exclusions
 // make the result refuse all writes.
 func (k *kind) compileWith(added entrySet, holds bool) *kind {
-	out := &kind{walker: k.walker, err: k.err, excluded: k.excluded, scratch: k.scratch, added: added}
+	out := &kind{walker: k.walker, err: k.err, excluded: k.excluded, scratch: k.scratch, added: added, byEntry: added.excludes() && !k.excludes()}
 	if !holds {
 		return out
 	}
@@ -83,7 +83,7 @@ func (k *kind) compileWith(added entrySet, holds bool) *kind {
 		out.err = fmt.Errorf("no permissions are known for %s with the entries of FieldPermission %s: %w", k.version, added.entries.Source, err)
 	}
 	if added.excludes() {
-		out.walker, out.excluded, out.unheld = nil, true, !k.excludes()
+		out.walker, out.excluded = nil, true
 	}
 	return out
 }

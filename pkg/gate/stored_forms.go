@@ -72,7 +72,7 @@ func (w *write) verifyIn(ctx context.Context, judged *judgedVersion, forms store
 		if !w.marked && !judged.kind.excluded {
 			return nil
 		}
-		return w.unverified(ctx, judged.kind, newObj)
+		return w.unverified(ctx, judged.kind, judged.kind.err, newObj)
 	}
 	if judged.kind.walker.NothingToCheck(w.mode()) {
 		return nil

@@ -5,6 +5,7 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"go.opentelemetry.io/otel/trace"
@@ -122,7 +123,7 @@ func (w *write) Verify(ctx context.Context, newObj, oldObj runtime.Object) error
 
 func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error {
 	if failed := w.unverifiable(); failed != nil {
-		return w.unverified(ctx, failed, newObj)
+		return w.unverified(ctx, failed, failed.err, newObj)
 	}
 	if w.owned && hasManagedFields(oldObj) && !hasManagedFields(newObj) {
 		// Upstream dropped the managed fields, because the caller made the object too large. So
@@ -175,6 +176,9 @@ func (w *write) verifyFinal(ctx context.Context, newObj, oldObj runtime.Object) 
 		return ended() // before the objects are compared again
 	}
 	changes, err := w.changes(newObj, oldObj)
+	if errors.Is(err, errAnnotationBacked) {
+		return w.unverified(ctx, w.kind, err, newObj)
+	}
 	if err != nil {
 		return w.forbidden(newObj, fmt.Errorf("its fields can't be verified: %w", err))
 	}

@@ -157,6 +157,34 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// TestRetyped checks that a name never covers more than its own path, and that no exclusion becomes one
+// of the whole specification or status.
+func TestRetyped(t *testing.T) {
+	for name, tc := range map[string]struct {
+		field    string
+		enforced bool
+		want     overlay.State
+		reason   string
+	}{
+		"a name":                        {".spec.project.x acme.io/a", true, overlay.Idle, overlay.FieldRetyped},
+		"an exclusion":                  {".spec.project.x acme.io/a excluded", true, overlay.Degraded, overlay.FieldRetyped},
+		"an exclusion in mode Audit":    {".spec.project.x acme.io/a excluded", false, overlay.Idle, overlay.FieldRetyped},
+		"the specification":             {".spec[*] acme.io/a excluded", true, overlay.Idle, overlay.FieldRetyped},
+		"the status":                    {".status[*].x acme.io/a excluded", true, overlay.Idle, overlay.FieldRetyped},
+		"an atomic list":                {".spec.sources[*].path acme.io/a excluded", true, overlay.Degraded, overlay.AtomicList},
+		"an atomic list, no such field": {".spec.sources[*].gone acme.io/a excluded", true, overlay.Idle, overlay.FieldAbsent},
+		"what the author excludes":      {".spec.guard[*] acme.io/a excluded", true, overlay.Idle, overlay.ExcludedByAuthor},
+	} {
+		tree, outcomes := applied(t, definitions(t), entries(t, tc.field), tc.enforced)
+		if o := outcomes[0]; o.State != tc.want || o.Reason != tc.reason || o.Excluded != (tc.want == overlay.Degraded) {
+			t.Errorf("%s: %+v", name, o)
+		}
+		if has := strings.Contains(tree.String(), "by entry"); has != (tc.want != overlay.Idle) {
+			t.Errorf("%s: the tree has it: %t", name, has)
+		}
+	}
+}
+
 // TestDefinitionsAreUnchanged checks that Apply writes into none of its arguments.
 func TestDefinitionsAreUnchanged(t *testing.T) {
 	all, before := definitions(t), definitions(t)
