@@ -61,6 +61,10 @@ func TestPrepare(t *testing.T) {
 	webhook.Name, webhook.Spec.Names.Plural = "hooked.argoproj.io", "hooked"
 	webhook.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter}
 
+	unserved := Definition(t, Applications)
+	unserved.Name, unserved.Spec.Names.Plural = "unserved.argoproj.io", "unserved"
+	unserved.Spec.Versions[0].Served, unserved.Spec.Versions[1].Served = false, false
+
 	for name, tc := range map[string]struct {
 		object *v1alpha1.FieldPermission
 		want   string // FIELD: part of the message
@@ -86,10 +90,11 @@ func TestPrepare(t *testing.T) {
 		"not served here":              {object("widgets.example.com", "v1", audit1, field(".spec.size", "example.com/size", true)), ""},
 		"not served here, no domain":   {object("widgets.example.com", "v1", audit1, field(".spec.size", "size", true)), "spec.fields[0].permission: domain"},
 		"not served here, no version":  {object("widgets.example.com", "", audit1, field(".spec.size", "example.com/size", true)), "spec.version: "},
+		"no version is served":         {object("unserved.argoproj.io", "", audit1, field(".spec.project", "example.com/x", false)), "spec.version: "},
 		"a lock on the keys":           {object("clusterroles.rbac.authorization.k8s.io", "v1", audit1, field(".rules", "example.com/rules", true)), "spec.fields[0].excluded: "},
 		"a lock on FieldPermissions":   {object("fieldpermissions.authority.kube-granular.dev", "v1alpha1", audit1, field(".spec.mode", "example.com/mode", true)), "spec.fields[0].excluded: "},
 	} {
-		author := fieldpermission.Author{Resources: Resources(crd, webhook)}
+		author := fieldpermission.Author{Resources: Resources(crd, webhook, unserved)}
 		err := author.Prepare(t.Context(), tc.object, nil)
 		if tc.want == "" {
 			if err != nil {

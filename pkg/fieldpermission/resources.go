@@ -80,7 +80,10 @@ func (r *Resources) Find(ctx context.Context, resource schema.GroupResource) (*R
 	case err != nil:
 		return nil, fmt.Errorf("read the definition of %s: %w", resource, err)
 	}
-	return CustomResource(crd), nil
+	if found := CustomResource(crd); len(found.Versions) > 0 {
+		return found, nil
+	}
+	return nil, nil // no version is served
 }
 
 // FindBuiltIn returns a built-in resource, or nil if there is no such one. It always returns the same pointer.

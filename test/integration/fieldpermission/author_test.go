@@ -33,9 +33,14 @@ func TestDefaults(t *testing.T) {
 	if p := stored(t, server, argo); p.Spec.Mode != v1alpha1.ModeAudit || p.Spec.Version != "v1beta1" || p.Status.LastChange == nil || p.Generation != 1 {
 		t.Errorf("%+v", p)
 	}
-	put(t, server, "services", "", "", named(".spec.externalIPs", "example.com/externalIPs"))
-	if p := stored(t, server, "services"); p.Spec.Version != "v1" {
-		t.Errorf("%+v", p.Spec)
+	for name, path := range map[string]string{
+		"services": ".spec.externalIPs", "customresourcedefinitions.apiextensions.k8s.io": ".spec.scope",
+		"apiservices.apiregistration.k8s.io": ".spec.service", "clusterroles.rbac.authorization.k8s.io": ".rules",
+	} {
+		put(t, server, name, "", "", named(path, "example.com/permission"))
+		if p := stored(t, server, name); p.Spec.Version != "v1" {
+			t.Errorf("%s: %+v", name, p.Spec)
+		}
 	}
 }
 
