@@ -38,8 +38,8 @@ func field(path, permission string, excluded bool) v1alpha1.FieldEntry {
 }
 
 const (
-	argo   = "applications.argoproj.io"
-	audit1 = v1alpha1.ModeAudit
+	argo     = "applications.argoproj.io"
+	auditing = v1alpha1.ModeAudit
 )
 
 // TestPrepare holds which FieldPermissions are stored, and at which field the others are refused.
@@ -65,34 +65,40 @@ func TestPrepare(t *testing.T) {
 	unserved.Name, unserved.Spec.Names.Plural = "unserved.argoproj.io", "unserved"
 	unserved.Spec.Versions[0].Served, unserved.Spec.Versions[1].Served = false, false
 
+	names := func(path, permission string) *v1alpha1.FieldPermission {
+		return object(argo, "v1alpha1", auditing, field(path, permission, false))
+	}
+	excludes := func(path, permission string) *v1alpha1.FieldPermission {
+		return object(argo, "v1alpha1", auditing, field(path, permission, true))
+	}
 	for name, tc := range map[string]struct {
 		object *v1alpha1.FieldPermission
 		want   string // FIELD: part of the message
 	}{
-		"a name":                       {object(argo, "v1alpha1", audit1, field(".spec.syncPolicy", "argoproj.io/syncPolicy", false)), ""},
-		"an exclusion":                 {object(argo, "v1alpha1", audit1, field(".spec.destination", "argoproj.io/destination", true)), ""},
-		"one inside another":           {object(argo, "v1alpha1", audit1, field(".spec.destination", "argoproj.io/destination", true), field(".spec.destination.server", "argoproj.io/server", true)), ""},
-		"of the core group":            {object("services", "v1", audit1, field(".spec.externalIPs", "example.com/externalIPs", false)), ""},
-		"an exclusion of a built-in":   {object("services", "v1", audit1, field(".spec.externalIPs", "example.com/externalIPs", true)), "spec.fields[0].excluded: built-in kinds"},
-		"no domain":                    {object(argo, "v1alpha1", audit1, field(".spec.destination", "labels", false)), "spec.fields[0].permission: domain"},
-		"a built-in name":              {object(argo, "v1alpha1", audit1, field(".spec.destination", "finalizer", true)), "spec.fields[0].permission: domain"},
-		"a name of the other version":  {object(argo, "v1alpha1", audit1, field(".spec.destination", "argoproj.io/ofTheOtherVersion", false)), "spec.fields[0].permission: in version v1"},
-		"the same through a webhook":   {object("hooked.argoproj.io", "v1alpha1", audit1, field(".spec.destination", "argoproj.io/ofTheOtherVersion", false)), "spec.fields[0].permission: in version v1"},
-		"a name, missing in the other": {object(argo, "v1alpha1", audit1, field(".spec.sources", "argoproj.io/sources", false)), ""},
-		"excluded, missing there":      {object(argo, "v1alpha1", audit1, field(".spec.sources", "argoproj.io/sources", true)), "spec.fields[0].path: v1 has no such field"},
-		"the same, through a webhook":  {object("hooked.argoproj.io", "v1alpha1", audit1, field(".spec.sources", "argoproj.io/sources", true)), ""},
-		"what the author excludes":     {object(argo, "v1alpha1", audit1, field(".spec.secret", "argoproj.io/secret", true)), "spec.fields[0].path: author"},
-		"no such field":                {object(argo, "v1alpha1", audit1, field(".spec.nothing", "argoproj.io/nothing", false)), "spec.fields[0].path: no such field"},
-		"a label":                      {object(argo, "v1alpha1", audit1, field(".metadata.labels", "argoproj.io/labels", true)), "spec.fields[0].path: ClusterProtectedAttribute"},
-		"no path":                      {object(argo, "v1alpha1", audit1, field("spec.destination", "argoproj.io/destination", true)), "spec.fields[0].path: without a dot"},
-		"a version that isn't served":  {object(argo, "v2", audit1, field(".spec.destination", "argoproj.io/destination", true)), "spec.version: "},
+		"a name":                       {names(".spec.syncPolicy", "argoproj.io/syncPolicy"), ""},
+		"an exclusion":                 {excludes(".spec.destination", "argoproj.io/destination"), ""},
+		"one inside another":           {object(argo, "v1alpha1", auditing, field(".spec.destination", "argoproj.io/destination", true), field(".spec.destination.server", "argoproj.io/server", true)), ""},
+		"of the core group":            {object("services", "v1", auditing, field(".spec.externalIPs", "example.com/externalIPs", false)), ""},
+		"an exclusion of a built-in":   {object("services", "v1", auditing, field(".spec.externalIPs", "example.com/externalIPs", true)), "spec.fields[0].excluded: built-in kinds"},
+		"no domain":                    {names(".spec.destination", "labels"), "spec.fields[0].permission: domain"},
+		"a built-in name":              {excludes(".spec.destination", "finalizer"), "spec.fields[0].permission: domain"},
+		"a name of the other version":  {names(".spec.destination", "argoproj.io/ofTheOtherVersion"), "spec.fields[0].permission: in version v1"},
+		"the same through a webhook":   {object("hooked.argoproj.io", "v1alpha1", auditing, field(".spec.destination", "argoproj.io/ofTheOtherVersion", false)), "spec.fields[0].permission: in version v1"},
+		"a name, missing in the other": {names(".spec.sources", "argoproj.io/sources"), ""},
+		"excluded, missing there":      {excludes(".spec.sources", "argoproj.io/sources"), "spec.fields[0].path: v1 has no such field"},
+		"the same, through a webhook":  {object("hooked.argoproj.io", "v1alpha1", auditing, field(".spec.sources", "argoproj.io/sources", true)), ""},
+		"what the author excludes":     {excludes(".spec.secret", "argoproj.io/secret"), "spec.fields[0].path: author"},
+		"no such field":                {names(".spec.nothing", "argoproj.io/nothing"), "spec.fields[0].path: no such field"},
+		"a label":                      {excludes(".metadata.labels", "argoproj.io/labels"), "spec.fields[0].path: ClusterProtectedAttribute"},
+		"no path":                      {excludes("spec.destination", "argoproj.io/destination"), "spec.fields[0].path: without a dot"},
+		"a version that isn't served":  {object(argo, "v2", auditing, field(".spec.destination", "argoproj.io/destination", true)), "spec.version: "},
 		"another mode":                 {object(argo, "v1", "Warn", field(".spec.destination", "argoproj.io/destination", true)), "spec.mode: "},
-		"not served here":              {object("widgets.example.com", "v1", audit1, field(".spec.size", "example.com/size", true)), ""},
-		"not served here, no domain":   {object("widgets.example.com", "v1", audit1, field(".spec.size", "size", true)), "spec.fields[0].permission: domain"},
-		"not served here, no version":  {object("widgets.example.com", "", audit1, field(".spec.size", "example.com/size", true)), "spec.version: "},
-		"no version is served":         {object("unserved.argoproj.io", "", audit1, field(".spec.project", "example.com/x", false)), "spec.version: "},
-		"a lock on the keys":           {object("clusterroles.rbac.authorization.k8s.io", "v1", audit1, field(".rules", "example.com/rules", true)), "spec.fields[0].excluded: "},
-		"a lock on FieldPermissions":   {object("fieldpermissions.authority.kube-granular.dev", "v1alpha1", audit1, field(".spec.mode", "example.com/mode", true)), "spec.fields[0].excluded: "},
+		"not served here":              {object("widgets.example.com", "v1", auditing, field(".spec.size", "example.com/size", true)), ""},
+		"not served here, no domain":   {object("widgets.example.com", "v1", auditing, field(".spec.size", "size", true)), "spec.fields[0].permission: domain"},
+		"not served here, no version":  {object("widgets.example.com", "", auditing, field(".spec.size", "example.com/size", true)), "spec.version: "},
+		"no version is served":         {object("unserved.argoproj.io", "", auditing, field(".spec.project", "example.com/x", false)), "spec.version: "},
+		"a lock on the keys":           {object("clusterroles.rbac.authorization.k8s.io", "v1", auditing, field(".rules", "example.com/rules", true)), "spec.fields[0].excluded: "},
+		"a lock on FieldPermissions":   {object("fieldpermissions.authority.kube-granular.dev", "v1alpha1", auditing, field(".spec.mode", "example.com/mode", true)), "spec.fields[0].excluded: "},
 	} {
 		author := fieldpermission.Author{Resources: Resources(crd, webhook, unserved)}
 		err := author.Prepare(t.Context(), tc.object, nil)
@@ -121,7 +127,7 @@ func TestPreferredVersion(t *testing.T) {
 		argo:                                   {".spec.project", "v1"},
 		"horizontalpodautoscalers.autoscaling": {".spec.maxReplicas", "v2"},
 	} {
-		p := object(name, "", audit1, field(tc.path, "example.com/x", false))
+		p := object(name, "", auditing, field(tc.path, "example.com/x", false))
 		if err := author.Prepare(t.Context(), p, nil); err != nil || p.Spec.Version != tc.want {
 			t.Errorf("%s: version %q, %v", name, p.Spec.Version, err)
 		}
@@ -212,7 +218,7 @@ func TestAuthorIsWarned(t *testing.T) {
 	destination, syncPolicy := field(".spec.destination", "argoproj.io/destination", true), field(".spec.syncPolicy", "argoproj.io/syncPolicy", false)
 	included := destination
 	included.Excluded = false
-	counted := object(argo, "v1", audit1, destination)
+	counted := object(argo, "v1", auditing, destination)
 	counted.Status.AuditViolations, counted.Status.AuditUsers = 5, []string{"a", "b", "c", "d"}
 	type change = fieldpermission.Change
 	for name, tc := range map[string]struct {
@@ -220,23 +226,23 @@ func TestAuthorIsWarned(t *testing.T) {
 		warns   []string
 		opened  string
 	}{
-		"a name that jane holds": {[]change{{nil, object(argo, "v1", audit1, syncPolicy)}},
+		"a name that jane holds": {[]change{{nil, object(argo, "v1", auditing, syncPolicy)}},
 			[]string{"a role grants granular:argoproj.io/syncPolicy already, to User bob, User jane"}, ""},
-		"the same name as before": {[]change{{object(argo, "v1", audit1, syncPolicy), object(argo, "v1", audit1, syncPolicy, destination)}}, nil, ""},
-		"no such resource": {[]change{{nil, object("widgets.example.com", "v1", audit1, destination)}},
+		"the same name as before": {[]change{{object(argo, "v1", auditing, syncPolicy), object(argo, "v1", auditing, syncPolicy, destination)}}, nil, ""},
+		"no such resource": {[]change{{nil, object("widgets.example.com", "v1", auditing, destination)}},
 			[]string{"stores no objects of widgets.example.com"}, ""},
 		"enforced, after violations": {[]change{{counted, object(argo, "v1", enforce, destination)}},
 			[]string{"5 requests, among them of a, b, c and 1 more"}, ""},
-		"enforced, after none": {[]change{{object(argo, "v1", audit1, destination), object(argo, "v1", enforce, destination)}},
+		"enforced, after none": {[]change{{object(argo, "v1", auditing, destination), object(argo, "v1", enforce, destination)}},
 			[]string{"no request was counted"}, ""},
-		"audited again": {[]change{{object(argo, "v1", enforce, destination), object(argo, "v1", audit1, destination)}},
+		"audited again": {[]change{{object(argo, "v1", enforce, destination), object(argo, "v1", auditing, destination)}},
 			[]string{"no longer closes .spec.destination"}, argo + ".spec.destination"},
 		"included": {[]change{{object(argo, "v1", enforce, destination), object(argo, "v1", enforce, included)}},
 			[]string{"no longer closes .spec.destination"}, argo + ".spec.destination"},
 		"dropped": {[]change{{object(argo, "v1", enforce, destination, included), object(argo, "v1", enforce, field(".spec.project", "argoproj.io/p", true))}},
 			[]string{"no longer closes .spec.destination"}, argo + ".spec.destination"},
 		"kept":                  {[]change{{object(argo, "v1", enforce, destination), object(argo, "v1", enforce, field(".spec.project", "argoproj.io/p", true), destination)}}, nil, ""},
-		"removed in mode Audit": {[]change{{object(argo, "v1", audit1, destination), nil}}, nil, ""},
+		"removed in mode Audit": {[]change{{object(argo, "v1", auditing, destination), nil}}, nil, ""},
 		"two removed": {[]change{{object(argo, "v1", enforce, destination), nil}, {object("x.example.com", "v1", enforce, destination), nil}},
 			[]string{"FieldPermission " + argo, "FieldPermission x.example.com"}, argo + ".spec.destination x.example.com.spec.destination"},
 	} {

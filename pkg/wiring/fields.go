@@ -54,7 +54,9 @@ type fieldAuthoring struct {
 }
 
 // newFieldAuthoring must be called before the informers of config are started, because it uses some.
-func newFieldAuthoring(index *fieldpermission.Index, config controlplaneapiserver.CompletedConfig, client kubernetes.Interface) *fieldAuthoring {
+func newFieldAuthoring(
+	index *fieldpermission.Index, config controlplaneapiserver.CompletedConfig, client kubernetes.Interface,
+) *fieldAuthoring {
 	// The informers have not started, so this can't fail.
 	roles, err := fieldpermission.NewRoles(config.VersionedInformers.Rbac().V1(), index.NotifyChange)
 	utilruntime.Must(err)

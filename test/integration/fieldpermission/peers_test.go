@@ -46,7 +46,10 @@ func send(t *testing.T, c *cluster.Cluster, user, method, path, contentType stri
 func TestPeersWithEntries(t *testing.T) {
 	endpoint := etcd.Start(t)
 	args := []string{"--demo=false", "--etcd-servers", endpoint, "--feature-gates", "FieldPermissions=true"}
-	a, b := harness.Start(t, args...), harness.Start(t, args...)
+	a := harness.Start(t, args...)
+	start := time.Now()
+	b := harness.Start(t, args...)
+	t.Logf("a server without FieldPermissions is ready after %v", time.Since(start))
 	text, err := os.ReadFile("testdata/applications.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +89,7 @@ func TestPeersWithEntries(t *testing.T) {
 	if err := b.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	start := time.Now()
+	start = time.Now()
 	for i := range many {
 		send(t, a, "", http.MethodPost, fieldPermissions, "json",
 			object(fmt.Sprintf("r%d.example.com", i), v1alpha1.ModeEnforce, "v1", excluded(".spec.a", "example.com/a")))
