@@ -34,6 +34,12 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.DelegationCondition{}.OpenAPIModelName():             schema_kube_granulardev_api_authority_v1alpha1_DelegationCondition(ref),
 		v1alpha1.DelegationScope{}.OpenAPIModelName():                 schema_kube_granulardev_api_authority_v1alpha1_DelegationScope(ref),
 		v1alpha1.DelegatorIdentity{}.OpenAPIModelName():               schema_kube_granulardev_api_authority_v1alpha1_DelegatorIdentity(ref),
+		v1alpha1.FieldEntry{}.OpenAPIModelName():                      schema_kube_granulardev_api_authority_v1alpha1_FieldEntry(ref),
+		v1alpha1.FieldEntryStatus{}.OpenAPIModelName():                schema_kube_granulardev_api_authority_v1alpha1_FieldEntryStatus(ref),
+		v1alpha1.FieldPermission{}.OpenAPIModelName():                 schema_kube_granulardev_api_authority_v1alpha1_FieldPermission(ref),
+		v1alpha1.FieldPermissionList{}.OpenAPIModelName():             schema_kube_granulardev_api_authority_v1alpha1_FieldPermissionList(ref),
+		v1alpha1.FieldPermissionSpec{}.OpenAPIModelName():             schema_kube_granulardev_api_authority_v1alpha1_FieldPermissionSpec(ref),
+		v1alpha1.FieldPermissionStatus{}.OpenAPIModelName():           schema_kube_granulardev_api_authority_v1alpha1_FieldPermissionStatus(ref),
 		v1alpha1.GroupResource{}.OpenAPIModelName():                   schema_kube_granulardev_api_authority_v1alpha1_GroupResource(ref),
 		v1alpha1.LastChange{}.OpenAPIModelName():                      schema_kube_granulardev_api_authority_v1alpha1_LastChange(ref),
 		v1alpha1.ProtectedAttribute{}.OpenAPIModelName():              schema_kube_granulardev_api_authority_v1alpha1_ProtectedAttribute(ref),
@@ -1169,6 +1175,429 @@ func schema_kube_granulardev_api_authority_v1alpha1_DelegatorIdentity(ref common
 				},
 			},
 		},
+	}
+}
+
+func schema_kube_granulardev_api_authority_v1alpha1_FieldEntry(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "FieldEntry gives one field a permission.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"path": {
+						SchemaProps: spec.SchemaProps{
+							Description: "path is the path of the field from the root of the object, such as \".spec.syncPolicy\". \"[*]\" stands for every element of a list or every value of a map, as in \".spec.sources[*].repoURL\". A name with a dot or a bracket is written in brackets, as in `.spec[\"a.b\"]`.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"permission": {
+						SchemaProps: spec.SchemaProps{
+							Description: "permission is the name of the new permission: a domain, a slash, and a name in lowerCamelCase, such as \"argoproj.io/syncPolicy\". It must not occur in the schema of the resource.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"excluded": {
+						SchemaProps: spec.SchemaProps{
+							Description: "excluded is true if update and patch do not include the permission.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"path", "permission"},
+			},
+		},
+	}
+}
+
+func schema_kube_granulardev_api_authority_v1alpha1_FieldEntryStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "FieldEntryStatus is the observed state of one entry.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"path": {
+						SchemaProps: spec.SchemaProps{
+							Description: "path is the path of the entry.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"state": {
+						SchemaProps: spec.SchemaProps{
+							Description: "state is Active, Idle or Degraded.\n\nPossible enum values:\n - `\"Active\"` : the entry is in force.\n - `\"Degraded\"` : the field can't be told from others any more. The entry applies to the larger field that status.fields[].held names.\n - `\"Idle\"` : the entry has no effect, because there is nothing that it could apply to.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Active", "Degraded", "Idle"},
+						},
+					},
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason says in one word why the state is not Active.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"held": {
+						SchemaProps: spec.SchemaProps{
+							Description: "held is the path of the field to which the entry applies instead, if the state is Degraded.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"alsoReachable": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "alsoReachable are paths of fields with the same definition that the entry does not cover, at most 16. The same effect may be possible through them.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"holders": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "holders are some subjects to which a role grants the permission by its name, at most 16.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.Subject{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"holderCount": {
+						SchemaProps: spec.SchemaProps{
+							Description: "holderCount is the number of subjects to which a role grants the permission by its name.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+				},
+				Required: []string{"path", "state"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.Subject{}.OpenAPIModelName()},
+	}
+}
+
+func schema_kube_granulardev_api_authority_v1alpha1_FieldPermission(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "FieldPermission gives fields of a resource permissions of their own, in addition to those that the author of the resource declared. Such a permission can be granted alone. If it is excluded, update and patch do not include it any more.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard object's metadata. The name is the resource to which the entries apply: RESOURCE.GROUP, such as \"applications.argoproj.io\", and for the core group RESOURCE, such as \"services\". So a resource has at most one FieldPermission.",
+							Default:     map[string]interface{}{},
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+						},
+					},
+					"spec": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-permission-verb": "specification",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "spec says which fields have which permissions.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.FieldPermissionSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-permission-verb": "status",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "status is the observed state. The server writes it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.FieldPermissionStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			"io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", v1alpha1.FieldPermissionSpec{}.OpenAPIModelName(), v1alpha1.FieldPermissionStatus{}.OpenAPIModelName()},
+	}
+}
+
+func schema_kube_granulardev_api_authority_v1alpha1_FieldPermissionList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "FieldPermissionList is a list of FieldPermissions.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard list's metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the FieldPermissions.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.FieldPermission{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			"io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta", v1alpha1.FieldPermission{}.OpenAPIModelName()},
+	}
+}
+
+func schema_kube_granulardev_api_authority_v1alpha1_FieldPermissionSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "FieldPermissionSpec sets which fields of a resource have which permissions.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"version": {
+						SchemaProps: spec.SchemaProps{
+							Description: "version is the version of the resource for which the paths are written. By default the server fills in the preferred version of the resource.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"mode": {
+						SchemaProps: spec.SchemaProps{
+							Description: "mode is Audit, the default, or Enforce. In both modes the permissions can be granted. Entries with excluded refuse requests only in the mode Enforce. In the mode Audit they warn the caller and are counted.\n\nPossible enum values:\n - `\"Audit\"` lets the request through, warns the caller, and counts it.\n - `\"Enforce\"` refuses the request.",
+							Default:     "Audit",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Audit", "Enforce"},
+						},
+					},
+					"fields": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"path",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "fields are the fields that have permissions.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.FieldEntry{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"fields"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.FieldEntry{}.OpenAPIModelName()},
+	}
+}
+
+func schema_kube_granulardev_api_authority_v1alpha1_FieldPermissionStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "FieldPermissionStatus is the observed state of a FieldPermission.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"observedGeneration": {
+						SchemaProps: spec.SchemaProps{
+							Description: "observedGeneration is the generation for which the status was computed.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"conditions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"type",
+								},
+								"x-kubernetes-list-type":       "map",
+								"x-kubernetes-patch-merge-key": "type",
+								"x-kubernetes-patch-strategy":  "merge",
+								"x-kubernetes-permission-verb": "conditions",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "conditions tell whether the entries are in force. The type is Accepted.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref("io.k8s.apimachinery.pkg.apis.meta.v1.Condition"),
+									},
+								},
+							},
+						},
+					},
+					"lastChange": {
+						SchemaProps: spec.SchemaProps{
+							Description: "lastChange tells who last changed the specification. The server sets it.",
+							Ref:         ref(v1alpha1.LastChange{}.OpenAPIModelName()),
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind is the kind of the resource, if the server serves it.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"fields": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"path",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "fields has the state of each entry.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.FieldEntryStatus{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"notHeld": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "notHeld are some subjects that an excluded entry does not stop, at most 16, because a role allows them all verbs (\"*\") on the resource. Members of system:masters are not stopped either, and are not listed.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.Subject{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"notHeldCount": {
+						SchemaProps: spec.SchemaProps{
+							Description: "notHeldCount is the number of subjects that a role allows all verbs on the resource.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"auditViolations": {
+						SchemaProps: spec.SchemaProps{
+							Description: "auditViolations is the number of requests that the excluded entries would have refused while the mode was Audit. Each server adds its count every few seconds. If a server stops, its last count may be lost.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"auditUsers": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "auditUsers are the users of some of these requests, at most 16.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			"io.k8s.apimachinery.pkg.apis.meta.v1.Condition", v1alpha1.FieldEntryStatus{}.OpenAPIModelName(), v1alpha1.LastChange{}.OpenAPIModelName(), v1alpha1.Subject{}.OpenAPIModelName()},
 	}
 }
 

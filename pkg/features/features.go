@@ -59,6 +59,13 @@ const AuthorityDelegation featuregate.Feature = "AuthorityDelegation"
 // alpha: v1.37
 const MetadataReads featuregate.Feature = "MetadataReads"
 
+// FieldPermissions serves the kind FieldPermission. With an object of this kind an administrator gives
+// fields of a resource permissions of their own, whatever the author of the resource declared. The
+// gate needs GranularAuthorization.
+//
+// alpha: v1.37
+const FieldPermissions featuregate.Feature = "FieldPermissions"
+
 // These are the default values of four gates. Only test builds change them, by the linker's flag
 // -X, to run upstream's own tests with a gate on: those tests start servers with their own flags.
 var (
@@ -89,12 +96,16 @@ func Register(gates featuregate.MutableVersionedFeatureGate) error {
 		MetadataReads: {
 			{Version: version.MajorMinor(1, 37), Default: readsDefault == "true", PreRelease: featuregate.Alpha},
 		},
+		FieldPermissions: {
+			{Version: version.MajorMinor(1, 37), Default: false, PreRelease: featuregate.Alpha},
+		},
 	}); err != nil {
 		return err
 	}
 	// A server with a gate on, and one that it needs off, refuses to start.
 	return gates.AddDependencies(map[featuregate.Feature][]featuregate.Feature{
 		AuthorityDelegation: {SelectedAuthority},
+		FieldPermissions:    {GranularAuthorization},
 		MetadataReads:       {GranularAuthorization},
 	})
 }

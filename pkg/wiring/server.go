@@ -23,6 +23,8 @@ type server struct {
 	protection *protected.Protection
 	// delegating is nil if the feature gate AuthorityDelegation is off.
 	delegating *delegating
+	// fields is nil if the feature gate FieldPermissions is off.
+	fields *fieldAuthoring
 }
 
 // authorityProvider returns the storage of the API group authority.kube-granular.dev for one
@@ -45,6 +47,10 @@ func (s *shared) authorityProvider(config controlplaneapiserver.CompletedConfig,
 		utilruntime.Must(one.protection.UseInformers(config.VersionedInformers))
 		provider.Observe = one.protection.Observe
 	}
+	if index := fieldIndexOf(config.Generic.Authorization.Authorizer); index != nil {
+		one.fields = newFieldAuthoring(index, config, client)
+		one.fields.provideTo(provider)
+	}
 	return provider
 }
 
@@ -63,6 +69,13 @@ func (s *server) use(opened authorityregistry.Opened) (authorityregistry.Run, er
 	}
 	if s.delegating != nil {
 		run, err := s.delegating.use(opened)
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, run)
+	}
+	if s.fields != nil {
+		run, err := s.fields.use(opened)
 		if err != nil {
 			return nil, err
 		}

@@ -30,7 +30,9 @@
 //     AuthorityDelegation on, also a delegation). Then nothing else authorizes the request.
 //   - With MetadataReads and GranularAuthorization on, callers that hold the verb "readmetadata" read
 //     the metadata of objects without their data (package metadataread).
-//   - With ProtectedAttributes or AuthorityDelegation on, the API group
+//   - With FieldPermissions and GranularAuthorization on, the Gate adds the permissions that an
+//     administrator gives to fields.
+//   - With ProtectedAttributes, AuthorityDelegation or FieldPermissions on, the API group
 //     authority.kube-granular.dev is served. The types of the group are registered when this
 //     package is initialized, whether these gates are on or off, because the flags are parsed
 //     only later.
@@ -68,6 +70,7 @@ import (
 	"kube-granular.dev/pkg/exclusion"
 	"kube-granular.dev/pkg/expression"
 	"kube-granular.dev/pkg/features"
+	"kube-granular.dev/pkg/fieldpermission"
 	"kube-granular.dev/pkg/gate"
 	"kube-granular.dev/pkg/metadataread"
 	"kube-granular.dev/pkg/metrics"
@@ -92,14 +95,14 @@ func init() {
 	bindings.InstallRules(permissionRulesOrNil)
 	authorityselected.Install(s.selectionOrNil)
 	definitions := crd.New(granularEnabled, expression.Accepted())
-	crdgranular.Install(definitions)
+	crdgranular.Install(fieldpermission.Definitions{Extensions: definitions, Index: s.fields.Load})
 	crdgranular.InstallExclusions(exclusion.New(definitions))
 	utilruntime.Must(authority.AddToScheme(legacyscheme.Scheme))
 	controlplane.Install(controlplane.Group{
 		Version:     v1alpha1.SchemeGroupVersion,
 		Priority:    authorityregistry.Priority,
 		Definitions: openapi.GetOpenAPIDefinitions,
-		Enabled:     func() bool { return protectedAttributesEnabled() || delegationEnabled() },
+		Enabled:     authorityEnabled,
 		Provider:    s.authorityProvider,
 		Handler:     authorityregistry.Strict,
 	})
@@ -123,6 +126,9 @@ type shared struct {
 	// answering now. Each question is stored with its authorizer, so questions of different servers are
 	// never taken for the same.
 	webhookQuestions questions.Questions
+	// fields has the FieldPermissions of the server that was configured last, for warnings about
+	// definitions. It is nil if there are none.
+	fields atomic.Pointer[fieldpermission.Index]
 }
 
 func newShared() *shared {
@@ -172,6 +178,10 @@ func (s *shared) wrapAuthorizer(configured upstream.Authorizer) upstream.Authori
 			}))
 		}
 	}
+	fields := s.newFieldIndexOrNil()
+	if fields != nil {
+		options = append(options, gate.WithFieldPermissions(fields))
+	}
 	switch {
 	case granularEnabled():
 	case protection != nil:
@@ -184,19 +194,23 @@ func (s *shared) wrapAuthorizer(configured upstream.Authorizer) upstream.Authori
 	if utilfeature.DefaultFeatureGate.Enabled(features.MetadataReads) {
 		reads = metadataread.New(configured)
 	}
-	return serverGate{gate.New(configured, options...), reads, protectionHolder{protection}}
+	return serverGate{gate.New(configured, options...), reads, protectionHolder{protection}, fields}
 }
 
 // serverGate is the authorizer of one server, together with what decides about reads of metadata
-// alone (nil if the feature gate MetadataReads is off) and the server's protected attributes (labels
-// and annotations that only certain callers are allowed to change).
+// alone (nil if the feature gate MetadataReads is off), the server's protected attributes (labels
+// and annotations that only certain callers are allowed to change), and its FieldPermissions (nil if
+// their feature gate is off).
 type serverGate struct {
 	*gate.Gate
 	*metadataread.Authorizer
 	protectionHolder
+	fields *fieldpermission.Index
 }
 
 var _ granular.ReadGate = serverGate{}
+
+func (g serverGate) fieldPermissions() *fieldpermission.Index { return g.fields }
 
 // protectionHolder holds the protected attributes of one server. The field protection
 // is nil if the feature gate ProtectedAttributes is off.
@@ -271,6 +285,15 @@ type selection struct {
 
 func protectedAttributesEnabled() bool {
 	return utilfeature.DefaultFeatureGate.Enabled(features.ProtectedAttributes)
+}
+
+func fieldPermissionsEnabled() bool {
+	return granularEnabled() && utilfeature.DefaultFeatureGate.Enabled(features.FieldPermissions)
+}
+
+// authorityEnabled reports whether the API group authority.kube-granular.dev is served.
+func authorityEnabled() bool {
+	return protectedAttributesEnabled() || delegationEnabled() || fieldPermissionsEnabled()
 }
 
 func delegationEnabled() bool {

@@ -207,6 +207,28 @@ func TestProtection(t *testing.T) {
 	}
 }
 
+// TestFieldPermissionsOfServers checks that a server has FieldPermissions if both gates are on, that two servers do not
+// share them, that the provider of the API group uses them, and that a server without their storage does not start.
+func TestFieldPermissionsOfServers(t *testing.T) {
+	for _, tc := range []struct{ granular, fields bool }{{true, true}, {true, false}, {false, false}} {
+		featuregatetesting.SetFeatureGatesDuringTest(t, utilfeature.DefaultFeatureGate, featuregatetesting.FeatureOverrides{
+			features.GranularAuthorization: tc.granular, features.FieldPermissions: tc.fields,
+		})
+		inner := upstream.Authorizer(gate.New(nil))
+		one, other := granular.Wrap(inner), granular.Wrap(inner)
+		if of := fieldIndexOf(one); (of != nil) != tc.fields || of != nil && of == fieldIndexOf(other) {
+			t.Errorf("%+v: %p and %p", tc, of, fieldIndexOf(other))
+		}
+		provider := newShared().authorityProvider(completedConfig(), fake.NewClientset()).(*authorityregistry.Provider)
+		if (provider.FieldPermissions != nil) != tc.fields || authorityEnabled() != tc.fields {
+			t.Errorf("%+v: served: %v", tc, provider.FieldPermissions != nil)
+		}
+		if _, err := provider.Use(authorityregistry.Opened{}); (err != nil) != tc.fields {
+			t.Errorf("%+v: without storage: %v", tc, err)
+		}
+	}
+}
+
 // completedConfig returns the configuration of a server with the installed authorizer.
 func completedConfig() controlplaneapiserver.CompletedConfig {
 	server := genericapiserver.NewConfig(legacyscheme.Codecs)

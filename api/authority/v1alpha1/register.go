@@ -37,6 +37,8 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&AuthorityDelegationList{},
 		&AuthorityDelegationPolicy{},
 		&AuthorityDelegationPolicyList{},
+		&FieldPermission{},
+		&FieldPermissionList{},
 	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil

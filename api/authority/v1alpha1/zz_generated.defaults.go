@@ -28,6 +28,8 @@ func RegisterDefaults(scheme *runtime.Scheme) error {
 	scheme.AddTypeDefaultingFunc(&ClusterProtectedAttributeList{}, func(obj interface{}) {
 		SetObjectDefaults_ClusterProtectedAttributeList(obj.(*ClusterProtectedAttributeList))
 	})
+	scheme.AddTypeDefaultingFunc(&FieldPermission{}, func(obj interface{}) { SetObjectDefaults_FieldPermission(obj.(*FieldPermission)) })
+	scheme.AddTypeDefaultingFunc(&FieldPermissionList{}, func(obj interface{}) { SetObjectDefaults_FieldPermissionList(obj.(*FieldPermissionList)) })
 	scheme.AddTypeDefaultingFunc(&ProtectedAttribute{}, func(obj interface{}) { SetObjectDefaults_ProtectedAttribute(obj.(*ProtectedAttribute)) })
 	scheme.AddTypeDefaultingFunc(&ProtectedAttributeList{}, func(obj interface{}) { SetObjectDefaults_ProtectedAttributeList(obj.(*ProtectedAttributeList)) })
 	return nil
@@ -82,6 +84,19 @@ func SetObjectDefaults_ClusterProtectedAttributeList(in *ClusterProtectedAttribu
 	for i := range in.Items {
 		a := &in.Items[i]
 		SetObjectDefaults_ClusterProtectedAttribute(a)
+	}
+}
+
+func SetObjectDefaults_FieldPermission(in *FieldPermission) {
+	if in.Spec.Mode == "" {
+		in.Spec.Mode = "Audit"
+	}
+}
+
+func SetObjectDefaults_FieldPermissionList(in *FieldPermissionList) {
+	for i := range in.Items {
+		a := &in.Items[i]
+		SetObjectDefaults_FieldPermission(a)
 	}
 }
 

@@ -99,6 +99,36 @@ func (in DelegatorIdentity) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in FieldEntry) OpenAPIModelName() string {
+	return "dev.kube-granular.api.authority.v1alpha1.FieldEntry"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in FieldEntryStatus) OpenAPIModelName() string {
+	return "dev.kube-granular.api.authority.v1alpha1.FieldEntryStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in FieldPermission) OpenAPIModelName() string {
+	return "dev.kube-granular.api.authority.v1alpha1.FieldPermission"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in FieldPermissionList) OpenAPIModelName() string {
+	return "dev.kube-granular.api.authority.v1alpha1.FieldPermissionList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in FieldPermissionSpec) OpenAPIModelName() string {
+	return "dev.kube-granular.api.authority.v1alpha1.FieldPermissionSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in FieldPermissionStatus) OpenAPIModelName() string {
+	return "dev.kube-granular.api.authority.v1alpha1.FieldPermissionStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in GroupResource) OpenAPIModelName() string {
 	return "dev.kube-granular.api.authority.v1alpha1.GroupResource"
 }

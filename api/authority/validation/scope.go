@@ -16,7 +16,7 @@ var clusterScoped = func() map[authority.GroupResource]bool {
 		"admissionregistration.k8s.io": {"mutatingadmissionpolicies", "mutatingadmissionpolicybindings", "mutatingwebhookconfigurations", "validatingadmissionpolicies", "validatingadmissionpolicybindings", "validatingwebhookconfigurations"},
 		"apiextensions.k8s.io":         {"customresourcedefinitions"},
 		"apiregistration.k8s.io":       {"apiservices"},
-		authority.GroupName:            {"authoritydelegationpolicies", "authoritydelegations", "clusterprotectedattributes"},
+		authority.GroupName:            {"authoritydelegationpolicies", "authoritydelegations", "clusterprotectedattributes", "fieldpermissions"},
 		"certificates.k8s.io":          {"certificatesigningrequests", "clustertrustbundles"},
 		"flowcontrol.apiserver.k8s.io": {"flowschemas", "prioritylevelconfigurations"},
 		"internal.apiserver.k8s.io":    {"storageversions"},

@@ -49,6 +49,16 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &authorityv1alpha1.DelegationScopeApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DelegatorIdentity"):
 		return &authorityv1alpha1.DelegatorIdentityApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("FieldEntry"):
+		return &authorityv1alpha1.FieldEntryApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("FieldEntryStatus"):
+		return &authorityv1alpha1.FieldEntryStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("FieldPermission"):
+		return &authorityv1alpha1.FieldPermissionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("FieldPermissionSpec"):
+		return &authorityv1alpha1.FieldPermissionSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("FieldPermissionStatus"):
+		return &authorityv1alpha1.FieldPermissionStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("GroupResource"):
 		return &authorityv1alpha1.GroupResourceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LastChange"):

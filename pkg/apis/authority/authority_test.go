@@ -43,6 +43,9 @@ func TestRoundTrip(t *testing.T) {
 		}, func(s *v1alpha1.AuthorityDelegationPolicySpec, c randfill.Continue) {
 			c.FillNoCustom(s)
 			s.IfLost, s.IfNotHeld, s.Neutral = v1alpha1.LossKeep, v1alpha1.NotHeldSkip, []string{"replicas"}
+		}, func(s *v1alpha1.FieldPermissionSpec, c randfill.Continue) {
+			c.FillNoCustom(s)
+			s.Mode = v1alpha1.ModeEnforce
 		}}
 	}
 	s := scheme(t)
@@ -54,7 +57,7 @@ func TestRoundTrip(t *testing.T) {
 // TestCopies holds that a deep copy equals its original and shares no memory with it.
 func TestCopies(t *testing.T) {
 	fill := fuzzer.FuzzerFor(metafuzzer.Funcs, rand.NewSource(1), serializer.NewCodecFactory(scheme(t))).NilChance(0).NumElements(1, 2)
-	for _, obj := range []runtime.Object{&ProtectedAttribute{}, &ClusterProtectedAttribute{}, &ProtectedAttributeList{}, &ClusterProtectedAttributeList{}, &AuthorityDelegation{}, &AuthorityDelegationList{}, &AuthorityDelegationPolicy{}, &AuthorityDelegationPolicyList{}} {
+	for _, obj := range []runtime.Object{&ProtectedAttribute{}, &ClusterProtectedAttribute{}, &ProtectedAttributeList{}, &ClusterProtectedAttributeList{}, &AuthorityDelegation{}, &AuthorityDelegationList{}, &AuthorityDelegationPolicy{}, &AuthorityDelegationPolicyList{}, &FieldPermission{}, &FieldPermissionList{}} {
 		fill.Fill(obj)
 		copied, twin := obj.DeepCopyObject(), obj.DeepCopyObject()
 		if diff := cmp.Diff(obj, copied); diff != "" {
@@ -76,6 +79,10 @@ func TestCopies(t *testing.T) {
 			o.Spec.Rules[0].Verbs[0], o.Status.Rules[0].Verbs[0], o.Spec.Neutral[0] = "x", "x", "x"
 		case *AuthorityDelegationPolicyList:
 			o.Items[0].Spec.Delegates[0].Name = "x"
+		case *FieldPermission:
+			o.Spec.Fields[0].Path, o.Status.Fields[0].Holders[0].Name, o.Status.NotHeld[0].Name = "x", "x", "x"
+		case *FieldPermissionList:
+			o.Items[0].Spec.Fields[0].Path = "x"
 		}
 		if diff := cmp.Diff(obj, twin); diff != "" {
 			t.Errorf("%T: the copy shares memory with the original:\n%s", obj, diff)

@@ -124,6 +124,32 @@ func addConversions(scheme *runtime.Scheme) error {
 					out.Items[i].TypeMeta = metav1.TypeMeta{}
 				}
 			})},
+		{(*v1alpha1.FieldPermission)(nil), (*FieldPermission)(nil),
+			conversionFunc(func(in *v1alpha1.FieldPermission, out *FieldPermission) {
+				*out = FieldPermission(*in)
+				out.TypeMeta = metav1.TypeMeta{}
+			})},
+		{(*FieldPermission)(nil), (*v1alpha1.FieldPermission)(nil),
+			conversionFunc(func(in *FieldPermission, out *v1alpha1.FieldPermission) {
+				*out = v1alpha1.FieldPermission(*in)
+				out.TypeMeta = metav1.TypeMeta{}
+			})},
+		{(*v1alpha1.FieldPermissionList)(nil), (*FieldPermissionList)(nil),
+			conversionFunc(func(in *v1alpha1.FieldPermissionList, out *FieldPermissionList) {
+				*out = FieldPermissionList{ListMeta: in.ListMeta, Items: make([]FieldPermission, len(in.Items))}
+				for i := range in.Items {
+					out.Items[i] = FieldPermission(in.Items[i])
+					out.Items[i].TypeMeta = metav1.TypeMeta{}
+				}
+			})},
+		{(*FieldPermissionList)(nil), (*v1alpha1.FieldPermissionList)(nil),
+			conversionFunc(func(in *FieldPermissionList, out *v1alpha1.FieldPermissionList) {
+				*out = v1alpha1.FieldPermissionList{ListMeta: in.ListMeta, Items: make([]v1alpha1.FieldPermission, len(in.Items))}
+				for i := range in.Items {
+					out.Items[i] = v1alpha1.FieldPermission(in.Items[i])
+					out.Items[i].TypeMeta = metav1.TypeMeta{}
+				}
+			})},
 	} {
 		if err := scheme.AddGeneratedConversionFunc(pair.from, pair.to, pair.convert); err != nil {
 			return err

@@ -42,6 +42,7 @@ func AddToScheme(scheme *runtime.Scheme) error {
 		&ClusterProtectedAttribute{}, &ClusterProtectedAttributeList{},
 		&AuthorityDelegation{}, &AuthorityDelegationList{},
 		&AuthorityDelegationPolicy{}, &AuthorityDelegationPolicyList{},
+		&FieldPermission{}, &FieldPermissionList{},
 	)
 	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, addConversions} {
 		if err := add(scheme); err != nil {

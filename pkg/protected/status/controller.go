@@ -6,37 +6,24 @@ package status
 import (
 	"context"
 	"fmt"
-	"os"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/leaderelection"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/api/client/clientset/versioned"
 	"kube-granular.dev/pkg/apis/authority"
 	"kube-granular.dev/pkg/protected"
+	"kube-granular.dev/pkg/rounds"
 )
 
 // LeaseName is the name of the Lease whose holder is the server that writes the statuses.
 const LeaseName = "kube-granular-protected-attributes"
-
-const (
-	// minInterval is the minimum time between two rounds of writing statuses.
-	minInterval = time.Second
-	// countInterval is the time after which a round starts even if nothing has changed. In each
-	// round, a server adds the violations that it has counted to the statuses. A violation is a
-	// request that would have been refused if the mode of the attribute were not Audit.
-	countInterval = 10 * time.Second
-)
 
 // Source is the state of the protected attributes on one server. *protected.Protection
 // implements it.
@@ -85,76 +72,7 @@ func Start(ctx context.Context, known Source, self *rest.Config) error {
 // Run writes statuses until ctx ends. While this server does not hold the Lease, Run only adds the
 // violations that this server has counted.
 func (c *Controller) Run(ctx context.Context, leases kubernetes.Interface) error {
-	host, err := os.Hostname()
-	if err != nil {
-		return fmt.Errorf("get the host name, which identifies the holder of the lease: %w", err)
-	}
-	// Each value is a term: it ends when this server loses the Lease.
-	terms := make(chan context.Context)
-	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: &resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: LeaseName},
-			Client:     leases.CoordinationV1(),
-			LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
-		},
-		LeaseDuration: 30 * time.Second, RenewDeadline: 20 * time.Second, RetryPeriod: 5 * time.Second,
-		ReleaseOnCancel: true, Name: LeaseName,
-		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(term context.Context) {
-				select {
-				case terms <- term:
-				case <-term.Done():
-				}
-			},
-			OnStoppedLeading: func() {},
-		},
-	})
-	if err != nil {
-		return fmt.Errorf("start leader election: %w", err)
-	}
-	go func() {
-		for ctx.Err() == nil {
-			elector.Run(ctx)
-		}
-	}()
-	term, ended := context.WithCancel(ctx)
-	ended() // this server does not lead yet
-	for {
-		changed := false
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-c.source.Changes():
-			changed = true
-		case term = <-terms:
-			changed = true
-		case <-time.After(countInterval):
-		}
-		// What else waits belongs to the same round.
-		select {
-		case <-c.source.Changes():
-			changed = true
-		default:
-		}
-		select {
-		case term = <-terms:
-			changed = true
-		default:
-		}
-		for !c.writeAll(ctx, changed && term.Err() == nil) {
-			changed = true
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-time.After(minInterval):
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(minInterval):
-		}
-	}
+	return rounds.Loop{Lease: LeaseName, Changes: c.source.Changes(), Round: c.writeAll}.Run(ctx, leases)
 }
 
 // writeAll writes every status that is out of date, and reports whether all writes succeeded. If

@@ -20,6 +20,7 @@ import (
 
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/api/client/clientset/versioned/fake"
+	"kube-granular.dev/pkg/rounds"
 )
 
 // held is the Lease while another server holds it.
@@ -32,8 +33,8 @@ func held() *coordinationv1.Lease {
 }
 
 // TestRun holds when a server writes statuses: the one that leads at once after a change, and again
-// until it succeeds; each one what it counted after countInterval; and none more often than each
-// minInterval, nor after its end.
+// until it succeeds; each one what it counted after rounds.CountInterval; and none more often than each
+// rounds.MinInterval, nor after its end.
 func TestRun(t *testing.T) {
 	for name, leads := range map[string]bool{"leads": true, "does not lead": false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -62,14 +63,14 @@ func TestRun(t *testing.T) {
 				return writes(client)
 			}
 			byLeader := map[bool]int{true: 1, false: 0}[leads]
-			if n := after(2*minInterval + time.Millisecond); n != byLeader {
+			if n := after(2*rounds.MinInterval + time.Millisecond); n != byLeader {
 				t.Errorf("%s: %d writes after the start", name, n)
 			}
-			if n := after(2 * countInterval); n != 0 {
+			if n := after(2 * rounds.CountInterval); n != 0 {
 				t.Errorf("%s: %d writes without a change", name, n)
 			}
 			p.CountViolations("n", "a")
-			if n := after(countInterval + minInterval); n != 1 || p.Violations("n", "a") != 0 {
+			if n := after(rounds.CountInterval + rounds.MinInterval); n != 1 || p.Violations("n", "a") != 0 {
 				t.Errorf("%s: %d writes of what was counted", name, n)
 			}
 			for range 3 { // changes that follow each other are one
@@ -78,11 +79,11 @@ func TestRun(t *testing.T) {
 			if n := after(time.Millisecond); n > byLeader {
 				t.Errorf("%s: %d writes at once", name, n)
 			}
-			after(countInterval)
+			after(rounds.CountInterval)
 			fails = 3
 			p.CountViolations("n", "a")
 			p.Observe(stored(one, 1000), false)
-			if n := after(5*minInterval + time.Millisecond); n != 4 || p.Violations("n", "a") != 0 {
+			if n := after(5*rounds.MinInterval + time.Millisecond); n != 4 || p.Violations("n", "a") != 0 {
 				t.Errorf("%s: %d writes, of which 3 fail", name, n)
 			}
 			stop()
@@ -90,7 +91,7 @@ func TestRun(t *testing.T) {
 				t.Errorf("%s: ended with %v", name, err)
 			}
 			p.CountViolations("n", "a")
-			if n := after(2 * countInterval); n != 0 {
+			if n := after(2 * rounds.CountInterval); n != 0 {
 				t.Errorf("%s: %d writes after the end", name, n)
 			}
 			lease, err := leases.CoordinationV1().Leases(metav1.NamespaceSystem).Get(context.Background(), LeaseName, metav1.GetOptions{})

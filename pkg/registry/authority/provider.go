@@ -37,6 +37,8 @@ type Provider struct {
 	Delegations *Delegations
 	// Policies is nil if the server does not serve AuthorityDelegationPolicies.
 	Policies *Policies
+	// FieldPermissions is nil if the server does not serve FieldPermissions.
+	FieldPermissions *FieldPermissions
 
 	// Observe is called with every change of a protected attribute by a request to this server,
 	// on the goroutine of the request, before the request is answered. gone is true if the attribute
@@ -60,6 +62,9 @@ type Opened struct {
 	// Policies lists and watches all AuthorityDelegationPolicies. It is nil if the server does not
 	// serve them.
 	Policies *cache.ListWatch
+	// FieldPermissions lists and watches all FieldPermissions. It is nil if the server does not serve
+	// them.
+	FieldPermissions *cache.ListWatch
 }
 
 // Run returns once the code in this process that reads stored objects knows them all. Until then the
@@ -107,6 +112,14 @@ func (p *Provider) NewRESTStorage(resources serverstorage.APIResourceConfigSourc
 		}
 		storage[policiesPlural] = store
 		opened.Policies = listWatch(store)
+	}
+	if p.FieldPermissions != nil && resources.ResourceEnabled(v1alpha1.SchemeGroupVersion.WithResource(fieldsPlural)) {
+		store, status, err := newFieldPermissions(options, p.FieldPermissions)
+		if err != nil {
+			return info, fmt.Errorf("open %s: %w", fieldsPlural, err)
+		}
+		storage[fieldsPlural], storage[fieldsPlural+"/status"] = store, status
+		opened.FieldPermissions = listWatch(store)
 	}
 	if len(storage) > 0 {
 		info.VersionedResourcesStorageMap[v1alpha1.SchemeGroupVersion.Version] = storage

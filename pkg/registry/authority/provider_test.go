@@ -34,7 +34,7 @@ func (o only) ResourceEnabled(r schema.GroupVersionResource) bool {
 	return r.Group == v1alpha1.GroupName && slices.Contains(o.names, r.Resource)
 }
 
-var all = only{names: []string{"protectedattributes", "clusterprotectedattributes", delegationsPlural, policiesPlural}}
+var all = only{names: []string{"protectedattributes", "clusterprotectedattributes", delegationsPlural, policiesPlural, fieldsPlural}}
 
 func without(name string) only {
 	return only{names: slices.DeleteFunc(slices.Clone(all.names), func(n string) bool { return n == name })}
@@ -58,18 +58,21 @@ func (b broken) GetRESTOptions(resource schema.GroupResource, example runtime.Ob
 func TestServed(t *testing.T) {
 	attributes := []string{"protectedattributes", "protectedattributes/status", "clusterprotectedattributes", "clusterprotectedattributes/status"}
 	for name, tc := range map[string]struct {
-		attributes, delegations, policies bool
-		enabled                           only
-		want                              []string
+		attributes, delegations, policies, fields bool
+		enabled                                   only
+		want                                      []string
 	}{
-		"all":                     {true, true, true, all, append(slices.Clone(attributes), delegationsPlural, expirationPath, policiesPlural)},
-		"attributes":              {true, false, false, all, attributes},
-		"delegations":             {false, true, false, all, []string{delegationsPlural, expirationPath}},
-		"policies":                {false, false, true, all, []string{policiesPlural}},
-		"nothing":                 {false, false, false, all, nil},
-		"without one kind":        {true, false, false, without("protectedattributes"), attributes[2:]},
-		"delegations not enabled": {false, true, true, without(delegationsPlural), []string{policiesPlural}},
-		"policies not enabled":    {false, true, true, without(policiesPlural), []string{delegationsPlural, expirationPath}},
+		"all": {true, true, true, true, all,
+			append(slices.Clone(attributes), delegationsPlural, expirationPath, policiesPlural, fieldsPlural, fieldsPlural+"/status")},
+		"attributes":              {true, false, false, false, all, attributes},
+		"delegations":             {false, true, false, false, all, []string{delegationsPlural, expirationPath}},
+		"policies":                {false, false, true, false, all, []string{policiesPlural}},
+		"nothing":                 {false, false, false, false, all, nil},
+		"without one kind":        {true, false, false, false, without("protectedattributes"), attributes[2:]},
+		"delegations not enabled": {false, true, true, false, without(delegationsPlural), []string{policiesPlural}},
+		"policies not enabled":    {false, true, true, false, without(policiesPlural), []string{delegationsPlural, expirationPath}},
+		"fields":                  {false, false, false, true, all, []string{fieldsPlural, fieldsPlural + "/status"}},
+		"fields not enabled":      {false, false, false, true, without(fieldsPlural), nil},
 	} {
 		var opened Opened
 		p := Provider{Namespaces: namespaces("real").CoreV1(), Attributes: tc.attributes, Use: func(o Opened) (Run, error) {
@@ -81,6 +84,9 @@ func TestServed(t *testing.T) {
 		}
 		if tc.policies {
 			p.Policies = &Policies{}
+		}
+		if tc.fields {
+			p.FieldPermissions = &FieldPermissions{}
 		}
 		info, err := p.NewRESTStorage(tc.enabled, optionsOf{t})
 		if err != nil {
@@ -104,8 +110,12 @@ func TestServed(t *testing.T) {
 		if got, want := opened.Policies != nil, slices.Contains(tc.want, policiesPlural); got != want {
 			t.Errorf("%s: policies can be read in process: %v, want %v", name, got, want)
 		}
+		if got, want := opened.FieldPermissions != nil, slices.Contains(tc.want, fieldsPlural); got != want {
+			t.Errorf("%s: FieldPermissions can be read in process: %v, want %v", name, got, want)
+		}
 		for plural, storage := range served {
-			short := map[string]string{"protectedattributes": "pattr", "clusterprotectedattributes": "cpattr", delegationsPlural: "adel", policiesPlural: "adpol"}[plural]
+			short := map[string]string{"protectedattributes": "pattr", "clusterprotectedattributes": "cpattr", delegationsPlural: "adel", policiesPlural: "adpol",
+				fieldsPlural: "fperm"}[plural]
 			if short == "" {
 				continue // a status
 			}
@@ -123,7 +133,8 @@ func TestServed(t *testing.T) {
 // TestStorageFails holds that a server without the storage of one resource does not start, and that
 // the error names that resource.
 func TestStorageFails(t *testing.T) {
-	p := Provider{Namespaces: namespaces("real").CoreV1(), Attributes: true, Delegations: &Delegations{}, Policies: &Policies{}}
+	p := Provider{Namespaces: namespaces("real").CoreV1(), Attributes: true, Delegations: &Delegations{}, Policies: &Policies{},
+		FieldPermissions: &FieldPermissions{}}
 	for _, name := range all.names {
 		options := broken{optionsOf{t}, name}
 		enabled := only{names: []string{name}}

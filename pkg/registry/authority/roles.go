@@ -67,6 +67,11 @@ func (p *Provider) policy() *rbacrest.PolicyData {
 	if p.Attributes {
 		out = attributeRoles()
 	}
+	if p.FieldPermissions != nil {
+		more := fieldRoles()
+		out.ClusterRoles = append(out.ClusterRoles, more.ClusterRoles...)
+		out.ClusterRoleBindings = append(out.ClusterRoleBindings, more.ClusterRoleBindings...)
+	}
 	if p.Delegations != nil {
 		out.ClusterRoles = append(out.ClusterRoles, rbacv1.ClusterRole{
 			ObjectMeta: metav1.ObjectMeta{
@@ -83,16 +88,6 @@ func (p *Provider) policy() *rbacrest.PolicyData {
 }
 
 func attributeRoles() *rbacrest.PolicyData {
-	meta := func(name string, labels map[string]string) metav1.ObjectMeta {
-		labels["kubernetes.io/bootstrapping"] = "rbac-defaults"
-		return metav1.ObjectMeta{Name: name, Labels: labels, Annotations: map[string]string{rbacv1.AutoUpdateAnnotationKey: "true"}}
-	}
-	role := func(name string, labels map[string]string, resources []string, verbs ...string) rbacv1.ClusterRole {
-		return rbacv1.ClusterRole{
-			ObjectMeta: meta(name, labels),
-			Rules:      []rbacv1.PolicyRule{{APIGroups: []string{v1alpha1.GroupName}, Resources: resources, Verbs: verbs}},
-		}
-	}
 	both := []string{"protectedattributes", "clusterprotectedattributes"}
 	// A controller manager uses this user for all controllers, unless it runs with
 	// --use-service-account-credentials.
@@ -102,14 +97,28 @@ func attributeRoles() *rbacrest.PolicyData {
 	}
 	return &rbacrest.PolicyData{
 		ClusterRoles: []rbacv1.ClusterRole{
-			role(ViewRole, map[string]string{"rbac.authorization.k8s.io/aggregate-to-view": "true"}, both, "get", "list", "watch"),
-			role(ManageRole, map[string]string{}, both, "create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"),
-			role(ControllersRole, map[string]string{}, both[:1], VerbBypass),
+			bootstrapRole(ViewRole, map[string]string{"rbac.authorization.k8s.io/aggregate-to-view": "true"}, both, "get", "list", "watch"),
+			bootstrapRole(ManageRole, map[string]string{}, both, "create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"),
+			bootstrapRole(ControllersRole, map[string]string{}, both[:1], VerbBypass),
 		},
 		ClusterRoleBindings: []rbacv1.ClusterRoleBinding{{
-			ObjectMeta: meta(ControllersRole, map[string]string{}),
+			ObjectMeta: bootstrapMeta(ControllersRole, map[string]string{}),
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: ControllersRole},
 			Subjects:   subjects,
 		}},
+	}
+}
+
+// bootstrapMeta returns the metadata of a role or binding that the server keeps up to date, unless an
+// administrator sets the annotation rbac.authorization.kubernetes.io/autoupdate to false.
+func bootstrapMeta(name string, labels map[string]string) metav1.ObjectMeta {
+	labels["kubernetes.io/bootstrapping"] = "rbac-defaults"
+	return metav1.ObjectMeta{Name: name, Labels: labels, Annotations: map[string]string{rbacv1.AutoUpdateAnnotationKey: "true"}}
+}
+
+func bootstrapRole(name string, labels map[string]string, resources []string, verbs ...string) rbacv1.ClusterRole {
+	return rbacv1.ClusterRole{
+		ObjectMeta: bootstrapMeta(name, labels),
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{v1alpha1.GroupName}, Resources: resources, Verbs: verbs}},
 	}
 }

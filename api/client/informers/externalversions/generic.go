@@ -46,6 +46,8 @@ func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Authority().V1alpha1().AuthorityDelegationPolicies().Informer()}, nil
 	case v1alpha1.SchemeGroupVersion.WithResource("clusterprotectedattributes"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Authority().V1alpha1().ClusterProtectedAttributes().Informer()}, nil
+	case v1alpha1.SchemeGroupVersion.WithResource("fieldpermissions"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Authority().V1alpha1().FieldPermissions().Informer()}, nil
 	case v1alpha1.SchemeGroupVersion.WithResource("protectedattributes"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Authority().V1alpha1().ProtectedAttributes().Informer()}, nil
 

@@ -17,6 +17,10 @@ type AuthorityDelegationPolicyListerExpansion interface{}
 // ClusterProtectedAttributeLister.
 type ClusterProtectedAttributeListerExpansion interface{}
 
+// FieldPermissionListerExpansion allows custom methods to be added to
+// FieldPermissionLister.
+type FieldPermissionListerExpansion interface{}
+
 // ProtectedAttributeListerExpansion allows custom methods to be added to
 // ProtectedAttributeLister.
 type ProtectedAttributeListerExpansion interface{}

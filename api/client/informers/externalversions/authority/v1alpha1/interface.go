@@ -17,6 +17,8 @@ type Interface interface {
 	AuthorityDelegationPolicies() TypedAuthorityDelegationPolicyInformer
 	// ClusterProtectedAttributes returns a ClusterProtectedAttributeInformer.
 	ClusterProtectedAttributes() TypedClusterProtectedAttributeInformer
+	// FieldPermissions returns a FieldPermissionInformer.
+	FieldPermissions() TypedFieldPermissionInformer
 	// ProtectedAttributes returns a ProtectedAttributeInformer.
 	ProtectedAttributes() TypedProtectedAttributeInformer
 }
@@ -45,6 +47,11 @@ func (v *version) AuthorityDelegationPolicies() TypedAuthorityDelegationPolicyIn
 // ClusterProtectedAttributes returns a TypedClusterProtectedAttributeInformer.
 func (v *version) ClusterProtectedAttributes() TypedClusterProtectedAttributeInformer {
 	return &clusterProtectedAttributeInformer{factory: v.factory, tweakListOptions: v.tweakListOptions}
+}
+
+// FieldPermissions returns a TypedFieldPermissionInformer.
+func (v *version) FieldPermissions() TypedFieldPermissionInformer {
+	return &fieldPermissionInformer{factory: v.factory, tweakListOptions: v.tweakListOptions}
 }
 
 // ProtectedAttributes returns a TypedProtectedAttributeInformer.

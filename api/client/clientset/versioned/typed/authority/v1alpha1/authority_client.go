@@ -18,6 +18,7 @@ type AuthorityV1alpha1Interface interface {
 	AuthorityDelegationsGetter
 	AuthorityDelegationPoliciesGetter
 	ClusterProtectedAttributesGetter
+	FieldPermissionsGetter
 	ProtectedAttributesGetter
 }
 
@@ -36,6 +37,10 @@ func (c *AuthorityV1alpha1Client) AuthorityDelegationPolicies() AuthorityDelegat
 
 func (c *AuthorityV1alpha1Client) ClusterProtectedAttributes() ClusterProtectedAttributeInterface {
 	return newClusterProtectedAttributes(c)
+}
+
+func (c *AuthorityV1alpha1Client) FieldPermissions() FieldPermissionInterface {
+	return newFieldPermissions(c)
 }
 
 func (c *AuthorityV1alpha1Client) ProtectedAttributes(namespace string) ProtectedAttributeInterface {

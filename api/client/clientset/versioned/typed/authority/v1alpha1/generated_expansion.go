@@ -11,4 +11,6 @@ type AuthorityDelegationPolicyExpansion interface{}
 
 type ClusterProtectedAttributeExpansion interface{}
 
+type FieldPermissionExpansion interface{}
+
 type ProtectedAttributeExpansion interface{}

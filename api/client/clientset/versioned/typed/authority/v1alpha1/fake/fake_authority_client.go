@@ -27,6 +27,10 @@ func (c *FakeAuthorityV1alpha1) ClusterProtectedAttributes() v1alpha1.ClusterPro
 	return newFakeClusterProtectedAttributes(c)
 }
 
+func (c *FakeAuthorityV1alpha1) FieldPermissions() v1alpha1.FieldPermissionInterface {
+	return newFakeFieldPermissions(c)
+}
+
 func (c *FakeAuthorityV1alpha1) ProtectedAttributes(namespace string) v1alpha1.ProtectedAttributeInterface {
 	return newFakeProtectedAttributes(c, namespace)
 }

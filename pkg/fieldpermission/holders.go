@@ -1,0 +1,158 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fieldpermission
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/user"
+	rbacinformers "k8s.io/client-go/informers/rbac/v1"
+	rbaclisters "k8s.io/client-go/listers/rbac/v1"
+	"k8s.io/client-go/tools/cache"
+	rbacv1helpers "k8s.io/kubernetes/pkg/apis/rbac/v1"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+)
+
+// Roles reads the roles and bindings of RBAC from informers, even if RBAC is not a configured authorizer.
+type Roles struct {
+	roles           rbaclisters.RoleLister
+	clusterRoles    rbaclisters.ClusterRoleLister
+	bindings        rbaclisters.RoleBindingLister
+	clusterBindings rbaclisters.ClusterRoleBindingLister
+	synced          []cache.InformerSynced
+}
+
+// NewRoles returns Roles that read from informers, which must not have started, and calls changed after
+// each change.
+func NewRoles(informers rbacinformers.Interface, changed func()) (*Roles, error) {
+	r := &Roles{
+		roles: informers.Roles().Lister(), clusterRoles: informers.ClusterRoles().Lister(),
+		bindings: informers.RoleBindings().Lister(), clusterBindings: informers.ClusterRoleBindings().Lister(),
+	}
+	for _, informer := range []cache.SharedIndexInformer{
+		informers.Roles().Informer(), informers.ClusterRoles().Informer(),
+		informers.RoleBindings().Informer(), informers.ClusterRoleBindings().Informer(),
+	} {
+		r.synced = append(r.synced, informer.HasSynced)
+		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc: func(any) { changed() }, UpdateFunc: func(any, any) { changed() }, DeleteFunc: func(any) { changed() },
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// WaitForSync waits until all roles and bindings are read, and reports whether they are. It returns false
+// if done is closed before.
+func (r *Roles) WaitForSync(done <-chan struct{}) bool {
+	return cache.WaitForCacheSync(done, r.synced...)
+}
+
+// Grants are those grants of the roles at one moment that matter to FieldPermissions.
+type Grants []grant
+
+// grant is what one binding grants.
+type grant struct {
+	subjects []v1alpha1.Subject
+	rules    []rbacv1.PolicyRule
+}
+
+// Grants returns the grants of all bindings that name a permission with a domain, or all verbs.
+func (r *Roles) Grants() (Grants, error) {
+	var out Grants
+	add := func(namespace string, subjects []rbacv1.Subject, rules []rbacv1.PolicyRule) {
+		if rules = slices.DeleteFunc(slices.Clone(rules), irrelevant); len(rules) > 0 {
+			out = append(out, grant{subjectsOf(namespace, subjects), rules})
+		}
+	}
+	everywhere, err := r.clusterBindings.List(labels.Everything())
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range everywhere {
+		if role, err := r.clusterRoles.Get(b.RoleRef.Name); err == nil {
+			add("", b.Subjects, role.Rules)
+		}
+	}
+	bindings, err := r.bindings.List(labels.Everything())
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range bindings {
+		if b.RoleRef.Kind == "ClusterRole" {
+			if role, err := r.clusterRoles.Get(b.RoleRef.Name); err == nil {
+				add(b.Namespace, b.Subjects, role.Rules)
+			}
+		} else if role, err := r.roles.Roles(b.Namespace).Get(b.RoleRef.Name); err == nil {
+			add(b.Namespace, b.Subjects, role.Rules)
+		}
+	}
+	return out, nil
+}
+
+// irrelevant reports whether a rule grants neither all verbs nor a permission with a domain.
+func irrelevant(rule rbacv1.PolicyRule) bool {
+	return !slices.ContainsFunc(rule.Verbs, func(verb string) bool {
+		return verb == rbacv1.VerbAll || strings.HasPrefix(verb, "granular:") && strings.Contains(verb, "/")
+	})
+}
+
+// Holders returns the subjects to which a role grants a permission on a resource by its name, each once, in
+// order.
+func (g Grants) Holders(resource schema.GroupResource, permission string) []v1alpha1.Subject {
+	return g.subjects(resource, func(rule *rbacv1.PolicyRule) bool { return slices.Contains(rule.Verbs, verbOf(permission)) })
+}
+
+// NotHeld returns the subjects to which a role grants all verbs on a resource, each once, in order. Members
+// of system:masters, whom no FieldPermission stops anyway, are left out.
+func (g Grants) NotHeld(resource schema.GroupResource) []v1alpha1.Subject {
+	masters := v1alpha1.Subject{Kind: rbacv1.GroupKind, Name: user.SystemPrivilegedGroup}
+	all := g.subjects(resource, func(rule *rbacv1.PolicyRule) bool { return slices.Contains(rule.Verbs, rbacv1.VerbAll) })
+	return slices.DeleteFunc(all, func(s v1alpha1.Subject) bool { return s == masters })
+}
+
+func (g Grants) subjects(resource schema.GroupResource, grants func(*rbacv1.PolicyRule) bool) (out []v1alpha1.Subject) {
+	seen := map[v1alpha1.Subject]bool{}
+	for _, one := range g {
+		if !slices.ContainsFunc(one.rules, func(rule rbacv1.PolicyRule) bool {
+			return grants(&rule) && rbacv1helpers.APIGroupMatches(&rule, resource.Group) &&
+				rbacv1helpers.ResourceMatches(&rule, resource.Resource, "")
+		}) {
+			continue
+		}
+		for _, s := range one.subjects {
+			if !seen[s] {
+				seen[s] = true
+				out = append(out, s)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b v1alpha1.Subject) int {
+		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+// subjectsOf returns the subjects of a binding in a namespace. As in RBAC, a service account without a
+// namespace is in the namespace of the binding.
+func subjectsOf(namespace string, subjects []rbacv1.Subject) (out []v1alpha1.Subject) {
+	for _, s := range subjects {
+		subject := v1alpha1.Subject{Kind: s.Kind, Name: s.Name}
+		if s.Kind == rbacv1.ServiceAccountKind {
+			if subject.Namespace = cmp.Or(s.Namespace, namespace); subject.Namespace == "" {
+				continue
+			}
+		}
+		out = append(out, subject)
+	}
+	return out
+}
