@@ -111,7 +111,7 @@ func (s *options) quietCluster() (*kinds.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return kinds.New(client, mapper), nil
+	return kinds.New(client, mapper, s.entries), nil
 }
 
 // indentExamples indents the examples of --help.
