@@ -23,9 +23,11 @@ type people struct {
 	ordinary []Subject
 }
 
-func newPeople(rbac *access.RBAC, k *kinds.Kind) *people {
+// newPeople finds the people of the resource of a FieldPermission. name is that of the object, for which alone a
+// role may grant bypass.
+func newPeople(rbac *access.RBAC, k *kinds.Kind, name string) *people {
 	p := &people{rbac: rbac, target: access.Target{Group: k.Resource.Group, Version: k.Resource.Version, Resource: k.Resource.Resource}}
-	bypass := access.Target{Group: v1alpha1.GroupName, Version: v1alpha1.SchemeGroupVersion.Version, Resource: "fieldpermissions"}
+	bypass := access.Target{Group: v1alpha1.GroupName, Version: v1alpha1.SchemeGroupVersion.Version, Resource: "fieldpermissions", Name: name}
 	p.notHeld = p.add(nil, nil, p.target, "*", "every verb on the resource")
 	p.notHeld = p.add(p.notHeld, nil, bypass, "bypass", "bypass on fieldpermissions")
 	for _, verb := range ordinaryVerbs {
@@ -56,7 +58,8 @@ func (p *people) stopped(holders []Subject) (out []Subject) {
 // neither list. Who could only grant the verb to itself does not hold it.
 func (p *people) add(out, except []Subject, target access.Target, verb, note string) []Subject {
 	for _, h := range p.rbac.WhoCan(access.Query{Target: target, Verbs: []string{verb}}) {
-		if h.Verb != verb && h.Verb != "*" || contains(out, h.Subject) || contains(except, h.Subject) {
+		relevant := h.Can || target.Resource != "fieldpermissions"
+		if h.Verb != verb && h.Verb != "*" || !relevant || contains(out, h.Subject) || contains(except, h.Subject) {
 			continue
 		}
 		s := Subject{Subject: h.Subject, Verb: h.Verb, Binding: h.Binding, Note: note}

@@ -96,7 +96,7 @@ func New(k *kinds.Kind, entries *overlay.Entries, rbac *access.RBAC) (*Plan, err
 	if entries.Enforced {
 		out.Mode = "Enforce"
 	}
-	people := newPeople(rbac, k)
+	people := newPeople(rbac, k, entries.Source)
 	out.NotHeld = people.notHeld
 	for i := range entries.Fields {
 		f, outcome := &entries.Fields[i], &outcomes[i]

@@ -33,12 +33,24 @@ func (p *Plan) printNotHeld(page *printing.Page) error {
 		return nil
 	}
 	printing.Fprintf(page, "\nNOT HELD, whatever the entries say:\n")
-	var rows [][]string
+	counts := map[string]int{}
 	for _, s := range p.NotHeld {
-		rows = append(rows, []string{s.Subject, s.Binding, s.Note})
+		counts[s.Binding]++
+	}
+	var rows [][]string
+	for i, s := range p.NotHeld {
+		switch n := counts[s.Binding]; {
+		case n <= maxRows || page.Wide():
+			rows = append(rows, []string{s.Subject, s.Binding, s.Note})
+		case i == 0 || p.NotHeld[i-1].Binding != s.Binding:
+			rows = append(rows, []string{fmt.Sprintf("%d subjects, which -o wide lists", n), s.Binding, s.Note})
+		}
 	}
 	return page.Table([]string{"SUBJECT", "BINDING", "BECAUSE"}, rows)
 }
+
+// maxRows is how many subjects of one binding have a row each, unless the table is wide.
+const maxRows = 4
 
 func (p *Plan) printEntries(page *printing.Page) error {
 	header := []string{"ENTRY", "VERB", "PART OF UPDATE", "STATE", "STOPPED", "HOLDERS", "WRITERS"}
@@ -82,17 +94,29 @@ func (p *Plan) printPeople(page *printing.Page) error {
 	for i := range p.Entries {
 		e := &p.Entries[i]
 		for _, s := range e.Stopped {
-			rows = append(rows, []string{e.Path, s.Subject, "is stopped", s.Verb, s.Binding, s.Note})
+			rows = append(rows, e.row(s, "is stopped", page.Wide()))
 		}
 		for _, s := range e.Holders {
-			rows = append(rows, []string{e.Path, s.Subject, "may write it", s.Verb, s.Binding, s.Note})
+			rows = append(rows, e.row(s, "may write it", page.Wide()))
 		}
 	}
 	if len(rows) == 0 {
 		return nil
 	}
 	printing.Fprintf(page, "\n")
-	return page.Grouped(1, []string{"ENTRY", "SUBJECT", "THEN", "BY", "BINDING", "NOTE"}, rows)
+	header := []string{"ENTRY", "SUBJECT", "THEN", "BY", "BINDING"}
+	if page.Wide() {
+		header = append(header, "NOTE")
+	}
+	return page.Grouped(1, header, rows)
+}
+
+func (e *Entry) row(s Subject, then string, wide bool) []string {
+	out := []string{e.Path, s.Subject, then, s.Verb, s.Binding}
+	if wide {
+		out = append(out, s.Note)
+	}
+	return out
 }
 
 func (p *Plan) printNotes(page *printing.Page) {

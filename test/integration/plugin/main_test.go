@@ -28,7 +28,7 @@ func run(m *testing.M) int {
 		return fail(err)
 	}
 	var err error
-	if on, err = cluster.Start("--feature-gates", "ProtectedAttributes=true"); err != nil {
+	if on, err = cluster.Start("--feature-gates", "ProtectedAttributes=true,FieldPermissions=true"); err != nil {
 		return fail(err)
 	}
 	code := m.Run()

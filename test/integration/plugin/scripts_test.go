@@ -101,3 +101,8 @@ func TestPluginRoleAdmission(t *testing.T) {
 func TestPluginUI(t *testing.T) {
 	harness.RunScripts(t, on, "ui.txtar")
 }
+
+// TestPluginFieldPermission checks the plan of a FieldPermission, and that every command knows its entries.
+func TestPluginFieldPermission(t *testing.T) {
+	harness.RunScripts(t, on, "field_permission.txtar")
+}
