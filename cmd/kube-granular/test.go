@@ -107,7 +107,7 @@ func throwaway(gates map[string]bool, progress io.Writer) roletest.Start {
 	return func(ctx context.Context, authorization []byte, use func(context.Context, judge.Access) error) error {
 		all := map[string]bool{
 			string(features.ProtectedAttributes): true, string(features.SelectedAuthority): true, string(features.AuthorityDelegation): true,
-			string(features.MetadataReads): true,
+			string(features.FieldPermissions): true, string(features.MetadataReads): true,
 		}
 		maps.Copy(all, gates)
 		o := localcluster.Options{FeatureGates: all, Progress: progress}

@@ -18,6 +18,7 @@ import (
 	"kube-granular.dev/api/authority/validation"
 	"kube-granular.dev/granular/overlay"
 	"kube-granular.dev/pkg/audit"
+	"kube-granular.dev/pkg/fieldpermission/entry"
 )
 
 // Author decides what the authors of FieldPermissions may store, and warns them.
@@ -31,7 +32,7 @@ type Author struct {
 // refuses it.
 func (a *Author) Prepare(ctx context.Context, written, _ *v1alpha1.FieldPermission) error {
 	errs := validation.FieldPermission(written)
-	entries, wrong := entriesOf(written)
+	entries, wrong := entry.Parse(written)
 	if errs = append(errs, wrong...); len(errs) > 0 {
 		return invalid(written, errs)
 	}
@@ -186,7 +187,7 @@ func (a *Author) warnHolders(ctx context.Context, c Change) {
 				names = append(names, s.Kind+" "+strings.TrimPrefix(s.Namespace+"/"+s.Name, "/"))
 			}
 			warning.AddWarning(ctx, "", fmt.Sprintf("a role grants %s already, to %s",
-				verbOf(f.Permission), firstThree(names)))
+				entry.Verb(f.Permission), firstThree(names)))
 		}
 	}
 }

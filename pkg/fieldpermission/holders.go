@@ -18,6 +18,7 @@ import (
 	rbacv1helpers "k8s.io/kubernetes/pkg/apis/rbac/v1"
 
 	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/pkg/fieldpermission/entry"
 )
 
 // Roles reads the roles and bindings of RBAC from informers, even if RBAC is not a configured authorizer.
@@ -109,7 +110,7 @@ func irrelevant(rule rbacv1.PolicyRule) bool {
 // Holders returns the subjects to which a role grants a permission on a resource by its name, each once, in
 // order.
 func (g Grants) Holders(resource schema.GroupResource, permission string) []v1alpha1.Subject {
-	return g.subjects(resource, func(rule *rbacv1.PolicyRule) bool { return slices.Contains(rule.Verbs, verbOf(permission)) })
+	return g.subjects(resource, func(rule *rbacv1.PolicyRule) bool { return slices.Contains(rule.Verbs, entry.Verb(permission)) })
 }
 
 // NotHeld returns the subjects to which a role grants all verbs on a resource, each once, in order. Members

@@ -18,6 +18,7 @@ import (
 	"kube-granular.dev/api/authority/validation"
 	"kube-granular.dev/granular/overlay"
 	"kube-granular.dev/pkg/apis/authority"
+	"kube-granular.dev/pkg/fieldpermission/entry"
 	"kube-granular.dev/pkg/mirror"
 )
 
@@ -51,7 +52,7 @@ func NewIndex() *Index {
 		Key: func(p *authority.FieldPermission) string { return p.Name },
 		Compile: func(p *authority.FieldPermission, _ uint64, old *record) *record {
 			object := (*v1alpha1.FieldPermission)(p)
-			entries, _ := entriesOf(object)
+			entries, _ := entry.Parse(object)
 			if old != nil && same(entries, old.entries) {
 				entries = old.entries
 			}

@@ -18,6 +18,7 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/granular/overlay"
 	"kube-granular.dev/pkg/apis/authority"
+	"kube-granular.dev/pkg/fieldpermission/entry"
 	"kube-granular.dev/pkg/mirror/mirrortest"
 )
 
@@ -253,7 +254,7 @@ func (s internalStore) Bookmark(version string) error {
 // TestUnparsable holds that an entry whose path can't be parsed, which another version of the server may
 // have stored, leaves the other entries in force.
 func TestUnparsable(t *testing.T) {
-	entries, errs := entriesOf(fieldsOf("pods", 1, named("spec.a", "example.com/a"), excluded(".spec.b", "example.com/b")))
+	entries, errs := entry.Parse(fieldsOf("pods", 1, named("spec.a", "example.com/a"), excluded(".spec.b", "example.com/b")))
 	if len(entries.Fields) != 1 || entries.Fields[0].Permission != "example.com/b" || len(errs) != 1 || !strings.HasPrefix(errs[0].Field, "spec.fields[0].path") {
 		t.Errorf("%+v, %v", entries, errs)
 	}

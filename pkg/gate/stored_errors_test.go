@@ -280,7 +280,7 @@ func TestFieldMovedToAnOlderVersion(t *testing.T) {
 func TestVersionOfAScale(t *testing.T) {
 	target := storedTarget(t, "", false)
 	target.Kind, target.Scale = autoscalingv1.SchemeGroupVersion.WithKind("Scale"), &granular.Scale{Kind: thingV2, Path: []string{"spec", "size"}}
-	if s := storedOf(target, true); s.version != "v2" || s.through != target.Schema.Stored.Versions["v2"] || s.partial {
+	if s := storedOf(target, true, entrySet{}); s.version != "v2" || s.through != target.Schema.Stored.Versions["v2"] || s.partial {
 		t.Errorf("version %s, partial: %t", s.version, s.partial)
 	}
 }

@@ -180,8 +180,8 @@ func TestNarrowsDelegated(t *testing.T) {
 	}
 }
 
-// TestOwnRequest holds which authorization checks of a request are about the request itself.
-func TestOwnRequest(t *testing.T) {
+// TestOwnRequestOfReads holds which authorization checks of a request are about the request itself.
+func TestOwnRequestOfReads(t *testing.T) {
 	for name, tc := range map[string]struct {
 		request, asked string
 		want           bool

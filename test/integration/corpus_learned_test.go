@@ -158,7 +158,7 @@ func read(t *testing.T, s *harness.Server, log string, options learn.Options) *l
 		t.Fatal(err)
 	}
 	cached := memory.NewMemCacheClient(found)
-	learner := learn.New(kinds.New(cached, restmapper.NewDeferredDiscoveryRESTMapper(cached)), options)
+	learner := learn.New(kinds.New(cached, restmapper.NewDeferredDiscoveryRESTMapper(cached), nil), options)
 	file, err := os.Open(log)
 	if err != nil {
 		t.Fatal(err)

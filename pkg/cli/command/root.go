@@ -59,7 +59,7 @@ Nothing is written to the cluster without --apply, except by lend.`,
 	s.flags.AddFlags(cmd.PersistentFlags())
 	s.completeFlags(cmd)
 	cmd.AddCommand(newExplain(s), newVerbs(s), newCanI(s), newWhoCan(s), newRole(s), newCheck(s), newReport(s), newMatrix(s),
-		newExplainDenial(s), newLint(s), newStored(s), newUI(s), newLend(s), newExport(s))
+		newExplainDenial(s), newLint(s), newStored(s), newLend(s), newExport(s), newFieldPermission(s), newUI(s))
 	cmd.SetVersionTemplate("{{.Version}}\n")
 	cmd.SetFlagErrorFunc(usageError)
 	for _, c := range append(cmd.Commands(), cmd) {
@@ -111,7 +111,7 @@ func (s *options) quietCluster() (*kinds.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return kinds.New(client, mapper), nil
+	return kinds.New(client, mapper, s.entries), nil
 }
 
 // indentExamples indents the examples of --help.

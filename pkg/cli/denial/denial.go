@@ -40,6 +40,8 @@ type Denial struct {
 	// ProtectedIn is the namespace of the protected attribute. If it is empty, the label or
 	// annotation is protected in the whole cluster.
 	ProtectedIn string `json:"protectedIn,omitempty"`
+	// FieldPermission is the name of the FieldPermission that excludes Field from the ordinary verbs.
+	FieldPermission string `json:"fieldPermission,omitempty"`
 	// Why is the server's reason, if it is not just that the caller needs one of Verbs or Roles.
 	Why string `json:"why,omitempty"`
 	// Admission is true if the request was authorized and refused later, as by a policy, a webhook or a
@@ -77,6 +79,7 @@ var (
 	verbPattern      = regexp.MustCompile(`"(granular:(?:[^"\\]|\\.)*)"`)
 	togetherPattern  = regexp.MustCompile(`^needs (both|all) of the verbs `)
 	rolePattern      = regexp.MustCompile(`\b(Role|ClusterRole) (` + quoted + `)`)
+	entryPattern     = regexp.MustCompile(` \(excluded by FieldPermission ([a-z0-9.-]+)\)$`)
 	protectedPattern = regexp.MustCompile(`, for it is protected in namespace ("[^"]*")$`)
 )
 
@@ -156,6 +159,10 @@ func (d *Denial) cannot(text string) bool {
 
 // needs parses what the change of a field needs.
 func (d *Denial) needs(text string) {
+	if m := entryPattern.FindStringSubmatch(text); m != nil {
+		d.FieldPermission = m[1]
+		text = strings.TrimSuffix(text, m[0])
+	}
 	first, rest := "", text
 	if togetherPattern.MatchString(text) {
 		first, rest, _ = strings.Cut(text, ", or the verb ")

@@ -57,6 +57,10 @@ func TestParseDenial(t *testing.T) {
 			Resource: "deployments.apps", Subresource: "status", Name: "site", User: "con", Namespace: "default", Field: `.status.conditions[type="Available"]`,
 			Verbs: []string{"granular:condition(Available)", "granular:status"},
 		},
+		`applications.argoproj.io "a" is forbidden: User "erin" cannot change .spec.destination in namespace "shop": needs the verb "granular:acme.io/destination" (excluded by FieldPermission applications.argoproj.io)`: {
+			Resource: "applications.argoproj.io", Name: "a", Namespace: "shop", User: "erin", Field: ".spec.destination",
+			Verbs: []string{"granular:acme.io/destination"}, FieldPermission: "applications.argoproj.io",
+		},
 		`nodes "n" is forbidden: User "con" cannot change .status.phase through "nodes/status": needs the verb "granular:status"`: {
 			Resource: "nodes", Subresource: "status", Name: "n", User: "con", Field: ".status.phase", Verbs: []string{"granular:status"},
 		},

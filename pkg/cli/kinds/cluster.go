@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/openapi3"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
+	"kube-granular.dev/granular/overlay"
 	"kube-granular.dev/granular/schema"
 )
 
@@ -28,6 +29,11 @@ type Cluster struct {
 	root      openapi3.Root
 	documents map[kubeschema.GroupVersion]*document
 	kinds     map[kubeschema.GroupVersionKind]*compiledTree
+	overlaid  map[kubeschema.GroupVersionResource]*overlaidTree
+
+	// readEntries is nil if no entries are to be added. entries are nil before its first call.
+	readEntries EntriesReader
+	entries     map[kubeschema.GroupResource]*overlay.Entries
 
 	// stock is set if the permissions of this program stand in for those that the server does not publish.
 	stock bool
@@ -39,7 +45,7 @@ type Cluster struct {
 // NewStock returns a Cluster whose kinds have permissions also if the server publishes none: those that a kube-granular
 // server of this version would publish.
 func NewStock(client discovery.DiscoveryInterface, mapper meta.RESTMapper) *Cluster {
-	c := New(client, mapper)
+	c := New(client, mapper, nil)
 	c.stock = true
 	return c
 }
@@ -55,11 +61,13 @@ type compiledTree struct {
 	err  error
 }
 
-// New returns a Cluster that reads the kinds of a server on demand.
-func New(client discovery.DiscoveryInterface, mapper meta.RESTMapper) *Cluster {
+// New returns a Cluster that reads the kinds of a server on demand. The trees of the kinds include what
+// entries returns. If entries is nil, they have the permissions alone that the server publishes.
+func New(client discovery.DiscoveryInterface, mapper meta.RESTMapper, entries EntriesReader) *Cluster {
 	return &Cluster{
-		discovery: client, mapper: mapper, root: openapi3.NewRoot(client.OpenAPIV3()),
+		discovery: client, mapper: mapper, root: openapi3.NewRoot(client.OpenAPIV3()), readEntries: entries,
 		documents: map[kubeschema.GroupVersion]*document{}, kinds: map[kubeschema.GroupVersionKind]*compiledTree{},
+		overlaid: map[kubeschema.GroupVersionResource]*overlaidTree{},
 		patience: patience,
 	}
 }
@@ -77,6 +85,8 @@ type Kind struct {
 	// Tree is the permission tree of the kind: its fields with the permissions that cover them. It is
 	// nil for a kind of Served.
 	Tree *schema.Tree
+	// FieldPermission is the name of the FieldPermission whose entries Tree includes, or "".
+	FieldPermission string
 
 	definitions map[string]*spec.Schema
 }
@@ -212,6 +222,7 @@ func (c *Cluster) invalidateCache() bool {
 // sorted by name. If it can't read some resources, it returns the others together with an error.
 func (c *Cluster) All() ([]*Kind, error) {
 	c.invalidateCache()
+	c.forgetEntries()
 	lists, err := discovery.ServerPreferredResources(c.discovery)
 	failed := []error{err}
 	var out []*Kind

@@ -22,6 +22,9 @@ func (c *Cluster) compile(k *Kind) error {
 		return fmt.Errorf("%s: %w", k, err)
 	}
 	k.Tree, k.definitions = tree, doc.definitions
+	if err := c.addEntries(k); err != nil {
+		return fmt.Errorf("%s: %w", k, err)
+	}
 	for i := range k.Subresources {
 		if sub := &k.Subresources[i]; sub.Kind != k.Kind {
 			sub.Tree, _, _ = c.tree(k.Resource.GroupVersion(), sub.Kind)
@@ -80,6 +83,9 @@ func (c *Cluster) TreeOf(k *Kind, subresource string) (*schema.Tree, error) {
 	s, ok := k.Subresource(subresource)
 	if !ok {
 		return nil, fmt.Errorf("%s has no subresource %q that can be updated or patched", k, subresource)
+	}
+	if s.Kind == k.Kind {
+		return k.Tree, nil
 	}
 	tree, _, err := c.tree(k.Resource.GroupVersion(), s.Kind)
 	if err != nil {

@@ -71,7 +71,7 @@ func TestNewDefinition(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &publisher{answers: answers}
-			tree, doc, err := New(p, nil).publishedTree(exampleV1, guard)
+			tree, doc, err := New(p, nil, nil).publishedTree(exampleV1, guard)
 			if err != nil || tree == nil || doc == nil {
 				t.Fatalf("tree %v, document %v: %v", tree, doc, err)
 			}
@@ -86,7 +86,7 @@ func TestNewDefinition(t *testing.T) {
 // does not wait if the server fails for another reason.
 func TestNeverPublished(t *testing.T) {
 	p := &publisher{answers: []answer{{}}}
-	c := New(p, nil)
+	c := New(p, nil, nil)
 	c.patience = 10 * pause
 	if _, _, err := c.publishedTree(exampleV1, guard); !unpublished(err) {
 		t.Errorf("the schema is missing: %v", err)
@@ -107,7 +107,7 @@ func TestNeverPublished(t *testing.T) {
 
 	failed := errors.New("connection refused")
 	p = &publisher{answers: []answer{{err: failed}}}
-	if _, _, err := New(p, nil).publishedTree(exampleV1, guard); !errors.Is(err, failed) || p.looks != 1 {
+	if _, _, err := New(p, nil, nil).publishedTree(exampleV1, guard); !errors.Is(err, failed) || p.looks != 1 {
 		t.Errorf("%d looks: %v", p.looks, err)
 	}
 }

@@ -41,7 +41,7 @@ func (f Finding) String() string {
 }
 
 // File checks all YAML documents of a file: roles, definitions of custom resources, protected
-// attributes, delegations and delegation policies. It ignores objects of other kinds. looked is the number of checked
+// attributes, field permissions, delegations and delegation policies. It ignores objects of other kinds. looked is the number of checked
 // objects.
 func File(name string, data []byte) (findings []Finding, looked int, err error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
@@ -85,7 +85,7 @@ func object(file string, node *yaml.Node) ([]Finding, int, error) {
 	case "CustomResourceDefinition":
 		err := l.definition(node)
 		return l.findings, 1, err
-	case "ProtectedAttribute", "ClusterProtectedAttribute", "AuthorityDelegation", "AuthorityDelegationPolicy":
+	case "ProtectedAttribute", "ClusterProtectedAttribute", "FieldPermission", "AuthorityDelegation", "AuthorityDelegationPolicy":
 		if !strings.HasPrefix(text(at(node, "apiVersion")), v1alpha1.GroupName+"/") {
 			return nil, 0, nil
 		}
@@ -113,6 +113,8 @@ func (l *objectLinter) authorityObject(kind string, node *yaml.Node) error {
 		return l.attribute(node, validation.Namespaced)
 	case "ClusterProtectedAttribute":
 		return l.attribute(node, validation.Cluster)
+	case "FieldPermission":
+		return l.fieldPermission(node)
 	case "AuthorityDelegationPolicy":
 		return l.policy(node)
 	}

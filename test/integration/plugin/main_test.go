@@ -28,7 +28,8 @@ func run(m *testing.M) int {
 		return fail(err)
 	}
 	var err error
-	if on, err = cluster.Start("--feature-gates", "ProtectedAttributes=true,SelectedAuthority=true,AuthorityDelegation=true"); err != nil {
+	gates := "ProtectedAttributes=true,SelectedAuthority=true,AuthorityDelegation=true,FieldPermissions=true"
+	if on, err = cluster.Start("--feature-gates", gates); err != nil {
 		return fail(err)
 	}
 	code := m.Run()

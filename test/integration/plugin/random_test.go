@@ -118,7 +118,7 @@ func newRandom(t *testing.T, stage *harness.Server) *random {
 	cached := memory.NewMemCacheClient(discovered)
 	r := &random{
 		Rand: rand.New(rand.NewPCG(*seed, 1)), stage: stage, config: config, tried: map[string]bool{},
-		rehearser: &changes.DryRunner{Kinds: kinds.New(cached, restmapper.NewDeferredDiscoveryRESTMapper(cached)),
+		rehearser: &changes.DryRunner{Kinds: kinds.New(cached, restmapper.NewDeferredDiscoveryRESTMapper(cached), nil),
 			Client: client},
 	}
 	accounts, err := r.rehearser.Kinds.Lookup("serviceaccounts", "")

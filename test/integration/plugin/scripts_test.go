@@ -111,3 +111,8 @@ func TestPluginUI(t *testing.T) {
 func TestPluginLend(t *testing.T) {
 	harness.RunScripts(t, on, "lend.txtar")
 }
+
+// TestPluginFieldPermission checks the plan of a FieldPermission, and that every command knows its entries.
+func TestPluginFieldPermission(t *testing.T) {
+	harness.RunScripts(t, on, "field_permission.txtar")
+}

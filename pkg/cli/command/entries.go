@@ -1,0 +1,71 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/tools/pager"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/api/authority/validation"
+	"kube-granular.dev/api/client/clientset/versioned"
+	"kube-granular.dev/api/printing"
+	"kube-granular.dev/granular/overlay"
+	"kube-granular.dev/pkg/fieldpermission/entry"
+)
+
+// entries returns the entries of all FieldPermissions. A server without them has none. If the caller may
+// not list them, entries prints a warning and returns none: then the answers of the tools lack them, and
+// the server's own answers do not.
+func (s *options) entries() (map[kubeschema.GroupResource]*overlay.Entries, error) {
+	config, err := s.ownConfig()
+	if err != nil {
+		return nil, err
+	}
+	client, err := versioned.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	out := map[kubeschema.GroupResource]*overlay.Entries{}
+	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return client.AuthorityV1alpha1().FieldPermissions().List(ctx, options)
+	})
+	err = pages.EachListItem(context.Background(), metav1.ListOptions{}, func(obj runtime.Object) error {
+		p := obj.(*v1alpha1.FieldPermission)
+		entries, wrong := entry.Parse(p)
+		if len(wrong) > 0 {
+			return fmt.Errorf("fieldpermission %s: %w", p.Name, wrong.ToAggregate())
+		}
+		out[kubeschema.GroupResource(validation.ResourceOf(p.Name))] = entries
+		return nil
+	})
+	switch {
+	case apierrors.IsNotFound(err) || apierrors.IsForbidden(err) && !servesFieldPermissions(client.Discovery()):
+		return nil, nil
+	case apierrors.IsForbidden(err):
+		printing.Fprintf(s.streams.ErrOut, "warning: the permissions that FieldPermissions add are not known: %v\n", err)
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read fieldpermissions: %w", err)
+	}
+	return out, nil
+}
+
+// servesFieldPermissions reports whether a server serves FieldPermissions, for a caller that may not list
+// them. If that is not known, it reports true.
+func servesFieldPermissions(client discovery.ServerResourcesInterface) bool {
+	list, err := client.ServerResourcesForGroupVersion(v1alpha1.SchemeGroupVersion.String())
+	if err != nil {
+		return !apierrors.IsNotFound(err)
+	}
+	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == "fieldpermissions" })
+}

@@ -1,0 +1,165 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	admissionclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/pager"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/api/authority/validation"
+	authorityclient "kube-granular.dev/api/client/clientset/versioned/typed/authority/v1alpha1"
+	"kube-granular.dev/pkg/cli/fieldplan"
+	"kube-granular.dev/pkg/cli/kinds"
+	"kube-granular.dev/pkg/fieldpermission/entry"
+)
+
+// planFieldPermission makes the plan of one object.
+func (s *options) planFieldPermission(ctx context.Context, p *v1alpha1.FieldPermission) (*fieldplan.Plan, error) {
+	entries, wrong := entry.Parse(p)
+	if len(wrong) > 0 {
+		return nil, fmt.Errorf("fieldpermission %s: %w", p.Name, wrong.ToAggregate())
+	}
+	k, err := s.kindWithoutEntries(p)
+	if err != nil {
+		return nil, err
+	}
+	rbac, err := s.rbac(ctx)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := fieldplan.New(k, entries, rbac)
+	if err != nil {
+		return nil, err
+	}
+	config, err := s.flags.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	if err := addWriters(ctx, config, k, plan); err != nil {
+		plan.Unknown = append(plan.Unknown, fmt.Sprintf("who writes the fields: %v", err))
+	}
+	if err := addWebhooks(ctx, config, k, plan); err != nil {
+		plan.Unknown = append(plan.Unknown, fmt.Sprintf("which webhooks may change the objects: %v", err))
+	}
+	if err := askAboutFieldPermission(ctx, config, p, plan); err != nil {
+		plan.Unknown = append(plan.Unknown, fmt.Sprintf("the server's answer: %v", err))
+	}
+	return plan, nil
+}
+
+// kindWithoutEntries returns the kind of a FieldPermission's resource, as its author declared it.
+func (s *options) kindWithoutEntries(p *v1alpha1.FieldPermission) (*kinds.Kind, error) {
+	client, err := s.flags.ToDiscoveryClient()
+	if err != nil {
+		return nil, err
+	}
+	mapper, err := s.flags.ToRESTMapper()
+	if err != nil {
+		return nil, err
+	}
+	resource, version := validation.ResourceOf(p.Name), ""
+	if p.Spec.Version != "" {
+		version = metav1.GroupVersion{Group: resource.Group, Version: p.Spec.Version}.String()
+	}
+	return kinds.New(client, mapper, nil).Lookup(p.Name, version)
+}
+
+// addWriters adds who owns the fields in live objects.
+func addWriters(ctx context.Context, config *rest.Config, k *kinds.Kind, plan *fieldplan.Plan) error {
+	client, err := metadata.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return client.Resource(k.Resource).List(ctx, options)
+	})
+	pages.PageBufferSize = 0
+	err = pages.EachListItem(ctx, metav1.ListOptions{}, func(obj runtime.Object) error {
+		plan.AddObject(obj.(*metav1.PartialObjectMetadata).ManagedFields)
+		return nil
+	})
+	plan.SortWriters()
+	return err
+}
+
+// addWebhooks adds the webhooks that may change objects of the resource.
+func addWebhooks(ctx context.Context, config *rest.Config, k *kinds.Kind, plan *fieldplan.Plan) error {
+	client, err := admissionclient.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	all, err := client.MutatingWebhookConfigurations().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for i := range all.Items {
+		for j := range all.Items[i].Webhooks {
+			webhook := &all.Items[i].Webhooks[j]
+			for _, rule := range webhook.Rules {
+				if anyOr(rule.APIGroups, k.Resource.Group) && (anyOr(rule.Resources, k.Resource.Resource) || slices.Contains(rule.Resources, "*/*")) {
+					plan.Webhooks = append(plan.Webhooks, fmt.Sprintf("webhook %s of %s", webhook.Name, all.Items[i].Name))
+					break
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func anyOr(list []string, text string) bool {
+	return slices.Contains(list, "*") || slices.Contains(list, text)
+}
+
+// askAboutFieldPermission sends the object as a dry run, and adds the answer of the server.
+func askAboutFieldPermission(ctx context.Context, config *rest.Config, p *v1alpha1.FieldPermission, plan *fieldplan.Plan) error {
+	warnings := &heardWarnings{}
+	config = rest.CopyConfig(config)
+	config.WarningHandler = warnings
+	client, err := authorityclient.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	_, err = client.FieldPermissions().Create(ctx, p, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	if apierrors.IsAlreadyExists(err) {
+		var live *v1alpha1.FieldPermission
+		if live, err = client.FieldPermissions().Get(ctx, p.Name, metav1.GetOptions{}); err != nil {
+			return err
+		}
+		warnings.texts = nil
+		live.Spec = p.Spec
+		_, err = client.FieldPermissions().Update(ctx, live, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
+	}
+	switch {
+	case err == nil:
+		plan.Server = &fieldplan.Answer{Accepted: true, Warnings: warnings.texts}
+	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
+		plan.Server = &fieldplan.Answer{Message: err.Error(), Warnings: warnings.texts}
+	case apierrors.IsNotFound(err):
+		return errors.New("it does not serve FieldPermissions; its feature gate FieldPermissions may be off")
+	default:
+		return err
+	}
+	return nil
+}
+
+// heardWarnings keeps the warnings of a server.
+type heardWarnings struct{ texts []string }
+
+// HandleWarningHeader implements rest.WarningHandler.
+func (w *heardWarnings) HandleWarningHeader(code int, _, text string) {
+	if code == 299 && text != "" {
+		w.texts = append(w.texts, text)
+	}
+}

@@ -1,0 +1,164 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fieldplan
+
+import (
+	"fmt"
+	"strings"
+
+	"kube-granular.dev/api/printing"
+)
+
+// Print writes a plan for people: first whom it does not stop, then the entries, then everybody that it
+// concerns.
+func (p *Plan) Print(page *printing.Page) error {
+	printing.Fprintf(page, "FIELD PERMISSION:  %s\nVERSION:           %s\nMODE:              %s\n", p.FieldPermission, p.Version, p.Mode)
+	if err := p.printNotHeld(page); err != nil {
+		return err
+	}
+	printing.Fprintf(page, "\n")
+	if err := p.printEntries(page); err != nil {
+		return err
+	}
+	if err := p.printPeople(page); err != nil {
+		return err
+	}
+	p.printNotes(page)
+	return nil
+}
+
+func (p *Plan) printNotHeld(page *printing.Page) error {
+	if !p.excludes() {
+		return nil
+	}
+	printing.Fprintf(page, "\nNOT HELD, whatever the entries say:\n")
+	counts := map[string]int{}
+	for _, s := range p.NotHeld {
+		counts[s.Binding]++
+	}
+	var rows [][]string
+	for i, s := range p.NotHeld {
+		switch n := counts[s.Binding]; {
+		case n <= maxRows || page.Wide():
+			rows = append(rows, []string{s.Subject, s.Binding, s.Note})
+		case i == 0 || p.NotHeld[i-1].Binding != s.Binding:
+			rows = append(rows, []string{fmt.Sprintf("%d subjects, which -o wide lists", n), s.Binding, s.Note})
+		}
+	}
+	return page.Table([]string{"SUBJECT", "BINDING", "BECAUSE"}, rows)
+}
+
+// maxRows is how many subjects of one binding have a row each, unless the table is wide.
+const maxRows = 4
+
+func (p *Plan) printEntries(page *printing.Page) error {
+	header := []string{"ENTRY", "VERB", "PART OF UPDATE", "STATE", "STOPPED", "HOLDERS", "WRITERS"}
+	var rows [][]string
+	for i := range p.Entries {
+		e := &p.Entries[i]
+		part, stopped := "yes", "-"
+		if e.Excluded {
+			part, stopped = "no", fmt.Sprint(len(e.Stopped))
+		}
+		rows = append(rows, []string{e.Path, e.Verb, part, e.state(), stopped, fmt.Sprint(len(e.Holders)), e.writers()})
+	}
+	return page.Table(header, rows)
+}
+
+func (e *Entry) state() string {
+	out := e.State
+	if e.Reason != "" {
+		out += " (" + e.Reason + ")"
+	}
+	if e.Held != "" {
+		out += ", closes " + e.Held
+	}
+	return out
+}
+
+func (e *Entry) writers() string {
+	var out []string
+	for _, w := range e.Writers {
+		out = append(out, fmt.Sprintf("%s (%d)", w.Manager, w.Objects))
+	}
+	if len(out) == 0 {
+		return "-"
+	}
+	return strings.Join(out, ", ")
+}
+
+// printPeople lists whom each exclusion stops, and who holds each verb already.
+func (p *Plan) printPeople(page *printing.Page) error {
+	var rows [][]string
+	for i := range p.Entries {
+		e := &p.Entries[i]
+		for _, s := range e.Stopped {
+			rows = append(rows, e.row(s, "is stopped", page.Wide()))
+		}
+		for _, s := range e.Holders {
+			rows = append(rows, e.row(s, "may write it", page.Wide()))
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	printing.Fprintf(page, "\n")
+	header := []string{"ENTRY", "SUBJECT", "THEN", "BY", "BINDING"}
+	if page.Wide() {
+		header = append(header, "NOTE")
+	}
+	return page.Grouped(1, header, rows)
+}
+
+func (e *Entry) row(s Subject, then string, wide bool) []string {
+	out := []string{e.Path, s.Subject, then, s.Verb, s.Binding}
+	if wide {
+		out = append(out, s.Note)
+	}
+	return out
+}
+
+func (p *Plan) printNotes(page *printing.Page) {
+	var notes []string
+	for i := range p.Entries {
+		e := &p.Entries[i]
+		if len(e.AlsoReachable) > 0 {
+			notes = append(notes, fmt.Sprintf("%s: the same is possible in %s", e.Path, strings.Join(e.AlsoReachable, ", ")))
+		}
+		for _, problem := range e.Problems {
+			notes = append(notes, fmt.Sprintf("%s: refused: %s", e.Path, problem))
+		}
+	}
+	for _, w := range p.Webhooks {
+		notes = append(notes, w+" may change these objects; its changes are nobody's")
+	}
+	for _, u := range p.Unknown {
+		notes = append(notes, "not known: "+u)
+	}
+	if p.Server != nil {
+		answer := "the server accepts the object"
+		if !p.Server.Accepted {
+			answer = "the server refuses the object: " + p.Server.Message
+		}
+		notes = append(notes, answer)
+		for _, w := range p.Server.Warnings {
+			notes = append(notes, "the server warns: "+w)
+		}
+	}
+	if len(notes) > 0 {
+		printing.Fprintf(page, "\n")
+	}
+	for _, n := range notes {
+		printing.Fprintf(page, "%s\n", n)
+	}
+}
+
+func (p *Plan) excludes() bool {
+	for i := range p.Entries {
+		if p.Entries[i].Excluded {
+			return true
+		}
+	}
+	return false
+}
