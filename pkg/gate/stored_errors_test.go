@@ -306,7 +306,7 @@ func TestStoredForms(t *testing.T) {
 			target.Schema.Stored.Webhook = webhook
 			seen := &listKind{}
 			target.Convertor = seen
-			w := &write{stored: storedOf(target, true)}
+			w := &write{stored: storedOf(target, true, entrySet{})}
 			w.target = target
 			if tc.observed {
 				w.stored.observed = object(t, larger)
@@ -325,7 +325,7 @@ func TestStoredForms(t *testing.T) {
 			}
 		}
 	}
-	w := &write{stored: storedOf(storedTarget(t, "", false), true)}
+	w := &write{stored: storedOf(storedTarget(t, "", false), true, entrySet{})}
 	if _, err := w.storedForms(&autoscalingv1.Scale{}, nil); !errors.Is(err, convert.ErrNotComparable) {
 		t.Errorf("of a typed object: %v", err)
 	}
