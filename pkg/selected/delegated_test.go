@@ -186,14 +186,14 @@ func TestOwnRequestOfReads(t *testing.T) {
 		request, asked string
 		want           bool
 	}{
-		"the verb":                      {"list", "list", true},
-		"the metadata of a list":        {"list", "readmetadata", true},
-		"the metadata of an object":     {"get", "readmetadata", true},
-		"the metadata of a watch":       {"watch", "readmetadata", true},
+		"the verb":                    {"list", "list", true},
+		"the metadata of a list":      {"list", "readmetadata", true},
+		"the metadata of an object":   {"get", "readmetadata", true},
+		"the metadata of a watch":     {"watch", "readmetadata", true},
 		"the metadata behind a write": {"update", "readmetadata", false},
-		"another read":                  {"list", "get", false},
-		"a granular write":              {"patch", "granular:labels", true},
-		"a granular read":               {"get", "granular:labels", false},
+		"another read":                {"list", "get", false},
+		"a granular write":            {"patch", "granular:labels", true},
+		"a granular read":             {"get", "granular:labels", false},
 	} {
 		u := &User{}
 		ctx := request.WithRequestInfo(request.WithUser(t.Context(), u), &request.RequestInfo{
