@@ -55,8 +55,25 @@ func checkApplied(t *testing.T, all map[string]*spec.Schema, e *overlay.Entries,
 		return
 	}
 	for place := range before.NodePaths() {
-		if n := tree.Nearest(place.Steps()); place.Node().ExcludedAt && !n.ExcludedAt {
+		if n := nearest(tree, place.Steps()); place.Node().ExcludedAt && !n.ExcludedAt {
 			t.Fatalf("%s is open", place.Pattern())
 		}
 	}
+}
+
+// nearest is Tree.Nearest for paths of NodePaths. A property may have the empty name, and then its step looks
+// like that of an element.
+func nearest(tree *schema.Tree, way []schema.Step) *schema.Node {
+	n := tree.Root
+	for _, step := range way {
+		next := n.Child(step.Field)
+		if elem := n.Elem(); step.Elem && elem != nil {
+			next = elem
+		}
+		if next == nil {
+			break
+		}
+		n = next
+	}
+	return n
 }
