@@ -16,7 +16,7 @@ import (
 // Other verbs may be those of another authorizer or of a webhook, so they are no mistakes as such.
 var ordinary = []string{
 	"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection",
-	"impersonate", "bind", "escalate", "approve", "sign", "attest", "use", rbacv1.VerbAll,
+	"impersonate", "bind", "escalate", "approve", "sign", "attest", "use", "readmetadata", rbacv1.VerbAll,
 }
 
 // commands are words for requests that are no verbs: commands of kubectl and methods of HTTP. They map to

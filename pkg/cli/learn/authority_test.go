@@ -270,3 +270,13 @@ func TestLearnPermissionVerbs(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestLearnMetadata holds that a read which was answered with metadata alone is learned as the verb that
+// allowed it, and never as one that reads data.
+func TestLearnMetadata(t *testing.T) {
+	const only = `,"annotations":{"granular.authorization.kube-granular.dev/metadata-only":"true","authorization.k8s.io/decision":"allow"}`
+	log := []request{{verb: "list", user: "root", more: only}, {verb: "watch", user: "root", more: only}}
+	if got, want := rulesOfUser(t, learnAll(t, Options{}, log...), "user:root"), "shop things : readmetadata"; got != want {
+		t.Errorf("%s\nwanted %s", got, want)
+	}
+}

@@ -197,6 +197,10 @@ func stream(t *testing.T, path, user string, header http.Header) (int, string) {
 }
 
 // TestStreams watches by the old paths and by WebSockets.
+//
+// Attack: a caller with readmetadata alone watches by WebSockets, by an old path, or as a list kind, to which upstream can't
+// convert an event and so sends the whole object
+// Answer: events with metadata alone, and 403 for the list kind
 func TestStreams(t *testing.T) {
 	makeSecret(t, "streamed")
 	allow(t, "streams", rule("", "secrets", "readmetadata"))

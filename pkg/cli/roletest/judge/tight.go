@@ -83,7 +83,7 @@ func (s *Server) looseOf(ctx context.Context, r *role, roles *rbac, passed []*ju
 	changed := false
 	for i := range r.rules {
 		rule := &r.rules[i]
-		if len(rule.NonResourceURLs) > 0 {
+		if len(rule.NonResourceURLs) > 0 || onlyMetadata(rule) {
 			continue
 		}
 		changed = true
@@ -117,6 +117,12 @@ func (s *Server) looseOf(ctx context.Context, r *role, roles *rbac, passed []*ju
 		return out, nil
 	}
 	return out, s.setRules(ctx, r, r.rules)
+}
+
+// onlyMetadata reports whether a rule only allows reading metadata. No case makes such a request, so no
+// case can show that the rule is needed.
+func onlyMetadata(rule *rbacv1.PolicyRule) bool {
+	return len(rule.Verbs) == 1 && rule.Verbs[0] == "readmetadata"
 }
 
 // mayUse reports whether a subject may have the rules of a role: by a binding, by a role that gathers
