@@ -77,6 +77,11 @@ func TestEveryPath(t *testing.T) {
 	for _, resource := range []string{"protectedattributes", "clusterprotectedattributes"} {
 		data[v1alpha1.SchemeGroupVersion.WithResource(resource)] = attribute
 	}
+	data[v1alpha1.SchemeGroupVersion.WithResource("fieldpermissions")] = etcd.StorageData{
+		// The entry is for a resource that no path of this test writes.
+		Stub:       `{"metadata":{"name":"things.example.com"},"spec":{"version":"v1","fields":[{"path":".spec.a","permission":"example.com/a"}]}}`,
+		StatusStub: attribute.StatusStub,
+	}
 	data[v1alpha1.SchemeGroupVersion.WithResource("authoritydelegations")] = etcd.StorageData{
 		Stub: `{"metadata":{"name":"d"},"spec":{"delegates":[{"kind":"User","name":"paths"}],"scope":{"cluster":true},"rules":[{"apiGroups":[""],"resources":["configmaps"],"verbs":["get"]}]}}`,
 	}
