@@ -58,7 +58,9 @@ func TestTutorialsInAnyOrder(t *testing.T) {
 	})
 	t.Run("with a server that has the flags of all others", func(t *testing.T) {
 		inAnyOrder(t, slices.DeleteFunc(slices.Clone(all), func(one tutorial) bool {
-			return slices.Contains(one.flags, tenancy) || slices.Contains(one.flags, "GranularAuthorization=false")
+			// A server writes one audit log, and from-update reads that of its own page.
+			return slices.Contains(one.flags, tenancy) || slices.Contains(one.flags, "GranularAuthorization=false") ||
+				strings.HasPrefix(one.name, "lending")
 		}))
 	})
 }
