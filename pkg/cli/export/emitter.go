@@ -11,14 +11,12 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"kube-granular.dev/granular/decide"
 	"kube-granular.dev/granular/schema"
 	"kube-granular.dev/pkg/cli/kinds"
 )
-
-// forbidden is the reason of a refusal.
-var forbidden = metav1.StatusReasonForbidden
 
 // emitter makes the variables and validations of one policy.
 type emitter struct {
@@ -297,7 +295,7 @@ func inName(r rune) rune {
 // validate adds a validation. Its message says what may change, and never has a value of an object.
 func (e *emitter) validate(expression, message string) {
 	if expression != always {
-		e.validations = append(e.validations, admissionv1.Validation{Expression: expression, Message: message, Reason: &forbidden})
+		e.validations = append(e.validations, admissionv1.Validation{Expression: expression, Message: message, Reason: ptr.To(metav1.StatusReasonForbidden)})
 	}
 }
 

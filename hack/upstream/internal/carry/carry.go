@@ -52,7 +52,7 @@ type Carry struct {
 
 func (c *Carry) say(format string, args ...any) { fmt.Fprintf(c.Log, format+"\n", args...) }
 
-// step says that a long piece of work begins. The returned function says that it is done.
+// step prints that a long piece of work begins, and returns a function that prints how long it took.
 func (c *Carry) step(what string) func() {
 	begun := time.Now()
 	c.say("%s ...", what)
