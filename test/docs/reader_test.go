@@ -4,6 +4,7 @@
 package docs
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"kube-granular.dev/test/integration/cluster"
 )
@@ -27,6 +29,10 @@ type reader struct {
 
 // clusterDir is the directory of the cluster, as seen from the working directory.
 const clusterDir = ".kube-granular"
+
+// commandTimeout ends a command that waits for what never happens, so that the test names it. The
+// server reloads its authorizers after a minute at most.
+const commandTimeout = 1 * time.Minute
 
 // newReader returns a reader whose working directory holds .kube-granular, as after `make up`. arguments
 // are those of the server. When the test ends, processes that the commands left running are stopped.
@@ -68,15 +74,23 @@ func (r *reader) do(s step) error {
 	if s.file != "" {
 		return os.WriteFile(filepath.Join(r.dir, s.file), []byte(s.content), 0o600)
 	}
-	cmd := exec.Command("bash", "-c", s.command)
+	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-c", s.command)
 	cmd.Dir, cmd.Env = r.dir, r.env
 	// The process group is how running finds the processes that a command leaves behind.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	// A Go program then prints where it waits.
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGQUIT) }
+	cmd.WaitDelay = 10 * time.Second
 	printed, err := cmd.CombinedOutput()
 	if cmd.Process != nil {
 		r.groups = append(r.groups, cmd.Process.Pid)
 	}
 	got := output(string(printed))
+	if ctx.Err() != nil {
+		return fmt.Errorf("line %d: $ %s\ndid not end within %s, printed:\n%s", s.line, s.command, commandTimeout, strings.Join(got, "\n"))
+	}
 	if !matches(got, s.want) {
 		return fmt.Errorf("line %d: $ %s\nprinted:\n%s\n\nthe document says:\n%s", s.line, s.command, strings.Join(got, "\n"), strings.Join(s.want, "\n"))
 	}
