@@ -32,7 +32,7 @@ const clusterDir = ".kube-granular"
 
 // commandTimeout ends a command that waits for what never happens, so that the test names it. The
 // server reloads its authorizers after a minute at most.
-const commandTimeout = 1 * time.Minute
+const commandTimeout = 4 * time.Minute
 
 // newReader returns a reader whose working directory holds .kube-granular, as after `make up`. arguments
 // are those of the server. When the test ends, processes that the commands left running are stopped.
@@ -89,7 +89,7 @@ func (r *reader) do(s step) error {
 	}
 	got := output(string(printed))
 	if ctx.Err() != nil {
-		return fmt.Errorf("line %d: $ %s\ndid not end within %s, printed:\n%s", s.line, s.command, commandTimeout, strings.Join(got, "\n"))
+		return fmt.Errorf("line %d: $ %s\ndid not end within %s, printed:\n%s\n%s", s.line, s.command, commandTimeout, strings.Join(got, "\n"), r.server())
 	}
 	if !matches(got, s.want) {
 		return fmt.Errorf("line %d: $ %s\nprinted:\n%s\n\nthe document says:\n%s", s.line, s.command, strings.Join(got, "\n"), strings.Join(s.want, "\n"))
@@ -98,6 +98,16 @@ func (r *reader) do(s step) error {
 		return fmt.Errorf("line %d: $ %s\nfailed: %t (%v), printed:\n%s", s.line, s.command, failed, err, strings.Join(got, "\n"))
 	}
 	return nil
+}
+
+// server tells whether the server still answers, and how its log ends.
+func (r *reader) server() string {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-c", "kubectl get --raw /readyz?verbose; tail -n 20 "+clusterDir+"/kube-apiserver.log; free -m")
+	cmd.Dir, cmd.Env = r.dir, r.env
+	out, _ := cmd.CombinedOutput()
+	return string(out)
 }
 
 // running returns the names of the processes that the commands of the document have left
