@@ -102,20 +102,12 @@ func (d *Decider) complete(ctx context.Context, r *Refusal) error {
 			offered = append(offered, o)
 			continue
 		}
-		var missing []string
-		covers := true
-		for _, value := range o.values {
-			state, verb, err := d.holdsAll(ctx, o.permission, []string{value}, &Refusal{})
-			if err != nil {
-				return err
-			}
-			covers = covers && (state == held || verb != "")
-			if state != held && !slices.Contains(missing, verb) {
-				missing = append(missing, verb)
-			}
+		missing, err := d.missing(ctx, o, r.offered[0].values == nil)
+		if err != nil {
+			return err
 		}
-		if !covers || len(missing) == 0 || len(missing) > maxTogether && r.offered[0].values == nil {
-			continue // it can't cover the change, or a more general verb is easier to grant
+		if len(missing) == 0 {
+			continue
 		}
 		if o.verb = missing[0]; len(missing) > 1 {
 			o.together = missing
@@ -124,6 +116,30 @@ func (d *Decider) complete(ctx context.Context, r *Refusal) error {
 	}
 	r.offered = offered
 	return nil
+}
+
+// missing returns the verbs that the caller lacks for the values of an offer, each once. It returns
+// none if the offer is to be dropped, as complete says; general is whether there is a permission
+// that needs one verb for all values.
+func (d *Decider) missing(ctx context.Context, o offer, general bool) ([]string, error) {
+	var missing []string
+	met := map[string]bool{}
+	for _, value := range o.values {
+		state, verb, err := d.holdsAll(ctx, o.permission, []string{value}, &Refusal{})
+		if err != nil {
+			return nil, err
+		}
+		if state == held || met[verb] {
+			continue
+		}
+		met[verb] = true
+		missing = append(missing, verb)
+		// A list has thousands of values, and the caller needs a verb for each.
+		if verb == "" || general && len(missing) > maxTogether {
+			return nil, nil
+		}
+	}
+	return missing, nil
 }
 
 // answer tells whether the caller holds a verb of one permission for each value of a change.

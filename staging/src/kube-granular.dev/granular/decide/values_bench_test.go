@@ -12,7 +12,8 @@ import (
 
 // BenchmarkValues compares 20,000 new elements of a list whose elements have a permission made from
 // a value, and decides about them. Elements of one value have one verb, which the caller holds.
-// Elements of many values have more verbs than a request may ask for, so they are refused.
+// Elements of many values have more verbs than a request may ask for, so they are refused. So is a
+// caller that holds no verb, whose refusal looks at each value.
 func BenchmarkValues(b *testing.B) {
 	const elements = 20_000
 	one, many := make([]string, elements), make([]string, elements)
@@ -45,6 +46,14 @@ func BenchmarkValues(b *testing.B) {
 			for b.Loop() {
 				if _, err := New(&allowing{}, 0).Decide(b.Context(), set, true); err != nil {
 					b.Fatal(err)
+				}
+			}
+		})
+		b.Run("refuse/"+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if refusal, err := New(&holder{}, 0).Decide(b.Context(), set, true); err != nil || refusal == nil {
+					b.Fatal(refusal, err)
 				}
 			}
 		})
