@@ -43,6 +43,11 @@ func TestPluginWhoCan(t *testing.T) {
 
 // TestPluginVerbs checks that the command verbs lists all verbs of a cluster, including those
 // of definitions and protected attributes made at run time.
+func TestPluginMetadata(t *testing.T) {
+	t.Parallel()
+	harness.RunScripts(t, on, "testdata/script/metadata.txtar")
+}
+
 func TestPluginVerbs(t *testing.T) {
 	harness.RunScripts(t, on, "verbs.txtar")
 }
