@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"kube-granular.dev/test/integration/harness"
 )
 
 const (
@@ -61,6 +63,12 @@ func TestMetadataReads(t *testing.T) {
 	request{as: "bot", method: "PATCH", path: secrets + "/db", under: d, contentType: mergePatch, body: `{"metadata":{"labels":{"a":"b"}}}`}.want(t, 403)
 	request{as: "bot", method: "DELETE", path: secrets + "/db", under: d}.want(t, 403)
 	metadataOf(secrets+"/db", metadataOnes, d).shown(t, `"name":"db"`)
+	// The reads count as uses, so a delegation that ends when it is idle does not end.
+	used := delegation{scope: n, rules: readSecrets, more: `,"idleSeconds":60`}.by(t, "alice", "")
+	harness.Until(t, "the use is recorded", func() bool {
+		metadataOf(secrets, metadataLists, used).shown(t, `"name":"db"`)
+		return read(t, used).Status.LastUsed != nil
+	})
 	request{as: "root", method: "DELETE", path: binding}.want(t, 200)
 	metadataOf(secrets+"/db", metadataOnes, d).eventually(t, 403)
 }
