@@ -96,6 +96,7 @@ func ofQueries() (out []attempt) {
 	add(200, "secrets?limit=1&continue="+token("a"), listed)
 	add(400, "secrets?limit=1&continue="+marker, listed)
 	add(400, "secrets?limit=many", listed)
+	add(400, "secrets?limit=many", "application/json,"+listed) // parameters are judged before the form of the answer
 	add(400, "secrets?labelSelector=%21%21", listed)
 	for _, field := range []string{"data", "data.password", "type", "immutable", "metadata.annotations", "metadata.annotations.note", "metadata.labels.made",
 		"metadata.uid", "metadata.managedFields", "metadata.creationTimestamp", "metadata.resourceVersion"} {

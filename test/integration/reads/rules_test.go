@@ -151,6 +151,28 @@ func TestWrites(t *testing.T) {
 	}
 }
 
+// TestGranularWrites checks that a granular write shows its caller no more because of readmetadata, which is
+// no get.
+func TestGranularWrites(t *testing.T) {
+	makeSecret(t, "labelled")
+	allow(t, "label-writer", rule("", "secrets", "granular", "granular:labels"))
+	allow(t, "label-reader", rule("", "secrets", "granular", "granular:labels", "readmetadata"))
+	const path = "/api/v1/namespaces/default/secrets/labelled?dryRun=All"
+	for _, accept := range []string{"application/json", oneForm, kubectl} {
+		patch := func(user string) harness.Answer {
+			answer, err := as(t, "").Do(t.Context(), harness.Call{As: harness.Impersonating(user), Method: "PATCH", Path: path, Accept: accept,
+				ContentType: "application/merge-patch+json", Body: `{"metadata":{"labels":{"a":"b"}}}`})
+			if err != nil || answer.Code != http.StatusOK || shows(answer.Body) {
+				t.Errorf("%s: %v, %v", user, answer, err)
+			}
+			return answer
+		}
+		if with, without := patch("label-reader"), patch("label-writer"); !bytes.Equal(with.Body, without.Body) {
+			t.Errorf("%s: with readmetadata %v, and without %v", accept, with, without)
+		}
+	}
+}
+
 // TestAudit checks that the log says that only metadata was read, and has no data.
 func TestAudit(t *testing.T) {
 	client := harness.Administrator(t, on)
