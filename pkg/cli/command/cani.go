@@ -55,7 +55,7 @@ The exit code is 0 only if the whole change, or the read, is allowed.`,
 			# What may supersafe change in this deployment at all?
 			kubectl granular can-i deployments/web --list --as system:serviceaccount:default:supersafe
 
-			# May supersafe list Secrets without their data?
+			# May supersafe list Secrets without their data? (no)
 			kubectl granular can-i readmetadata secrets --as system:serviceaccount:default:supersafe
 
 			# And what not, with the verb that each field needs?
