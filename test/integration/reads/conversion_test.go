@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -96,15 +97,19 @@ func TestConversionFails(t *testing.T) {
 	webhook.broken.Store(true)
 	put("second")
 	quoted := false
+	group := sync.WaitGroup{}
 	for range 4 { // the webhook fails in two ways
 		for path, accepts := range map[string][]string{v2: {listed, kubectl}, v2 + "/first": {one, kubectl}, v2 + "?limit=1": {listed}, v2 + "/second": {one},
 			v2 + "?watch=1&timeoutSeconds=1": {one, kubectl}, v2 + "?resourceVersion=0": {listed}} {
 			for _, accept := range accepts {
-				if answer := reader.get(t, path, accept); shows(answer.Body) {
-					t.Errorf("%s as %s shows data: %v", path, accept, answer)
-				}
+				group.Go(func() {
+					if answer := reader.get(t, path, accept); shows(answer.Body) {
+						t.Errorf("%s as %s shows data: %v", path, accept, answer)
+					}
+				})
 			}
 		}
+		group.Wait()
 		quoted = quoted || shows(administrator.get(t, v2+"/second", "").Body)
 	}
 	if !quoted {
