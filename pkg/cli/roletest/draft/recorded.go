@@ -112,7 +112,7 @@ func (r *Recorder) expect(ctx context.Context, d *learn.Demand, n *candidate) (s
 	if d.Verb == "update" || d.Verb == "patch" {
 		fields, _ = d.Fields()
 	}
-	n.shape = fmt.Sprintf("%q", []any{n.test.As, n.test.Request(), d.Verb, d.Key, fields, verdict.Outcome, refusal})
+	n.shape = fmt.Sprintf("%q", []any{n.test.As, n.test.Request(), d.Verb, d.Recorded().Metadata, d.Key, fields, verdict.Outcome, refusal})
 	return "", nil
 }
 
