@@ -48,7 +48,8 @@ func serve(t testing.TB, gate bool, accept string, verbs ...string) func() int {
 	}
 	kind := corev1.SchemeGroupVersion.WithKind("Secret")
 	scope := &handlers.RequestScope{
-		Namer: handlers.ContextBasedNaming{Namer: meta.NewAccessor()}, Serializer: scheme.Codecs, ParameterCodec: scheme.ParameterCodec,
+		Namer:      handlers.ContextBasedNaming{Namer: meta.NewAccessor()},
+		Serializer: scheme.Codecs, ParameterCodec: scheme.ParameterCodec,
 		Convertor: scheme.Scheme, Kind: kind, Resource: kind.GroupVersion().WithResource("secrets"), HubGroupVersion: kind.GroupVersion(),
 		MetaGroupVersion: metav1.SchemeGroupVersion, TableConvertor: rest.NewDefaultTableConvertor(corev1.Resource("secrets")),
 	}

@@ -46,10 +46,12 @@ func TestMetadataReads(t *testing.T) {
 	elsewhere, _ := stage(t, readSecrets)
 	secrets := "/api/v1/namespaces/" + n + "/secrets"
 	for _, namespace := range []string{n, elsewhere} {
-		apply(t, "/api/v1/namespaces/"+namespace+"/secrets", `{"metadata":{"name":"db","annotations":{"note":"`+hidden+`"}},"stringData":{"`+hidden+`":"`+hidden+`"}}`)
+		apply(t, "/api/v1/namespaces/"+namespace+"/secrets",
+			`{"metadata":{"name":"db","annotations":{"note":"`+hidden+`"}},"stringData":{"`+hidden+`":"`+hidden+`"}}`)
 	}
 	d := delegation{scope: n, rules: readSecrets}.by(t, "alice", "")
-	other := delegation{scope: n, rules: `{"apiGroups":[""],"resources":["secrets"],"verbs":["readmetadata"],"resourceNames":["other"]}`}.by(t, "alice", "")
+	other := delegation{scope: n,
+		rules: `{"apiGroups":[""],"resources":["secrets"],"verbs":["readmetadata"],"resourceNames":["other"]}`}.by(t, "alice", "")
 	const watched = "?watch=1&resourceVersion=0&timeoutSeconds=1"
 	for path, accept := range map[string]string{secrets: metadataLists, secrets + "/db": metadataOnes, secrets + watched: metadataOnes} {
 		metadataOf(path, accept, d).shown(t, `"name":"db"`)
@@ -60,7 +62,8 @@ func TestMetadataReads(t *testing.T) {
 		metadataOf(strings.Replace(path, n, elsewhere, 1), accept, d).want(t, 403)
 		metadataOf(strings.Replace(path, "secrets", "configmaps", 1), accept, d).want(t, 403)
 	}
-	request{as: "bot", method: "PATCH", path: secrets + "/db", under: d, contentType: mergePatch, body: `{"metadata":{"labels":{"a":"b"}}}`}.want(t, 403)
+	request{as: "bot", method: "PATCH", path: secrets + "/db", under: d, contentType: mergePatch,
+		body: `{"metadata":{"labels":{"a":"b"}}}`}.want(t, 403)
 	request{as: "bot", method: "DELETE", path: secrets + "/db", under: d}.want(t, 403)
 	metadataOf(secrets+"/db", metadataOnes, d).shown(t, `"name":"db"`)
 	// The reads count as uses, so a delegation that ends when it is idle does not end.

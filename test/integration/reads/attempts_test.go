@@ -258,7 +258,8 @@ func TestSizes(t *testing.T) {
 	}
 	allow(t, "measurer", rule("", "secrets", "readmetadata"))
 	reader := sender(t, "measurer")
-	for _, accept := range []string{oneForm, kubectl, as1("application/vnd.kubernetes.protobuf", "PartialObjectMetadata"), as1("application/cbor", "PartialObjectMetadata")} {
+	for _, accept := range []string{oneForm, kubectl, as1("application/vnd.kubernetes.protobuf", "PartialObjectMetadata"),
+		as1("application/cbor", "PartialObjectMetadata")} {
 		for _, encoding := range []string{"identity", "gzip"} {
 			size := func(name string) (int, string) {
 				answer := reader(attempt{path: "secrets/" + name, accept: []string{accept}, header: http.Header{"Accept-Encoding": {encoding}}})
