@@ -33,6 +33,7 @@ var targets = []target{
 	{"pkg/exclusion", time.Second, nil},
 	{"pkg/expression", 2 * time.Second, nil},
 	{"pkg/included", time.Second, nil},
+	{"pkg/metadataread", time.Second, nil},
 	{"pkg/questions", time.Second, nil},
 	{"pkg/rolecheck", time.Second, nil},
 	{"pkg/rbacindex", time.Second, nil},

@@ -32,21 +32,13 @@ var shown = sets.New(
 
 // Error implements granular.Reduction. It logs an error that the caller does not see. Of an error that
 // wraps one of the server, only the latter is shown.
-func (r *reduction) Error(ctx context.Context, err error) error {
+func (r *reduction) Error(ctx context.Context, err error) error { return r.hidden(ctx, err) }
+
+func (r *reduction) hidden(ctx context.Context, err error) *apierrors.StatusError {
 	var known apierrors.APIStatus
 	if errors.As(err, &known) && shown.Has(known.Status().Reason) {
 		return &apierrors.StatusError{ErrStatus: known.Status()}
 	}
 	klog.FromContext(ctx).Error(redact.Logged(err), "Unable to read metadata", "resource", r.answer.Resource, "verb", r.answer.Verb)
 	return apierrors.NewInternalError(errHidden)
-}
-
-// statusOf returns the object of an error event.
-func statusOf(err error) *metav1.Status {
-	var known apierrors.APIStatus
-	if !errors.As(err, &known) {
-		known = apierrors.NewInternalError(errHidden)
-	}
-	status := known.Status()
-	return &status
 }

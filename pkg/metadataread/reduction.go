@@ -71,7 +71,7 @@ func (r *reduction) Reduce(_ context.Context, result runtime.Object) (runtime.Ob
 
 // Watch implements granular.Reduction.
 func (r *reduction) Watch(ctx context.Context, events watch.Interface) watch.Interface {
-	return newReducedWatch(events, func(err error) error { return r.Error(ctx, err) })
+	return newReducedWatch(events, func(err error) *metav1.Status { return &r.hidden(ctx, err).ErrStatus })
 }
 
 // reducedObject returns the part of an object that may be read, as a new object without a cached

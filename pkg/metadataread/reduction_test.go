@@ -21,7 +21,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/watch"
+	auditapi "k8s.io/apiserver/pkg/apis/audit"
+	upstreamaudit "k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/authorization/granular"
+
+	"kube-granular.dev/pkg/audit"
 )
 
 const marker = "MARKER"
@@ -129,6 +133,12 @@ func TestReduce(t *testing.T) {
 	checkShown(t, out, append(shown, `"resourceVersion":"9"`, `"continue":"next"`, `"remainingItemCount":3`)...)
 	if _, cached := out.(runtime.CacheableObject); cached {
 		t.Error("the encoding may be cached")
+	}
+	nested := &corev1.List{Items: []runtime.RawExtension{{Object: secret()}, {Object: &metav1.Status{Message: marker}}}}
+	for name, list := range map[string]runtime.Object{"an object": secret(), "a list of what has no metadata": nested} {
+		if out, err := begun(t, granular.Answer{Verb: "list", Convert: convertTo(metadataListKind)}).Reduce(t.Context(), list); err == nil {
+			t.Errorf("%s is answered as the list %v", name, out)
+		}
 	}
 	for _, verb := range []string{"get", "list"} {
 		kind := map[string]string{"get": metadataKind, "list": metadataListKind}[verb]
@@ -239,11 +249,51 @@ func TestWatch(t *testing.T) {
 	checkShown(t, next(watch.Error).Object, "too old")
 	events.Action(watch.Error, &metav1.Status{Message: marker, Reason: marker})
 	checkShown(t, next(watch.Error).Object)
-	// What can't be reduced ends the watch.
-	events.Action(watch.Modified, &metav1.Status{Message: marker})
-	checkShown(t, next(watch.Error).Object)
-	if event, more := <-w.ResultChan(); more {
-		t.Errorf("the watch goes on with %v", event)
+}
+
+// TestWatchOfWhatCannotBeReduced checks that such an event ends the watch, and that of the storage.
+func TestWatchOfWhatCannotBeReduced(t *testing.T) {
+	for _, kind := range []watch.EventType{watch.Added, watch.Modified, watch.Deleted, watch.Bookmark, "NEW"} {
+		events := watch.NewFakeWithChanSize(10, false)
+		w := begun(t, granular.Answer{Verb: "watch", Convert: convertTo(metadataKind)}).Watch(t.Context(), events)
+		events.Action(kind, &metav1.Status{Message: marker})
+		events.Add(secret())
+		event := <-w.ResultChan()
+		if checkShown(t, event.Object); event.Type != watch.Error {
+			t.Errorf("%s is answered with %v", kind, event)
+		}
+		if event, more := <-w.ResultChan(); more {
+			t.Errorf("the watch goes on with %v", event)
+		}
+		if !events.IsStopped() {
+			t.Errorf("after %s, the watch of the storage goes on", kind)
+		}
+	}
+}
+
+// endless is a watch of the storage that does not end its events when it is stopped.
+type endless struct {
+	events  chan watch.Event
+	stopped chan struct{}
+}
+
+func (e endless) ResultChan() <-chan watch.Event { return e.events }
+func (e endless) Stop()                          { close(e.stopped) }
+
+// TestWatchStops checks that Stop ends the watch by itself, also while an event waits for its reader, and
+// stops that of the storage.
+func TestWatchStops(t *testing.T) {
+	for _, waits := range []bool{false, true} {
+		storage := endless{make(chan watch.Event), make(chan struct{})}
+		w := begun(t, granular.Answer{Verb: "watch", Convert: convertTo(metadataKind)}).Watch(t.Context(), storage)
+		if waits {
+			storage.events <- watch.Event{Type: watch.Added, Object: secret()} // the watch has taken it
+		}
+		w.Stop()
+		<-storage.stopped
+		for event := range w.ResultChan() { // until it is closed
+			checkShown(t, event.Object)
+		}
 	}
 }
 
@@ -264,5 +314,22 @@ func TestWatchEnds(t *testing.T) {
 				checkShown(t, event.Object)
 			}
 		})
+	}
+}
+
+// TestAudited checks that the audit event of a read says that only metadata was read, and that of a
+// refused one does not.
+func TestAudited(t *testing.T) {
+	for kind, want := range map[string]string{metadataKind: "true", "Secret": ""} {
+		ctx := upstreamaudit.WithAuditContext(t.Context())
+		if err := upstreamaudit.AuditContextFrom(ctx).Init(upstreamaudit.RequestAuditConfig{Level: auditapi.LevelMetadata}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := (&reduction{}).Begin(ctx, granular.Answer{Verb: "get", Convert: convertTo(kind)}); (err == nil) != (want != "") {
+			t.Error(err)
+		}
+		if got, _ := upstreamaudit.AuditContextFrom(ctx).GetEventAnnotation(audit.MetadataOnlyAnnotation); got != want {
+			t.Errorf("%s: %q, wanted %q", kind, got, want)
+		}
 	}
 }

@@ -22,10 +22,10 @@ type reducedWatch struct {
 	done   chan struct{}
 	stop   sync.Once
 	// hidden returns what may be seen of an error.
-	hidden func(error) error
+	hidden func(error) *metav1.Status
 }
 
-func newReducedWatch(events watch.Interface, hidden func(error) error) *reducedWatch {
+func newReducedWatch(events watch.Interface, hidden func(error) *metav1.Status) *reducedWatch {
 	w := &reducedWatch{events: events, out: make(chan watch.Event), done: make(chan struct{}), hidden: hidden}
 	go w.run()
 	return w
@@ -58,7 +58,7 @@ func (w *reducedWatch) run() {
 func (w *reducedWatch) send(event watch.Event) bool {
 	reduced, err := w.reduce(event)
 	if err != nil {
-		reduced = watch.Event{Type: watch.Error, Object: statusOf(w.hidden(err))}
+		reduced = watch.Event{Type: watch.Error, Object: w.hidden(err)}
 	}
 	select {
 	case w.out <- reduced:
@@ -80,7 +80,7 @@ func (w *reducedWatch) reduce(event watch.Event) (watch.Event, error) {
 		obj, err := reducedBookmark(event.Object)
 		return watch.Event{Type: event.Type, Object: obj}, err
 	case watch.Error:
-		return watch.Event{Type: event.Type, Object: statusOf(w.hidden(apierrors.FromObject(event.Object)))}, nil
+		return watch.Event{Type: event.Type, Object: w.hidden(apierrors.FromObject(event.Object))}, nil
 	}
 	return watch.Event{}, fmt.Errorf("an event of the type %q can't be reduced", event.Type)
 }

@@ -104,7 +104,7 @@ var directions = []struct {
 			"kube-granular.dev/pkg/rounds", "kube-granular.dev/pkg/selected"}},
 	{"pkg/gate/redact", []string{"kube-granular.dev/granular/change"}},
 	{"pkg/cli",
-		[]string{"kube-granular.dev/api/", "kube-granular.dev/granular/", "kube-granular.dev/pkg/cli/", "kube-granular.dev/pkg/fieldpermission/entry",
+		[]string{"kube-granular.dev/api/", "kube-granular.dev/granular/", "kube-granular.dev/pkg/cli/", "kube-granular.dev/pkg/fieldpermission/entry", "kube-granular.dev/pkg/included",
 			"kube-granular.dev/pkg/suggest", "kube-granular.dev/pkg/rolecheck"}},
 	{"pkg/localcluster", []string{"kube-granular.dev/api/printing", "kube-granular.dev/pkg/"}},
 	{"pkg", []string{"kube-granular.dev/api/", "kube-granular.dev/granular/", "kube-granular.dev/pkg/"}},

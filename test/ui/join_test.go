@@ -203,3 +203,15 @@ func TestUnreadRole(t *testing.T) {
 	page.shows(".pane .row small", "0")
 	page.shows(".detail", "nobody by a binding")
 }
+
+// TestMetadataReaders holds that a subject's page names the resources that it reads without data, as text.
+func TestMetadataReaders(t *testing.T) {
+	const says = "reads metadata, without data, of "
+	snapshot := sample(t)
+	at(snapshot, "rules", 0).(map[string]any)["metadata"] = []any{"secrets", "<b>.example.com"}
+	page := serve(t, snapshot, "#/people/user/ops?ns=*", nil)
+	page.shows(".pane", says+"secrets, <b>.example.com")
+	if got := serve(t, sample(t), "#/people/user/ops?ns=*", nil).shown(".pane"); strings.Contains(got, says) {
+		t.Errorf("without the verb: %s", got)
+	}
+}

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
 	"k8s.io/client-go/tools/pager"
+
+	"kube-granular.dev/pkg/included"
 )
 
 // RBAC has the roles and bindings of a cluster.
@@ -145,14 +147,15 @@ func (r *RBAC) WhoCan(w Query) []Holder {
 					holder.Verb, holder.But = firstVerb(rule, w.Verbs), but
 					h.elsewhere = append(h.elsewhere, holder)
 				}
-				if !w.Granular || !where {
+				if !where {
 					continue
 				}
-				if grantedVerb(rule, []string{"granular"}, w.Target) != "" {
+				if w.Granular && grantedVerb(rule, []string{"granular"}, w.Target) != "" {
 					h.general = append(h.general, holder)
 				}
-				if verb := grantedVerb(rule, []string{"update", "patch"}, w.Target); verb != "" && w.Included {
-					holder.Verb, holder.Can, holder.But = verb, true, "holds "+verb+", which needs no permission here"+except(w.Except)
+				verbs, but := w.ordinary()
+				if verb := grantedVerb(rule, verbs, w.Target); verb != "" {
+					holder.Verb, holder.Can, holder.But = verb, true, "holds "+verb+", which "+but
 					h.ordinary = append(h.ordinary, holder)
 				}
 			}
@@ -170,7 +173,9 @@ func (r *RBAC) WhoCan(w Query) []Holder {
 			}
 			out = append(out, v)
 		}
-		out = append(out, h.ordinary...)
+		if w.Granular || len(h.verbs) == 0 {
+			out = append(out, h.ordinary...)
+		}
 		if len(h.verbs) == 0 {
 			out = append(out, h.elsewhere...)
 		}
@@ -189,6 +194,17 @@ func (r *RBAC) WhoCan(w Query) []Holder {
 		return cmp.Or(rank(a)-rank(b), cmp.Compare(a.Subject, b.Subject), cmp.Compare(a.Binding, b.Binding), cmp.Compare(a.Verb, b.Verb))
 	})
 	return slices.Compact(out)
+}
+
+// ordinary returns the ordinary verbs whose holders do not need the permission of the query, and the reason.
+func (w *Query) ordinary() (verbs []string, but string) {
+	switch {
+	case w.Granular && w.Included:
+		return []string{"update", "patch"}, "needs no permission here" + except(w.Except)
+	case slices.Equal(w.Verbs, []string{included.MetadataVerb}):
+		return []string{"get", "list", "watch"}, "reads whole objects"
+	}
+	return nil, ""
 }
 
 // except returns the end of a text about the verbs that update and patch do not include.

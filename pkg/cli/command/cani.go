@@ -19,6 +19,7 @@ import (
 	"kube-granular.dev/pkg/cli/access"
 	"kube-granular.dev/pkg/cli/changes"
 	"kube-granular.dev/pkg/cli/output"
+	"kube-granular.dev/pkg/included"
 )
 
 func newCanI(s *options) *cobra.Command {
@@ -26,7 +27,7 @@ func newCanI(s *options) *cobra.Command {
 	var source changeFlags
 	var list, all, quiet bool
 	cmd := &cobra.Command{
-		Use:   "can-i (-f FILE | RESOURCE/NAME --patch PATCH | -- kubectl ARGS... | RESOURCE/NAME --list)",
+		Use:   "can-i (-f FILE | RESOURCE/NAME --patch PATCH | -- kubectl ARGS... | RESOURCE/NAME --list | readmetadata RESOURCE[/NAME])",
 		Short: "Show whether a change is allowed, field by field",
 		Long: `Show for each field of a change whether it is allowed.
 
@@ -37,7 +38,10 @@ The last line is the answer of the server itself.
 With --as, the question is about another user. The command finds out the effect of the change
 with your own rights, and asks as the other user what is allowed.
 
-The exit code is 0 only if the whole change is allowed.`,
+With readmetadata, the question is what a caller reads that asks for metadata, as kubectl get does:
+whole objects, the metadata alone, or nothing.
+
+The exit code is 0 only if the whole change, or the read, is allowed.`,
 		Example: indentExamples(`
 			# May I apply this file?
 			kubectl granular can-i -f web.yaml
@@ -50,6 +54,9 @@ The exit code is 0 only if the whole change is allowed.`,
 
 			# What may supersafe change in this deployment at all?
 			kubectl granular can-i deployments/web --list --as system:serviceaccount:default:supersafe
+
+			# May supersafe list Secrets without their data? (no)
+			kubectl granular can-i readmetadata secrets --as system:serviceaccount:default:supersafe
 
 			# And what not, with the verb that each field needs?
 			kubectl granular can-i deployments/web --list --all --as system:serviceaccount:default:supersafe`),
@@ -68,6 +75,12 @@ The exit code is 0 only if the whole change is allowed.`,
 			}
 			if all && !list {
 				return errors.New("--all needs --list")
+			}
+			if len(args) == 2 && args[0] == included.MetadataVerb && cmd.ArgsLenAtDash() < 0 {
+				if list || source.patch != "" || source.subresource != "" || len(source.files.Filenames) > 0 {
+					return fmt.Errorf("%s can't be combined with --list or a change", included.MetadataVerb)
+				}
+				return s.canIReadMetadata(cmd.Context(), args[1], quiet, &format)
 			}
 			if list {
 				return s.canIList(cmd.Context(), args, source.subresource, all, &format)

@@ -54,6 +54,7 @@ func TestTablesFit(t *testing.T) {
 		"can-i":                  {"can-i", "things/a", "-p", `{"spec":{"replicas":2}}`},
 		"can-i --list":           {"can-i", "things/a", "--list"},
 		"can-i --list --all":     {"can-i", "things/a", "--list", "--all"},
+		"can-i readmetadata":     {"can-i", "readmetadata", "things/a"},
 		"who-can":                {"who-can", "granular:replicas", "things"},
 		"role":                   {"role", "things/a", "-p", `{"spec":{"replicas":2}}`, "--subject", "user:jane" + long},
 		"role --from-audit":      {"role", "--from-audit", "DIR/audit.log"},

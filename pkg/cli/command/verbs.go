@@ -17,6 +17,7 @@ import (
 	"kube-granular.dev/granular/schema"
 	"kube-granular.dev/pkg/cli/kinds"
 	"kube-granular.dev/pkg/cli/output"
+	"kube-granular.dev/pkg/included"
 )
 
 // verbEntry is one permission verb of a cluster.
@@ -203,7 +204,7 @@ func (s *options) verbs(begun string) []string {
 	if err != nil {
 		return nil
 	}
-	out := []string{"create", "update", "patch", permission.General}
+	out := []string{"create", "update", "patch", included.MetadataVerb, permission.General}
 	for _, e := range entries {
 		verb, _, parameterized := strings.Cut(e.Verb, "<")
 		if parameterized {

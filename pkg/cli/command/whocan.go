@@ -16,6 +16,7 @@ import (
 	"kube-granular.dev/pkg/cli/access"
 	"kube-granular.dev/pkg/cli/kinds"
 	"kube-granular.dev/pkg/cli/output"
+	"kube-granular.dev/pkg/included"
 )
 
 func newWhoCan(s *options) *cobra.Command {
@@ -39,6 +40,8 @@ hold escalate or bind, are listed as holders that lack something.
 RESOURCE may also be users, groups, uids, userextras or signers, which no server serves but which
 roles name.
 
+For the verb readmetadata, the list also has the subjects that read whole objects.
+
 The command asks only RBAC, because other authorizers can't list whom they allow.`,
 		Example: indentExamples(`
 			# Who may scale deployments?
@@ -46,6 +49,9 @@ The command asks only RBAC, because other authorizers can't list whom they allow
 
 			# Who may set labels of one domain on this deployment?
 			kubectl granular who-can 'granular:label(super.safe.com)' deployments/web
+
+			# Who may list Secrets without their data, and who reads the data?
+			kubectl granular who-can readmetadata secrets
 
 			# Who may set a condition?
 			kubectl granular who-can 'granular:condition(SuperSafe)' deployments --subresource status`),
@@ -70,6 +76,9 @@ The command asks only RBAC, because other authorizers can't list whom they allow
 			resource, name, _ := strings.Cut(args[1], "/")
 			if name == "status" || name == "scale" {
 				return fmt.Errorf("%s: the part after the slash must be a name; for a subresource use --subresource %s", args[1], name)
+			}
+			if args[0] == included.MetadataVerb && subresource != "" {
+				return fmt.Errorf("the verb %s is for whole resources, not for the subresource %s", args[0], subresource)
 			}
 			wanted := identityQuery(args[0], resource, subresource, name)
 			if wanted == nil {

@@ -4,6 +4,7 @@
 package learn
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -154,6 +155,9 @@ func TestJudged(t *testing.T) {
 		left            int
 	}{
 		{busy, rule("*", "things", "get update granular granular:replicas deletecollection *"), "get update granular granular:replicas deletecollection *", "things", 0},
+		{busy, rule("example.com", "things", "readmetadata"), "readmetadata", "things", 0},
+		{silent, rule("example.com", "things", "readmetadata"), "", "", 0},
+		{busy, rule("coordination.k8s.io", "leases things", "readmetadata"), "readmetadata", "things", 1},
 		{busy, rule("rbac.authorization.k8s.io", "clusterroles", "bind escalate get"), "get", "clusterroles", 0},
 		{busy, rule("certificates.k8s.io", "signers", "approve sign attest"), "", "", 0},
 		{busy, rule("*", "things", "granular:protectedLabel(env) granular:protectedAnnotation(a) use sudo"), "", "", 0},
@@ -278,5 +282,27 @@ func TestLearnMetadata(t *testing.T) {
 	log := []request{{verb: "list", user: "root", more: only}, {verb: "watch", user: "root", more: only}}
 	if got, want := rulesOfUser(t, learnAll(t, Options{}, log...), "user:root"), "shop things : readmetadata"; got != want {
 		t.Errorf("%s\nwanted %s", got, want)
+	}
+	s := learnAll(t, Options{}, log...).Subjects()[0]
+	for verb, used := range map[string]bool{"readmetadata": true, "get": false, "list": false, "watch": false, "*": true} {
+		rule := rbacv1.PolicyRule{APIGroups: []string{"example.com"}, Resources: []string{"things"}, Verbs: []string{verb}}
+		if got, _ := s.Unused(t.Context(), rule, ""); (len(got) == 0) != used {
+			t.Errorf("%s is used: %t", verb, len(got) == 0)
+		}
+	}
+}
+
+// TestDecideMetadata holds which verbs of a role allow a read that was answered with metadata alone.
+func TestDecideMetadata(t *testing.T) {
+	var last *Demand
+	log := request{verb: "list", user: "root", more: `,"annotations":{"granular.authorization.kube-granular.dev/metadata-only":"true","authorization.k8s.io/decision":"allow"}`}
+	if err := New(newThings(t), Options{Each: func(_ context.Context, d *Demand) { last = d }}).Use(t.Context(), log.line(1)); err != nil {
+		t.Fatal(err)
+	}
+	for held, want := range map[string]Outcome{"readmetadata": Allowed, "list": Allowed, "*": Allowed, "get watch": Refused, "": Refused, "granular:labels": Refused} {
+		verdict, err := last.Decide(t.Context(), strings.Fields(held))
+		if err != nil || verdict.Outcome != want || want == Refused && verdict.Ordinary != "readmetadata" {
+			t.Errorf("%q: %+v, %v", held, verdict, err)
+		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/granular/schema"
 	"kube-granular.dev/pkg/cli/roles"
+	"kube-granular.dev/pkg/included"
 )
 
 // Outcome is what would become of a request if its caller held certain verbs.
@@ -72,7 +73,8 @@ func (d *Demand) Decide(ctx context.Context, held []string) (*Verdict, error) {
 	}
 	var missing []string
 	for _, verb := range slices.Sorted(maps.Keys(d.needs.ordinary)) {
-		if !h.has(verb) {
+		// Who may read whole objects needs no verb for their metadata.
+		if !h.has(verb) && (verb != included.MetadataVerb || !h.has(d.Verb)) {
 			missing = append(missing, verb)
 		}
 	}

@@ -44,7 +44,7 @@ func (l *Learner) demand(s *Subject, e *event, key ResourceKey, name string, n *
 		Subject: s.Subject, Key: key, Name: name, Verb: e.Verb, AuditID: e.AuditID, Received: e.Received, event: e, needs: n,
 	}
 	caller := e.caller()
-	if n.asked[e.Verb] && !key.impersonation {
+	if n.asked[e.authorizedVerb()] && !key.impersonation {
 		d.walker = l.walker(e.ObjectRef)
 		d.before = l.cache.get(e.object())
 		main := e.object()

@@ -18,6 +18,7 @@ import (
 	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/pkg/cli/auditlog"
 	"kube-granular.dev/pkg/cli/changes"
+	"kube-granular.dev/pkg/included"
 )
 
 // The audit annotations, written by a kube-granular server, that this package uses.
@@ -198,7 +199,7 @@ func (e *event) verbs() ([]string, bool) {
 // readmetadata if the server answered with metadata alone.
 func (e *event) authorizedVerb() string {
 	if e.Annotations[metadataOnlyAnnotation] == "true" && slices.Contains(readVerbs, e.Verb) {
-		return "readmetadata"
+		return included.MetadataVerb
 	}
 	return e.Verb
 }

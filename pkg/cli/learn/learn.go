@@ -311,7 +311,7 @@ func keyOf(ref *objectRef) ResourceKey {
 // asked counts the verb of a request as used, and returns the needs for its object.
 func (l *Learner) asked(ctx context.Context, s *Subject, e *event) *needs {
 	n := s.needsFor(ctx, keyOf(e.ObjectRef), authorizedName(e))
-	n.asked[e.Verb] = true
+	n.asked[e.authorizedVerb()] = true
 	return n
 }
 

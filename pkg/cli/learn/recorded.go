@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"kube-granular.dev/pkg/included"
 )
 
 // Recorded is a request as a log has it, for programs that repeat it.
@@ -20,8 +22,10 @@ type Recorded struct {
 	Subresource, Namespace, Name string
 	// Body is the object or the patch of the request, or nil.
 	Body []byte
-	// Read is the object that a get returned, or nil.
+	// Read is the whole object that a get returned, or nil.
 	Read []byte
+	// Metadata is true for a read that the verb readmetadata authorized.
+	Metadata bool
 	// Stored is the main object before the request, as far as the log shows it, or nil.
 	Stored []byte
 	// Succeeded is false if the request failed after it was authorized.
@@ -43,11 +47,12 @@ func (d *Demand) Recorded() *Recorded {
 		Resource:    schema.GroupVersionResource{Group: e.ObjectRef.APIGroup, Version: e.ObjectRef.APIVersion, Resource: e.ObjectRef.Resource},
 		Subresource: e.ObjectRef.Subresource, Namespace: e.ObjectRef.Namespace, Name: e.ObjectRef.Name,
 		Body: e.RequestObject, Stored: d.stored, Succeeded: e.succeeded(), Creates: e.creates(),
+		Metadata: e.authorizedVerb() == included.MetadataVerb,
 	}
 	if out.Resource.Group == "" && out.Resource.Resource == "namespaces" {
 		out.Namespace = "" // the server writes the name there as well
 	}
-	if e.Verb == "get" && out.Subresource == "" && e.succeeded() {
+	if e.Verb == "get" && !out.Metadata && out.Subresource == "" && e.succeeded() {
 		out.Read = e.ResponseObject
 	}
 	if e.Verb == "patch" && isApply(e) {

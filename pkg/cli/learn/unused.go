@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kube-granular.dev/granular/permission"
+	"kube-granular.dev/pkg/included"
 )
 
 // Used reports whether the subject ever used a verb of a rule for a resource of the rule. If
@@ -165,6 +166,8 @@ const maxSeen = 10000
 
 var (
 	readVerbs = []string{"get", "list", "watch"}
+	// verbsOfReads are the verbs that can authorize a read.
+	verbsOfReads = append([]string{included.MetadataVerb}, readVerbs...)
 	// requestVerbs are the verbs of requests, which logs show.
 	requestVerbs = append([]string{"create", "update", "patch", "delete", "deletecollection"}, readVerbs...)
 	// oftenOmitted are the resources that audit policies usually leave out, because components of each
@@ -203,7 +206,7 @@ func (l *Learner) Judged(rule rbacv1.PolicyRule) (judged rbacv1.PolicyRule, left
 // judges reports whether the logs can show that a verb of a rule was never used.
 func (l *Learner) judges(rule rbacv1.PolicyRule, verb string) bool {
 	switch {
-	case slices.Contains(readVerbs, verb) || verb == rbacv1.VerbAll:
+	case slices.Contains(verbsOfReads, verb) || verb == rbacv1.VerbAll:
 		return l.Reads > 0
 	case slices.Contains(requestVerbs, verb) || verb == permission.General:
 		return true
@@ -220,6 +223,6 @@ func (l *Learner) judges(rule rbacv1.PolicyRule, verb string) bool {
 func (l *Learner) shows(resource schema.GroupResource, verbs []string) bool {
 	record := l.seen[resource]
 	return record != nil && !slices.ContainsFunc(verbs, func(v string) bool {
-		return slices.Contains(readVerbs, v) && !record.reads || !slices.Contains(readVerbs, v) && !record.writes
+		return slices.Contains(verbsOfReads, v) && !record.reads || !slices.Contains(verbsOfReads, v) && !record.writes
 	})
 }

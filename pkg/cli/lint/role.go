@@ -11,6 +11,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"kube-granular.dev/granular/permission"
+	"kube-granular.dev/pkg/included"
 	"kube-granular.dev/pkg/rolecheck"
 )
 
@@ -56,6 +57,7 @@ type rule struct {
 func readRule(node *yaml.Node) rule {
 	out := rule{node: node, verbs: items(at(node, "verbs"))}
 	out.APIGroups, out.Resources = texts(at(node, "apiGroups")), texts(at(node, "resources"))
+	out.ResourceNames = texts(at(node, "resourceNames"))
 	for _, verb := range out.verbs {
 		out.Verbs = append(out.Verbs, verb.Value)
 	}
@@ -98,6 +100,7 @@ func (r *rule) permissions() []*yaml.Node {
 // checkUsefulness warns if a valid rule has no effect, or needs another verb that no rule grants,
 // such as get.
 func (l *objectLinter) checkUsefulness(r *rule, all []rule) {
+	l.checkMetadata(r, all)
 	permissions := r.permissions()
 	if len(permissions) == 0 {
 		if r.has(permission.General) && !r.has(rbacv1.VerbAll) && !morePermissions(all, r) {
@@ -114,7 +117,7 @@ func (l *objectLinter) checkUsefulness(r *rule, all []rule) {
 		return
 	}
 	for _, resource := range r.resources {
-		if plain, _, _ := strings.Cut(resource, "/"); !isGranted(all, "get", plain) {
+		if plain, _, _ := strings.Cut(resource, "/"); !isGranted(all, "get", plain) && !isGranted(all, included.MetadataVerb, plain) {
 			l.report(r.node, Warning, "the verb get is missing on %s: kubectl reads an object before it changes it, and without get the response to a change is empty", plain)
 		}
 	}
@@ -146,4 +149,30 @@ func (l *objectLinter) checkSubresources(node *yaml.Node, name string, r *rule, 
 			}
 		}
 	}
+}
+
+// checkMetadata warns if the verb readmetadata has no effect: on subresources, which are never read
+// without data, and beside get, list and watch, which include it.
+func (l *objectLinter) checkMetadata(r *rule, all []rule) {
+	i := slices.Index(r.Verbs, included.MetadataVerb)
+	if i < 0 || r.any() {
+		return
+	}
+	for _, resource := range r.resources {
+		switch {
+		case strings.Contains(resource, "/"):
+			l.report(r.verbs[i], Warning, "the verb %s has no effect on %s: it is for whole resources, not for subresources", included.MetadataVerb, resource)
+		case readsWhole(all, resource):
+			l.report(r.verbs[i], Warning, "the verb %s has no effect on %s: get, list and watch include it", included.MetadataVerb, resource)
+		}
+	}
+}
+
+// readsWhole reports whether rules grant all verbs that read whole objects of a resource.
+func readsWhole(all []rule, resource string) bool {
+	return !slices.ContainsFunc([]string{"get", "list", "watch"}, func(verb string) bool {
+		return !slices.ContainsFunc(all, func(r rule) bool {
+			return len(r.ResourceNames) == 0 && isGranted([]rule{r}, verb, resource)
+		})
+	})
 }

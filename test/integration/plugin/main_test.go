@@ -28,7 +28,7 @@ func run(m *testing.M) int {
 		return fail(err)
 	}
 	var err error
-	gates := "ProtectedAttributes=true,SelectedAuthority=true,AuthorityDelegation=true,FieldPermissions=true"
+	gates := "ProtectedAttributes=true,SelectedAuthority=true,AuthorityDelegation=true,FieldPermissions=true,MetadataReads=true"
 	if on, err = cluster.Start("--feature-gates", gates); err != nil {
 		return fail(err)
 	}

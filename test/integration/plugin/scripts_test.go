@@ -41,6 +41,12 @@ func TestPluginWhoCan(t *testing.T) {
 	harness.RunScripts(t, on, "who_can.txtar")
 }
 
+// TestPluginMetadata checks what the commands say about the verb readmetadata, and that the server decides
+// as they say.
+func TestPluginMetadata(t *testing.T) {
+	harness.RunScripts(t, on, "metadata.txtar")
+}
+
 // TestPluginVerbs checks that the command verbs lists all verbs of a cluster, including those
 // of definitions and protected attributes made at run time.
 func TestPluginVerbs(t *testing.T) {

@@ -205,8 +205,6 @@ func TestStreams(t *testing.T) {
 	makeSecret(t, "streamed")
 	allow(t, "streams", rule("", "secrets", "readmetadata"))
 	accept := as1("application/json", "PartialObjectMetadata")
-	upgrade := http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="},
-		"Sec-Websocket-Version": {"13"}, "Origin": {"http://localhost"}}
 	for name, path := range map[string]string{
 		"watch":              "/api/v1/namespaces/default/secrets?watch=1&",
 		"one":                "/api/v1/namespaces/default/secrets?watch=1&fieldSelector=metadata.name%3Dstreamed&",

@@ -5,6 +5,7 @@ package reads
 
 import (
 	"bytes"
+	"context"
 	"net/http"
 	"os"
 	"strings"
@@ -13,8 +14,10 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"kube-granular.dev/pkg/audit"
@@ -147,6 +150,81 @@ func TestWrites(t *testing.T) {
 			if err != nil || answer.Code == http.StatusOK || shows(answer.Body) {
 				t.Errorf("%s: %v, %v", method, answer, err)
 			}
+		}
+	}
+}
+
+// TestGranularWrites checks that a granular write shows its caller no more because of readmetadata, which is
+// no get.
+func TestGranularWrites(t *testing.T) {
+	makeSecret(t, "labelled")
+	allow(t, "label-writer", rule("", "secrets", "granular", "granular:labels"))
+	allow(t, "label-reader", rule("", "secrets", "granular", "granular:labels", "readmetadata"))
+	const path = "/api/v1/namespaces/default/secrets/labelled?dryRun=All"
+	for _, accept := range []string{"application/json", oneForm, kubectl} {
+		patch := func(user string) harness.Answer {
+			answer, err := as(t, "").Do(t.Context(), harness.Call{As: harness.Impersonating(user), Method: "PATCH", Path: path, Accept: accept,
+				ContentType: "application/merge-patch+json", Body: `{"metadata":{"labels":{"a":"b"}}}`})
+			if err != nil || answer.Code != http.StatusOK || shows(answer.Body) {
+				t.Errorf("%s: %v, %v", user, answer, err)
+			}
+			return answer
+		}
+		if with, without := patch("label-reader"), patch("label-writer"); !bytes.Equal(with.Body, without.Body) {
+			t.Errorf("%s: with readmetadata %v, and without %v", accept, with, without)
+		}
+	}
+	// Upstream's error about a patch of another kind quotes the object.
+	for _, contentType := range []string{"application/merge-patch+json", "application/strategic-merge-patch+json"} {
+		answer, err := as(t, "").Do(t.Context(), harness.Call{As: harness.Impersonating("label-reader"), Method: "PATCH", Path: path, ContentType: contentType,
+			Body: `{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata","metadata":{"labels":{"a":"b"}}}`})
+		if err != nil || shows(answer.Body) {
+			t.Errorf("%s of another kind: %v, %v", contentType, answer, err)
+		}
+	}
+}
+
+// TestWrittenBack checks that what a caller read as metadata, and writes back, deletes nothing of others: lists are
+// complete, and metadata is no object of the resource.
+//
+// Attack: a caller that reads metadata alone, and may write, writes back what it read, so that data and the annotations and
+// finalizers of others are lost
+// Answer: 400 or 422 for the metadata as an object; a patch with its lists changes nothing
+func TestWrittenBack(t *testing.T) {
+	client := makeSecret(t, "written-back")
+	secret, err := client.CoreV1().Secrets("default").Get(t.Context(), "written-back", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret.Finalizers = []string{"example.com/a", "example.com/b"}
+	secret.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Namespace", Name: "a", UID: "a"}, {APIVersion: "v1", Kind: "Namespace", Name: "b", UID: "b"}}
+	if secret, err = client.CoreV1().Secrets("default").Update(t.Context(), secret, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // the finalizers would keep it
+		_, _ = client.CoreV1().Secrets("default").Patch(context.Background(), secret.Name, apitypes.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+	})
+	allow(t, "back-writer", rule("", "secrets", "readmetadata", "update", "patch"))
+	const path = "/api/v1/namespaces/default/secrets/written-back"
+	read := as(t, "back-writer").get(t, path, oneForm)
+	if read.Code != http.StatusOK || shows(read.Body) {
+		t.Fatal(read)
+	}
+	metadata := harness.Metadata(t, read.Object(t))
+	delete(metadata, "resourceVersion")
+	for name, call := range map[string]harness.Call{
+		"as an object":         {Method: "PUT", ContentType: "application/json", Body: read.Body},
+		"as a patch":           {Method: "PATCH", ContentType: "application/merge-patch+json", Body: read.Body},
+		"its metadata, merged": {Method: "PATCH", ContentType: "application/merge-patch+json", Body: map[string]any{"metadata": metadata}},
+	} {
+		call.As, call.Path = harness.Impersonating("back-writer"), path
+		answer, err := as(t, "").Do(t.Context(), call)
+		if merged := name == "its metadata, merged"; err != nil || (answer.Code == http.StatusOK) != merged || !merged && answer.Code/100 != 4 {
+			t.Errorf("%s: %v, %v", name, answer, err)
+		}
+		after, err := client.CoreV1().Secrets("default").Get(t.Context(), secret.Name, metav1.GetOptions{})
+		if err != nil || !apiequality.Semantic.DeepEqual(after, secret) {
+			t.Errorf("%s: the Secret is %v, %v", name, after, err)
 		}
 	}
 }

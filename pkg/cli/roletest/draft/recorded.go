@@ -14,6 +14,7 @@ import (
 
 	"kube-granular.dev/pkg/cli/learn"
 	"kube-granular.dev/pkg/cli/roletest/format"
+	"kube-granular.dev/pkg/included"
 )
 
 // asking are the groups where the server asks for more than the verb and the fields of a write, such as bind or
@@ -51,10 +52,10 @@ func (r *Recorder) try(ctx context.Context, d *learn.Demand) (*candidate, string
 		if d.Name != "" {
 			return nil, "a case can't select a name", nil
 		}
-		n.test.Get = &format.Get{Resource: resourceOf(rec), Namespace: d.Key.Namespace, Watch: d.Verb == "watch"}
+		n.test.Get = &format.Get{Resource: resourceOf(rec), Namespace: d.Key.Namespace, Watch: d.Verb == "watch", Metadata: rec.Metadata}
 	case "get":
 		why = r.stored(rec, n, rec.Read)
-		n.test.Get = &format.Get{Resource: resourceOf(rec), Name: nameOf(rec)}
+		n.test.Get = &format.Get{Resource: resourceOf(rec), Name: nameOf(rec), Metadata: rec.Metadata}
 	case "delete":
 		why = r.stored(rec, n, nil)
 		n.test.Delete = &format.Target{Resource: resourceOf(rec), Name: nameOf(rec)}
@@ -89,7 +90,10 @@ func (r *Recorder) expect(ctx context.Context, d *learn.Demand, n *candidate) (s
 	case learn.Allowed:
 		n.test.Expect = "allowed"
 	case learn.Refused:
-		if refusal.Needs = verdict.Ordinary; refusal.Needs == "" {
+		if refusal.Needs = verdict.Ordinary; refusal.Needs == included.MetadataVerb {
+			refusal.Needs = d.Verb // a refusal names the ordinary verb
+		}
+		if refusal.Needs == "" {
 			refusal.Needs = verdict.Needs
 			if len(verdict.Fields) > 0 && strings.HasPrefix(verdict.Fields[0], ".") {
 				refusal.Field = verdict.Fields[0]
@@ -108,7 +112,7 @@ func (r *Recorder) expect(ctx context.Context, d *learn.Demand, n *candidate) (s
 	if d.Verb == "update" || d.Verb == "patch" {
 		fields, _ = d.Fields()
 	}
-	n.shape = fmt.Sprintf("%q", []any{n.test.As, n.test.Request(), d.Verb, d.Key, fields, verdict.Outcome, refusal})
+	n.shape = fmt.Sprintf("%q", []any{n.test.As, n.test.Request(), d.Verb, d.Recorded().Metadata, d.Key, fields, verdict.Outcome, refusal})
 	return "", nil
 }
 

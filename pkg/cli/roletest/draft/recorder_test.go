@@ -50,6 +50,11 @@ func read(resource, kind, name, more string) string {
 		"resourceVersion":"7","creationTimestamp":"2026-11-26T00:00:00Z"}%s}`, version, kind, name, more))
 }
 
+// metadata returns the event of a read that was answered with metadata alone.
+func metadata(event string) string {
+	return strings.Replace(event, `"annotations":{`, `"annotations":{"granular.authorization.kube-granular.dev/metadata-only":"true",`, 1)
+}
+
 func body(text string) string { return `,"requestObject":` + text }
 
 const roleText = `apiVersion: rbac.authorization.k8s.io/v1
@@ -102,6 +107,10 @@ func TestRecorder(t *testing.T) {
 		"twice":                     {[]string{theMap, theMap}, "get", "# Requests that are like a case here: 1\n"},
 		"a read without an answer":  {[]string{theMap, event("get", "configmaps", "b", "")}, "get", "# 1 × get configmaps: the log does not show the object before\n"},
 		"a list":                    {[]string{event("list", "configmaps", "", "")}, "get", "namespace: shop"},
+		"metadata of a list":        {[]string{metadata(event("list", "configmaps", "", ""))}, "get", "metadata: true\n    namespace: shop"},
+		"metadata of one":           {[]string{theMap, metadata(event("get", "configmaps", "a", ""))}, "get get", "metadata: true\n    name: shop/a"},
+		"metadata is no object":     {[]string{metadata(read("configmaps", "PartialObjectMetadata", "a", "")), theMap}, "get", "# 1 × get configmaps: the log does not show the object before"},
+		"metadata is refused":       {[]string{metadata(event("watch", "configmaps", "", ""))}, "get", "needs: watch"},
 		"a merge patch":             {[]string{theMap, event("patch", "configmaps", "a", body(`{"data":{"a":"c"}}`))}, "get patch", "strategic:"},
 		"a JSON patch":              {[]string{theMap, event("patch", "configmaps", "a", body(`[{"op":"test","path":"/data/a","value":"b"},{"op":"add","path":"/data/c","value":"d"}]`))}, "get patch", "json:\n    - op: add"},
 		"nothing changes":           {[]string{theMap, event("patch", "configmaps", "a", body(`{"data":{"a":"b"}}`))}, "get", "patch configmaps: it changes nothing in the object that the test has"},

@@ -80,6 +80,9 @@ func checkRequest(d decoder, c *Case, p place) {
 		if g.Name != "" && (g.Namespace != "" || g.Watch) {
 			d.fail(p, "a name is for a single object, namespace and watch are for a list")
 		}
+		if g.Metadata && strings.Contains(g.Resource, "/") {
+			d.fail(p, "the metadata alone is read of whole resources, not of a subresource")
+		}
 	}
 	for _, t := range c.targets() {
 		if t.Resource == "" || t.Name == "" {

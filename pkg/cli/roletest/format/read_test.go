@@ -81,6 +81,7 @@ func TestReadNamesFileLineAndField(t *testing.T) {
 		"a refusal of anything":  {"allowed", "{refused: {}}", "a.test.yaml:8: cases[0].expect: a refusal names the field or the verb"},
 		"a refusal of a field":   {"allowed", "{refused: {field: spec.replicas}}", "cases[0].expect.refused.field: a path begins with a dot"},
 		"an empty patch":         {"scale: {resource: deployments, name: shop/web, replicas: 3}", "patch: {resource: deployments, name: shop/web}", "cases[0].patch: needs exactly one of"},
+		"metadata of a part":     {"scale: {resource: deployments, name: shop/web, replicas: 3}", "get: {resource: pods/status, name: a/b, metadata: true}", "cases[0].get: the metadata alone is read of whole resources"},
 		"a name and a list":      {"scale: {resource: deployments, name: shop/web, replicas: 3}", "get: {resource: pods, name: a/b, watch: true}", "cases[0].get: a name is for"},
 		"an object of no kind":   {"scale: {resource: deployments, name: shop/web, replicas: 3}", "create: {object: {apiVersion: v1}}", "cases[0].create.object.kind: is missing"},
 		"no name":                {"name: shop/web", `name: ""`, "cases[0].scale: resource and name must not be empty"},

@@ -140,12 +140,13 @@ type Scale struct {
 }
 
 // Get reads an object. Without a name, it lists the objects of a namespace or of the cluster, or
-// watches them.
+// watches them. With Metadata it asks for the metadata alone, for which the verb readmetadata suffices.
 type Get struct {
 	Resource  string `json:"resource"`
 	Name      string `json:"name,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
 	Watch     bool   `json:"watch,omitempty"`
+	Metadata  bool   `json:"metadata,omitempty"`
 }
 
 // Expectation is an answer of the server other than that the request is allowed.

@@ -37,6 +37,8 @@ type request struct {
 	object *unstructured.Unstructured
 	// changes is true for a request that changes an object, and must change it.
 	changes bool
+	// metadata is true for a read of the metadata alone.
+	metadata bool
 }
 
 // String describes the request.
@@ -45,7 +47,11 @@ func (r *request) String() string {
 	if r.namespace != "" {
 		name = strings.TrimSuffix(r.namespace+"/"+name, "/")
 	}
-	return strings.TrimSpace(r.verbs[0] + " " + r.resourceName() + " " + name)
+	text := strings.TrimSpace(r.verbs[0] + " " + r.resourceName() + " " + name)
+	if r.metadata {
+		text += ", metadata"
+	}
+	return text
 }
 
 func (r *request) resourceName() string {
@@ -90,7 +96,11 @@ func (s *Server) request(c *format.Case) (*request, error) {
 		}
 		return r, nil
 	}
-	return s.read(c.Get)
+	r, err := s.read(c.Get)
+	if err == nil && c.Get.Metadata {
+		metadataOf(r)
+	}
+	return r, err
 }
 
 func (s *Server) create(c *format.Create) (*request, error) {

@@ -67,6 +67,7 @@ func New(ctx context.Context, access Access) (*Server, error) {
 		return nil, err
 	}
 	config.WarningHandlerWithContext = &s.warnings
+	config.Wrap(accepting)
 	if s.kube, err = kubernetes.NewForConfig(config); err != nil {
 		return nil, err
 	}
@@ -132,6 +133,7 @@ func (s *Server) client(ctx context.Context, subject *format.Subject) (dynamic.I
 		return nil, err
 	}
 	config.WarningHandler = rest.NoWarnings{}
+	config.Wrap(accepting)
 	switch {
 	case subject.Stamp != nil:
 		selected, err := s.stamped(ctx, subject.Stamp)

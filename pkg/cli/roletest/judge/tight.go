@@ -19,6 +19,7 @@ import (
 
 	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/pkg/cli/roletest/format"
+	"kube-granular.dev/pkg/included"
 )
 
 // Loose is a part of a role without which all cases have the same outcome.
@@ -44,7 +45,7 @@ func (l *Loose) String() string {
 }
 
 // requestVerbs are the verbs for which the server asks for requests of a case.
-var requestVerbs = sets.New("get", "list", "watch", "create", "update", "patch", "delete", "*")
+var requestVerbs = sets.New("get", "list", "watch", "create", "update", "patch", "delete", "*", included.MetadataVerb)
 
 func isRequestVerb(verb string) bool {
 	return requestVerbs.Has(verb) || permission.IsVerb(verb)
@@ -83,7 +84,7 @@ func (s *Server) looseOf(ctx context.Context, r *role, roles *rbac, passed []*ju
 	changed := false
 	for i := range r.rules {
 		rule := &r.rules[i]
-		if len(rule.NonResourceURLs) > 0 || onlyMetadata(rule) {
+		if len(rule.NonResourceURLs) > 0 {
 			continue
 		}
 		changed = true
@@ -117,12 +118,6 @@ func (s *Server) looseOf(ctx context.Context, r *role, roles *rbac, passed []*ju
 		return out, nil
 	}
 	return out, s.setRules(ctx, r, r.rules)
-}
-
-// onlyMetadata reports whether a rule only allows reading metadata. No case makes such a request, so no
-// case can show that the rule is needed.
-func onlyMetadata(rule *rbacv1.PolicyRule) bool {
-	return len(rule.Verbs) == 1 && rule.Verbs[0] == "readmetadata"
 }
 
 // mayUse reports whether a subject may have the rules of a role: by a binding, by a role that gathers

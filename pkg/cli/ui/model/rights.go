@@ -24,6 +24,9 @@ type Rules struct {
 	// Powers are rights by which a holder can get more rights: "escalate", "bind", "impersonate". A
 	// subject with one has to be shown apart.
 	Powers []string `json:"powers,omitempty"`
+	// Metadata are the resources, such as deployments.apps, whose objects a holder reads without data, by the
+	// verb readmetadata. Those of the verb * are not among them.
+	Metadata []string `json:"metadata,omitempty"`
 	// Bypass is true if a holder in the whole cluster is exempt from protected labels and annotations.
 	Bypass bool `json:"bypass,omitempty"`
 }

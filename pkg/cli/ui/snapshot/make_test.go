@@ -302,6 +302,24 @@ func TestPowers(t *testing.T) {
 	}
 }
 
+// TestMetadata holds by which rules a holder reads the metadata of objects without their data.
+func TestMetadata(t *testing.T) {
+	for name, tc := range map[string]struct {
+		rules []rbacv1.PolicyRule
+		want  string
+	}{
+		"one":           {[]rbacv1.PolicyRule{rule("readmetadata", "", "secrets")}, "secrets"},
+		"several":       {[]rbacv1.PolicyRule{rule("readmetadata", "", "secrets"), rule("readmetadata", "apps", "deployments"), rule("readmetadata", "", "secrets")}, "secrets deployments.apps"},
+		"all resources": {[]rbacv1.PolicyRule{rule("readmetadata", "*", "*")}, "*"},
+		"everything":    {[]rbacv1.PolicyRule{rule("*", "*", "*")}, ""},
+		"whole objects": {[]rbacv1.PolicyRule{rule("get", "", "secrets")}, ""},
+	} {
+		if got := strings.Join(metadataOf(tc.rules), " "); got != tc.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
 // TestBypass holds which rules exempt from protected labels and annotations.
 func TestBypass(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -11,6 +11,8 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/pkg/cli/access"
 	"kube-granular.dev/pkg/cli/ui/model"
+	"kube-granular.dev/pkg/included"
+	"kube-granular.dev/pkg/rolecheck"
 )
 
 // addRoles adds the roles and their rules.
@@ -86,7 +88,7 @@ func (m *maker) rulesOf(rules []rbacv1.PolicyRule) int {
 	if kept == nil {
 		kept = []rbacv1.PolicyRule{}
 	}
-	return intern(m.rules, &m.out.Rules, model.Rules{Rules: kept, Powers: powersOf(kept), Bypass: bypasses(kept)})
+	return intern(m.rules, &m.out.Rules, model.Rules{Rules: kept, Powers: powersOf(kept), Metadata: metadataOf(kept), Bypass: bypasses(kept)})
 }
 
 // powersOf returns the rights of rules by which a holder can get more rights.
@@ -102,6 +104,22 @@ func powersOf(rules []rbacv1.PolicyRule) []string {
 	} {
 		if holdsAny(rules, power.verb, power.group, power.resources) {
 			out = append(out, power.verb)
+		}
+	}
+	return out
+}
+
+// metadataOf returns the resources whose objects rules allow to read without data.
+func metadataOf(rules []rbacv1.PolicyRule) []string {
+	var out []string
+	for i := range rules {
+		if !slices.Contains(rules[i].Verbs, included.MetadataVerb) {
+			continue
+		}
+		for _, resource := range rolecheck.Resources(&rules[i]) {
+			if !slices.Contains(out, resource) {
+				out = append(out, resource)
+			}
 		}
 	}
 	return out

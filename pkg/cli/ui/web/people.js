@@ -101,6 +101,7 @@ export class People {
   drawSubject(kinds, picked) {
     const { data, ns, subject } = this, bound = data.entries(subject, ns), dark = data.unsure(subject, ns);
     const powers = [...new Set(bound.flatMap(e => data.s.rules[data.source(e).rules]?.powers ?? []))];
+    const metadata = [...new Set(bound.flatMap(e => data.s.rules[data.source(e).rules]?.metadata ?? []))];
     const master = [subject.i, ...subject.groups].includes(data.s.about.masters), rank = r => (r.kind.rank ?? 0) * 4 + r.held;
     const rows = kinds.map(kind => ({ id: kind.id, kind, held: data.level(kind, subject, ns) }))
       .filter(r => r.held || (dark && r.kind === picked)).sort((a, b) => rank(b) - rank(a) || (a.id < b.id ? -1 : 1));
@@ -114,6 +115,7 @@ export class People {
       master && el("p.mark", {}, "▲ may do everything, without a binding"),
       !master && data.exempt(subject, ns) && el("p.mark", {}, "▲ may change protected labels and annotations: holds bypass"),
       powers.length > 0 && el("p.mark", {}, "▲ can get more rights: may " + powers.join(", ")),
+      metadata.length > 0 && el("p.dim", {}, "reads metadata, without data, of " + metadata.map(r => r === "*" ? "all resources" : r).join(", ")),
       dark && !data.unknown(ns).length && el("p.unknown", {}, "? a role that is bound can't be read: what is missing here is not known"),
       subject.word === "user" && el("p.dim", {}, "Groups that come with a login can't be read from a cluster: look at them too."),
       subject.groups.length > 0 && el("p.dim", {}, "also as ",
