@@ -112,7 +112,7 @@ func (s *options) exportPolicies(files []string, check string, exported export.O
 	if err != nil {
 		return err
 	}
-	result, err := export.Export(read, export.ClusterKinds{Cluster: kinds.NewStock(client, mapper), Definitions: read.Definitions}, exported)
+	result, err := export.Export(read, export.ClusterKinds{Cluster: kinds.NewStock(client, mapper), Definitions: read.Definitions, Entries: read.Entries()}, exported)
 	if err != nil {
 		return err
 	}

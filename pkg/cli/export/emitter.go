@@ -20,6 +20,9 @@ type emitter struct {
 	base string
 	// creating is set if the policy judges creates.
 	creating bool
+	// asked has a condition for each permission that an authorizer is asked for: then the policy restricts all callers, and
+	// not those of grants. Other exclusions are open.
+	asked map[string]string
 	// reset are the fields of the root that the server replaces in a new object, and present those that each
 	// object has, be they empty.
 	reset, present []string
@@ -72,7 +75,7 @@ func (e *emitter) opens(n *schema.Node, c cover) bool {
 }
 
 func (e *emitter) mayHold(p *schema.Permission) bool {
-	if p.Parameter != nil {
+	if p.Parameter != nil && e.asked == nil {
 		parameters, _ := e.grants.parameters(p.Name)
 		return len(parameters) > 0
 	}
