@@ -151,21 +151,24 @@ func (a *attributes) protect(kind schema.Attribute, key string, keys []string) e
 			continue // no entry applies there
 		}
 		name := attributeMap(kind)
-		value := func(labels string) string { return labels + "[?" + quote(key) + "]" }
-		if whole {
-			value = func(labels string) string { return labels + ".orValue({})" }
+		// others are the keys of a domain that this validation is not about.
+		others := or("!k.startsWith("+quote(domain)+")", oneOf("k", append(protect.ReservedIn(kind, domain), below(domain, keys)...)))
+		text := l.unchanged(name, key, admitted)
+		switch {
+		case whole && len(l.list) > 0:
+			text = l.unchangedDomains(name, others, admitted)
+		case whole:
+			text = l.unchangedDomain(name, others, admitted)
+		case len(l.list) > 0:
+			text = l.unchangedElements(name, key, admitted)
 		}
-		old, new := l.values("variables.old", name, value), l.values("variables.new", name, value)
-		text := "old == new || (old + new).all(v, !v.hasValue() || " + bind("value", "v.value()", admitted) + ")"
-		if whole {
-			others := append(protect.ReservedIn(kind, domain), slices.DeleteFunc(slices.Clone(keys), func(k string) bool { return !strings.HasPrefix(k, domain) })...)
-			text = "old == new || (old + new).all(m, m.all(k, " + or("!k.startsWith("+quote(domain)+")", oneOf("k", others),
-				"old.map(x, x[?k]) == new.map(x, x[?k])") + " || " + bind("value", "m[k]", admitted) + "))"
-		}
-		text = bind("old", old, bind("new", new, text))
 		a.validate(or(text, "variables.bypass"), fmt.Sprintf("the caller may not change %s.%s[%s], which is protected", l.String(), name, key))
 	}
 	return nil
+}
+
+func below(domain string, keys []string) []string {
+	return slices.DeleteFunc(slices.Clone(keys), func(k string) bool { return !strings.HasPrefix(k, domain) })
 }
 
 // admitted returns the condition under which the caller may set or remove a value at a location.

@@ -4,6 +4,7 @@
 package export
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -83,21 +84,31 @@ func (c ClusterKinds) declare(k *kinds.Kind) error {
 		if d.Spec.Group != k.Resource.Group || d.Spec.Names.Plural != k.Resource.Resource {
 			continue
 		}
+		var root *spec.Schema
+		silent := true
 		for _, v := range d.Spec.Versions {
-			if v.Name != k.Resource.Version || v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
+			if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
 				continue
 			}
 			text, err := json.Marshal(v.Schema.OpenAPIV3Schema)
 			if err != nil {
 				return err
 			}
-			var root spec.Schema
-			if err := json.Unmarshal(text, &root); err != nil {
-				return err
+			silent = silent && !bytes.Contains(text, []byte(`"`+permissionExtension))
+			if v.Name == k.Resource.Version {
+				root = &spec.Schema{}
+				if err := json.Unmarshal(text, root); err != nil {
+					return err
+				}
 			}
-			return k.WithDefinition(&root)
 		}
-		return fmt.Errorf("the definition of %s in the files has no schema of version %s", k, k.Resource.Version)
+		if root == nil {
+			return fmt.Errorf("the definition of %s in the files has no schema of version %s", k, k.Resource.Version)
+		}
+		return k.WithDefinition(root, c.scalePath(k), silent)
 	}
 	return nil
 }
+
+// permissionExtension is how the extensions of a schema begin that declare permissions.
+const permissionExtension = "x-kubernetes-permission-"

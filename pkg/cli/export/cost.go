@@ -39,8 +39,8 @@ func (sizes) EstimateCallCost(function, _ string, _ *checker.AstNode, _ []checke
 	return nil
 }
 
-// authorizer declares what the expressions use of a server's authorizer.
-func authorizer() []cel.EnvOption {
+// questions declares what the expressions use of a server's authorizer.
+func questions() []cel.EnvOption {
 	out := []cel.EnvOption{cel.Variable("authorizer", cel.DynType)}
 	for _, name := range []string{"group", "resource", "name", "check"} {
 		out = append(out, cel.Function(name, cel.MemberOverload("authorizer_"+name, []*cel.Type{cel.DynType, cel.StringType}, cel.DynType)))
@@ -48,9 +48,9 @@ func authorizer() []cel.EnvOption {
 	return append(out, cel.Function("allowed", cel.MemberOverload("authorizer_allowed", []*cel.Type{cel.DynType}, cel.BoolType)))
 }
 
-// environment is like that of a server's expressions, as far as those of this package go.
-var environment = sync.OnceValues(func() (*cel.Env, error) {
-	return cel.NewEnv(append(authorizer(), cel.OptionalTypes(), cel.HomogeneousAggregateLiterals(), cel.CrossTypeNumericComparisons(true),
+// estimated is like that of a server's expressions, as far as those of this package go.
+var estimated = sync.OnceValues(func() (*cel.Env, error) {
+	return cel.NewEnv(append(questions(), cel.OptionalTypes(), cel.HomogeneousAggregateLiterals(), cel.CrossTypeNumericComparisons(true),
 		cel.Variable("object", cel.DynType), cel.Variable("oldObject", cel.DynType), cel.Variable("request", cel.DynType),
 		cel.Variable("variables", cel.DynType))...)
 })
@@ -58,7 +58,7 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 // checkCost returns an error if an expression of a policy does not compile, or costs more than a server may spend on
 // objects of a typical size.
 func checkCost(policy *admissionv1.ValidatingAdmissionPolicy) error {
-	env, err := environment()
+	env, err := estimated()
 	if err != nil {
 		return err
 	}

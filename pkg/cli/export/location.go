@@ -68,22 +68,24 @@ func locations() []location {
 
 func steps(path string) []string { return strings.Split(path, ".") }
 
-// values returns the CEL expression of a list: the optional values of a map of labels or annotations in an object. There is
-// one for each element of a list.
-func (l *location) values(object, attributes string, value func(labels string) string) string {
-	labels := func(start string) string {
-		for _, name := range append(slices.Clone(l.object), "metadata", attributes) {
-			start = step(start, name)
-		}
-		return value(start)
+// labels returns the optional map of labels or annotations of an object, or of an element of the list.
+func (l *location) labels(object, attributes string) string {
+	for _, field := range append(slices.Clone(l.object), "metadata", attributes) {
+		object = step(object, field)
 	}
-	if len(l.list) == 0 {
-		return "[" + labels(object) + "]"
-	}
+	return object
+}
+
+// elements returns the CEL expression of a list of pairs: the name of an element, and what value returns for its labels.
+func (l *location) elements(object, attributes string, value func(labels string) string) string {
 	for _, name := range l.list {
 		object = step(object, name)
 	}
-	return "(" + container(object, "[]") + ").map(x, " + labels("x") + ")"
+	name := step("x", "name")
+	if len(l.object) == 0 {
+		name = step(step("x", "metadata"), "name")
+	}
+	return "(" + container(object, "[]") + ").map(x, [dyn(" + name + `.orValue("")), dyn(` + value(l.labels("x", attributes)) + ")])"
 }
 
 // step returns the optional field of an object or of an optional object.
@@ -100,7 +102,7 @@ func (l *location) filter(e *protect.Entry, table *protect.Table, key string) st
 	if !l.own() {
 		var names []string
 		for _, r := range l.resources {
-			if embedded := l.object[0] == "data" || len(l.list) > 0 && l.list[0] == "data"; embedded || applies(r) {
+			if l.embedded() || applies(r) {
 				names = append(names, resourceName(r))
 			}
 		}
@@ -123,6 +125,9 @@ func (l *location) filter(e *protect.Entry, table *protect.Table, key string) st
 	}
 	return "!(" + oneOf("variables.resource", names) + ")"
 }
+
+// embedded reports whether the location is in the content of a revision, of which it is not known where it ends up.
+func (l *location) embedded() bool { return slices.Concat(l.list, l.object)[0] == "data" }
 
 func (l *location) own() bool { return len(l.list)+len(l.object) == 0 }
 
