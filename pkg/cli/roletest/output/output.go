@@ -74,8 +74,10 @@ func flat(err error) []error {
 
 // Counts are the numbers of cases by outcome, and of what else fails a test.
 type Counts struct {
-	Passed   int `json:"passed"`
-	Failed   int `json:"failed"`
+	Passed int `json:"passed"`
+	Failed int `json:"failed"`
+	// Differs counts cases in which an export is knowingly weaker. They fail no test.
+	Differs  int `json:"differs,omitempty"`
 	Errors   int `json:"errors"`
 	Loose    int `json:"loose"`
 	Problems int `json:"problems"`
@@ -91,6 +93,8 @@ func Count(reports []*judge.Report) Counts {
 				c.Passed++
 			case judge.Failed:
 				c.Failed++
+			case judge.Differs:
+				c.Differs++
 			default:
 				c.Errors++
 			}
@@ -103,6 +107,9 @@ func Count(reports []*judge.Report) Counts {
 
 func (c Counts) String() string {
 	text := fmt.Sprintf("%d passed, %d failed, %d errors", c.Passed, c.Failed, c.Errors)
+	if c.Differs > 0 {
+		text += fmt.Sprintf(", %d differences", c.Differs)
+	}
 	if c.Loose > 0 {
 		text += fmt.Sprintf(", %d parts of roles that no case needs", c.Loose)
 	}
