@@ -4,6 +4,7 @@
 package export
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -43,9 +44,12 @@ func bindingsOf(holds []string) (out []runtime.Object, verbs []string) {
 	return out, verbs
 }
 
+// attributeWrites is the number of random writes with protected attributes. Each has policies of its own, so one takes 50 ms.
+var attributeWrites = flag.Int("attribute-writes", 120, "random writes with protected attributes")
+
 // TestRandomAttributes compares the decisions of the policies with an oracle that shares no code with them.
 func TestRandomAttributes(t *testing.T) {
-	const writes = 500
+	writes := *attributeWrites
 	resources := slices.DeleteFunc(protecttest.Resources(), func(r string) bool { return r == "fleets.example.com" }) // a custom resource
 	judged, refused, inexpressible := 0, 0, 0
 	for seed := uint64(0); judged < writes; seed++ {

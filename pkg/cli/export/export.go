@@ -40,6 +40,9 @@ type Result struct {
 	Notes []string
 }
 
+// ErrNothing means that the files have nothing that needs a policy.
+var ErrNothing = errors.New("nothing to export")
+
 // bound is a rule of a role, with a binding of the role.
 type bound struct {
 	rule      rbacv1.PolicyRule
@@ -110,7 +113,7 @@ func Export(roles *Roles, kinds Kinds, o Options) (*Result, error) {
 		out.Limits = append(out.Limits, AttributeLimits...)
 	}
 	if len(out.Objects) == 0 {
-		return nil, errors.New("no role has the verb granular on a resource of the server, so there is nothing to export")
+		return nil, fmt.Errorf("%w: no role has the verb granular on a resource of the server, and there is no protected attribute or FieldPermission in force", ErrNothing)
 	}
 	for _, object := range roles.objects {
 		ordinary, err := e.ordinary(object)

@@ -53,10 +53,14 @@ type engine struct {
 	filter    plugincel.ConditionEvaluator
 }
 
+var baseEnvironment = sync.OnceValue(func() *environment.EnvSet {
+	return environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
+})
+
 func compile(t testing.TB, policy *admissionv1.ValidatingAdmissionPolicy) *engine {
 	t.Helper()
 	declared := plugincel.OptionalVariableDeclarations{HasAuthorizer: true}
-	compiler, err := plugincel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
+	compiler, err := plugincel.NewCompositedCompiler(baseEnvironment())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -163,6 +163,10 @@ func (s *Server) judgeCase(ctx context.Context, roles *rbac, c *format.Case) *ju
 	_, err := out.request.send(ctx, out.request.client(out.client))
 	if s.exported {
 		out.result.Outcome, out.result.Answer = judgedExported(c, err)
+		if out.result.Outcome == Failed && c.Refused == nil && s.fills(ctx, out.request, c) {
+			out.result.Outcome = Differs
+			out.result.Answer += ": the server itself changes other fields than the request, and a policy takes them for the caller's"
+		}
 		return out
 	}
 	out.result.Outcome, out.result.Answer = outcome(c.Refused, err)

@@ -74,13 +74,13 @@ func flat(err error) []error {
 
 // Counts are the numbers of cases by outcome, and of what else fails a test.
 type Counts struct {
-	Passed int `json:"passed"`
-	Failed int `json:"failed"`
-	// Differs counts cases in which an export is knowingly weaker. They fail no test.
-	Differs  int `json:"differs,omitempty"`
+	Passed   int `json:"passed"`
+	Failed   int `json:"failed"`
 	Errors   int `json:"errors"`
 	Loose    int `json:"loose"`
 	Problems int `json:"problems"`
+	// Differs counts cases in which an export is knowingly weaker. They fail no test.
+	Differs int `json:"differs,omitempty"`
 }
 
 // Count counts the results.
