@@ -39,15 +39,18 @@ metadata: {name: db, namespace: default}
 spec: {selector: {matchLabels: {app: db}}, serviceName: db, template: {metadata: {labels: {app: db}}, spec: {containers: [{name: db, image: "registry.example/db:1"}]}}}
 ---
 apiVersion: v1
+kind: ServiceAccount
+metadata: {name: default, namespace: default}
+---
+apiVersion: v1
 kind: Pod
 metadata: {name: web, namespace: default}
 spec: {containers: [{name: web, image: "registry.example/web:1"}]}
 `
 
 // attackedRole is exportedRole, also for a group and a service account, and for a resource in two versions.
-const attackedRole = exportedRole + `
-- {kind: Group, apiGroup: rbac.authorization.k8s.io, name: robots}
-- {kind: ServiceAccount, name: robot, namespace: default}
+var attackedRole = strings.Replace(exportedRole, "name: jane}]",
+	"name: jane}, {kind: Group, apiGroup: rbac.authorization.k8s.io, name: robots}, {kind: ServiceAccount, name: robot, namespace: default}]", 1) + `
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -142,7 +145,7 @@ var attacks = []attack{
 	{name: "a config map with more than data", method: "POST", path: "/api/v1/namespaces/default/configmaps",
 		body: `{"metadata":{"name":"more"},"data":{"a":"b"},"immutable":true}`},
 	{name: "a config map with more than data, by generateName", method: "POST", path: "/api/v1/namespaces/default/configmaps",
-		body: `{"metadata":{"generateName":"more"},"data":{"a":"b"},"binaryData":{"c":"AA=="}}`},
+		body: `{"metadata":{"generateName":"more"},"data":{"a":"b"},"immutable":true}`},
 	{name: "a deletion", method: "DELETE", path: deploymentPath},
 	{name: "a deletion with options", method: "DELETE", path: deploymentPath, body: `{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Orphan","gracePeriodSeconds":0}`},
 	{name: "a deletion of all", method: "DELETE", path: "/apis/apps/v1/namespaces/default/deployments"},
@@ -185,7 +188,7 @@ var attacks = []attack{
 // Answer: 403
 func TestAttackExported(t *testing.T) {
 	s := startStock(t)
-	exported := s.must(t, "kubectl-granular", attackedRole, "export", "vap", "-f", "-")
+	exported := s.must(t, "kubectl-granular", attackedRole, "export", "vap", "-f", "-", "--name", "robot")
 	s.must(t, "kubectl", attackedObjects, "apply", "-f", "-")
 	s.must(t, "kubectl", exported, "apply", "-f", "-")
 	jane := rest.ImpersonationConfig{UserName: "jane"}
