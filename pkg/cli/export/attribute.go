@@ -27,8 +27,8 @@ const copiers = "system:kube-granular:protected-attributes-controllers"
 var AttributeLimits = []string{
 	"Protected labels and annotations: those hold a role whom a binding in the files names. After a change of a binding, export again. " +
 		"Nothing protects the bindings: who holds all that a role allows may bind it.",
-	"Protected labels and annotations: templates inside custom resources are not judged. What a webhook sets counts as the caller's. Selected " +
-		"roles and delegations do not exist. There is no status and no report, and attributes in mode Audit are left out.",
+	"Protected labels and annotations: templates inside custom resources are not judged. What a webhook sets counts as the caller's. " +
+		"Selected roles and delegations do not exist. There is no status and no report, and attributes in mode Audit are left out.",
 }
 
 // attributes makes the policy of the attributes of one scope: of the cluster, or of one namespace.
@@ -60,7 +60,8 @@ func (r *Roles) attributePolicies(prefix string) (out []runtime.Object, notes []
 		scopes[e.Namespace] = append(scopes[e.Namespace], e)
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(scopes)) {
-		a := &attributes{namespace: namespace, entries: scopes[namespace], roles: r, table: protect.Builtin(), held: map[protect.Reference]string{}}
+		a := &attributes{namespace: namespace, entries: scopes[namespace], roles: r, table: protect.Builtin(),
+			held: map[protect.Reference]string{}}
 		policy, err := a.policy(prefix)
 		if err != nil {
 			return nil, nil, err
@@ -83,7 +84,8 @@ func (a *attributes) policy(prefix string) (*admissionv1.ValidatingAdmissionPoli
 		// A binding sets the labels and annotations of a pod.
 		{Name: "resource", Expression: `request.resource.group == "" && request.resource.resource == "bindings" ? "/pods" : ` +
 			`request.resource.group + "/" + request.resource.resource`},
-		{Name: "bypass", Expression: fmt.Sprintf(`authorizer.group(%q).resource("protectedattributes").check("bypass").allowed()`, v1alpha1.GroupName)},
+		{Name: "bypass", Expression: fmt.Sprintf(
+			`authorizer.group(%q).resource("protectedattributes").check("bypass").allowed()`, v1alpha1.GroupName)},
 	}
 	for _, kind := range []schema.Attribute{schema.Label, schema.Annotation} {
 		keys, domains := a.keys(kind)
@@ -97,7 +99,8 @@ func (a *attributes) policy(prefix string) (*admissionv1.ValidatingAdmissionPoli
 	name, scope := "protected-attributes", "true"
 	if a.namespace != "" {
 		name += "-" + a.namespace
-		scope = fmt.Sprintf(`request.namespace == %s && !(request.resource.group == "" && request.resource.resource == "namespaces")`, quote(a.namespace))
+		scope = fmt.Sprintf(
+			`request.namespace == %s && !(request.resource.group == "" && request.resource.resource == "namespaces")`, quote(a.namespace))
 	}
 	if prefix != "" {
 		name = prefix + "-" + name
@@ -138,7 +141,8 @@ func (a *attributes) protect(kind schema.Attribute, key string, keys []string) e
 	var entries []protect.Entry
 	for _, e := range a.entries {
 		around, is := strings.CutSuffix(e.Key, "*")
-		if e.Kind == kind && (e.Key == key || is && !whole && strings.HasPrefix(key, around) && strings.HasPrefix(around, key[:strings.Index(key, "/")+1])) {
+		covers := is && !whole && around == key[:strings.Index(key, "/")+1]
+		if e.Kind == kind && (e.Key == key || covers) {
 			entries = append(entries, e)
 		}
 	}
@@ -210,8 +214,8 @@ func (a *attributes) admitted(l *location, entries []protect.Entry, key string) 
 func (a *attributes) holds(e *protect.Entry, key string) (string, error) {
 	if e.Role == (protect.RoleRef{}) {
 		if strings.HasSuffix(key, "*") {
-			return "", fmt.Errorf("protected attribute %s: without a role, each key of %s has a verb of its own, and to ask for each costs more than a policy may: name a role",
-				e.Name, e.Key)
+			return "", fmt.Errorf("protected attribute %s: without a role, each key of %s has a verb of its own, "+
+				"and to ask for each costs more than a policy may: name a role", e.Name, e.Key)
 		}
 		verb, ok := protect.VerbOf(e.Kind, key)
 		if !ok {
@@ -272,17 +276,17 @@ func copierRole() []runtime.Object {
 	for _, name := range protect.Copiers() {
 		subjects = append(subjects, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: metav1.NamespaceSystem, Name: name})
 	}
-	return bypassRole(copiers, "protectedattributes", nil, subjects)
+	return bypassRole(copiers, "protectedattributes", subjects)
 }
 
 // bypassRole returns a role with the verb bypass, and its binding.
-func bypassRole(name, resource string, names []string, subjects []rbacv1.Subject) []runtime.Object {
+func bypassRole(name, resource string, subjects []rbacv1.Subject) []runtime.Object {
 	version, meta := rbacv1.SchemeGroupVersion.String(), metav1.ObjectMeta{Name: name}
 	return []runtime.Object{
 		&rbacv1.ClusterRole{TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "ClusterRole"}, ObjectMeta: meta,
-			Rules: []rbacv1.PolicyRule{{APIGroups: []string{v1alpha1.GroupName}, Resources: []string{resource}, ResourceNames: names, Verbs: []string{"bypass"}}}},
-		&rbacv1.ClusterRoleBinding{TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "ClusterRoleBinding"}, ObjectMeta: meta, Subjects: subjects,
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}},
+			Rules: []rbacv1.PolicyRule{{APIGroups: []string{v1alpha1.GroupName}, Resources: []string{resource}, Verbs: []string{"bypass"}}}},
+		&rbacv1.ClusterRoleBinding{TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "ClusterRoleBinding"}, ObjectMeta: meta,
+			Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}},
 	}
 }
 

@@ -195,6 +195,15 @@ func TestAttributeFiles(t *testing.T) {
 			t.Errorf("%s: allowed %v (%s)", name, allowed, why)
 		}
 	}
+	annotated := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
+		"annotations": map[string]any{"deprecated.deployment.rollback.to": "1"}}}}
+	for resource, allowed := range map[string]bool{"deployments": false, "replicasets": true} {
+		w := &write{old: object("dev"), new: annotated, user: jane, target: &Target{
+			Resource: kubeschema.GroupVersionResource{Group: "apps", Version: "v1", Resource: resource}}}
+		if got, _, why := engine.allows(w); got != allowed {
+			t.Errorf("a rollback of %s: allowed %v (%s)", resource, got, why)
+		}
+	}
 	if !slices.Equal(result.Limits, AttributeLimits) {
 		t.Errorf("limits %q", result.Limits)
 	}

@@ -62,7 +62,8 @@ func fieldPolicy(prefix string, t *Target, entries *overlay.Entries) ([]*admissi
 	if prefix != "" {
 		name = prefix + "-" + name
 	}
-	bypass := fmt.Sprintf(`authorizer.group(%q).resource("fieldpermissions").name(%s).check("bypass").allowed()`, v1alpha1.GroupName, quote(entries.Source))
+	bypass := fmt.Sprintf(`authorizer.group(%q).resource("fieldpermissions").name(%s).check("bypass").allowed()`,
+		v1alpha1.GroupName, quote(entries.Source))
 	e.variable("bypass", bypass)
 	for _, p := range t.Tree.Permissions() {
 		if !p.Excluded || !slices.ContainsFunc(entries.Fields, func(f overlay.Field) bool { return f.Permission == p.Name }) {
@@ -93,7 +94,8 @@ func fieldPolicy(prefix string, t *Target, entries *overlay.Entries) ([]*admissi
 		return out, nil
 	}
 	if t.ScalePath == "" {
-		return nil, fmt.Errorf("%s has the subresource scale, and a server does not publish which field that writes: add the definition to the files", t)
+		return nil, fmt.Errorf("%s has the subresource scale, and a server does not publish which field that writes: "+
+			"add the definition to the files", t)
 	}
 	scale := &emitter{}
 	scale.variable("bypass", bypass)

@@ -113,7 +113,8 @@ func Export(roles *Roles, kinds Kinds, o Options) (*Result, error) {
 		out.Limits = append(out.Limits, AttributeLimits...)
 	}
 	if len(out.Objects) == 0 {
-		return nil, fmt.Errorf("%w: no role has the verb granular on a resource of the server, and there is no protected attribute or FieldPermission in force", ErrNothing)
+		return nil, fmt.Errorf("%w: no role has the verb granular on a resource of the server, "+
+			"and there is no protected attribute or FieldPermission in force", ErrNothing)
 	}
 	for _, object := range roles.objects {
 		ordinary, err := e.ordinary(object)

@@ -41,8 +41,8 @@ func (l *location) String() string {
 
 // templates are the pod templates by their path, with the resources that have them.
 var templates = map[string][]protect.Resource{
-	"spec.template": {{Group: "apps", Resource: "deployments"}, {Group: "apps", Resource: "replicasets"}, {Group: "apps", Resource: "statefulsets"},
-		{Group: "apps", Resource: "daemonsets"}, {Resource: "replicationcontrollers"}, {Group: "batch", Resource: "jobs"}},
+	"spec.template": {{Group: "apps", Resource: "deployments"}, {Group: "apps", Resource: "replicasets"},
+		{Group: "apps", Resource: "statefulsets"}, {Group: "apps", Resource: "daemonsets"}, {Resource: "replicationcontrollers"}, {Group: "batch", Resource: "jobs"}},
 	"template":                       {{Resource: "podtemplates"}},
 	"spec.jobTemplate.spec.template": {{Group: "batch", Resource: "cronjobs"}},
 	// A revision is copied back in a rollback.
@@ -54,7 +54,8 @@ var templates = map[string][]protect.Resource{
 func locations() []location {
 	out := []location{{}}
 	claims := func(path string, resources []protect.Resource) location {
-		return location{list: append(steps(path), "volumes"), object: []string{"ephemeral", "volumeClaimTemplate"}, scope: "volumeClaimTemplate", resources: resources}
+		return location{list: append(steps(path), "volumes"), object: []string{"ephemeral", "volumeClaimTemplate"},
+			scope: "volumeClaimTemplate", resources: resources}
 	}
 	out = append(out, claims("spec", []protect.Resource{{Resource: "pods"}}))
 	for _, path := range slices.Sorted(maps.Keys(templates)) {
@@ -62,8 +63,10 @@ func locations() []location {
 	}
 	return append(out,
 		location{object: steps("spec.jobTemplate"), scope: "jobTemplate", resources: []protect.Resource{{Group: "batch", Resource: "cronjobs"}}},
-		location{list: steps("spec.volumeClaimTemplates"), scope: "volumeClaimTemplate", resources: []protect.Resource{{Group: "apps", Resource: "statefulsets"}}},
-		location{object: steps("spec"), scope: "resourceClaimTemplate", resources: []protect.Resource{{Group: "resource.k8s.io", Resource: "resourceclaimtemplates"}}})
+		location{list: steps("spec.volumeClaimTemplates"), scope: "volumeClaimTemplate",
+			resources: []protect.Resource{{Group: "apps", Resource: "statefulsets"}}},
+		location{object: steps("spec"), scope: "resourceClaimTemplate",
+			resources: []protect.Resource{{Group: "resource.k8s.io", Resource: "resourceclaimtemplates"}}})
 }
 
 func steps(path string) []string { return strings.Split(path, ".") }

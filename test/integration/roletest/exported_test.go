@@ -15,7 +15,7 @@ import (
 // weakened are the cases of recipes in which an export knowingly differs, by file.
 var weakened = map[string][]string{
 	"expose-service.test.yaml": {"a load balancer", "where its traffic may come from"}, // the server chooses ports
-	"restart-sets.test.yaml":   {"a restart"},                                           // the server counts templates in an annotation
+	"restart-sets.test.yaml":   {"a restart"},                                          // the server counts templates in an annotation
 }
 
 // unexportable are the recipes that can't be exported, with what is said about it.

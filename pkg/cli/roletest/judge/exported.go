@@ -60,7 +60,8 @@ func (g *given) export() error {
 			return err
 		}
 	}
-	cluster := export.ClusterKinds{Cluster: kinds.NewStock(g.server.kube.Discovery(), g.server.mapper), Definitions: read.Definitions, Entries: read.Entries()}
+	cluster := export.ClusterKinds{Cluster: kinds.NewStock(g.server.kube.Discovery(), g.server.mapper),
+		Definitions: read.Definitions, Entries: read.Entries()}
 	result, err := export.Export(read, cluster, export.Options{})
 	if errors.Is(err, export.ErrNothing) {
 		g.notes = append(g.notes, "export: "+err.Error()+", so the roles stay as they are")
