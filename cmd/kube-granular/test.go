@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/featuregate"
 
 	"kube-granular.dev/api/printing"
 	"kube-granular.dev/pkg/cli/roletest"
@@ -47,6 +48,11 @@ A case that is expected to be allowed must change something. One that is expecte
 refused names the field or the verb, because a request may be refused for many reasons. A
 case that fails for an administrator too is an error of the test.
 
+With --exported, the tests judge what kubectl granular export vap writes for the roles:
+the server authorizes no single fields, and admission policies and ordinary roles stand
+in. The field and the verb of a refusal are then not compared. Cases in which such
+policies are knowingly weaker are listed as differences, and fail no test.
+
 The exit code is 0 if all cases passed, 1 if a case failed, and 2 if a test is not valid
 or could not be run.`,
 		Example: `  # Run a test
@@ -58,6 +64,9 @@ or could not be run.`,
   # In a pipeline
   kube-granular test -o junit roles/*.test.yaml > results.xml
   kube-granular test -o github roles/*.test.yaml
+
+  # What stands in for the roles on a server that can't be replaced
+  kube-granular test --exported roles/*.test.yaml
 
   # The JSON schema of tests, for editors
   kube-granular test --schema > roletest.schema.json`,
@@ -79,6 +88,9 @@ or could not be run.`,
 			if verbose {
 				progress = cmd.ErrOrStderr()
 			}
+			if o.Exported {
+				gates = stock(gates)
+			}
 			err := roletest.Run(cmd.Context(), o, throwaway(gates, progress), cmd.OutOrStdout())
 			switch {
 			case err == nil || errors.Is(err, roletest.ErrFailed):
@@ -93,12 +105,26 @@ or could not be run.`,
 	fs := cmd.Flags()
 	fs.StringVarP(&o.Output, "output", "o", output.Formats[0], "output format: table, wide, json, junit or github")
 	fs.BoolVar(&o.Tight, "tight", false, "also fail if no case needs some verb, resource or name of a role, or the whole role")
+	fs.BoolVar(&o.Exported, "exported", false, "test what kubectl granular export vap writes for the roles, on a server that authorizes no fields")
 	fs.BoolVar(&o.AllowNetwork, "allow-network", false, "accept objects that make the server connect to an address: webhooks and APIServices")
 	fs.Var(cliflag.NewMapStringBool(&gates), "feature-gates",
 		"feature gates of the server, K=V,…; those of kube-granular are on unless set to false here")
 	fs.BoolVar(&schema, "schema", false, "print the JSON schema of tests and exit")
 	fs.BoolVarP(&verbose, "verbose", "v", false, "print what the server does")
 	return cmd
+}
+
+// stock returns gates with which the server behaves as upstream's: all gates of kube-granular are off.
+func stock(gates map[string]bool) map[string]bool {
+	out := maps.Clone(gates)
+	if out == nil {
+		out = map[string]bool{}
+	}
+	for _, gate := range []featuregate.Feature{features.GranularAuthorization, features.RBACIndex, features.ProtectedAttributes,
+		features.SelectedAuthority, features.AuthorityDelegation, features.MetadataReads, features.FieldPermissions} {
+		out[string(gate)] = false
+	}
+	return out
 }
 
 // throwaway starts servers that live as long as their use. All gates of kube-granular are on, except those

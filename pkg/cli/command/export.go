@@ -44,6 +44,9 @@ policy refuses each change of these subjects that the permissions do not cover. 
 output has the same name, and update and patch in place of the permissions. The schemas are those
 of the server in use, and the permissions of built-in kinds are those of this program.
 
+The files may also have protected attributes, with the bindings of the roles that they name, and
+FieldPermissions. Their policies restrict all callers.
+
 This is weaker than a server that authorizes fields. The header of the output says what it can't
 hold. If a policy can't express a role, or costs more than a server may spend, the command fails
 and writes nothing.
@@ -51,13 +54,17 @@ and writes nothing.
 With --check, the command compares the output with a file that it wrote earlier, and prints what
 differs; the exit code is then 1. Do that after an upgrade of the server.
 
-Nothing is written to the cluster. Apply the policies before the roles.`,
+Nothing is written to the cluster. Apply the policies before the roles. To run tests of roles
+against what an export writes, use kube-granular test --exported.`,
 		Example: indentExamples(`
 			# Write what stands in for a role and its bindings
 			kubectl granular export vap -f painter.yaml >exported.yaml
 
 			# For a role without a binding
 			kubectl granular export vap -f scale-only.yaml --subject user:jane
+
+			# Write what stands in for protected attributes
+			kubectl granular export vap -f attributes.yaml -f bindings.yaml
 
 			# Check after an upgrade whether to export again
 			kubectl granular export vap -f painter.yaml --check exported.yaml`),
@@ -76,7 +83,7 @@ Nothing is written to the cluster. Apply the policies before the roles.`,
 			return s.exportPolicies(files, check, exported)
 		},
 	}
-	cmd.Flags().StringSliceVarP(&files, "filename", "f", nil, "files with roles, bindings and definitions; - is standard input")
+	cmd.Flags().StringSliceVarP(&files, "filename", "f", nil, "files with roles, bindings, definitions, protected attributes and FieldPermissions; - is standard input")
 	cmd.Flags().StringSliceVar(&subjects, "subject", nil,
 		"who has the roles that no binding in the files names: user:NAME, group:NAME or serviceaccount:NAMESPACE/NAME")
 	cmd.Flags().StringVar(&exported.Name, "name", "", "the beginning of the names of policies; the default is made from the roles")
@@ -112,7 +119,7 @@ func (s *options) exportPolicies(files []string, check string, exported export.O
 	if err != nil {
 		return err
 	}
-	result, err := export.Export(read, export.ClusterKinds{Cluster: kinds.NewStock(client, mapper), Definitions: read.Definitions}, exported)
+	result, err := export.Export(read, export.ClusterKinds{Cluster: kinds.NewStock(client, mapper), Definitions: read.Definitions, Entries: read.Entries()}, exported)
 	if err != nil {
 		return err
 	}

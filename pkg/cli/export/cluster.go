@@ -4,6 +4,7 @@
 package export
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -11,6 +12,7 @@ import (
 	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
+	"kube-granular.dev/granular/overlay"
 	"kube-granular.dev/pkg/cli/kinds"
 )
 
@@ -19,6 +21,8 @@ type ClusterKinds struct {
 	Cluster *kinds.Cluster
 	// Definitions declare permissions of custom resources.
 	Definitions []*apiextensionsv1.CustomResourceDefinition
+	// Entries are those of FieldPermissions, by resource.
+	Entries map[kubeschema.GroupResource]*overlay.Entries
 }
 
 // Target implements Kinds.
@@ -36,9 +40,15 @@ func (c ClusterKinds) Target(group, resource, subresource string) (*Target, erro
 			return nil, err
 		}
 	}
+	if entries := c.Entries[k.Resource.GroupResource()]; entries != nil {
+		if k.Tree, _, _, err = kinds.Overlay(k, entries, entries.Enforced); err != nil {
+			return nil, err
+		}
+	}
 	_, status := k.Subresource("status")
+	_, scale := k.Subresource("scale")
 	out := &Target{Resource: k.Resource, Subresource: subresource, Tree: k.Tree, Namespaced: k.Namespaced || group == "" && resource == "namespaces",
-		Custom: custom, HasStatus: status}
+		Custom: custom, HasStatus: status, HasScale: scale && custom, ScalePath: c.scalePath(k)}
 	if subresource == "" {
 		return out, nil
 	}
@@ -55,27 +65,50 @@ func (c ClusterKinds) Target(group, resource, subresource string) (*Target, erro
 	return out, nil
 }
 
+// scalePath returns the field that the subresource scale of a custom resource writes, if a definition in the files says so.
+func (c ClusterKinds) scalePath(k *kinds.Kind) string {
+	for _, d := range c.Definitions {
+		for _, v := range d.Spec.Versions {
+			if d.Spec.Group == k.Resource.Group && d.Spec.Names.Plural == k.Resource.Resource && v.Name == k.Resource.Version &&
+				v.Subresources != nil && v.Subresources.Scale != nil {
+				return v.Subresources.Scale.SpecReplicasPath
+			}
+		}
+	}
+	return ""
+}
+
 // declare gives a custom resource the permissions of a definition in the files.
 func (c ClusterKinds) declare(k *kinds.Kind) error {
 	for _, d := range c.Definitions {
 		if d.Spec.Group != k.Resource.Group || d.Spec.Names.Plural != k.Resource.Resource {
 			continue
 		}
+		var root *spec.Schema
+		silent := true
 		for _, v := range d.Spec.Versions {
-			if v.Name != k.Resource.Version || v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
+			if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
 				continue
 			}
 			text, err := json.Marshal(v.Schema.OpenAPIV3Schema)
 			if err != nil {
 				return err
 			}
-			var root spec.Schema
-			if err := json.Unmarshal(text, &root); err != nil {
-				return err
+			silent = silent && !bytes.Contains(text, []byte(`"`+permissionExtension))
+			if v.Name == k.Resource.Version {
+				root = &spec.Schema{}
+				if err := json.Unmarshal(text, root); err != nil {
+					return err
+				}
 			}
-			return k.WithDefinition(&root)
 		}
-		return fmt.Errorf("the definition of %s in the files has no schema of version %s", k, k.Resource.Version)
+		if root == nil {
+			return fmt.Errorf("the definition of %s in the files has no schema of version %s", k, k.Resource.Version)
+		}
+		return k.WithDefinition(root, c.scalePath(k), silent)
 	}
 	return nil
 }
+
+// permissionExtension is how the extensions of a schema begin that declare permissions.
+const permissionExtension = "x-kubernetes-permission-"

@@ -5,6 +5,7 @@ package export
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/checker"
@@ -28,16 +29,36 @@ func (sizes) EstimateSize(checker.AstNode) *checker.SizeEstimate {
 	return &checker.SizeEstimate{Min: 0, Max: typicalSize}
 }
 
-func (sizes) EstimateCallCost(string, string, *checker.AstNode, []checker.AstNode) *checker.CallEstimate {
+// questionCost is what a server counts for a question to an authorizer (AS/cel/library/cost.go upstream).
+const questionCost = 350_000
+
+func (sizes) EstimateCallCost(function, _ string, _ *checker.AstNode, _ []checker.AstNode) *checker.CallEstimate {
+	if function == "check" {
+		return &checker.CallEstimate{CostEstimate: checker.FixedCostEstimate(questionCost)}
+	}
 	return nil
 }
+
+// questions declares what the expressions use of a server's authorizer.
+func questions() []cel.EnvOption {
+	out := []cel.EnvOption{cel.Variable("authorizer", cel.DynType)}
+	for _, name := range []string{"group", "resource", "name", "check"} {
+		out = append(out, cel.Function(name, cel.MemberOverload("authorizer_"+name, []*cel.Type{cel.DynType, cel.StringType}, cel.DynType)))
+	}
+	return append(out, cel.Function("allowed", cel.MemberOverload("authorizer_allowed", []*cel.Type{cel.DynType}, cel.BoolType)))
+}
+
+// estimated is like that of a server's expressions, as far as those of this package go.
+var estimated = sync.OnceValues(func() (*cel.Env, error) {
+	return cel.NewEnv(append(questions(), cel.OptionalTypes(), cel.HomogeneousAggregateLiterals(), cel.CrossTypeNumericComparisons(true),
+		cel.Variable("object", cel.DynType), cel.Variable("oldObject", cel.DynType), cel.Variable("request", cel.DynType),
+		cel.Variable("variables", cel.DynType))...)
+})
 
 // checkCost returns an error if an expression of a policy does not compile, or costs more than a server may spend on
 // objects of a typical size.
 func checkCost(policy *admissionv1.ValidatingAdmissionPolicy) error {
-	env, err := cel.NewEnv(cel.OptionalTypes(), cel.HomogeneousAggregateLiterals(), cel.CrossTypeNumericComparisons(true),
-		cel.Variable("object", cel.DynType), cel.Variable("oldObject", cel.DynType), cel.Variable("request", cel.DynType),
-		cel.Variable("variables", cel.DynType))
+	env, err := estimated()
 	if err != nil {
 		return err
 	}

@@ -1,8 +1,8 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package export writes granular roles as ValidatingAdmissionPolicies and ordinary roles, for servers that
-// do not authorize single fields.
+// Package export writes granular roles, protected attributes and FieldPermissions as ValidatingAdmissionPolicies and
+// ordinary roles, for servers that do not authorize single fields.
 //
 //	roles, bindings ──► grants: who holds which verbs, on which objects
 //	                       │
@@ -23,6 +23,9 @@
 //  8. anything else is equal as a whole, in its presence too;
 //  9. what the server itself writes (resourceVersion, generation, ...) is never compared;
 //  10. a create has an empty object as the old one.
+//
+// A FieldPermission becomes a policy for all callers in the same way: its exclusions are open to who holds their verb, for
+// which the policy asks an authorizer. For a protected attribute, each place of labels and annotations is compared.
 //
 // Step 3 compares the keys that the objects have, not those that a schema lists, so a field of a later
 // version stays closed.

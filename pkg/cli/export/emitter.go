@@ -5,17 +5,11 @@ package export
 
 import (
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
-	"kube-granular.dev/granular/decide"
 	"kube-granular.dev/granular/schema"
-	"kube-granular.dev/pkg/cli/kinds"
 )
 
 // emitter makes the variables and validations of one policy.
@@ -26,6 +20,9 @@ type emitter struct {
 	base string
 	// creating is set if the policy judges creates.
 	creating bool
+	// asked has a condition for each permission that an authorizer is asked for: then the policy restricts all callers, and
+	// not those of grants. Other exclusions are open.
+	asked map[string]string
 	// reset are the fields of the root that the server replaces in a new object, and present those that each
 	// object has, be they empty.
 	reset, present []string
@@ -40,19 +37,6 @@ const (
 	isCreate = `request.operation == "CREATE"`
 	isUpdate = `request.operation == "UPDATE"`
 )
-
-// place is a node in both objects.
-type place struct {
-	// old and new are CEL expressions of optional values.
-	old, new string
-	// path is the path for messages, and name the suffix of the variables.
-	path, name string
-	depth      int
-	// keys has the CEL expressions of the keys on the way, by the depth of the map or list.
-	keys map[int]string
-	// embedded is set in an embedded object such as a pod template, where the order of lists counts.
-	embedded bool
-}
 
 // cover is the condition under which permissions cover a node, split as an excluded permission needs it.
 type cover struct{ included, excluded string }
@@ -91,7 +75,7 @@ func (e *emitter) opens(n *schema.Node, c cover) bool {
 }
 
 func (e *emitter) mayHold(p *schema.Permission) bool {
-	if p.Parameter != nil {
+	if p.Parameter != nil && e.asked == nil {
 		parameters, _ := e.grants.parameters(p.Name)
 		return len(parameters) > 0
 	}
@@ -207,54 +191,6 @@ func (e *emitter) rest(n *schema.Node, free []*schema.Node, old, new string) str
 	return and(fmt.Sprintf("dyn(%s).all(%s, %s)", new, k, same), fmt.Sprintf("dyn(%s).all(%s, %s)", old, k, gone))
 }
 
-// nothing is the optional value of what is not there.
-const nothing = "optional.none()"
-
-// there returns an expression as the optional value of what is there.
-func there(value string) string { return "optional.of(" + value + ")" }
-
-// container returns the value of an optional map or list, or an empty one.
-func container(optional, empty string) string {
-	if optional == nothing {
-		return empty
-	}
-	if value, ok := strings.CutPrefix(optional, "optional.of("); ok {
-		value = strings.TrimSuffix(value, ")")
-		return fmt.Sprintf("%s == null ? %s : %s", value, empty, value)
-	}
-	// A field of a built-in kind that has no omitempty is null if it is empty.
-	return fmt.Sprintf("%s.orValue(null) == null ? %s : %s.value()", optional, empty, optional)
-}
-
-// equal returns the condition that both values are equal, or both absent.
-func (p place) equal() string {
-	if (p.old == nothing) != (p.new == nothing) {
-		return p.presence()
-	}
-	return p.old + " == " + p.new
-}
-
-// presence returns the condition that both values are there, or both absent.
-func (p place) presence() string {
-	has := func(optional string) string {
-		switch {
-		case optional == nothing:
-			return never
-		case strings.HasPrefix(optional, "optional.of("):
-			return always
-		}
-		return optional + ".hasValue()"
-	}
-	old, new := has(p.old), has(p.new)
-	switch {
-	case old == new:
-		return always
-	case old == never && new == always, old == always && new == never:
-		return never
-	}
-	return old + " == " + new
-}
-
 func (e *emitter) fresh(prefix string) string {
 	e.bound++
 	return fmt.Sprintf("%s%d", prefix, e.bound)
@@ -262,72 +198,4 @@ func (e *emitter) fresh(prefix string) string {
 
 func (e *emitter) variable(name, expression string) {
 	e.variables = append(e.variables, admissionv1.Variable{Name: name, Expression: expression})
-}
-
-// field returns the place of a field. old and new are the objects around it.
-func (p place) field(n *schema.Node, old, new string) place {
-	out := p
-	out.old, out.new, out.depth = field(old, n.Field), field(new, n.Field), p.depth+1
-	out.path = p.path + "." + n.Field
-	out.name = p.name + "_" + strings.Map(inName, n.Field)
-	out.embedded = p.embedded || n.Scope() != ""
-	return out
-}
-
-// elem returns the place of an element of a map or list. key is "" if it has none.
-func (p place) elem(n *schema.Node, key, old, new string) place {
-	out := p
-	out.old, out.new, out.depth, out.path = old, new, p.depth+1, p.path+"[*]"
-	if out.keys = maps.Clone(p.keys); key != "" {
-		out.keys[p.depth] = key
-	}
-	out.embedded = p.embedded || n.Scope() != ""
-	return out
-}
-
-func inName(r rune) rune {
-	if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
-		return r
-	}
-	return '_'
-}
-
-// validate adds a validation. Its message says what may change, and never has a value of an object.
-func (e *emitter) validate(expression, message string) {
-	if expression != always {
-		e.validations = append(e.validations, admissionv1.Validation{Expression: expression, Message: message, Reason: ptr.To(metav1.StatusReasonForbidden)})
-	}
-}
-
-// message is the text of a refusal at a path. It names the verbs of which one would do for all at and below the path.
-func (e *emitter) message(path string, n *schema.Node) string {
-	return "the roles of the caller do not cover this change of " + path + needs(n)
-}
-
-// others is the text of a refusal of another field of an object than those that may change.
-func (e *emitter) others(path string, n *schema.Node, free []*schema.Node) string {
-	var names []string
-	for _, child := range free {
-		names = append(names, path+"."+child.Field)
-	}
-	where := path
-	if path == "" {
-		where = "the object"
-	}
-	if len(names) == 0 {
-		return "the roles of the caller cover no change of " + where + needs(n)
-	}
-	return "the roles of the caller cover changes of " + where + " only at or below " + strings.Join(names, ", ") + needs(n)
-}
-
-func needs(n *schema.Node) string {
-	candidates, _ := decide.Candidates(n)
-	if len(candidates) == 0 {
-		return ""
-	}
-	var verbs []string
-	for _, p := range candidates {
-		verbs = append(verbs, kinds.VerbOf(p))
-	}
-	return "; on a server that authorizes fields, each of these verbs covers it: " + strings.Join(verbs, ", ")
 }

@@ -34,9 +34,14 @@ type Options struct {
 type Result struct {
 	// Objects are the policies and their bindings, the ordinary roles, and the bindings of these.
 	Objects []runtime.Object
+	// Limits are those of the policies, besides the general ones.
+	Limits []string
 	// Notes say what was left out.
 	Notes []string
 }
+
+// ErrNothing means that the files have nothing that needs a policy.
+var ErrNothing = errors.New("nothing to export")
 
 // bound is a rule of a role, with a binding of the role.
 type bound struct {
@@ -54,6 +59,8 @@ type exporter struct {
 	order   []string
 	creates map[string]bool
 	notes   []string
+	// asked are the permissions for which the policies ask an authorizer, so the ordinary roles keep their verbs.
+	asked map[string]bool
 }
 
 // Export returns policies and ordinary roles that stand in for granular roles.
@@ -61,7 +68,7 @@ func Export(roles *Roles, kinds Kinds, o Options) (*Result, error) {
 	if err := roles.bindUnbound(o.Subjects); err != nil {
 		return nil, err
 	}
-	e := &exporter{kinds: kinds, bound: roles.bound(), targets: map[string]*Target{}, creates: map[string]bool{}}
+	e := &exporter{kinds: kinds, bound: roles.bound(), targets: map[string]*Target{}, creates: map[string]bool{}, asked: roles.asked()}
 	for _, b := range e.bound {
 		if slices.Contains(b.rule.Verbs, permission.General) {
 			if err := e.look(b.rule); err != nil {
@@ -89,8 +96,25 @@ func Export(roles *Roles, kinds Kinds, o Options) (*Result, error) {
 		e.creates[key] = made.creates
 		out.Objects = append(out.Objects, made.policy, made.binding)
 	}
+	fields, err := e.fieldPolicies(o.Name, roles.entries)
+	if err != nil {
+		return nil, err
+	}
+	attributes, notes, err := roles.attributePolicies(o.Name)
+	if err != nil {
+		return nil, err
+	}
+	out.Objects = slices.Concat(out.Objects, fields, attributes)
+	e.notes = append(e.notes, notes...)
+	if len(fields) > 0 {
+		out.Limits = append(out.Limits, FieldLimits...)
+	}
+	if len(attributes) > 0 {
+		out.Limits = append(out.Limits, AttributeLimits...)
+	}
 	if len(out.Objects) == 0 {
-		return nil, errors.New("no role has the verb granular on a resource of the server, so there is nothing to export")
+		return nil, fmt.Errorf("%w: no role has the verb granular on a resource of the server, "+
+			"and there is no protected attribute or FieldPermission in force", ErrNothing)
 	}
 	for _, object := range roles.objects {
 		ordinary, err := e.ordinary(object)
@@ -107,6 +131,12 @@ func (e *exporter) note(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); !slices.Contains(e.notes, text) {
 		e.notes = append(e.notes, text)
 	}
+}
+
+// keeps reports whether a policy asks an authorizer for a verb of a role.
+func (e *exporter) keeps(verb string) bool {
+	parsed, err := permission.Parse(verb)
+	return err == nil && e.asked[parsed.Permission]
 }
 
 // key identifies a target of a rule.
@@ -182,7 +212,7 @@ func (e *exporter) rules(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	out := []rbacv1.PolicyRule{}
 	for _, rule := range rules {
 		rest := rule
-		rest.Verbs = slices.DeleteFunc(slices.Clone(rule.Verbs), permission.IsVerb)
+		rest.Verbs = slices.DeleteFunc(slices.Clone(rule.Verbs), func(verb string) bool { return permission.IsVerb(verb) && !e.keeps(verb) })
 		if len(rest.Verbs) > 0 {
 			out = append(out, rest)
 		}

@@ -26,7 +26,7 @@ func (r *Result) Write(out io.Writer, server string) error {
 		"Written by kubectl granular export vap for a server of version " + server + ".",
 		"These policies and ordinary roles stand in for granular roles on a server that does not authorize fields. They are weaker:",
 	}
-	for _, limit := range Limits {
+	for _, limit := range slices.Concat(Limits, r.Limits) {
 		lines = append(lines, "- "+limit)
 	}
 	for _, note := range r.Notes {

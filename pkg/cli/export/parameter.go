@@ -16,6 +16,15 @@ import (
 
 // held returns the CEL condition under which the caller holds a permission at a place.
 func (e *emitter) held(p *schema.Permission, at place) (string, error) {
+	if e.asked != nil {
+		if held, ok := e.asked[p.Name]; ok {
+			return held, nil
+		}
+		if p.Excluded {
+			return always, nil
+		}
+		return never, nil
+	}
 	if p.Parameter == nil {
 		return e.grants.holding(permission.Verb{Permission: p.Name}.String()), nil
 	}

@@ -27,6 +27,9 @@ type Target struct {
 	Custom bool
 	// HasStatus is set if the resource has a subresource status.
 	HasStatus bool
+	// HasScale is set if a custom resource has a subresource scale, and ScalePath is the field that it writes, if that is known.
+	HasScale  bool
+	ScalePath string
 }
 
 // String returns the target as in a message: deployments.apps/status.
@@ -98,32 +101,41 @@ func policyFor(name string, t *Target, all grants) (*exported, error) {
 	if e.creating {
 		operations = append(operations, admissionv1.Create)
 	}
-	meta := metav1.ObjectMeta{Name: policyName(name, t), Labels: map[string]string{"app.kubernetes.io/managed-by": "kubectl-granular"}}
+	policy := newPolicy(policyName(name, t), operations, admissionv1.Rule{APIGroups: []string{t.Resource.Group},
+		APIVersions: []string{t.Resource.Version}, Resources: []string{t.resource()}})
+	policy.Spec.MatchConditions, policy.Spec.Variables, policy.Spec.Validations = match, e.variables, e.validations
+	if err := checkCost(policy); err != nil {
+		return nil, fmt.Errorf("%s: %w", t, err)
+	}
+	return &exported{policy: policy, creates: creates, binding: bindingOf(policy)}, nil
+}
+
+// newPolicy returns a policy for what a rule matches, which refuses if an expression fails.
+func newPolicy(name string, operations []admissionv1.OperationType, rule admissionv1.Rule) *admissionv1.ValidatingAdmissionPolicy {
 	fail, equivalent := admissionv1.Fail, admissionv1.Equivalent
-	policy := &admissionv1.ValidatingAdmissionPolicy{
+	return &admissionv1.ValidatingAdmissionPolicy{
 		TypeMeta:   metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicy"},
-		ObjectMeta: meta,
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app.kubernetes.io/managed-by": "kubectl-granular"}},
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
-			FailurePolicy: &fail, MatchConditions: match, Variables: e.variables, Validations: e.validations,
+			FailurePolicy: &fail,
 			MatchConstraints: &admissionv1.MatchResources{
 				MatchPolicy: &equivalent,
 				ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
-					Operations: operations,
-					Rule: admissionv1.Rule{APIGroups: []string{t.Resource.Group}, APIVersions: []string{t.Resource.Version},
-						Resources: []string{t.resource()}},
+					Operations: operations, Rule: rule,
 				}}},
 			},
 		},
 	}
-	if err := checkCost(policy); err != nil {
-		return nil, fmt.Errorf("%s: %w", t, err)
-	}
-	return &exported{policy: policy, creates: creates, binding: &admissionv1.ValidatingAdmissionPolicyBinding{
+}
+
+// bindingOf returns a binding that puts a policy in force.
+func bindingOf(policy *admissionv1.ValidatingAdmissionPolicy) *admissionv1.ValidatingAdmissionPolicyBinding {
+	return &admissionv1.ValidatingAdmissionPolicyBinding{
 		TypeMeta:   metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicyBinding"},
-		ObjectMeta: meta,
-		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: meta.Name,
+		ObjectMeta: policy.ObjectMeta,
+		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: policy.Name,
 			ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
-	}}, nil
+	}
 }
 
 // creates reports whether the permissions may cover the metadata of a new object, without which no

@@ -263,53 +263,74 @@ func sorted(v any) any {
 
 // TestRandomWrites compares the decisions about random writes with those of the library. A policy never allows
 // what the library refuses. It refuses what the library allows only for the printed limit of the order of lists.
+// The parts run in parallel, and make 10,000 writes together.
 func TestRandomWrites(t *testing.T) {
-	const writes, each = 10000, 40
+	const parts, writes = 4, 10000
 	all := worlds(t)
-	judged, allowed, order := 0, 0, 0
-	for seed := uint64(0); judged < writes; seed++ {
-		r := rand.New(rand.NewPCG(seed, 101))
-		w := all[r.IntN(len(all))]
-		verbs := w.verbs(r)
-		target := &Target{Resource: kubeschema.GroupVersionResource{Group: w.kind.Group, Version: w.kind.Version, Resource: "things"}, Tree: w.tree}
-		made, err := policyFor("test", target, grantsOf(verbs...))
-		if err != nil {
-			continue // every change, or a list without keys
+	var counts [parts]tally
+	t.Run("parts", func(t *testing.T) {
+		for part := range uint64(parts) {
+			t.Run(fmt.Sprint(part), func(t *testing.T) {
+				t.Parallel()
+				for seed := part; counts[part].judged < writes/parts; seed += parts {
+					randomWrites(t, all, seed, &counts[part])
+				}
+			})
 		}
-		e := compile(t, made.policy)
-		for range each {
-			before, after := w.write(r)
-			old, stored := w.object(before), w.object(after)
-			if old == nil || stored == nil {
+	})
+	var sum tally
+	for _, c := range counts {
+		sum.judged, sum.allowed, sum.order = sum.judged+c.judged, sum.allowed+c.allowed, sum.order+c.order
+	}
+	t.Logf("%d writes, %d allowed, %d refused for the order of a list", sum.judged, sum.allowed, sum.order)
+	if sum.judged < writes || sum.allowed < writes/20 || sum.judged-sum.allowed < writes/20 {
+		t.Errorf("%d of %d writes were allowed: that is no test", sum.allowed, sum.judged)
+	}
+}
+
+// tally counts writes.
+type tally struct{ judged, allowed, order int }
+
+// randomWrites judges writes of a random kind with random verbs. Each policy is compiled once.
+func randomWrites(t *testing.T, all []*world, seed uint64, counts *tally) {
+	const each = 40
+	r := rand.New(rand.NewPCG(seed, 101))
+	w := all[r.IntN(len(all))]
+	verbs := w.verbs(r)
+	target := &Target{Resource: kubeschema.GroupVersionResource{Group: w.kind.Group, Version: w.kind.Version, Resource: "things"}, Tree: w.tree}
+	made, err := policyFor("test", target, grantsOf(verbs...))
+	if err != nil {
+		return // every change, or a list without keys
+	}
+	e := compile(t, made.policy)
+	for range each {
+		before, after := w.write(r)
+		old, stored := w.object(before), w.object(after)
+		if old == nil || stored == nil {
+			continue
+		}
+		counts.judged++
+		want := permits(t, w.tree, verbs, old, stored)
+		got, broken, why := e.allows(&write{old: old, new: stored, user: jane, target: target})
+		if got {
+			counts.allowed++
+		}
+		if got == want {
+			continue // a server of v1.37 can't compare a null with a list, which is an error, and refuses
+		}
+		if want && !broken {
+			one, _ := w.object(sorted(before).(map[string]any)), w.object(sorted(after).(map[string]any))
+			other := w.object(sorted(after).(map[string]any))
+			if same, _, _ := e.allows(&write{old: one, new: other, user: jane, target: target}); same {
+				counts.order++
 				continue
 			}
-			judged++
-			want := permits(t, w.tree, verbs, old, stored)
-			got, broken, why := e.allows(&write{old: old, new: stored, user: jane, target: target})
-			if got {
-				allowed++
-			}
-			if got == want {
-				continue // a server of v1.37 can't compare a null with a list, which is an error, and refuses
-			}
-			if want && !broken {
-				one, _ := w.object(sorted(before).(map[string]any)), w.object(sorted(after).(map[string]any))
-				other := w.object(sorted(after).(map[string]any))
-				if same, _, _ := e.allows(&write{old: one, new: other, user: jane, target: target}); same {
-					order++
-					continue
-				}
-			}
-			a, _ := json.Marshal(before)
-			b, _ := json.Marshal(after)
-			if i := strings.Index(why, "resulted in"); broken && i >= 0 {
-				why = why[i:]
-			}
-			t.Fatalf("seed %d: %s with %v: allowed %v (%s), the library %v\n%s\n%s", seed, w.kind.Kind, verbs, got, why, want, a, b)
 		}
-	}
-	t.Logf("%d writes, %d allowed, %d refused for the order of a list", judged, allowed, order)
-	if allowed < writes/20 || judged-allowed < writes/20 {
-		t.Errorf("%d of %d writes were allowed: that is no test", allowed, judged)
+		a, _ := json.Marshal(before)
+		b, _ := json.Marshal(after)
+		if i := strings.Index(why, "resulted in"); broken && i >= 0 {
+			why = why[i:]
+		}
+		t.Fatalf("seed %d: %s with %v: allowed %v (%s), the library %v\n%s\n%s", seed, w.kind.Kind, verbs, got, why, want, a, b)
 	}
 }

@@ -15,7 +15,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/granular/overlay"
 	"kube-granular.dev/granular/permission"
+	"kube-granular.dev/granular/protect"
 	"kube-granular.dev/pkg/cli/manifest"
 )
 
@@ -23,6 +26,9 @@ import (
 type Roles struct {
 	namespace string
 	objects   []runtime.Object
+	// attributes are the protected attributes, and entries the FieldPermissions.
+	attributes []protect.Entry
+	entries    []*overlay.Entries
 	// Definitions have permissions that a stock server does not store.
 	Definitions []*apiextensionsv1.CustomResourceDefinition
 }
@@ -40,6 +46,8 @@ func (r *Roles) add(found *manifest.Object) error {
 		definition := &apiextensionsv1.CustomResourceDefinition{}
 		r.Definitions = append(r.Definitions, definition)
 		return found.Decode(definition)
+	case found.APIVersion == v1alpha1.SchemeGroupVersion.String():
+		return r.addAuthority(found)
 	case found.APIVersion != rbacv1.SchemeGroupVersion.String():
 	case found.Kind == "Role":
 		object = &rbacv1.Role{}
@@ -51,7 +59,7 @@ func (r *Roles) add(found *manifest.Object) error {
 		object = &rbacv1.ClusterRoleBinding{}
 	}
 	if object == nil {
-		return fmt.Errorf("%s: %s %s is no role, binding or definition", found.File, found.Kind, found.Name)
+		return fmt.Errorf("%s: %s %s is no role, binding, definition, protected attribute or FieldPermission", found.File, found.Kind, found.Name)
 	}
 	if err := found.Decode(object); err != nil {
 		return err
@@ -129,7 +137,7 @@ func (r *Roles) bindUnbound(subjects []rbacv1.Subject) error {
 	rules, named := r.rulesByRole(), map[roleKey]bool{}
 	for _, object := range r.objects {
 		role, _, _, ok := binding(object)
-		if _, known := rules[role]; ok && !known {
+		if _, known := rules[role]; ok && !known && !r.protects(role) {
 			return fmt.Errorf("a binding names the role %s, which is not in the files", role.name)
 		}
 		named[role] = named[role] || ok
@@ -185,6 +193,9 @@ func (r *Roles) name() string {
 	var all []string
 	for role := range r.rulesByRole() {
 		all = append(all, role.namespace+"/"+role.name)
+	}
+	if len(all) == 0 {
+		return ""
 	}
 	slices.Sort(all)
 	first := strings.TrimPrefix(all[0], "/")

@@ -145,11 +145,15 @@ func conventional(s *spec.Schema) map[string]map[string]any {
 }
 
 // WithDefinition gives a custom resource the permissions that its author declares in a definition, which a server without
-// permissions does not store. version is the served version, and root the schema of it.
-func (k *Kind) WithDefinition(root *spec.Schema) error {
+// permissions does not store. root is the schema of the served version, and replicas the path of the field that its
+// subresource scale writes, or "". If no version declares a permission, silent is set, and the field has the permission
+// replicas by convention.
+func (k *Kind) WithDefinition(root *spec.Schema, replicas string, silent bool) error {
 	declared := map[string]map[string]any{}
 	collect(root, "", declared)
-	if len(declared) == 0 {
+	if silent && replicas != "" {
+		declared = map[string]map[string]any{replicas: {schema.ExtVerb: "replicas"}}
+	} else if len(declared) == 0 && silent {
 		return nil
 	}
 	published, ok := k.definitions[k.Tree.Name]
@@ -165,7 +169,9 @@ func (k *Kind) WithDefinition(root *spec.Schema) error {
 		return err
 	}
 	for path := range conventional(&marked) {
-		without(&marked, path)
+		if !silent {
+			without(&marked, path)
+		}
 	}
 	if declared[""][schema.ExtVerb] == "none" {
 		delete(declared[""], schema.ExtVerb)

@@ -90,3 +90,50 @@ func TestBuiltin(t *testing.T) {
 		t.Errorf("only %d trees were compared", compared)
 	}
 }
+
+// TestWithDefinition checks which permissions a custom resource has by a definition in a file.
+func TestWithDefinition(t *testing.T) {
+	const text = `{"type":"object","properties":{"spec":{"type":"object","properties":{"replicas":{"type":"integer"},"size":{"type":"integer"}}}}}`
+	read := func(text string) *spec.Schema {
+		var out spec.Schema
+		if err := json.Unmarshal([]byte(text), &out); err != nil {
+			t.Fatal(err)
+		}
+		return &out
+	}
+	declared := strings.Replace(text, `"size":{`, `"size":{"x-kubernetes-permission-verb":"example.com/size","x-kubernetes-permission-excluded":true,`, 1)
+	for name, tc := range map[string]struct {
+		text     string
+		replicas string
+		silent   bool
+		want     string
+	}{
+		"nothing declared":                     {text, "", true, "specification"},
+		"a scale":                              {text, ".spec.replicas", true, "specification replicas"},
+		"a permission":                         {declared, ".spec.replicas", false, "example.com/size"},
+		"a permission in another version":      {text, ".spec.replicas", false, ""},
+		"a scale of a field that is not there": {text, ".spec.other", true, "specification"},
+	} {
+		published := read(text)
+		published.Extensions = spec.Extensions{"x-kubernetes-group-version-kind": []any{}}
+		all, err := withBuiltin(map[string]*spec.Schema{"Box": published})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree, err := schema.NewModels(all).Compile("Box")
+		if err != nil {
+			t.Fatal(err)
+		}
+		k := &Kind{Tree: tree, definitions: all}
+		if err := k.WithDefinition(read(tc.text), tc.replicas, tc.silent); err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, p := range k.Tree.Permissions() {
+			names = append(names, p.Name)
+		}
+		if got := strings.Join(names, " "); got != tc.want {
+			t.Errorf("%s: %q, wanted %q", name, got, tc.want)
+		}
+	}
+}

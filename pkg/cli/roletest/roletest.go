@@ -29,6 +29,8 @@ type Options struct {
 	Output string
 	// Tight also fails the tests if a role has a part that no case needs.
 	Tight bool
+	// Exported judges what kubectl granular export vap writes for the roles, on a stock server.
+	Exported bool
 	// AllowNetwork allows objects that make the server connect to an address.
 	AllowNetwork bool
 }
@@ -42,6 +44,9 @@ func Run(ctx context.Context, o Options, start Start, out io.Writer) error {
 	if err := output.Check(o.Output); err != nil {
 		return err
 	}
+	if o.Tight && o.Exported {
+		return errors.New("--tight is about the roles themselves, so it can't be used with --exported")
+	}
 	tests, reports := read(o)
 	if len(reports) == 0 {
 		authorization, err := authorizationOf(tests)
@@ -49,7 +54,7 @@ func Run(ctx context.Context, o Options, start Start, out io.Writer) error {
 			return err
 		}
 		if err := start(ctx, authorization, func(ctx context.Context, access judge.Access) error {
-			reports, err = judgeAll(ctx, access, tests, o.Tight)
+			reports, err = judgeAll(ctx, access, tests, o)
 			return err
 		}); err != nil {
 			return err
@@ -89,14 +94,14 @@ func authorizationOf(tests []*format.Test) ([]byte, error) {
 	return tests[0].Authorization, nil
 }
 
-func judgeAll(ctx context.Context, access judge.Access, tests []*format.Test, tight bool) ([]*judge.Report, error) {
-	server, err := judge.New(ctx, access)
+func judgeAll(ctx context.Context, access judge.Access, tests []*format.Test, o Options) ([]*judge.Report, error) {
+	server, err := judge.New(ctx, access, o.Exported)
 	if err != nil {
 		return nil, err
 	}
 	var reports []*judge.Report
 	for i, test := range tests {
-		report, err := server.Judge(ctx, test, tight)
+		report, err := server.Judge(ctx, test, o.Tight)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

@@ -10,6 +10,7 @@ import (
 	rbacrest "k8s.io/kubernetes/pkg/registry/rbac/rest"
 
 	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/granular/protect"
 )
 
 // The bootstrap cluster roles of protected attributes. The server maintains them and their
@@ -35,24 +36,6 @@ const (
 	// be refused without it.
 	VerbBypass = "bypass"
 )
-
-// copyingControllers are upstream's controllers that write labels or annotations which somebody
-// else chose. docs/protected-attributes.md explains what each of them copies, and why other
-// controllers are not listed.
-var copyingControllers = []string{
-	"cronjob-controller",
-	"daemon-set-controller",
-	"deployment-controller",
-	"endpoint-controller",
-	"endpointslice-controller",
-	"endpointslicemirroring-controller",
-	"ephemeral-volume-controller",
-	"job-controller",
-	"replicaset-controller",
-	"replication-controller",
-	"resource-claim-controller",
-	"statefulset-controller",
-}
 
 // DelegatorRole allows creating and reading AuthorityDelegations, and ending those that the holder
 // created. Its holders can delegate the permissions that they hold by other roles, and see all
@@ -92,7 +75,7 @@ func attributeRoles() *rbacrest.PolicyData {
 	// A controller manager uses this user for all controllers, unless it runs with
 	// --use-service-account-credentials.
 	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user.KubeControllerManager}}
-	for _, name := range copyingControllers {
+	for _, name := range protect.Copiers() {
 		subjects = append(subjects, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: metav1.NamespaceSystem, Name: name})
 	}
 	return &rbacrest.PolicyData{

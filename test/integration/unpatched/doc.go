@@ -7,6 +7,6 @@
 //
 // The tests need bin/kube-apiserver-unpatched, a second build of Kubernetes (`make
 // bin/kube-apiserver-unpatched`). Without that file they are skipped, unless
-// KUBE_GRANULAR_REQUIRE_UNPATCHED is set. Without it, TestExportedPolicies uses the patched server with its
-// gates off, which behaves as upstream's.
+// KUBE_GRANULAR_REQUIRE_UNPATCHED is set. Without it, the tests of exported policies use the patched server with
+// its gates off, which behaves as upstream's.
 package unpatched

@@ -88,20 +88,11 @@ func TestExportedPolicies(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, ours := startOurs(t, etcd.Start(t))
-	stock := harness.Start(t, "--demo=false", "--feature-gates", "GranularAuthorization=false")
-	url := ""
-	root, err := cluster.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if path := filepath.Join(root, "bin", "kube-apiserver-unpatched"); exists(path) {
-		url = startTheirs(t, path, etcd.Start(t), stock).URL
-	} else {
-		t.Log("bin/kube-apiserver-unpatched is missing: the patched server with its gates off stands in")
-	}
+	theirs := startStock(t)
+	stock := theirs.Cluster
 	run := func(c *cluster.Cluster, command, stdin string, args ...string) (string, error) {
-		if c == stock && url != "" {
-			args = append(args, "--server", url)
+		if c == stock {
+			return theirs.run(t, command, stdin, args...)
 		}
 		var out bytes.Buffer
 		cmd := exec.CommandContext(t.Context(), filepath.Join(bin, command), args...)
@@ -154,9 +145,4 @@ func TestExportedPolicies(t *testing.T) {
 		!strings.Contains(out, "ValidatingAdmissionPolicy robot-configmaps.core would be another now") {
 		t.Errorf("another export is not noticed: %v\n%s", err, out)
 	}
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }

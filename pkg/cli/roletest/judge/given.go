@@ -31,6 +31,8 @@ type given struct {
 	// created are the objects to delete, the last one first.
 	created []*format.Object
 	notes   []string
+	// definitions are those of the test by name, with their permissions, if the server does not store them.
+	definitions map[string]*unstructured.Unstructured
 }
 
 // phase is the order in which objects are created. What others refer to comes first. Policies come after the
@@ -54,6 +56,9 @@ func phase(o *format.Object) int {
 // create creates all objects, and waits until the server applies them.
 func (g *given) create(ctx context.Context) error {
 	var errs []error
+	if g.server.exported {
+		g.strip()
+	}
 	for number := range 6 {
 		for i := range g.test.Objects {
 			o := &g.test.Objects[i]
@@ -80,8 +85,16 @@ func (g *given) create(ctx context.Context) error {
 func (g *given) settle(ctx context.Context, number int) error {
 	switch number {
 	case 0:
-		return g.server.waitForDefinitions(ctx, g.test.Objects)
+		if err := g.server.waitForDefinitions(ctx, g.test.Objects); err != nil || !g.server.exported {
+			return err
+		}
+		return g.export()
 	case 3:
+		if g.server.exported {
+			if err := g.server.waitForAdmission(ctx); err != nil {
+				return err
+			}
+		}
 		return g.known(ctx, func(o format.Object) bool { return phase(&o) <= 3 }, true)
 	case 4:
 		if slices.ContainsFunc(g.test.Objects, func(o format.Object) bool { return isPolicy(&o) }) {
@@ -245,6 +258,9 @@ func (g *given) forget(ctx context.Context) error {
 	all := func(format.Object) bool { return true }
 	if err := g.known(ctx, all, true); err != nil {
 		return err
+	}
+	if g.server.exported {
+		return g.server.waitForAdmission(ctx)
 	}
 	if slices.ContainsFunc(g.created, isPolicy) {
 		return g.server.waitForPolicies(ctx)

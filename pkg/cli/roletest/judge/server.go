@@ -46,6 +46,8 @@ type Server struct {
 	// deployments.apps/scale.
 	mapper    meta.RESTMapper
 	resources sets.Set[string]
+	// exported is set if admission policies and ordinary roles stand in for the roles of the tests.
+	exported bool
 	// round counts the sentinels.
 	round int
 	// subjects are the clients of a test, by the subject as JSON.
@@ -59,9 +61,10 @@ const (
 	timeout      = 2 * time.Minute
 )
 
-// New prepares a server that is ready.
-func New(ctx context.Context, access Access) (*Server, error) {
-	s := &Server{access: access}
+// New prepares a server that is ready. If exported is set, the server is a stock one, and what an export writes stands in for
+// the roles of the tests.
+func New(ctx context.Context, access Access, exported bool) (*Server, error) {
+	s := &Server{access: access, exported: exported}
 	config, err := access.Administrator()
 	if err != nil {
 		return nil, err

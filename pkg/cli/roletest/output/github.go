@@ -37,6 +37,8 @@ func printGitHub(out io.Writer, reports []*judge.Report) error {
 		for i := range r.Cases {
 			switch c := &r.Cases[i]; c.Outcome {
 			case judge.Passed:
+			case judge.Differs:
+				mark("notice", r.File, c.Line, "an export is weaker", fmt.Sprintf("%s: %s", title(c), c.Answer))
 			case judge.Failed:
 				mark("error", r.File, c.Line, "a test of a role failed", fmt.Sprintf("%s: got %s", title(c), c.Answer))
 			default:

@@ -60,7 +60,7 @@ func suiteOf(r *judge.Report) suite {
 		e := entry{Class: file, Name: printing.Escape(title(c)), File: file, Line: c.Line}
 		message := &said{printing.Escape(fmt.Sprintf("expected %s, got %s", c.Expect, c.Answer))}
 		switch c.Outcome {
-		case judge.Passed:
+		case judge.Passed, judge.Differs:
 		case judge.Failed:
 			e.Failure = message
 		default:

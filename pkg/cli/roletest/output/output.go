@@ -79,6 +79,8 @@ type Counts struct {
 	Errors   int `json:"errors"`
 	Loose    int `json:"loose"`
 	Problems int `json:"problems"`
+	// Differs counts cases in which an export is knowingly weaker. They fail no test.
+	Differs int `json:"differs,omitempty"`
 }
 
 // Count counts the results.
@@ -91,6 +93,8 @@ func Count(reports []*judge.Report) Counts {
 				c.Passed++
 			case judge.Failed:
 				c.Failed++
+			case judge.Differs:
+				c.Differs++
 			default:
 				c.Errors++
 			}
@@ -103,6 +107,9 @@ func Count(reports []*judge.Report) Counts {
 
 func (c Counts) String() string {
 	text := fmt.Sprintf("%d passed, %d failed, %d errors", c.Passed, c.Failed, c.Errors)
+	if c.Differs > 0 {
+		text += fmt.Sprintf(", %d differences", c.Differs)
+	}
 	if c.Loose > 0 {
 		text += fmt.Sprintf(", %d parts of roles that no case needs", c.Loose)
 	}

@@ -73,3 +73,23 @@ func Builtin() *Table {
 	}
 	return table
 }
+
+// Copiers returns the service accounts of upstream's controllers that write labels or annotations which somebody
+// else chose, such as those of a template. They are in the namespace kube-system. docs/protected-attributes.md explains
+// what each of them copies, and why other controllers are not listed.
+func Copiers() []string {
+	return []string{
+		"cronjob-controller",
+		"daemon-set-controller",
+		"deployment-controller",
+		"endpoint-controller",
+		"endpointslice-controller",
+		"endpointslicemirroring-controller",
+		"ephemeral-volume-controller",
+		"job-controller",
+		"replicaset-controller",
+		"replication-controller",
+		"resource-claim-controller",
+		"statefulset-controller",
+	}
+}

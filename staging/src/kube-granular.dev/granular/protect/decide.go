@@ -129,7 +129,7 @@ func (d *Decider) entries(s *scope, a *change.Attribute, audit bool) []*Entry {
 				targets, known = d.target.table.of(d.target.resource, a)
 				looked = true
 			}
-			if e.appliesTo(targets, known) {
+			if e.AppliesTo(targets, known) {
 				out = append(out, e)
 			}
 		}

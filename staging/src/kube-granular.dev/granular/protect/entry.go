@@ -52,6 +52,17 @@ func (r Resource) Canonical() Resource {
 	return r
 }
 
+// Others returns the other resources in which the same objects are served.
+func (r Resource) Others() []Resource {
+	var out []Resource
+	for other, same := range otherGroup {
+		if same == r {
+			out = append(out, other)
+		}
+	}
+	return out
+}
+
 // canonical returns a copy of the resources in which each is replaced by its Canonical.
 func canonical(resources []Resource) []Resource {
 	out := slices.Clone(resources)
@@ -141,9 +152,9 @@ func (e *Entry) admits(unreadable bool, value string) bool {
 	return len(values) == 0 || !unreadable && slices.Contains(values, value)
 }
 
-// appliesTo reports whether the filter of the entry selects at least one of the resources that an
+// AppliesTo reports whether the filter of the entry selects at least one of the resources that an
 // attribute ends up in. known is false if these resources are not known; the entry then applies.
-func (e *Entry) appliesTo(out []Resource, known bool) bool {
+func (e *Entry) AppliesTo(out []Resource, known bool) bool {
 	if !known || len(e.Resources) == 0 && len(e.ExcludeResources) == 0 {
 		return true
 	}

@@ -4,6 +4,7 @@
 package protect
 
 import (
+	"slices"
 	"strings"
 
 	"kube-granular.dev/granular/schema"
@@ -36,6 +37,18 @@ func init() {
 	} {
 		reserved[attribute{schema.Annotation, key}] = true
 	}
+}
+
+// ReservedIn returns the keys of a domain, such as example.com/, that the server itself sets, sorted. It does not return stamps.
+func ReservedIn(kind schema.Attribute, domain string) []string {
+	var out []string
+	for a := range reserved {
+		if a.kind == kind && strings.HasPrefix(a.key, domain) {
+			out = append(out, a.key)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // stampDomain is the end of the domain in the keys of stamps: annotations with which the server

@@ -52,12 +52,12 @@ func (t *Table) With(sources ...Source) *Table {
 	return out
 }
 
-// targetsOf returns the resources that an attribute ends up in: the object's resource, which is
+// Targets returns the resources that an attribute ends up in: the object's resource, which is
 // resource, if the attribute is in the object's own metadata, and the resources that controllers copy
 // the attribute to. known is false for a template without a Source, as in custom resources, and
 // for a place that is neither in a scope nor in the object's own metadata. If key is empty, the
-// result has the resources of all keys.
-func (t *Table) targetsOf(resource Resource, kind schema.Attribute, key string, scope string, own bool) (out []Resource, known bool) {
+// result has the resources of all keys. own is set for the object's own metadata.
+func (t *Table) Targets(resource Resource, kind schema.Attribute, key string, scope string, own bool) (out []Resource, known bool) {
 	switch {
 	case own:
 		out = append(out, resource)
@@ -87,7 +87,7 @@ func (t *Table) of(resource Resource, a *change.Attribute) ([]Resource, bool) {
 	if a.Unreadable {
 		own = scope == "" && len(a.Path) > 0 && a.Path[0].Field == "metadata"
 	}
-	return t.targetsOf(resource, a.Kind, a.Key, scope, own)
+	return t.Targets(resource, a.Kind, a.Key, scope, own)
 }
 
 // Target is a resource, together with all resources that the attributes of its objects may end up
@@ -132,7 +132,7 @@ func (t *Table) Target(resource Resource, tree *schema.Tree) *Target {
 				scope = s
 			}
 		}
-		targets, known := t.targetsOf(resource, kind, "", scope, scope == "" && len(place) == 3 && place[1].Field == "metadata")
+		targets, known := t.Targets(resource, kind, "", scope, scope == "" && len(place) == 3 && place[1].Field == "metadata")
 		if !known {
 			out.unknown |= kind
 		}
@@ -170,4 +170,13 @@ func (t *Target) namespace(name string) string {
 		return ""
 	}
 	return name
+}
+
+// Origins returns the resources with attributes that controllers copy to others, in no particular order.
+func (t *Table) Origins() []Resource {
+	out := make([]Resource, 0, len(t.sources))
+	for key := range t.sources {
+		out = append(out, key.from)
+	}
+	return out
 }

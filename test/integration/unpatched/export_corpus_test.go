@@ -1,0 +1,335 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package unpatched
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+
+	"kube-granular.dev/granular/change"
+	"kube-granular.dev/granular/corpus"
+	"kube-granular.dev/granular/decide"
+	"kube-granular.dev/pkg/cli/export"
+	"kube-granular.dev/pkg/cli/kinds"
+	"kube-granular.dev/test/integration/harness"
+)
+
+// corpusLimits are the scenarios in which a policy decides otherwise, with the printed limit.
+var corpusLimits = map[string]string{
+	"a node":                                    "the server keeps the status of a new node, so it is the caller's",
+	"a cordoned node by who may cordon":         "the server keeps the status of a new node, so it is the caller's",
+	"finalizers in another order":               "the order of a list that the role does not open",
+	"a new order of an object's own finalizers": "the order of a list that the role does not open",
+	"conditions of a node in another order":     "the order of a list that the role does not open",
+	"seventy labels of seventy domains":         "no limit of verbs",
+}
+
+// exportedScenario is a scenario with the object on the server.
+type exportedScenario struct {
+	*corpus.Scenario
+	user, collection string
+	// target is what the role is about.
+	target *export.Target
+	// path and live are where the object is and what it is, if the scenario is no create.
+	path string
+	live map[string]any
+}
+
+// TestExportedCorpus sends each scenario of built-in kinds without webhooks to a server without patches, as a caller whose role
+// is exported. The decision is that of the corpus, but for printed limits.
+func TestExportedCorpus(t *testing.T) {
+	scenarios, err := corpus.Load("../../corpus")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := startStock(t)
+	config := harness.Config(t, s.Cluster, "admin")
+	config.Host = s.client.URL
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups, err := restmapper.GetAPIGroupResources(client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapper := restmapper.NewDiscoveryRESTMapper(groups)
+	cluster := export.ClusterKinds{Cluster: kinds.NewStock(client, mapper)}
+	s.post(t, "/api/v1/namespaces/default/serviceaccounts", map[string]any{"metadata": map[string]any{"name": "default"}})
+	var all []*exportedScenario
+	whole := 0
+	for i := range scenarios {
+		one := &exportedScenario{Scenario: &scenarios[i], user: fmt.Sprintf("corpus-%d", i)}
+		if one.Unmarked || one.Final != nil || one.LibraryOnly != "" || one.Answer != 0 || !scheme.Scheme.Recognizes(one.GVK()) {
+			continue
+		}
+		mapping, err := mapper.RESTMapping(one.GVK().GroupKind(), one.GVK().Version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resource := mapping.Resource.Resource
+		if one.Subresource != "" {
+			resource += "/" + one.Subresource
+		}
+		if err := s.grant(t, cluster, one.user, mapping.Resource.Group, resource, one.Grants); err != nil {
+			if !strings.Contains(err.Error(), "allows every change") && !strings.Contains(err.Error(), "permission verb:") {
+				t.Errorf("%s: %v", one.Name, err)
+			}
+			whole++
+			continue
+		}
+		if one.target, err = cluster.Target(mapping.Resource.Group, mapping.Resource.Resource, one.Subresource); err != nil {
+			t.Fatal(err)
+		}
+		if one.collection = "/apis/" + mapping.Resource.GroupVersion().String(); mapping.Resource.Group == "" {
+			one.collection = "/api/v1"
+		}
+		if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+			one.collection += "/namespaces/default"
+		}
+		one.collection += "/" + mapping.Resource.Resource
+		all = append(all, one)
+	}
+	if err := s.grant(t, cluster, "last", "", "configmaps", []string{"granular:data"}); err != nil {
+		t.Fatal(err)
+	}
+	s.post(t, "/api/v1/namespaces/default/configmaps", map[string]any{"metadata": map[string]any{"name": "last"}})
+	harness.Until(t, "the policies are in force", func() bool {
+		code, answer := s.send(t, harness.Call{As: rest.ImpersonationConfig{UserName: "last"}, Method: http.MethodPatch,
+			Path: "/api/v1/namespaces/default/configmaps/last?dryRun=All", ContentType: asMerge, Body: `{"immutable":true}`})
+		return code == http.StatusForbidden && strings.Contains(answer, "last-configmaps.core")
+	})
+	judged, invalid, filled := 0, 0, 0
+	for _, one := range all {
+		t.Run(one.Name, func(t *testing.T) {
+			method, path, body, live := s.prepare(t, one)
+			one.path, one.live = path, live
+			code, answer := s.send(t, harness.Call{Method: method, Path: path, ContentType: asJSON, Body: body})
+			if code >= http.StatusBadRequest {
+				invalid++
+				t.Skipf("an administrator's request fails too: %d %.300s", code, answer)
+			}
+			judged++
+			want := (one.Decision == corpus.Allow) != (corpusLimits[one.Name] != "")
+			got, why := s.send(t, harness.Call{As: rest.ImpersonationConfig{UserName: one.user}, Method: method, Path: path, ContentType: asJSON, Body: body})
+			if (got < http.StatusBadRequest) == want {
+				return
+			}
+			var stored map[string]any
+			if err := json.Unmarshal([]byte(answer), &stored); err != nil {
+				t.Fatal(err)
+			}
+			if want && (live == nil || !reflect.DeepEqual(withoutServers(body), withoutServers(stored))) {
+				filled++ // a printed limit: what the server fills in counts as the caller's
+				t.Logf("the server fills in more: %.300s", why)
+				return
+			}
+			t.Errorf("%d, wanted allowed %v: %.600s", got, want, why)
+		})
+	}
+	t.Logf("%d of %d scenarios, %d refused for what the server fills in, %d not valid on the server, %d with a role for everything or of no meaning",
+		judged, len(scenarios), filled, invalid, whole)
+	if judged < 150 || filled > 20 {
+		t.Error("that is no test")
+	}
+	s.cross(t, all)
+}
+
+// crossed is the number of writes that TestExportedCorpus makes of the change of one scenario, by the caller and on the object of
+// another one of the same kind.
+var crossed = flag.Int("crossed", 500, "writes of one scenario by the caller of another one")
+
+// cross compares the decisions about random pairs of scenarios with those of the library, which is asked about the object
+// that the server would store.
+func (s *stock) cross(t *testing.T, all []*exportedScenario) {
+	byKind := map[string][]*exportedScenario{}
+	for _, one := range all {
+		if one.live != nil && !slices.Contains(one.Grants, "update") {
+			byKind[one.Kind+one.Subresource] = append(byKind[one.Kind+one.Subresource], one)
+		}
+	}
+	names := slices.Sorted(maps.Keys(byKind))
+	r := rand.New(rand.NewPCG(1, 101))
+	judged, allowed, order := 0, 0, 0
+	for tries := 0; judged < *crossed && tries < 4**crossed; tries++ {
+		some := byKind[names[r.IntN(len(names))]]
+		one, other := some[r.IntN(len(some))], some[r.IntN(len(some))]
+		body := corpus.Overlay(one.live, corpus.Diff(other.Old, other.New))
+		if metadata, ok := body["metadata"].(map[string]any); ok {
+			metadata["name"] = one.live["metadata"].(map[string]any)["name"]
+		}
+		call := harness.Call{Method: http.MethodPut, Path: one.path, ContentType: asJSON, Body: body}
+		code, answer := s.send(t, call)
+		if code != http.StatusOK {
+			continue // not valid on this object
+		}
+		var stored map[string]any
+		if err := json.Unmarshal([]byte(answer), &stored); err != nil {
+			t.Fatal(err)
+		}
+		want := permits(t, one, roundTrip(one.live), roundTrip(stored))
+		call.As = rest.ImpersonationConfig{UserName: one.user}
+		got, why := s.send(t, call)
+		judged++
+		if got == http.StatusOK {
+			allowed++
+		}
+		switch {
+		case (got == http.StatusOK) == want:
+		case want && reflect.DeepEqual(sorted(withoutServers(one.live)), sorted(withoutServers(stored))):
+			order++ // a printed limit
+		case want && corpusLimits[other.Name] != "":
+			order++
+		default:
+			t.Errorf("%q with the role of %q: %d, the library %v: %.500s", other.Name, one.Name, got, want, why)
+		}
+	}
+	t.Logf("%d crossed writes, %d allowed, %d refused for the order of a list", judged, allowed, order)
+	if judged < *crossed || allowed < judged/50 {
+		t.Error("that is no test")
+	}
+}
+
+// holder answers from a list of verbs.
+type holder []string
+
+func (h holder) FirstAllowed(_ context.Context, verbs []string) (int, error) {
+	return slices.IndexFunc(verbs, func(v string) bool { return slices.Contains(h, v) }), nil
+}
+
+// permits is the library's answer for the role of a scenario. A policy has no limit of verbs.
+func permits(t *testing.T, one *exportedScenario, before, after any) bool {
+	t.Helper()
+	changes, err := change.NewWalker(one.target.Tree).Compare(change.All, before, after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refusal, err := decide.New(holder(one.Grants), 1<<20).Decide(t.Context(), change.Answerable(changes, changes), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return refusal == nil
+}
+
+// sorted returns v with all lists in one order.
+func sorted(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for name := range v {
+			v[name] = sorted(v[name])
+		}
+	case []any:
+		for i := range v {
+			v[i] = sorted(v[i])
+		}
+		slices.SortFunc(v, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	}
+	return v
+}
+
+// grant writes what an export makes of a role for one user.
+func (s *stock) grant(t *testing.T, cluster export.Kinds, user, group, resource string, verbs []string) error {
+	t.Helper()
+	version := rbacv1.SchemeGroupVersion.String()
+	meta := metav1.ObjectMeta{Name: user}
+	role := marshal(t, &rbacv1.ClusterRole{TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "ClusterRole"}, ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{group}, Resources: []string{resource}, Verbs: append([]string{"get", "granular"}, verbs...)}}})
+	roles := export.NewRoles("default")
+	if err := roles.Add("role", role); err != nil {
+		return err
+	}
+	result, err := export.Export(roles, cluster, export.Options{Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}}})
+	if err != nil {
+		return err
+	}
+	paths := map[string]string{
+		"ValidatingAdmissionPolicy":        "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
+		"ValidatingAdmissionPolicyBinding": "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
+		"ClusterRole":                      "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+		"ClusterRoleBinding":               "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+	}
+	for _, o := range result.Objects {
+		s.post(t, paths[o.GetObjectKind().GroupVersionKind().Kind], o)
+	}
+	return nil
+}
+
+func (s *stock) post(t *testing.T, path string, object any) {
+	t.Helper()
+	if code, answer := s.send(t, harness.Call{Method: http.MethodPost, Path: path, ContentType: asJSON, Body: string(marshal(t, object))}); code != http.StatusCreated {
+		t.Fatalf("%s: %d %s", path, code, answer)
+	}
+}
+
+// prepare stores the object of a scenario, and returns the request that changes it as a dry run. live is nil for a create.
+func (s *stock) prepare(t *testing.T, one *exportedScenario) (method, path string, body, live map[string]any) {
+	t.Helper()
+	own := func(o corpus.Object) map[string]any {
+		u := unstructured.Unstructured{Object: runtime.DeepCopyJSON(o)}
+		u.SetGroupVersionKind(one.GVK())
+		if u.GetName() != "" {
+			u.SetName(harness.UniqueName(u.GetName(), "-", one.user))
+		}
+		return u.Object
+	}
+	if one.Old == nil {
+		return http.MethodPost, one.collection + "?dryRun=All", own(one.New), nil
+	}
+	old := own(one.Old)
+	name := (&unstructured.Unstructured{Object: old}).GetName()
+	object := one.collection + "/" + name
+	s.post(t, one.collection, old)
+	if status, ok := old["status"]; ok {
+		if code, answer := s.send(t, harness.Call{Method: http.MethodPatch, Path: object + "/status", ContentType: asMerge, Body: map[string]any{"status": status}}); code != http.StatusOK {
+			t.Fatalf("%d %s", code, answer)
+		}
+	}
+	code, answer := s.send(t, harness.Call{Method: http.MethodGet, Path: object})
+	if err := json.Unmarshal([]byte(answer), &live); err != nil || code != http.StatusOK {
+		t.Fatal(code, answer)
+	}
+	if one.Subresource != "" {
+		object += "/" + one.Subresource
+	}
+	return http.MethodPut, object + "?dryRun=All", corpus.Overlay(live, corpus.Diff(one.Old, one.New)), live
+}
+
+// withoutServers returns an object without what a server writes in each update.
+func withoutServers(o map[string]any) map[string]any {
+	out := runtime.DeepCopyJSON(roundTrip(o))
+	metadata, _ := out["metadata"].(map[string]any)
+	for _, name := range []string{"managedFields", "resourceVersion", "generation"} {
+		delete(metadata, name)
+	}
+	return out
+}
+
+// roundTrip decodes numbers in one way.
+func roundTrip(o map[string]any) map[string]any {
+	data, _ := json.Marshal(o)
+	u := &unstructured.Unstructured{}
+	if u.UnmarshalJSON(data) != nil {
+		return o
+	}
+	return u.Object
+}
