@@ -39,6 +39,7 @@ type node struct {
 type permission struct {
 	number   int
 	name     string
+	verb     string // the name without a scope or an element in front
 	above    *permission
 	depth    int // of the node, which is the number of nodes around it
 	excluded bool
@@ -134,8 +135,8 @@ func (at *around) source(name string) (key, part int) {
 }
 
 func capital(scope, name string) string {
-	if scope == "" {
-		return name
+	if scope == "" || name == "" {
+		return scope + name
 	}
 	return scope + strings.ToUpper(name[:1]) + name[1:]
 }
@@ -158,7 +159,7 @@ func (m *model) permit(n *node, schemas []*spec.Schema, at *around) {
 	for verbs != "" {
 		var verb string
 		verb, verbs, _ = strings.Cut(verbs, ",")
-		p := permission{name: capital(at.scope, verb), excluded: isExcluded, key: -1}
+		p := permission{name: capital(at.scope, verb), verb: verb, excluded: isExcluded, key: -1}
 		if by != "" && verbs == "" {
 			p.prefixes = text(schemas, "permission-parameter-treatment")
 			if self, inside, _ := strings.Cut(by, "."); self == "self" {
@@ -169,7 +170,7 @@ func (m *model) permit(n *node, schemas []*spec.Schema, at *around) {
 		}
 		add(p)
 		if at.element != "" && p.key < 0 && !p.value && !isExcluded {
-			add(permission{name: capital(at.element, verb), element: true, key: at.elementKey})
+			add(permission{name: capital(at.element, verb), verb: verb, element: true, key: at.elementKey})
 		}
 	}
 	if scope := text(schemas, "permission-scope"); scope != "" {

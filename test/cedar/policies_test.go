@@ -151,7 +151,7 @@ func (f *field) entity() (types.Entity, bool) {
 			for i, text := range texts {
 				var all []types.Value
 				for _, parameter := range p.parameters(text) {
-					all = append(all, types.String(spelled(parameter)))
+					all = append(all, asked(parameter))
 				}
 				record[types.String(fmt.Sprintf("v%d", i))] = types.NewSet(all...)
 			}
@@ -165,9 +165,9 @@ func (f *field) entity() (types.Entity, bool) {
 			if !slash || domain == "" {
 				exact = "/" + key
 			}
-			attributes[name] = types.NewRecord(types.RecordMap{"domain": types.String(spelled(domain)), "exact": types.String(spelled(exact))})
+			attributes[name] = types.NewRecord(types.RecordMap{"domain": asked(domain), "exact": asked(exact)})
 		case p.key >= 0:
-			attributes[name] = types.String(spelled(f.keys[p.key][p.part]))
+			attributes[name] = asked(f.keys[p.key][p.part])
 		}
 	}
 	e.Attributes = types.NewRecord(attributes)
@@ -192,6 +192,9 @@ func (p *permission) parameters(value string) []string {
 	return out
 }
 
+// maxLength is the length of the longest parameter of a verb, as it is written.
+const maxLength = 256
+
 // spelled returns a parameter as it is written in a verb.
 func spelled(parameter string) string {
 	var b strings.Builder
@@ -203,6 +206,14 @@ func spelled(parameter string) string {
 		}
 	}
 	return b.String()
+}
+
+// asked returns a parameter for which the library asks, as Cedar compares it.
+func asked(parameter string) types.String {
+	if text := spelled(parameter); len(text) <= maxLength {
+		return types.String(text)
+	}
+	return "(" // no verb has this parameter
 }
 
 // judge returns whether Cedar allows a caller to make all differences. It returns false for ok if it can't

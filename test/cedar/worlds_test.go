@@ -6,6 +6,7 @@ package cedar
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
@@ -14,8 +15,16 @@ import (
 type random struct {
 	*rand.Rand
 	nodes int
-	// same gives all permissions of a sort one name.
+	// same gives all permissions of a sort one name, and two keys that follow each other.
 	same bool
+}
+
+// source returns the name of the key with a number.
+func (r *random) source(key int) string {
+	if r.same {
+		key /= 2
+	}
+	return fmt.Sprintf("key%d", key)
 }
 
 func (r *random) chance(n int) bool { return r.IntN(n) == 0 }
@@ -47,13 +56,13 @@ func (r *random) schema(size, keys int, inField bool, kinds ...string) *spec.Sch
 		}
 	case "map":
 		s.Type = spec.StringOrArray{"object"}
-		s.AddExtension("x-kubernetes-permission-parameter-source", fmt.Sprintf("key%d", keys))
+		s.AddExtension("x-kubernetes-permission-parameter-source", r.source(keys))
 		s.AdditionalProperties = &spec.SchemaOrBool{Schema: r.schema(size-1, keys+1, false, all...)}
 	case "map list":
 		s.Type = spec.StringOrArray{"array"}
 		s.AddExtension("x-kubernetes-list-type", "map")
 		s.AddExtension("x-kubernetes-list-map-keys", []any{"k"})
-		s.AddExtension("x-kubernetes-permission-parameter-source", fmt.Sprintf("key%d", keys))
+		s.AddExtension("x-kubernetes-permission-parameter-source", r.source(keys))
 		elem := r.schema(max(size-1, 1), keys+1, false, "object")
 		elem.Properties["k"] = spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"string"}}}
 		s.Items = &spec.SchemaOrArray{Schema: elem}
@@ -63,7 +72,7 @@ func (r *random) schema(size, keys int, inField bool, kinds ...string) *spec.Sch
 	case "set":
 		s.Type = spec.StringOrArray{"array"}
 		s.AddExtension("x-kubernetes-list-type", "set")
-		s.AddExtension("x-kubernetes-permission-parameter-source", fmt.Sprintf("key%d", keys))
+		s.AddExtension("x-kubernetes-permission-parameter-source", r.source(keys))
 		s.Items = &spec.SchemaOrArray{Schema: r.schema(0, keys+1, false)}
 	case "list":
 		s.Type = spec.StringOrArray{"array"}
@@ -77,7 +86,7 @@ var all = []string{"scalar", "object", "object", "map", "map list", "set", "list
 
 // mark gives a node permissions.
 func (r *random) mark(s *spec.Schema, name string, keys int, value, inField bool) {
-	scalar, scope := s.Type[0] == "string", s.Type[0] != "string" && r.chance(8)
+	scalar, scope := s.Type[0] == "string", s.Type[0] != "string" && r.chance(5)
 	if scope {
 		s.AddExtension("x-kubernetes-permission-scope", "s"+name)
 	}
@@ -112,7 +121,7 @@ func (r *random) mark(s *spec.Schema, name string, keys int, value, inField bool
 		}
 	case keys > 0 && r.chance(2):
 		verb = "k" + verb
-		s.AddExtension("x-kubernetes-permission-parameterized-by", fmt.Sprintf("key%d", r.IntN(keys)))
+		s.AddExtension("x-kubernetes-permission-parameterized-by", r.source(r.IntN(keys)))
 		if r.chance(2) {
 			s.AddExtension("x-kubernetes-permission-parameter-treatment", "slash-delimited-prefix")
 		}
@@ -229,15 +238,39 @@ func (r *random) changed(s *spec.Schema, v any) any {
 	return r.value(s, 3)
 }
 
+// other returns a verb that looks as if it were for a field: with another parameter, or one of an element
+// that the field does not have.
+func (r *random) other(f *field, path []*permission) string {
+	p := one(r, path...)
+	verb := "granular:" + p.name
+	parameters := []string{"d", "r.io", "v"}
+	elements := slices.DeleteFunc(slices.Clone(path), func(p *permission) bool { return !p.element })
+	if len(elements) > 0 && r.chance(2) {
+		verb = "granular:" + capital(one(r, elements...).name, one(r, path...).verb)
+		parameters = nil
+	}
+	if len(parameters)+len(f.keys) == 0 || r.chance(4) {
+		return verb
+	}
+	for _, key := range f.keys {
+		parameters = append(parameters, key...)
+	}
+	return verb + "(" + spelled(one(r, parameters...)) + ")"
+}
+
 // role returns a caller who mostly holds what some differences need.
 func (r *random) role(fields []*field) caller {
-	c := caller{ordinary: r.chance(3)}
+	c := caller{ordinary: r.chance(4)}
 	for _, f := range fields {
 		var path []*permission
 		for p := f.last; p != nil; p = p.above {
 			path = append(path, p)
 		}
-		if len(path) == 0 || r.chance(8) {
+		if len(path) == 0 {
+			continue
+		}
+		if r.chance(4) {
+			c.verbs = append(c.verbs, r.other(f, path))
 			continue
 		}
 		verbs := path[min(r.IntN(len(path)), r.IntN(len(path)))].verbsFor(f)
@@ -245,9 +278,8 @@ func (r *random) role(fields []*field) caller {
 			verbs = verbs[1:]
 		}
 		c.verbs = append(c.verbs, verbs...)
-		if r.chance(6) {
-			other := one(r, path...)
-			c.verbs = append(c.verbs, one(r, "granular:"+other.name, "granular:"+other.name+"(d)", "granular:"+other.name+"(r.io)"))
+		if r.chance(2) {
+			c.verbs = append(c.verbs, r.other(f, path))
 		}
 	}
 	return c
