@@ -22,9 +22,9 @@ var writes = flag.Int("writes", 4000, "how many random writes each test judges")
 
 // tally counts what was judged.
 //
-// equal are writes without a difference, which both must allow. unasked are those with elements of
-// one key, those for which the policies compare too few values, or the library asks for too many verbs. The others are counted as allowed or
-// forbidden; in excluded ones a difference is in an excluded permission.
+// equal are writes without a difference, which both must allow. unasked are those with elements of one key,
+// those for which the policies compare too few values, or the library asks for too many verbs. The others are
+// counted as allowed or forbidden; in excluded ones a difference is in an excluded permission.
 type tally struct{ schemas, equal, unasked, allowed, forbidden, ordinary, excluded, parameterized int }
 
 // kind is a schema in both forms.
