@@ -86,7 +86,7 @@ var all = []string{"scalar", "object", "object", "map", "map list", "set", "list
 
 // mark gives a node permissions.
 func (r *random) mark(s *spec.Schema, name string, keys int, value, inField bool) {
-	scalar, scope := s.Type[0] == "string", s.Type[0] != "string" && r.chance(5)
+	scalar, scope := s.Type[0] == "string", s.Type[0] != "string" && r.chance(3)
 	if scope {
 		s.AddExtension("x-kubernetes-permission-scope", "s"+name)
 	}
@@ -260,7 +260,7 @@ func (r *random) other(f *field, path []*permission) string {
 
 // role returns a caller who mostly holds what some differences need.
 func (r *random) role(fields []*field) caller {
-	c := caller{ordinary: r.chance(4)}
+	c := caller{ordinary: r.chance(6)}
 	for _, f := range fields {
 		var path []*permission
 		for p := f.last; p != nil; p = p.above {
@@ -269,7 +269,7 @@ func (r *random) role(fields []*field) caller {
 		if len(path) == 0 {
 			continue
 		}
-		if r.chance(4) {
+		if r.chance(3) {
 			c.verbs = append(c.verbs, r.other(f, path))
 			continue
 		}
