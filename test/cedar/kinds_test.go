@@ -242,7 +242,8 @@ func renamed(r *random, v any) any {
 	case string:
 		return v + "-" + strings.Repeat("n", 1+number%9) + string(rune('a'+number%26))
 	case map[string]any:
-		for name, x := range v {
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			x := v[name]
 			if text, ok := x.(string); ok && isKey(name) && name != "protocol" {
 				v[name] = text + "-" + string(rune('a'+number%26)) + string(rune('a'+number/26%26))
 			}

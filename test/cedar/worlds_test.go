@@ -5,6 +5,7 @@ package cedar
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 
@@ -202,8 +203,8 @@ func (r *random) changed(s *spec.Schema, v any) any {
 		for k, x := range old {
 			out[k] = x
 		}
-		for name, f := range s.Properties {
-			if name != "k" && r.chance(2) {
+		for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+			if f := s.Properties[name]; name != "k" && r.chance(2) {
 				delete(out, name)
 				set(out, name, r.changed(&f, at(v, name)))
 			}
