@@ -42,7 +42,7 @@ func (f *Field) valued() *Permission {
 // -1 if it has none. In a map list or set this is the element with the same identity. In an atomic list,
 // and in a map list whose elements can't be told apart, it is the element at the same position, if its
 // identity is the same. If elements have a permission that takes a value, it is an equal element or else
-// one with the same value.
+// one with the same value; equal elements at the start and at the end of both lists are counterparts first.
 func (s Step) counterparts() []int {
 	old, new := list(s.Old), list(s.New)
 	a, b := identities(s.Field, old), identities(s.Field, new)
@@ -51,8 +51,9 @@ func (s Step) counterparts() []int {
 	switch {
 	case valued:
 		inside := s.Field.Elem.valued().Inside
-		alike[0] = func(i, j int) bool { return equal(old[i], new[j]) }
-		alike = append(alike, func(i, j int) bool {
+		first, behind := ends(old, new)
+		alike[0] = func(i, j int) bool { return i == j && i < first || len(old)-i == len(new)-j && len(old)-i <= behind }
+		alike = append(alike, func(i, j int) bool { return equal(old[i], new[j]) }, func(i, j int) bool {
 			x, okX := Step{Old: old[i], New: Absent{}}.values(inside)
 			y, okY := Step{Old: new[j], New: Absent{}}.values(inside)
 			return okX && okY && len(x) > 0 && slices.Equal(x, y)
@@ -71,6 +72,18 @@ func (s Step) counterparts() []int {
 		}
 	}
 	return out
+}
+
+// ends returns how many elements are equal at the start of two lists, and of the others at the end.
+func ends(old, new []any) (first, behind int) {
+	short := min(len(old), len(new))
+	for first < short && equal(old[first], new[first]) {
+		first++
+	}
+	for behind < short-first && equal(old[len(old)-1-behind], new[len(new)-1-behind]) {
+		behind++
+	}
+	return first, behind
 }
 
 // pairs calls to with the identity of each element, and with its old and its new value.

@@ -85,6 +85,7 @@ func TestAllowed(t *testing.T) {
 		"another value":                  {taints("a"), taints("b"), false, "taint(a) taint(b)"},
 		"one more value":                 {taints("a"), taints("a", "b"), false, "taint(b)"},
 		"another order of values":        {taints("a", "b"), taints("b", "a"), false, "taints"},
+		"one of two equal values":        {taints("a", "b", "a"), taints("b", "b", "a"), false, "taint(a) taint(b)"},
 		"another order of conditions":    {conditions("a", "b"), conditions("b", "a"), false, ""},
 		"a condition":                    {conditions("a"), conditions("a", "b"), false, "condition(b)"},
 		"a create":                       {Absent{}, labels("x/a", "1"), false, "label(x)"},
