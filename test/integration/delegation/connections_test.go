@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -17,16 +18,19 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/httpstream"
+	"k8s.io/apimachinery/pkg/util/httpstream/spdy"
 	"k8s.io/client-go/rest"
 
 	"kube-granular.dev/api/selection"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // connect holds the rules for a pod, and everything that connects to it.
 const connect = `{"apiGroups":[""],"resources":["pods","pods/log","pods/exec","pods/attach","pods/portforward"],"verbs":["get","create","list","watch"]}`
 
 // newKubelet starts a server that stands in for the kubelet of a node, with a pod web on that node. It
-// accepts each connection, and sends back each line. It writes a line into a log once a second.
+// accepts each connection, and sends back each line. It writes lines into a log that is followed.
 func newKubelet(t *testing.T, namespace string) {
 	t.Helper()
 	kubelet := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -34,6 +38,9 @@ func newKubelet(t *testing.T, namespace string) {
 			for req.Context().Err() == nil {
 				fmt.Fprintln(w, "a line of the log")
 				_ = http.NewResponseController(w).Flush()
+				if req.URL.Query().Get("follow") != "true" {
+					return
+				}
 				select {
 				case <-req.Context().Done():
 				case <-time.After(100 * time.Millisecond):
@@ -41,16 +48,18 @@ func newKubelet(t *testing.T, namespace string) {
 			}
 			return
 		}
-		connection, buffered, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			t.Error(err)
+		if req.URL.Query().Get("command") == "translated" {
+			// The server speaks SPDY with the kubelet itself.
+			if _, err := httpstream.Handshake(req, w, []string{"v5.channel.k8s.io", "v4.channel.k8s.io"}); err != nil {
+				t.Error(err)
+			}
+			connection := spdy.NewResponseUpgrader().UpgradeResponse(w, req, func(httpstream.Stream, <-chan struct{}) error { return nil })
+			<-connection.CloseChan()
 			return
 		}
-		defer connection.Close()
-		fmt.Fprintf(connection, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", req.Header.Get("Upgrade"))
-		_, _ = io.Copy(connection, buffered)
+		echo(w, req)
 	}))
-	t.Cleanup(kubelet.CloseClientConnections)
+	t.Cleanup(kubelet.CloseClientConnections) // Close would wait for connections that were taken over
 	u, err := url.Parse(kubelet.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -60,6 +69,18 @@ func newKubelet(t *testing.T, namespace string) {
 		"/api/v1/nodes", fmt.Sprintf(`{"metadata":{"name":%q},"status":{"addresses":[{"type":"InternalIP","address":%q}],"daemonEndpoints":{"kubeletEndpoint":{"Port":%s}}}}`, node, u.Hostname(), u.Port()),
 		"/api/v1/namespaces/"+namespace+"/serviceaccounts", `{"metadata":{"name":"default"}}`,
 		"/api/v1/namespaces/"+namespace+"/pods", fmt.Sprintf(`{"metadata":{"name":"web"},"spec":{"nodeName":%q,"automountServiceAccountToken":false,"containers":[{"name":"web","image":"web"}]}}`, node))
+	request{as: "root", method: "PATCH", path: "/api/v1/namespaces/" + namespace + "/pods/web/status", contentType: mergePatch, body: `{"status":{"phase":"Running"}}`}.want(t, 200)
+}
+
+// echo takes a connection over, and sends back what it receives.
+func echo(w http.ResponseWriter, req *http.Request) {
+	connection, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(err)
+	}
+	defer connection.Close()
+	fmt.Fprintf(connection, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", req.Header.Get("Upgrade"))
+	_, _ = io.Copy(connection, buffered)
 }
 
 // connection is an open connection to a pod.
@@ -69,8 +90,8 @@ type connection struct {
 	resp  *http.Response
 }
 
-// dial sends a request that upgrades its connection to another protocol.
-func dial(t *testing.T, as, under, method, path, protocol string) *connection {
+// dial sends a request that upgrades its connection, by WebSocket to one of its protocols.
+func dial(t *testing.T, as, under, method, path, upgrade, protocol string) *connection {
 	t.Helper()
 	config, err := on.Config("admin")
 	if err != nil {
@@ -92,7 +113,11 @@ func dial(t *testing.T, as, under, method, path, protocol string) *connection {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header = http.Header{"Authorization": {"Bearer " + as}, "Connection": {"Upgrade"}, "Upgrade": {protocol}, "X-Stream-Protocol-Version": {"v4.channel.k8s.io"}}
+	req.Header = http.Header{"Authorization": {"Bearer " + as}, "Connection": {"Upgrade"}, "Upgrade": {upgrade}, "X-Stream-Protocol-Version": {"v4.channel.k8s.io"},
+		"Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="}, "Origin": {on.URL}}
+	if protocol != "" {
+		req.Header.Set("Sec-Websocket-Protocol", protocol)
+	}
 	if under != "" {
 		req.Header.Set(selection.Header, named(under))
 	}
@@ -129,7 +154,7 @@ func TestConnectionsEnd(t *testing.T) {
 		ended := delegation{scope: n, rules: connect}.by(t, "alice", "")
 		open := map[string]*connection{}
 		for _, d := range []string{deleted, ended, stays} {
-			open[d] = dial(t, "bot", d, "POST", path, "SPDY/3.1")
+			open[d] = dial(t, "bot", d, "POST", path, "SPDY/3.1", "")
 			if open[d].resp.StatusCode != http.StatusSwitchingProtocols || !open[d].echoes() {
 				t.Fatalf("%s: %+v", sub, open[d].resp)
 			}
@@ -140,7 +165,7 @@ func TestConnectionsEnd(t *testing.T) {
 		for _, d := range []string{deleted, ended} {
 			for open[d].echoes() && time.Since(begin) < 10*time.Second {
 			}
-			if took := time.Since(begin); took > 3*time.Second {
+			if took := time.Since(begin); took > endsAfter {
 				t.Errorf("%s: the connection was open for %s after the delegation", sub, took)
 			} else {
 				t.Logf("%s: closed %s after the delegation", sub, took)
@@ -149,8 +174,73 @@ func TestConnectionsEnd(t *testing.T) {
 		if !open[stays].echoes() {
 			t.Errorf("%s: the connection under another delegation was closed", sub)
 		}
-		if got := dial(t, "bot", deleted, "POST", path, "SPDY/3.1").resp.StatusCode; got != http.StatusForbidden {
+		if got := dial(t, "bot", deleted, "POST", path, "SPDY/3.1", "").resp.StatusCode; got != http.StatusForbidden {
 			t.Errorf("%s after the delegation: status %d", sub, got)
+		}
+	}
+}
+
+// open reports whether the other side has the connection open.
+func (c *connection) open() bool {
+	_ = c.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+	_, err := io.Copy(io.Discard, c.lines)
+	var waited net.Error
+	return errors.As(err, &waited) && waited.Timeout()
+}
+
+// TestUpgradesEnd checks the other ways in which a request upgrades its connection: WebSockets, which the server translates
+// or watches by, tunnels of port-forward, and requests to an aggregated server, whose resources this server does not know.
+//
+// Attack: a delegate takes a connection over in a way that the server does not know as long: a WebSocket, a tunnel, or a resource of an aggregated server
+// Answer: the server closes it within two seconds after the delegation
+func TestUpgradesEnd(t *testing.T) {
+	const group = "upgraded.example.com"
+	rules := connect + "," + configMaps + `,{"apiGroups":["` + group + `"],"resources":["things/console"],"verbs":["*"]}`
+	n, _ := stage(t, rules)
+	newKubelet(t, n)
+	aggregated := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.Header.Get("Upgrade") != "" {
+			echo(w, req)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"%s/v1","resources":[]}`, group)
+	}))
+	t.Cleanup(aggregated.CloseClientConnections)
+	u, err := url.Parse(aggregated.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply(t,
+		"/api/v1/namespaces/"+n+"/services", `{"metadata":{"name":"things"},"spec":{"type":"ExternalName","externalName":"`+u.Hostname()+`"}}`,
+		"/apis/apiregistration.k8s.io/v1/apiservices", `{"metadata":{"name":"v1.`+group+`"},"spec":{"group":"`+group+`","version":"v1","groupPriorityMinimum":100,"versionPriority":100,"insecureSkipTLSVerify":true,
+		"service":{"namespace":"`+n+`","name":"things","port":`+u.Port()+`}}}`)
+	defer request{as: "root", method: "DELETE", path: "/apis/apiregistration.k8s.io/v1/apiservices/v1." + group}.want(t, 200)
+	for _, way := range []struct{ path, upgrade, protocol string }{
+		{"/api/v1/namespaces/" + n + "/pods/web/exec?command=translated&stdout=true", "websocket", "v5.channel.k8s.io"},
+		{"/api/v1/namespaces/" + n + "/pods/web/exec?command=sh&stdout=true", "websocket", "v4.channel.k8s.io"},
+		{"/api/v1/namespaces/" + n + "/pods/web/portforward?ports=80", "websocket", "SPDY/3.1+portforward.k8s.io"},
+		{maps(n) + "?watch=1", "websocket", ""},
+		{"/apis/" + group + "/v1/namespaces/" + n + "/things/x/console", "websocket", ""},
+		{"/apis/" + group + "/v1/namespaces/" + n + "/things/x/console", "SPDY/3.1", ""},
+	} {
+		ends, stays := delegation{scope: n, rules: rules}.by(t, "alice", ""), delegation{scope: n, rules: rules}.by(t, "alice", "")
+		open := map[string]*connection{}
+		for _, d := range []string{ends, stays} {
+			harness.Until(t, way.path+" by "+way.upgrade+" "+way.protocol+" opens", func() bool {
+				open[d] = dial(t, "bot", d, "GET", way.path, way.upgrade, way.protocol)
+				return open[d].resp.StatusCode == http.StatusSwitchingProtocols
+			})
+		}
+		request{as: "root", method: "DELETE", path: delegations + "/" + ends}.want(t, 200)
+		begin := time.Now()
+		for open[ends].open() && time.Since(begin) < 10*time.Second {
+		}
+		if took := time.Since(begin); took > endsAfter || took < 100*time.Millisecond {
+			t.Errorf("%+v: the connection was open for %s after the delegation", way, took)
+		}
+		if !open[stays].open() {
+			t.Errorf("%+v: the connection under another delegation was closed", way)
 		}
 	}
 }
@@ -180,7 +270,7 @@ func TestLogsEnd(t *testing.T) {
 	begin := time.Now()
 	for lines.Scan() && ctx.Err() == nil {
 	}
-	if took := time.Since(begin); took > 3*time.Second {
+	if took := time.Since(begin); took > endsAfter {
 		t.Errorf("the log ended %s after the delegation", took)
 	}
 }
