@@ -20,6 +20,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/warning"
 
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/api/selection"
@@ -223,12 +224,54 @@ func TestAccountWriteOfOthers(t *testing.T) {
 	}
 }
 
+// warnings are the warnings of a request.
+type warnings []string
+
+func (w *warnings) AddWarning(_, text string) { *w = append(*w, text) }
+
+// TestAccountWriteKeeps checks that an update that sends no annotations at all keeps the binding, and that its
+// author is warned.
+func TestAccountWriteKeeps(t *testing.T) {
+	var warned warnings
+	ctx := request.WithUser(warning.WithWarningRecorder(t.Context(), &warned), &user.DefaultInfo{Name: "eve"})
+	ctx = request.WithRequestInfo(ctx, &request.RequestInfo{IsResourceRequest: true, Verb: "update", Resource: "serviceaccounts", Namespace: "agents", Name: "scaler"})
+	check, bare := bindingChecks(t).Commit(ctx, false), scaler("-")
+	bare.Annotations = nil
+	check.Before(scaler(toD))
+	if err := check.Begin(bare); err != nil || bare.Annotations[selection.BindingAnnotation] != toD {
+		t.Errorf("%v, stored %v", err, bare.Annotations)
+	}
+	if len(warned) != 1 || !strings.Contains(warned[0], "set it to the empty value") {
+		t.Errorf("%q", warned)
+	}
+}
+
+// TestAccountWriteOnly checks that only writes of service accounts get the check.
+func TestAccountWriteOnly(t *testing.T) {
+	f := bindingChecks(t)
+	for info, want := range map[*request.RequestInfo]bool{
+		{IsResourceRequest: true, Resource: "serviceaccounts"}:                          true,
+		{IsResourceRequest: true, Resource: "serviceaccounts", APIGroup: "example.com"}: false,
+		{IsResourceRequest: true, Resource: "pods"}:                                     false,
+		{Resource: "serviceaccounts"}:                                                   false,
+	} {
+		ctx := request.WithRequestInfo(t.Context(), info)
+		if got := f.Policies.forAccount(ctx, &user.DefaultInfo{Name: "jane"}) != nil; got != want {
+			t.Errorf("%+v: %t", info, got)
+		}
+	}
+	if f.Policies.forAccount(t.Context(), &user.DefaultInfo{Name: "jane"}) != nil {
+		t.Error("a write of no known request")
+	}
+}
+
 // TestAccountWriteRetried checks that a write that is tried again, because somebody else was first, is checked with the
 // object that is stored then.
 func TestAccountWriteRetried(t *testing.T) {
 	ctx := request.WithUser(t.Context(), &user.DefaultInfo{Name: "eve"})
 	ctx = request.WithRequestInfo(ctx, &request.RequestInfo{IsResourceRequest: true, Verb: "update", Resource: "serviceaccounts", Namespace: "agents", Name: "scaler"})
-	check := bindingChecks(t).Commit(ctx, false)
+	f := bindingChecks(t)
+	check := f.Commit(ctx, false)
 	check.Before(scaler(toD))
 	if err := check.Begin(scaler(toD)); err != nil {
 		t.Error(err)
@@ -236,6 +279,12 @@ func TestAccountWriteRetried(t *testing.T) {
 	check.End()
 	check.Before(scaler(toOther)) // bound to another delegation meanwhile
 	if err := check.Begin(scaler(toD)); !apierrors.IsForbidden(err) {
+		t.Error(err)
+	}
+	check.End()
+	check = f.Commit(request.WithUser(ctx, &user.DefaultInfo{Name: "jane"}), false)
+	check.Before(scaler(toOther))
+	if err := check.Begin(scaler(toD)); err != nil {
 		t.Error(err)
 	}
 	check.End()
