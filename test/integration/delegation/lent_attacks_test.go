@@ -34,11 +34,14 @@ import (
 //
 // Attack: the holder of a lent kubeconfig binds a role to itself, or to the group of its namespace
 // Answer: 403 for a role beyond the delegation; within it, the binding gives the account nothing
+//
+// Attack: the holder of a lent kubeconfig writes a Secret into which a controller puts a token of a neighbour
+// Answer: got through; now 403, as for a request for a token
 func TestLentAttacks(t *testing.T) {
 	accounts := `{"apiGroups":[""],"resources":["serviceaccounts"],"verbs":["get","create","update","patch"]}`
 	connects := `{"apiGroups":[""],"resources":["pods","pods/exec","pods/attach","pods/proxy","serviceaccounts/token"],"verbs":["*"]}`
 	roles := `{"apiGroups":["rbac.authorization.k8s.io"],"resources":["roles","rolebindings"],"verbs":["create","get"]}`
-	held := configMaps + "," + accounts + "," + connects + "," + roles
+	held := configMaps + `,{"apiGroups":[""],"resources":["secrets"],"verbs":["create","patch","update"]},` + accounts + "," + connects + "," + roles
 	n, _ := stage(t, held)
 	newKubelet(t, n)
 	l := lendRole(t, n, held)
@@ -66,6 +69,8 @@ func TestLentAttacks(t *testing.T) {
 	}
 	self := fmt.Sprintf(`{"kind":"ServiceAccount","namespace":%q,"name":%q}`, n, l.Account.Name)
 	apply(t, rbacPath+"namespaces/"+n+"/roles", fmt.Sprintf(`{"metadata":{"name":"secrets"},"rules":[%s]}`, ownSecrets))
+	apply(t, secrets, tokenSecret("old", neighbour.name))
+	request{as: l.Token, method: "POST", path: secrets, body: `{"metadata":{"name":"opaque"}}`}.want(t, 201)
 	for name, tc := range map[string]struct {
 		request
 		want []int
@@ -89,6 +94,9 @@ func TestLentAttacks(t *testing.T) {
 		"a token of a neighbour":         {request{method: "POST", path: neighbour.path() + "/token", body: `{"spec":{}}`}, []int{403}},
 		"a token of a pod":               {request{method: "POST", path: own.path() + "/token", body: `{"spec":{"boundObjectRef":{"kind":"Pod","apiVersion":"v1","name":"web"}}}`}, []int{403}},
 		"a review of a neighbour":        {request{method: "POST", path: reviews + "namespaces/" + n + "/localsubjectaccessreviews", body: review("secrets")}, []int{400, 403}},
+		"a Secret with a token":          {request{method: "POST", path: secrets, body: tokenSecret("token", neighbour.name)}, []int{403}},
+		"a Secret with a token, applied": {request{method: "PATCH", path: secrets + "/applied?fieldManager=m", contentType: "application/apply-patch+yaml", body: tokenSecret("applied", neighbour.name)}, []int{403}},
+		"a Secret with a token, updated": {request{method: "PATCH", path: secrets + "/old", contentType: mergePatch, body: `{"data":{"token":null}}`}, []int{403}},
 		"a review of a token":            {request{method: "POST", path: mine + "tokenreviews", body: `{"spec":{"token":"root"}}`}, []int{403}},
 		"an expiration that is extended": {request{as: whole.token, method: "PATCH", path: delegations + "/" + whole.delegation, contentType: mergePatch, body: later}, []int{403, 422}},
 		"an expiration by its owner":     {request{as: whole.token, method: "PATCH", path: delegations + "/" + whole.delegation + "/expiration", contentType: mergePatch, body: later}, []int{403, 422}},
@@ -128,4 +136,9 @@ func TestLentAttacks(t *testing.T) {
 	}
 	request{as: "root", method: "GET", path: maps(n), header: http.Header{"Impersonate-User": {me}}}.want(t, 403)
 	request{as: "root", method: "PATCH", path: own.path(), contentType: mergePatch, body: `{"metadata":{"finalizers":null}}`}.want(t, 200)
+}
+
+// tokenSecret returns a Secret into which the controller of tokens writes a token of an account.
+func tokenSecret(name, account string) string {
+	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":%q,"annotations":{"kubernetes.io/service-account.name":%q}},"type":"kubernetes.io/service-account-token"}`, name, account)
 }
