@@ -366,7 +366,7 @@ func TestBoundWatch(t *testing.T) {
 	w := newAgents(t, boundToD)
 	_, got := w.handle(t, agentWith("account-1", ""), nil)
 	sel := Selection{Delegations: w.index, Bound: w.bound}
-	ctx, cancel := sel.untilRevoked(request.WithRequestInfo(t.Context(), &request.RequestInfo{Verb: "watch"}), got.(*User))
+	ctx, cancel := sel.untilRevoked(request.WithRequestInfo(t.Context(), &request.RequestInfo{Verb: "watch"}), got.(*User), false)
 	defer cancel()
 	w.bound.observe(account("scaler", "account-1", `{"name":"child","uid":"child"}`), false)
 	select {

@@ -83,7 +83,7 @@ func notNarrower(b *accountBinding) *delegation.Refusal {
 var (
 	errImpersonation = errors.New("a service account that acts under a delegation can't impersonate: the delegation would not restrict the other user")
 	errConnection    = errors.New("a service account that acts under a delegation can't connect to pods, services or nodes " +
-		"(exec, attach, portforward, proxy): the connection would not end with the delegation")
+		"(exec, attach, portforward, proxy): what it starts there would not end with the delegation")
 )
 
 // checkBound returns an error if the binding can't be used, or if a request is refused to every bound

@@ -14,6 +14,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -70,8 +71,9 @@ func (sel Selection) Handler(next http.Handler, s runtime.NegotiatedSerializer) 
 			ctx = requireConditions(ctx, chain)
 			defer recordRefusal(ctx, selecting)
 			var cancel context.CancelFunc
-			ctx, cancel = sel.untilRevoked(ctx, selecting)
+			ctx, cancel = sel.untilRevoked(ctx, selecting, httpstream.IsUpgradeRequest(req))
 			defer cancel()
+			w = endingConnection(ctx, w, req)
 		}
 		next.ServeHTTP(w, req.WithContext(ctx))
 	})

@@ -17,10 +17,11 @@ const recheckInterval = time.Second
 
 // untilRevoked returns a context for the request. If the request is long-running, such as a
 // watch, a followed log or a connection, the context is cancelled when the selected delegation
-// becomes invalid.
-func (sel Selection) untilRevoked(ctx context.Context, u *User) (context.Context, context.CancelFunc) {
+// becomes invalid. upgrades is true if the request upgrades its connection, which may stay open for long
+// whatever the resource is.
+func (sel Selection) untilRevoked(ctx context.Context, u *User, upgrades bool) (context.Context, context.CancelFunc) {
 	info, ok := request.RequestInfoFrom(ctx)
-	if !ok || !isLongRunning(info) {
+	if !upgrades && (!ok || !isLongRunning(info)) {
 		return ctx, func() {}
 	}
 	chain, refusal := u.Chain(ctx, sel.Delegations)

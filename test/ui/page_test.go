@@ -325,6 +325,23 @@ func TestCollect(t *testing.T) {
 	page.shows("[role=alert]", "✕ cancelled")
 }
 
+// TestBoundDenials shows a refused request of a service account that acts under a delegation, from an audit log with
+// "via":"Binding": the page suggests no role, and says that another role must be lent.
+func TestBoundDenials(t *testing.T) {
+	snapshot := sample(t)
+	denials := snapshot["denials"].([]any)
+	snapshot["denials"] = append(denials, map[string]any{"key": "bound", "count": 1, "user": "system:serviceaccount:ci:robot", "subject": 6, "verb": "create", "kind": -1,
+		"resource": "pods/exec", "namespace": "shop", "name": "web", "missing": []any{"create"},
+		"message": "a service account that acts under a delegation can't connect to pods <b>",
+		"advice":  "The request was made with a selected role or delegation, and that one refuses it. To a service account that acts under a delegation, lend another role."})
+	page := serve(t, snapshot, "#/denials/bound", nil)
+	page.shows(".detail", "can't connect to pods <b>")
+	page.shows(".detail", "lend another role")
+	if got := page.shown(".detail"); strings.Contains(got, "kubectl create role") {
+		t.Errorf("the page suggests a role:\n%s", got)
+	}
+}
+
 // TestRightDenials hides a refusal that is right, and shows it again.
 func TestRightDenials(t *testing.T) {
 	page := serve(t, sample(t), "#/denials/d1", nil)

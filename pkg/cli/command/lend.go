@@ -50,15 +50,15 @@ audit log names you behind each request.
 Before it makes anything, the command prints what the account will be able to do, and who else could
 use the account: everybody who can get its token, or run pods as it. If there are such subjects,
 it makes nothing without --yes. Kubernetes' own components, system:masters and the service accounts of
-kube-system are not listed. If a step fails, the command removes what it made before.
+kube-system are counted, but not listed. If a step fails, the command removes what it made before.
 
 The namespace of the account is that of --to. The role is lent in the namespace of -n, or in the whole
 cluster with --everywhere. You need the role's permissions yourself, and create on authoritydelegations
 and serviceaccounts, update on the account, and create on serviceaccounts/token.
 
 The server refuses some requests to every such account: impersonation, tokens, certificates, and
-connections to pods, services and nodes (exec, attach, port-forward, proxy), which would not end with
-the delegation.
+connections to pods, services and nodes (exec, attach, port-forward, proxy), because what is started
+there would not end with the delegation.
 
 To renew means a new delegation of the same role, and a new token. To revoke removes the delegation and
 the account: running watches end within two seconds. The server removes an ended delegation and its
@@ -292,7 +292,11 @@ func printPlan(page *printing.Page, t *lend.Terms, plan *lend.Plan) error {
 		}
 		failed = errors.Join(failed, printing.Fprintf(page, "These can use the service account, too:\n"), page.Table([]string{"SUBJECT", "BY", "BINDING"}, rows))
 	default:
-		failed = errors.Join(failed, printing.Fprintf(page, "By RBAC, nobody else can use the service account.\n"))
+		failed = errors.Join(failed, printing.Fprintf(page, "By RBAC, nobody else can use the service account, except Kubernetes itself.\n"))
+	}
+	if plan.Unknown == "" {
+		failed = errors.Join(failed, printing.Fprintf(page, "Kubernetes itself can, by %d subjects that are not listed: "+
+			"system:masters, the control plane, nodes, service accounts of kube-system.\n", plan.Components))
 	}
 	return failed
 }

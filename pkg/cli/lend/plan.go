@@ -25,6 +25,8 @@ type Plan struct {
 	Rules []rbacv1.PolicyRule
 	// Others are the subjects, other than the lender, who can use the account: they can get its token.
 	Others []Other
+	// Components is the number of components of Kubernetes that can, too: they are not in Others.
+	Components int
 	// Unknown is why the others can't be listed, or empty.
 	Unknown string
 	// Notes are what the lender should know.
@@ -45,7 +47,7 @@ func (l *Lender) Plan(ctx context.Context, t *Terms) (*Plan, error) {
 		return nil, fmt.Errorf("the server would refuse the delegation: %w", explained(err))
 	}
 	plan := &Plan{Rules: made.Status.Rules, Notes: notes(made.Status.Rules)}
-	if plan.Others, err = l.others(ctx, t.Account.Namespace); err != nil {
+	if plan.Others, plan.Components, err = l.others(ctx, t.Account.Namespace); err != nil {
 		plan.Unknown = err.Error()
 	}
 	return plan, nil
@@ -108,44 +110,49 @@ func notes(rules []rbacv1.PolicyRule) (out []string) {
 	return out
 }
 
-// ways are the permissions with which a subject can get a token of a service account in the namespace, or
-// act as the account.
-var ways = []struct{ verb, group, resource, subresource string }{
-	{"create", "", "pods", ""},
-	{"create", "", "serviceaccounts", "token"},
-	{"get", "", "secrets", ""},
-	{"list", "", "secrets", ""},
-	{"impersonate", "", "serviceaccounts", ""},
-	{"impersonate", "", "users", ""},
-	{"create", "apps", "deployments", ""},
-	{"create", "apps", "daemonsets", ""},
-	{"create", "apps", "statefulsets", ""},
-	{"create", "apps", "replicasets", ""},
-	{"create", "", "replicationcontrollers", ""},
-	{"create", "batch", "jobs", ""},
-	{"create", "batch", "cronjobs", ""},
+// way is a permission with which a subject can get a token of a service account in a namespace, or act as the
+// account.
+type way struct{ verb, group, resource, subresource string }
+
+// ways returns the ways to use a service account, the shortest ones first.
+func ways() []way {
+	out := []way{
+		{"create", "", "pods", ""}, {"create", "", "serviceaccounts", "token"},
+		{"get", "", "secrets", ""}, {"list", "", "secrets", ""}, {"watch", "", "secrets", ""},
+		{"impersonate", "", "serviceaccounts", ""}, {"impersonate", "", "users", ""},
+	}
+	for _, verb := range []string{"create", "update", "patch"} {
+		for _, controller := range [][2]string{{"apps", "deployments"}, {"apps", "daemonsets"}, {"apps", "statefulsets"}, {"apps", "replicasets"},
+			{"", "replicationcontrollers"}, {"batch", "jobs"}, {"batch", "cronjobs"}} {
+			out = append(out, way{verb, controller[0], controller[1], ""})
+		}
+	}
+	return out
 }
 
-// others returns the subjects that can use service accounts of a namespace, without the lender and without
-// the components of Kubernetes.
-func (l *Lender) others(ctx context.Context, namespace string) ([]Other, error) {
+// others returns the subjects that can use service accounts of a namespace, without the lender, and the number of
+// components of Kubernetes that can.
+func (l *Lender) others(ctx context.Context, namespace string) (out []Other, components int, err error) {
 	self, err := l.Client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	all, err := access.ReadRBAC(ctx, l.Client.RbacV1(), "")
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	var out []Other
-	seen := map[string]bool{}
-	for _, way := range ways {
+	seen := map[string]bool{"User " + self.Status.UserInfo.Username: true}
+	for _, way := range ways() {
 		for _, h := range all.WhoCan(access.Query{Verbs: []string{way.verb},
 			Target: access.Target{Group: way.group, Resource: way.resource, Subresource: way.subresource, Namespace: namespace}}) {
-			if !h.Can || seen[h.Subject] || h.Subject == "User "+self.Status.UserInfo.Username || isComponent(h.Subject) {
+			if !h.Can || seen[h.Subject] {
 				continue
 			}
 			seen[h.Subject] = true
+			if isComponent(h.Subject) {
+				components++
+				continue
+			}
 			resource := way.resource
 			if way.subresource != "" {
 				resource += "/" + way.subresource
@@ -154,7 +161,7 @@ func (l *Lender) others(ctx context.Context, namespace string) ([]Other, error) 
 		}
 	}
 	slices.SortFunc(out, func(a, b Other) int { return strings.Compare(a.Subject, b.Subject) })
-	return out, nil
+	return out, components, nil
 }
 
 // isComponent reports whether a subject is a component of Kubernetes itself, or the group that may do

@@ -28,7 +28,8 @@ type FinalChecks struct {
 
 // Commit returns the final check of a write, which runs right before the object is stored. The
 // check issues the delegations that delegation policies require for the object, guards the annotation that
-// binds a service account, and verifies the delegation that the caller selected once more. Commit returns nil if the write needs neither.
+// binds a service account, refuses Secrets with tokens to callers who select, and verifies the delegation that the caller
+// selected once more. Commit returns nil if the write needs none of these.
 func (f FinalChecks) Commit(ctx context.Context, dryRun bool) seam.Commit {
 	u, _ := request.UserFrom(ctx)
 	selecting, ok := u.(*selected.User)
@@ -36,11 +37,11 @@ func (f FinalChecks) Commit(ctx context.Context, dryRun bool) seam.Commit {
 	if f.Delegations != nil && f.Policies == nil && u != nil {
 		return &commit{ctx: ctx, failed: policiesNotRead()}
 	}
-	causing, account := f.policyWrite(ctx, u, dryRun), f.accountWrite(ctx, u)
-	if !selects && causing == nil && account == nil {
+	causing, account, secret := f.policyWrite(ctx, u, dryRun), f.accountWrite(ctx, u), writesSecretSelecting(ctx, u)
+	if !selects && causing == nil && account == nil && !secret {
 		return nil
 	}
-	c := &commit{ctx: ctx, policyWrite: causing, accountWrite: account}
+	c := &commit{ctx: ctx, policyWrite: causing, accountWrite: account, tokens: secret}
 	if !selects {
 		return c
 	}
@@ -81,6 +82,8 @@ type commit struct {
 	ctx          context.Context
 	policyWrite  *policyWrite
 	accountWrite *accountWrite
+	// tokens is true if the object may be a Secret that gets a token of a service account.
+	tokens bool
 	// user is the caller, if the caller selected a delegation, and nil otherwise. If user is
 	// set, either failed or chain is set. failed is why the write is refused before it is checked.
 	user   *selected.User
@@ -105,6 +108,11 @@ func (c *commit) Begin(newObj runtime.Object) error {
 	}
 	if err := c.accountWrite.check(newObj); err != nil {
 		return err
+	}
+	if c.tokens {
+		if err := checkTokenSecret(newObj); err != nil {
+			return err
+		}
 	}
 	if c.policyWrite != nil && newObj != nil {
 		// The policies are applied before the chain is verified. c.chain.Begin takes a lock for

@@ -118,6 +118,16 @@ func TestPluginLend(t *testing.T) {
 	harness.RunScripts(t, on, "lend.txtar")
 }
 
+// TestPluginLendToken checks what lend says of a token that the server shortens, and that a token that lives longer than
+// its delegation only authenticates.
+//
+// Attack: using a token that outlives its delegation
+// Answer: 403, it only authenticates
+func TestPluginLendToken(t *testing.T) {
+	short := harness.Start(t, "--feature-gates", "SelectedAuthority=true,AuthorityDelegation=true", "--", "--service-account-max-token-expiration=1h")
+	harness.RunScripts(t, short, "lend_token.txtar")
+}
+
 // TestPluginFieldPermission checks the plan of a FieldPermission, and that every command knows its entries.
 func TestPluginFieldPermission(t *testing.T) {
 	harness.RunScripts(t, on, "field_permission.txtar")

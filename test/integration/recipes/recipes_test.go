@@ -29,6 +29,8 @@ import (
 // files is the directory of the recipes.
 const files = "../../../docs/recipes"
 
+const gates = "MetadataReads=true,SelectedAuthority=true,AuthorityDelegation=true"
+
 // recipe is a role of docs/recipes, with what its test needs.
 type recipe struct {
 	role rbacv1.ClusterRole
@@ -48,7 +50,7 @@ type recipe struct {
 // TestRecipes checks that each recipe allows its task, refuses similar tasks, and has no
 // superfluous verb or resource.
 func TestRecipes(t *testing.T) {
-	c := harness.Start(t, "--demo=false", "--feature-gates", "MetadataReads=true")
+	c := harness.Start(t, "--demo=false", "--feature-gates", gates)
 	tools := clients(t)
 	found, err := filepath.Glob(filepath.Join(files, "*.yaml"))
 	if err != nil || len(found) == 0 {

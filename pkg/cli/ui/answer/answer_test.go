@@ -186,6 +186,36 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// TestBoundRefusals holds what the page says of refused requests of a service account that acts under a delegation, as the
+// audit log has them: a role for the account would not help, so none is suggested.
+func TestBoundRefusals(t *testing.T) {
+	a, _ := answers(t)
+	path := filepath.Join(t.TempDir(), "audit.log")
+	a.Log = &Log{Name: path}
+	const event = `{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":%q,"stage":"ResponseComplete","verb":"create",` +
+		`"user":{"username":"system:serviceaccount:agents:scaler","groups":["system:serviceaccounts"]},"objectRef":{"resource":"pods","namespace":"shop","name":"web","apiVersion":"v1","subresource":%q},` +
+		`"responseStatus":{"status":"Failure","message":%q,"reason":"Forbidden","code":403},"stageTimestamp":"2026-11-27T10:00:00.000000Z",` +
+		`"annotations":{"authority.kube-granular.dev/selected":"{\"authorityReference\":{\"kind\":\"AuthorityDelegation\",\"name\":\"d\",\"uid\":\"d\"},\"via\":\"Binding\"}",` +
+		`"authority.kube-granular.dev/refused":"Bound","authorization.k8s.io/decision":"forbid","authorization.k8s.io/reason":%[4]q}}` + "\n"
+	for i, why := range []string{
+		"a service account that acts under a delegation can't connect to pods, services or nodes (exec, attach, portforward, proxy): what it starts there would not end with the delegation",
+		"no token or certificate can be requested while an authority is selected, because the selection would not restrict its holder",
+		`AuthorityDelegation "d" does not allow the request`,
+		"another service account of this name, which acted under a delegation, was deleted or replaced; get a token of the present one",
+	} {
+		message := `pods "web" is forbidden: User "system:serviceaccount:agents:scaler" cannot create resource "pods/exec" in API group "" in the namespace "shop": ` + why
+		appendTo(t, path, fmt.Sprintf(event, fmt.Sprint("id-", i), "exec", message, why))
+		got, err := a.Denials(t.Context())
+		if err != nil || len(got.Denials) != i+1 || got.Unread != 0 {
+			t.Fatalf("%v %+v", err, got)
+		}
+		d := got.Denials[0]
+		if d.Remedy != nil || !strings.Contains(d.Advice, "lend another role") || !strings.Contains(d.Advice, why) || d.User != "system:serviceaccount:agents:scaler" {
+			t.Errorf("%s: %+v", why, d)
+		}
+	}
+}
+
 // TestQuestion holds which questions a page may ask.
 //
 // Attack: a page asks with a command that reads or writes files, or that chooses another server or user
