@@ -48,6 +48,8 @@ func (e *exporter) fieldPolicies(prefix string, all []*overlay.Entries) ([]runti
 		if err != nil {
 			return nil, fmt.Errorf("FieldPermission %s: %w", entries.Source, err)
 		}
+		e.note("the exclusions of FieldPermissions stop the controllers of the cluster too, such as the garbage collector, which "+
+			"removes finalizers: grant those that write such a field the verb bypass on fieldpermissions.%s", v1alpha1.GroupName)
 		for _, p := range policies {
 			out = append(out, p, bindingOf(p))
 		}

@@ -95,6 +95,9 @@ func TestFieldPermissions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if !strings.Contains(strings.Join(result.Notes, "; "), "the verb bypass on fieldpermissions") {
+		t.Errorf("the notes do not say that controllers are stopped: %q", result.Notes)
+	}
 	engines := map[string]*engine{}
 	for _, o := range result.Objects {
 		if policy, ok := o.(*admissionv1.ValidatingAdmissionPolicy); ok {
