@@ -5,6 +5,7 @@ package issue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,6 +29,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/client-go/kubernetes/fake"
+	ktesting "k8s.io/client-go/testing"
 
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/api/selection"
@@ -205,5 +208,26 @@ func (r refusal) check(t *testing.T, err error) {
 		t.Errorf("refused: %v", err)
 	case r.is != nil && (err == nil || !r.is(err) || !strings.Contains(err.Error(), r.says)):
 		t.Errorf("error %v, wanted one with %q", err, r.says)
+	}
+}
+
+// broken lets requests of the issuer itself fail. resource is * for all.
+func (s *scene) broken(verb, resource string) {
+	s.client.PrependReactor(verb, resource, func(ktesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewInternalError(errors.New("storage is broken"))
+	})
+}
+
+// binding returns a RoleBinding to a user.
+func binding(namespace, name, kind, role, to string) *rbacv1.RoleBinding {
+	return &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: to}},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: role}}
+}
+
+func same(t *testing.T, what string, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }

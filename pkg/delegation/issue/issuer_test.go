@@ -42,7 +42,7 @@ func wanted() *v1alpha1.AuthorityDelegation {
 func sceneOfPods(t *testing.T) *scene {
 	t.Helper()
 	ending := metav1.NewTime(present)
-	objects := granted("reader", readPods, "alice", "carol", "system:anonymous", robot, "")
+	objects := append(granted("reader", readPods, "alice", "carol", "system:anonymous", robot, ""), clusterRole("editor", rules(on("pods", "update"))))
 	return newScene(t, append(objects,
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "n-uid"}},
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ending", UID: "e-uid", DeletionTimestamp: &ending}},
