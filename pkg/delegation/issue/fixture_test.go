@@ -18,6 +18,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -34,6 +35,7 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/api/selection"
 	"kube-granular.dev/pkg/delegation"
+	"kube-granular.dev/pkg/delegation/policy"
 	"kube-granular.dev/pkg/selected"
 )
 
@@ -65,6 +67,11 @@ type scene struct {
 	issuer *Issuer
 	permitted
 	warnings
+	// created are the delegations that policies created, and renewed those that they renewed. renewal is the error of
+	// each renewal.
+	created []*v1alpha1.AuthorityDelegation
+	renewed []string
+	renewal error
 }
 
 func newScene(t *testing.T, objects ...runtime.Object) *scene {
@@ -230,4 +237,40 @@ func same(t *testing.T, what string, want, got any) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
+}
+
+// policies returns a PolicyIssuer that knows all policies, and stores the delegations that it creates in the index.
+func (s *scene) policies(t *testing.T, all ...*v1alpha1.AuthorityDelegationPolicy) *PolicyIssuer {
+	t.Helper()
+	index := policy.NewIndex()
+	if err := index.ReflectorStore().Replace(nil, "1"); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range all {
+		index.Observe(p, false)
+	}
+	return &PolicyIssuer{Policies: index, Issuer: s.issuer,
+		Labels: func(_ context.Context, namespace string) (labels.Set, error) {
+			if namespace == "" || namespace == "unknown" {
+				return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, namespace)
+			}
+			return labels.Set{"name": namespace}, nil
+		},
+		Create: func(_ context.Context, d *v1alpha1.AuthorityDelegation) (*v1alpha1.AuthorityDelegation, error) {
+			made := d.DeepCopy()
+			made.UID, made.ResourceVersion, made.CreationTimestamp = types.UID(d.Name+"-uid"), "9", metav1.NewTime(present)
+			s.created = append(s.created, made)
+			s.index.Observe(made, false)
+			return made, nil
+		},
+		Renew: func(_ context.Context, d *v1alpha1.AuthorityDelegation, moment time.Time) error {
+			s.renewed = append(s.renewed, d.Name+" "+moment.Sub(present).String())
+			return s.renewal
+		},
+	}
+}
+
+// requesting returns the context of a request for a resource.
+func requesting(ctx context.Context, verb, group, resource string) context.Context {
+	return request.WithRequestInfo(ctx, &request.RequestInfo{IsResourceRequest: true, Verb: verb, APIGroup: group, Resource: resource})
 }
