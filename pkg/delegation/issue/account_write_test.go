@@ -252,6 +252,13 @@ func TestAccountWrites(t *testing.T) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
+	// A stored object of an earlier attempt counts for nothing.
+	w := p.forAccount(requesting(s.by(caller), "update", "", "serviceaccounts"), caller)
+	w.observeOld(bound(bindingTo("d")))
+	w.observeOld(&corev1.ServiceAccount{})
+	if obj := bound(); w.check(obj) != nil || len(obj.Annotations) != 1 {
+		t.Errorf("an account that was deleted meanwhile binds its successor: %v", obj.Annotations)
+	}
 	var none *accountWrite
 	none.observeOld(bound(bindingTo("d")))
 	if obj := bound(); none.check(obj) != nil || len(obj.Annotations) != 1 {

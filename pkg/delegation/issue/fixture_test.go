@@ -31,18 +31,31 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/client-go/kubernetes/fake"
 	ktesting "k8s.io/client-go/testing"
+	"k8s.io/kubernetes/pkg/apis/rbac"
+	bindings "k8s.io/kubernetes/pkg/registry/rbac/granular"
 
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/api/selection"
 	"kube-granular.dev/pkg/delegation"
 	"kube-granular.dev/pkg/delegation/policy"
+	"kube-granular.dev/pkg/included"
 	"kube-granular.dev/pkg/selected"
 )
 
 func TestMain(m *testing.M) {
 	seam.Install(func() seam.Selection { return installed{} })
+	bindings.InstallRules(func() bindings.Rules { return permissionRules{} })
 	os.Exit(m.Run())
 }
+
+// permissionRules tells RBAC which permission verbs others include, as a server does.
+type permissionRules struct{}
+
+func (permissionRules) Missing(held, missing []rbacv1.PolicyRule) []rbacv1.PolicyRule {
+	return included.Missing(held, missing)
+}
+
+func (permissionRules) Warnings(_, _ []rbac.PolicyRule) []string { return nil }
 
 // installed is the Selection of a server. It knows the delegations of the scene in the context.
 type installed struct{ selected.Selection }

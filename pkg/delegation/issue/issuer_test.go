@@ -87,6 +87,9 @@ func TestDelegate(t *testing.T) {
 		"under a delegation that does not exist": {selects(alice, selection.AuthorityDelegationKind, "gone"), nil, refusal{apierrors.IsForbidden, "does not exist"}},
 		"under an authority that can't be read": {&user.DefaultInfo{Name: "alice", Extra: map[string][]string{selection.ExtraKey: {"{"}}}, nil,
 			refusal{apierrors.IsForbidden, "is not a SelectedAuthority"}},
+		"a role that is missing": {nil, func(d *v1alpha1.AuthorityDelegation) {
+			d.Spec.Rules, d.Spec.RoleRef = nil, &v1alpha1.DelegatedRole{Kind: "ClusterRole", Name: "gone"}
+		}, refusal{apierrors.IsForbidden, "or it does not exist"}},
 		"under a role that has it":  {selects(alice, selection.ClusterRoleKind, "reader"), nil, refusal{}},
 		"under a role that has not": {selects(alice, selection.ClusterRoleKind, "other"), nil, refusal{apierrors.IsForbidden, "not currently held"}},
 	} {
@@ -103,6 +106,9 @@ func TestDelegate(t *testing.T) {
 	}
 	s := sceneOfPods(t)
 	refusal{apierrors.IsForbidden, "only an authenticated user"}.check(t, s.issuer.PrepareDelegation(s.ctx, wanted()))
+	// A selection that can't be read is no lack of a selection.
+	_, err := s.issuer.parentChain(s.ctx, &user.DefaultInfo{Name: "alice", Extra: map[string][]string{selection.ExtraKey: {"{"}}})
+	refusal{anyError, "is not a SelectedAuthority"}.check(t, err)
 }
 
 var anyCondition = []v1alpha1.DelegationCondition{{Expression: "true"}}

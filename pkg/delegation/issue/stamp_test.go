@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	_ "k8s.io/kubernetes/pkg/apis/core/install" // the resource of an object follows from its type
 
 	"kube-granular.dev/api/authority/v1alpha1"
@@ -59,6 +60,8 @@ func TestStamps(t *testing.T) {
 	elsewhere := func(p *v1alpha1.AuthorityDelegationPolicy) { p.Spec.Resource.Resource = "secrets" }
 	lacks := refusal{apierrors.IsForbidden, `configmaps "c" is forbidden: AuthorityDelegationPolicy "p" delegates permissions that the author of the object must hold`}
 	in := func(namespace string, c *corev1.ConfigMap) *corev1.ConfigMap { c.Namespace = namespace; return c }
+	empty := configMap("")
+	empty.Data = nil
 	for name, tc := range map[string]struct {
 		caller   user.Info
 		change   func(*v1alpha1.AuthorityDelegationPolicy)
@@ -67,33 +70,34 @@ func TestStamps(t *testing.T) {
 		want  string
 		warns string
 	}{
-		"created":                               {alice, nil, nil, configMap("1"), refusal{}, issued, ""},
-		"created, with a stamp":                 {alice, nil, nil, configMap("1", kept), refusal{}, issued, ""},
-		"created by an update":                  {alice, nil, &corev1.ConfigMap{}, configMap("1", kept), refusal{}, issued, ""},
-		"created by one without rights":         {eve, nil, nil, configMap("1"), lacks, "", ""},
-		"changed":                               {alice, nil, configMap("1", kept), configMap("2", kept), refusal{}, issued, ""},
-		"changed by one without rights":         {eve, nil, configMap("1", kept), configMap("2", kept), lacks, "", ""},
-		"labelled":                              {eve, nil, configMap("1", kept), configMap("1", kept), refusal{}, kept, ""},
-		"labelled, without the stamp":           {eve, nil, configMap("1", kept), configMap("1"), refusal{}, kept, ""},
-		"labelled, with another stamp":          {eve, nil, configMap("1", kept), configMap("1", "x"), refusal{}, kept, ""},
-		"labelled, with a first stamp":          {eve, nil, configMap("1"), configMap("1", kept), refusal{}, "", ""},
-		"renewed":                               {alice, nil, configMap("1", kept), configMap("1", v1alpha1.StampRenew), refusal{}, issued, ""},
-		"renewed by one without rights":         {eve, nil, configMap("1", kept), configMap("1", v1alpha1.StampRenew), lacks, "", ""},
-		"skipped":                               {eve, skip, configMap("1", kept), configMap("2", kept), refusal{}, "", `AuthorityDelegationPolicy "p" issued no delegation: user "eve"`},
-		"skipped, for one with rights":          {alice, skip, configMap("1", kept), configMap("2", kept), refusal{}, issued, ""},
-		"skipped, renewed":                      {eve, skip, configMap("1", kept), configMap("1", v1alpha1.StampRenew), refusal{}, kept, "issued no delegation"},
-		"selected by labels":                    {alice, selector("n"), nil, configMap("1"), refusal{}, issued, ""},
-		"not selected":                          {eve, selector("m"), nil, configMap("1", kept), refusal{}, "", ""},
-		"not selected any more":                 {eve, selector("m"), configMap("1", kept), configMap("2", kept), refusal{}, "", ""},
-		"not selected any more, labelled":       {eve, selector("m"), configMap("1", kept), configMap("1"), refusal{}, kept, ""},
-		"not selected, never stamped":           {eve, selector("m"), configMap("1"), configMap("2", kept), refusal{}, "", ""},
-		"a namespace without labels":            {alice, selector("n"), nil, in("unknown", configMap("1")), refusal{apierrors.IsNotFound, "unknown"}, "", ""},
-		"all of a namespace without labels":     {alice, nil, nil, in("unknown", configMap("1")), refusal{}, issued, ""},
-		"a policy that can't be used":           {alice, broken, configMap("1"), configMap("1"), refusal{anyError, "neutral"}, "", ""},
-		"a policy that was deleted, labelled":   {eve, gone, configMap("1", kept), configMap("1"), refusal{}, kept, ""},
-		"a policy that was deleted, changed":    {alice, gone, configMap("1", kept), configMap("2", kept), refusal{}, "", ""},
-		"a policy for another resource, forged": {eve, elsewhere, nil, configMap("1", kept), refusal{}, "", ""},
-		"without a namespace":                   {alice, nil, nil, in("", configMap("1")), refusal{apierrors.IsForbidden, "is a cluster-scoped resource"}, "", ""},
+		"created":               {alice, nil, nil, configMap("1"), refusal{}, issued, ""},
+		"created, with a stamp": {alice, nil, nil, configMap("1", kept), refusal{}, issued, ""},
+		"created by an update":  {alice, nil, &corev1.ConfigMap{}, configMap("1", kept), refusal{}, issued, ""},
+		"created by an update, with metadata alone": {alice, nil, &corev1.ConfigMap{}, empty, refusal{}, issued, ""},
+		"created by one without rights":             {eve, nil, nil, configMap("1"), lacks, "", ""},
+		"changed":                                   {alice, nil, configMap("1", kept), configMap("2", kept), refusal{}, issued, ""},
+		"changed by one without rights":             {eve, nil, configMap("1", kept), configMap("2", kept), lacks, "", ""},
+		"labelled":                                  {eve, nil, configMap("1", kept), configMap("1", kept), refusal{}, kept, ""},
+		"labelled, without the stamp":               {eve, nil, configMap("1", kept), configMap("1"), refusal{}, kept, ""},
+		"labelled, with another stamp":              {eve, nil, configMap("1", kept), configMap("1", "x"), refusal{}, kept, ""},
+		"labelled, with a first stamp":              {eve, nil, configMap("1"), configMap("1", kept), refusal{}, "", ""},
+		"renewed":                                   {alice, nil, configMap("1", kept), configMap("1", v1alpha1.StampRenew), refusal{}, issued, ""},
+		"renewed by one without rights":             {eve, nil, configMap("1", kept), configMap("1", v1alpha1.StampRenew), lacks, "", ""},
+		"skipped":                                   {eve, skip, configMap("1", kept), configMap("2", kept), refusal{}, "", `AuthorityDelegationPolicy "p" issued no delegation: user "eve"`},
+		"skipped, for one with rights":              {alice, skip, configMap("1", kept), configMap("2", kept), refusal{}, issued, ""},
+		"skipped, renewed":                          {eve, skip, configMap("1", kept), configMap("1", v1alpha1.StampRenew), refusal{}, kept, "issued no delegation"},
+		"selected by labels":                        {alice, selector("n"), nil, configMap("1"), refusal{}, issued, ""},
+		"not selected":                              {eve, selector("m"), nil, configMap("1", kept), refusal{}, "", ""},
+		"not selected any more":                     {eve, selector("m"), configMap("1", kept), configMap("2", kept), refusal{}, "", ""},
+		"not selected any more, labelled":           {eve, selector("m"), configMap("1", kept), configMap("1"), refusal{}, kept, ""},
+		"not selected, never stamped":               {eve, selector("m"), configMap("1"), configMap("2", kept), refusal{}, "", ""},
+		"a namespace without labels":                {alice, selector("n"), nil, in("unknown", configMap("1")), refusal{apierrors.IsNotFound, "unknown"}, "", ""},
+		"all of a namespace without labels":         {alice, nil, nil, in("unknown", configMap("1")), refusal{}, issued, ""},
+		"a policy that can't be used":               {alice, broken, configMap("1"), configMap("1"), refusal{anyError, "neutral"}, "", ""},
+		"a policy that was deleted, labelled":       {eve, gone, configMap("1", kept), configMap("1"), refusal{}, kept, ""},
+		"a policy that was deleted, changed":        {alice, gone, configMap("1", kept), configMap("2", kept), refusal{}, "", ""},
+		"a policy for another resource, forged":     {eve, elsewhere, nil, configMap("1", kept), refusal{}, "", ""},
+		"without a namespace":                       {alice, nil, nil, in("", configMap("1")), refusal{apierrors.IsForbidden, "is a cluster-scoped resource"}, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, p := newScene(t, granted("reader", readPods, "alice")...), delegationPolicy(readPods)
@@ -203,18 +207,49 @@ func TestPoliciesAreAwaited(t *testing.T) {
 			tc.check(t, w.stamp(configMap("1"), nil))
 		})
 	}
-	// The policies are read while the write waits.
+	// The policies are read while the write waits: when it asks whether the request has ended.
 	s := newScene(t)
 	p := s.policies(t)
 	p.Policies = policy.NewIndex()
-	waits := make(chan error)
-	w := p.forWrite(requesting(s.by(&user.DefaultInfo{Name: "alice"}), "update", "", "configmaps"), false)
-	go func() { waits <- w.stamp(configMap("1"), nil) }()
-	if err := p.Policies.ReflectorStore().Replace(nil, "1"); err != nil {
-		t.Fatal(err)
+	read := func() {
+		if err := p.Policies.ReflectorStore().Replace(nil, "1"); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := <-waits; err != nil {
-		t.Errorf("the policies were read: %v", err)
+	ctx := &waitedFor{requesting(s.by(&user.DefaultInfo{Name: "alice"}), "update", "", "configmaps"), read}
+	refusal{}.check(t, p.forWrite(ctx, false).stamp(configMap("1"), nil))
+}
+
+// waitedFor is a context that calls a function when somebody waits for its end.
+type waitedFor struct {
+	context.Context
+	begins func()
+}
+
+func (w *waitedFor) Done() <-chan struct{} {
+	w.begins()
+	return w.Context.Done()
+}
+
+// TestStampTooLarge checks that the stamp does not make the annotations larger than an object may have.
+func TestStampTooLarge(t *testing.T) {
+	s, p := newScene(t, granted("reader", readPods, "alice")...), delegationPolicy(readPods)
+	p.Status.Rules = readPods
+	obj := configMap("1")
+	obj.Annotations["a"] = strings.Repeat("x", 256<<10-10)
+	w := s.policies(t, p).forWrite(requesting(s.by(&user.DefaultInfo{Name: "alice"}), "create", "", "configmaps"), false)
+	refusal{apierrors.IsRequestEntityTooLargeError, "too large"}.check(t, w.stamp(obj, nil))
+}
+
+// TestNoResource checks that a request that is for no resource has no policy.
+func TestNoResource(t *testing.T) {
+	s := newScene(t)
+	p, ctx := s.policies(t, delegationPolicy(readPods)), s.by(&user.DefaultInfo{Name: "alice"})
+	if p.forWrite(ctx, false) != nil || p.forWrite(request.WithRequestInfo(ctx, &request.RequestInfo{Verb: "post", Path: "/x"}), false) != nil {
+		t.Error("a policy applies to a path")
+	}
+	if p.forWrite(requesting(ctx, "create", "", "pods"), false) == nil {
+		t.Error("no policy applies to a resource")
 	}
 }
 

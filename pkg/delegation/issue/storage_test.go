@@ -4,6 +4,7 @@
 package issue
 
 import (
+	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -39,8 +40,19 @@ func TestStorageFails(t *testing.T) {
 			if refused := tc.refused && tc.resource != "clusterroles" && tc.resource != "clusterrolebindings"; (err != nil) != refused {
 				t.Errorf("bob, by a role: %v", err)
 			}
-			if err = s.issuer.confirmHeld(s.by(&user.DefaultInfo{Name: "eve"}), d, nil); err == nil {
+			err = s.issuer.confirmHeld(s.by(&user.DefaultInfo{Name: "eve"}), d, nil)
+			if err == nil {
 				t.Error("eve, by a role in another namespace")
+			}
+			// A refusal says that not all could be read, where that matters to the caller.
+			d.Status.Rules = rules(on("secrets", "get"))
+			caller := map[string]string{"roles": "bob"}[tc.resource]
+			if caller == "" {
+				caller = "alice"
+			}
+			err = s.issuer.confirmHeld(s.by(&user.DefaultInfo{Name: caller}), d, nil)
+			if err == nil || strings.Contains(err.Error(), "storage is broken") != tc.refused {
+				t.Errorf("what %s does not hold: %v", caller, err)
 			}
 		})
 	}
