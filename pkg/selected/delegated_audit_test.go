@@ -20,13 +20,16 @@ import (
 )
 
 // failing is an authorizer that fails for requests of one user with one verb.
-type failing struct{ name, verb string }
+type failing struct {
+	name, verb string
+	decision   authorizer.Decision
+}
 
 var errFailing = errors.New("the authorizer fails")
 
 func (f failing) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	if a.GetUser().GetName() == f.name && a.GetVerb() == f.verb {
-		return authorizer.DecisionNoOpinion, "", errFailing
+		return f.decision, "", errFailing
 	}
 	return authorizer.DecisionNoOpinion, "", nil
 }
@@ -74,9 +77,9 @@ func TestOutcomeOfDelegated(t *testing.T) {
 		"denied to the delegator":           {verb: "get", held: []string{"get"}, first: denied("alice"), want: deny, reason: delegation.Denied},
 		"denied to the caller":              {verb: "get", held: []string{"get"}, first: denied("bot"), want: deny, reason: delegation.Denied},
 		"denied to it, another question":    {verb: "get", held: []string{"get"}, first: denied("bot"), other: true, want: deny, reason: "Earlier"},
-		"no answer about the delegator":     {verb: "get", first: failing{"alice", "get"}, want: none, reason: "Earlier", err: errFailing},
-		"no answer about the caller":        {verb: "get", held: []string{"get"}, first: failing{"bot", "get"}, want: allow, used: true},
-		"conditions, no answer about reads": {verb: "update", held: []string{"update"}, first: failing{"alice", "get"}, change: conditional, want: none, reason: "Earlier", err: errFailing},
+		"no answer about the delegator":     {verb: "get", first: failing{"alice", "get", authorizer.DecisionNoOpinion}, want: none, reason: "Earlier", err: errFailing},
+		"no answer about the caller":        {verb: "get", held: []string{"get"}, first: failing{"bot", "get", authorizer.DecisionNoOpinion}, want: allow, used: true},
+		"conditions, no answer about reads": {verb: "update", held: []string{"update"}, first: failing{"alice", "get", authorizer.DecisionNoOpinion}, change: conditional, want: none, reason: "Earlier", err: errFailing},
 		"conditions, all is held":           {verb: "update", held: []string{"update", "get"}, change: conditional, want: allow, used: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -123,30 +126,37 @@ func TestErrorsOfSelected(t *testing.T) {
 	p := newPolicy()
 	put(t, p.clusterRoles, clusterRole("held", on("get", "pods")))
 	put(t, p.roleBindings, binding("n", "a", "ClusterRole", "held", named("alice")))
-	a := New(chained(t, p.rbac, p.rbac, failing{"bot", "get"}), indexed(delegated(on("get", "pods"), on("get", "secrets"))), nil)
+	a := New(chained(t, p.rbac, p.rbac, failing{"bot", "get", authorizer.DecisionNoOpinion}), indexed(delegated(on("get", "pods"), on("get", "secrets"))), nil)
 	for _, resource := range []string{"pods", "secrets"} {
 		ctx, q := asBot(t, "get", "", resource, "")
 		if got, _, err := a.Authorize(ctx, q); (got == authorizer.DecisionAllow) != (resource == "pods") || got != authorizer.DecisionAllow && err != nil {
 			t.Errorf("%s under a delegation: %v, %v", resource, got, err)
 		}
 	}
-	broken := New(chained(t, failing{"bot", "get"}, failing{"bot", "get"}), nil, nil)
-	_, q := asBot(t, "get", "", "pods", "")
+	denies := New(chained(t, p.rbac, failing{"bot", "get", authorizer.DecisionDeny}, p.rbac), indexed(delegated(on("get", "pods"))), nil)
+	ctx, q := asBot(t, "get", "", "pods", "")
+	if got, _, err := denies.Authorize(ctx, q); got != authorizer.DecisionDeny || !errors.Is(err, errFailing) {
+		t.Errorf("denied with an error: %v, %v", got, err)
+	}
+	broken := New(chained(t, failing{"bot", "get", authorizer.DecisionNoOpinion}, failing{"bot", "get", authorizer.DecisionNoOpinion}), nil, nil)
 	q.User = selecting(t, WithoutSelection(q.User), selection.ClusterRole("view"))
 	if got, _, err := broken.Authorize(t.Context(), q); got != authorizer.DecisionNoOpinion || !errors.Is(err, errFailing) {
 		t.Errorf("under a role: %v, %v", got, err)
 	}
 }
 
-// TestDelegatorIsLookedUp checks that the index by subject looks up the bindings of the delegator, where the request is about
-// the caller.
+// TestDelegatorIsLookedUp checks that RBAC looks up the bindings of the delegator where the request is about the caller, also
+// for a delegator with more groups than the index by subject looks up.
 func TestDelegatorIsLookedUp(t *testing.T) {
-	p := newPolicy()
-	put(t, p.clusterRoles, clusterRole("held", on("get", "pods")))
-	put(t, p.roleBindings, binding("n", "a", "ClusterRole", "held", named("alice")))
-	a := New(chained(t, p.rbac, p.rbac), indexed(delegated(on("get", "pods"))), nil)
-	ctx, q := asBot(t, "get", "", "pods", "")
-	if got, reason, err := a.Authorize(rbacindex.For(ctx, q), q); got != authorizer.DecisionAllow || err != nil {
-		t.Errorf("%v, %s, %v", got, reason, err)
+	for _, groups := range []int{0, 10_000} {
+		p, d := newPolicy(), delegated(on("get", "pods"))
+		put(t, p.clusterRoles, clusterRole("held", on("get", "pods")))
+		put(t, p.roleBindings, binding("n", "a", "ClusterRole", "held", named("alice")))
+		d.Status.Delegator.Groups = words("g", groups)
+		a := New(chained(t, p.rbac, p.rbac), indexed(d), nil)
+		ctx, q := asBot(t, "get", "", "pods", "")
+		if got, reason, err := a.Authorize(rbacindex.For(ctx, q), q); got != authorizer.DecisionAllow || err != nil {
+			t.Errorf("%d groups: %v, %s, %v", groups, got, reason, err)
+		}
 	}
 }

@@ -96,7 +96,7 @@ func TestUnreadablePolicy(t *testing.T) {
 		fails          bool
 		rules          int
 	}{
-		{"", "view", false, 1}, {"", "none", false, 0}, {"ClusterRole", "view", true, 0}, {"RoleBinding", "part", true, 0}, {"ClusterRoleBinding", "view", true, 1},
+		{"", "view", false, 1}, {"", "none", false, 0}, {"ClusterRole", "view", true, 0}, {"ClusterRole", "part", true, 0}, {"RoleBinding", "part", true, 0}, {"ClusterRoleBinding", "view", true, 1},
 	} {
 		p, jane := jane(t)
 		broken := unreadable{p.policy(), tc.kind}
