@@ -4,6 +4,7 @@
 package status
 
 import (
+	"context"
 	"errors"
 	"strconv"
 	"testing"
@@ -136,6 +137,11 @@ func TestFailures(t *testing.T) {
 		if c.writeAll(t.Context(), true) || p.Violations("n", "a") != 1 {
 			t.Errorf("%v: it went well", fails)
 		}
+	}
+	// A write that fails because the server ends is no failure.
+	ended, end := context.WithCancel(t.Context())
+	if end(); !c.writeAll(ended, true) {
+		t.Error("a server that ends tries again")
 	}
 	fails = nil
 	if !c.writeAll(t.Context(), true) || p.Violations("n", "a") != 0 {

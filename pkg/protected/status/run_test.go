@@ -6,6 +6,9 @@ package status
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -113,5 +116,38 @@ func TestStart(t *testing.T) {
 	self := &rest.Config{Host: "https://127.0.0.1:1", ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeProtobuf}}
 	if err := Start(ctx, p, self); err != nil || self.ContentType != runtime.ContentTypeProtobuf {
 		t.Errorf("%v, and the configuration of the server is %s", err, self.ContentType)
+	}
+}
+
+// TestStartWrites checks that the controller that Start starts writes statuses until its context ends, and as JSON, also where the
+// server is a client of itself with protobuf.
+func TestStartWrites(t *testing.T) {
+	written := make(chan *http.Request, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.Method == http.MethodPut {
+			select {
+			case written <- req:
+			default:
+			}
+		}
+		http.NotFound(w, req)
+	}))
+	defer server.Close()
+	p := knowing(t, referring())
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	p.CountViolations("n", "a")
+	self := &rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeProtobuf}}
+	if err := Start(ctx, p, self); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case req := <-written:
+		if req.URL.Path != "/apis/authority.kube-granular.dev/v1alpha1/namespaces/n/protectedattributes/a/status" ||
+			req.Header.Get("Content-Type") != runtime.ContentTypeJSON || strings.Contains(req.Header.Get("Accept"), "protobuf") {
+			t.Errorf("%s: %v", req.URL.Path, req.Header)
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("no status is written")
 	}
 }
