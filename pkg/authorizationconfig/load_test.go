@@ -72,3 +72,22 @@ func TestConnectionOfProbe(t *testing.T) {
 		t.Errorf("closes: %t, the request of the caller: %t, %v", closed, req.Close, err)
 	}
 }
+
+// TestProbeWithoutConnection checks that a webhook is not healthy that can't be asked: its connection can't be read, or it is to
+// be asked in a version that does not exist.
+func TestProbeWithoutConnection(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	const config = `{"clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}], "contexts": [{"name": "x", "context": {"cluster": "c"}}], "current-context": "x"}`
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	gone := filepath.Join(t.TempDir(), "gone")
+	for says, w := range map[string]*apiserverapi.WebhookConfiguration{
+		"no such file": {SubjectAccessReviewVersion: "v1", ConnectionInfo: apiserverapi.WebhookConnectionInfo{KubeConfigFile: &gone}},
+		"v9":           {SubjectAccessReviewVersion: "v9", ConnectionInfo: apiserverapi.WebhookConnectionInfo{KubeConfigFile: &file}},
+	} {
+		if err := (probed{name: "w", webhook: w}).ask(t.Context()); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, wanted one with %q", err, says)
+		}
+	}
+}
