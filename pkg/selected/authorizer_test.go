@@ -172,6 +172,8 @@ func TestNoCredentials(t *testing.T) {
 	}{
 		{"", "serviceaccounts", "token", true},
 		{"", "serviceaccounts", "", false},
+		{"", "pods", "token", false},
+		{"example.com", "serviceaccounts", "token", false},
 		{"certificates.k8s.io", "certificatesigningrequests", "", true},
 		{"certificates.k8s.io", "podcertificaterequests", "", true},
 		{"certificates.k8s.io", "certificatesigningrequests", "approval", false},

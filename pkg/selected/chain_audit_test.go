@@ -82,6 +82,32 @@ func TestChainIsAudited(t *testing.T) {
 	}
 }
 
+// TestUnknownBindingIsAudited checks that the audit log says under which delegation a bound account acts that the server does
+// not know. Somebody who only selects such a delegation does not act under it.
+func TestUnknownBindingIsAudited(t *testing.T) {
+	const gone = `{"authorityReference":{"kind":"AuthorityDelegation","name":"gone","uid":"gone"}}`
+	x := delegation.NewIndex()
+	for name, tc := range map[string]struct {
+		bound *Bound
+		want  string
+	}{"bound": {boundTo(`{"name":"gone","uid":"gone"}`), `[{"via":"Delegation","name":"gone","uid":"gone"}]`}, "selects it": {nil, ""}} {
+		u, err := UserOf(agentWith("account-1", gone))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tc.bound != nil {
+			u = tc.bound.of(u).user(agentWith("account-1", ""))
+		}
+		ctx, annotation := audited(t)
+		if chain, err := (Selection{Delegations: x}).auditChain(ctx, u); chain != nil || err != nil {
+			t.Errorf("%s: %v, %v", name, chain, err)
+		}
+		if got := annotation(ours.ChainAnnotation); got != tc.want {
+			t.Errorf("%s: the audit log has the chain %q, wanted %q", name, got, tc.want)
+		}
+	}
+}
+
 // TestRefusalIsAudited checks that the audit log has the last refusal of a request, if there is one.
 func TestRefusalIsAudited(t *testing.T) {
 	s := selecting(t, &user.DefaultInfo{Name: "u"}, selection.ClusterRole("x"))

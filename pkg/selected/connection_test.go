@@ -80,13 +80,13 @@ func (notServer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return server, nil, nil
 }
 
-// failing is a ResponseWriter of a server, which nobody can take over.
-type failing struct{ *httptest.ResponseRecorder }
+// notTaken is a ResponseWriter of a server, which nobody can take over.
+type notTaken struct{ *httptest.ResponseRecorder }
 
-func (failing) CloseNotify() <-chan bool { return nil }
+func (notTaken) CloseNotify() <-chan bool { return nil }
 
 // server is a ResponseWriter of a server.
-type server struct{ failing }
+type server struct{ notTaken }
 
 func (server) Hijack() (net.Conn, *bufio.ReadWriter, error) { return notServer{}.Hijack() }
 
@@ -96,7 +96,7 @@ func TestEndingConnectionFailsClosed(t *testing.T) {
 	upgrade := httptest.NewRequest(http.MethodGet, "/", nil)
 	upgrade.Header.Set("Connection", "keep-alive, Upgrade")
 	for name, w := range map[string]http.ResponseWriter{
-		"a writer that is no server's": notServer{httptest.NewRecorder()}, "a writer that can't be taken over": failing{httptest.NewRecorder()},
+		"a writer that is no server's": notServer{httptest.NewRecorder()}, "a writer that can't be taken over": notTaken{httptest.NewRecorder()},
 	} {
 		if _, _, err := http.NewResponseController(endingConnection(t.Context(), w, upgrade)).Hijack(); err == nil {
 			t.Errorf("%s was taken over", name)
@@ -108,7 +108,7 @@ func TestEndingConnectionFailsClosed(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	connection, _, err := endingConnection(ctx, server{failing{httptest.NewRecorder()}}, upgrade).(http.Hijacker).Hijack()
+	connection, _, err := endingConnection(ctx, server{notTaken{httptest.NewRecorder()}}, upgrade).(http.Hijacker).Hijack()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,12 +5,15 @@ package selected
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	auditinternal "k8s.io/apiserver/pkg/apis/audit"
 	apiserveraudit "k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
@@ -22,6 +25,7 @@ import (
 
 	"kube-granular.dev/api/selection"
 	"kube-granular.dev/pkg/audit"
+	"kube-granular.dev/pkg/delegation"
 )
 
 const view = `{"authorityReference":{"kind":"ClusterRole","name":"view"}}`
@@ -110,6 +114,58 @@ func TestHandler(t *testing.T) {
 				t.Errorf("repeated %q, sent on %q", w.Header()[selection.Header], next.Header[selection.Header])
 			}
 		})
+	}
+}
+
+// TestSelectionTooLong checks that a selection is refused whose text as an extra attribute is longer than a server reads, also
+// if the header is short enough, and that a request without a user is an error.
+func TestSelectionTooLong(t *testing.T) {
+	u := &user.DefaultInfo{Name: "u"}
+	long := `{"authorityReference":{"kind":"ClusterRole","name":"` + strings.Repeat("<", 200) + `"}}`
+	if got, err := userFrom([]string{long}, u); !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), "can't be applied") {
+		t.Errorf("%v, %v", got, err)
+	}
+	if got, err := UserOf(&user.DefaultInfo{Name: "u", Extra: extra(long)}); err == nil {
+		t.Errorf("as an extra attribute: %v", got)
+	}
+	if got, err := userFrom([]string{view}, u); err != nil || got == nil {
+		t.Errorf("the twin: %v, %v", got, err)
+	}
+	if got, err := userFrom([]string{view}, nil); !apierrors.IsInternalError(err) {
+		t.Errorf("without a user: %v, %v", got, err)
+	}
+}
+
+// TestExtraWithoutImpersonation checks that only a request that impersonates is looked at. The filter behind this one refuses
+// extra attributes without a user.
+func TestExtraWithoutImpersonation(t *testing.T) {
+	went := false
+	req := httptest.NewRequest(http.MethodGet, "/api/v1/pods", nil)
+	req.Header.Set("Impersonate-Extra-authority.kube-granular.dev%2Fselected", view)
+	Selection{}.BeforeImpersonation(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { went = true }), codecs).
+		ServeHTTP(httptest.NewRecorder(), req.WithContext(request.WithRequestInfo(req.Context(), &request.RequestInfo{})))
+	if !went {
+		t.Error("the request is refused")
+	}
+}
+
+// TestDelegatorUnknownIsAnswered checks that a request is answered with 503, and served by nobody, if it is not known whether
+// the delegator exists.
+func TestDelegatorUnknownIsAnswered(t *testing.T) {
+	x := delegation.NewIndex()
+	x.Connect(delegation.Sources{Accounts: delegation.NewAccounts(func(string, string) types.UID { return "" },
+		func(context.Context, string, string) (types.UID, error) { return "", errors.New("no answer") })})
+	if err := x.ReflectorStore().Replace(nil, "0"); err != nil {
+		t.Fatal(err)
+	}
+	x.Observe(byRobot("d", "1"), false)
+	req := httptest.NewRequest(http.MethodGet, "/api/v1/pods", nil)
+	req.Header.Set(selection.Header, `{"authorityReference":{"kind":"AuthorityDelegation","name":"d"}}`)
+	ctx := request.WithRequestInfo(request.WithUser(req.Context(), &user.DefaultInfo{Name: "u"}), &request.RequestInfo{})
+	w, went := httptest.NewRecorder(), false
+	Selection{Delegations: x}.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { went = true }), codecs).ServeHTTP(w, req.WithContext(ctx))
+	if went || w.Code != http.StatusServiceUnavailable {
+		t.Errorf("went on %t, status %d", went, w.Code)
 	}
 }
 
@@ -229,6 +285,13 @@ func TestAuthenticated(t *testing.T) {
 	}
 	if len(identity.Extra) != 2 {
 		t.Error("the identity was changed, which may be in a cache")
+	}
+	failed := errors.New("no answer")
+	if _, _, err := (Selection{}).Request(authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) { return nil, false, failed })).AuthenticateRequest(nil); !errors.Is(err, failed) {
+		t.Error(err)
+	}
+	if _, _, err := (Selection{}).Token(authenticator.TokenFunc(func(context.Context, string) (*authenticator.Response, bool, error) { return nil, false, failed })).AuthenticateToken(t.Context(), ""); !errors.Is(err, failed) {
+		t.Error(err)
 	}
 	if got, ok, err := (Selection{}).Token(tokens{}).AuthenticateToken(t.Context(), ""); got != nil || !ok || err != nil {
 		t.Error(got, ok, err)

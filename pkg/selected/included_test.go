@@ -20,6 +20,9 @@ var errUnanswered = errors.New("no answer")
 // broken stands for a verb for which the authorizer fails.
 const broken authorizer.Decision = -1
 
+// deniedBroken stands for a verb that the authorizer denies because it fails.
+const deniedBroken authorizer.Decision = -2
+
 func (a answers) authorize(_ context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
 	decision, known := a[attributes.GetVerb()]
 	switch {
@@ -27,6 +30,8 @@ func (a answers) authorize(_ context.Context, attributes authorizer.Attributes) 
 		return authorizer.DecisionDeny, "somebody else is asked about", nil
 	case !known:
 		return authorizer.DecisionNoOpinion, "", nil
+	case decision == deniedBroken:
+		return authorizer.DecisionDeny, "", errUnanswered
 	case decision == broken:
 		return authorizer.DecisionNoOpinion, "", errUnanswered
 	}
@@ -61,6 +66,7 @@ func TestIncludedOfDelegator(t *testing.T) {
 		"no answer about the verb itself":      {answers{key: broken}, nothing, errUnanswered},
 		"no answer about the domain":           {answers{domain: broken}, nothing, errUnanswered},
 		"no answer about the domain, labels":   {answers{domain: broken, labels: allow}, allow, nil},
+		"a Deny with a failure":                {answers{key: deniedBroken}, deny, errUnanswered},
 		"a Deny after a failure":               {answers{key: broken, labels: deny}, deny, errUnanswered},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -93,7 +93,7 @@ func delegationOf(name string, account types.UID) *v1alpha1.AuthorityDelegation 
 	}
 }
 
-func selecting(name string) user.Info {
+func selectsRole(name string) user.Info {
 	return &user.DefaultInfo{Name: name, Extra: map[string][]string{selection.ExtraKey: {`{"authorityReference":{"kind":"ClusterRole","name":"r"}}`}}}
 }
 
@@ -131,15 +131,15 @@ func TestAccountWrite(t *testing.T) {
 		"no annotation":                      {as: eve, before: "-", after: "-", stored: "-"},
 		"leave it out":                       {as: jane, before: toD, after: "-", stored: toD},
 		"leave it out without update":        {as: eve, before: toD, after: "-", stored: toD},
-		"leave it out while selecting":       {as: selecting("jane"), before: toD, after: "-", stored: toD},
-		"the same while selecting":           {as: selecting("jane"), before: toD, after: toD, stored: toD},
+		"leave it out while selecting":       {as: selectsRole("jane"), before: toD, after: "-", stored: toD},
+		"the same while selecting":           {as: selectsRole("jane"), before: toD, after: toD, stored: toD},
 		"empty on a free account":            {as: jane, before: "-", after: "", stored: "-"},
 		"bind without update":                {as: eve, before: "-", after: toD, says: "needs the verb update"},
 		"bind elsewhere without update":      {as: eve, before: toD, after: toOther, says: "needs the verb update"},
 		"release without update":             {as: eve, before: toD, after: "", says: "needs the verb update"},
-		"bind while selecting":               {as: selecting("jane"), before: "-", after: toD, says: "while an authority is selected"},
-		"bind elsewhere while selecting":     {as: selecting("jane"), before: toD, after: toOther, says: "while an authority is selected"},
-		"release while selecting":            {as: selecting("jane"), before: toD, after: "", says: "while an authority is selected"},
+		"bind while selecting":               {as: selectsRole("jane"), before: "-", after: toD, says: "while an authority is selected"},
+		"bind elsewhere while selecting":     {as: selectsRole("jane"), before: toD, after: toOther, says: "while an authority is selected"},
+		"release while selecting":            {as: selectsRole("jane"), before: toD, after: "", says: "while an authority is selected"},
 		"authorizer fails":                   {as: &user.DefaultInfo{Name: "broken"}, before: "-", after: toD, says: "the authorizer fails"},
 		"nonsense":                           {as: jane, before: "-", after: "d", says: "metadata.annotations"},
 		"to none":                            {as: jane, before: "-", after: `{"name":"none","uid":"none"}`, says: "does not exist with this UID"},
@@ -200,11 +200,11 @@ func TestAccountWriteOfOthers(t *testing.T) {
 		"create bound":                      {as: jane, before: empty, after: scaler(toD), want: isForbidden},
 		"create free":                       {as: jane, before: empty, after: scaler("-"), want: none},
 		"delete":                            {as: jane, before: scaler(toD), want: none},
-		"delete while selecting":            {as: selecting("jane"), before: scaler(toD), want: isForbidden},
-		"delete a free one":                 {as: selecting("jane"), before: scaler("-"), want: none},
+		"delete while selecting":            {as: selectsRole("jane"), before: scaler(toD), want: isForbidden},
+		"delete a free one":                 {as: selectsRole("jane"), before: scaler("-"), want: none},
 		"begin to delete":                   {as: jane, before: scaler(toD), after: deleting, want: none},
-		"begin to delete while selecting":   {as: selecting("jane"), before: scaler(toD), after: deleting, want: isForbidden},
-		"go on deleting while selecting":    {as: selecting("jane"), before: deletingSince, after: deleting, want: none},
+		"begin to delete while selecting":   {as: selectsRole("jane"), before: scaler(toD), after: deleting, want: isForbidden},
+		"go on deleting while selecting":    {as: selectsRole("jane"), before: deletingSince, after: deleting, want: none},
 		"delegate of a policy":              {as: jane, before: scaler("-"), after: scaler(toD), delegates: []v1alpha1.Delegate{{Kind: v1alpha1.DelegateServiceAccount, Namespace: "agents", Name: "scaler"}}, want: isForbidden},
 		"delegate of a policy, as a user":   {as: jane, before: scaler("-"), after: scaler(toD), delegates: []v1alpha1.Delegate{{Kind: v1alpha1.DelegateUser, Name: "system:serviceaccount:agents:scaler"}}, want: isForbidden},
 		"neighbour is delegate of a policy": {as: jane, before: scaler("-"), after: scaler(toD), delegates: []v1alpha1.Delegate{{Kind: v1alpha1.DelegateServiceAccount, Namespace: "agents", Name: "other"}}, want: none},
@@ -223,11 +223,6 @@ func TestAccountWriteOfOthers(t *testing.T) {
 		})
 	}
 }
-
-// warnings are the warnings of a request.
-type warnings []string
-
-func (w *warnings) AddWarning(_, text string) { *w = append(*w, text) }
 
 // TestAccountWriteKeeps checks that an update that sends no annotations at all keeps the binding, and that its
 // author is warned.

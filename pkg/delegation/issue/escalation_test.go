@@ -5,7 +5,9 @@ package issue
 
 import (
 	"context"
+	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -65,6 +67,46 @@ func TestConfirmRules(t *testing.T) {
 	}
 	if err := confirmRules(t.Context(), holder{rule("deployments", "delete")}.policy(), "", rule("deployments", "delete")); err == nil {
 		t.Error("a request without a user may pass on rights")
+	}
+}
+
+// TestManyMissingRules checks the limits of the comparison: what is not compared is refused.
+//
+// Attack: delegating so many rights that only the first of them are compared with what the caller holds
+// Answer: 403
+func TestManyMissingRules(t *testing.T) {
+	named := func(n int, verb string) rbacv1.PolicyRule {
+		rule := rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{verb}}
+		for i := range n {
+			rule.ResourceNames = append(rule.ResourceNames, fmt.Sprint(i))
+		}
+		return rule
+	}
+	holding := func(verbs ...string) []rbacv1.PolicyRule {
+		return []rbacv1.PolicyRule{{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: verbs}}
+	}
+	ordinary := holding("update", "patch", "create")
+	for name, tc := range map[string]struct {
+		held, wanted []rbacv1.PolicyRule
+		says         string // of the refusal, or empty
+	}{
+		"a permission that a wider one includes":                {holding("granular:specification"), rules(named(1, "granular:replicas")), ""},
+		"the other way around":                                  {holding("granular:replicas"), rules(named(1, "granular:specification")), "not currently held"},
+		"as many as are compared":                               {holding("granular:specification"), rules(named(maxCompared, "granular:replicas")), ""},
+		"one more":                                              {holding("granular:specification"), rules(named(maxCompared+1, "granular:replicas")), "not currently held"},
+		"one more, of ordinary verbs":                           {ordinary, rules(named(maxCompared+1, "granular:replicas")), ""},
+		"one more, that is not held":                            {ordinary, rules(named(maxCompared, "granular:replicas"), on("secrets", "get")), "not currently held"},
+		"more than can be counted":                              {ordinary, rules(named(1<<17+1, "delete")), "too many combinations"},
+		"more than can be counted, once the verbs are replaced": {ordinary, rules(named(50_000, "granular:metadata"), on("secrets", "get")), "you do not hold 50001"},
+		"many that are held":                                    {ordinary, rules(named(50_000, "update")), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := request.WithUser(t.Context(), &user.DefaultInfo{Name: "jane"})
+			err := confirmRules(ctx, holder{tc.held}.policy(), "", tc.wanted)
+			if (err != nil) != (tc.says != "") || err != nil && !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("error %v, wanted %q", err, tc.says)
+			}
+		})
 	}
 }
 

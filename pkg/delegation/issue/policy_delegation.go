@@ -115,8 +115,6 @@ func (c *policyWrite) renewLease(d *delegation.Delegation) (bool, error) {
 // instance because the author does not hold the permissions.
 type notHeld struct{ error }
 
-func (e notHeld) Unwrap() error { return e.error }
-
 // sameAuthority reports whether a stored delegation has the same specification and status as the
 // wanted one. It ignores when the stored delegation was last used or renewed, and its problems, which
 // follow from the rest.

@@ -24,7 +24,7 @@ import (
 func (d *Issuer) snapshotRules(ctx context.Context, obj *v1alpha1.AuthorityDelegation) error {
 	err := d.readRules(ctx, obj)
 	switch ref := obj.Spec.RoleRef; {
-	case err == nil || ref == nil || !apierrors.IsNotFound(err) && !apierrors.IsInvalid(err):
+	case !apierrors.IsNotFound(err) && !apierrors.IsInvalid(err):
 		return err
 	case !d.mayGetRole(ctx, ref, obj.Spec.Scope.Namespace):
 		return forbiddenDelegation(obj, roleNotHeld(ref))

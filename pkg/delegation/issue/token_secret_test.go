@@ -29,14 +29,14 @@ func TestTokenSecret(t *testing.T) {
 		return check.Begin(secret)
 	}
 	secrets := &request.RequestInfo{IsResourceRequest: true, Verb: "create", Resource: "secrets"}
-	if err := write(selecting("jane"), secrets, token); !apierrors.IsForbidden(err) {
+	if err := write(selectsRole("jane"), secrets, token); !apierrors.IsForbidden(err) {
 		t.Errorf("while selecting: %v", err)
 	}
 	for name, err := range map[string]error{
-		"without a selection": write(jane, secrets, token), "another type": write(selecting("jane"), secrets, opaque), "a deletion": write(selecting("jane"), secrets, nil),
-		"another resource": write(selecting("jane"), &request.RequestInfo{IsResourceRequest: true, Resource: "configmaps"}, token),
-		"another group":    write(selecting("jane"), &request.RequestInfo{IsResourceRequest: true, Resource: "secrets", APIGroup: "example.com"}, token),
-		"no resource":      write(selecting("jane"), &request.RequestInfo{Resource: "secrets"}, token),
+		"without a selection": write(jane, secrets, token), "another type": write(selectsRole("jane"), secrets, opaque), "a deletion": write(selectsRole("jane"), secrets, nil),
+		"another resource": write(selectsRole("jane"), &request.RequestInfo{IsResourceRequest: true, Resource: "configmaps"}, token),
+		"another group":    write(selectsRole("jane"), &request.RequestInfo{IsResourceRequest: true, Resource: "secrets", APIGroup: "example.com"}, token),
+		"no resource":      write(selectsRole("jane"), &request.RequestInfo{Resource: "secrets"}, token),
 	} {
 		if err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -270,3 +270,24 @@ func TestMessageOfBindingsAsked(t *testing.T) {
 		t.Errorf("the message names a subject: %s", c.Message)
 	}
 }
+
+// TestMessageOfAccepted checks that the message of the condition tells what to do about an attribute that has no effect or
+// admits nobody.
+func TestMessageOfAccepted(t *testing.T) {
+	for says, tc := range map[string]struct {
+		role    types.UID
+		inForce bool
+	}{
+		"the attribute is in effect": {"r", true},
+		`the attribute is in effect, but it admits nobody, because ClusterRole "setter" does not exist`: {"", true},
+		"the attribute was made for an earlier namespace of this name, and has no effect: delete it":    {"r", false},
+	} {
+		got, err := Compute(protected.Attribute{Attribute: referring(), InForce: tc.inForce}, roles{uid: tc.role})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := apimeta.FindStatusCondition(got.Conditions, v1alpha1.ConditionAccepted); c == nil || c.Message != says {
+			t.Errorf("%v, wanted %q", c, says)
+		}
+	}
+}

@@ -4,6 +4,7 @@
 package status
 
 import (
+	"context"
 	"errors"
 	"strconv"
 	"testing"
@@ -130,12 +131,20 @@ func TestFailures(t *testing.T) {
 	p, client := knowing(t, one), fake.NewSimpleClientset(objects(one)...)
 	fails := error(nil)
 	client.PrependReactor("update", "protectedattributes", func(clienttesting.Action) (bool, runtime.Object, error) { return fails != nil, nil, fails })
-	c := New(p, client)
+	c, reported := New(p, client), reports(t, "The status of a protected attribute was not written")
 	p.CountViolations("n", "a")
 	for _, fails = range []error{apierrors.NewConflict(v1alpha1.Resource("protectedattributes"), "a", errors.New("changed")), errors.New("no storage")} {
 		if c.writeAll(t.Context(), true) || p.Violations("n", "a") != 1 {
 			t.Errorf("%v: it went well", fails)
 		}
+	}
+	if reported.Load() != 1 {
+		t.Errorf("%d reports: a conflict is no fault, and no storage is one", reported.Load())
+	}
+	// A write that fails because the server ends is no failure.
+	ended, end := context.WithCancel(t.Context())
+	if end(); !c.writeAll(ended, true) {
+		t.Error("a server that ends tries again")
 	}
 	fails = nil
 	if !c.writeAll(t.Context(), true) || p.Violations("n", "a") != 0 {

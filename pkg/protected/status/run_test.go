@@ -6,6 +6,9 @@ package status
 import (
 	"context"
 	"errors"
+	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
@@ -114,4 +118,54 @@ func TestStart(t *testing.T) {
 	if err := Start(ctx, p, self); err != nil || self.ContentType != runtime.ContentTypeProtobuf {
 		t.Errorf("%v, and the configuration of the server is %s", err, self.ContentType)
 	}
+}
+
+// answers is a transport that answers each request with 404, and keeps the last one that writes.
+type answers struct{ written atomic.Pointer[http.Request] }
+
+func (a *answers) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Method == http.MethodPut {
+		a.written.Store(req)
+	}
+	return &http.Response{StatusCode: http.StatusNotFound, Body: http.NoBody, Request: req}, nil
+}
+
+// TestStartWrites checks that the controller that Start starts writes statuses until its context ends, which is no error, and
+// as JSON, also where the server is a client of itself with protobuf.
+func TestStartWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stopped := reports(t, "The status controller of protected attributes stopped")
+		p, a := knowing(t, referring()), &answers{}
+		ctx, stop := context.WithCancel(t.Context())
+		p.CountViolations("n", "a")
+		self := &rest.Config{Host: "http://self", Transport: a, ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeProtobuf}}
+		if err := Start(ctx, p, self); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(rounds.CountInterval + time.Millisecond)
+		synctest.Wait()
+		req := a.written.Load()
+		if req == nil || req.URL.Path != "/apis/authority.kube-granular.dev/v1alpha1/namespaces/n/protectedattributes/a/status" ||
+			req.Header.Get("Content-Type") != runtime.ContentTypeJSON || strings.Contains(req.Header.Get("Accept"), "protobuf") {
+			t.Errorf("%+v", req)
+		}
+		stop()
+		synctest.Wait()
+		if stopped.Load() != 0 {
+			t.Error("the end of the server is reported as an error")
+		}
+	})
+}
+
+// reports returns how often an error is reported with a message, until the test ends.
+func reports(t *testing.T, message string) *atomic.Int64 {
+	t.Helper()
+	n, before := &atomic.Int64{}, utilruntime.ErrorHandlers
+	t.Cleanup(func() { utilruntime.ErrorHandlers = before })
+	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{func(_ context.Context, _ error, msg string, _ ...any) {
+		if msg == message {
+			n.Add(1)
+		}
+	}}
+	return n
 }
