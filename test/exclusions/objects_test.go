@@ -74,7 +74,13 @@ func (g *generator) sent(t *testing.T, kind schema.GroupVersionKind) (object, bo
 	prune := []float64{0.05, 0.2, 0.5}[g.Intn(3)]
 	g.vary(out, prune)
 	out["apiVersion"], out["kind"] = kind.GroupVersion().String(), kind.Kind
-	out["metadata"] = object{"name": "n", "namespace": "ns", "uid": "1", "labels": object{"a": "b"}}
+	out["metadata"] = object{"name": "n", "namespace": "ns", "uid": "1", "labels": object{"a": "b"}, "finalizers": []any{"example.com/a"},
+		"ownerReferences": []any{object{"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "2"}}}
+	for _, name := range []string{"finalizers", "ownerReferences"} {
+		if g.Intn(2) == 0 {
+			delete(out["metadata"].(object), name)
+		}
+	}
 	typed, ok := decoded(kind, out)
 	if !ok {
 		return nil, false
@@ -183,8 +189,7 @@ func pristine(t *testing.T, kind schema.GroupVersionKind) object {
 }
 
 // differences calls f for the path of each field that a and b have with different values, or only one
-// of them has. Inside a field that only one of them has, it calls f for all fields. extra is what
-// pristine objects have at the field, nil if they do not have it.
+// of them has. Inside a field that only one of them has, it calls f for all fields.
 func differences(a, b any, path overlay.Path, f func(path overlay.Path, a, b any)) {
 	x, isObject := a.(object)
 	y, alsoObject := b.(object)

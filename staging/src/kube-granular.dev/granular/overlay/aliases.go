@@ -44,10 +44,6 @@ var aliases = map[string]map[string][]string{
 		".spec.ports[*].nodePort":   {".spec.type", ".spec.allocateLoadBalancerNodePorts"},
 		".spec.healthCheckNodePort": {".spec.type", ".spec.externalTrafficPolicy"},
 	},
-	"pods": {
-		".spec.serviceAccount":     {".spec.serviceAccountName"},
-		".spec.serviceAccountName": {".spec.serviceAccount"},
-	},
 	"persistentvolumeclaims": {
 		".spec.dataSource":    {".spec.dataSourceRef"},
 		".spec.dataSourceRef": {".spec.dataSource"},
