@@ -53,8 +53,8 @@ func (c *checker) builtin(i int, f *Field) {
 		return
 	}
 	for _, text := range effects.Lost {
-		if lost := mustParse(text); overlap(lost, f.Path) {
-			c.report(i, ExcludedPart, "no exclusion is possible here: the server stores %s in another field", lost)
+		if lost := mustParse(text); f.Path.inside(lost) {
+			c.report(i, ExcludedPart, "no exclusion is possible here: the server does not store %s as it is sent", lost)
 			return
 		}
 	}
