@@ -119,6 +119,7 @@ var directions = []struct {
 	{"test/bench",
 		[]string{"kube-granular.dev/granular/", "kube-granular.dev/pkg/localcluster/pki",
 			"kube-granular.dev/speed/", "kube-granular.dev/test/bench/"}},
+	{"test/exclusions", []string{"kube-granular.dev/granular/overlay", "kube-granular.dev/pkg/gate"}},
 	{"test/integration/cluster", nil},
 	{"test/integration/harness",
 		[]string{"kube-granular.dev/granular/corpus", "kube-granular.dev/pkg/localcluster/etcd",

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -204,6 +205,44 @@ func TestBuiltinNotHeld(t *testing.T) {
 		}
 	}
 	server.MustSend(t, http.MethodPost, services, harness.ContentTypes["json"], body())
+}
+
+// TestDocumentedExclusions stores the objects that the page about FieldPermissions shows for built-in kinds, enforces them,
+// and checks that each closed field is refused to a holder of the ordinary verbs.
+func TestDocumentedExclusions(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/field-permissions.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "\n## Fields of built-in kinds\n")
+	_, block, _ := strings.Cut(section, "```yaml\n")
+	block, _, _ = strings.Cut(block, "```")
+	closed := map[string]bool{}
+	for _, text := range strings.Split(block, "\n---\n") {
+		p := harness.FromYAML(t, text)
+		harness.SetAt(p, "Enforce", "spec", "mode")
+		name := harness.Metadata(t, p)["name"].(string)
+		server.MustSend(t, http.MethodPatch, fieldPermissions+"/"+name+"?fieldManager=test&force=true", harness.ContentTypes["apply"], p)
+		t.Cleanup(func() { remove(t, server, name) })
+		closed[name] = true
+	}
+	user := caller(server, "create", "update", "patch", "get")
+	for _, name := range []string{"external IPs", "a claim", "rules of an ingress", "finalizers through the status"} {
+		f := closedFields[name]
+		if !closed[f.source] {
+			t.Fatalf("the page does not close %s", f.source)
+		}
+		create := func(o map[string]any) harness.Answer {
+			return server.Send(t, user, http.MethodPost, f.collection+"?dryRun=All", harness.ContentTypes["json"], o)
+		}
+		if a := create(parsed(t, f.open, "documented")); a.Code != http.StatusCreated {
+			t.Errorf("%s: %s", name, a)
+		}
+		if a := create(withChange(parsed(t, f.open, "documented"), parsed(t, f.field, ""))); a.Code != http.StatusForbidden ||
+			!strings.Contains(a.Message(), "(excluded by FieldPermission "+f.source+")") {
+			t.Errorf("%s: %s", name, a)
+		}
+	}
 }
 
 // TestTemplatesAreWarned holds that the author of an exclusion of pods learns that it does not hold in pod templates.
