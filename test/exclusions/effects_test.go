@@ -153,14 +153,14 @@ func (e *effects) decoding(t *testing.T, sent, kind schema.GroupVersionKind) {
 			continue
 		}
 		e.objects++
-		differences(spelled, after, nil, func(path overlay.Path, was, is any) {
-			if !ignored(path) && was == nil && !inEmpty(empty, path, is) && (sent != kind || !respelled(kind, o, path, is)) {
+		differences(spelled, after, nil, func(path overlay.Path, was, now any) {
+			if !ignored(path) && was == nil && !inEmpty(empty, path, now) && (sent != kind || !respelled(kind, o, path, now)) {
 				e.filled[path.String()] = true
 			}
 		})
 		if sent == kind {
-			differences(o, after, nil, func(path overlay.Path, was, is any) {
-				if !ignored(path) && is == nil && notZero(was) {
+			differences(o, after, nil, func(path overlay.Path, was, now any) {
+				if !ignored(path) && now == nil && notZero(was) {
 					e.lost[path.String()] = true
 				}
 			})
@@ -169,19 +169,19 @@ func (e *effects) decoding(t *testing.T, sent, kind schema.GroupVersionKind) {
 }
 
 // respelled reports whether the client sent the value of a field by the name of a field beside it.
-func respelled(kind schema.GroupVersionKind, o object, path overlay.Path, is any) bool {
-	parent, _ := at(o, path[:len(path)-1]).(object)
-	for name, value := range parent {
-		if text(value) != text(is) {
+func respelled(kind schema.GroupVersionKind, o object, path overlay.Path, value any) bool {
+	parent, _ := valueAt(o, path[:len(path)-1]).(object)
+	for name, beside := range parent {
+		if text(beside) != text(value) {
 			continue
 		}
 		without, _ := shown(o)
-		delete(at(without, path[:len(path)-1]).(object), name)
+		delete(valueAt(without, path[:len(path)-1]).(object), name)
 		internal, ok := received(kind, without, true)
 		if !ok {
 			continue
 		}
-		if after, ok := judged(kind, internal); ok && at(after, path) == nil {
+		if after, ok := judged(kind, internal); ok && valueAt(after, path) == nil {
 			return true
 		}
 	}
@@ -189,8 +189,8 @@ func respelled(kind schema.GroupVersionKind, o object, path overlay.Path, is any
 }
 
 // inEmpty reports whether an empty object with its defaults has the same value.
-func inEmpty(empty object, path overlay.Path, is any) bool {
-	return !slices.Contains(path, overlay.Step{Every: true}) && text(at(empty, path)) == text(is)
+func inEmpty(empty object, path overlay.Path, value any) bool {
+	return !slices.Contains(path, overlay.Step{Every: true}) && text(valueAt(empty, path)) == text(value)
 }
 
 func notZero(v any) bool {
@@ -230,14 +230,14 @@ func (e *effects) storing(t *testing.T, kind schema.GroupVersionKind, s strategy
 		if !ok {
 			continue
 		}
-		differences(observed, old, nil, func(path overlay.Path, _, is any) {
-			if !ignored(path) && is != nil { // what a create drops is in no object
+		differences(observed, old, nil, func(path overlay.Path, _, now any) {
+			if !ignored(path) && now != nil { // what a create drops is in no object
 				e.created(path, o, create)
 			}
 		})
 		for _, source := range fields(another) {
 			changed, _ := shown(old)
-			if text(at(old, source)) == text(at(another, source)) || !set(changed, source, at(another, source), g.Intn(4) == 0) {
+			if text(valueAt(old, source)) == text(valueAt(another, source)) || !set(changed, source, valueAt(another, source), g.Intn(4) == 0) {
 				continue
 			}
 			observed, final, ok := stored(kind, changed, old, func(obj, old runtime.Object) { s.PrepareForUpdate(ctx, obj, old); s.Canonicalize(obj) })
@@ -246,8 +246,8 @@ func (e *effects) storing(t *testing.T, kind schema.GroupVersionKind, s strategy
 			}
 			var own []overlay.Path
 			differences(old, observed, nil, func(path overlay.Path, _, _ any) { own = append(own, path) })
-			differences(observed, final, nil, func(path overlay.Path, _, is any) {
-				restored := !slices.Contains(path, overlay.Step{Every: true}) && text(at(old, path)) == text(is)
+			differences(observed, final, nil, func(path overlay.Path, _, now any) {
+				restored := !slices.Contains(path, overlay.Step{Every: true}) && text(valueAt(old, path)) == text(now)
 				client := slices.ContainsFunc(own, func(p overlay.Path) bool { return len(p) > 1 && overlaps(path, p) })
 				if !ignored(path) && !restored && !client {
 					e.move(path.String(), source.String())

@@ -246,22 +246,22 @@ func (c *closing) writeAll(t *testing.T) {
 		if !ok {
 			continue
 		}
-		if at, _ := c.differsAt(empty, old); at != "" && decision == nil {
-			t.Errorf("create sets %s", at)
+		if place, _ := c.differsAt(empty, old); place != "" && decision == nil {
+			t.Errorf("create sets %s", place)
 		}
 		for _, source := range fields(another) {
 			changed, _ := shown(old)
-			if !set(changed, source, at(another, source), g.Intn(4) == 0) {
+			if !set(changed, source, valueAt(another, source), g.Intn(4) == 0) {
 				continue
 			}
 			_, final, decision, ok := c.write(t, changed, old)
 			if !ok {
 				continue
 			}
-			switch at, unclear := c.differsAt(old, final); {
-			case at != "" && decision == nil:
-				t.Errorf("update of %s changes %s", source, at)
-			case at == "" && !unclear && decision != nil:
+			switch place, unclear := c.differsAt(old, final); {
+			case place != "" && decision == nil:
+				t.Errorf("update of %s changes %s", source, place)
+			case place == "" && !unclear && decision != nil:
 				t.Errorf("update of %s changes nothing closed: %v", source, decision)
 			case decision != nil && (!apierrors.IsForbidden(decision) || !strings.Contains(decision.Error(), "(excluded by FieldPermission "+c.source+")")):
 				t.Errorf("update of %s: %v", source, decision)

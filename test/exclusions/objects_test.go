@@ -225,8 +225,8 @@ func text(v any) string {
 	return string(data)
 }
 
-// at returns the value at a path without [*].
-func at(o any, path overlay.Path) any {
+// valueAt returns the value at a path without [*].
+func valueAt(o any, path overlay.Path) any {
 	for _, step := range path {
 		m, ok := o.(object)
 		if !ok {
