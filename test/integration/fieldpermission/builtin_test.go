@@ -60,7 +60,11 @@ var closedFields = map[string]closedField{
 	"resources of a container": {"pods", "v1", ".spec.containers[*].resources.limits", "example.com/limits", "/api/v1/namespaces/default/pods", runningPod, `{}`, true, "/resize", `{"spec":{"containers":[{"name":"c","resources":{"limits":{"cpu":"2"}}}]}}`},
 	"finalizers of a pod by its status": {"pods", "v1", ".metadata.finalizers", "example.com/finalizers", "/api/v1/namespaces/default/pods", runningPod,
 		`{"metadata":{"finalizers":["example.com/a"]}}`, false, "/status", `{"metadata":{"finalizers":["example.com/a"]}}`},
-	"metrics": {"horizontalpodautoscalers.autoscaling", "v2", ".spec.maxReplicas", "example.com/maximum", "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers",
+	"metrics in another version": {"horizontalpodautoscalers.autoscaling", "v2", ".spec.metrics", "example.com/metrics",
+		"/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers",
+		`{"apiVersion":"autoscaling/v1","kind":"HorizontalPodAutoscaler","spec":{"maxReplicas":5,"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"x"}}}`,
+		`{"spec":{"targetCPUUtilizationPercentage":60}}`, false, "", ""},
+	"the maximum": {"horizontalpodautoscalers.autoscaling", "v2", ".spec.maxReplicas", "example.com/maximum", "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers",
 		`{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","spec":{"maxReplicas":5,"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"x"}}}`,
 		`{"spec":{"maxReplicas":7}}`, false, "", ""},
 }
@@ -163,6 +167,11 @@ func (f closedField) ways(t *testing.T) map[string]func(t *testing.T, user, name
 		}
 		all["create, dry run"] = func(t *testing.T, user, name, _ string) harness.Answer {
 			return server.Send(t, user, http.MethodPost, f.collection+"?dryRun=All", harness.ContentTypes["json"], withChange(parsed(t, f.open, name), change))
+		}
+		if f.source == "services" { // the other kinds can't be created by an update
+			all["create by update"] = func(t *testing.T, user, name, path string) harness.Answer {
+				return server.Send(t, user, http.MethodPut, path, harness.ContentTypes["json"], withChange(parsed(t, f.open, name), change))
+			}
 		}
 		all["create by apply"] = func(t *testing.T, user, name, path string) harness.Answer {
 			return server.Send(t, user, http.MethodPatch, path+"?fieldManager=m", harness.ContentTypes["apply"], withChange(parsed(t, f.open, name), change))
