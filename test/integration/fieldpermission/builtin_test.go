@@ -129,6 +129,32 @@ func TestBuiltinExclusionHolds(t *testing.T) {
 	}
 }
 
+// TestBuiltinOtherFields holds that holders of the ordinary verbs need nothing more for objects without the closed field: a
+// create, an update of what was read, and a label.
+func TestBuiltinOtherFields(t *testing.T) {
+	account(t)
+	user := caller(server, "create", "update", "patch", "get")
+	for name, f := range closedFields {
+		if strings.HasSuffix(f.path, ".limits") || f.path == ".spec.maxReplicas" {
+			continue // the object has them
+		}
+		t.Run(name, func(t *testing.T) {
+			put(t, server, f.source, v1alpha1.ModeEnforce, f.version, excluded(f.path, f.permission))
+			object := fmt.Sprintf("x%d", harness.Unique())
+			path := f.collection + "/" + object
+			for _, a := range []harness.Answer{
+				server.Send(t, user, http.MethodPost, f.collection, harness.ContentTypes["json"], parsed(t, f.open, object)),
+				server.Send(t, user, http.MethodPut, path, harness.ContentTypes["json"], server.LiveObject(t, path)),
+				server.Send(t, user, http.MethodPatch, path, harness.ContentTypes["merge"], `{"metadata":{"labels":{"a":"b"}}}`),
+			} {
+				if a.Code >= 300 || len(a.Warnings()) > 0 {
+					t.Errorf("%s %q", a, a.Warnings())
+				}
+			}
+		})
+	}
+}
+
 // account creates the service account that pods have by default, because no controller does.
 func account(t *testing.T) {
 	t.Helper()
