@@ -147,6 +147,9 @@ func (a *Author) warnWritten(ctx context.Context, c Change) {
 	if resource, err := a.Resources.Find(ctx, resourceOf(c.After)); err == nil && resource == nil {
 		warning.AddWarning(ctx, "", fmt.Sprintf("this server stores no objects of %s, so the FieldPermission has no effect here", c.After.Name))
 	}
+	if closesTemplates(c.After) {
+		warning.AddWarning(ctx, "", "exclusions of pods hold for pods alone: whoever may change a pod template sets the same field, because controllers create the pods")
+	}
 	a.warnHolders(ctx, c)
 	if c.Before == nil || c.Before.Spec.Mode == v1alpha1.ModeEnforce || c.After.Spec.Mode != v1alpha1.ModeEnforce {
 		return
@@ -158,6 +161,13 @@ func (a *Author) warnWritten(ctx context.Context, c Change) {
 	}
 	warning.AddWarning(ctx, "", fmt.Sprintf("the excluded fields are closed now; in mode Audit they would have refused %s, among them of %s",
 		count(status.AuditViolations, "request"), firstThree(status.AuditUsers)))
+}
+
+// closesTemplates reports whether a specification excludes fields of pods that pod templates have too.
+func closesTemplates(p *v1alpha1.FieldPermission) bool {
+	return p.Name == "pods" && slices.ContainsFunc(p.Spec.Fields, func(f v1alpha1.FieldEntry) bool {
+		return f.Excluded && strings.HasPrefix(f.Path, ".spec")
+	})
 }
 
 // warnHolders warns of subjects that hold a new permission already, because a role named it before it

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -27,7 +28,7 @@ import (
 // to the version of the request adds, removes or rewrites it. Only the conversion knows which
 // field that is. If the kind has an excluded permission (one that `update` does not include), the
 // field might need that permission, so annotationBackedChanges returns an error, and the write is
-// refused.
+// refused. That does not hold for the template generation of a DaemonSet.
 //
 // newObj and oldObj are in the internal version, newVersioned and oldVersioned in the version of
 // the request.
@@ -39,7 +40,8 @@ func (k *kind) annotationBackedChanges(target granular.Target, newObj, oldObj ru
 		!backingChanged(metav1.Object.GetLabels, newObj, oldObj, newVersioned, oldVersioned) {
 		return nil, nil
 	}
-	if k.excludes() {
+	if k.excludes() && (backingChanged(withoutGeneration, newObj, oldObj, newVersioned, oldVersioned) ||
+		backingChanged(metav1.Object.GetLabels, newObj, oldObj, newVersioned, oldVersioned)) {
 		return nil, errAnnotationBacked
 	}
 	field := "spec"
@@ -47,6 +49,19 @@ func (k *kind) annotationBackedChanges(target granular.Target, newObj, oldObj ru
 		field = "status"
 	}
 	return change.Set{k.walker.Charge(field)}, nil
+}
+
+// withoutGeneration returns the annotations other than the template generation of a DaemonSet. Conversion
+// adds that one to every DaemonSet, the server itself counts it, and no version has a field for it that
+// could need an excluded permission.
+func withoutGeneration(obj metav1.Object) map[string]string {
+	all := obj.GetAnnotations()
+	if _, ok := all[appsv1.DeprecatedTemplateGeneration]; !ok {
+		return all
+	}
+	all = maps.Clone(all)
+	delete(all, appsv1.DeprecatedTemplateGeneration)
+	return all
 }
 
 // sameMetadataMaps reports whether conversion left annotations and labels alone. hub is an object

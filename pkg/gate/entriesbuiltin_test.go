@@ -199,6 +199,36 @@ func TestEntriesAndRollback(t *testing.T) {
 	}
 }
 
+// TestEntriesAndTemplateGeneration checks that the annotation which conversion adds to each DaemonSet does
+// not stop ordinary writes of DaemonSets with exclusions, and that these hold.
+func TestEntriesAndTemplateGeneration(t *testing.T) {
+	of := endpoint(t, kindNamed("apps/v1/DaemonSet"), "daemonsets")
+	daemons := func(image, metadata string) apiruntime.Object {
+		return stored(t, at("apps/v1/DaemonSet", `"metadata": PLACE, "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "`+image+`"}]}}}`, metadata))
+	}
+	const annotated = `{"annotations": {"deprecated.daemonset.template.generation": "7"}}`
+	e := entriesOf(t, "daemonsets.apps", true, ".metadata.finalizers acme.io/f excluded")
+	for name, tc := range map[string]struct {
+		old, new apiruntime.Object
+		says     string
+	}{
+		"a create":                 {old: nil, new: daemons("i", `{"labels": {"a": "b"}}`)},
+		"without the annotation":   {old: daemons("i", annotated), new: daemons("i", `{"labels": {"a": "b"}}`)},
+		"another image":            {old: daemons("i", annotated), new: daemons("j", annotated)},
+		"a finalizer":              {old: daemons("i", annotated), new: daemons("i", `{"finalizers": ["acme.io/x"]}`), says: "cannot change .metadata.finalizers"},
+		"a create with finalizers": {old: nil, new: daemons("i", `{"finalizers": ["acme.io/x"]}`), says: "cannot change .metadata.finalizers"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := requestContext("update")
+			w := New(&grants{}, WithFieldPermissions(withEntries(e))).Begin(ctx, of)
+			if err := w.Observe(ctx, tc.new, tc.old); err != nil {
+				t.Fatal(err)
+			}
+			wantError(t, w.Verify(ctx, tc.new, tc.old), tc.says)
+		})
+	}
+}
+
 // BenchmarkPodWithEntries measures an ordinary update of a pod's label: without entries, with an
 // exclusion of another field, and in mode Audit.
 func BenchmarkPodWithEntries(b *testing.B) {

@@ -121,6 +121,7 @@ var directions = []struct {
 			"kube-granular.dev/speed/", "kube-granular.dev/test/bench/"}},
 	{"test/cedar", []string{"kube-granular.dev/granular/"}},
 	{"test/model", nil},
+	{"test/exclusions", []string{"kube-granular.dev/granular/overlay", "kube-granular.dev/pkg/gate"}},
 	{"test/integration/cluster", nil},
 	{"test/integration/harness",
 		[]string{"kube-granular.dev/granular/corpus", "kube-granular.dev/pkg/localcluster/etcd",

@@ -53,7 +53,7 @@ func TestRefusedEntries(t *testing.T) {
 	}{
 		"a second object":         {object("second", "", "v1", excluded(".spec.destination", "argoproj.io/d")), "spec.fields[0].excluded"},
 		"a name without a domain": {object(argo, "", "", excluded(".spec.destination", "finalizer")), "spec.fields[0].permission"},
-		"a built-in exclusion":    {object("services", "", "", excluded(".spec.externalIPs", "example.com/externalIPs")), "spec.fields[0].excluded"},
+		"a built-in exclusion":    {object("services", "", "", excluded(".spec.clusterIP", "example.com/clusterIP")), "spec.fields[0].excluded"},
 		"no such field":           {object(argo, "", "", named(".spec.x", "argoproj.io/x")), "spec.fields[0].path"},
 		"labels":                  {object(argo, "", "", excluded(".metadata.labels", "argoproj.io/x")), "spec.fields[0].path"},
 		"an unknown field": {func() map[string]any {

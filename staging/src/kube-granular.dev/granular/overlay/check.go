@@ -79,8 +79,12 @@ func (c *checker) one(i int, f *Field) {
 	if reason := refusedPath(f.Path); reason != "" {
 		c.report(i, PathPart, "%s", reason)
 	}
-	if reason := notExcludable(c.resource(), c.kind, f.Path); reason != "" && f.Excluded {
+	switch reason := notExcludable(c.resource()); {
+	case !c.closes(f):
+	case reason != "":
 		c.report(i, ExcludedPart, "no exclusion is possible here: %s", reason)
+	case isBuiltin(c.kind.Group) && len(f.Path) > 0:
+		c.builtin(i, f)
 	}
 	nested := 0
 	for j := range c.entries.Fields {

@@ -15,23 +15,27 @@ import (
 // noExclusions has the resources that take no exclusions, with the reasons. The key is a resource,
 // or "*" and a group.
 var noExclusions = map[string]string{
-	"leases.coordination.k8s.io":      "leader election and the health of nodes depend on leases",
-	"events":                          "every component reports events",
-	"events.events.k8s.io":            "every component reports events",
-	"endpoints":                       "the network depends on endpoints",
-	"endpointslices.discovery.k8s.io": "the network depends on endpoint slices",
-	"namespaces":                      "the deletion of namespaces depends on their finalizers",
+	"leases.coordination.k8s.io":                     "leader election and the health of nodes depend on leases",
+	"events":                                         "every component reports events",
+	"events.events.k8s.io":                           "every component reports events",
+	"endpoints":                                      "the network depends on endpoints",
+	"endpointslices.discovery.k8s.io":                "the network depends on endpoint slices",
+	"leasecandidates.coordination.k8s.io":            "leader election depends on them",
+	"csinodes.storage.k8s.io":                        "kubelets create them with an owner",
+	"resourceslices.resource.k8s.io":                 "nodes publish their devices",
+	"podcertificaterequests.certificates.k8s.io":     "kubelets create them",
+	"namespaces":                                     "the deletion of namespaces depends on their finalizers",
 	"certificatesigningrequests.certificates.k8s.io": "nodes join by certificate signing requests",
-	"bindings":                       "a binding is not stored",
-	"componentstatuses":              "a component status is not stored",
-	"*.authentication.k8s.io":        "reviews are not stored",
-	"*.authorization.k8s.io":         "reviews are not stored",
-	"*.authority.kube-granular.dev":  "nobody could change the exclusion back",
-	"*.rbac.authorization.k8s.io":    "nobody could grant the permission",
-	"*.admissionregistration.k8s.io": "nobody could repair admission",
-	"*.apiextensions.k8s.io":         "the server writes definitions itself",
-	"*.apiregistration.k8s.io":       "the server writes registrations itself",
-	"*.internal.apiserver.k8s.io":    "servers depend on it",
+	"bindings":                                       "a binding is not stored",
+	"componentstatuses":                              "a component status is not stored",
+	"*.authentication.k8s.io":                        "reviews are not stored",
+	"*.authorization.k8s.io":                         "reviews are not stored",
+	"*.authority.kube-granular.dev":                  "nobody could change the exclusion back",
+	"*.rbac.authorization.k8s.io":                    "nobody could grant the permission",
+	"*.admissionregistration.k8s.io":                 "nobody could repair admission",
+	"*.apiextensions.k8s.io":                         "the server writes definitions itself",
+	"*.apiregistration.k8s.io":                       "the server writes registrations itself",
+	"*.internal.apiserver.k8s.io":                    "servers depend on it",
 }
 
 // builtin are API groups of Kubernetes that a server may serve and the registry lacks.
@@ -46,15 +50,12 @@ func TakesExclusions(group, resource string) bool {
 	return noExclusions[gvkschema.GroupResource{Group: group, Resource: resource}.String()] == "" && noExclusions["*."+group] == ""
 }
 
-// notExcludable returns why a path of a resource takes no exclusion, "" if it takes one.
-func notExcludable(resource gvkschema.GroupResource, kind gvkschema.GroupVersionKind, path Path) string {
+// notExcludable returns why a resource takes no exclusion, "" if it takes one.
+func notExcludable(resource gvkschema.GroupResource) string {
 	for _, key := range []string{resource.String(), "*." + resource.Group} {
 		if reason := noExclusions[key]; reason != "" {
 			return reason
 		}
-	}
-	if isBuiltin(kind.Group) {
-		return "exclusions of built-in kinds are not enforced yet"
 	}
 	return ""
 }
