@@ -83,7 +83,7 @@ export function origin(data, e) {
   const d = data.s.delegations[e.delegation], by = data.subjects[e.by], all = data.s.rules[e.rules].rules;
   const rules = [...new Set(data.s.cells[e.cell].flatMap(h => h.r))].map(i => el("li.mono", {}, rule(all[/** @type {number} */ (i)])));
   const delegation = () => ["delegation ", d.namespace < 0 ? "" : data.space(d.namespace) + "/", d.name, " of ", d.delegator,
-    ", only in requests that select it, as far as ", d.delegator, " may",
+    ", in requests that select it, or in all requests of an account that is bound to it, as far as ", d.delegator, " may",
     d.conditional && ", under conditions", d.expires && ", until " + d.expires];
   return el("li", {}, d ? delegation() : data.bindingName(e.binding) + " → " + data.roleName(e.role),
     by && el("small", {}, " to " + by.word + " " + by.name), el("ul", {}, rules));
