@@ -48,7 +48,15 @@ func (c ClusterKinds) Target(group, resource, subresource string) (*Target, erro
 	_, status := k.Subresource("status")
 	_, scale := k.Subresource("scale")
 	out := &Target{Resource: k.Resource, Subresource: subresource, Tree: k.Tree, Namespaced: k.Namespaced || group == "" && resource == "namespaces",
-		Custom: custom, HasStatus: status, HasScale: scale && custom, ScalePath: c.scalePath(k)}
+		Custom: custom, HasStatus: status, HasScale: scale, ScalePath: c.scalePath(k)}
+	if !custom && scale {
+		out.ScalePath = ".spec.replicas"
+	}
+	for _, name := range []string{"resize", "ephemeralcontainers", "approval", "finalize"} {
+		if sub, ok := k.Subresource(name); ok && sub.Kind == k.Kind {
+			out.Stores = append(out.Stores, name)
+		}
+	}
 	if subresource == "" {
 		return out, nil
 	}

@@ -85,6 +85,9 @@ func fieldPolicy(prefix string, t *Target, entries *overlay.Entries) ([]*admissi
 	if t.HasStatus {
 		resources = append(resources, t.Resource.Resource+"/status")
 	}
+	for _, name := range t.Stores {
+		resources = append(resources, t.Resource.Resource+"/"+name)
+	}
 	policy := newPolicy(name, []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}, admissionv1.Rule{
 		APIGroups: []string{t.Resource.Group}, APIVersions: []string{t.Resource.Version}, Resources: resources})
 	policy.Spec.Variables, policy.Spec.Validations = e.variables, e.validations

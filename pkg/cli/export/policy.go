@@ -27,7 +27,9 @@ type Target struct {
 	Custom bool
 	// HasStatus is set if the resource has a subresource status.
 	HasStatus bool
-	// HasScale is set if a custom resource has a subresource scale, and ScalePath is the field that it writes, if that is known.
+	// Stores are the other subresources that write fields of the object and send all of it, such as resize.
+	Stores []string
+	// HasScale is set if the resource has a subresource scale, and ScalePath is the field that it writes, if that is known.
 	HasScale  bool
 	ScalePath string
 }

@@ -77,6 +77,15 @@ spec:
   - {path: .spec.danger, permission: example.com/danger, excluded: true}
   - {path: .spec.replicas, permission: example.com/replicas, excluded: true}
 ---
+apiVersion: authority.kube-granular.dev/v1alpha1
+kind: FieldPermission
+metadata: {name: deployments.apps}
+spec:
+  version: v1
+  mode: Enforce
+  fields:
+  - {path: .spec.replicas, permission: example.com/size, excluded: true}
+---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: sizer}
@@ -114,6 +123,7 @@ metadata: {name: verbs}
 rules:
 - {apiGroups: [""], resources: [configmaps], verbs: ["granular:protectedAnnotation(net.example/zone)"]}
 - {apiGroups: [example.com], resources: [crates], verbs: ["granular:example.com/danger"]}
+- {apiGroups: [apps], resources: [deployments, deployments/scale], verbs: ["granular:example.com/size"]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
@@ -156,7 +166,8 @@ func TestExportedAuthority(t *testing.T) {
 		one, first := patch("olga", configMapPath, `{"metadata":{"labels":{"env":"prod"}}}`)
 		two, second := patch("olga", cratePath, `{"spec":{"danger":"x"}}`)
 		three, third := patch("olga", cratePath+"/scale", `{"spec":{"replicas":9}}`)
-		return one == http.StatusForbidden && two == one && three == one && strings.Contains(first+second+third, "protected-attributes")
+		four, _ := patch("olga", deploymentPath+"/scale", `{"spec":{"replicas":9}}`)
+		return one == http.StatusForbidden && two == one && three == one && four == one && strings.Contains(first+second+third, "protected-attributes")
 	})
 	const template = `{"spec":{"template":{"metadata":{"labels":{"env":"prod"}}}}}`
 	for _, tc := range []struct {
@@ -185,6 +196,10 @@ func TestExportedAuthority(t *testing.T) {
 		{"replicas", "olga", cratePath, `{"spec":{"replicas":2}}`, false},
 		{"replicas by scale", "olga", cratePath + "/scale", `{"spec":{"replicas":2}}`, false},
 		{"replicas by scale, by its verb", "sam", cratePath + "/scale", `{"spec":{"replicas":2}}`, true},
+		{"replicas of a built-in kind", "olga", deploymentPath, `{"spec":{"replicas":2}}`, false},
+		{"replicas of a built-in kind, by their verb", "vera", deploymentPath, `{"spec":{"replicas":2}}`, true},
+		{"replicas of a built-in kind by scale", "olga", deploymentPath + "/scale", `{"spec":{"replicas":2}}`, false},
+		{"replicas of a built-in kind by scale, by their verb", "vera", deploymentPath + "/scale", `{"spec":{"replicas":2}}`, true},
 		{"a granular caller", "sam", cratePath, `{"spec":{"size":2,"policy":{"mode":"z"}}}`, true},
 		{"a granular caller and another excluded field", "sam", cratePath, `{"spec":{"size":2,"danger":"x"}}`, false},
 		{"a granular caller and a label", "sam", cratePath, `{"metadata":{"labels":{"a":"b"}}}`, false},
