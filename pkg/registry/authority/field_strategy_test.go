@@ -15,6 +15,7 @@ import (
 // TestFieldTable checks the content of the columns that kubectl get prints of a FieldPermission.
 func TestFieldTable(t *testing.T) {
 	p := fieldsOf("widgets.example.com")
+	p.Spec.Fields = append(p.Spec.Fields, v1alpha1.FieldEntry{Path: ".spec.weight"}, v1alpha1.FieldEntry{Path: ".spec.name"})
 	p.Status = v1alpha1.FieldPermissionStatus{NotHeldCount: 3, AuditViolations: 9, Conditions: []metav1.Condition{
 		{Type: "Other", Status: metav1.ConditionTrue}, {Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionFalse}, {Type: "Last", Status: metav1.ConditionTrue},
 	}}
@@ -23,7 +24,7 @@ func TestFieldTable(t *testing.T) {
 		t.Fatal(got, err)
 	}
 	got.DeepCopy() // as the audit log does
-	const want = "widgets.example.com v1 Audit 2 1 False <unknown> .spec.size,.spec.color 3 9\n"
+	const want = "widgets.example.com v1 Audit 4 1 False <unknown> .spec.size,.spec.color,.spec.weight + 1 more 3 9\n"
 	if text := fmt.Sprintln(got.Rows[0].Cells...); text != want {
 		t.Errorf("got  %swant %s", text, want)
 	}
