@@ -118,9 +118,10 @@ func TestKeepAPIServiceTriesAgain(t *testing.T) {
 	})
 }
 
-// TestPostStartHookOfBootstrap holds that the server keeps its APIService, and that it does not become
+// TestBootstrapHook holds that the server keeps its APIService, and that it does not become
 // ready if it can't write the bootstrap roles.
-func TestPostStartHookOfBootstrap(t *testing.T) {
+func TestBootstrapHook(t *testing.T) {
+	// As above, what reports errors looks at the real time.
 	handlers := utilruntime.ErrorHandlers
 	utilruntime.ErrorHandlers = nil
 	defer func() { utilruntime.ErrorHandlers = handlers }()

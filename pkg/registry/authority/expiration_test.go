@@ -98,7 +98,8 @@ func TestExpirationRequests(t *testing.T) {
 			next.Name, next.Spec.ExpirationTimestamp, next.Spec.IfLost = name, &until, v1alpha1.LossKeep
 			return next, nil
 		})
-		obj, _, err := s.expiration.Update(ctx, name, info, rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, true, &metav1.UpdateOptions{})
+		obj, _, err := s.expiration.Update(ctx, name, info, rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc,
+			true, &metav1.UpdateOptions{})
 		if err != nil {
 			return nil, err
 		}
@@ -125,7 +126,8 @@ func TestExpirationRequests(t *testing.T) {
 	if _, err := s.expiration.ConvertToTable(ctx, attribute("a"), nil); err == nil {
 		t.Error("the table of delegations takes a protected attribute")
 	}
-	if reset := s.expiration.GetResetFields()["authority.kube-granular.dev/v1alpha1"]; reset == nil || !reset.Has(fieldpath.MakePathOrDie("spec", "rules")) {
+	reset := s.expiration.GetResetFields()["authority.kube-granular.dev/v1alpha1"]
+	if reset == nil || !reset.Has(fieldpath.MakePathOrDie("spec", "rules")) {
 		t.Errorf("reset are %v", reset)
 	}
 }

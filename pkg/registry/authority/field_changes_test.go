@@ -81,7 +81,7 @@ func TestFieldPermissionResults(t *testing.T) {
 		{"a second creation", func() (bool, error) { return create(allow) }, nil, false, apierrors.IsAlreadyExists, 0},
 		{"an update of metadata", func() (bool, error) { return update(allowUpdate, false, wait) }, nil, false, none, 0},
 		{"an update that is denied", func() (bool, error) { return update(denyUpdate, false, enforce) }, nil, false, is(denied), 0},
-		{"an update that can't be prepared", func() (bool, error) { return update(allowUpdate, false, enforce) }, unprepared, false, is(unprepared), 0},
+		{"an update not prepared", func() (bool, error) { return update(allowUpdate, false, enforce) }, unprepared, false, is(unprepared), 0},
 		{"an update", func() (bool, error) { return update(allowUpdate, false, enforce) }, nil, false, none, 1},
 		{"a deletion that is denied", func() (bool, error) { return remove(deny) }, nil, false, is(denied), 0},
 		{"a deletion of all that is denied", func() (bool, error) { return removeAll(ctx, deny) }, nil, false, is(denied), 0},

@@ -17,7 +17,8 @@ func TestFieldTable(t *testing.T) {
 	p := fieldsOf("widgets.example.com")
 	p.Spec.Fields = append(p.Spec.Fields, v1alpha1.FieldEntry{Path: ".spec.weight"}, v1alpha1.FieldEntry{Path: ".spec.name"})
 	p.Status = v1alpha1.FieldPermissionStatus{NotHeldCount: 3, AuditViolations: 9, Conditions: []metav1.Condition{
-		{Type: "Other", Status: metav1.ConditionTrue}, {Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionFalse}, {Type: "Last", Status: metav1.ConditionTrue},
+		{Type: "First", Status: metav1.ConditionTrue}, {Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionFalse},
+		{Type: "Last", Status: metav1.ConditionTrue},
 	}}
 	got, err := fieldTable.ConvertToTable(t.Context(), p, nil)
 	if err != nil || len(got.Rows) != 1 || len(got.Rows[0].Cells) != len(got.ColumnDefinitions) {

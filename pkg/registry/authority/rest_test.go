@@ -86,7 +86,8 @@ func TestStorageOptions(t *testing.T) {
 	server := &storagebackend.ConfigForResource{Config: storagebackend.Config{Prefix: "/registry"}}
 	got, err := jsonOptions{optionsFunc(func() (generic.RESTOptions, error) { return generic.RESTOptions{StorageConfig: server}, nil })}.
 		GetRESTOptions(schema.GroupResource{Resource: "protectedattributes"}, nil)
-	if err != nil || got.StorageConfig.Prefix != "/registry" || got.ResourcePrefix != "kube-granular/authority/protectedattributes" || server.Codec != nil {
+	const want = "kube-granular/authority/protectedattributes"
+	if err != nil || got.StorageConfig.Prefix != "/registry" || got.ResourcePrefix != want || server.Codec != nil {
 		t.Fatal(got, err)
 	}
 	data, err := runtime.Encode(got.StorageConfig.Codec, attribute("a"))
