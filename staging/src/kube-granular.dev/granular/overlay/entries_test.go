@@ -12,10 +12,11 @@ import (
 // TestAround checks which exclusion a field is in: the innermost one at it or around it.
 func TestAround(t *testing.T) {
 	e := entries(t, ".spec acme.io/spec", ".spec.sources[*] acme.io/inner excluded", ".spec.sources acme.io/outer excluded",
-		".spec.destination.server acme.io/server excluded")
+		".spec.destination.server acme.io/server excluded", ".data acme.io/first excluded", ".data acme.io/second excluded")
 	for text, want := range map[string]string{
 		".spec": "", ".spec.sources": "acme.io/outer", ".spec.sources[*]": "acme.io/inner", ".spec.sources[*].path": "acme.io/inner",
 		".spec.sources.x": "acme.io/outer", ".spec.destination": "", ".spec.destination.server.a": "acme.io/server", ".status": "",
+		".data.a": "acme.io/first",
 	} {
 		path, err := overlay.ParsePath(text)
 		if err != nil {

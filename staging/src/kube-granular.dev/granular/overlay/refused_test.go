@@ -4,6 +4,7 @@
 package overlay_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -89,6 +90,7 @@ func TestAuthorExcludesInside(t *testing.T) {
 	}{
 		"in a list":            {[]string{"number: {type: integer}", "number: " + key}, ".spec.ports[*].number acme.io/a excluded", inside},
 		"in a map":             {[]string{"value: {type: string}", "value: " + key}, ".spec.limits[*].value acme.io/a excluded", inside},
+		"beside it in a map":   {[]string{"value: {type: string}", "value: {type: string}, other: " + key}, ".spec.limits[*].value acme.io/a excluded", ""},
 		"in a definition":      {append(plain, "inner: {type: string}", "inner: "+key), ".spec.project acme.io/a excluded", inside},
 		"not in a definition":  {nodes(), ".spec.project acme.io/a excluded", ""},
 		"unknown fields below": {[]string{"helm: {type: object, ", "helm: {type: object, x-kubernetes-permission-verb: example.io/helm, x-kubernetes-permission-excluded: true, "}, ".spec.helm.values acme.io/a", ""},
@@ -135,6 +137,30 @@ func TestAlsoReachable(t *testing.T) {
 		// The field itself has an entry with the permission.
 		if wrong || len(got) != len(tc.want) {
 			t.Errorf("%s: %s", name, strings.Join(outcomes[0].AlsoReachable, " "))
+		}
+	}
+}
+
+// TestReachableBounds checks that the paths are limited: none has more steps than a path may have before the
+// field, and the search goes no deeper once it has found 32.
+func TestReachableBounds(t *testing.T) {
+	const node = "{$ref: '#/definitions/io.example.v1.Node'}"
+	deep, wide := node, "{type: object, properties: {"
+	for i := range 20 {
+		deep = "{type: object, properties: {n: " + node + ", z: " + deep + "}}"
+		wide += fmt.Sprintf("f%d: %s, ", i+10, node)
+	}
+	for name, tc := range map[string]struct {
+		field string
+		want  int
+	}{
+		"deep": {deep, 1 + 14 + 13},
+		"wide": {wide + "}}", 1 + 2*15 + 5},
+	} {
+		replace := nodes("replicas: {type: integer, x-kubernetes-permission-verb: replicas}", "replicas: "+tc.field)
+		_, outcomes := applied(t, definitions(t, replace...), entries(t, ".spec.project.leaf acme.io/a excluded"), true)
+		if got := len(outcomes[0].AlsoReachable); got != tc.want {
+			t.Errorf("%s: %d paths, want %d: %v", name, got, tc.want, outcomes[0].AlsoReachable)
 		}
 	}
 }
