@@ -22,42 +22,45 @@ func TestRefusedBuiltin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	const claims = "persistentvolumeclaims"
 	kinds := map[string]gvkschema.GroupVersionKind{
 		"pods": {Version: "v1", Kind: "Pod"}, "services": {Version: "v1", Kind: "Service"},
-		"persistentvolumeclaims":      {Version: "v1", Kind: "PersistentVolumeClaim"},
+		claims:                        {Version: "v1", Kind: "PersistentVolumeClaim"},
 		"ingresses.networking.k8s.io": {Group: "networking.k8s.io", Version: "v1", Kind: "Ingress"},
 	}
 	const also = "0 excluded: the server also sets "
 	// The schema is looked at only if nothing else is wrong, and there is none of these kinds.
 	const accepted = "schema: no definition for kind"
 	const protocol = ".spec.ports[*].protocol acme.io/p"
+	const data, ref = ".spec.dataSource acme.io/a excluded", ".spec.dataSourceRef acme.io/a excluded"
+	const address, addresses = ".spec.clusterIP acme.io/a excluded", ".spec.clusterIPs acme.io/a excluded"
 	for name, tc := range map[string]struct {
 		source string
 		fields []string
 		want   string
 	}{
 		"the status":                 {"pods", []string{".status.phase acme.io/a excluded"}, "the server itself write the status"},
-		"what is not stored":         {"services", []string{".spec.sessionAffinityConfig acme.io/a excluded"}, "does not store .spec.sessionAffinityConfig"},
-		"what is filled":             {"services", []string{".spec.externalTrafficPolicy acme.io/a excluded"}, "sets .spec.externalTrafficPolicy if a client"},
+		"what is not stored":         {"services", []string{".spec.sessionAffinityConfig acme.io/a excluded"}, "does not store .spec.session"},
+		"what is filled":             {"services", []string{".spec.externalTrafficPolicy acme.io/a excluded"}, "sets .spec.external"},
 		"what a binding sets":        {"pods", []string{".spec.nodeName acme.io/a excluded"}, "a binding sets the node"},
 		"inside it":                  {"pods", []string{".spec.tolerations[*] acme.io/a excluded"}, "admission adds tolerations"},
 		"around it":                  {"pods", []string{".spec.securityContext acme.io/a excluded"}, "an annotation sets the AppArmor profile"},
 		"a group with a dot":         {"ingresses.networking.k8s.io", []string{".spec.ingressClassName acme.io/a excluded"}, "means the same"},
 		"a name":                     {"pods", []string{".spec.nodeName acme.io/a", ".status acme.io/b"}, ""},
-		"a name in an exclusion":     {"services", []string{".spec acme.io/s excluded", protocol}, "1 excluded: no exclusion is possible here: the server sets"},
+		"a name in an exclusion":     {"services", []string{".spec acme.io/s excluded", protocol}, "1 excluded: no exclusion is possible here"},
 		"a name in a name":           {"services", []string{".spec acme.io/s", protocol}, accepted},
 		"a name beside one":          {"services", []string{".spec.selector acme.io/s excluded", protocol}, accepted},
-		"a name and an exclusion":    {"pods", []string{".spec.nodeName acme.io/a", ".spec.nodeName acme.io/b excluded"}, "1 excluded: no exclusion"},
-		"one of two":                 {"persistentvolumeclaims", []string{".spec.dataSource acme.io/a excluded"}, also + ".spec.dataSource"},
-		"the other":                  {"persistentvolumeclaims", []string{".spec.dataSourceRef acme.io/a excluded"}, also + ".spec.dataSourceRef"},
-		"both":                       {"persistentvolumeclaims", []string{".spec.dataSource acme.io/a excluded", ".spec.dataSourceRef acme.io/a excluded"}, accepted},
-		"both, by two permissions":   {"persistentvolumeclaims", []string{".spec.dataSource acme.io/a excluded", ".spec.dataSourceRef acme.io/b excluded"}, also},
-		"both, and more beside":      {"persistentvolumeclaims", []string{".spec.dataSource acme.io/a excluded", ".spec.dataSourceRef acme.io/a excluded", ".spec.resources acme.io/b excluded"}, accepted},
-		"both, one opened by a part": {"persistentvolumeclaims", []string{".spec.dataSource acme.io/a excluded", ".spec.dataSourceRef acme.io/a excluded", ".spec.dataSourceRef.name acme.io/b excluded"}, also},
-		"the source as a name":       {"persistentvolumeclaims", []string{".spec.dataSource acme.io/a excluded", ".spec.dataSourceRef acme.io/b"}, also},
+		"a name and an exclusion":    {"pods", []string{".spec.nodeName acme.io/a", ".spec.nodeName acme.io/b excluded"}, "1 excluded: "},
+		"one of two":                 {claims, []string{data}, also + ".spec.dataSource"},
+		"the other":                  {claims, []string{ref}, also + ".spec.dataSourceRef"},
+		"both":                       {claims, []string{data, ref}, accepted},
+		"both, by two permissions":   {claims, []string{data, ".spec.dataSourceRef acme.io/b excluded"}, also},
+		"both, and more beside":      {claims, []string{data, ref, ".spec.resources acme.io/b excluded"}, accepted},
+		"both, one opened by a part": {claims, []string{data, ref, ".spec.dataSourceRef.name acme.io/b excluded"}, also},
+		"the source as a name":       {claims, []string{data, ".spec.dataSourceRef acme.io/b"}, also},
 		"the whole specification":    {"services", []string{".spec acme.io/a excluded"}, accepted},
-		"all of a group":             {"services", []string{".spec.clusterIP acme.io/a excluded", ".spec.clusterIPs acme.io/a excluded", ".spec.type acme.io/a excluded"}, accepted},
-		"one is missing":             {"services", []string{".spec.clusterIP acme.io/a excluded", ".spec.clusterIPs acme.io/a excluded"}, also},
+		"all of a group":             {"services", []string{address, addresses, ".spec.type acme.io/a excluded"}, accepted},
+		"one is missing":             {"services", []string{address, addresses}, also},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := entries(t, tc.fields...)
@@ -80,7 +83,8 @@ func nodes(replace ...string) []string {
 // that contain themselves.
 func TestAuthorExcludesInside(t *testing.T) {
 	const inside = "0 excluded: the author of the kind excludes a field inside"
-	const key = "{type: object, properties: {key: {type: string, x-kubernetes-permission-verb: example.io/inner, x-kubernetes-permission-excluded: true}}}"
+	const verb = "x-kubernetes-permission-verb: example.io/inner, x-kubernetes-permission-excluded: true"
+	const key = "{type: object, properties: {key: {type: string, " + verb + "}}}"
 	plain := []string{"project: {type: string, default: default}", "project: {$ref: '#/definitions/io.example.v1.Plain'}",
 		"io.example.v1.Application:\n", "io.example.v1.Plain: {type: object, properties: {inner: {type: string}}}\nio.example.v1.Application:\n"}
 	for name, tc := range map[string]struct {
@@ -90,10 +94,10 @@ func TestAuthorExcludesInside(t *testing.T) {
 	}{
 		"in a list":            {[]string{"number: {type: integer}", "number: " + key}, ".spec.ports[*].number acme.io/a excluded", inside},
 		"in a map":             {[]string{"value: {type: string}", "value: " + key}, ".spec.limits[*].value acme.io/a excluded", inside},
-		"beside it in a map":   {[]string{"value: {type: string}", "value: {type: string}, other: " + key}, ".spec.limits[*].value acme.io/a excluded", ""},
+		"in a map, beside":     {[]string{"value: {type: string}", "value: {type: string}, x: " + key}, ".spec.limits[*].value acme.io/a excluded", ""},
 		"in a definition":      {append(plain, "inner: {type: string}", "inner: "+key), ".spec.project acme.io/a excluded", inside},
 		"not in a definition":  {nodes(), ".spec.project acme.io/a excluded", ""},
-		"unknown fields below": {[]string{"helm: {type: object, ", "helm: {type: object, x-kubernetes-permission-verb: example.io/helm, x-kubernetes-permission-excluded: true, "}, ".spec.helm.values acme.io/a", ""},
+		"unknown fields below": {[]string{"helm: {type: object, ", "helm: {type: object, " + verb + ", "}, ".spec.helm.values acme.io/a", ""},
 	} {
 		wantProblem(t, overlay.Check(definitions(t, tc.replace...), application, entries(t, tc.field)), tc.want)
 		if t.Failed() {
@@ -177,7 +181,8 @@ func TestInsideExclusions(t *testing.T) {
 		"inside a name":         {[]string{".spec.syncPolicy acme.io/a", ".spec.syncPolicy.automated acme.io/b"}, "--"},
 		"elsewhere":             {[]string{".spec.destination acme.io/a excluded", ".spec.syncPolicy.automated acme.io/b"}, "e-"},
 		"two of the same field": {[]string{".spec.project acme.io/a excluded", ".spec.project acme.io/b"}, "e-"},
-		"inside two":            {[]string{".spec.syncPolicy.automated.prune acme.io/c", ".spec.syncPolicy.automated acme.io/b", ".spec.syncPolicy acme.io/a excluded"}, "eee"},
+		"inside two": {[]string{".spec.syncPolicy.automated.prune acme.io/c", ".spec.syncPolicy.automated acme.io/b",
+			".spec.syncPolicy acme.io/a excluded"}, "eee"},
 	} {
 		_, outcomes, err := overlay.Apply(definitions(t), application, entries(t, tc.fields...), true)
 		if err != nil {
