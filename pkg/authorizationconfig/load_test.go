@@ -12,6 +12,7 @@ import (
 
 	apiserverapi "k8s.io/apiserver/pkg/apis/apiserver"
 	authorizationcel "k8s.io/apiserver/pkg/authorization/cel"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
 // TestLoad checks that a file is loaded that upstream and the checks accept, and that each other one is an error that names the
@@ -56,6 +57,46 @@ func TestUnreadableConnections(t *testing.T) {
 	}
 	if broken := connectionOf(w); broken == missing || missing == (connection{}) {
 		t.Error("a file that is missing and one that is broken are the same connection")
+	}
+}
+
+// TestLoadConnection checks that a connection has the content of the files that its kubeconfig names,
+// and no name, so that none is read again later; and that a file that can't be read is an error.
+func TestLoadConnection(t *testing.T) {
+	h := newHook(t, "h", nil)
+	dir := t.TempDir()
+	token, ca := filepath.Join(dir, "token"), filepath.Join(dir, "ca")
+	put(t, token, []byte("a-token"))
+	put(t, ca, h.ca())
+	h.write(t, func(c *clientcmdapi.Config) {
+		c.Clusters["w"].CertificateAuthorityData, c.Clusters["w"].CertificateAuthority = nil, ca
+		c.AuthInfos["w"].TokenFile = token
+	})
+	config, err := loadConnection(h.kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config.BearerToken != "a-token" || string(config.CAData) != string(h.ca()) || config.BearerTokenFile+config.CAFile != "" {
+		t.Errorf("token %q of %q, CA %q of %q", config.BearerToken, config.BearerTokenFile, config.CAData, config.CAFile)
+	}
+	h.write(t, func(c *clientcmdapi.Config) {
+		c.Clusters["w"].CertificateAuthorityData, c.Clusters["w"].CertificateAuthority = nil, dir
+	})
+	if _, err := loadConnection(h.kubeconfig); err == nil || !strings.Contains(err.Error(), dir) {
+		t.Errorf("a folder as the CA file: %v", err)
+	}
+}
+
+// TestConnectionsByProxy checks that connections through two proxies differ.
+func TestConnectionsByProxy(t *testing.T) {
+	h := newHook(t, "h", nil)
+	var got []connection
+	for _, proxy := range []string{"http://127.0.0.1:1", "http://127.0.0.1:2"} {
+		h.write(t, func(c *clientcmdapi.Config) { c.Clusters["w"].ProxyURL = proxy })
+		got = append(got, connectionOf(h.in().Webhook))
+	}
+	if got[0] == got[1] {
+		t.Error("another proxy is the same connection")
 	}
 }
 

@@ -4,7 +4,10 @@
 package authorizationconfig
 
 import (
+	"context"
+	"errors"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -12,6 +15,7 @@ import (
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	apiserverapi "k8s.io/apiserver/pkg/apis/apiserver"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
@@ -114,6 +118,31 @@ func TestProbeQuestion(t *testing.T) {
 	}
 	if got := h.headers[0].Get("Authorization"); got != "Bearer a-token" {
 		t.Errorf("authorized by %q", got)
+	}
+	// So that no later review is sent over a connection that only the probe has made.
+	if got := h.headers[0].Get("Connection"); got != "close" {
+		t.Errorf("the connection is to be %q", got)
+	}
+}
+
+// TestProbeTimeout checks that an error which comes after the time of all probes is over names the
+// webhook too. Whether it is seen is a race, which many webhooks win.
+func TestProbeTimeout(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	gone := filepath.Join(t.TempDir(), "gone")
+	w := &apiserverapi.WebhookConfiguration{ConnectionInfo: apiserverapi.WebhookConnectionInfo{KubeConfigFile: &gone}}
+	webhooks := slices.Repeat([]probed{{name: "w", webhook: w}}, 500)
+	for range 20 {
+		var errs utilerrors.Aggregate
+		if err := probe(ctx, webhooks); !errors.As(err, &errs) || len(errs.Errors()) != len(webhooks) {
+			t.Fatalf("%v", err)
+		}
+		for _, err := range errs.Errors() {
+			if !strings.Contains(err.Error(), `the webhook "w" is not healthy: there is no answer within 3s`) {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 

@@ -46,9 +46,10 @@ func delegationOf(name string, delegates ...v1alpha1.Delegate) *authority.Author
 type delegationStore struct {
 	delegationREST
 	*DelegationStorage
-	log []string
-	// refusal is the error of Prepare.
-	refusal error
+	expiration expirationREST
+	log        []string
+	// refusal is the error of Prepare, and foreign that of ConfirmOwn.
+	refusal, foreign error
 }
 
 func openDelegations(t *testing.T) *delegationStore {
@@ -63,6 +64,7 @@ func openDelegations(t *testing.T) *delegationStore {
 			s.log = append(s.log, map[bool]string{false: "stored ", true: "removed "}[gone]+d.Name)
 		},
 		WaitForCommits: func() { s.log = append(s.log, "waited") },
+		ConfirmOwn:     func(context.Context, *v1alpha1.AuthorityDelegation) error { return s.foreign },
 		Problems:       func(*v1alpha1.AuthorityDelegation) []string { return nil },
 	}, Use: func(opened Opened) (Run, error) {
 		s.DelegationStorage = opened.Delegations
@@ -72,7 +74,8 @@ func openDelegations(t *testing.T) *delegationStore {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.delegationREST = info.VersionedResourcesStorageMap["v1alpha1"][delegationsPlural].(delegationREST)
+	served := info.VersionedResourcesStorageMap["v1alpha1"]
+	s.delegationREST, s.expiration = served[delegationsPlural].(delegationREST), served[expirationPath].(expirationREST)
 	t.Cleanup(s.Destroy)
 	until(t, func() bool { return s.Storage.Storage.ReadinessCheck() == nil })
 	return s
@@ -174,6 +177,12 @@ func TestDelegationRequests(t *testing.T) {
 	if last := len(s.log) - 1; !slices.Contains(s.log, "removed c") || s.log[last] != "waited" {
 		t.Errorf("a deletion of all: %v", s.log)
 	}
+	ended, end := context.WithCancel(ctx)
+	end()
+	_, err = s.delegationREST.DeleteCollection(ended, rest.ValidateAllObjectFunc, &metav1.DeleteOptions{}, &metainternalversion.ListOptions{})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("a deletion of all by a request that has ended: %v", err)
+	}
 }
 
 // TestDelegationIsAudited holds that the audit event of a creation names the delegation, and that
@@ -251,6 +260,17 @@ func TestDelegationStorage(t *testing.T) {
 	}
 	if _, err := s.DelegationStorage.Get(ctx, "nothing"); !apierrors.IsNotFound(err) {
 		t.Errorf("nothing is read: %v", err)
+	}
+	for name, f := range map[string]func() error{
+		"WriteUse": func() error { return s.WriteUse(ctx, "a/b", time.Now()) },
+		"Create": func() error {
+			_, err := s.DelegationStorage.Create(ctx, (*v1alpha1.AuthorityDelegation)(delegationOf("a/b")))
+			return err
+		},
+	} {
+		if err := f(); err == nil {
+			t.Errorf("%s with a name that can't be part of a key", name)
+		}
 	}
 	for name, f := range map[string]func() error{
 		"WriteUse": func() error { return s.WriteUse(ctx, "nothing", time.Now()) },

@@ -6,6 +6,10 @@ package authority
 import (
 	"context"
 	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	restclient "k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset/fake"
@@ -104,9 +110,44 @@ func TestKeepAPIServiceTriesAgain(t *testing.T) {
 		run(1)
 		run(1, exists)
 		run(3, errors.New("no storage"), errors.New("no storage"), exists)
+		run(60, slices.Repeat([]error{errors.New("no storage")}, 100)...)
 		stop()
 		if err := keepAPIService(ctx, clientset); err != nil {
 			t.Errorf("the server has stopped: %v", err)
 		}
 	})
 }
+
+// TestBootstrapHook holds that the server keeps its APIService, and that it does not become
+// ready if it can't write the bootstrap roles.
+func TestBootstrapHook(t *testing.T) {
+	// As above, what reports errors looks at the real time.
+	handlers := utilruntime.ErrorHandlers
+	utilruntime.ErrorHandlers = nil
+	defer func() { utilruntime.ErrorHandlers = handlers }()
+	synctest.Test(t, func(t *testing.T) {
+		var asked sync.Map
+		config := &restclient.Config{Host: "https://127.0.0.1:1", Transport: transport(func(req *http.Request) (*http.Response, error) {
+			asked.Store(req.URL.Path, true)
+			return nil, errors.New("no storage")
+		})}
+		_, hook, err := (&Provider{Attributes: true, BootstrapRoles: true}).PostStartHook()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		err = hook(genericapiserver.PostStartHookContext{Context: ctx, LoopbackClientConfig: config})
+		if err == nil || !strings.Contains(err.Error(), "unable to initialize roles") {
+			t.Errorf("ready without roles: %v", err)
+		}
+		if _, found := asked.Load("/apis/apiregistration.k8s.io/v1/apiservices"); !found {
+			t.Error("the APIService is not watched")
+		}
+		stop()
+		synctest.Wait()
+	})
+}
+
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -78,6 +79,56 @@ func TestOwnBeforePatch(t *testing.T) {
 	})
 	if _, err := info.UpdatedObject(t.Context(), d); !errors.Is(err, conflict) {
 		t.Errorf("a patch that does not apply: %v", err)
+	}
+}
+
+// TestExpirationRequests checks that the subresource writes only the expiration time, waits for the
+// writes that the delegation allowed, and passes errors on.
+func TestExpirationRequests(t *testing.T) {
+	s := openDelegations(t)
+	ctx := as("jane")
+	if _, err := s.delegationREST.Create(ctx, delegationOf("a"), rest.ValidateAllObjectFunc, &metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.logged(t, "a creation", "stored a")
+	until := metav1.NewTime(time.Now().Add(time.Hour).Truncate(time.Second))
+	update := func(name string) (*authority.AuthorityDelegation, error) {
+		info := rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
+			next := old.DeepCopyObject().(*authority.AuthorityDelegation)
+			next.Name, next.Spec.ExpirationTimestamp, next.Spec.IfLost = name, &until, v1alpha1.LossKeep
+			return next, nil
+		})
+		obj, _, err := s.expiration.Update(ctx, name, info, rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc,
+			true, &metav1.UpdateOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return obj.(*authority.AuthorityDelegation), nil
+	}
+	if d, err := update("a"); err != nil || !d.Spec.ExpirationTimestamp.Equal(&until) || d.Spec.IfLost != v1alpha1.LossWithdraw {
+		t.Errorf("ended: %+v, %v", d, err)
+	}
+	s.logged(t, "an end", "stored a", "waited")
+	s.foreign = errors.New("another user's")
+	if _, err := update("a"); !errors.Is(err, s.foreign) {
+		t.Errorf("another user's: %v", err)
+	}
+	s.logged(t, "a refused end", "waited")
+	if _, err := update("nothing"); !apierrors.IsNotFound(err) {
+		t.Errorf("an end of nothing: %v", err)
+	}
+	if obj, err := s.expiration.Get(ctx, "a", &metav1.GetOptions{}); err != nil || obj.(*authority.AuthorityDelegation).Name != "a" {
+		t.Errorf("read: %v, %v", obj, err)
+	}
+	if _, err := s.expiration.Get(ctx, "nothing", &metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("nothing is read: %v", err)
+	}
+	if _, err := s.expiration.ConvertToTable(ctx, attribute("a"), nil); err == nil {
+		t.Error("the table of delegations takes a protected attribute")
+	}
+	reset := s.expiration.GetResetFields()["authority.kube-granular.dev/v1alpha1"]
+	if reset == nil || !reset.Has(fieldpath.MakePathOrDie("spec", "rules")) {
+		t.Errorf("reset are %v", reset)
 	}
 }
 

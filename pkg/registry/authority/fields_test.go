@@ -36,6 +36,18 @@ func fieldsOf(name string) *authority.FieldPermission {
 	}
 }
 
+// openFields opens the storage of FieldPermissions.
+func openFields(t *testing.T, f *FieldPermissions) (fieldREST, statusREST) {
+	t.Helper()
+	store, status, err := newFieldPermissions(optionsOf{t}, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(store.Destroy)
+	until(t, func() bool { return store.Storage.Storage.ReadinessCheck() == nil })
+	return store, status
+}
+
 // TestFieldPermissionRequests holds that a FieldPermission is prepared when its specification is
 // written, and only then; that each change is reported, and each removal also before it happens; and
 // that no client sets the status together with the specification.
@@ -43,7 +55,7 @@ func TestFieldPermissionRequests(t *testing.T) {
 	var log []string
 	var refusal error
 	prepared := 0
-	store, status, err := newFieldPermissions(optionsOf{t}, &FieldPermissions{
+	store, status := openFields(t, &FieldPermissions{
 		Prepare: func(_ context.Context, written, stored *v1alpha1.FieldPermission) error {
 			prepared++
 			if written.Spec.Version == "" {
@@ -68,11 +80,6 @@ func TestFieldPermissionRequests(t *testing.T) {
 			log = append(log, fmt.Sprintf("observe %s %s %s gone %v", p.Name, p.Spec.Version, p.Spec.Mode, gone))
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(store.Destroy)
-	until(t, func() bool { return store.Storage.Storage.ReadinessCheck() == nil })
 	ctx := as("jane")
 	expect := func(step string, want ...string) {
 		t.Helper()

@@ -22,6 +22,7 @@ import (
 	restclient "k8s.io/client-go/rest"
 
 	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/granular/protect"
 )
 
 // only is an API resource configuration in which the resources with these names are enabled.
@@ -176,6 +177,9 @@ func TestBootstrapRoles(t *testing.T) {
 	}
 	if len(made.ClusterRoleBindings) != 1 || made.ClusterRoleBindings[0].RoleRef.Name != ControllersRole {
 		t.Fatalf("bindings %+v", made.ClusterRoleBindings)
+	}
+	if got, want := len(made.ClusterRoleBindings[0].Subjects), 1+len(protect.Copiers()); got != want {
+		t.Errorf("%d subjects, want %d", got, want)
 	}
 	for i, subject := range made.ClusterRoleBindings[0].Subjects {
 		if i == 0 && subject.Name != "system:kube-controller-manager" || i > 0 && (subject.Kind != rbacv1.ServiceAccountKind || subject.Namespace != "kube-system") {

@@ -178,3 +178,27 @@ func TestInNamespace(t *testing.T) {
 		}
 	}
 }
+
+// TestGenerations holds that no client sets the generation, in any kind.
+func TestGenerations(t *testing.T) {
+	base := newStrategy()
+	for name, tc := range map[string]struct {
+		strategy rest.RESTUpdateStrategy
+		obj      runtime.Object
+	}{
+		"an attribute":               {base, attribute("a")},
+		"the status of an attribute": {statusStrategy{base}, attribute("a")},
+		"a delegation":               {delegationStrategy{base}, delegationOf("a")},
+		"a policy":                   {policyStrategy{base}, policyOf("a")},
+		"fields":                     {fieldStrategy{base}, fieldsOf("a")},
+		"the status of fields":       {fieldStatusStrategy{fieldStrategy{base}}, fieldsOf("a")},
+	} {
+		next := tc.obj.DeepCopyObject()
+		tc.obj.(metav1.Object).SetGeneration(3)
+		next.(metav1.Object).SetGeneration(9)
+		tc.strategy.PrepareForUpdate(as("jane"), next, tc.obj)
+		if got := next.(metav1.Object).GetGeneration(); got != 3 {
+			t.Errorf("%s: generation %d", name, got)
+		}
+	}
+}

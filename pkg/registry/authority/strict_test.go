@@ -26,7 +26,12 @@ func TestStrict(t *testing.T) {
 		{"get", v1alpha1.GroupName, "a=b", "a=b"},
 	} {
 		got := ""
-		handler := Strict(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) { got = req.URL.RawQuery }))
+		handler := Strict(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+			got = req.URL.RawQuery
+			if req.Method != http.MethodPost || req.URL.Path != "/x" {
+				t.Errorf("%s %s: passed on as %s %s", tc.verb, tc.group, req.Method, req.URL)
+			}
+		}))
 		req := httptest.NewRequest(http.MethodPost, "/x?"+tc.query, nil)
 		info := &request.RequestInfo{IsResourceRequest: true, Verb: tc.verb, APIGroup: tc.group}
 		handler.ServeHTTP(httptest.NewRecorder(), req.WithContext(request.WithRequestInfo(req.Context(), info)))

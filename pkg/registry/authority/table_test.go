@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/pkg/apis/authority"
@@ -63,7 +64,16 @@ func TestTable(t *testing.T) {
 	if err != nil || len(one.Rows) != 1 || len(one.ColumnDefinitions) != 0 || one.ResourceVersion != "3" {
 		t.Errorf("one object without headers: %v, error %v", one, err)
 	}
-	if _, err := attributeTable.ConvertToTable(t.Context(), &metav1.Status{}, nil); err == nil {
-		t.Error("an object that is no protected attribute was converted to a table")
+	for want, obj := range map[string]runtime.Object{
+		"*v1.Status is not a protected attribute": &metav1.Status{},
+		"*authority.AuthorityDelegation is not a protected attribute": &authority.AuthorityDelegationList{
+			Items: []authority.AuthorityDelegation{*delegationOf("a")}},
+	} {
+		if _, err := attributeTable.ConvertToTable(t.Context(), obj, nil); err == nil || err.Error() != want {
+			t.Errorf("%T: %v, want %s", obj, err, want)
+		}
+	}
+	if got := firstThree([]string{"a", "b", "c"}); got != "a,b,c" {
+		t.Errorf("three values are %q", got)
 	}
 }

@@ -171,6 +171,7 @@ func TestRetyped(t *testing.T) {
 		"an exclusion in mode Audit":    {".spec.project.x acme.io/a excluded", false, overlay.Idle, overlay.FieldRetyped},
 		"the specification":             {".spec[*] acme.io/a excluded", true, overlay.Idle, overlay.FieldRetyped},
 		"the status":                    {".status[*].x acme.io/a excluded", true, overlay.Idle, overlay.FieldRetyped},
+		"another field of the root":     {".kind.x acme.io/a excluded", true, overlay.Degraded, overlay.FieldRetyped},
 		"an atomic list":                {".spec.sources[*].path acme.io/a excluded", true, overlay.Degraded, overlay.AtomicList},
 		"an atomic list, no such field": {".spec.sources[*].gone acme.io/a excluded", true, overlay.Idle, overlay.FieldAbsent},
 		"what the author excludes":      {".spec.guard[*] acme.io/a excluded", true, overlay.Idle, overlay.ExcludedByAuthor},

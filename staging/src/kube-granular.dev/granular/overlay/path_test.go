@@ -20,6 +20,8 @@ func TestParsePath(t *testing.T) {
 		`["a b"].c`:                              "",
 		".spec.limits[*][*]":                     "",
 		strings.Repeat(".a", overlay.MaxSteps):   "",
+		"." + strings.Repeat("a", 1023):          "",
+		".spec.aZ09-_$":                          "",
 		"":                                       "empty",
 		"spec":                                   "without a dot",
 		".":                                      "without a name",
