@@ -96,6 +96,8 @@ func TestValues(t *testing.T) {
 	}{
 		{name: "another tag", old: image(team), new: image("registry.example/team/app:v2"),
 			holds: "imageFrom(registry.example/team/app)"},
+		{name: "another tag, which lacks one verb for both", old: image(team), new: image("registry.example/team/app:v2"),
+			needs: `needs one of the verbs "granular:imageFrom(registry.example/team/app)", "granular:specification"`},
 		{name: "another tag by the folder", old: image(team), new: image("registry.example/team/app:v2"),
 			holds: "imageFrom(registry.example/team)"},
 		{name: "another tag by the registry", old: image(team), new: image("registry.example/team/app:v2"),
