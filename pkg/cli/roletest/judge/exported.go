@@ -137,6 +137,8 @@ func judgedExported(c *format.Case, err error) (Outcome, string) {
 		return Passed, cmp.Or(refusal, "allowed")
 	case refusal == "" && weaker(c) != "":
 		return Differs, weaker(c)
+	case refusal != "" && c.Get != nil && c.Get.Metadata:
+		return Differs, "a stock server has no reads of metadata alone"
 	}
 	return Failed, cmp.Or(refusal, "allowed")
 }
