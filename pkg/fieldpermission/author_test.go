@@ -99,6 +99,7 @@ func TestPrepare(t *testing.T) {
 		"not served here, no domain":   {object("widgets.example.com", "v1", auditing, field(".spec.size", "size", true)), "spec.fields[0].permission: domain"},
 		"not served here, no version":  {object("widgets.example.com", "", auditing, field(".spec.size", "example.com/size", true)), "spec.version: "},
 		"no version is served":         {object("unserved.argoproj.io", "", auditing, field(".spec.project", "example.com/x", false)), "spec.version: "},
+		"no such field or version":     {object(argo, "", auditing, field(".spec.nothing", "argoproj.io/nothing", false)), "spec.fields[0].path: no such"},
 		"a lock on the keys":           {object("clusterroles.rbac.authorization.k8s.io", "v1", auditing, field(".rules", "example.com/rules", true)), "spec.fields[0].excluded: "},
 		"a lock on FieldPermissions":   {object("fieldpermissions.authority.kube-granular.dev", "v1alpha1", auditing, field(".spec.mode", "example.com/mode", true)), "spec.fields[0].excluded: "},
 	} {
