@@ -5,6 +5,7 @@ package fieldpermission_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -21,6 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/granular/overlay"
 	"kube-granular.dev/pkg/audit"
 	"kube-granular.dev/pkg/fieldpermission"
 	. "kube-granular.dev/pkg/fieldpermission/fieldpermissiontest"
@@ -65,6 +67,10 @@ func TestPrepare(t *testing.T) {
 	unserved.Name, unserved.Spec.Names.Plural = "unserved.argoproj.io", "unserved"
 	unserved.Spec.Versions[0].Served, unserved.Spec.Versions[1].Served = false, false
 
+	var many []v1alpha1.FieldEntry
+	for i := range overlay.MaxFields {
+		many = append(many, field(fmt.Sprintf(".spec.f%d", i), fmt.Sprintf("example.com/f%d", i), false))
+	}
 	names := func(path, permission string) *v1alpha1.FieldPermission {
 		return object(argo, "v1alpha1", auditing, field(path, permission, false))
 	}
@@ -99,8 +105,11 @@ func TestPrepare(t *testing.T) {
 		"not served here, no domain":   {object("widgets.example.com", "v1", auditing, field(".spec.size", "size", true)), "spec.fields[0].permission: domain"},
 		"not served here, no version":  {object("widgets.example.com", "", auditing, field(".spec.size", "example.com/size", true)), "spec.version: "},
 		"no version is served":         {object("unserved.argoproj.io", "", auditing, field(".spec.project", "example.com/x", false)), "spec.version: "},
-		"a lock on the keys":           {object("clusterroles.rbac.authorization.k8s.io", "v1", auditing, field(".rules", "example.com/rules", true)), "spec.fields[0].excluded: "},
-		"a lock on FieldPermissions":   {object("fieldpermissions.authority.kube-granular.dev", "v1alpha1", auditing, field(".spec.mode", "example.com/mode", true)), "spec.fields[0].excluded: "},
+		"no such field or version": {object(argo, "", auditing, field(".spec.nothing", "argoproj.io/nothing", false)),
+			"spec.fields[0].path: no such"},
+		"as many as may be, not served": {object("widgets.example.com", "v1", auditing, many...), ""},
+		"a lock on the keys":            {object("clusterroles.rbac.authorization.k8s.io", "v1", auditing, field(".rules", "example.com/rules", true)), "spec.fields[0].excluded: "},
+		"a lock on FieldPermissions":    {object("fieldpermissions.authority.kube-granular.dev", "v1alpha1", auditing, field(".spec.mode", "example.com/mode", true)), "spec.fields[0].excluded: "},
 	} {
 		author := fieldpermission.Author{Resources: Resources(crd, webhook, unserved)}
 		err := author.Prepare(t.Context(), tc.object, nil)
@@ -154,6 +163,8 @@ func roles(t *testing.T) *fieldpermission.Roles {
 		&rbacv1.ClusterRole{ObjectMeta: meta("", "update"), Rules: rule("applications", "update", "patch")},
 		&rbacv1.ClusterRole{ObjectMeta: meta("", "admin"), Rules: everything},
 		&rbacv1.ClusterRoleBinding{ObjectMeta: meta("", "a"), RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "sync"}, Subjects: user("jane")},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: meta("", "again"), RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "sync"},
+			Subjects: user("jane")},
 		&rbacv1.ClusterRoleBinding{ObjectMeta: meta("", "b"), RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "other"}, Subjects: user("eve")},
 		&rbacv1.ClusterRoleBinding{ObjectMeta: meta("", "c"), RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "update"}, Subjects: user("eve")},
 		&rbacv1.ClusterRoleBinding{ObjectMeta: meta("", "d"), RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "missing"}, Subjects: user("eve")},
@@ -230,6 +241,12 @@ func TestAuthorIsWarned(t *testing.T) {
 	}{
 		"a name that jane holds": {[]change{{nil, object(argo, "v1", auditing, syncPolicy)}},
 			[]string{"a role grants granular:argoproj.io/syncPolicy already, to User bob, User jane"}, ""},
+		"the same, of two fields": {[]change{{nil, object(argo, "v1", auditing, syncPolicy,
+			field(".spec.destination", "argoproj.io/syncPolicy", false))}},
+			[]string{"a role grants granular:argoproj.io/syncPolicy already, to User bob, User jane"}, ""},
+		"three removed": {[]change{{object(argo, "v1", enforce,
+			field(".a", "e.io/a", true), field(".b", "e.io/b", true), field(".c", "e.io/c", true)), nil}},
+			[]string{"no longer closes .a, .b, .c: update"}, argo + ".a " + argo + ".b " + argo + ".c"},
 		"the same name as before": {[]change{{object(argo, "v1", auditing, syncPolicy), object(argo, "v1", auditing, syncPolicy, destination)}}, nil, ""},
 		"no such resource": {[]change{{nil, object("widgets.example.com", "v1", auditing, destination)}},
 			[]string{"stores no objects of widgets.example.com"}, ""},

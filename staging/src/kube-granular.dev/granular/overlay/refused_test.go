@@ -94,7 +94,7 @@ func TestAuthorExcludesInside(t *testing.T) {
 	}{
 		"in a list":            {[]string{"number: {type: integer}", "number: " + key}, ".spec.ports[*].number acme.io/a excluded", inside},
 		"in a map":             {[]string{"value: {type: string}", "value: " + key}, ".spec.limits[*].value acme.io/a excluded", inside},
-		"in a map, beside":     {[]string{"value: {type: string}", "value: {type: string}, x: " + key}, ".spec.limits[*].value acme.io/a excluded", ""},
+		"beside a map":         {[]string{"value: {", "x: " + key + ", value: {"}, ".spec.limits[*].value acme.io/a excluded", ""},
 		"in a definition":      {append(plain, "inner: {type: string}", "inner: "+key), ".spec.project acme.io/a excluded", inside},
 		"not in a definition":  {nodes(), ".spec.project acme.io/a excluded", ""},
 		"unknown fields below": {[]string{"helm: {type: object, ", "helm: {type: object, " + verb + ", "}, ".spec.helm.values acme.io/a", ""},
