@@ -8,9 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authorization/granular"
+
 	"kube-granular.dev/pkg/gate/convert"
 )
 
@@ -142,5 +145,17 @@ func TestAnnotationBackedFieldIsAddedOrRemoved(t *testing.T) {
 		if set, err := kindOf(of).annotationBackedChanges(of, created, nil, shown, nil); err != nil || len(set) != 1 {
 			t.Errorf("created, label %t: %v, %v", label, set, err)
 		}
+	}
+}
+
+// TestWithoutGeneration checks that only the template generation is left out of annotations, in a copy.
+func TestWithoutGeneration(t *testing.T) {
+	all := map[string]string{appsv1.DeprecatedTemplateGeneration: "1", "example.com/a": "b"}
+	obj := &metav1.ObjectMeta{Annotations: all}
+	if diff := cmp.Diff(map[string]string{"example.com/a": "b"}, withoutGeneration(obj)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if len(all) != 2 {
+		t.Errorf("the object itself has changed: %v", all)
 	}
 }

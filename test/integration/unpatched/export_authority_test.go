@@ -86,6 +86,15 @@ spec:
   fields:
   - {path: .spec.replicas, permission: example.com/size, excluded: true}
 ---
+apiVersion: authority.kube-granular.dev/v1alpha1
+kind: FieldPermission
+metadata: {name: pods}
+spec:
+  version: v1
+  mode: Enforce
+  fields:
+  - {path: .spec.ephemeralContainers, permission: example.com/debugging, excluded: true}
+---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: sizer}
@@ -124,6 +133,7 @@ rules:
 - {apiGroups: [""], resources: [configmaps], verbs: ["granular:protectedAnnotation(net.example/zone)"]}
 - {apiGroups: [example.com], resources: [crates], verbs: ["granular:example.com/danger"]}
 - {apiGroups: [apps], resources: [deployments, deployments/scale], verbs: ["granular:example.com/size"]}
+- {apiGroups: [""], resources: [pods, pods/ephemeralcontainers], verbs: ["granular:example.com/debugging"]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
@@ -131,6 +141,18 @@ metadata: {name: verbs}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: verbs}
 subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: vera}]
 `
+	debugged = `
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: default, namespace: default}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: debugged, namespace: default}
+spec: {containers: [{name: a, image: "registry.example/a:1"}], automountServiceAccountToken: false}
+`
+	podPath   = "/api/v1/namespaces/default/pods/debugged"
+	debugging = `{"spec":{"ephemeralContainers":[{"name":"debugger","image":"registry.example/debug:1"}]}}`
 	cratePath = "/apis/example.com/v1/namespaces/default/crates/a"
 )
 
@@ -150,7 +172,7 @@ func TestExportedAuthority(t *testing.T) {
 		_, err := s.run(t, "kubectl", crate, "apply", "-f", "-")
 		return err == nil
 	})
-	s.must(t, "kubectl", exportedObjects+"---"+everybody, "apply", "-f", "-")
+	s.must(t, "kubectl", exportedObjects+"---"+debugged+"---"+everybody, "apply", "-f", "-")
 	dir := t.TempDir()
 	for name, text := range map[string]string{"authority.yaml": authorityFile, "crates.yaml": boxDefinition} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -167,7 +189,8 @@ func TestExportedAuthority(t *testing.T) {
 		two, second := patch("olga", cratePath, `{"spec":{"danger":"x"}}`)
 		three, third := patch("olga", cratePath+"/scale", `{"spec":{"replicas":9}}`)
 		four, _ := patch("olga", deploymentPath+"/scale", `{"spec":{"replicas":9}}`)
-		return one == http.StatusForbidden && two == one && three == one && four == one && strings.Contains(first+second+third, "protected-attributes")
+		five, _ := patch("olga", podPath+"/ephemeralcontainers", debugging)
+		return one == http.StatusForbidden && two == one && three == one && four == one && five == one && strings.Contains(first+second+third, "protected-attributes")
 	})
 	const template = `{"spec":{"template":{"metadata":{"labels":{"env":"prod"}}}}}`
 	for _, tc := range []struct {
@@ -200,6 +223,8 @@ func TestExportedAuthority(t *testing.T) {
 		{"replicas of a built-in kind, by their verb", "vera", deploymentPath, `{"spec":{"replicas":2}}`, true},
 		{"replicas of a built-in kind by scale", "olga", deploymentPath + "/scale", `{"spec":{"replicas":2}}`, false},
 		{"replicas of a built-in kind by scale, by their verb", "vera", deploymentPath + "/scale", `{"spec":{"replicas":2}}`, true},
+		{"a subresource that sends the object", "olga", podPath + "/ephemeralcontainers", debugging, false},
+		{"a subresource that sends the object, by its verb", "vera", podPath + "/ephemeralcontainers", debugging, true},
 		{"a granular caller", "sam", cratePath, `{"spec":{"size":2,"policy":{"mode":"z"}}}`, true},
 		{"a granular caller and another excluded field", "sam", cratePath, `{"spec":{"size":2,"danger":"x"}}`, false},
 		{"a granular caller and a label", "sam", cratePath, `{"metadata":{"labels":{"a":"b"}}}`, false},
