@@ -105,7 +105,8 @@ or could not be run.`,
 	fs := cmd.Flags()
 	fs.StringVarP(&o.Output, "output", "o", output.Formats[0], "output format: table, wide, json, junit or github")
 	fs.BoolVar(&o.Tight, "tight", false, "also fail if no case needs some verb, resource or name of a role, or the whole role")
-	fs.BoolVar(&o.Exported, "exported", false, "test what kubectl granular export vap writes for the roles, on a server that authorizes no fields")
+	fs.BoolVar(&o.Exported, "exported", false,
+		"test what kubectl granular export vap writes for the roles, on a server that authorizes no fields")
 	fs.BoolVar(&o.AllowNetwork, "allow-network", false, "accept objects that make the server connect to an address: webhooks and APIServices")
 	fs.Var(cliflag.NewMapStringBool(&gates), "feature-gates",
 		"feature gates of the server, K=V,…; those of kube-granular are on unless set to false here")

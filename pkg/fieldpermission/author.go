@@ -148,7 +148,8 @@ func (a *Author) warnWritten(ctx context.Context, c Change) {
 		warning.AddWarning(ctx, "", fmt.Sprintf("this server stores no objects of %s, so the FieldPermission has no effect here", c.After.Name))
 	}
 	if closesTemplates(c.After) {
-		warning.AddWarning(ctx, "", "exclusions of pods hold for pods alone: whoever may change a pod template sets the same field, because controllers create the pods")
+		warning.AddWarning(ctx, "", "exclusions of pods hold for pods alone: "+
+			"whoever may change a pod template sets the same field, because controllers create the pods")
 	}
 	a.warnHolders(ctx, c)
 	if c.Before == nil || c.Before.Spec.Mode == v1alpha1.ModeEnforce || c.After.Spec.Mode != v1alpha1.ModeEnforce {

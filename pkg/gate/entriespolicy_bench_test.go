@@ -33,10 +33,10 @@ func BenchmarkPodBesidePolicy(b *testing.B) {
 	old, changed := pod(b, "a"), pod(b, "b")
 	b.Run("entries", func(b *testing.B) {
 		e := entriesOf(b, "pods", true, ".spec.hostNetwork acme.io/hostNetwork excluded", ".metadata.finalizers acme.io/finalizers excluded")
-		g, of, ctx := New(&grants{}, WithFieldPermissions(withEntries(e))), podTarget(), requestContext("update")
+		g, target, ctx := New(&grants{}, WithFieldPermissions(withEntries(e))), podTarget(), requestContext("update")
 		b.ReportAllocs()
 		for b.Loop() {
-			w := g.Begin(ctx, of)
+			w := g.Begin(ctx, target)
 			if err := w.Observe(ctx, changed, old); err != nil {
 				b.Fatal(err)
 			}
@@ -61,21 +61,21 @@ func BenchmarkPodBesidePolicy(b *testing.B) {
 			b.Fatal(errs)
 		}
 		validator := validating.NewValidator(filter, nil, none, none, nil, nil)
-		of, kind, ctx := podTarget(), corev1.SchemeGroupVersion.WithKind("Pod"), requestContext("update")
+		target, kind, ctx := podTarget(), corev1.SchemeGroupVersion.WithKind("Pod"), requestContext("update")
 		b.ReportAllocs()
 		for b.Loop() {
-			is, err := convert.Versioned(of, changed)
+			updated, err := convert.Versioned(target, changed)
 			if err != nil {
 				b.Fatal(err)
 			}
-			was, err := convert.Versioned(of, old)
+			stored, err := convert.Versioned(target, old)
 			if err != nil {
 				b.Fatal(err)
 			}
-			record := admission.NewAttributesRecord(changed, old, kind, "n", "p", of.Resource, "", admission.Update, nil, false, &user.DefaultInfo{Name: "jane"})
+			record := admission.NewAttributesRecord(changed, old, kind, "n", "p", target.Resource, "", admission.Update, nil, false, &user.DefaultInfo{Name: "jane"})
 			attributes := &admission.VersionedAttributes{Attributes: record, VersionedKind: kind,
-				VersionedObject: admission.NewLazyObject(is.(apiruntime.Object)), VersionedOldObject: admission.NewLazyObject(was.(apiruntime.Object))}
-			for _, d := range validator.Validate(ctx, of.Resource, attributes, nil, nil, celconfig.RuntimeCELCostBudget, &grants{}).Decisions {
+				VersionedObject: admission.NewLazyObject(updated.(apiruntime.Object)), VersionedOldObject: admission.NewLazyObject(stored.(apiruntime.Object))}
+			for _, d := range validator.Validate(ctx, target.Resource, attributes, nil, nil, celconfig.RuntimeCELCostBudget, &grants{}).Decisions {
 				if d.Action == validating.ActionDeny {
 					b.Fatal(d.Message)
 				}

@@ -155,17 +155,17 @@ func (m *model) permit(n *node, schemas []*spec.Schema, at *around) {
 	excluded := extension(schemas, "permission-excluded")
 	isExcluded := excluded != nil && excluded != false && excluded != "false"
 	verbs := text(schemas, "permission-verb")
-	by := text(schemas, "permission-parameterized-by")
+	source := text(schemas, "permission-parameterized-by")
 	for verbs != "" {
 		var verb string
 		verb, verbs, _ = strings.Cut(verbs, ",")
 		p := permission{name: capital(at.scope, verb), verb: verb, excluded: isExcluded, key: -1}
-		if by != "" && verbs == "" {
+		if source != "" && verbs == "" {
 			p.prefixes = text(schemas, "permission-parameter-treatment")
-			if self, inside, _ := strings.Cut(by, "."); self == "self" {
+			if self, inside, _ := strings.Cut(source, "."); self == "self" {
 				p.value, p.inside = true, inside
 			} else {
-				p.key, p.part = at.source(by)
+				p.key, p.part = at.source(source)
 			}
 		}
 		add(p)

@@ -31,8 +31,8 @@ type grants struct {
 func (c caller) grants() grants {
 	g := grants{map[string][]string{}, map[string]bool{}}
 	for _, verb := range c.verbs {
-		name, parameter, has := strings.Cut(strings.TrimPrefix(verb, "granular:"), "(")
-		if has {
+		name, parameter, found := strings.Cut(strings.TrimPrefix(verb, "granular:"), "(")
+		if found {
 			g.parameters[name] = append(g.parameters[name], strings.TrimSuffix(parameter, ")"))
 		} else {
 			g.whole[name] = true

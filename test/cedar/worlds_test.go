@@ -85,7 +85,7 @@ func (r *random) schema(size, keys int, inField bool, kinds ...string) *spec.Sch
 
 var all = []string{"scalar", "object", "object", "map", "map list", "set", "list"}
 
-// mark gives a node permissions.
+// mark adds permissions to a node.
 func (r *random) mark(s *spec.Schema, name string, keys int, value, inField bool) {
 	scalar, scope := s.Type[0] == "string", s.Type[0] != "string" && r.chance(3)
 	if scope {
@@ -104,11 +104,11 @@ func (r *random) mark(s *spec.Schema, name string, keys int, value, inField bool
 	}
 	switch {
 	case value && r.chance(2):
-		by := "self"
+		source := "self"
 		if !scalar {
-			by = "self.a"
+			source = "self.a"
 		}
-		s.AddExtension("x-kubernetes-permission-parameterized-by", by)
+		s.AddExtension("x-kubernetes-permission-parameterized-by", source)
 		if verb[0] == 'x' {
 			verb = "xv" + name
 		} else {

@@ -26,7 +26,7 @@ const (
 	nothing      = "nothing"
 )
 
-// metadataAnswer says what a caller reads of a resource, or of one object.
+// metadataAnswer is what a caller reads of a resource, or of one object.
 type metadataAnswer struct {
 	Object string `json:"object"`
 	// Requests has an entry for each verb of a read.

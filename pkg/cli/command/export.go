@@ -83,7 +83,8 @@ against what an export writes, use kube-granular test --exported.`,
 			return s.exportPolicies(files, check, exported)
 		},
 	}
-	cmd.Flags().StringSliceVarP(&files, "filename", "f", nil, "files with roles, bindings, definitions, protected attributes and FieldPermissions; - is standard input")
+	cmd.Flags().StringSliceVarP(&files, "filename", "f", nil,
+		"files with roles, bindings, definitions, protected attributes and FieldPermissions; - is standard input")
 	cmd.Flags().StringSliceVar(&subjects, "subject", nil,
 		"who has the roles that no binding in the files names: user:NAME, group:NAME or serviceaccount:NAMESPACE/NAME")
 	cmd.Flags().StringVar(&exported.Name, "name", "", "the beginning of the names of policies; the default is made from the roles")
@@ -119,7 +120,8 @@ func (s *options) exportPolicies(files []string, check string, exported export.O
 	if err != nil {
 		return err
 	}
-	result, err := export.Export(read, export.ClusterKinds{Cluster: kinds.NewStock(client, mapper), Definitions: read.Definitions, Entries: read.Entries()}, exported)
+	stock := export.ClusterKinds{Cluster: kinds.NewStock(client, mapper), Definitions: read.Definitions, Entries: read.Entries()}
+	result, err := export.Export(read, stock, exported)
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,9 @@ func (d *Denial) Advice(quote func(string) string) printing.Escaped {
 	case d.Grant:
 		return say("%s wants to grant permissions that it does not hold: %s\nLet somebody who holds them write the role or binding, grant them to %s first, or grant it the verb escalate on the role, or bind on the role of a binding.", d.User, d.Why, d.User)
 	case isSelection(d.Why):
-		return say("The request was made with a selected role or delegation, and that one refuses it: %s.\nA role for the caller does not help. Select another role or delegation, change the selected one, or make the request without kubectl with. To a service account that acts under a delegation, lend another role.", d.Why)
+		return say("The request was made with a selected role or delegation, and that one refuses it: %s.\n"+
+			"A role for the caller does not help. Select another role or delegation, change the selected one, or make the request "+
+			"without kubectl with. To a service account that acts under a delegation, lend another role.", d.Why)
 	case d.Ordinary != "" && d.Why != "" && !strings.HasPrefix(d.Why, "RBAC: "): // RBAC adds errors, such as missing roles
 		return say("An authorizer gave a reason of its own: %s.\nIf it denies the request, no role helps; ask whoever runs that authorizer.", d.Why)
 	case d.Write() && !permission.StoresFields(d.Subresource):

@@ -140,8 +140,8 @@ func (a *attributes) protect(kind schema.Attribute, key string, keys []string) e
 	domain, whole := strings.CutSuffix(key, "*")
 	var entries []protect.Entry
 	for _, e := range a.entries {
-		around, is := strings.CutSuffix(e.Key, "*")
-		covers := is && !whole && around == key[:strings.Index(key, "/")+1]
+		prefix, wildcard := strings.CutSuffix(e.Key, "*")
+		covers := wildcard && !whole && prefix == key[:strings.Index(key, "/")+1]
 		if e.Kind == kind && (e.Key == key || covers) {
 			entries = append(entries, e)
 		}

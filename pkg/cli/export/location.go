@@ -42,7 +42,8 @@ func (l *location) String() string {
 // templates are the pod templates by their path, with the resources that have them.
 var templates = map[string][]protect.Resource{
 	"spec.template": {{Group: "apps", Resource: "deployments"}, {Group: "apps", Resource: "replicasets"},
-		{Group: "apps", Resource: "statefulsets"}, {Group: "apps", Resource: "daemonsets"}, {Resource: "replicationcontrollers"}, {Group: "batch", Resource: "jobs"}},
+		{Group: "apps", Resource: "statefulsets"}, {Group: "apps", Resource: "daemonsets"}, {Resource: "replicationcontrollers"},
+		{Group: "batch", Resource: "jobs"}},
 	"template":                       {{Resource: "podtemplates"}},
 	"spec.jobTemplate.spec.template": {{Group: "batch", Resource: "cronjobs"}},
 	// A revision is copied back in a rollback.

@@ -18,7 +18,8 @@ import (
 // validate adds a validation. Its message says what may change, and never has a value of an object.
 func (e *emitter) validate(expression, message string) {
 	if expression != always {
-		e.validations = append(e.validations, admissionv1.Validation{Expression: expression, Message: message, Reason: ptr.To(metav1.StatusReasonForbidden)})
+		e.validations = append(e.validations, admissionv1.Validation{
+			Expression: expression, Message: message, Reason: ptr.To(metav1.StatusReasonForbidden)})
 	}
 }
 

@@ -53,7 +53,7 @@ func (p place) equal() string {
 
 // presence returns the condition that both values are there, or both absent.
 func (p place) presence() string {
-	has := func(optional string) string {
+	present := func(optional string) string {
 		switch {
 		case optional == nothing:
 			return never
@@ -62,7 +62,7 @@ func (p place) presence() string {
 		}
 		return optional + ".hasValue()"
 	}
-	old, new := has(p.old), has(p.new)
+	old, new := present(p.old), present(p.new)
 	switch {
 	case old == new:
 		return always

@@ -161,7 +161,8 @@ func (l *objectLinter) checkMetadata(r *rule, all []rule) {
 	for _, resource := range r.resources {
 		switch {
 		case strings.Contains(resource, "/"):
-			l.report(r.verbs[i], Warning, "the verb %s has no effect on %s: it is for whole resources, not for subresources", included.MetadataVerb, resource)
+			l.report(r.verbs[i], Warning, "the verb %s has no effect on %s: it is for whole resources, not for subresources",
+				included.MetadataVerb, resource)
 		case readsWhole(all, resource):
 			l.report(r.verbs[i], Warning, "the verb %s has no effect on %s: get, list and watch include it", included.MetadataVerb, resource)
 		}

@@ -32,6 +32,6 @@ func checkTokenSecret(obj runtime.Object) error {
 		return nil
 	}
 	return apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, secret.Name, errors.New(
-		"no Secret of the type "+string(secret.Type)+" can be written while an authority is selected, or by a service account that acts under a delegation, "+
-			"because the selection would not restrict the holder of the token"))
+		"no Secret of the type "+string(secret.Type)+" can be written while an authority is selected, "+
+			"or by a service account that acts under a delegation, because the selection would not restrict the holder of the token"))
 }

@@ -213,7 +213,8 @@ func (s *Server) waitForAdmission(ctx context.Context) error {
 			return fmt.Errorf("create a policy: %s", reason(err))
 		}
 	}
-	probe := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name}}}
+	probe := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name}}}
 	maps := s.objects.Resource(configMaps).Namespace(sentinelNamespace)
 	if err := until(ctx, "the admission policies are in force", func(ctx context.Context) (bool, error) {
 		_, err := maps.Create(ctx, probe, metav1.CreateOptions{DryRun: dryRun})
