@@ -6,6 +6,7 @@ package harness
 import (
 	"context"
 	"net/http"
+	"strings"
 	"testing"
 
 	"k8s.io/client-go/rest"
@@ -83,4 +84,17 @@ func (s *Server) LiveObject(t *testing.T, path string) map[string]any {
 	stored := s.MustSend(t, http.MethodGet, path, "", nil).Object(t)
 	version, _ := Metadata(t, stored)["resourceVersion"].(string)
 	return s.MustSend(t, http.MethodGet, path+"?resourceVersion="+version, "", nil).Object(t)
+}
+
+// Update puts the object that change makes from the live object at path, as user, and returns the answer. The server's
+// controllers write many objects as well: if one of them was faster, Update starts again with what it wrote.
+func (s *Server) Update(t *testing.T, user, path string, change func(map[string]any) map[string]any) Answer {
+	t.Helper()
+	object, _, _ := strings.Cut(path, "?")
+	var answer Answer
+	Until(t, "an update of "+path+" without conflict", func() bool {
+		answer = s.Send(t, user, http.MethodPut, path, ContentTypes["json"], change(s.LiveObject(t, strings.TrimSuffix(object, "/status"))))
+		return answer.Code != http.StatusConflict
+	})
+	return answer
 }
