@@ -5,6 +5,7 @@ package selected
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -38,6 +39,11 @@ type Bound struct {
 	// deleted has the UIDs of bound accounts that were deleted, with the time of the deletion. The server
 	// accepts the tokens of a deleted account for some seconds, because it caches their authentication.
 	deleted map[string]time.Time
+	// store has the accounts of the informer. It is nil before Connect.
+	store cache.Store
+	// learned has the resource versions of accounts that Learn got, by user name, until the informer reports a later
+	// state. Reports of earlier ones are ignored.
+	learned map[string]uint64
 	now     func() time.Time
 }
 
@@ -77,7 +83,7 @@ var (
 
 // NewBound returns a Bound that has read no accounts.
 func NewBound() *Bound {
-	b := &Bound{byUser: map[string]*accountBinding{}, byDelegation: map[types.UID]string{}, deleted: map[string]time.Time{}, now: time.Now}
+	b := &Bound{byUser: map[string]*accountBinding{}, byDelegation: map[types.UID]string{}, deleted: map[string]time.Time{}, learned: map[string]uint64{}, now: time.Now}
 	b.active.Store(true)
 	return b
 }
@@ -93,22 +99,77 @@ func (b *Bound) Connect(accounts cache.SharedInformer) error {
 	if err != nil {
 		return err
 	}
+	b.mu.Lock()
+	b.store = accounts.GetStore()
+	b.mu.Unlock()
 	synced := registration.HasSynced
 	b.hasSynced.Store(&synced)
 	return nil
 }
 
+// observe applies a report of the informer, unless Learn got a newer state of the account.
 func (b *Bound) observe(obj any, gone bool) {
-	if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+	unknown, missed := obj.(cache.DeletedFinalStateUnknown)
+	if missed {
 		obj = unknown.Obj
 	}
 	account, ok := obj.(*corev1.ServiceAccount)
 	if !ok {
 		return
 	}
-	name := serviceaccount.MakeUsername(account.Namespace, account.Name)
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	name := serviceaccount.MakeUsername(account.Namespace, account.Name)
+	if learned, ok := b.learned[name]; ok {
+		if !missed && versionOf(account) < learned {
+			return
+		}
+		delete(b.learned, name)
+	}
+	b.apply(name, account, gone)
+}
+
+// Learn applies the state of an account that was read from storage after a request to this server changed its
+// annotation. So the change is in force before the request is answered, although the informer reports it later. A nil
+// Bound learns nothing.
+func (b *Bound) Learn(account *corev1.ServiceAccount) {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if held := b.held(account); held != nil && versionOf(held) > versionOf(account) {
+		account = held
+	}
+	name := serviceaccount.MakeUsername(account.Namespace, account.Name)
+	b.learned[name] = versionOf(account)
+	b.apply(name, account, false)
+}
+
+// held returns the account in the store of the informer, or nil. The informer changes its store before it reports: what
+// is not in the store now is reported later. The caller holds the lock.
+func (b *Bound) held(account *corev1.ServiceAccount) *corev1.ServiceAccount {
+	if b.store == nil {
+		return nil
+	}
+	object, found, err := b.store.Get(account)
+	if held, ok := object.(*corev1.ServiceAccount); ok && found && err == nil {
+		return held
+	}
+	return nil
+}
+
+// versionOf returns the resource version of an account, or 0 if it has none.
+func versionOf(account *corev1.ServiceAccount) uint64 {
+	version, err := strconv.ParseUint(account.ResourceVersion, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return version
+}
+
+// apply makes b have the binding of an account. The caller holds the lock.
+func (b *Bound) apply(name string, account *corev1.ServiceAccount, gone bool) {
 	b.forget()
 	old, annotation := b.byUser[name], account.Annotations[selection.BindingAnnotation]
 	if old != nil && !gone && old.accountUID == account.UID && old.annotation == annotation {

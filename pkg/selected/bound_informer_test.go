@@ -5,6 +5,7 @@ package selected
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,7 +23,11 @@ type informed struct {
 	cache.ResourceEventHandler
 	synced bool
 	err    error
+	// store is what the informer has, whether or not it has reported it.
+	store cache.Store
 }
+
+func (i *informed) GetStore() cache.Store { return i.store }
 
 func (i *informed) AddEventHandler(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
 	i.ResourceEventHandler = h
@@ -90,6 +95,65 @@ func TestBoundAfterIdle(t *testing.T) {
 	if b.of(agent) == nil {
 		t.Error("the account is free")
 	}
+}
+
+// TestBoundLearns checks that a state that was read from storage is in force at once, and until the informer reports a later
+// one; and that it never replaces a later state, which the informer has.
+func TestBoundLearns(t *testing.T) {
+	version := func(version string, annotation ...string) *corev1.ServiceAccount {
+		out := account("scaler", "account-1", strings.Join(annotation, ""))
+		out.ResourceVersion = version
+		return out
+	}
+	const other = `{"name":"e","uid":"e"}`
+	for name, c := range map[string]struct {
+		// held is in the store of the informer.
+		held *corev1.ServiceAccount
+		then func(b *Bound, i *informed)
+		// want is the delegation that the account has, or "" if it is free.
+		want string
+	}{
+		"nothing is reported":          {version("4"), func(*Bound, *informed) {}, "d"},
+		"an earlier state":             {version("4"), func(_ *Bound, i *informed) { i.OnUpdate(nil, version("4", other)) }, "d"},
+		"the state itself":             {version("4"), func(_ *Bound, i *informed) { i.OnUpdate(nil, version("5", boundToD)) }, "d"},
+		"a later state":                {version("4"), func(_ *Bound, i *informed) { i.OnUpdate(nil, version("6", other)) }, "e"},
+		"released later":               {version("4"), func(_ *Bound, i *informed) { i.OnUpdate(nil, version("6")) }, ""},
+		"a later state, and again":     {version("4"), func(_ *Bound, i *informed) { i.OnUpdate(nil, version("6", other)); i.OnUpdate(nil, version("7")) }, ""},
+		"removed later":                {version("4"), func(_ *Bound, i *informed) { i.OnDelete(version("6", boundToD)) }, ""},
+		"an earlier one is removed":    {version("4"), func(_ *Bound, i *informed) { i.OnDelete(version("3")) }, "d"},
+		"removed, and it was missed":   {version("4"), func(_ *Bound, i *informed) { i.OnDelete(cache.DeletedFinalStateUnknown{Obj: version("3")}) }, ""},
+		"the informer has a later one": {version("6", other), func(*Bound, *informed) {}, "e"},
+		"the informer has released it": {version("6"), func(*Bound, *informed) {}, ""},
+		"the informer has none":        {nil, func(*Bound, *informed) {}, "d"},
+		"learned again, and released": {version("4"), func(b *Bound, i *informed) {
+			b.Learn(version("7"))
+			i.OnUpdate(nil, version("5", boundToD))
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, i := NewBound(), &informed{synced: true, store: cache.NewStore(cache.MetaNamespaceKeyFunc)}
+			if err := b.Connect(i); err != nil {
+				t.Fatal(err)
+			}
+			i.OnAdd(version("3"), true)
+			if c.held != nil {
+				if err := i.store.Add(c.held); err != nil {
+					t.Fatal(err)
+				}
+			}
+			b.Learn(version("5", boundToD))
+			c.then(b, i)
+			got := ""
+			if found := b.of(&user.DefaultInfo{Name: agentName}); found != nil {
+				got = found.reference.Name
+			}
+			if got != c.want {
+				t.Errorf("bound to %q, want %q", got, c.want)
+			}
+		})
+	}
+	NewBound().Learn(version("5", boundToD)) // without an informer
+	(*Bound)(nil).Learn(version("5", boundToD))
 }
 
 // TestBoundToNothing checks that an account with an annotation that is not valid is bound, and replaces nobody by it: other

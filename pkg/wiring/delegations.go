@@ -102,6 +102,7 @@ func (d *delegating) use(opened authorityregistry.Opened) (authorityregistry.Run
 	})
 	d.shared.policies.Store(&issue.PolicyIssuer{
 		Policies: d.policies, Issuer: d.issuer, Labels: d.namespaceLabels, Create: stored.Create, Renew: stored.Renew,
+		Bound: d.shared.bound,
 	})
 	return func(ctx context.Context, self *rest.Config) error {
 		if err := runDelegations(ctx, d.shared.delegations, stored); err != nil {

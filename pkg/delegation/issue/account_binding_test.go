@@ -106,7 +106,7 @@ func TestBindAccount(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := sceneOfAccounts(t)
 			s.requests = tc.may
-			check := s.policies(t).forAccount(requesting(s.by(tc.caller), "update", "", "serviceaccounts"), tc.caller)
+			check := s.policies(t).forAccount(requesting(s.by(tc.caller), "update", "", "serviceaccounts"), tc.caller, false)
 			if tc.old != nil {
 				check.observeOld(tc.old)
 			}
@@ -174,7 +174,7 @@ func TestBindAfterReplacement(t *testing.T) {
 		return d, nil
 	}})
 	caller := &user.DefaultInfo{Name: "alice"}
-	check := s.policies(t).forAccount(requesting(s.by(caller), "update", "", "serviceaccounts"), caller)
+	check := s.policies(t).forAccount(requesting(s.by(caller), "update", "", "serviceaccounts"), caller, false)
 	check.observeOld(bound())
 	refusal{}.check(t, check.check(bound(`{"name":"d","uid":"new"}`)))
 }
@@ -194,7 +194,7 @@ func TestBindDelegateOfPolicy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, p := sceneOfAccounts(t), delegationPolicy(readPods)
 			s.requests, p.Spec.Delegates = []string{updateRobot}, []v1alpha1.Delegate{toUser("bot"), tc.delegate}
-			check := s.policies(t, p).forAccount(requesting(s.by(caller), "update", "", "serviceaccounts"), caller)
+			check := s.policies(t, p).forAccount(requesting(s.by(caller), "update", "", "serviceaccounts"), caller, false)
 			check.observeOld(bound())
 			tc.check(t, check.check(bound(bindingTo("d"))))
 		})
@@ -203,7 +203,7 @@ func TestBindDelegateOfPolicy(t *testing.T) {
 	s.requests = []string{updateRobot}
 	unread := s.policies(t)
 	unread.Policies = policy.NewIndex()
-	check := unread.forAccount(requesting(s.by(caller), "update", "", "serviceaccounts"), caller)
+	check := unread.forAccount(requesting(s.by(caller), "update", "", "serviceaccounts"), caller, false)
 	check.observeOld(bound())
 	refusal{apierrors.IsServiceUnavailable, "has not read"}.check(t, check.check(bound(bindingTo("d"))))
 }
@@ -212,7 +212,7 @@ func TestBindDelegateOfPolicy(t *testing.T) {
 func TestBindNoAnswer(t *testing.T) {
 	s, caller := sceneOfAccounts(t), &user.DefaultInfo{Name: "alice"}
 	s.fails = []string{updateRobot}
-	check := s.policies(t).forAccount(requesting(s.by(caller), "update", "", "serviceaccounts"), caller)
+	check := s.policies(t).forAccount(requesting(s.by(caller), "update", "", "serviceaccounts"), caller, false)
 	check.observeOld(bound())
 	refusal{apierrors.IsInternalError, "no answer"}.check(t, check.check(bound(bindingTo("d"))))
 }
@@ -220,7 +220,7 @@ func TestBindNoAnswer(t *testing.T) {
 // TestBindingTooLarge checks that an annotation that stays does not make the annotations larger than an object may have.
 func TestBindingTooLarge(t *testing.T) {
 	s, caller := newScene(t), &user.DefaultInfo{Name: "alice"}
-	check := s.policies(t).forAccount(requesting(s.by(caller), "update", "", "serviceaccounts"), caller)
+	check := s.policies(t).forAccount(requesting(s.by(caller), "update", "", "serviceaccounts"), caller, false)
 	check.observeOld(bound(bindingTo("d")))
 	full := bound()
 	full.Annotations["a"] = strings.Repeat("x", 256<<10-10)
@@ -248,12 +248,12 @@ func TestAccountWrites(t *testing.T) {
 		if tc.info != nil {
 			ctx = request.WithRequestInfo(ctx, tc.info)
 		}
-		if got := p.forAccount(ctx, caller); (got != nil) != tc.want {
+		if got := p.forAccount(ctx, caller, false); (got != nil) != tc.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
 	// A stored object of an earlier attempt counts for nothing.
-	w := p.forAccount(requesting(s.by(caller), "update", "", "serviceaccounts"), caller)
+	w := p.forAccount(requesting(s.by(caller), "update", "", "serviceaccounts"), caller, false)
 	w.observeOld(bound(bindingTo("d")))
 	w.observeOld(&corev1.ServiceAccount{})
 	if obj := bound(); w.check(obj) != nil || len(obj.Annotations) != 1 {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -40,17 +42,21 @@ type accountWrite struct {
 	// stored is the object in storage, without its content. It is nil before the first attempt, and for a
 	// write that creates the object.
 	stored *metav1.ObjectMeta
+	// dryRun is true if nothing is stored.
+	dryRun bool
+	// changing is the account whose annotation the write in progress changes, or nil.
+	changing metav1.Object
 }
 
 var accountResource = schema.GroupResource{Resource: "serviceaccounts"}
 
 // forAccount returns the accountWrite of a request, or nil if the request does not write service accounts.
-func (c *PolicyIssuer) forAccount(ctx context.Context, caller user.Info) *accountWrite {
+func (c *PolicyIssuer) forAccount(ctx context.Context, caller user.Info, dryRun bool) *accountWrite {
 	info, ok := request.RequestInfoFrom(ctx)
 	if !ok || !info.IsResourceRequest || info.APIGroup != accountResource.Group || info.Resource != accountResource.Resource {
 		return nil
 	}
-	return &accountWrite{PolicyIssuer: c, ctx: ctx, caller: caller}
+	return &accountWrite{PolicyIssuer: c, ctx: ctx, caller: caller, dryRun: dryRun}
 }
 
 // observeOld keeps what the check needs of the stored object.
@@ -108,9 +114,38 @@ func (c *accountWrite) check(obj runtime.Object) error {
 		return err
 	}
 	if after == "" {
-		return setBinding(accessor, "")
+		err = setBinding(accessor, "")
+	} else {
+		err = c.confirmBinding(accessor, after)
 	}
-	return c.confirmBinding(accessor, after)
+	if err == nil && !c.dryRun {
+		c.changing = accessor
+	}
+	return err
+}
+
+// readBackTimeout is how long a request waits at most to read the account that it has written.
+const readBackTimeout = 5 * time.Second
+
+// end makes a changed annotation known to this server, before the request is answered: whoever gets the answer can
+// rely on it here. The informer alone would report it a moment later. If the account can't be read, which is when
+// the write has failed as well, the informer has to do.
+func (c *accountWrite) end() {
+	if c == nil || c.changing == nil {
+		return
+	}
+	namespace, name := c.changing.GetNamespace(), c.changing.GetName()
+	c.changing = nil
+	// The change is stored, whether or not the client still waits.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), readBackTimeout)
+	defer cancel()
+	_ = wait.PollUntilContextCancel(ctx, readBackTimeout/50, true, func(ctx context.Context) (bool, error) {
+		account, err := c.Issuer.Client.CoreV1().ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
+		if err == nil {
+			c.Bound.Learn(account)
+		}
+		return err == nil || apierrors.IsNotFound(err), nil
+	})
 }
 
 // confirmDeletion refuses to delete a bound account under a selected authority: another account could get

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/warning"
+	"k8s.io/client-go/kubernetes/fake"
 
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/api/selection"
@@ -81,7 +82,8 @@ func bindingChecks(t *testing.T, delegates ...v1alpha1.Delegate) FinalChecks {
 	}
 	policies.Observe(&v1alpha1.AuthorityDelegationPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "p", ResourceVersion: "2"},
 		Spec: v1alpha1.AuthorityDelegationPolicySpec{Resource: v1alpha1.GroupResource{Resource: "secrets"}, Delegates: delegates}}, false)
-	return FinalChecks{Delegations: x, Policies: &PolicyIssuer{Policies: policies, Issuer: &Issuer{Delegations: x, Authorizer: updaters{}, Now: time.Now}}}
+	return FinalChecks{Delegations: x, Policies: &PolicyIssuer{Policies: policies,
+		Issuer: &Issuer{Delegations: x, Authorizer: updaters{}, Client: fake.NewClientset(), Now: time.Now}}}
 }
 
 // delegationOf returns a delegation to agents/scaler. Its UID is its name.
@@ -251,11 +253,11 @@ func TestAccountWriteOnly(t *testing.T) {
 		{Resource: "serviceaccounts"}:                                                   false,
 	} {
 		ctx := request.WithRequestInfo(t.Context(), info)
-		if got := f.Policies.forAccount(ctx, &user.DefaultInfo{Name: "jane"}) != nil; got != want {
+		if got := f.Policies.forAccount(ctx, &user.DefaultInfo{Name: "jane"}, false) != nil; got != want {
 			t.Errorf("%+v: %t", info, got)
 		}
 	}
-	if f.Policies.forAccount(t.Context(), &user.DefaultInfo{Name: "jane"}) != nil {
+	if f.Policies.forAccount(t.Context(), &user.DefaultInfo{Name: "jane"}, false) != nil {
 		t.Error("a write of no known request")
 	}
 }

@@ -37,7 +37,7 @@ func (f FinalChecks) Commit(ctx context.Context, dryRun bool) seam.Commit {
 	if f.Delegations != nil && f.Policies == nil && u != nil {
 		return &commit{ctx: ctx, failed: policiesNotRead()}
 	}
-	causing, account, secret := f.policyWrite(ctx, u, dryRun), f.accountWrite(ctx, u), writesSecretSelecting(ctx, u)
+	causing, account, secret := f.policyWrite(ctx, u, dryRun), f.accountWrite(ctx, u, dryRun), writesSecretSelecting(ctx, u)
 	if !selects && causing == nil && account == nil && !secret {
 		return nil
 	}
@@ -70,11 +70,11 @@ func (f FinalChecks) policyWrite(ctx context.Context, u user.Info, dryRun bool) 
 
 // accountWrite returns the part of the final check that guards which service accounts are bound to
 // delegations, or nil if the write is not about a service account.
-func (f FinalChecks) accountWrite(ctx context.Context, u user.Info) *accountWrite {
+func (f FinalChecks) accountWrite(ctx context.Context, u user.Info, dryRun bool) *accountWrite {
 	if f.Policies == nil || u == nil {
 		return nil
 	}
-	return f.Policies.forAccount(ctx, u)
+	return f.Policies.forAccount(ctx, u, dryRun)
 }
 
 // commit is the final check of one write.
@@ -136,4 +136,5 @@ func (c *commit) End() {
 	if c.chain != nil {
 		c.chain.End()
 	}
+	c.accountWrite.end()
 }

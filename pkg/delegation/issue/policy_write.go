@@ -43,6 +43,8 @@ type PolicyIssuer struct {
 	// Renew stores moment as the time when a delegation was last given to an object, so that the
 	// delegation is kept for another lease. It fails if the delegation was deleted.
 	Renew func(ctx context.Context, d *v1alpha1.AuthorityDelegation, moment time.Time) error
+	// Bound gets the service accounts whose binding a request has changed.
+	Bound *selected.Bound
 }
 
 // policiesNotRead returns the error of a write to which policies may apply that the server does not know.
