@@ -30,7 +30,7 @@ LDFLAGS := $(foreach p,k8s.io/client-go/pkg/version k8s.io/component-base/versio
 	-X $(p).gitVersion=$(GIT_VERSION) -X $(p).gitMajor=$(KUBE_MAJOR) -X $(p).gitMinor=$(KUBE_MINOR))
 
 # Our modules that go.work joins; the upstream tree's tests are test-upstream's.
-PACKAGES := ./... ./api/... ./hack/upstream/... ./staging/src/kube-granular.dev/granular/... ./test/bench/... ./test/cedar/...
+PACKAGES := ./... ./api/... ./hack/upstream/... ./staging/src/kube-granular.dev/granular/... ./test/bench/... ./test/cedar/... ./test/history/...
 SOURCES  := $(wildcard api cmd pkg speed hack patches test staging tenancy examples)
 
 # The controller of tenants is built against released modules, and is no part of the workspace.
@@ -182,13 +182,15 @@ fuzz: upstream ## Run every fuzzer for FUZZTIME: a count (20000x) or a time (1h)
 
 SHARE        ?= 250
 CEDAR_WRITES ?= 250000
+ROUNDS       ?= 15
 
 .PHONY: proofs
-proofs: upstream ## Prove what docs/proofs.md says: every small world (one of SHARE; SHARE=1 takes hours), Cedar, what can be granted, and models if Spin is installed
+proofs: upstream ## Prove what docs/proofs.md says: every small world (one of SHARE; SHARE=1 takes hours), Cedar, what can be granted, models if Spin is installed, and histories of three servers
 	cd staging/src/kube-granular.dev/granular && $(GO) test -count=1 -timeout 0 -v -run TestEveryWorld ./rule/worlds -share=$(SHARE)
 	$(GO) test -count=1 -timeout 0 -v ./test/cedar -writes=$(CEDAR_WRITES)
 	$(GO) test -count=1 -v -run 'TestGrantable|TestMissingAsIncludes|TestDelegatedIsIncluded' ./pkg/included ./pkg/delegation/issue
 	$(GO) test -count=1 -v ./test/model
+	$(GO) test -count=1 -timeout 0 -v ./test/history -rounds=$(ROUNDS)
 
 MUTANTS      ?= 0
 SEED         ?= 1

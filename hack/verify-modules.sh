@@ -39,7 +39,7 @@ direct() {
 		block && NF == 2 && !($1 in pin) { print $1, $2 }' "$work/pinned" "$1" | sort
 }
 
-for module in . test/bench test/cedar; do
+for module in . test/bench test/cedar test/history; do
 	cp "$module/go.mod" "$work/go.mod"
 	cp go.sum "$work/go.sum"
 	replaces=("${edits[@]}")

@@ -120,6 +120,8 @@ var directions = []struct {
 		[]string{"kube-granular.dev/granular/", "kube-granular.dev/pkg/localcluster/pki",
 			"kube-granular.dev/speed/", "kube-granular.dev/test/bench/"}},
 	{"test/cedar", []string{"kube-granular.dev/granular/"}},
+	{"test/history",
+		[]string{"kube-granular.dev/api/selection", "kube-granular.dev/test/integration/cluster", "kube-granular.dev/test/integration/harness"}},
 	{"test/model", nil},
 	{"test/exclusions", []string{"kube-granular.dev/granular/overlay", "kube-granular.dev/pkg/gate"}},
 	{"test/integration/cluster", nil},

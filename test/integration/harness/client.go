@@ -53,6 +53,8 @@ type Call struct {
 	Method, Path, ContentType string
 	// Accept is application/json if it is empty.
 	Accept string
+	// Header holds more header fields.
+	Header http.Header
 	// Body is sent as JSON if it is neither a string nor bytes.
 	Body any
 }
@@ -75,6 +77,9 @@ func (c *Client) Do(ctx context.Context, call Call) (Answer, error) {
 	req, err := http.NewRequestWithContext(ctx, call.Method, c.URL+call.Path, bytes.NewReader(data))
 	if err != nil {
 		return Answer{}, err
+	}
+	for name, values := range call.Header {
+		req.Header[http.CanonicalHeaderKey(name)] = values
 	}
 	if call.ContentType != "" {
 		req.Header.Set("Content-Type", call.ContentType)
