@@ -17,17 +17,19 @@ export CGO_ENABLED
 GOFLAGS ?= -trimpath -buildvcs=false
 export GOFLAGS
 
-# The Kubernetes version of go.mod, marked as patched: it is what the server and
-# kubectl say of themselves.
-KUBE_VERSION := $(shell sed -n 's|^[[:space:]]*k8s.io/kubernetes \(v[0-9.]*\).*|\1|p' go.mod)
-GIT_VERSION  := $(KUBE_VERSION)+granular
+# What the server and kubectl say of themselves: the version of Kubernetes in go.mod, that of the file VERSION, and
+# a digest of the sources in place of a commit. So the same sources make the same binary in every commit.
+KUBE_VERSION := $(shell hack/version.sh kubernetes)
+GIT_VERSION  := $(shell hack/version.sh server)
+DIGEST       := $(shell hack/version.sh digest)
 KUBE_MAJOR   := $(shell echo $(KUBE_VERSION) | sed 's|^v\([0-9]*\)\..*|\1|')
 KUBE_MINOR   := $(shell echo $(KUBE_VERSION) | sed 's|^v[0-9]*\.\([0-9]*\)\..*|\1|')
 
-# No date and no commit: a binary is linked anew when its code changes, not with
+# No date and no commit: a binary is linked anew when the sources change, not with
 # every commit.
 LDFLAGS := $(foreach p,k8s.io/client-go/pkg/version k8s.io/component-base/version,\
-	-X $(p).gitVersion=$(GIT_VERSION) -X $(p).gitMajor=$(KUBE_MAJOR) -X $(p).gitMinor=$(KUBE_MINOR))
+	-X $(p).gitVersion=$(GIT_VERSION) -X $(p).gitMajor=$(KUBE_MAJOR) -X $(p).gitMinor=$(KUBE_MINOR) \
+	-X $(p).gitCommit=$(DIGEST) -X $(p).gitTreeState=clean)
 
 # Our modules that go.work joins; the upstream tree's tests are test-upstream's.
 PACKAGES := ./... ./api/... ./hack/upstream/... ./staging/src/kube-granular.dev/granular/... ./test/bench/... ./test/cedar/... ./test/history/...
@@ -83,7 +85,8 @@ build: upstream $(BIN)/kube-apiserver $(BIN)/kube-granular $(BIN)/kubectl $(BIN)
 .PHONY: kubectl-granular
 kubectl-granular: upstream $(BIN)/kubectl-granular ## Build bin/kubectl-granular, the kubectl plugin `kubectl granular`
 
-RELEASE_VERSION ?= v0.1.0
+# A pre-release adds to the version: RELEASE_VERSION=v0.1.0-rc.1
+RELEASE_VERSION ?= $(shell hack/version.sh granular)
 PLUGIN_VERSION ?= $(RELEASE_VERSION)
 PLUGIN_URL     ?= https://example.com/kube-granular/$(PLUGIN_VERSION)
 
@@ -100,8 +103,12 @@ image: upstream ## Write images of kube-apiserver to bin/image, without a daemon
 	$(call step,images of kube-apiserver,GO=$(GO) IMAGE_REPOSITORY=$(IMAGE_REPOSITORY) hack/image.sh $(GIT_VERSION) '$(LDFLAGS)' $(BIN)/image $(IMAGE_ARCHS))
 
 .PHONY: release
-release: image plugin-archives ## Write a release to bin/release: images, archives, the series for git am, checksums; RELEASE_VERSION=v0.1.0
+release: release-notes image plugin-archives ## Write a release to bin/release: images, archives, the series for git am, checksums; RELEASE_VERSION=v0.1.0-rc.1
 	$(call step,release,hack/release.sh $(RELEASE_VERSION) $(BIN)/release $(BIN)/image $(BIN)/plugin)
+
+.PHONY: release-notes
+release-notes: ## Print the changes of RELEASE_VERSION, and fail if the CHANGELOG has none or the tree is not committed
+	@hack/release-notes.sh $(RELEASE_VERSION) >/dev/null
 
 .PHONY: tenancy
 tenancy: ## Build bin/tenancy-controller and the kubectl plugins sudo and create-lns

@@ -17,12 +17,15 @@ shift 3
 # The image has the name that kubeadm expects: _ replaces the + of the version, because a tag can't
 # have one, and the name is the same for all architectures.
 tag=${IMAGE_REPOSITORY:-registry.k8s.io}/kube-apiserver:${version//+/_}
-revision=$(git ls-files -z patches | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum | cut -c 1-12)
+revision=$(hack/version.sh digest)
 
 mkdir -p "$out"
 GOWORK=off "$GO" -C hack/image build -o "$PWD/$out/image-tool" .
 tool=$out/image-tool
 rm -f "$out"/kube-apiserver* "$out/SHA256SUMS"
+# Scanners match modules by version. Go has none for those that are built from a folder.
+pins=$(awk '$1 ~ /^k8s\.io\// && $2 ~ /^v[0-9.]+$/ && NF == 2 { print $1 "=" $2 }' go.mod | sort -u | paste -sd ,)
+for module in kube-granular.dev kube-granular.dev/api kube-granular.dev/granular; do pins+=,$module=$(hack/version.sh granular); done
 
 specs=()
 for arch in "$@"; do
@@ -42,10 +45,10 @@ for arch in "$@"; do
 	specs+=("$spec")
 	echo "    kube-apiserver for linux/$arch: pack" >&2
 	"$tool" docker --out "$out/kube-apiserver-linux-$arch.tar" <<<"[$spec]"
-	"$tool" sbom --name "kube-apiserver-${version//+/_}-linux-$arch" --version "$version" \
+	"$tool" sbom --name "kube-apiserver-${version//+/_}-linux-$arch" --version "$version" --pin "$pins" \
 		--out "$out/kube-apiserver-linux-$arch.spdx.json" "$binary"
 done
 (IFS=,; "$tool" oci --out "$out/kube-apiserver.oci.tar" <<<"[${specs[*]}]")
 (cd "$out" && sha256sum kube-apiserver* >SHA256SUMS)
-echo "$tag, series $revision:" >&2
+echo "$tag, sources $revision:" >&2
 (cd "$out" && ls -l kube-apiserver* | awk '{ printf "    %s/%-40s %5.1f MB\n", "'"$out"'", $NF, $5 / 1e6 }') >&2

@@ -12,12 +12,7 @@ set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 version=$1 out=$2 images=$3 plugin=$4
-[ -z "$(git status --porcelain)" ] || { echo "the tree has changes that are not committed: a release is made from a commit" >&2; exit 1; }
-# A pre-release, such as v0.1.0-rc.1, has no section of its own: its changes are in "Unreleased".
-heading="## $version"
-[[ $version != *-* ]] || heading="## Unreleased"
-changes=$(awk -v heading="$heading" 'index($0, "## ") == 1 { on = index($0 " ", heading) == 1; next } on' CHANGELOG.md)
-[ -n "$changes" ] || { echo "CHANGELOG.md has no section \"$heading\"" >&2; exit 1; }
+changes=$(hack/release-notes.sh "$version")
 
 rm -rf "$out"
 mkdir -p "$out"

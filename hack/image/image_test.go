@@ -303,7 +303,8 @@ func TestSBOM(t *testing.T) {
 		t.Fatalf("%v: %s", err, text)
 	}
 	cmd := newCommand()
-	cmd.SetArgs([]string{"sbom", "--name", "image-amd64", "--version", "v1", "--out", out, binary})
+	const own = "kube-granular.dev/hack/image"
+	cmd.SetArgs([]string{"sbom", "--name", "image-amd64", "--version", "v1", "--pin", own + "=v7,github.com/google/go-containerregistry=v9", "--out", out, binary})
 	if err := cmd.Execute(); err != nil {
 		t.Fatal(err)
 	}
@@ -333,13 +334,19 @@ func TestSBOM(t *testing.T) {
 	if len(document.Relationships) != len(document.Packages) {
 		t.Errorf("%d packages and %d relationships: each package has one", len(document.Packages), len(document.Relationships))
 	}
-	found := false
+	found, pinnedMain := false, false
 	for _, p := range document.Packages {
+		if p.Name == own {
+			pinnedMain = p.Version == "v7" && p.Refs[0].Locator == "pkg:golang/"+own+"@v7"
+		}
 		if p.Name == "github.com/google/go-containerregistry" {
 			found = p.Refs[0].Locator == "pkg:golang/"+p.Name+"@"+p.Version && strings.HasPrefix(p.Version, "v0.")
 		}
 	}
 	if !found {
-		t.Errorf("go-containerregistry is not among %+v", document.Packages)
+		t.Errorf("go-containerregistry is not among %+v, with the version that Go knows", document.Packages)
+	}
+	if !pinnedMain {
+		t.Error("the module that was built from a folder has no version")
 	}
 }

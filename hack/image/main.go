@@ -61,12 +61,13 @@ func packCommand(use, short string, write func(io.Writer, []built) error) *cobra
 
 func sbomCommand() *cobra.Command {
 	var out, name, version string
+	pins := map[string]string{}
 	cmd := &cobra.Command{
 		Use:   "sbom --name NAME --version VERSION --out FILE BINARY",
 		Short: "Write the SBOM of a Go binary, as SPDX 2.3 in JSON",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			document, err := sbom(name, version, args[0])
+			document, err := sbom(name, version, pins, args[0])
 			if err != nil {
 				return err
 			}
@@ -78,8 +79,9 @@ func sbomCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "the file to write")
-	cmd.Flags().StringVar(&name, "name", "", "the name of the document, such as kube-apiserver-v1.37.1_granular-amd64")
-	cmd.Flags().StringVar(&version, "version", "", "the version of the binary, such as v1.37.1+granular")
+	cmd.Flags().StringVar(&name, "name", "", "the name of the document, such as kube-apiserver-v1.37.1_granular.0.1.0-amd64")
+	cmd.Flags().StringVar(&version, "version", "", "the version of the binary, such as v1.37.1+granular.0.1.0")
+	cmd.Flags().StringToStringVar(&pins, "pin", nil, "the `MODULE=VERSION` of a module that was built from a folder, and that the binary has no version of")
 	for _, needed := range []string{"out", "name", "version"} {
 		_ = cmd.MarkFlagRequired(needed)
 	}

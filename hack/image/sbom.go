@@ -20,14 +20,20 @@ import (
 // unknown is the SPDX value for unknown information.
 const unknown = "NOASSERTION"
 
+// licence is that of the binary, of Kubernetes' modules and of this project's.
+const licence = "Apache-2.0"
+
 // sbom returns the SBOM of a Go binary. It lists the binary and its modules (from
 // debug/buildinfo). The checksum of a module is that of go.sum, which is not the hash of a file,
 // so it is in the comment of the package and not among its checksums. The SBOM does not state the
-// licences of modules.
+// licences of modules, except of those in pins.
+//
+// pins has the versions of modules that were built from a folder: Kubernetes' own modules, which are patched, and those of
+// this project. Go calls such a version (devel), which no scanner finds. All of them have the licence of the binary.
 //
 // SPDX requires a creation time. It is the Unix epoch, so that builds are reproducible. The
 // namespace must be unique for each document, so it contains the SHA-256 of the binary.
-func sbom(name, version, binary string) (*spdx.Document, error) {
+func sbom(name, version string, pins map[string]string, binary string) (*spdx.Document, error) {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
 		return nil, err
@@ -54,8 +60,8 @@ func sbom(name, version, binary string) (*spdx.Document, error) {
 			PackageVersion:          version,
 			PackageDownloadLocation: unknown,
 			PackageChecksums:        []common.Checksum{{Algorithm: common.SHA256, Value: sum}},
-			PackageLicenseConcluded: "Apache-2.0",
-			PackageLicenseDeclared:  "Apache-2.0",
+			PackageLicenseConcluded: licence,
+			PackageLicenseDeclared:  licence,
 			PackageCopyrightText:    unknown,
 			PrimaryPackagePurpose:   "APPLICATION",
 			PackageComment:          info.Path + " of " + info.GoVersion,
@@ -68,10 +74,22 @@ func sbom(name, version, binary string) (*spdx.Document, error) {
 			m = m.Replace
 		}
 		id := common.ElementID(fmt.Sprintf("Package-module-%d", i))
-		document.Packages = append(document.Packages, modulePackage(id, m))
+		p := modulePackage(id, pinned(m, pins))
+		if _, known := pins[m.Path]; known {
+			p.PackageLicenseDeclared = licence
+		}
+		document.Packages = append(document.Packages, p)
 		document.Relationships = append(document.Relationships, relationship(main, "CONTAINS", id))
 	}
 	return document, nil
+}
+
+// pinned returns a module with the version that pins has for it, if Go has none.
+func pinned(m *debug.Module, pins map[string]string) *debug.Module {
+	if version, known := pins[m.Path]; known && m.Version == "(devel)" {
+		return &debug.Module{Path: m.Path, Version: version}
+	}
+	return m
 }
 
 func modulePackage(id common.ElementID, m *debug.Module) *spdx.Package {

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Copyright The kube-granular Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Print the section of the CHANGELOG for a release, and fail if the release can't be made: before it is built.
+#
+#   hack/release-notes.sh VERSION
+set -o errexit -o nounset -o pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+version=$1 own=$(hack/version.sh granular)
+fail() { echo "release $version: $1" >&2; exit 1; }
+
+[[ $version == "$own" || $version == "$own"-* ]] || fail "the file VERSION says $own, and binaries and images are of that version"
+[ -z "$(git status --porcelain)" ] || fail "the tree has changes that are not committed: a release is made from a commit"
+tagged=$(git rev-parse -q --verify "refs/tags/$version^{commit}" || true)
+[ -z "$tagged" ] || [ "$tagged" = "$(git rev-parse HEAD)" ] || fail "the tag $version is on another commit"
+# A pre-release, such as v0.1.0-rc.1, has no section of its own: its changes are in "Unreleased".
+heading="## $version"
+[[ $version != *-* ]] || heading="## Unreleased"
+changes=$(awk -v heading="$heading" 'index($0, "## ") == 1 { on = index($0 " ", heading) == 1; next } on' CHANGELOG.md)
+[ -n "$changes" ] || fail "CHANGELOG.md has no section \"$heading\""
+printf '%s\n' "$changes"

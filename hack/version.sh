@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Copyright The kube-granular Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Print what identifies a build. All other scripts and the Makefile call this one.
+#
+#   hack/version.sh kubernetes   the version of Kubernetes that the series is made for: v1.37.1
+#   hack/version.sh granular     the version of kube-granular: v0.1.0
+#   hack/version.sh server       both, as servers and binaries report it: v1.37.1+granular.0.1.0
+#   hack/version.sh tag          the same for an image, whose tag can't have a plus sign
+#   hack/version.sh digest       a digest of all sources that decide what a server does, without tests
+set -o errexit -o nounset -o pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+own=$(cat VERSION)
+kubernetes=v$(sed -n 's|^[[:space:]]*k8s.io/kubernetes v\([0-9.]*\).*|\1|p' go.mod)
+case ${1:-} in
+kubernetes) echo "$kubernetes" ;;
+granular) echo "v$own" ;;
+server) echo "$kubernetes+granular.$own" ;;
+tag) echo "${kubernetes}_granular.$own" ;;
+digest)
+	# An archive of the sources has no git, and nothing but the sources.
+	files=$(git ls-files 2>/dev/null || true)
+	[ -n "$files" ] || files=$(find . -type f | sed 's|^\./||')
+	grep -E '^(VERSION|go\.mod|go\.sum|(api|cmd|patches|pkg|speed|staging)/)' <<<"$files" | grep -vE '_test\.go$|/testdata/' |
+		LC_ALL=C sort | tr '\n' '\0' | xargs -0 sha256sum | sha256sum | cut -c 1-40
+	;;
+*)
+	echo "usage: hack/version.sh kubernetes|granular|server|tag|digest" >&2
+	exit 2
+	;;
+esac
