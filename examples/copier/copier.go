@@ -33,7 +33,7 @@ type copier struct {
 	events events.EventRecorder
 	// authority returns the role or delegation that the copier selects to copy an object into a
 	// namespace.
-	authority func(source *corev1.ConfigMap, to string) *selection.SelectedAuthority
+	authority func(source *corev1.ConfigMap, namespace string) *selection.SelectedAuthority
 }
 
 // fromNamespace returns the Role copier-from-NAMESPACE in the target namespace, where NAMESPACE is
@@ -49,8 +49,8 @@ type copier struct {
 // roles. So if several such ClusterRoles had the same rules, a binding of one of them would let
 // the copier select each of them. A Role in the target namespace exists only if somebody with
 // permissions there created it.
-func fromNamespace(source *corev1.ConfigMap, to string) *selection.SelectedAuthority {
-	return selection.Role(to, "copier-from-"+source.Namespace)
+func fromNamespace(source *corev1.ConfigMap, namespace string) *selection.SelectedAuthority {
+	return selection.Role(namespace, "copier-from-"+source.Namespace)
 }
 
 // Reconcile copies the ConfigMap of a request into the namespace that the annotation of the
@@ -60,12 +60,12 @@ func (c *copier) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 	if err := c.client.Get(ctx, req.NamespacedName, source); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	to := source.Annotations[toAnnotation]
-	if to == "" || to == source.Namespace || source.DeletionTimestamp != nil {
+	namespace := source.Annotations[toAnnotation]
+	if namespace == "" || namespace == source.Namespace || source.DeletionTimestamp != nil {
 		return ctrl.Result{}, nil
 	}
-	copied := applycorev1.ConfigMap(source.Name, to).WithData(source.Data).WithBinaryData(source.BinaryData)
-	err := c.client.Apply(transport.With(ctx, c.authority(source, to)), copied, client.FieldOwner("copier"))
+	copied := applycorev1.ConfigMap(source.Name, namespace).WithData(source.Data).WithBinaryData(source.BinaryData)
+	err := c.client.Apply(transport.With(ctx, c.authority(source, namespace)), copied, client.FieldOwner("copier"))
 	var not *transport.NotAppliedError
 	switch {
 	case err == nil:
@@ -74,15 +74,15 @@ func (c *copier) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 		// An event tells the author of the ConfigMap why there is no copy. The controller writes
 		// the event with its own authority, because the selected role possibly does not exist or
 		// does not allow events.
-		c.events.Eventf(source, nil, corev1.EventTypeWarning, "NotCopied", "Copy", "%s", message(to, err))
+		c.events.Eventf(source, nil, corev1.EventTypeWarning, "NotCopied", "Copy", "%s", message(namespace, err))
 		return ctrl.Result{RequeueAfter: later}, nil
 	}
 	return ctrl.Result{}, err
 }
 
 // message returns why there is no copy, truncated to the length limit of events.
-func message(to string, err error) string {
-	text := fmt.Sprintf("not copied to %s: %v", to, err)
+func message(namespace string, err error) string {
+	text := fmt.Sprintf("not copied to %s: %v", namespace, err)
 	const longest = 1000
 	if len(text) > longest {
 		text = text[:longest]

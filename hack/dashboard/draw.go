@@ -17,7 +17,7 @@ const column, row = 40, 30
 var colours = []string{"#1f78c1", "#e24d42", "#508642", "#c15c17", "#6d1f62", "#0a437c", "#967302", "#58140c"}
 
 // draw writes the SVG of a panel: its title, its axes and a line for each series in a time range.
-func (p panel) draw(w io.Writer, all []series, from, until float64) {
+func (p panel) draw(w io.Writer, all []series, first, until float64) {
 	x, y := 10+p.GridPos.X*column, 40+p.GridPos.Y*row
 	width, height := p.GridPos.W*column-8, p.GridPos.H*row-8
 	if p.Type == "row" {
@@ -45,8 +45,8 @@ func (p panel) draw(w io.Writer, all []series, from, until float64) {
 	plotWidth, plotHeight := width-68, bottom-(y+26)
 	for i := range 3 {
 		value := top * float64(i) / 2
-		at := bottom - plotHeight*float64(i)/2
-		fmt.Fprintf(w, `<line x1="%g" y1="%g" x2="%g" y2="%g" stroke="#eee"/><text x="%g" y="%g" text-anchor="end" fill="#666">%s</text>`+"\n", left, at, left+plotWidth, at, left-4, at+4, p.format(value))
+		level := bottom - plotHeight*float64(i)/2
+		fmt.Fprintf(w, `<line x1="%g" y1="%g" x2="%g" y2="%g" stroke="#eee"/><text x="%g" y="%g" text-anchor="end" fill="#666">%s</text>`+"\n", left, level, left+plotWidth, level, left-4, level+4, p.format(value))
 	}
 	for i, s := range all {
 		colour := colours[i%len(colours)]
@@ -56,7 +56,7 @@ func (p panel) draw(w io.Writer, all []series, from, until float64) {
 			if j == 0 || point[0]-s.points[j-1][0] > 20 {
 				command = "M"
 			}
-			path += fmt.Sprintf("%s%.1f %.1f", command, left+(point[0]-from)/(until-from)*plotWidth, bottom-min(point[1], top)/top*plotHeight)
+			path += fmt.Sprintf("%s%.1f %.1f", command, left+(point[0]-first)/(until-first)*plotWidth, bottom-min(point[1], top)/top*plotHeight)
 		}
 		fmt.Fprintf(w, `<path d="%s" fill="none" stroke="%s" stroke-width="1.5"/>`+"\n", path, colour)
 		lx, ly := x+8+float64(i%3)*(width/3), bottom+14+float64(i/3)*14

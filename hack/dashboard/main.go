@@ -87,10 +87,10 @@ var label = regexp.MustCompile(`{{ *([a-z_]+) *}}`)
 
 // query returns the values of a PromQL expression in a time range, as one series for each set of
 // labels. legend is a template for the names of the series, such as "{{verb}}".
-func query(prometheus, expr, legend string, from, until time.Time) ([]series, error) {
+func query(prometheus, expr, legend string, first, until time.Time) ([]series, error) {
 	expr = strings.ReplaceAll(expr, "$__rate_interval", "1m")
 	answer, err := http.Get(prometheus + "/api/v1/query_range?" + url.Values{
-		"query": {expr}, "step": {"5"}, "start": {fmt.Sprint(from.Unix())}, "end": {fmt.Sprint(until.Unix())},
+		"query": {expr}, "step": {"5"}, "start": {fmt.Sprint(first.Unix())}, "end": {fmt.Sprint(until.Unix())},
 	}.Encode())
 	if err != nil {
 		return nil, err
@@ -115,10 +115,10 @@ func query(prometheus, expr, legend string, from, until time.Time) ([]series, er
 	for _, r := range said.Data.Result {
 		s := series{name: label.ReplaceAllStringFunc(legend, func(m string) string { return r.Metric[label.FindStringSubmatch(m)[1]] })}
 		for _, v := range r.Values {
-			at, _ := v[0].(float64)
+			moment, _ := v[0].(float64)
 			text, _ := v[1].(string)
 			if value, err := strconv.ParseFloat(text, 64); err == nil && value == value {
-				s.points = append(s.points, [2]float64{at, value})
+				s.points = append(s.points, [2]float64{moment, value})
 			}
 		}
 		out = append(out, s)

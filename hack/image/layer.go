@@ -35,17 +35,17 @@ func layer(out io.Writer, s spec) error {
 			return fmt.Errorf("root: %w", err)
 		}
 	}
-	for _, to := range slices.Sorted(maps.Keys(s.Files)) {
-		name := strings.TrimPrefix(path.Clean(to), "/")
+	for _, target := range slices.Sorted(maps.Keys(s.Files)) {
+		name := strings.TrimPrefix(path.Clean(target), "/")
 		if err := l.parents(name); err != nil {
 			return err
 		}
 		header := tar.Header{Name: name, Mode: 0o755}
-		if slices.Contains(s.Bind, to) {
+		if slices.Contains(s.Bind, target) {
 			header.PAXRecords = map[string]string{"SCHILY.xattr.security.capability": netBindService}
 		}
-		if err := l.file(header, s.Files[to]); err != nil {
-			return fmt.Errorf("files: %s: %w", to, err)
+		if err := l.file(header, s.Files[target]); err != nil {
+			return fmt.Errorf("files: %s: %w", target, err)
 		}
 	}
 	return l.Close()
@@ -82,13 +82,13 @@ func (l *layerWriter) parents(name string) error {
 	return nil
 }
 
-func (l *layerWriter) file(header tar.Header, from string) error {
-	in, err := os.Open(from)
+func (l *layerWriter) file(header tar.Header, source string) error {
+	content, err := os.Open(source)
 	if err != nil {
 		return err
 	}
-	defer in.Close()
-	info, err := in.Stat()
+	defer content.Close()
+	info, err := content.Stat()
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (l *layerWriter) file(header tar.Header, from string) error {
 	if err := l.put(header); err != nil {
 		return err
 	}
-	_, err = io.Copy(l, in)
+	_, err = io.Copy(l, content)
 	return err
 }
 

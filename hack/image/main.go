@@ -72,9 +72,9 @@ func sbomCommand() *cobra.Command {
 				return err
 			}
 			return create(out, func(w io.Writer) error {
-				to := json.NewEncoder(w)
-				to.SetIndent("", "  ")
-				return to.Encode(document)
+				encoder := json.NewEncoder(w)
+				encoder.SetIndent("", "  ")
+				return encoder.Encode(document)
 			})
 		},
 	}

@@ -59,7 +59,7 @@ func registryCommand() *cobra.Command {
 }
 
 // pushArchive uploads every image of a docker archive to a registry, once for each of its tags.
-func pushArchive(to http.Handler, path string) error {
+func pushArchive(registry http.Handler, path string) error {
 	manifest, err := tarball.LoadManifest(func() (io.ReadCloser, error) { return os.Open(path) })
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func pushArchive(to http.Handler, path string) error {
 			if err != nil {
 				return fmt.Errorf("%s: %w", tag, err)
 			}
-			if err := push(to, tag, image); err != nil {
+			if err := push(registry, tag, image); err != nil {
 				return fmt.Errorf("%s: %w", tag, err)
 			}
 		}
@@ -84,7 +84,7 @@ func pushArchive(to http.Handler, path string) error {
 
 // push uploads one image. The registry ignores the host in the tag. So two images with the same
 // repository and tag on different hosts would overwrite each other.
-func push(to http.Handler, tag name.Tag, image v1.Image) error {
+func push(registry http.Handler, tag name.Tag, image v1.Image) error {
 	layers, err := image.Layers()
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func push(to http.Handler, tag name.Tag, image v1.Image) error {
 		if err != nil {
 			return err
 		}
-		err = send(to, http.MethodPost, base+"/blobs/uploads/?digest="+digest.String(), "application/octet-stream", blob)
+		err = send(registry, http.MethodPost, base+"/blobs/uploads/?digest="+digest.String(), "application/octet-stream", blob)
 		_ = blob.Close() // The registry has closed the one it read to the end.
 		if err != nil {
 			return err
@@ -117,15 +117,15 @@ func push(to http.Handler, tag name.Tag, image v1.Image) error {
 	if err != nil {
 		return err
 	}
-	return send(to, http.MethodPut, base+"/manifests/"+tag.TagStr(), string(media), bytes.NewReader(manifest))
+	return send(registry, http.MethodPut, base+"/manifests/"+tag.TagStr(), string(media), bytes.NewReader(manifest))
 }
 
 // send makes one request of a registry that runs in this process.
-func send(to http.Handler, method, target, contentType string, body io.Reader) error {
+func send(registry http.Handler, method, target, contentType string, body io.Reader) error {
 	request := httptest.NewRequest(method, target, body)
 	request.Header.Set("Content-Type", contentType)
 	answer := httptest.NewRecorder()
-	to.ServeHTTP(answer, request)
+	registry.ServeHTTP(answer, request)
 	if answer.Code != http.StatusCreated {
 		return fmt.Errorf("%s %s: %d %s", method, target, answer.Code, answer.Body)
 	}

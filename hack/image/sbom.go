@@ -114,10 +114,10 @@ func modulePackage(id common.ElementID, m *debug.Module) *spdx.Package {
 	return p
 }
 
-func relationship(from common.ElementID, kind string, to common.ElementID) *spdx.Relationship {
+func relationship(element common.ElementID, kind string, related common.ElementID) *spdx.Relationship {
 	return &spdx.Relationship{
-		RefA:         common.MakeDocElementID("", string(from)),
-		RefB:         common.MakeDocElementID("", string(to)),
+		RefA:         common.MakeDocElementID("", string(element)),
+		RefB:         common.MakeDocElementID("", string(related)),
 		Relationship: kind,
 	}
 }

@@ -32,11 +32,11 @@ type spec struct {
 }
 
 // readSpecs reads the list of images. An unknown field is an error.
-func readSpecs(in io.Reader) ([]spec, error) {
-	from := json.NewDecoder(in)
-	from.DisallowUnknownFields()
+func readSpecs(input io.Reader) ([]spec, error) {
+	decoder := json.NewDecoder(input)
+	decoder.DisallowUnknownFields()
 	var specs []spec
-	if err := from.Decode(&specs); err != nil {
+	if err := decoder.Decode(&specs); err != nil {
 		return nil, fmt.Errorf("read the list of images: %w", err)
 	}
 	if len(specs) == 0 {

@@ -44,8 +44,8 @@ func buildAll(specs []spec) ([]built, error) {
 // that it is read. The digest of the layer would reveal a difference between two reads.
 func build(s spec) (built, error) {
 	only, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
-		out, in := io.Pipe()
-		go func() { in.CloseWithError(layer(in, s)) }()
+		out, input := io.Pipe()
+		go func() { input.CloseWithError(layer(input, s)) }()
 		return out, nil
 	}, tarball.WithMediaType(types.OCILayer))
 	if err != nil {
@@ -131,7 +131,7 @@ func writeOCI(out io.Writer, images []built) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	at, err := layout.Write(dir, empty.Index)
+	path, err := layout.Write(dir, empty.Index)
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func writeOCI(out io.Writer, images []built) error {
 			"org.opencontainers.image.ref.name": tag,
 			"io.containerd.image.name":          tag,
 		})
-		if err := at.AppendIndex(platforms[tag], named); err != nil {
+		if err := path.AppendIndex(platforms[tag], named); err != nil {
 			return err
 		}
 	}

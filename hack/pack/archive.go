@@ -28,9 +28,9 @@ var modificationTime = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // writeArchive writes an archive to the file to. pack writes the archive's content; it gets the
 // files sorted by name.
-func writeArchive(to string, files []file, pack func(io.Writer, []file) error) error {
+func writeArchive(target string, files []file, pack func(io.Writer, []file) error) error {
 	files = slices.SortedFunc(slices.Values(files), func(a, b file) int { return strings.Compare(a.name, b.name) })
-	out, err := os.Create(to)
+	out, err := os.Create(target)
 	if err != nil {
 		return err
 	}

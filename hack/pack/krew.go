@@ -101,17 +101,17 @@ func checkManifest(text []byte) error {
 	say(len(m.Spec.Platforms) == 0, "spec.platforms is empty")
 	seen := map[string]bool{}
 	for i, p := range m.Spec.Platforms {
-		at := fmt.Sprintf("spec.platforms[%d]", i)
+		path := fmt.Sprintf("spec.platforms[%d]", i)
 		system, processor := p.Selector.MatchLabels["os"], p.Selector.MatchLabels["arch"]
-		say(system == "" || processor == "" || len(p.Selector.MatchLabels) != 2, "%s.selector must match os and arch", at)
-		say(seen[system+"/"+processor], "%s: %s/%s is duplicate", at, system, processor)
+		say(system == "" || processor == "" || len(p.Selector.MatchLabels) != 2, "%s.selector must match os and arch", path)
+		say(seen[system+"/"+processor], "%s: %s/%s is duplicate", path, system, processor)
 		seen[system+"/"+processor] = true
 		link, err := url.Parse(p.URI)
-		say(err != nil || link.Scheme != "https" || link.Host == "", "%s.uri must be an https address", at)
-		say(!strings.HasSuffix(p.URI, ".tar.gz") && !strings.HasSuffix(p.URI, ".zip"), "%s.uri must be a .tar.gz or .zip", at)
-		say(!strings.Contains(p.URI, m.Spec.Version), "%s.uri does not contain the version", at)
-		say(!sumPattern.MatchString(p.SHA256), "%s.sha256 must be 64 hexadecimal digits", at)
-		say(p.Bin == "" || strings.ContainsAny(p.Bin, `/\`) || (system == "windows") != strings.HasSuffix(p.Bin, ".exe"), "%s.bin must be the file in the archive", at)
+		say(err != nil || link.Scheme != "https" || link.Host == "", "%s.uri must be an https address", path)
+		say(!strings.HasSuffix(p.URI, ".tar.gz") && !strings.HasSuffix(p.URI, ".zip"), "%s.uri must be a .tar.gz or .zip", path)
+		say(!strings.Contains(p.URI, m.Spec.Version), "%s.uri does not contain the version", path)
+		say(!sumPattern.MatchString(p.SHA256), "%s.sha256 must be 64 hexadecimal digits", path)
+		say(p.Bin == "" || strings.ContainsAny(p.Bin, `/\`) || (system == "windows") != strings.HasSuffix(p.Bin, ".exe"), "%s.bin must be the file in the archive", path)
 	}
 	return errors.Join(wrong...)
 }

@@ -155,7 +155,7 @@ Files of markers become patches of comments. DIR must be empty, or not exist.`,
 	export.Flags().StringVar(&dir, "out", "", "the folder for the patches, relative to the project's root")
 	cobra.CheckErr(export.MarkFlagRequired("out"))
 
-	var to carry.RebaseOptions
+	var options carry.RebaseOptions
 	rebase := &cobra.Command{
 		Use:   "rebase --to VERSION [--write]",
 		Short: "Move the patches to another version of Kubernetes",
@@ -170,13 +170,13 @@ files, and compiles the packages that the patches change.
 Without --write the command only tries the version. With --write it puts files with
 conflicts into upstream/.rebase/conflicts. Edit them and run --continue, or --abort.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.Rebase(cmd.Context(), to) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.Rebase(cmd.Context(), options) },
 	}
-	rebase.Flags().StringVar(&to.To, "to", "", "the version, like v1.37.2")
-	rebase.Flags().BoolVar(&to.Write, "write", false, "change the patches, the pins in go.mod and the sums in go.sum")
-	rebase.Flags().BoolVar(&to.Continue, "continue", false, "continue a rebase that stopped")
-	rebase.Flags().BoolVar(&to.Abort, "abort", false, "give up a rebase that stopped")
-	rebase.Flags().BoolVar(&to.SkipBuild, "skip-build", false, "do not compile the packages that the patches change")
+	rebase.Flags().StringVar(&options.To, "to", "", "the version, like v1.37.2")
+	rebase.Flags().BoolVar(&options.Write, "write", false, "change the patches, the pins in go.mod and the sums in go.sum")
+	rebase.Flags().BoolVar(&options.Continue, "continue", false, "continue a rebase that stopped")
+	rebase.Flags().BoolVar(&options.Abort, "abort", false, "give up a rebase that stopped")
+	rebase.Flags().BoolVar(&options.SkipBuild, "skip-build", false, "do not compile the packages that the patches change")
 	rebase.MarkFlagsOneRequired("to", "continue", "abort")
 	rebase.MarkFlagsMutuallyExclusive("to", "continue", "abort")
 	rebase.MarkFlagsMutuallyExclusive("write", "continue", "abort")

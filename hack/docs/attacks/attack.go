@@ -78,10 +78,10 @@ func newAttack(fields map[string]string) (attack, error) {
 		return attack{}, fmt.Errorf("attack %q: the field Answer is missing", fields["Attack"])
 	}
 	a := attack{attempt: fields["Attack"], answer: fields["Answer"], was: fields["Was"]}
-	if by := fields["Held by"]; by != "" {
-		for name := range strings.SplitSeq(by, ",") {
+	if tests := fields["Held by"]; tests != "" {
+		for name := range strings.SplitSeq(tests, ",") {
 			if name = strings.TrimSpace(name); name == "" {
-				return attack{}, fmt.Errorf("attack %q: an empty name in %q", a.attempt, by)
+				return attack{}, fmt.Errorf("attack %q: an empty name in %q", a.attempt, tests)
 			}
 			a.heldBy = append(a.heldBy, strings.TrimSpace(name))
 		}

@@ -81,12 +81,12 @@ func table(b *strings.Builder, t *tree.Tree, holders ...source) {
 			if a.was != "" {
 				answer = "**" + a.was + "; now** " + answer
 			}
-			by := []string{link(h.name, h.file)}
+			links := []string{link(h.name, h.file)}
 			for _, name := range a.heldBy {
 				file, _ := resolve(t, name) // collectSources has checked that the name exists
-				by = append(by, link(name, file))
+				links = append(links, link(name, file))
 			}
-			fmt.Fprintf(b, "| %s | %s | %s |\n", cell(a.attempt), cell(answer), strings.Join(by, ", "))
+			fmt.Fprintf(b, "| %s | %s | %s |\n", cell(a.attempt), cell(answer), strings.Join(links, ", "))
 		}
 	}
 }

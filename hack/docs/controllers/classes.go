@@ -212,11 +212,11 @@ type classifiedRight struct {
 
 func (l classification) matches(r right) bool {
 	name, any := strings.CutSuffix(l.resource, " *")
-	of := r.resourceName()
+	resource := r.resourceName()
 	if any {
-		of, _, _ = strings.Cut(of, " ")
+		resource, _, _ = strings.Cut(resource, " ")
 	}
-	return of == name && slices.Contains(strings.Fields(l.verbs), r.verb)
+	return resource == name && slices.Contains(strings.Fields(l.verbs), r.verb)
 }
 
 // classify returns the permissions of a role with their classes. The list classifications takes

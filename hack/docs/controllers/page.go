@@ -94,10 +94,10 @@ type row struct {
 	rights      []right
 }
 
-func rows(rights []classifiedRight, of class) []row {
+func rows(rights []classifiedRight, wanted class) []row {
 	var out []row
 	for _, r := range rights {
-		if r.class != of {
+		if r.class != wanted {
 			continue
 		}
 		i := slices.IndexFunc(out, func(o row) bool { return o.of == r.resourceName() && o.trigger == r.trigger })

@@ -101,8 +101,8 @@ func policyFor(trigger, controller string, rights []right) (string, error) {
 			IfNotHeld: v1alpha1.NotHeldSkip,
 		},
 	}
-	for _, of := range slices.Sorted(maps.Keys(rules)) {
-		p.Spec.Rules = append(p.Spec.Rules, *rules[of])
+	for _, ruled := range slices.Sorted(maps.Keys(rules)) {
+		p.Spec.Rules = append(p.Spec.Rules, *rules[ruled])
 	}
 	text, err := yaml.Marshal(p)
 	return strings.Replace(string(text), "status: {}\n", "", 1), err

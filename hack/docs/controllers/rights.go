@@ -24,11 +24,11 @@ type right struct {
 // resourceName returns the resource as in a kubectl command, with the object name if the
 // permission is for one object.
 func (r right) resourceName() string {
-	name, subresource, has := strings.Cut(r.resource, "/")
+	name, subresource, found := strings.Cut(r.resource, "/")
 	if r.group != "" {
 		name += "." + r.group
 	}
-	if has {
+	if found {
 		name += "/" + subresource
 	}
 	if r.name != "" {
@@ -91,15 +91,15 @@ var peopleRoles = []string{"view", "edit", "admin"}
 // adds.
 func peopleRules() map[string][]rbacv1.PolicyRule {
 	all := bootstrappolicy.ClusterRoles()
-	of := func(to string) (rules []rbacv1.PolicyRule) {
+	selected := func(subject string) (rules []rbacv1.PolicyRule) {
 		for _, role := range all {
-			if role.Labels["rbac.authorization.k8s.io/aggregate-to-"+to] == "true" {
+			if role.Labels["rbac.authorization.k8s.io/aggregate-to-"+subject] == "true" {
 				rules = append(rules, role.Rules...)
 			}
 		}
 		return rules
 	}
-	view, edit, admin := of("view"), of("edit"), of("admin")
+	view, edit, admin := selected("view"), selected("edit"), selected("admin")
 	return map[string][]rbacv1.PolicyRule{
 		"view": view, "edit": slices.Concat(edit, view), "admin": slices.Concat(admin, edit, view),
 	}

@@ -43,12 +43,12 @@ func fieldsByKind(r *registry.Registry, v *vocabulary.Vocabulary) string {
 			continue
 		}
 		for _, place := range p.Places {
-			at := row{path: place.Path, verbs: []string{verbs[p.Name]}, within: v.Scopes[p.Name]}
+			entry := row{path: place.Path, verbs: []string{verbs[p.Name]}, within: v.Scopes[p.Name]}
 			for _, above := range slices.Backward(place.Above) {
-				at.verbs = append(at.verbs, verbs[above])
+				entry.verbs = append(entry.verbs, verbs[above])
 			}
 			if slices.Equal(place.Kinds, []string{registry.All}) {
-				everywhere = append(everywhere, at)
+				everywhere = append(everywhere, entry)
 				continue
 			}
 			found := map[string][]string{}
@@ -56,9 +56,9 @@ func fieldsByKind(r *registry.Registry, v *vocabulary.Vocabulary) string {
 				name, version := splitKindID(id)
 				found[name] = append(found[name], version)
 			}
-			for name, in := range found {
-				at.versions = in
-				rows[name] = append(rows[name], at)
+			for name, places := range found {
+				entry.versions = places
+				rows[name] = append(rows[name], entry)
 			}
 		}
 	}
@@ -83,16 +83,16 @@ func rowsOf(b *strings.Builder, rows []row, versions []string) {
 	})
 	slices.SortFunc(rows, func(a, b row) int { return strings.Compare(a.path, b.path) })
 	b.WriteString("| field | covered by, the narrowest first |\n| --- | --- |\n")
-	for _, at := range rows {
-		field := "`" + at.path + "`"
-		if at.within != "" {
-			field += fmt.Sprintf(", with [what is in it](#in-%s)", strings.ReplaceAll(at.within, " ", "-"))
+	for _, entry := range rows {
+		field := "`" + entry.path + "`"
+		if entry.within != "" {
+			field += fmt.Sprintf(", with [what is in it](#in-%s)", strings.ReplaceAll(entry.within, " ", "-"))
 		}
-		if len(at.versions) < len(versions) {
-			slices.Sort(at.versions)
-			field += ", in " + strings.Join(at.versions, ", ")
+		if len(entry.versions) < len(versions) {
+			slices.Sort(entry.versions)
+			field += ", in " + strings.Join(entry.versions, ", ")
 		}
-		fmt.Fprintf(b, "| %s | `%s` |\n", field, strings.Join(at.verbs, "`, `"))
+		fmt.Fprintf(b, "| %s | `%s` |\n", field, strings.Join(entry.verbs, "`, `"))
 	}
 }
 

@@ -59,8 +59,8 @@ func describe(info schema.Info, v *vocabulary.Vocabulary) (*registry.Permission,
 	}
 	scope, _ := v.Split(info.Name)
 	p := &registry.Permission{Name: info.Name, Meaning: meaning, Scope: scope, Excluded: info.Excluded}
-	if from := info.Parameter; from != nil {
-		p.Parameter = &registry.Parameter{Source: from.Source, Treatment: string(from.Treatment)}
+	if parameter := info.Parameter; parameter != nil {
+		p.Parameter = &registry.Parameter{Source: parameter.Source, Treatment: string(parameter.Treatment)}
 	}
 	return p, nil
 }

@@ -127,18 +127,18 @@ func add(all map[gvk.GroupVersionKind]*Kind, prefix string, document *spec3.Open
 			if action, _ := op.Extensions.GetString("x-kubernetes-action"); !writes[action] {
 				continue
 			}
-			of, err := kindOf(op)
+			kind, err := kindOf(op)
 			if err != nil {
 				return fmt.Errorf("%s: %w", path, err)
 			}
-			if all[of] == nil {
-				tree, err := models.ByKind(of)
+			if all[kind] == nil {
+				tree, err := models.ByKind(kind)
 				if err != nil {
 					return fmt.Errorf("%s: %w", path, err)
 				}
-				all[of] = &Kind{GroupVersionKind: of, Tree: tree, Model: document.Components.Schemas[tree.Name]}
+				all[kind] = &Kind{GroupVersionKind: kind, Tree: tree, Model: document.Components.Schemas[tree.Name]}
 			}
-			all[of].Resources = append(all[of].Resources, resource(prefix, path))
+			all[kind].Resources = append(all[kind].Resources, resource(prefix, path))
 		}
 	}
 	return nil

@@ -38,7 +38,7 @@ func (v *Vocabulary) CheckStyle(name, kind string, ancestors []string) error {
 	}
 	// The permission may be named exactly like its kind, as in Endpoints. It must not be the name
 	// of its kind followed by further words.
-	if of := Words(lowerFirst(kind)); len(words) > len(of) && slices.Equal(words[:len(of)], of) {
+	if known := Words(lowerFirst(kind)); len(words) > len(known) && slices.Equal(words[:len(known)], known) {
 		return fmt.Errorf("%q contains the name of its kind %s", base, kind)
 	}
 	return nil

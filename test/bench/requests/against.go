@@ -64,11 +64,11 @@ func (s *session) against(ctx context.Context, sides []string, bindings []int, r
 			return err
 		}
 		defer func() { err = joined(err, webhook.Stop) }()
-		of, err := s.againstCases(ctx, server, webhook, url, bindings)
+		measured, err := s.againstCases(ctx, server, webhook, url, bindings)
 		if err != nil {
 			return fmt.Errorf("server %q: %w", server.Name, err)
 		}
-		cases = append(cases, of...)
+		cases = append(cases, measured...)
 	}
 	return s.sample(ctx, servers, cases, run)
 }
@@ -103,12 +103,12 @@ func (s *session) againstCases(ctx context.Context, server *process.Server, webh
 		for _, n := range bindings {
 			for _, holder := range []bool{true, false} {
 				var sides []*lane
-				for _, by := range ways[resource] {
-					l, err := a.ruled(ctx, server, resource, by, holder, n)
+				for _, way := range ways[resource] {
+					l, err := a.ruled(ctx, server, resource, way, holder, n)
 					if err != nil {
-						return nil, fmt.Errorf("%s, by %s, holder %t, %d bindings: %w", resource, by, holder, n, err)
+						return nil, fmt.Errorf("%s, by %s, holder %t, %d bindings: %w", resource, way, holder, n, err)
 					}
-					if by == byWebhook {
+					if way == byWebhook {
 						l.other = webhook
 					}
 					sides = append(sides, l)
@@ -144,33 +144,33 @@ func (a administrator) delegate(ctx context.Context) error {
 // the caller has the permission and changes a guarded key. If holder is false, the caller has no
 // permission and changes another label. ruled then first waits until the server refuses a change
 // of a guarded key.
-func (a administrator) ruled(ctx context.Context, server *process.Server, resource, by string, holder bool, bindings int) (*lane, error) {
-	of := subjects[resource]
-	if by == byExcluded {
-		of = subjects["marks"]
+func (a administrator) ruled(ctx context.Context, server *process.Server, resource, way string, holder bool, bindings int) (*lane, error) {
+	chosen := subjects[resource]
+	if way == byExcluded {
+		chosen = subjects["marks"]
 	}
 	who := "bystander"
 	if holder {
 		who = "holder"
 	}
-	namespace := fmt.Sprintf("%s-%s-%d", by, who, bindings)
-	if err := a.namespace(ctx, namespace, map[string]string{ruleLabel: by}); err != nil {
+	namespace := fmt.Sprintf("%s-%s-%d", way, who, bindings)
+	if err := a.namespace(ctx, namespace, map[string]string{ruleLabel: way}); err != nil {
 		return nil, err
 	}
 	var rules []rbacv1.PolicyRule
 	for _, resource := range slices.Sorted(maps.Keys(subjects)) {
-		rules = append(rules, subjects[resource].rules(by, holder))
+		rules = append(rules, subjects[resource].rules(way, holder))
 	}
 	if err := a.grant(ctx, namespace, bindings, rules...); err != nil {
 		return nil, err
 	}
-	if by == byRole {
+	if way == byRole {
 		if err := a.protectByRole(ctx, namespace, holder); err != nil {
 			return nil, err
 		}
 	}
-	collection := of.collection(namespace)
-	live, err := a.Ensure(ctx, collection, "object", of.object("object"))
+	collection := chosen.collection(namespace)
+	live, err := a.Ensure(ctx, collection, "object", chosen.object("object"))
 	if err != nil {
 		return nil, err
 	}
@@ -179,22 +179,22 @@ func (a administrator) ruled(ctx context.Context, server *process.Server, resour
 	if err := may(ctx, client, collection+"/none"); err != nil {
 		return nil, err
 	}
-	if by != byNothing && !holder {
-		if err := refused(ctx, client, path, of); err != nil {
+	if way != byNothing && !holder {
+		if err := refused(ctx, client, path, chosen); err != nil {
 			return nil, err
 		}
-		if live, err = a.Ensure(ctx, collection, "object", of.object("object")); err != nil {
+		if live, err = a.Ensure(ctx, collection, "object", chosen.object("object")); err != nil {
 			return nil, err
 		}
 	}
 	key := []string{"metadata", "labels", freeKey}
 	if holder {
-		key = append(slices.Clone(of.keys), guardedPrefix+"x")
+		key = append(slices.Clone(chosen.keys), guardedPrefix+"x")
 	}
 	st := writes(path, key)
 	st.live = live
 	name := fmt.Sprintf("%s: PUT %s, %s, %d role bindings", server.Name, resource, who, bindings)
-	return &lane{Case: name, Side: by, server: server, client: client, stream: &st}, nil
+	return &lane{Case: name, Side: way, server: server, client: client, stream: &st}, nil
 }
 
 // writes returns requests that update the object at path. Each request sends the object from the
@@ -207,11 +207,11 @@ func writes(path string, key []string) stream {
 }
 
 // refused waits until the server refuses a change of a guarded key.
-func refused(ctx context.Context, client *process.Client, path string, of subject) error {
+func refused(ctx context.Context, client *process.Client, path string, caller subject) error {
 	n := 0
 	return until(ctx, "the refusal of a guarded key at "+path, func(ctx context.Context) (bool, error) {
 		n++
-		return attempt(ctx, client, path, append(slices.Clone(of.keys), guardedPrefix+"x"), fmt.Sprintf("try-%d", n))
+		return attempt(ctx, client, path, append(slices.Clone(caller.keys), guardedPrefix+"x"), fmt.Sprintf("try-%d", n))
 	})
 }
 

@@ -43,14 +43,14 @@ func newAttributes(o *options) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			runs, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, s *session, run *Run) error {
-				for _, by := range []string{byNothing, byPolicy, byWebhook, byAttribute, byRole, byThousand} {
-					t := turn{protecting, by}
+				for _, way := range []string{byNothing, byPolicy, byWebhook, byAttribute, byRole, byThousand} {
+					t := turn{protecting, way}
 					spent, err := s.turn(ctx, t, "pods", bindings, duration, hertz)
 					if err != nil {
 						return fmt.Errorf("%s: %w", t, err)
 					}
-					for _, of := range parts {
-						run.count(fmt.Sprintf("PUT pods, holder, %d role bindings", bindings), t.String(), string(of), spent[of])
+					for _, one := range parts {
+						run.count(fmt.Sprintf("PUT pods, holder, %d role bindings", bindings), t.String(), string(one), spent[one])
 					}
 				}
 				return nil
@@ -72,10 +72,10 @@ func newAttributes(o *options) *cobra.Command {
 // attributed waits until a caller without the permission is refused. With byThousand, it creates a
 // thousand attributes for other keys, and makes sure that one of them is in force. If end is not
 // nil, it stops the webhook.
-func (s *session) attributed(ctx context.Context, server *process.Server, by string, bindings int) (l *lane, end func() error, err error) {
+func (s *session) attributed(ctx context.Context, server *process.Server, way string, bindings int) (l *lane, end func() error, err error) {
 	a := administrator{server.Client(process.Administrator)}
 	key := guardedPrefix + "x"
-	switch by {
+	switch way {
 	case byAttribute:
 		err = a.protect(ctx, "guard", map[string]any{"attributeKind": "Label", "attributeName": guardedPrefix + "*"})
 	case byThousand:
@@ -101,8 +101,8 @@ func (s *session) attributed(ctx context.Context, server *process.Server, by str
 	if err != nil {
 		return nil, end, err
 	}
-	bystander, err := a.ruled(ctx, server, "pods", by, by == byThousand, bindings)
-	if err == nil && by == byThousand {
+	bystander, err := a.ruled(ctx, server, "pods", way, way == byThousand, bindings)
+	if err == nil && way == byThousand {
 		no := false
 		if no, err = attempt(ctx, bystander.client, bystander.stream.path, []string{"metadata", "labels", key}, "x"); err == nil && !no {
 			err = errors.New("a write of a label that one of the thousand attributes protects was not refused")
@@ -115,7 +115,7 @@ func (s *session) attributed(ctx context.Context, server *process.Server, by str
 	if err != nil {
 		return nil, end, err
 	}
-	l, err = a.ruled(ctx, server, "pods", by, true, bindings)
+	l, err = a.ruled(ctx, server, "pods", way, true, bindings)
 	return l, end, err
 }
 
@@ -149,7 +149,7 @@ func (a administrator) protectByRole(ctx context.Context, namespace string, hold
 // Machines are not always equally fast. So the times of a recording are scaled by its partRest,
 // the work that all recordings have in common. With a webhook there is additional work in all
 // parts, so the time that a webhook adds is the difference of unscaled totals.
-func attributesRow(r Run, c, by string) (row []float64, ok bool) {
+func attributesRow(r Run, c, way string) (row []float64, ok bool) {
 	spent := map[string]map[part]float64{}
 	total := map[string]float64{}
 	for _, n := range r.Counts {
@@ -162,21 +162,21 @@ func attributesRow(r Run, c, by string) (row []float64, ok bool) {
 		spent[n.Side][part(n.What)] = n.Value
 		total[n.Side] += n.Value
 	}
-	of := func(by string) map[part]float64 { return spent[turn{protecting, by}.String()] }
-	for _, needed := range []string{by, byNothing, byPolicy, byWebhook} {
-		if of(needed)[partRest] == 0 {
+	times := func(way string) map[part]float64 { return spent[turn{protecting, way}.String()] }
+	for _, needed := range []string{way, byNothing, byPolicy, byWebhook} {
+		if times(needed)[partRest] == 0 {
 			return nil, false
 		}
 	}
-	base := (of(by)[partRest] + of(byNothing)[partRest] + of(byPolicy)[partRest]) / 3
-	at := func(by string, p part) float64 { return of(by)[p] * base / of(by)[partRest] }
-	ours := at(by, partOurs) - at(byNothing, partOurs)
+	base := (times(way)[partRest] + times(byNothing)[partRest] + times(byPolicy)[partRest]) / 3
+	scaled := func(way string, p part) float64 { return times(way)[p] * base / times(way)[partRest] }
+	ours := scaled(way, partOurs) - scaled(byNothing, partOurs)
 	return []float64{
 		ours,
-		ours + at(by, partFilter) - (at(byPolicy, partFilter)+at(byNothing, partFilter))/2,
-		at(byPolicy, partPlugin) - at(byNothing, partPlugin),
+		ours + scaled(way, partFilter) - (scaled(byPolicy, partFilter)+scaled(byNothing, partFilter))/2,
+		scaled(byPolicy, partPlugin) - scaled(byNothing, partPlugin),
 		total[turn{protecting, byWebhook}.String()] - total[turn{protecting, byNothing}.String()],
-		base + at(byNothing, partOurs) + at(byNothing, partPlugin) + at(byNothing, partFilter),
+		base + scaled(byNothing, partOurs) + scaled(byNothing, partPlugin) + scaled(byNothing, partFilter),
 	}, true
 }
 
@@ -185,17 +185,17 @@ func attributesRow(r Run, c, by string) (row []float64, ok bool) {
 func reportAttributes(runs []Run) []Line {
 	var lines []Line
 	for _, c := range countedCases(runs) {
-		for _, by := range []string{byAttribute, byRole, byThousand} {
+		for _, way := range []string{byAttribute, byRole, byThousand} {
 			var rows [][]float64
 			for _, r := range runs {
-				if row, ok := attributesRow(r, c, by); ok {
+				if row, ok := attributesRow(r, c, way); ok {
 					rows = append(rows, row)
 				}
 			}
 			if len(rows) == 0 {
 				continue
 			}
-			line := Line{Case: c, Side: by}
+			line := Line{Case: c, Side: way}
 			for _, f := range []struct {
 				name, format string
 				of           stats.Figure

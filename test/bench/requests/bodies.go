@@ -178,8 +178,8 @@ func vastKind() map[string]any {
 		}
 		return out
 	}
-	keyed := func(of m) m {
-		return m{"type": "object", "additionalProperties": of, "x-kubernetes-permission-parameter-source": "key"}
+	keyed := func(items m) m {
+		return m{"type": "object", "additionalProperties": items, "x-kubernetes-permission-parameter-source": "key"}
 	}
 	deep := keyed(value("deep", nil))
 	for range 80 {

@@ -50,8 +50,8 @@ func newCarried(o *options) *cobra.Command {
 			for _, c := range countedCases(runs) {
 				line := Line{Case: c, Side: protecting}
 				for _, what := range []string{residentBefore, residentGrowth, heapGrowth, reportTook, reportLines} {
-					of := counts(runs, c, protecting, what)
-					line.Figures = append(line.Figures, exact(what+", median", "%.1f", stats.Percentile(of, 0.5)), exact("most", "%.1f", stats.Percentile(of, 1)))
+					counted := counts(runs, c, protecting, what)
+					line.Figures = append(line.Figures, exact(what+", median", "%.1f", stats.Percentile(counted, 0.5)), exact("most", "%.1f", stats.Percentile(counted, 1)))
 				}
 				lines = append(lines, line)
 			}

@@ -61,9 +61,9 @@ func patch(contentType string) func(path string) stream {
 // apply returns server-side apply requests that send all fields that the field manager owns, with
 // one label changed.
 func apply(object func(string) metav1.Object) func(path string) stream {
-	return func(at string) stream {
-		applied := object(path.Base(at))
-		return stream{method: http.MethodPatch, path: at + "?fieldManager=applier&force=true", contentType: applyPatch, status: http.StatusOK,
+	return func(target string) stream {
+		applied := object(path.Base(target))
+		return stream{method: http.MethodPatch, path: target + "?fieldManager=applier&force=true", contentType: applyPatch, status: http.StatusOK,
 			edit: func(_ map[string]any, n int) any {
 				applied.GetLabels()[touched] = fmt.Sprint(n)
 				return applied
@@ -83,20 +83,20 @@ func create(collection string, object func(string) metav1.Object) func(path stri
 
 // operations returns the measured operations in a namespace.
 func operations(namespace string) []operation {
-	in := func(collection string) string { return fmt.Sprintf(collection, namespace) }
+	inside := func(collection string) string { return fmt.Sprintf(collection, namespace) }
 	return []operation{
-		{"PUT ConfigMap", in(configMaps), configMap, put},
-		{"PUT Pod", in(pods), pod, put},
-		{"PUT Deployment", in(deployments), deployment, put},
-		{"PUT custom resource", in(widgets), widget, put},
-		{"merge PATCH Pod", in(pods), pod, patch(mergePatch)},
-		{"strategic PATCH Pod", in(pods), pod, patch(strategicPatch)},
-		{"merge PATCH custom resource", in(widgets), widget, patch(mergePatch)},
-		{"apply Deployment", in(deployments), deployment, apply(deployment)},
-		{"PUT Pod in protobuf", in(pods), pod, putProtobuf(corev1.SchemeGroupVersion.WithKind("Pod"))},
-		{"PUT Deployment in protobuf", in(deployments), deployment, putProtobuf(appsv1.SchemeGroupVersion.WithKind("Deployment"))},
-		{"create ConfigMap", in(configMaps), configMap, create(in(configMaps), configMap)},
-		{"create Pod", in(pods), pod, create(in(pods), pod)},
+		{"PUT ConfigMap", inside(configMaps), configMap, put},
+		{"PUT Pod", inside(pods), pod, put},
+		{"PUT Deployment", inside(deployments), deployment, put},
+		{"PUT custom resource", inside(widgets), widget, put},
+		{"merge PATCH Pod", inside(pods), pod, patch(mergePatch)},
+		{"strategic PATCH Pod", inside(pods), pod, patch(strategicPatch)},
+		{"merge PATCH custom resource", inside(widgets), widget, patch(mergePatch)},
+		{"apply Deployment", inside(deployments), deployment, apply(deployment)},
+		{"PUT Pod in protobuf", inside(pods), pod, putProtobuf(corev1.SchemeGroupVersion.WithKind("Pod"))},
+		{"PUT Deployment in protobuf", inside(deployments), deployment, putProtobuf(appsv1.SchemeGroupVersion.WithKind("Deployment"))},
+		{"create ConfigMap", inside(configMaps), configMap, create(inside(configMaps), configMap)},
+		{"create Pod", inside(pods), pod, create(inside(pods), pod)},
 	}
 }
 

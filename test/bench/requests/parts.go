@@ -75,24 +75,24 @@ func marksOf(function string) (m marks) {
 func partOf(stack []string, known map[string]marks) part {
 	var m marks
 	for _, function := range stack {
-		of, ok := known[function]
+		mark, ok := known[function]
 		if !ok {
-			of = marksOf(function)
-			known[function] = of
+			mark = marksOf(function)
+			known[function] = mark
 		}
-		m |= of
+		m |= mark
 	}
-	has := func(all marks) bool { return m&all == all }
+	marked := func(all marks) bool { return m&all == all }
 	switch {
-	case has(growing) && !has(whole):
+	case marked(growing) && !marked(whole):
 		return partRest
-	case has(plugin):
+	case marked(plugin):
 		return partPlugin
-	case has(handingOn) && !has(fine):
+	case marked(handingOn) && !marked(fine):
 		return partFilter
-	case has(gate):
+	case marked(gate):
 		return partOurs
-	case has(filter | asking):
+	case marked(filter | asking):
 		return partFilter
 	}
 	return partRest

@@ -85,7 +85,7 @@ func (s *session) profile(ctx context.Context, side, name, resource string, bind
 		}
 	} else if slices.Contains([]string{byNothing, byPolicy, byGrant, byExcluded}, name) {
 		a := administrator{server.Client(process.Administrator)}
-		of, ok := subjects[resource]
+		chosen, ok := subjects[resource]
 		if !ok {
 			return 0, fmt.Errorf("--resource: no rule is about %q", resource)
 		}
@@ -93,7 +93,7 @@ func (s *session) profile(ctx context.Context, side, name, resource string, bind
 			err = a.sheets(ctx, side == gateOn)
 		}
 		if err == nil && name == byPolicy {
-			err = a.enforcePolicy(ctx, of)
+			err = a.enforcePolicy(ctx, chosen)
 		}
 		if err == nil {
 			l, err = a.ruled(ctx, server, resource, name, true, bindings)

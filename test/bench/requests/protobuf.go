@@ -35,8 +35,8 @@ func (kind protobufOf) encode(object any) ([]byte, error) {
 }
 
 func (kind protobufOf) decode(answer []byte) (map[string]any, error) {
-	of := schema.GroupVersionKind(kind)
-	typed, _, err := wire.Decode(answer, &of, nil)
+	gvk := schema.GroupVersionKind(kind)
+	typed, _, err := wire.Decode(answer, &gvk, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -141,8 +141,8 @@ func median(s Sample) float64 { return s.Median }
 
 // latencyFigures returns the 50th and the 99th percentile of the latencies, in milliseconds.
 func latencyFigures(runs []Run, c, side string) []Figure {
-	of := latencies(runs, c, side)
-	return []Figure{exact("p50 ms", "%.2f", stats.Percentile(of, 0.5)), exact("p99 ms", "%.2f", stats.Percentile(of, 0.99))}
+	measured := latencies(runs, c, side)
+	return []Figure{exact("p50 ms", "%.2f", stats.Percentile(measured, 0.5)), exact("p99 ms", "%.2f", stats.Percentile(measured, 0.99))}
 }
 
 // allTogether is the case name of the lines with the figures over all cases.
@@ -204,9 +204,9 @@ func reportAdded(runs []Run) []Line {
 	var lines []Line
 	for _, c := range names(runs, ofCase) {
 		sides := sidesOf(runs, c)
-		at := map[string]int{}
+		indexes := map[string]int{}
 		for i, side := range sides {
-			at[side] = i
+			indexes[side] = i
 		}
 		costs := matrix(runs, c, sides, median)
 		base := stats.Percentile(latencies(runs, c, sides[0]), 0.5)
@@ -224,7 +224,7 @@ func reportAdded(runs []Run) []Line {
 				line.Figures = append(line.Figures, sampled("in its own process µs", "%.0f", other[0]))
 			}
 			for _, than := range []string{byPolicy, byWebhook} {
-				j, ok := at[than]
+				j, ok := indexes[than]
 				if !ok || i == 0 || side == byPolicy || side == byWebhook {
 					continue
 				}

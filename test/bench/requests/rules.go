@@ -159,9 +159,9 @@ func (a administrator) enforceWebhook(ctx context.Context, url string, ca []byte
 // rules returns the RBAC rule for the caller in a namespace. by is the way in which the rule about
 // guarded keys is in force there. If holder is true, the caller gets the permission for guarded
 // keys.
-func (s subject) rules(by string, holder bool) rbacv1.PolicyRule {
+func (s subject) rules(way string, holder bool) rbacv1.PolicyRule {
 	verbs := []string{"get", "update"}
-	if by == byGrant {
+	if way == byGrant {
 		verbs = []string{"get", "granular"}
 		if !holder {
 			verbs = append(verbs, s.free)
@@ -169,9 +169,9 @@ func (s subject) rules(by string, holder bool) rbacv1.PolicyRule {
 	}
 	switch {
 	case !holder:
-	case by == byAttribute:
+	case way == byAttribute:
 		verbs = append(verbs, protectedVerb)
-	case by != byRole:
+	case way != byRole:
 		verbs = append(verbs, s.verb)
 	}
 	return rule(s.group, verbs, s.resource)

@@ -105,12 +105,12 @@ func load(name string) ([]Run, error) {
 // names calls the function of for each sample, and returns the different results, such as the
 // names of the cases, in the order of the first sample with each result. It leaves out empty
 // results.
-func names(runs []Run, of func(Sample) string) []string {
+func names(runs []Run, name func(Sample) string) []string {
 	var out []string
 	seen := map[string]bool{"": true}
 	for _, r := range runs {
 		for _, s := range r.Samples {
-			if n := of(s); !seen[n] {
+			if n := name(s); !seen[n] {
 				seen[n] = true
 				out = append(out, n)
 			}

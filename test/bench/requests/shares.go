@@ -65,8 +65,8 @@ func (s *session) shares(ctx context.Context, resource string, bindings int, dur
 		if err != nil {
 			return fmt.Errorf("%s: %w", t, err)
 		}
-		for _, of := range parts {
-			run.count(fmt.Sprintf("PUT %s, holder, %d role bindings", resource, bindings), t.String(), string(of), spent[of])
+		for _, one := range parts {
+			run.count(fmt.Sprintf("PUT %s, holder, %d role bindings", resource, bindings), t.String(), string(one), spent[one])
 		}
 	}
 	return nil

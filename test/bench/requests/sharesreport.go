@@ -24,16 +24,16 @@ import (
 func reportShares(runs []Run) []Line {
 	var lines []Line
 	for _, c := range countedCases(runs) {
-		for _, by := range []string{byGrant, byExcluded} {
+		for _, way := range []string{byGrant, byExcluded} {
 			for _, server := range []string{unpatched, gateOn} {
 				var rows [][]float64
 				for _, r := range runs {
-					if row, ok := sharesRow(r, c, by, server); ok {
+					if row, ok := sharesRow(r, c, way, server); ok {
 						rows = append(rows, row)
 					}
 				}
 				if len(rows) > 0 {
-					lines = append(lines, Line{Case: c, Side: by + ", to a policy on " + server, Figures: sharesFigures(rows)})
+					lines = append(lines, Line{Case: c, Side: way + ", to a policy on " + server, Figures: sharesFigures(rows)})
 				}
 			}
 		}
@@ -79,8 +79,8 @@ func permissionAdds(row []float64) float64 {
 
 // sharesRow returns the times of one run for a permission on gateOn, and for a policy on the given
 // server. ok is false if one of the recordings is missing in the run.
-func sharesRow(r Run, c, by, server string) (row []float64, ok bool) {
-	compared := []turn{{gateOn, by}, {server, byPolicy}, {server, byNothing}}
+func sharesRow(r Run, c, way, server string) (row []float64, ok bool) {
+	compared := []turn{{gateOn, way}, {server, byPolicy}, {server, byNothing}}
 	spent := make([]map[part]float64, len(compared))
 	base := 0.0
 	for i, t := range compared {
@@ -96,14 +96,14 @@ func sharesRow(r Run, c, by, server string) (row []float64, ok bool) {
 		base += spent[i][partRest] / float64(len(compared))
 	}
 	const permission, policy, nothing = 0, 1, 2
-	at := func(i int, of part) float64 { return spent[i][of] * base / spent[i][partRest] }
+	scaled := func(i int, one part) float64 { return spent[i][one] * base / spent[i][partRest] }
 	return []float64{
-		ours:              at(permission, partOurs),
-		filtered:          at(permission, partFilter),
-		filteredByPolicy:  at(policy, partFilter),
-		filteredByNothing: at(nothing, partFilter),
-		pluginOfPolicy:    at(policy, partPlugin),
-		pluginOfNothing:   at(nothing, partPlugin),
+		ours:              scaled(permission, partOurs),
+		filtered:          scaled(permission, partFilter),
+		filteredByPolicy:  scaled(policy, partFilter),
+		filteredByNothing: scaled(nothing, partFilter),
+		pluginOfPolicy:    scaled(policy, partPlugin),
+		pluginOfNothing:   scaled(nothing, partPlugin),
 	}, true
 }
 

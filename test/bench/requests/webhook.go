@@ -104,19 +104,19 @@ func (j judge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (j judge) allowed(ctx context.Context, r *admissionv1.AdmissionRequest) (bool, error) {
-	of := subjects[r.Resource.Resource]
-	before, err := guarded(r.OldObject.Raw, of.keys)
+	caller := subjects[r.Resource.Resource]
+	before, err := guarded(r.OldObject.Raw, caller.keys)
 	if err != nil {
 		return false, err
 	}
-	after, err := guarded(r.Object.Raw, of.keys)
+	after, err := guarded(r.Object.Raw, caller.keys)
 	if err != nil || maps.Equal(before, after) {
 		return err == nil, err
 	}
 	review := authorizationv1.SubjectAccessReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: authorizationv1.SchemeGroupVersion.String(), Kind: "SubjectAccessReview"},
 		Spec: authorizationv1.SubjectAccessReviewSpec{User: r.UserInfo.Username, Groups: r.UserInfo.Groups, ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: r.Namespace, Name: r.Name, Group: r.Resource.Group, Resource: r.Resource.Resource, Verb: of.verb}},
+			Namespace: r.Namespace, Name: r.Name, Group: r.Resource.Group, Resource: r.Resource.Resource, Verb: caller.verb}},
 	}
 	body, err := json.Marshal(review)
 	if err != nil {

@@ -26,8 +26,8 @@ type actingKey struct{}
 
 func init() {
 	acting.Install(func(ctx context.Context, kind schema.GroupVersionKind, obj metav1.Object) context.Context {
-		of := resources[kind.Kind]
-		s, err := selection.Stamped(obj.GetAnnotations(), of, of.Resource)
+		resource := resources[kind.Kind]
+		s, err := selection.Stamped(obj.GetAnnotations(), resource, resource.Resource)
 		if err != nil {
 			return ctx // no valid stamp: it acts with its own rights, which allow no creation
 		}

@@ -28,7 +28,7 @@ const discoveryInterval = time.Second
 // deleted namespaces. They run until ctx ends.
 func RunCleanup(ctx context.Context, config *rest.Config) error {
 	emptier, collector := As(config, "namespace-controller"), As(config, "generic-garbage-collector")
-	of := func(config *rest.Config) (*kubernetes.Clientset, metadata.Interface, error) {
+	clients := func(config *rest.Config) (*kubernetes.Clientset, metadata.Interface, error) {
 		client, err := kubernetes.NewForConfig(config)
 		if err != nil {
 			return nil, nil, err
@@ -36,7 +36,7 @@ func RunCleanup(ctx context.Context, config *rest.Config) error {
 		objects, err := metadata.NewForConfig(config)
 		return client, objects, err
 	}
-	client, objects, err := of(emptier)
+	client, objects, err := clients(emptier)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func RunCleanup(ctx context.Context, config *rest.Config) error {
 	namespaces := namespace.NewNamespaceController(ctx, client, objects, client.Discovery().ServerPreferredNamespacedResources,
 		shared.Core().V1().Namespaces(), time.Minute, corev1.FinalizerKubernetes)
 
-	collecting, graph, err := of(collector)
+	collecting, graph, err := clients(collector)
 	if err != nil {
 		return err
 	}

@@ -77,12 +77,12 @@ func Account(name string) string { return "system:serviceaccount:kube-system:" +
 // As returns a client configuration that impersonates the service account of a controller. The
 // user of config must be allowed to impersonate it.
 func As(config *rest.Config, name string) *rest.Config {
-	as := rest.CopyConfig(config)
-	as.Impersonate = rest.ImpersonationConfig{
+	copied := rest.CopyConfig(config)
+	copied.Impersonate = rest.ImpersonationConfig{
 		UserName: Account(name),
 		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"},
 	}
-	return as
+	return copied
 }
 
 // Run starts the controllers with the given names, or all of them without names. They run until
@@ -119,9 +119,9 @@ func RunAs(ctx context.Context, config *rest.Config, writing func(name string) *
 		loops = append(loops, l)
 	}
 	factory.Start(ctx.Done())
-	for of, synced := range factory.WaitForCacheSync(ctx.Done()) {
+	for informer, synced := range factory.WaitForCacheSync(ctx.Done()) {
 		if !synced {
-			return fmt.Errorf("%s were not read", of)
+			return fmt.Errorf("%s were not read", informer)
 		}
 	}
 	for _, l := range loops {

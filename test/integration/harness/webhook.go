@@ -24,7 +24,7 @@ import (
 
 // ConversionWebhook returns a conversion webhook. It calls move to convert an object to another
 // version of its API group. to is the new version, such as v2.
-func ConversionWebhook(move func(object map[string]any, to string)) http.Handler {
+func ConversionWebhook(move func(object map[string]any, version string)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		Review(w, req, func(review *apiextensionsv1.ConversionReview) error {
 			asked := review.Request
@@ -33,14 +33,14 @@ func ConversionWebhook(move func(object map[string]any, to string)) http.Handler
 			}
 			review.Request = nil
 			review.Response = &apiextensionsv1.ConversionResponse{UID: asked.UID, Result: metav1.Status{Status: metav1.StatusSuccess}}
-			_, to, _ := strings.Cut(asked.DesiredAPIVersion, "/")
+			_, version, _ := strings.Cut(asked.DesiredAPIVersion, "/")
 			for _, raw := range asked.Objects {
 				object := &unstructured.Unstructured{}
 				if err := json.Unmarshal(raw.Raw, &object.Object); err != nil {
 					return err
 				}
 				if object.GetAPIVersion() != asked.DesiredAPIVersion {
-					move(object.Object, to)
+					move(object.Object, version)
 				}
 				object.SetAPIVersion(asked.DesiredAPIVersion)
 				review.Response.ConvertedObjects = append(review.Response.ConvertedObjects, runtime.RawExtension{Object: object})

@@ -155,9 +155,9 @@ func (r *run) compare(ctx context.Context) {
 	})
 }
 
-func (r *run) write(ctx context.Context, on bool, i int) func() error {
+func (r *run) write(ctx context.Context, active bool, i int) func() error {
 	client, name, times := r.admin, "on", &r.on
-	if !on {
+	if !active {
 		client, name, times = r.other, "off", &r.off
 	}
 	cm := &corev1.ConfigMap{

@@ -40,8 +40,8 @@ func (r *run) sample(ctx context.Context) {
 	ticker := time.NewTicker(r.every)
 	defer ticker.Stop()
 	for {
-		at := time.Since(started)
-		on, err := take(ctx, r.admin)
+		moment := time.Since(started)
+		granular, err := take(ctx, r.admin)
 		off, otherErr := take(ctx, r.other)
 		switch {
 		case ctx.Err() != nil:
@@ -49,13 +49,13 @@ func (r *run) sample(ctx context.Context) {
 		case err != nil || otherErr != nil:
 			r.fault("metrics: %v %v", err, otherErr)
 		default:
-			on.at, off.at = at, at
+			granular.at, off.at = moment, moment
 			r.mu.Lock()
-			r.samples, r.controls = append(r.samples, on), append(r.controls, off)
+			r.samples, r.controls = append(r.samples, granular), append(r.controls, off)
 			wrong := len(r.wrong)
 			r.mu.Unlock()
-			fmt.Fprintf(os.Stderr, "%6s: %.0f MB, %.0f goroutines; %d allowed, %d refused, %d churned, %d wrong\n", at.Round(time.Second),
-				on.values[0], on.values[2], r.allowed.Load(), r.refused.Load(), r.churned.Load(), wrong)
+			fmt.Fprintf(os.Stderr, "%6s: %.0f MB, %.0f goroutines; %d allowed, %d refused, %d churned, %d wrong\n", moment.Round(time.Second),
+				granular.values[0], granular.values[2], r.allowed.Load(), r.refused.Load(), r.churned.Load(), wrong)
 		}
 		select {
 		case <-ctx.Done():
@@ -138,8 +138,8 @@ func (r *run) summary() string {
 	}
 	fmt.Fprintln(w, "\nLATENCY OF A PUT\tGATE ON\tGATE OFF\tRATIO\t")
 	for _, p := range []float64{0.5, 0.9, 0.99} {
-		on, off := quantile(r.on, p), quantile(r.off, p)
-		fmt.Fprintf(w, "p%.0f\t%v\t%v\t%.2f\t\n", p*100, on.Round(10*time.Microsecond), off.Round(10*time.Microsecond), float64(on)/float64(max(1, off)))
+		granular, off := quantile(r.on, p), quantile(r.off, p)
+		fmt.Fprintf(w, "p%.0f\t%v\t%v\t%.2f\t\n", p*100, granular.Round(10*time.Microsecond), off.Round(10*time.Microsecond), float64(granular)/float64(max(1, off)))
 	}
 	w.Flush()
 	for _, wrong := range r.wrong {

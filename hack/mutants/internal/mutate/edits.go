@@ -27,15 +27,15 @@ type edits struct {
 	list []edit
 }
 
-func (e *edits) wrap(from, to int, before, after string) {
+func (e *edits) wrap(start, end int, before, after string) {
 	nesting := len(e.list)
 	e.list = append(e.list,
-		edit{at: from, text: before, nesting: nesting},
-		edit{at: to, text: after, nesting: nesting, closes: true})
+		edit{at: start, text: before, nesting: nesting},
+		edit{at: end, text: after, nesting: nesting, closes: true})
 }
 
-func (e *edits) replace(at int, old, text string) {
-	e.list = append(e.list, edit{at: at, drop: len(old), text: text, nesting: len(e.list)})
+func (e *edits) replace(offset int, old, text string) {
+	e.list = append(e.list, edit{at: offset, drop: len(old), text: text, nesting: len(e.list)})
 }
 
 // apply returns the source with all edits applied.

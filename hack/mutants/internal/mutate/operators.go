@@ -64,10 +64,10 @@ func (f *file) binary(n *ast.BinaryExpr) {
 // junction adds a mutant that exchanges && and ||. It uses De Morgan's laws, so that each side
 // occurs, and is evaluated, at most once.
 func (f *file) junction(n *ast.BinaryExpr, op string) {
-	on := fmt.Sprintf(") != mutantIs(%d)", f.add(n, op))
-	f.wrap(n, "((", on+")")
-	f.wrap(n.X, "(", on)
-	f.wrap(n.Y, "(", on)
+	guard := fmt.Sprintf(") != mutantIs(%d)", f.add(n, op))
+	f.wrap(n, "((", guard+")")
+	f.wrap(n.X, "(", guard)
+	f.wrap(n.Y, "(", guard)
 }
 
 func (f *file) comparison(n *ast.BinaryExpr, op string) {

@@ -109,7 +109,7 @@ func (s *session) plan(ctx context.Context, r *revision, o ApplyOptions) (*plan,
 	}
 	p.renewed = s.last.Pristine != p.pristine
 	p.want = p.pristine
-	in := generate.Inputs{Modules: p.src.Identity(), Changed: map[string][]byte{}}
+	inputs := generate.Inputs{Modules: p.src.Identity(), Changed: map[string][]byte{}}
 	if !o.Pristine {
 		for _, one := range r.series {
 			for _, patch := range one.Patches {
@@ -127,15 +127,15 @@ func (s *session) plan(ctx context.Context, r *revision, o ApplyOptions) (*plan,
 		last := states[len(states)-1]
 		p.want = last[len(last)-1]
 		if len(r.series[1].Patches) > 0 {
-			if in.Patches, err = s.repo.Git(ctx, "rev-parse", p.want+":"+strings.TrimSuffix(project.Generators, "/")); err != nil {
+			if inputs.Patches, err = s.repo.Git(ctx, "rev-parse", p.want+":"+strings.TrimSuffix(project.Generators, "/")); err != nil {
 				return nil, err
 			}
 		}
-		if err := s.inputs(ctx, p, &in); err != nil {
+		if err := s.inputs(ctx, p, &inputs); err != nil {
 			return nil, err
 		}
 	}
-	p.digests = in.Plan(generate.Table, o.Generators...)
+	p.digests = inputs.Plan(generate.Table, o.Generators...)
 	extra := map[string]git.Entry{}
 	for _, g := range generate.Table {
 		if p.digests[g.Name] == "" {
@@ -161,7 +161,7 @@ func (s *session) plan(ctx context.Context, r *revision, o ApplyOptions) (*plan,
 }
 
 // inputs adds the files that the patches change, and their pristine neighbours, to the inputs of generators.
-func (s *session) inputs(ctx context.Context, p *plan, in *generate.Inputs) error {
+func (s *session) inputs(ctx context.Context, p *plan, inputs *generate.Inputs) error {
 	changes, err := s.repo.Changes(ctx, p.pristine, p.want, project.Kubernetes)
 	if err != nil {
 		return err
@@ -169,7 +169,7 @@ func (s *session) inputs(ctx context.Context, p *plan, in *generate.Inputs) erro
 	var paths []string
 	dirs := map[string]bool{}
 	for _, c := range changes {
-		in.Changed[strings.TrimPrefix(c.Path, project.Kubernetes)] = nil
+		inputs.Changed[strings.TrimPrefix(c.Path, project.Kubernetes)] = nil
 		if c.Is != git.Gone {
 			paths = append(paths, c.Path)
 		}
@@ -179,9 +179,9 @@ func (s *session) inputs(ctx context.Context, p *plan, in *generate.Inputs) erro
 	if err != nil {
 		return err
 	}
-	maps.Copy(in.Changed, cutKeys(now, project.Kubernetes))
+	maps.Copy(inputs.Changed, cutKeys(now, project.Kubernetes))
 	if len(dirs) > 0 {
-		in.Pristine, err = s.read(ctx, p.pristine, project.Kubernetes, slices.Collect(maps.Keys(dirs)))
+		inputs.Pristine, err = s.read(ctx, p.pristine, project.Kubernetes, slices.Collect(maps.Keys(dirs)))
 	}
 	return err
 }
@@ -229,8 +229,8 @@ func (s *session) known(ctx context.Context, p *plan, edits []git.Change) (k con
 	if s.last.Writing != "" {
 		trees = append(trees, s.last.Writing)
 	}
-	for i, into := range []*map[string]string{&k.want, &k.pristine, &k.pending}[:len(trees)] {
-		if *into, err = s.ids(ctx, trees[i], edits); err != nil {
+	for i, target := range []*map[string]string{&k.want, &k.pristine, &k.pending}[:len(trees)] {
+		if *target, err = s.ids(ctx, trees[i], edits); err != nil {
 			return k, err
 		}
 	}

@@ -97,23 +97,23 @@ func (c *Carry) Review(ctx context.Context, against string, color bool) error {
 	if err != nil {
 		return err
 	}
-	was, before, err := s.at(ctx, old)
+	oldSeries, before, err := s.at(ctx, old)
 	if err != nil {
 		return fmt.Errorf("at %s: %w", against, err)
 	}
-	is, after, err := s.at(ctx, now)
+	newSeries, after, err := s.at(ctx, now)
 	if err != nil {
 		return err
 	}
 	same := true
-	for i := range is {
-		if old.pins.Identity() == now.pins.Identity() && slices.EqualFunc(was[i].Patches, is[i].Patches, func(a, b *series.Patch) bool {
+	for i := range newSeries {
+		if old.pins.Identity() == now.pins.Identity() && slices.EqualFunc(oldSeries[i].Patches, newSeries[i].Patches, func(a, b *series.Patch) bool {
 			return a.Name == b.Name && string(a.Raw) == string(b.Raw)
 		}) {
 			continue
 		}
 		same = false
-		if err := s.compare(ctx, against, was[i], is[i], before[i], after[i], color); err != nil {
+		if err := s.compare(ctx, against, oldSeries[i], newSeries[i], before[i], after[i], color); err != nil {
 			return err
 		}
 	}
@@ -171,13 +171,13 @@ func Revision(ctx context.Context, root, rev string) (series.Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s is not a revision of the repository at %s", rev, root)
 	}
-	at := strings.TrimSpace(string(commit))
-	listed, err := own("ls-tree", "-r", "-z", "--name-only", at, "--", "go.mod", "go.sum", "patches")
+	head := strings.TrimSpace(string(commit))
+	listed, err := own("ls-tree", "-r", "-z", "--name-only", head, "--", "go.mod", "go.sum", "patches")
 	exists := strings.Split(string(listed), "\x00")
 	return func(tree string) ([]byte, error) {
 		if !slices.Contains(exists, tree) {
 			return nil, fmt.Errorf("%s at %s: %w", tree, rev, fs.ErrNotExist)
 		}
-		return own("cat-file", "blob", at+":./"+tree)
+		return own("cat-file", "blob", head+":./"+tree)
 	}, err
 }

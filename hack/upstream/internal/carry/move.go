@@ -135,11 +135,11 @@ func (m *move) pick(ctx context.Context, p *series.Patch, base, theirs, ours str
 			}
 			continue
 		}
-		was, err := m.repo.Read(ctx, ours, []string{full})
+		stored, err := m.repo.Read(ctx, ours, []string{full})
 		if err != nil {
 			return "", err
 		}
-		c := m.clash(p, file, was[full], merged[full], have[full].ID == "")
+		c := m.clash(p, file, stored[full], merged[full], have[full].ID == "")
 		if c.after = first; !failed {
 			m.failed[file] = p.Name
 		}
@@ -163,11 +163,11 @@ func (m *move) pick(ctx context.Context, p *series.Patch, base, theirs, ours str
 
 // clash returns the conflict that a patch has in a file of the new version. was is the content of that file before
 // the patch, and merged that with conflict markers.
-func (m *move) clash(p *series.Patch, file string, was, merged []byte, absent bool) *clash {
+func (m *move) clash(p *series.Patch, file string, stored, merged []byte, absent bool) *clash {
 	const ours, base, theirs = "<<<<<<< ", "||||||| ", ">>>>>>> "
 	c := &clash{Conflict: series.Conflict{Patch: p.Name, Path: file}}
 	if change := p.Touches(file); change != nil {
-		c.Line = change.Locate(was)
+		c.Line = change.Locate(stored)
 	}
 	var out bytes.Buffer
 	first, number := 0, 0

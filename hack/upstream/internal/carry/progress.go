@@ -37,9 +37,9 @@ type place struct {
 // find looks up the conflict that a patch has in a file. It returns false if no run of this rebase
 // has found such a conflict so far.
 func (p *inProgress) find(patch, file string) (place, bool) {
-	for _, at := range p.Conflicts {
-		if at.Patch == patch && at.File == file {
-			return at, true
+	for _, conflict := range p.Conflicts {
+		if conflict.Patch == patch && conflict.File == file {
+			return conflict, true
 		}
 	}
 	return place{}, false
@@ -86,14 +86,14 @@ func (c *Carry) begun(o *RebaseOptions) (*inProgress, error) {
 // resolved returns how a person resolved the conflict of a patch in a file: the content, or nil if the file is to
 // be removed. It returns false if there was no such conflict, or if the file still has conflict markers.
 func (c *Carry) resolved(p *inProgress, patch, file string) ([]byte, bool, error) {
-	at, ok := p.find(patch, file)
+	index, ok := p.find(patch, file)
 	if !ok {
 		return nil, false, nil
 	}
-	data, err := c.Project.Read(at.tree())
+	data, err := c.Project.Read(index.tree())
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && !at.Removable:
-		return nil, false, fmt.Errorf("%s: was deleted, but neither upstream nor the patch removes that file: run `%s rebase --abort` and start again", at.tree(), command)
+	case errors.Is(err, fs.ErrNotExist) && !index.Removable:
+		return nil, false, fmt.Errorf("%s: was deleted, but neither upstream nor the patch removes that file: run `%s rebase --abort` and start again", index.tree(), command)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, true, nil
 	}
@@ -117,15 +117,15 @@ func (c *Carry) keep(p *inProgress, all []*clash) error {
 		if _, met := p.find(one.Patch, one.Path); met || one.merged == nil || one.after != "" {
 			continue
 		}
-		at := place{one.Patch, one.Path, one.removed}
-		full := c.Project.Path(at.tree())
+		spot := place{one.Patch, one.Path, one.removed}
+		full := c.Project.Path(spot.tree())
 		if err := os.MkdirAll(path.Dir(full), 0o755); err != nil {
 			return err
 		}
 		if err := os.WriteFile(full, one.merged, 0o644); err != nil {
 			return err
 		}
-		p.Conflicts = append(p.Conflicts, at)
+		p.Conflicts = append(p.Conflicts, spot)
 	}
 	data, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {

@@ -92,11 +92,11 @@ func (c *Carry) Rebase(ctx context.Context, o RebaseOptions) error {
 	var conflicts []*clash
 	var dirs []string // in which the series for Kubernetes changes code
 	written := map[string][]byte{}
-	from, onto := old, now
+	base, onto := old, now
 	for i, one := range r.series {
 		m := &move{session: s, series: one, begun: begun, old: r.pins.Version, target: target, failed: map[string]string{},
 			written: written, by: map[string][]*series.Patch{}}
-		if from, onto, err = m.run(ctx, from, onto); err != nil {
+		if base, onto, err = m.run(ctx, base, onto); err != nil {
 			return err
 		}
 		if err := m.report(ctx, old, now); err != nil {
@@ -198,21 +198,21 @@ func (s *session) packages(ctx context.Context, before, after string) ([]string,
 // This also compiles the packages that they import, such as those of this project. The folder stays until the
 // rebase has ended, so that the next try is fast.
 func (c *Carry) try(ctx context.Context, gocmd *golang.Go, target *source.Source, dirs []string, pins, written map[string][]byte) error {
-	at := project.Project{Root: c.Project.Path(project.Rebase + "/tree")}
-	if err := c.Project.Copy(at.Root); err != nil {
+	tree := project.Project{Root: c.Project.Path(project.Rebase + "/tree")}
+	if err := c.Project.Copy(tree.Root); err != nil {
 		return err
 	}
 	for _, files := range []map[string][]byte{pins, written} {
 		for name, data := range files {
-			if err := os.WriteFile(at.Path(name), data, 0o644); err != nil {
+			if err := os.WriteFile(tree.Path(name), data, 0o644); err != nil {
 				return err
 			}
 		}
 	}
-	copied := &Carry{Project: at, Log: c.Log, Out: c.Out, source: target, repo: c.Project.Path(project.Repo)}
+	copied := &Carry{Project: tree, Log: c.Log, Out: c.Out, source: target, repo: c.Project.Path(project.Repo)}
 	if err := copied.Apply(ctx, ApplyOptions{Discard: true}); err != nil || len(dirs) == 0 {
 		return err
 	}
 	defer c.step("compiling what the patches change")()
-	return gocmd.Compile(ctx, at.Path(project.Kubernetes), at.Path(project.Work), dirs)
+	return gocmd.Compile(ctx, tree.Path(project.Kubernetes), tree.Path(project.Work), dirs)
 }

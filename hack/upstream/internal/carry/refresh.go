@@ -151,7 +151,7 @@ type rewrite struct {
 }
 
 func (w *rewrite) add(name, subject string) error {
-	s, at, err := series.Place(w.series, name)
+	s, position, err := series.Place(w.series, name)
 	if err != nil {
 		return err
 	}
@@ -160,8 +160,8 @@ func (w *rewrite) add(name, subject string) error {
 		return fmt.Errorf("%s: the file exists already", w.added.Name)
 	}
 	i := slices.Index(w.series, s)
-	s.Patches = slices.Insert(s.Patches, at, w.added)
-	w.states[i] = slices.Insert(w.states[i], at+1, w.states[i][at])
+	s.Patches = slices.Insert(s.Patches, position, w.added)
+	w.states[i] = slices.Insert(w.states[i], position+1, w.states[i][position])
 	return nil
 }
 
@@ -183,7 +183,7 @@ func (w *rewrite) attribute(ctx context.Context, edits []git.Change, o RefreshOp
 		if err != nil {
 			return err
 		}
-		if was := last[e.Path].ID; was != e.Was && (was != "" || e.Was != git.Gone) {
+		if known := last[e.Path].ID; known != e.Was && (known != "" || e.Was != git.Gone) {
 			stale = append(stale, e)
 			continue
 		}
@@ -196,22 +196,22 @@ func (w *rewrite) attribute(ctx context.Context, edits []git.Change, o RefreshOp
 		if err := w.handwritten(ctx, s, trees[0], e); err != nil {
 			return err
 		}
-		at, err := w.home(s, file, o)
+		position, err := w.home(s, file, o)
 		if err != nil {
 			return err
 		}
-		if at < 0 {
+		if position < 0 {
 			homeless = append(homeless, e)
 			continue
 		}
-		entry, err := w.plain(ctx, s, at, e)
+		entry, err := w.plain(ctx, s, position, e)
 		if err != nil {
 			return err
 		}
-		if w.changes[s.Patches[at]] == nil {
-			w.changes[s.Patches[at]] = map[string]git.Entry{}
+		if w.changes[s.Patches[position]] == nil {
+			w.changes[s.Patches[position]] = map[string]git.Entry{}
 		}
-		w.changes[s.Patches[at]][e.Path] = entry
+		w.changes[s.Patches[position]][e.Path] = entry
 	}
 	if len(stale) > 0 {
 		return fmt.Errorf("the series changed %d edited files after the last apply, and the edits are not based on that change: restore the patches, run refresh, and merge the two changes with git:%s",
@@ -233,10 +233,10 @@ func (w *rewrite) home(s *series.Series, file string, o RefreshOptions) (int, er
 			last = i
 		}
 	}
-	at, into := last, o.Into
+	position, destination := last, o.Into
 	switch {
 	case w.added != nil:
-		at, into = slices.Index(s.Patches, w.added), w.added.Name
+		position, destination = slices.Index(s.Patches, w.added), w.added.Name
 	case o.Into != "":
 		target := series.Find(w.series, o.Into)
 		if target == nil {
@@ -244,22 +244,22 @@ func (w *rewrite) home(s *series.Series, file string, o RefreshOptions) (int, er
 		} else if target.Markers != nil {
 			return 0, fmt.Errorf("--into: %s is a file of markers and cannot take edits", target.Name)
 		}
-		at = slices.Index(s.Patches, target)
+		position = slices.Index(s.Patches, target)
 	}
 	switch {
-	case into != "" && at < 0:
-		return 0, fmt.Errorf("%s%s: belongs to another series than %s: run refresh with the path of this file only", s.Prefix, file, into)
-	case last > at:
-		return 0, fmt.Errorf("%s%s: cannot go into %s, because the later %s changes it too", s.Prefix, file, s.Patches[at].Name, s.Patches[last].Name)
+	case destination != "" && position < 0:
+		return 0, fmt.Errorf("%s%s: belongs to another series than %s: run refresh with the path of this file only", s.Prefix, file, destination)
+	case last > position:
+		return 0, fmt.Errorf("%s%s: cannot go into %s, because the later %s changes it too", s.Prefix, file, s.Patches[position].Name, s.Patches[last].Name)
 	}
-	return at, nil
+	return position, nil
 }
 
 // plain returns the edited file as it must be right after the patch with the index at: without the markers that
 // later files of markers write. It fails if these would not write them again at the same places.
-func (w *rewrite) plain(ctx context.Context, s *series.Series, at int, e git.Change) (git.Entry, error) {
+func (w *rewrite) plain(ctx context.Context, s *series.Series, position int, e git.Change) (git.Entry, error) {
 	file := strings.TrimPrefix(e.Path, s.Prefix)
-	marked := slices.DeleteFunc(slices.Clone(s.Patches[at+1:]), func(p *series.Patch) bool { return p.Markers == nil || p.Touches(file) == nil })
+	marked := slices.DeleteFunc(slices.Clone(s.Patches[position+1:]), func(p *series.Patch) bool { return p.Markers == nil || p.Touches(file) == nil })
 	if len(marked) == 0 {
 		return e.Entry(), nil
 	}
@@ -301,9 +301,9 @@ func (w *rewrite) handwritten(ctx context.Context, s *series.Series, pristine st
 	if err != nil || len(had) == 0 || e.Was == git.Gone || e.Is == git.Gone || !strings.HasSuffix(file, ".go") {
 		return err
 	}
-	was, err1 := w.repo.Blob(ctx, e.Was)
-	is, err2 := w.repo.Blob(ctx, e.Is)
-	if err := errors.Join(err1, err2); err != nil || slices.Equal(markers.Lines(was), markers.Lines(is)) {
+	oldText, err1 := w.repo.Blob(ctx, e.Was)
+	newText, err2 := w.repo.Blob(ctx, e.Is)
+	if err := errors.Join(err1, err2); err != nil || slices.Equal(markers.Lines(oldText), markers.Lines(newText)) {
 		return err
 	}
 	var edited, all string
@@ -312,10 +312,10 @@ func (w *rewrite) handwritten(ctx context.Context, s *series.Series, pristine st
 			continue
 		}
 		all = " and " + p.Name + all
-		if plain, err := p.Unmark(file, is); err != nil {
+		if plain, err := p.Unmark(file, newText); err != nil {
 			edited = "\n  " + strings.ReplaceAll(err.Error(), "\n", "\n  ") + edited
 		} else {
-			is = plain
+			newText = plain
 		}
 	}
 	switch {

@@ -92,11 +92,11 @@ func (c *Carry) complete(all []*series.Series, report func(string, ...any)) erro
 		}
 	}
 	root := all[0].Dir
-	return filepath.WalkDir(c.Project.Path(root), func(at string, e fs.DirEntry, err error) error {
+	return filepath.WalkDir(c.Project.Path(root), func(file string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		rel, err := filepath.Rel(c.Project.Root, at)
+		rel, err := filepath.Rel(c.Project.Root, file)
 		name := filepath.ToSlash(rel)
 		switch {
 		case err != nil:

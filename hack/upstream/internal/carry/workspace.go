@@ -63,7 +63,7 @@ func render(goLine string, godebug []*modfile.Godebug, uses []string) []byte {
 // seedSums adds upstream's sums to the go.work.sum files of both workspaces. It changes an existing file only if
 // renew is true. The go command itself adds and removes lines of these files, so a change of them is no edit.
 func (c *Carry) seedSums(src *source.Source, renew bool) error {
-	for file, from := range map[string]string{project.WorkSum: "go.work.sum", project.GeneratorsWorkSum: "go.sum"} {
+	for file, origin := range map[string]string{project.WorkSum: "go.work.sum", project.GeneratorsWorkSum: "go.sum"} {
 		have, err := c.Project.Read(file)
 		missing := errors.Is(err, fs.ErrNotExist)
 		if err != nil && !missing {
@@ -72,7 +72,7 @@ func (c *Carry) seedSums(src *source.Source, renew bool) error {
 		if !missing && !renew {
 			continue
 		}
-		theirs, err := src.Upstream(from)
+		theirs, err := src.Upstream(origin)
 		if err != nil {
 			return err
 		}

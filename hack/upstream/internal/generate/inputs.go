@@ -32,21 +32,21 @@ type Inputs struct {
 // Plan returns, by name, a digest for each generator that is forced, or whose input or own code the patches
 // change. A digest is a hash of everything that the output depends on. A generator without a digest need not
 // run: its output is upstream's.
-func (in Inputs) Plan(table []Generator, forced ...string) map[string]string {
+func (inputs Inputs) Plan(table []Generator, forced ...string) map[string]string {
 	digests := map[string]string{}
 	for _, g := range table {
 		h := sha256.New()
-		fmt.Fprintf(h, "%s %d\n%s\n%s\n", g.Name, g.Version, strings.Join(in.Modules, "\n"), digests[g.After])
+		fmt.Fprintf(h, "%s %d\n%s\n%s\n", g.Name, g.Version, strings.Join(inputs.Modules, "\n"), digests[g.After])
 		active := slices.Contains(forced, g.Name)
-		if g.Patched && in.Patches != "" {
+		if g.Patched && inputs.Patches != "" {
 			active = true
-			io.WriteString(h, in.Patches)
+			io.WriteString(h, inputs.Patches)
 		}
-		for _, file := range slices.Sorted(maps.Keys(in.Changed)) {
-			if !in.relevant(g, file) {
+		for _, file := range slices.Sorted(maps.Keys(inputs.Changed)) {
+			if !inputs.relevant(g, file) {
 				continue
 			}
-			if after := g.Sees(in.Changed[file]); !bytes.Equal(g.Sees(in.Pristine[file]), after) {
+			if after := g.Sees(inputs.Changed[file]); !bytes.Equal(g.Sees(inputs.Pristine[file]), after) {
 				active = true
 				fmt.Fprintf(h, "%s %d\n%s\n", file, len(after), after)
 			}
@@ -59,16 +59,16 @@ func (in Inputs) Plan(table []Generator, forced ...string) map[string]string {
 }
 
 // relevant reports whether a file is part of a generator's input.
-func (in Inputs) relevant(g Generator, file string) bool {
+func (inputs Inputs) relevant(g Generator, file string) bool {
 	if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") || hidden(file) || below(g.Except, file) {
 		return false
 	}
 	if g.Tag == nil || len(g.Under) > 0 && !below(g.Under, file) {
 		return below(g.Under, file)
 	}
-	for i, files := range []map[string][]byte{in.Changed, in.Pristine} {
+	for i, files := range []map[string][]byte{inputs.Changed, inputs.Pristine} {
 		for f, data := range files {
-			_, changed := in.Changed[f]
+			_, changed := inputs.Changed[f]
 			if path.Dir(f) == path.Dir(file) && strings.HasSuffix(f, ".go") && (i == 0 || !changed) && tagged(g.Tag, data) {
 				return true
 			}

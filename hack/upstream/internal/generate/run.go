@@ -74,15 +74,15 @@ func (g Generator) Run(ctx context.Context, e Env) error {
 // sources returns all Go files of the tree that a generator may read or write, in order.
 func (e Env) sources() (files []string, err error) {
 	root := e.path("")
-	err = filepath.WalkDir(root, func(at string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		rel, err := filepath.Rel(root, at)
+		rel, err := filepath.Rel(root, path)
 		rel = filepath.ToSlash(rel)
 		if d.IsDir() {
 			// Modules with their own workspace run their own generators.
-			if _, err := os.Stat(filepath.Join(at, "go.work")); d.Name() == ".git" || d.Name() == "_output" || rel != "." && err == nil {
+			if _, err := os.Stat(filepath.Join(path, "go.work")); d.Name() == ".git" || d.Name() == "_output" || rel != "." && err == nil {
 				return fs.SkipDir
 			}
 		} else if strings.HasSuffix(rel, ".go") && d.Type().IsRegular() && !hidden("/"+rel) {

@@ -104,9 +104,9 @@ func each(before string, texts []string, after string) (out []string) {
 // codeGenerator returns the entry for a generator of k8s.io/code-generator that writes one file into each tagged
 // directory.
 func codeGenerator(name, tag, output string, flags ...string) Generator {
-	is := func(file string) bool { return path.Base(file) == output }
+	match := func(file string) bool { return path.Base(file) == output }
 	return Generator{
-		Name: name, Version: 1, Tag: regexp.MustCompile(tag), Sees: codeAndTags, Beside: true, Output: is, Clear: is,
+		Name: name, Version: 1, Tag: regexp.MustCompile(tag), Sees: codeAndTags, Beside: true, Output: match, Clear: match,
 		run: func(ctx context.Context, e Env, dirs []string) error {
 			program, err := e.build(ctx, name, "k8s.io/code-generator/cmd/"+name)
 			if err != nil {
@@ -156,10 +156,10 @@ func stagingOpenAPI(module string, extra ...string) Generator {
 	dir := "staging/src/k8s.io/" + module + "/"
 	shared := append([]string{"k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apimachinery/pkg/runtime",
 		"k8s.io/apimachinery/pkg/version", "k8s.io/apimachinery/pkg/api/resource"}, extra...)
-	is := func(file string) bool { return file == dir+openAPIDir+"/zz_generated.openapi.go" }
+	match := func(file string) bool { return file == dir+openAPIDir+"/zz_generated.openapi.go" }
 	return Generator{
 		Name: "openapi-gen/" + module, Version: 1, Patched: true, Tag: regexp.MustCompile(`\+k8s:openapi`), Sees: whole,
-		Under: append([]string{dir + "pkg/"}, each("staging/src/", shared, "/")...), Output: is, Clear: is,
+		Under: append([]string{dir + "pkg/"}, each("staging/src/", shared, "/")...), Output: match, Clear: match,
 		run: func(ctx context.Context, e Env, dirs []string) error {
 			// As in upstream's script, the arguments are all shared packages, tagged or not, and the tagged packages
 			// of the module itself.

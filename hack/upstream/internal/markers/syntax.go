@@ -108,15 +108,15 @@ func (s *source) field(structure *ast.StructType, name string) (*ast.Field, erro
 
 // line returns the offset at which the line of a position begins, and the white space before the
 // position. It fails if there is other text before the position in the line.
-func (s *source) line(pos token.Pos) (at int, indent string, err error) {
+func (s *source) line(pos token.Pos) (start int, indent string, err error) {
 	offset := s.fset.Position(pos).Offset
-	for at = offset; at > 0 && s.text[at-1] != '\n'; at-- {
+	for start = offset; start > 0 && s.text[start-1] != '\n'; start-- {
 	}
-	indent = string(s.text[at:offset])
+	indent = string(s.text[start:offset])
 	if strings.Trim(indent, " \t") != "" {
 		return 0, "", errors.New("is not at the beginning of a line: a comment cannot be written above it")
 	}
-	return at, indent, nil
+	return start, indent, nil
 }
 
 // isMarker reports whether a line is a comment that openapi-gen reads as a permission marker.

@@ -108,7 +108,7 @@ func (s *source) comment(pos token.Pos, m Markers, back bool, doc ...*ast.Commen
 	if len(lines) == 0 {
 		return nil, nil
 	}
-	at, indent, err := s.line(pos)
+	offset, indent, err := s.line(pos)
 	if err != nil {
 		return nil, err
 	}
@@ -117,10 +117,10 @@ func (s *source) comment(pos token.Pos, m Markers, back bool, doc ...*ast.Commen
 		text += indent + line + "\n"
 	}
 	if back {
-		if !bytes.HasSuffix(s.text[:at], []byte(text)) {
+		if !bytes.HasSuffix(s.text[:offset], []byte(text)) {
 			return nil, fmt.Errorf("these markers are missing right above it: %s", strings.Join(lines, ", "))
 		}
-		return &edit{at: at - len(text), old: text}, nil
+		return &edit{at: offset - len(text), old: text}, nil
 	}
 	for _, line := range lines {
 		marker, _, _ := strings.Cut(line, ":")
@@ -130,7 +130,7 @@ func (s *source) comment(pos token.Pos, m Markers, back bool, doc ...*ast.Commen
 			}
 		}
 	}
-	return &edit{at: at, new: text}, nil
+	return &edit{at: offset, new: text}, nil
 }
 
 // sameMarker reports whether a comment is a marker with that name.
@@ -145,8 +145,8 @@ func sameMarker(comment, marker string) bool {
 // retype returns the edit that replaces the name of a field's type, as r says. If back is true,
 // the edit restores the old name.
 func (s *source) retype(f *ast.Field, r Retype, back bool) (edit, error) {
-	from, to := s.fset.Position(f.Type.Pos()).Offset, s.fset.Position(f.Type.End()).Offset
-	have := string(s.text[from:to])
+	start, end := s.fset.Position(f.Type.Pos()).Offset, s.fset.Position(f.Type.End()).Offset
+	have := string(s.text[start:end])
 	if back {
 		r.From, r.To = r.To, r.From
 	}
@@ -156,5 +156,5 @@ func (s *source) retype(f *ast.Field, r Retype, back bool) (edit, error) {
 	if have != r.From {
 		return edit{}, fmt.Errorf("has the type %s, want %s", have, r.From)
 	}
-	return edit{at: from, old: r.From, new: r.To}, nil
+	return edit{at: start, old: r.From, new: r.To}, nil
 }

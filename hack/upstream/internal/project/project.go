@@ -52,15 +52,15 @@ func Find(dir string) (Project, error) {
 	if err != nil {
 		return Project{}, err
 	}
-	for at := abs; ; at = filepath.Dir(at) {
-		data, err := os.ReadFile(filepath.Join(at, "go.mod"))
+	for folder := abs; ; folder = filepath.Dir(folder) {
+		data, err := os.ReadFile(filepath.Join(folder, "go.mod"))
 		if err == nil && modfile.ModulePath(data) == Module {
-			return Project{Root: at}, nil
+			return Project{Root: folder}, nil
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return Project{}, err
 		}
-		if at == filepath.Dir(at) {
+		if folder == filepath.Dir(folder) {
 			return Project{}, fmt.Errorf("no go.mod of module %s at or above %s: name the project's folder with --root", Module, dir)
 		}
 	}
@@ -117,20 +117,20 @@ func (p Project) Read(tree string) ([]byte, error) {
 
 // Copy copies the project into another folder, without build output and hidden folders. It removes other files
 // from that folder, but keeps a patched tree in it.
-func (p Project) Copy(to string) error {
-	entries, err := os.ReadDir(to)
+func (p Project) Copy(target string) error {
+	entries, err := os.ReadDir(target)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	for _, e := range entries {
 		if e.Name()+"/" != Upstream && e.Name() != WorkSum && e.Name() != Work {
-			if err := os.RemoveAll(filepath.Join(to, e.Name())); err != nil {
+			if err := os.RemoveAll(filepath.Join(target, e.Name())); err != nil {
 				return err
 			}
 		}
 	}
-	return filepath.WalkDir(p.Root, func(at string, d fs.DirEntry, err error) error {
-		rel, relErr := filepath.Rel(p.Root, at)
+	return filepath.WalkDir(p.Root, func(path string, d fs.DirEntry, err error) error {
+		rel, relErr := filepath.Rel(p.Root, path)
 		if err := errors.Join(err, relErr); err != nil || rel == "." {
 			return err
 		}
@@ -140,8 +140,8 @@ func (p Project) Copy(to string) error {
 		case d.IsDir() || !d.Type().IsRegular() || slash == Work || slash == WorkSum:
 			return nil
 		}
-		data, err := os.ReadFile(at)
-		full := filepath.Join(to, rel)
+		data, err := os.ReadFile(path)
+		full := filepath.Join(target, rel)
 		return errors.Join(err, os.MkdirAll(filepath.Dir(full), 0o755), os.WriteFile(full, data, 0o644))
 	})
 }

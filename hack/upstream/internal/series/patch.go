@@ -251,13 +251,13 @@ func (c *Change) differs(data []byte, found *Conflict) {
 	}
 	for _, h := range c.hunks {
 		for i, old := range h.old {
-			at := h.at + i
-			if at > len(lines) {
-				found.Line, found.At, found.Err = h.line, at, io.ErrUnexpectedEOF
+			line := h.at + i
+			if line > len(lines) {
+				found.Line, found.At, found.Err = h.line, line, io.ErrUnexpectedEOF
 				return
 			}
-			if !bytes.Equal(lines[at-1], old) {
-				found.Line, found.At, found.Err = h.line, at, errors.New("conflict")
+			if !bytes.Equal(lines[line-1], old) {
+				found.Line, found.At, found.Err = h.line, line, errors.New("conflict")
 				return
 			}
 		}

@@ -65,8 +65,8 @@ func Load(read Reader, without ...string) ([]*Series, error) {
 		for _, e := range entries {
 			f := Folder{Dir: s.Dir + "/" + e.name, Optional: e.optional}
 			s.Folders = append(s.Folders, f)
-			if at := slices.Index(left, e.name); at >= 0 {
-				if left = slices.Delete(left, at, at+1); !f.Optional {
+			if index := slices.Index(left, e.name); index >= 0 {
+				if left = slices.Delete(left, index, index+1); !f.Optional {
 					return nil, fmt.Errorf("%s cannot be left out: %s/series does not mark it as optional", f.Dir, s.Dir)
 				}
 				continue
@@ -182,20 +182,20 @@ func Place(all []*Series, name string) (*Series, int, error) {
 	full := "patches/" + strings.TrimPrefix(name, "patches/")
 	var forms []string
 	for _, s := range all {
-		at := 0
+		index := 0
 		for _, f := range s.Folders {
 			forms = append(forms, strings.TrimPrefix(f.Dir+"/NNNN-name.patch", "patches/"))
-			first := at
-			for at < len(s.Patches) && path.Dir(s.Patches[at].Name) == f.Dir {
-				at++
+			first := index
+			for index < len(s.Patches) && path.Dir(s.Patches[index].Name) == f.Dir {
+				index++
 			}
 			if f.Dir != path.Dir(full) || !partName.MatchString(path.Base(full)) || path.Ext(full) != ".patch" {
 				continue
 			}
-			if at > first && path.Base(s.Patches[at-1].Name)[:4] >= path.Base(full)[:4] {
-				return nil, 0, fmt.Errorf("%s: must be numbered after %s", full, s.Patches[at-1].Name)
+			if index > first && path.Base(s.Patches[index-1].Name)[:4] >= path.Base(full)[:4] {
+				return nil, 0, fmt.Errorf("%s: must be numbered after %s", full, s.Patches[index-1].Name)
 			}
-			return s, at, nil
+			return s, index, nil
 		}
 	}
 	return nil, 0, fmt.Errorf("%q is not of the form %s", name, strings.Join(forms, " or "))

@@ -103,15 +103,15 @@ func (g *generator) file() ([]byte, error) {
 	}
 	standard := true
 	for _, name := range slices.SortedFunc(maps.Keys(g.imports), order) {
-		of := g.imports[name]
-		if standard && strings.Contains(of, ".") {
+		imported := g.imports[name]
+		if standard && strings.Contains(imported, ".") {
 			standard = false
 			head.WriteString("\n")
 		}
-		if name == path.Base(of) {
+		if name == path.Base(imported) {
 			name = ""
 		}
-		fmt.Fprintf(&head, "%s %q\n", name, of)
+		fmt.Fprintf(&head, "%s %q\n", name, imported)
 	}
 	head.WriteString(")\n\n")
 	head.Write(g.out.Bytes())
@@ -120,12 +120,12 @@ func (g *generator) file() ([]byte, error) {
 
 // use imports a package, and returns its name in the generated file. For a package such as
 // core/v1, the name is corev1.
-func (g *generator) use(of string) string {
-	name := path.Base(of)
+func (g *generator) use(imported string) string {
+	name := path.Base(imported)
 	if name[0] == 'v' && len(name) == 2 {
-		name = path.Base(path.Dir(of)) + name
+		name = path.Base(path.Dir(imported)) + name
 	}
-	g.imports[name] = of
+	g.imports[name] = imported
 	return name
 }
 

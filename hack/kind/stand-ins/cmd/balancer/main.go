@@ -173,12 +173,12 @@ func (b *balancer) forward(client net.Conn) {
 }
 
 // copyAndClose copies until EOF and then closes the write side of the destination.
-func copyAndClose(to, from net.Conn) {
-	if _, err := io.Copy(to, from); err != nil {
-		to.Close()
+func copyAndClose(target, source net.Conn) {
+	if _, err := io.Copy(target, source); err != nil {
+		target.Close()
 		return
 	}
-	if half, ok := to.(*net.TCPConn); ok {
+	if half, ok := target.(*net.TCPConn); ok {
 		_ = half.CloseWrite()
 	}
 }

@@ -19,15 +19,15 @@ func (s *Stage) Copies(ctx context.Context, key string, n int, make func(value [
 		return err
 	}
 	defer client.Close()
-	of, err := client.Get(ctx, key)
+	object, err := client.Get(ctx, key)
 	if err != nil {
 		return err
 	}
-	if len(of.Kvs) != 1 {
+	if len(object.Kvs) != 1 {
 		return fmt.Errorf("etcd has no %s", key)
 	}
 	for i := 1; i < n; i++ {
-		name, value := make(of.Kvs[0].Value, i)
+		name, value := make(object.Kvs[0].Value, i)
 		if _, err := client.Put(ctx, name, string(value)); err != nil {
 			return err
 		}

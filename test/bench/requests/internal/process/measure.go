@@ -29,15 +29,15 @@ func (s *Server) Metrics(ctx context.Context) (map[string]float64, error) {
 		if strings.HasPrefix(line, "#") {
 			continue
 		}
-		at := strings.LastIndexByte(line, ' ')
-		if at < 0 {
+		space := strings.LastIndexByte(line, ' ')
+		if space < 0 {
 			continue
 		}
-		value, err := strconv.ParseFloat(line[at+1:], 64)
+		value, err := strconv.ParseFloat(line[space+1:], 64)
 		if err != nil {
 			return nil, fmt.Errorf("metrics of %q: %q: %w", s.Name, line, err)
 		}
-		name, _, _ := strings.Cut(line[:at], "{")
+		name, _, _ := strings.Cut(line[:space], "{")
 		out[name] += value
 	}
 	return out, lines.Err()

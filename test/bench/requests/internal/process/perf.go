@@ -55,8 +55,8 @@ func Stacks(ctx context.Context, file string, one func(functions []string)) erro
 // stacks reads the output of perf script, which has one line for each function on the stack, with
 // the address and the name, and an empty line after each sample. A function without a name is
 // "[unknown]".
-func stacks(from io.Reader, one func(functions []string)) error {
-	lines := bufio.NewScanner(from)
+func stacks(script io.Reader, one func(functions []string)) error {
+	lines := bufio.NewScanner(script)
 	lines.Buffer(nil, 1<<20)
 	var functions []string
 	end := func() {

@@ -53,8 +53,8 @@ func Percentile(values []float64, p float64) float64 {
 		return math.NaN()
 	}
 	sorted := slices.Sorted(slices.Values(values))
-	at := int(math.Ceil(p*float64(len(sorted)))) - 1
-	return sorted[min(max(at, 0), len(sorted)-1)]
+	index := int(math.Ceil(p*float64(len(sorted)))) - 1
+	return sorted[min(max(index, 0), len(sorted)-1)]
 }
 
 // Run has the cost of each side in each round: run[round][side].
