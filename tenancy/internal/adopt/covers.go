@@ -37,7 +37,9 @@ func rightsOf(rules []rbacv1.PolicyRule) []right {
 
 // isCovered reports whether one of the rules allows the right. A star in a right is covered by a star only.
 func isCovered(r right, rules []rbacv1.PolicyRule) bool {
-	has := func(list []string, word string) bool { return slices.Contains(list, word) || slices.Contains(list, "*") }
+	has := func(list []string, word string) bool {
+		return slices.Contains(list, word) || slices.Contains(list, "*")
+	}
 	return slices.ContainsFunc(rules, func(rule rbacv1.PolicyRule) bool {
 		return has(rule.Verbs, r.verb) && has(rule.APIGroups, r.group) && hasResource(rule.Resources, r.resource) &&
 			(len(rule.ResourceNames) == 0 || r.name != "" && slices.Contains(rule.ResourceNames, r.name))

@@ -53,6 +53,10 @@ func (c *cluster) plan(t *testing.T, manifests string, args ...string) map[strin
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+	for progress := ""; strings.HasPrefix(out, "planned "); { // on standard error
+		progress, out, _ = strings.Cut(out, "\n")
+		t.Log(progress)
+	}
 	plan := adopt.Plan{}
 	if err := json.Unmarshal([]byte(out), &plan); err != nil {
 		t.Fatalf("%v: %s", err, out)
