@@ -4,6 +4,7 @@
 package adopt
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -63,12 +64,15 @@ func uncovered(rules, others []rbacv1.PolicyRule) []string {
 		if isCovered(r, others) {
 			continue
 		}
-		what := r.resource
+		what, sub, _ := strings.Cut(r.resource, "/")
 		if r.group != "" {
 			what += "." + r.group
 		}
+		if sub != "" {
+			what += "/" + sub
+		}
 		if r.name != "" {
-			what += "/" + r.name
+			what = fmt.Sprintf("%s %q", what, r.name)
 		}
 		if !slices.Contains(verbs[what], r.verb) {
 			verbs[what] = append(verbs[what], r.verb)
