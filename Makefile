@@ -104,8 +104,9 @@ release: image plugin-archives ## Write a release to bin/release: images, archiv
 	$(call step,release,hack/release.sh $(RELEASE_VERSION) $(BIN)/release $(BIN)/image $(BIN)/plugin)
 
 .PHONY: tenancy
-tenancy: ## Build bin/tenancy-controller and the kubectl plugins sudo and create-lns
+tenancy: ## Build bin/tenancy-controller and the kubectl plugins sudo, lns and create-lns, with their completions
 	$(call step,build tenancy,$(TENANCY) build -o $(CURDIR)/$(BIN)/ ./cmd/...)
+	@cp tenancy/cmd/kubectl-*/kubectl_complete-* $(BIN)/
 
 .PHONY: tenancy-bigquery
 tenancy-bigquery: ## Build bin/tenancy-controller-bigquery, the controller of tenants that writes bills to BigQuery

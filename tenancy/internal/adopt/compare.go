@@ -6,6 +6,7 @@ package adopt
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -37,8 +38,8 @@ func (s *state) compare(n *Namespace, t *v1alpha1.LNamespace, o Options) {
 		role, _ := s.rules(b)
 		for _, m := range members(b) {
 			p := person(m)
-			if text := b.RoleRef.Kind + " " + b.RoleRef.Name; !slices.Contains(p.Roles, text) {
-				p.Roles = append(p.Roles, text)
+			if !slices.Contains(p.Roles, roleOf(b)) {
+				p.Roles = append(p.Roles, roleOf(b))
 			}
 			rules[m] = append(rules[m], role...)
 		}
@@ -54,13 +55,14 @@ func (s *state) compare(n *Namespace, t *v1alpha1.LNamespace, o Options) {
 			}
 		}
 	}
+	slices.SortFunc(order, func(a, b v1alpha1.Subject) int { return strings.Compare(words(a), words(b)) })
 	for _, m := range order {
 		p := people[m]
 		plain, _ := s.given(n, t, m, o)
 		p.Gains = uncovered(plain, slices.Concat(rules[m], s.everybody))
 		p.Loses = uncovered(rules[m], plain)
 		if slices.Contains(p.Lists, "managers") {
-			p.Gains = append(p.Gains, "the lists of users and managers, and the account")
+			p.Gains = append(p.Gains, "lists")
 		}
 		if slices.Contains(p.Lists, "sudoers") {
 			p.Gains = append(p.Gains, "sudo")
@@ -77,7 +79,7 @@ const notReady = "the tenant is not ready"
 
 // judge says what step 2 does with an old binding.
 func (s *state) judge(n *Namespace, t *v1alpha1.LNamespace, b *rbacv1.RoleBinding, o Options) Binding {
-	out := Binding{Name: b.Name, Role: b.RoleRef.Kind + " " + b.RoleRef.Name, uid: b.UID, version: b.ResourceVersion}
+	out := Binding{Name: b.Name, Role: roleOf(b), uid: b.UID, version: b.ResourceVersion}
 	all := members(b)
 	for _, m := range all {
 		out.Subjects = append(out.Subjects, words(m))
@@ -109,6 +111,14 @@ func (s *state) judge(n *Namespace, t *v1alpha1.LNamespace, b *rbacv1.RoleBindin
 		}
 	}
 	return out
+}
+
+// roleOf returns the text of the role of a binding: its name, behind the word Role if it is in the namespace.
+func roleOf(b *rbacv1.RoleBinding) string {
+	if b.RoleRef.Kind == "ClusterRole" {
+		return b.RoleRef.Name
+	}
+	return b.RoleRef.Kind + " " + b.RoleRef.Name
 }
 
 // members returns the subjects of a binding, as lists name them.

@@ -60,8 +60,9 @@ type Person struct {
 	// Roles are those of its old bindings, and Lists are the lists of the tenant that name it.
 	Roles []string `json:"roles,omitempty"`
 	Lists []string `json:"lists,omitempty"`
-	// Gains are the rights that the tenant adds, and Loses are those of the old bindings that the tenant does not
-	// give without sudo. Their bindings stay.
+	// Gains are the rights that the tenant adds: resources with verbs, "lists" for those of a manager, and
+	// "sudo". Loses are those of the old bindings that the tenant does not give without sudo. Their bindings
+	// stay.
 	Gains []string `json:"gains,omitempty"`
 	Loses []string `json:"loses,omitempty"`
 }

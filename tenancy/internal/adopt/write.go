@@ -62,7 +62,7 @@ func (p *Plan) tables(page *printing.Page) error {
 	bindings := [][]string{}
 	for _, n := range p.Namespaces {
 		for _, one := range n.People {
-			people = append(people, []string{n.Name, one.Subject, some(one.Roles), some(one.Lists), some(one.Gains), some(one.Loses)})
+			people = append(people, []string{n.Name, one.Subject, strings.Join(one.Roles, ", "), strings.Join(one.Lists, ", "), some(page, one.Gains), some(page, one.Loses)})
 		}
 		for _, b := range n.Bindings {
 			at := "deleted"
@@ -99,10 +99,13 @@ func (p *Plan) tables(page *printing.Page) error {
 		count[Adopt], count[Adopted], count[Refused], covered, stay)
 }
 
-// some returns a list as the text of a cell.
-func some(list []string) string {
-	if len(list) == 0 {
+// some returns a list as the text of a cell: all of it on a wide page, or else its beginning.
+func some(page *printing.Page, list []string) string {
+	switch {
+	case len(list) == 0:
 		return "-"
+	case len(list) > 1 && !page.Wide():
+		return fmt.Sprintf("%s, and %d more", list[0], len(list)-1)
 	}
 	return strings.Join(list, "; ")
 }

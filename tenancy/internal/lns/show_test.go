@@ -96,9 +96,13 @@ func TestOperations(t *testing.T) {
 		"remove each entry": {`{"spec":{"users":[{"name":"ada"},{"name":"bob"},{"kind":"User","name":"ada","until":"x"},{"kind":"Group","name":"ada"}]}}`,
 			func(o *unstructured.Unstructured) ([]operation, error) { return removal(o, "users", who[:1]) },
 			`[{"op":"remove","path":"/spec/users/2"},{"op":"remove","path":"/spec/users/0"}]`},
-		"the account of nothing": {`{"spec":{}}`, func(o *unstructured.Unstructured) ([]operation, error) { return setField(o, "1", "spec", "billing", "account"), nil },
+		"the account of nothing": {`{"spec":{}}`, func(o *unstructured.Unstructured) ([]operation, error) {
+			return setField(o, "1", "spec", "billing", "account"), nil
+		},
 			`[{"op":"add","path":"/spec/billing","value":{"account":"1"}}]`},
-		"the account": {`{"spec":{"billing":{"labels":{"a":"b"}}}}`, func(o *unstructured.Unstructured) ([]operation, error) { return setField(o, "1", "spec", "billing", "account"), nil },
+		"the account": {`{"spec":{"billing":{"labels":{"a":"b"}}}}`, func(o *unstructured.Unstructured) ([]operation, error) {
+			return setField(o, "1", "spec", "billing", "account"), nil
+		},
 			`[{"op":"add","path":"/spec/billing/account","value":"1"}]`},
 	} {
 		object := &unstructured.Unstructured{}
