@@ -123,7 +123,7 @@ func TestApplyLooksAgain(t *testing.T) {
 func TestConfirmSparesWhatChanged(t *testing.T) {
 	adopted := func() []client.Object {
 		lns := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "tenant", Generation: 1}, Spec: v1alpha1.LNamespaceSpec{Users: []v1alpha1.Subject{{Kind: "User", Name: "ada"}}},
-			Status: v1alpha1.LNamespaceStatus{NamespaceUID: "namespace", Conditions: []metav1.Condition{{Type: "Ready", Status: "True", ObservedGeneration: 1}}}}
+			Status: v1alpha1.LNamespaceStatus{NamespaceUID: "namespace", Granted: v1alpha1.Granted{Users: []v1alpha1.Subject{{Kind: "User", Name: "ada"}}}, Conditions: []metav1.Condition{{Type: "Ready", Status: "True", ObservedGeneration: 1}}}}
 		controller := true
 		granted := editors("ada")
 		granted.Name, granted.Labels = names.UsersBinding, map[string]string{names.ManagedBy: names.Manager, names.Tenant: "web"}
@@ -136,9 +136,12 @@ func TestConfirmSparesWhatChanged(t *testing.T) {
 		deleted bool
 		says    string
 	}{
-		"nobody":             {deleted: true, says: "rolebinding/editors in web deleted"},
-		"a person more":      {after: editors("ada", "bob"), says: "not deleted"},
-		"not granted":        {objects: func(all []client.Object) { all[1].(*rbacv1.RoleBinding).Subjects = nil }, says: "User ada would lose pods: create"},
+		"nobody":        {deleted: true, says: "rolebinding/editors in web deleted"},
+		"a person more": {after: editors("ada", "bob"), says: "not deleted"},
+		"not granted":   {objects: func(all []client.Object) { all[1].(*rbacv1.RoleBinding).Subjects = nil }, says: "User ada would lose pods: create"},
+		"a grant that ends": {objects: func(all []client.Object) {
+			all[0].(*v1alpha1.LNamespace).Spec.Users = []v1alpha1.Subject{{Kind: "User", Name: "eve"}}
+		}, says: "User ada would lose pods: create"},
 		"a forged grant":     {objects: func(all []client.Object) { all[1].SetOwnerReferences(nil) }, says: "User ada would lose pods: create"},
 		"another generation": {objects: func(all []client.Object) { all[0].SetGeneration(2) }, says: "the tenant is not ready"},
 	} {

@@ -145,6 +145,8 @@ func differs(now, want v1alpha1.LNamespaceSpec) string {
 		return "spec.deletionPolicy"
 	case want.Billing.Account != "" && now.Billing.Account != want.Billing.Account:
 		return "spec.billing.account"
+	case !equality.Semantic.DeepEqual(now.Billing.Labels, want.Billing.Labels):
+		return "spec.billing.labels"
 	}
 	return ""
 }

@@ -147,7 +147,7 @@ func (s *state) plan(w Wish, o Options) Namespace {
 			n.Reason = fmt.Sprintf("somebody created the LNamespace with another %s than planned; delete it, or add it to the file", field)
 			return n
 		}
-		n.tenant = t
+		n.tenant, n.Spec = t, t.Spec
 	}
 	s.compare(&n, nil, o)
 	if n.Reason = s.overwritten(&n, o); n.Reason == "" {
@@ -221,7 +221,7 @@ func (s *state) given(n *Namespace, t *v1alpha1.LNamespace, m v1alpha1.Subject, 
 	}
 	for i := range s.bindings[n.Name] {
 		b := &s.bindings[n.Name][i]
-		if b.Name == names.UsersBinding && isOwn(b, t) && b.DeletionTimestamp == nil && has(members(b), m) {
+		if b.Name == names.UsersBinding && isOwn(b, t) && b.DeletionTimestamp == nil && has(members(b), m) && has(t.Status.Granted.Users, m) && has(t.Spec.Users, m) {
 			rules, _ := s.rules(b)
 			plain = append(plain, rules...)
 		}

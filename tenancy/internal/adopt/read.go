@@ -129,7 +129,7 @@ func (r *reader) object(source string, text []byte) error {
 		group = ""
 	}
 	switch {
-	case head.Kind == "List" || group == v1alpha1.GroupVersion.Group && head.Kind == "LNamespaceList" || group == "" && head.Kind == "NamespaceList":
+	case group == "" && head.Kind == "List":
 		for _, item := range head.Items {
 			if err := r.object(source, item); err != nil {
 				return err
