@@ -90,6 +90,5 @@ func words(out io.Writer, begun string, all []string) error {
 			}
 		}
 	}
-	_, err := io.WriteString(out, noFiles)
-	return err
+	return printing.Fprintf(out, "%s", printing.Escaped(noFiles))
 }
