@@ -130,9 +130,10 @@ func members(b *rbacv1.RoleBinding) []v1alpha1.Subject {
 	return out
 }
 
-// has reports whether a list names a subject.
+// has reports whether a list has an entry that says who the subject m is, and nothing else. An entry that says
+// more gives less, so it covers nothing.
 func has(list []v1alpha1.Subject, m v1alpha1.Subject) bool {
-	return slices.ContainsFunc(list, func(s v1alpha1.Subject) bool { return named(s) == named(m) })
+	return slices.Contains(withKinds(list), m)
 }
 
 // named returns a subject with only what names it.

@@ -33,7 +33,7 @@ func (p *Plan) Write(out io.Writer, format string) error {
 	case "table", "wide":
 		return p.tables(printing.NewPage(out, format == "wide"))
 	}
-	return fmt.Errorf("--output %s: want one of %s", format, strings.Join(Formats, ", "))
+	return fmt.Errorf("the format %q is none of %s", format, strings.Join(Formats, ", "))
 }
 
 // document returns the LNamespace of a namespace, without its status.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -54,8 +55,11 @@ tenant. The others stay. Both steps can be repeated: what is done is skipped.`,
 			if apply && confirm {
 				return errors.New("--apply and --confirm are two steps: look at the tenants after --apply, and then run --confirm")
 			}
+			if (apply || confirm) && cmd.Flags().Changed("output") {
+				return errors.New("--output is for the plan, and not for --apply and --confirm")
+			}
 			if !slices.Contains(adopt.Formats, output) {
-				return (&adopt.Plan{}).Write(cmd.OutOrStdout(), output)
+				return fmt.Errorf("--output %s: want one of %s", output, strings.Join(adopt.Formats, ", "))
 			}
 			wishes, err := adopt.Read(files, cmd.InOrStdin())
 			if err != nil {

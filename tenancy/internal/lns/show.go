@@ -60,7 +60,7 @@ func show(page *printing.Page, t *v1alpha1.LNamespace, now time.Time) error {
 		granted := list.granted(t)
 		for _, s := range list.of(t) {
 			rights := "not yet"
-			if slices.Contains(granted, normal(s)) {
+			if slices.ContainsFunc(granted, func(g v1alpha1.Subject) bool { return normal(g) == normal(s) }) {
 				rights = "yes"
 			}
 			people = append(people, []string{list.field, string(normal(s).Kind), inside(s), rights})

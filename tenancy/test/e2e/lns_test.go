@@ -93,13 +93,15 @@ func TestLNS(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 	for typed, want := range map[string]string{
-		"show lns-bo":                    "lns-books\n",
-		"add lns-books m":                "managers\n",
-		"remove lns-books users ":        "group:ops\nbob\ngroup:ada\n",
-		"remove lns-books users bob gro": "group:ops\ngroup:ada\n",
-		"account lns-books 47":           "4712\n",
+		"lns show lns-bo":                    "lns-books\n",
+		"lns add lns-books m":                "managers\n",
+		"lns remove lns-books users ":        "group:ops\nbob\ngroup:ada\n",
+		"lns remove lns-books users bob gro": "group:ops\ngroup:ada\n",
+		"lns account lns-books 47":           "4712\n",
+		"sudo -n lns-bo":                     "lns-books\n",
+		"sudo -n lns-books creat":            "create\t",
 	} {
-		out, err := shared.command(manager, nil, "kubectl", append([]string{"__complete", "lns"}, strings.Split(typed, " ")...)...)
+		out, err := shared.command(manager, nil, "kubectl", append([]string{"__complete"}, strings.Split(typed, " ")...)...)
 		if err != nil || !strings.Contains(out, want) {
 			t.Errorf("%s: %v: %s", typed, err, out)
 		}
