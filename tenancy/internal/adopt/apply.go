@@ -76,7 +76,8 @@ func (p *Plan) Apply(ctx context.Context, api client.Client, out io.Writer) erro
 			if err = n.handOver(ctx, api); err == nil {
 				result = Adopted
 			} else if ctx.Err() != nil {
-				return fmt.Errorf("stopped at the namespace %q, after %d of %d: %w; repeat the command to go on", n.Name, i, len(p.Namespaces), ctx.Err())
+				return fmt.Errorf("stopped at the namespace %q, after %d of %d: %w; repeat the command to go on",
+					n.Name, i, len(p.Namespaces), ctx.Err())
 			} else {
 				result, n.Reason = Refused, err.Error()
 			}

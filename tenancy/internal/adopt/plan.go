@@ -193,7 +193,8 @@ func (s *state) overwritten(n *Namespace, o Options) string {
 				!slices.ContainsFunc(b.Subjects, func(s rbacv1.Subject) bool { return !slices.Contains(w.Subjects, s) })
 		})
 		if !same {
-			return fmt.Sprintf("RoleBinding %q has a name of the controller, which would replace it, so its subjects would lose rights; rename it", b.Name)
+			return fmt.Sprintf(
+				"RoleBinding %q has a name of the controller, which would replace it, so its subjects would lose rights; rename it", b.Name)
 		}
 	}
 	return ""
@@ -221,7 +222,8 @@ func (s *state) given(n *Namespace, t *v1alpha1.LNamespace, m v1alpha1.Subject, 
 	}
 	for i := range s.bindings[n.Name] {
 		b := &s.bindings[n.Name][i]
-		if b.Name == names.UsersBinding && isOwn(b, t) && b.DeletionTimestamp == nil && has(members(b), m) && has(t.Status.Granted.Users, m) && has(t.Spec.Users, m) {
+		if b.Name == names.UsersBinding && isOwn(b, t) && b.DeletionTimestamp == nil &&
+			has(members(b), m) && has(t.Status.Granted.Users, m) && has(t.Spec.Users, m) {
 			rules, _ := s.rules(b)
 			plain = append(plain, rules...)
 		}

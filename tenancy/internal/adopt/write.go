@@ -62,7 +62,8 @@ func (p *Plan) tables(page *printing.Page) error {
 	bindings := [][]string{}
 	for _, n := range p.Namespaces {
 		for _, one := range n.People {
-			people = append(people, []string{n.Name, one.Subject, strings.Join(one.Roles, ", "), strings.Join(one.Lists, ", "), some(page, one.Gains), some(page, one.Loses)})
+			people = append(people, []string{n.Name, one.Subject,
+				strings.Join(one.Roles, ", "), strings.Join(one.Lists, ", "), some(page, one.Gains), some(page, one.Loses)})
 		}
 		for _, b := range n.Bindings {
 			at := "deleted"
@@ -95,7 +96,8 @@ func (p *Plan) tables(page *printing.Page) error {
 	if err := page.Close(); err != nil {
 		return err
 	}
-	return printing.Fprintf(page, "\nNothing was changed. %d to adopt (--apply), %d adopted, %d refused; of the old bindings, %d are covered (--confirm), %d stay.\n",
+	return printing.Fprintf(page,
+		"\nNothing was changed. %d to adopt (--apply), %d adopted, %d refused; of the old bindings, %d are covered (--confirm), %d stay.\n",
 		count[Adopt], count[Adopted], count[Refused], covered, stay)
 }
 

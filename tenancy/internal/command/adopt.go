@@ -99,22 +99,30 @@ tenant. The others stay. Both steps can be repeated: what is done is skipped.`,
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringArrayVarP(&files, "filename", "f", nil, "file or folder with Namespaces and LNamespaces; - is the standard input; can be repeated")
+	fs.StringArrayVarP(&files, "filename", "f", nil,
+		"file or folder with Namespaces and LNamespaces; - is the standard input; can be repeated")
 	_ = cmd.MarkFlagRequired("filename")
 	fs.StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig to use")
 	fs.BoolVar(&apply, "apply", false, "step 1: create the LNamespaces and hand the namespaces over to them")
 	fs.BoolVar(&confirm, "confirm", false, "step 2: delete the old RoleBindings that the tenants cover")
 	fs.BoolVar(&o.SudoCounts, "sudo-counts", false, "a right that people and groups have by sudo covers an old binding, too")
-	fs.StringVarP(&output, "output", "o", "table", "output format of the plan: table, wide (shortens nothing), json, yaml, or lnamespaces (the LNamespaces alone)")
-	fs.StringSliceVar(&o.Users, "users-from", []string{"edit", "admin"}, "ClusterRoles whose subjects become users, if the files have no LNamespace")
-	fs.StringSliceVar(&o.Managers, "managers-from", []string{"admin"}, "ClusterRoles whose subjects become managers, if the files have no LNamespace")
-	fs.StringSliceVar(&o.Sudoers, "sudoers-from", []string{"admin"}, "ClusterRoles whose subjects become sudoers, if the files have no LNamespace")
-	fs.StringVar(&o.Account, "account-from", "", "key of the annotation or label of a namespace with the account that pays, if the files have no LNamespace")
+	fs.StringVarP(&output, "output", "o", "table",
+		"output format of the plan: table, wide (shortens nothing), json, yaml, or lnamespaces (the LNamespaces alone)")
+	fs.StringSliceVar(&o.Users, "users-from", []string{"edit", "admin"},
+		"ClusterRoles whose subjects become users, if the files have no LNamespace")
+	fs.StringSliceVar(&o.Managers, "managers-from", []string{"admin"},
+		"ClusterRoles whose subjects become managers, if the files have no LNamespace")
+	fs.StringSliceVar(&o.Sudoers, "sudoers-from", []string{"admin"},
+		"ClusterRoles whose subjects become sudoers, if the files have no LNamespace")
+	fs.StringVar(&o.Account, "account-from", "",
+		"key of the annotation or label of a namespace with the account that pays, if the files have no LNamespace")
 	fs.StringVar(&o.UserRole, "user-role", "edit", "ClusterRole of the users of a tenant, as for run")
 	fs.StringVar(&namespace, "namespace", controllerNamespace, "namespace of the controller, as for run")
 	fs.StringSliceVar(&o.Names.Reserved, "reserved", nil, "names that no tenant may have, as for run")
-	fs.StringVar(&pattern, "reserved-pattern", naming.AddOns, "regular expression for names of parts of the cluster, which are refused; empty means none")
-	fs.StringSliceVar(&o.Names.Allowed, "allowed-names", nil, "names that are adopted although they match --reserved-pattern or another rule for names")
+	fs.StringVar(&pattern, "reserved-pattern", naming.AddOns,
+		"regular expression for names of parts of the cluster, which are refused; empty means none")
+	fs.StringSliceVar(&o.Names.Allowed, "allowed-names", nil,
+		"names that are adopted although they match --reserved-pattern or another rule for names")
 	return cmd
 }
 

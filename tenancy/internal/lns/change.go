@@ -107,7 +107,8 @@ func change(ctx context.Context, api dynamic.ResourceInterface, name string, dry
 			return nil, false, err
 		}
 	}
-	return nil, false, fmt.Errorf("LNamespace %q: spec was changed by others %d times while this command ran; nothing was changed, try again", name, attempts)
+	return nil, false, fmt.Errorf(
+		"LNamespace %q: spec was changed by others %d times while this command ran; nothing was changed, try again", name, attempts)
 }
 
 // setField returns the operation that sets a field, and makes the objects above it that are missing.
