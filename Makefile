@@ -111,8 +111,9 @@ release-notes: ## Print the changes of RELEASE_VERSION, and fail if the CHANGELO
 	@hack/release-notes.sh $(RELEASE_VERSION) >/dev/null
 
 .PHONY: tenancy
-tenancy: ## Build bin/tenancy-controller and the kubectl plugins sudo and create-lns
+tenancy: ## Build bin/tenancy-controller and the kubectl plugins sudo, lns and create-lns, with their completions
 	$(call step,build tenancy,$(TENANCY) build -o $(CURDIR)/$(BIN)/ ./cmd/...)
+	@cp tenancy/cmd/kubectl-*/kubectl_complete-* $(BIN)/
 
 .PHONY: tenancy-bigquery
 tenancy-bigquery: ## Build bin/tenancy-controller-bigquery, the controller of tenants that writes bills to BigQuery

@@ -33,7 +33,7 @@ func New() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	cmd.AddCommand(newRunCommand(), newBillingCommand(), newVettedCommand())
+	cmd.AddCommand(newRunCommand(), newBillingCommand(), newVettedCommand(), newAdoptCommand())
 	cmd.AddCommand(newManifestsCommands()...)
 	return cmd
 }

@@ -16,6 +16,8 @@ type Arguments struct {
 	// List is true if kubectl sudo must only list the tenants in which the caller may use sudo. If Wide
 	// is true, nothing in the list is shortened.
 	List, Wide bool
+	// Help is true if kubectl sudo must only print how it is used.
+	Help bool
 	// Shell, if not empty, is the shell for which kubectl sudo must only print a function.
 	Shell string
 	// Reason is written to the audit log.
@@ -34,7 +36,7 @@ var connection = []string{"kubeconfig", "context", "cluster", "user", "server", 
 	"client-certificate", "client-key", "tls-server-name", "request-timeout"}
 
 // ErrUsage is the error for arguments without a command.
-var ErrUsage = errors.New("usage: kubectl sudo [--reason TEXT] COMMAND… | kubectl sudo -l [-o wide] | kubectl sudo --shell bash|zsh|fish")
+var ErrUsage = errors.New("usage: kubectl sudo [--reason TEXT] COMMAND… | kubectl sudo -l [-o wide] | kubectl sudo --shell bash|zsh|fish; kubectl sudo --help shows more")
 
 // Parse parses the arguments of kubectl sudo. Flags of kubectl sudo come before the kubectl
 // command that it runs. This command can begin with the word kubectl, so that kubectl sudo !!
@@ -45,6 +47,8 @@ func Parse(args []string) (Arguments, error) {
 		name, value, joined := strings.Cut(args[0], "=")
 		args = args[1:]
 		switch {
+		case name == "-h" || name == "--help":
+			return Arguments{Help: true}, nil
 		case name == "-l" || name == "--list":
 			a.List = true
 			continue
@@ -148,8 +152,11 @@ func takesValue(name string) bool {
 }
 
 func longName(name string) string {
-	if name == "-s" {
+	switch name {
+	case "-s":
 		return "--server"
+	case "-n":
+		return "--namespace"
 	}
 	return name
 }

@@ -6,6 +6,7 @@ package sudo
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -26,9 +27,15 @@ type Streams struct {
 // Run runs kubectl sudo with its arguments, and returns the exit code. path is the path of
 // kubectl.
 func Run(ctx context.Context, path string, args []string, s Streams) (int, error) {
+	if len(args) > 0 && args[0] == completeCommand {
+		return exitCode(complete(ctx, path, args[1:], s.Out))
+	}
 	a, err := Parse(args)
 	if err != nil {
 		return 2, err
+	}
+	if a.Help {
+		return exitCode(printing.Fprintf(s.Out, "%s", printing.Escaped(help)))
 	}
 	if a.Shell != "" {
 		return exitCode(shell(a.Shell, s.Out))
@@ -45,7 +52,8 @@ func Run(ctx context.Context, path string, args []string, s Streams) (int, error
 	if tenant == "" {
 		tenant = a.Namespace
 	}
-	if tenant == "" {
+	byContext := tenant == ""
+	if byContext {
 		if tenant, err = k.Namespace(ctx); err != nil {
 			return 1, err
 		}
@@ -62,6 +70,9 @@ func Run(ctx context.Context, path string, args []string, s Streams) (int, error
 		return k.Run(ctx, s.In, s.Out, s.ErrOut, flags...)
 	}
 	user, err := impersonatedUser(ctx, k, me.Username, tenant)
+	if errors.Is(err, errNoSudoer) && byContext {
+		err = withHint(ctx, k, me, tenant, err)
+	}
 	if err != nil {
 		return 1, err
 	}
@@ -81,6 +92,9 @@ func exitCode(err error) (int, error) {
 	return 0, nil
 }
 
+// errNoSudoer is the error if the caller is no sudoer of a tenant.
+var errNoSudoer = errors.New("is no sudoer")
+
 // impersonatedUser returns the name of the user to impersonate together with the sudoer group of
 // the tenant, because a request can't impersonate only a group. It is the user that exists for the
 // caller alone, if the caller may impersonate it. If not, the caller is a service account, or a sudoer
@@ -92,7 +106,7 @@ func impersonatedUser(ctx context.Context, k kubectl.Kubectl, me, tenant string)
 		return "", err
 	}
 	if !may {
-		return "", fmt.Errorf("%s is no sudoer of %q: nothing is delegated to it, and it may not impersonate the group %s", me, tenant, group)
+		return "", fmt.Errorf("%s %w of %q: nothing is delegated to it, and it may not impersonate the group %s", me, errNoSudoer, tenant, group)
 	}
 	for _, user := range []string{names.SudoerUser(tenant, me), names.SudoUser(tenant)} {
 		may, err := k.CanI(ctx, "impersonate", "users", user)
@@ -106,21 +120,37 @@ func impersonatedUser(ctx context.Context, k kubectl.Kubectl, me, tenant string)
 	return "", fmt.Errorf("%s may impersonate the group %s, but no user together with it: check that the tenancy controller runs, and retry", me, group)
 }
 
-// list prints the tenants in which the caller may use sudo, by delegation or by impersonation. To
-// save requests, it asks the server whether the caller may impersonate the sudoer group of a
-// tenant only if the rules of the caller, which it reads once, seem to allow this.
+// list prints the tenants in which the caller may use sudo.
 func list(ctx context.Context, k kubectl.Kubectl, me kubectl.User, page *printing.Page) error {
-	text, err := k.Output(ctx, "get", "lnamespaces.tenancy.kube-granular.dev", "--output", "json")
+	rows, err := tenants(ctx, k, me)
 	if err != nil {
 		return err
+	}
+	if len(rows) == 0 {
+		return printing.Fprintf(page, "%s is a sudoer of no tenant\n", me.Username)
+	}
+	if err := page.Table([]string{"TENANT", "ALLOWED", "BY"}, rows); err != nil {
+		return err
+	}
+	return page.Close()
+}
+
+// tenants returns a row for each tenant in which the caller may use sudo, by delegation or by impersonation:
+// its name, what is allowed, and how. To save requests, it asks the server whether the caller may
+// impersonate the sudoer group of a tenant only if the rules of the caller, which it reads once, seem to
+// allow this.
+func tenants(ctx context.Context, k kubectl.Kubectl, me kubectl.User) ([][]string, error) {
+	text, err := k.Output(ctx, "get", "lnamespaces.tenancy.kube-granular.dev", "--output", "json")
+	if err != nil {
+		return nil, err
 	}
 	all := v1alpha1.LNamespaceList{}
 	if err := json.Unmarshal([]byte(text), &all); err != nil {
-		return err
+		return nil, err
 	}
 	rules, err := k.Rules(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var rows [][]string
 	for i := range all.Items {
@@ -136,7 +166,7 @@ func list(ctx context.Context, k kubectl.Kubectl, me kubectl.User, page *printin
 			}
 			may, err := k.CanI(ctx, "impersonate", "groups", group)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			if !may {
 				continue
@@ -151,13 +181,7 @@ func list(ctx context.Context, k kubectl.Kubectl, me kubectl.User, page *printin
 		}
 		rows = append(rows, []string{t.Name, "everything in the namespace" + allowed, how})
 	}
-	if len(rows) == 0 {
-		return printing.Fprintf(page, "%s is a sudoer of no tenant\n", me.Username)
-	}
-	if err := page.Table([]string{"TENANT", "ALLOWED", "BY"}, rows); err != nil {
-		return err
-	}
-	return page.Close()
+	return rows, nil
 }
 
 // shell prints the definition of the function ksudo for the shell with this name. Without

@@ -1,0 +1,191 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lns
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/create"
+)
+
+// memberList is one of the lists of people in a spec.
+type memberList struct {
+	// field is the name of the list in the spec.
+	field string
+	// of returns the list, and granted those of the list who have permissions.
+	of, granted func(*v1alpha1.LNamespace) []v1alpha1.Subject
+}
+
+var lists = []memberList{
+	{"users", func(t *v1alpha1.LNamespace) []v1alpha1.Subject { return t.Spec.Users },
+		func(t *v1alpha1.LNamespace) []v1alpha1.Subject { return t.Status.Granted.Users }},
+	{"managers", func(t *v1alpha1.LNamespace) []v1alpha1.Subject { return t.Spec.Managers },
+		func(t *v1alpha1.LNamespace) []v1alpha1.Subject { return t.Status.Granted.Managers }},
+	{"sudoers", func(t *v1alpha1.LNamespace) []v1alpha1.Subject { return t.Spec.Sudoers },
+		func(t *v1alpha1.LNamespace) []v1alpha1.Subject { return t.Status.Granted.Sudoers }},
+}
+
+// listNames are the names of the lists.
+func listNames() []string {
+	var out []string
+	for _, l := range lists {
+		out = append(out, l.field)
+	}
+	return out
+}
+
+func newAdd(o *options) *cobra.Command {
+	return newMembers(o, &cobra.Command{
+		Use:   "add NAME users|managers|sudoers WHO...",
+		Short: "Add people to a list of a tenant",
+		Long: `Add people to a list of a tenant.
+
+WHO is the name of a user, group:NAME or serviceaccount:NAMESPACE:NAME. Who is in the list
+already stays. What others change at the same time is not lost.`,
+		Example: `  # Ada and a group become users of the tenant books
+  kubectl lns add books users ada group:readers
+
+  # Would the server allow it?
+  kubectl lns add books sudoers ada --dry-run=server`,
+		ValidArgsFunction: o.complete(o.completeName, completeList),
+	}, addition)
+}
+
+func newRemove(o *options) *cobra.Command {
+	return newMembers(o, &cobra.Command{
+		Use:   "remove NAME users|managers|sudoers WHO...",
+		Short: "Remove people from a list of a tenant",
+		Long: `Remove people from a list of a tenant.
+
+WHO is the name of a user, group:NAME or serviceaccount:NAMESPACE:NAME. If somebody is not in
+the list, the command changes nothing. What others change at the same time is not lost.`,
+		Example: `  # Ada leaves the list of sudoers of the tenant books
+  kubectl lns remove books sudoers ada`,
+		ValidArgsFunction: o.complete(o.completeName, completeList, o.completeMember),
+	}, removal)
+}
+
+// newMembers completes a command that changes one list. operations returns the JSON patch for the
+// entries of the list and the subjects that the user named.
+func newMembers(o *options, cmd *cobra.Command,
+	operations func(object *unstructured.Unstructured, field string, who []v1alpha1.Subject) ([]operation, error)) *cobra.Command {
+	c := &changer{options: o}
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) < 3 {
+			return errors.New("want the NAME of an LNamespace, a list, and who")
+		}
+		if !slices.Contains(listNames(), args[1]) {
+			return fmt.Errorf("%q is no list; want one of %v", args[1], listNames())
+		}
+		return nil
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		var who []v1alpha1.Subject
+		for _, word := range args[2:] {
+			s, err := create.Subject(word)
+			if err != nil {
+				return err
+			}
+			if s.Name == "" {
+				return fmt.Errorf("%q names nobody", word)
+			}
+			if !slices.Contains(who, s) {
+				who = append(who, s)
+			}
+		}
+		return c.run(cmd, args[0], func(object *unstructured.Unstructured) ([]operation, error) {
+			return operations(object, args[1], who)
+		})
+	}
+	c.addFlags(cmd)
+	return cmd
+}
+
+// addition returns the operations that add subjects at the end of a list.
+func addition(object *unstructured.Unstructured, field string, who []v1alpha1.Subject) ([]operation, error) {
+	entries, err := entriesOf(object, field)
+	if err != nil {
+		return nil, err
+	}
+	var added []any
+	for _, s := range who {
+		if slices.Contains(entries, s) {
+			continue
+		}
+		entry, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&s)
+		if err != nil {
+			return nil, err
+		}
+		added = append(added, entry)
+	}
+	if len(added) == 0 {
+		return nil, nil
+	}
+	if len(entries) == 0 {
+		return setField(object, added, "spec", field), nil
+	}
+	var out []operation
+	for _, entry := range added {
+		out = append(out, operation{Op: "add", Path: "/spec/" + field + "/-", Value: entry})
+	}
+	return out, nil
+}
+
+// removal returns the operations that remove all entries of the subjects from a list.
+func removal(object *unstructured.Unstructured, field string, who []v1alpha1.Subject) ([]operation, error) {
+	entries, err := entriesOf(object, field)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range who {
+		if !slices.Contains(entries, s) {
+			return nil, fmt.Errorf("LNamespace %q: spec.%s has no %s %q", object.GetName(), field, s.Kind, inside(s))
+		}
+	}
+	var out []operation
+	for i, s := range slices.Backward(entries) { // so that the indices of the others stay
+		if slices.Contains(who, s) {
+			out = append(out, operation{Op: "remove", Path: fmt.Sprintf("/spec/%s/%d", field, i)})
+		}
+	}
+	return out, nil
+}
+
+// entriesOf returns the subjects of a list, in the order of its entries.
+func entriesOf(object *unstructured.Unstructured, field string) ([]v1alpha1.Subject, error) {
+	list, _, err := unstructured.NestedSlice(object.Object, "spec", field)
+	if err != nil {
+		return nil, fmt.Errorf("LNamespace %q: %w", object.GetName(), err)
+	}
+	var out []v1alpha1.Subject
+	for i, entry := range list {
+		fields, ok := entry.(map[string]any)
+		if !ok {
+			return nil, fmt.Errorf("LNamespace %q: spec.%s[%d] is no object", object.GetName(), field, i)
+		}
+		s := v1alpha1.Subject{}
+		for key, to := range map[string]*string{"kind": (*string)(&s.Kind), "name": &s.Name, "namespace": &s.Namespace} {
+			if *to, _, err = unstructured.NestedString(fields, key); err != nil {
+				return nil, fmt.Errorf("LNamespace %q: spec.%s[%d]: %w", object.GetName(), field, i, err)
+			}
+		}
+		out = append(out, normal(s))
+	}
+	return out, nil
+}
+
+// normal returns a subject with its kind, which may be left out for a user. Only what names the subject is kept.
+func normal(s v1alpha1.Subject) v1alpha1.Subject {
+	if s.Kind == "" {
+		s.Kind = v1alpha1.UserKind
+	}
+	return v1alpha1.Subject{Kind: s.Kind, Name: s.Name, Namespace: s.Namespace}
+}
