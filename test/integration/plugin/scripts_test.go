@@ -132,3 +132,8 @@ func TestPluginLendToken(t *testing.T) {
 func TestPluginFieldPermission(t *testing.T) {
 	harness.RunScripts(t, on, "field_permission.txtar")
 }
+
+// TestPreflight checks the list of what a rollback would open, lose and leave behind.
+func TestPreflight(t *testing.T) {
+	harness.RunScripts(t, on, "preflight.txtar")
+}
