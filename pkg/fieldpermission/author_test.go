@@ -111,7 +111,7 @@ func TestPrepare(t *testing.T) {
 		"a lock on the keys":            {object("clusterroles.rbac.authorization.k8s.io", "v1", auditing, field(".rules", "example.com/rules", true)), "spec.fields[0].excluded: "},
 		"a lock on FieldPermissions":    {object("fieldpermissions.authority.kube-granular.dev", "v1alpha1", auditing, field(".spec.mode", "example.com/mode", true)), "spec.fields[0].excluded: "},
 	} {
-		author := fieldpermission.Author{Resources: Resources(crd, webhook, unserved)}
+		author := fieldpermission.Author{Resources: Resources(crd, webhook, unserved), Own: noEntries}
 		err := author.Prepare(t.Context(), tc.object, nil)
 		if tc.want == "" {
 			if err != nil {
@@ -133,7 +133,7 @@ func TestPrepare(t *testing.T) {
 
 // TestPreferredVersion holds that the server fills in the preferred version.
 func TestPreferredVersion(t *testing.T) {
-	author := fieldpermission.Author{Resources: Resources(Definition(t, Applications))}
+	author := fieldpermission.Author{Resources: Resources(Definition(t, Applications)), Own: noEntries}
 	for name, tc := range map[string]struct{ path, want string }{
 		argo:                                   {".spec.project", "v1"},
 		"horizontalpodautoscalers.autoscaling": {".spec.maxReplicas", "v2"},
@@ -265,7 +265,7 @@ func TestAuthorIsWarned(t *testing.T) {
 		"two removed": {[]change{{object(argo, "v1", enforce, destination), nil}, {object("x.example.com", "v1", enforce, destination), nil}},
 			[]string{"FieldPermission " + argo, "FieldPermission x.example.com"}, argo + ".spec.destination x.example.com.spec.destination"},
 	} {
-		author := fieldpermission.Author{Resources: Resources(Definition(t, Applications)), Roles: roles(t)}
+		author := fieldpermission.Author{Resources: Resources(Definition(t, Applications)), Roles: roles(t), Own: noEntries}
 		for _, dryRun := range []bool{false, true} {
 			var warnings heard
 			ctx := upstreamaudit.WithAuditContext(warning.WithWarningRecorder(context.Background(), &warnings))
@@ -292,3 +292,6 @@ func TestAuthorIsWarned(t *testing.T) {
 		}
 	}
 }
+
+// noEntries are the stored entries of a server without FieldPermissions.
+func noEntries(schema.GroupResource) *overlay.Entries { return nil }

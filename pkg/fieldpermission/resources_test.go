@@ -41,7 +41,7 @@ func TestUnknownResources(t *testing.T) {
 		if found, err := tc.resources.Find(t.Context(), tc.resource); !errors.Is(err, lost) || found != nil {
 			t.Errorf("%s: %v, %v", name, found, err)
 		}
-		author := fieldpermission.Author{Resources: tc.resources}
+		author := fieldpermission.Author{Resources: tc.resources, Own: noEntries}
 		p := object(tc.resource.String(), "v1", auditing, field(".spec.project", "example.com/x", false))
 		if err := author.Prepare(t.Context(), p, nil); !apierrors.IsInternalError(err) {
 			t.Errorf("%s: stored: %v", name, err)
@@ -85,7 +85,7 @@ func TestTemplateWarning(t *testing.T) {
 			field(".metadata.finalizers", "example.com/b", true)), 0},
 	} {
 		var warnings heard
-		author := fieldpermission.Author{Resources: Resources()}
+		author := fieldpermission.Author{Resources: Resources(), Own: noEntries}
 		author.Changed(warning.WithWarningRecorder(t.Context(), &warnings), []fieldpermission.Change{{After: tc.object}}, false)
 		if len(warnings) != tc.want {
 			t.Errorf("%s: %q", name, warnings)

@@ -62,7 +62,7 @@ func TestEntries(t *testing.T) {
 		"its verb":                                       {field: "closed", holds: []string{"granular:acme.io/closed"}, allowed: true},
 		"the verb of what is inside":                     {field: "closed", holds: []string{"granular:inner"}, byEntry: true},
 		"exempt":                                         {field: "closed", exempt: true, allowed: true},
-		"exempt, without update":                         {field: "closed", exempt: true, marked: true, byEntry: true},
+		"exempt, without update":                         {field: "closed", exempt: true, marked: true},
 		"exempt, without update, a general verb":         {field: "closed", exempt: true, marked: true, holds: []string{"granular:specification"}, allowed: true},
 		"granular, a general verb":                       {field: "closed", marked: true, holds: []string{"granular:specification"}, byEntry: true},
 		"update, a field with a name":                    {field: "named", allowed: true},
@@ -85,7 +85,7 @@ func TestEntries(t *testing.T) {
 			}
 			d := New(&holder{t: t, holds: tc.holds}, 0)
 			if tc.exempt {
-				d.IgnoreEntries()
+				d.IgnoreEntries(false)
 			}
 			refusal, err := d.Decide(t.Context(), set, tc.marked)
 			if err != nil || (refusal == nil) != tc.allowed {
