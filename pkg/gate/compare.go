@@ -58,7 +58,7 @@ func (k *kind) changesIn(
 			return set, err
 		}
 		backed, err := k.annotationBackedChanges(target, newObj, oldObj, newVersioned, oldVersioned)
-		return slices.Concat(backed, k.namedChanges(oldVersioned, newVersioned), set), err
+		return slices.Concat(backed, k.named.changes(oldVersioned, newVersioned), set), err
 	}
 	set, err := compare(nil, newVersioned)
 	if err != nil {
@@ -76,7 +76,7 @@ func (k *kind) changesIn(
 		return set, nil
 	}
 	backed, err := k.annotationBackedChanges(target, newObj, nil, newVersioned, nil)
-	return slices.Concat(backed, k.namedChanges(nil, newVersioned), set), err
+	return slices.Concat(backed, k.named.changes(nil, newVersioned), set), err
 }
 
 // locate returns the path of a change c, for a message. by computes the path from c and both

@@ -15,7 +15,6 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"kube-granular.dev/granular/change"
-	"kube-granular.dev/granular/overlay"
 	"kube-granular.dev/granular/protect"
 	"kube-granular.dev/granular/schema"
 	"kube-granular.dev/pkg/expression"
@@ -44,8 +43,8 @@ type kind struct {
 	added entrySet
 	// byEntry is set if entries exclude fields, and the definition excludes none.
 	byEntry bool
-	// named are the fields with entries that are found by name, below a field without a schema.
-	named []*overlay.Field
+	// named has the exclusions of fields that are found by name. It is nil if there are none.
+	named *named
 	overlaid
 }
 

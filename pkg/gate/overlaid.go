@@ -72,11 +72,14 @@ func (k *kind) compileWith(added entrySet, holds bool) *kind {
 		return out
 	}
 	if k.walker != nil {
-		tree, err := k.treeWith(added)
+		tree, err := k.treeWith(added, added.entries.WithoutNamed())
+		if named := added.named(); err == nil && named != nil {
+			out.named, err = k.namedWith(added, named)
+		}
 		metrics.Compiled(err == nil)
 		if err == nil {
 			klog.V(4).InfoS("Compiled the permissions of a kind with entries", "kind", k.version, "fieldPermission", added.entries.Source)
-			out.walker, out.named = change.NewWalker(tree), namedIn(added)
+			out.walker = change.NewWalker(tree)
 			return out
 		}
 		klog.ErrorS(err, "The entries of a FieldPermission have no effect", "kind", k.version, "fieldPermission", added.entries.Source)
@@ -88,17 +91,17 @@ func (k *kind) compileWith(added entrySet, holds bool) *kind {
 	return out
 }
 
-// treeWith compiles the permission tree of the kind with entries, and checks that the tree has the
-// exclusions.
-func (k *kind) treeWith(added entrySet) (*schema.Tree, error) {
+// treeWith compiles the permission tree of the kind with entries, which are those of added or some of
+// them, and checks that the tree has the exclusions.
+func (k *kind) treeWith(added entrySet, entries *overlay.Entries) (*schema.Tree, error) {
 	source := func() map[string]*spec.Schema {
-		models, _, err := overlay.Apply(k.source(), k.version, added.entries, added.all)
+		models, _, err := overlay.Apply(k.source(), k.version, entries, added.all)
 		if err != nil {
 			return nil // it failed in the same way when the tree was compiled
 		}
 		return models
 	}
-	models, outcomes, err := overlay.Apply(k.source(), k.version, added.entries, added.all)
+	models, outcomes, err := overlay.Apply(k.source(), k.version, entries, added.all)
 	if err != nil {
 		return nil, err
 	}
@@ -106,5 +109,5 @@ func (k *kind) treeWith(added entrySet) (*schema.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tree, overlay.Verify(tree, added.entries, outcomes)
+	return tree, overlay.Verify(tree, entries, outcomes)
 }

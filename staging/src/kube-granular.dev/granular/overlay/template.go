@@ -124,6 +124,18 @@ func revised(f Field) Field {
 	return f
 }
 
+// WithoutNamed returns the entries without those that are found by name. An object of a Go type can only
+// be compared by a tree without these, because the type has no such fields.
+func (e *Entries) WithoutNamed() *Entries {
+	named := func(f Field) bool { return f.Named != nil }
+	if !slices.ContainsFunc(e.Fields, named) {
+		return e
+	}
+	out := *e
+	out.Fields = slices.DeleteFunc(slices.Clone(e.Fields), named)
+	return &out
+}
+
 // NamedIn reports whether a value of decoded JSON has the field of an entry that is found by name: the
 // names of the path follow each other at some depth of the value. Upper and lower case are equal, because
 // controllers read the value with Go's encoding/json. A null counts as a value. The work grows with the
