@@ -66,7 +66,9 @@ func Candidates(n *schema.Node) (candidates []*schema.Permission, excluded bool)
 // candidatesOf returns the candidates of a chain that satisfy one sort of entries: an exclusion of the
 // other sort is no candidate, and does not matter. none stands for both sorts.
 func candidatesOf(chain []*schema.Permission, sort exclusion) (candidates []*schema.Permission, excluded bool) {
-	other := func(p *schema.Permission) bool { return isExclusion(p) && sort != none && own<<sortOf(p.Embedded) != sort }
+	other := func(p *schema.Permission) bool {
+		return isExclusion(p) && sort != none && own<<sortOf(p.Embedded) != sort
+	}
 	deepest, byEntry := -1, false
 	for i, p := range chain {
 		if p.Excluded && !other(p) {
