@@ -20,12 +20,11 @@ var Pods = gvkschema.GroupResource{Resource: "pods"}
 // and stateful sets make pods.
 var revisions = gvkschema.GroupResource{Group: "apps", Resource: "controllerrevisions"}
 
-const (
-	// templateVersion is the version of all kinds with a pod template, and of pods.
-	templateVersion = "v1"
-	// templateScope is the scope of a pod template in all of them.
-	templateScope = "podTemplate"
-)
+// TemplateScope is the scope of a pod template, in all kinds with one.
+const TemplateScope = "podTemplate"
+
+// templateVersion is the version of all kinds with a pod template, and of pods.
+const templateVersion = "v1"
 
 // templates has the built-in resources whose objects contain a pod template, with its path.
 // TestPodTemplates of package exclusions compares them with the kinds that a server serves.
@@ -120,7 +119,7 @@ func revised(f Field) Field {
 		f.Named = f.Path
 	}
 	f.Path = Path{{Name: "data"}, {Name: f.Path.String()}}
-	f.Permission = permission.Scoped(templateScope, f.Permission)
+	f.Permission = permission.Scoped(TemplateScope, f.Permission)
 	return f
 }
 
