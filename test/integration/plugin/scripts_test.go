@@ -132,3 +132,9 @@ func TestPluginLendToken(t *testing.T) {
 func TestPluginFieldPermission(t *testing.T) {
 	harness.RunScripts(t, on, "field_permission.txtar")
 }
+
+// TestPluginFieldPermissionTemplates checks what the commands say about entries of pods in pod templates, and that the
+// server decides as they say.
+func TestPluginFieldPermissionTemplates(t *testing.T) {
+	harness.RunScripts(t, on, "field_permission_templates.txtar")
+}
