@@ -241,12 +241,13 @@ func (a *Author) warnHolders(ctx context.Context, c Change) {
 	if err != nil {
 		return // the status tells the holders too
 	}
+	entries, _ := entry.Parse(c.After)
 	for _, f := range c.After.Spec.Fields {
 		if before[f.Permission] {
 			continue
 		}
 		before[f.Permission] = true
-		if holders := grants.Holders(resourceOf(c.After), f.Permission); len(holders) > 0 {
+		if holders := grants.Holders(entries, f.Permission); len(holders) > 0 {
 			var names []string
 			for _, s := range holders {
 				names = append(names, s.Kind+" "+strings.TrimPrefix(s.Namespace+"/"+s.Name, "/"))

@@ -174,6 +174,12 @@ func roles(t *testing.T) *fieldpermission.Roles {
 		&rbacv1.RoleBinding{ObjectMeta: meta("n", "a"), RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "all"},
 			Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: "robot"}}},
 		&rbacv1.RoleBinding{ObjectMeta: meta("n", "b"), RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "sync"}, Subjects: user("bob")},
+		&rbacv1.ClusterRole{ObjectMeta: meta("", "templates"), Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"batch"}, Resources: []string{"cronjobs"}, Verbs: []string{"granular:example.com/podTemplateNet"}},
+			{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: []string{"granular:example.com/net"}}}},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: meta("", "templates"), RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "templates"}, Subjects: user("templater")},
+		&rbacv1.ClusterRole{ObjectMeta: meta("", "deploys"), Rules: []rbacv1.PolicyRule{{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"*"}}}},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: meta("", "deploys"), RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "deploys"}, Subjects: user("deployer")},
 	), 0)
 	changed := make(chan struct{}, 1000)
 	out, err := fieldpermission.NewRoles(factory.Rbac().V1(), func() { changed <- struct{}{} })
@@ -206,15 +212,31 @@ func TestHolders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gr := schema.GroupResource{Group: "argoproj.io", Resource: "applications"}
+	of := func(source, path string) *overlay.Entries {
+		parsed, err := overlay.ParsePath(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &overlay.Entries{Source: source, Version: "v1", Fields: []overlay.Field{{Path: parsed, Permission: "example.com/net", Excluded: true}}}
+	}
+	gr := of(argo, ".spec.syncPolicy")
 	if got := names(grants.Holders(gr, "argoproj.io/syncPolicy")); got != "User bob, User jane" {
 		t.Errorf("holders: %s", got)
 	}
 	if got := names(grants.NotHeld(gr)); got != "Group ops, ServiceAccount n/robot" {
 		t.Errorf("not held: %s", got)
 	}
-	if got := names(grants.Holders(schema.GroupResource{Resource: "pods"}, "argoproj.io/syncPolicy")); got != "" {
+	if got := names(grants.Holders(of("pods", ".spec.hostNetwork"), "argoproj.io/syncPolicy")); got != "" {
 		t.Errorf("holders on pods: %s", got)
+	}
+	// Entries of pods hold in pod templates too, with a prefix there and without it in pods.
+	for path, want := range map[string][2]string{".spec.hostNetwork": {"User templater", "Group ops, User deployer"}, ".metadata.ownerReferences": {"", "Group ops"}} {
+		if got := names(grants.Holders(of("pods", path), "example.com/net")); got != want[0] {
+			t.Errorf("%s, holders: %s", path, got)
+		}
+		if got := names(grants.NotHeld(of("pods", path))); got != want[1] {
+			t.Errorf("%s, not held: %s", path, got)
+		}
 	}
 }
 

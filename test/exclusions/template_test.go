@@ -93,3 +93,24 @@ func TestPodTemplates(t *testing.T) {
 		t.Errorf("found %v, want %v", slices.Sorted(maps.Keys(found)), slices.Sorted(maps.Keys(want)))
 	}
 }
+
+// TestAlsoReachable holds that the status of an entry for one sort of containers names the others.
+func TestAlsoReachable(t *testing.T) {
+	kind := schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+	for path, want := range map[string][]string{
+		".spec.containers[*].image":                               {".spec.ephemeralContainers[*].image", ".spec.initContainers[*].image"},
+		".spec.ephemeralContainers[*].securityContext.privileged": {".spec.containers[*].securityContext.privileged", ".spec.initContainers[*].securityContext.privileged"},
+		".spec.ephemeralContainers[*].targetContainerName":        nil, // others have no such field
+		".spec.hostNetwork":                                       nil,
+	} {
+		parsed, err := overlay.ParsePath(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := &overlay.Entries{Source: "pods", Version: "v1", Enforced: true, Fields: []overlay.Field{{Path: parsed, Permission: "example.com/a", Excluded: true}}}
+		_, outcomes, err := overlay.Apply(modelsOf(t, kind), kind, e, true)
+		if err != nil || !slices.Equal(outcomes[0].AlsoReachable, want) {
+			t.Errorf("%s: %q, want %q (%v)", path, outcomes[0].AlsoReachable, want, err)
+		}
+	}
+}
