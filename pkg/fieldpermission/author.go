@@ -221,7 +221,8 @@ func (a *Author) warnShared(ctx context.Context, p *v1alpha1.FieldPermission) {
 		}
 	}
 	if len(shared) > 0 {
-		warning.AddWarning(ctx, "", fmt.Sprintf("FieldPermissions of two resources close %s, each by its own verb: callers need both", firstThree(shared)))
+		warning.AddWarning(ctx, "", fmt.Sprintf("FieldPermissions of two resources close %s, each by its own verb: callers need both",
+			firstThree(shared)))
 	}
 }
 

@@ -44,8 +44,8 @@ func (e *exporter) templatePolicies(name string, pods *overlay.Entries) ([]*admi
 // historyPolicy returns the policy for ControllerRevisions, from whose data controllers make pods. An expression
 // can't search the data for a name, so a caller needs all verbs to create any, or bypass.
 func (e *exporter) historyPolicy(name string, entries *overlay.Entries) (*admissionv1.ValidatingAdmissionPolicy, error) {
-	e.note("a policy can't search the history of DaemonSets and StatefulSets for a field of pods, so it refuses every ControllerRevision of a caller "+
-		"without all verbs of the FieldPermission %s: grant daemon-set-controller and statefulset-controller the verb bypass", entries.Source)
+	e.note("a policy can't search the history of DaemonSets and StatefulSets for a field of pods, so it refuses every "+
+		"ControllerRevision of a caller without all verbs of the FieldPermission %s: grant daemon-set-controller and statefulset-controller the verb bypass", entries.Source)
 	var verbs []string
 	for _, f := range entries.Fields {
 		verbs = append(verbs, asks(permission.Verb{Permission: f.Permission}.String()))

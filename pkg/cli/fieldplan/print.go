@@ -132,7 +132,8 @@ func (p *Plan) printNotes(page *printing.Page) {
 		}
 	}
 	if len(p.Templates) > 0 {
-		notes = append(notes, "the entries hold in the pod templates of these resources too, with the prefix "+overlay.TemplateScope+": "+strings.Join(p.Templates, ", "))
+		notes = append(notes, fmt.Sprintf("the entries hold in the pod templates of these resources too, with the prefix %s: %s",
+			overlay.TemplateScope, strings.Join(p.Templates, ", ")))
 	}
 	if len(p.NotHeldIn) > 0 {
 		notes = append(notes, "not held: these custom resources look as if they had a pod template: "+strings.Join(p.NotHeldIn, ", "))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -310,4 +311,24 @@ func TestPathsOfPodsAreHeldInTemplates(t *testing.T) {
 	if a.Code != http.StatusUnprocessableEntity || !strings.Contains(a.Message(), "in deployments.apps: no exclusion is possible here: the server sets .spec.template.spec") {
 		t.Error(a)
 	}
+}
+
+// TestDocumentedTemplates enforces the object that the page about FieldPermissions shows for pod templates.
+func TestDocumentedTemplates(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/field-permissions.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "\n## Pod templates\n")
+	_, block, _ := strings.Cut(section, "```yaml\n")
+	block, _, _ = strings.Cut(block, "```")
+	p := harness.FromYAML(t, block)
+	harness.SetAt(p, "Enforce", "spec", "mode")
+	server.MustSend(t, http.MethodPatch, fieldPermissions+"/pods?fieldManager=test&force=true", harness.ContentTypes["apply"], p)
+	t.Cleanup(func() { remove(t, server, "pods") })
+	f := templateKinds[0].in(closedInTemplates["the network"])
+	name := fmt.Sprintf("x%d", harness.Unique())
+	server.Twins(t, f.collection+"/"+name, "(excluded by FieldPermission pods)", []string{"granular:example.com/podTemplateHostNetwork", "create"}, func(user string) harness.Answer {
+		return server.Send(t, user, http.MethodPost, f.collection, harness.ContentTypes["json"], withChange(parsed(t, f.open, name), parsed(t, f.field, "")))
+	})
 }

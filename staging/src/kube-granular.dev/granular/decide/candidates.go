@@ -66,12 +66,12 @@ func Candidates(n *schema.Node) (candidates []*schema.Permission, excluded bool)
 // candidatesOf returns the candidates of a chain that satisfy one sort of entries: an exclusion of the
 // other sort is no candidate, and does not matter. none stands for both sorts.
 func candidatesOf(chain []*schema.Permission, sort exclusion) (candidates []*schema.Permission, excluded bool) {
-	other := func(p *schema.Permission) bool {
+	isOther := func(p *schema.Permission) bool {
 		return isExclusion(p) && sort != none && own<<sortOf(p.Embedded) != sort
 	}
 	deepest, byEntry := -1, false
 	for i, p := range chain {
-		if p.Excluded && !other(p) {
+		if p.Excluded && !isOther(p) {
 			deepest, byEntry = i, byEntry || p.Entry
 		}
 	}
@@ -79,7 +79,7 @@ func candidatesOf(chain []*schema.Permission, sort exclusion) (candidates []*sch
 		return chain, false
 	}
 	for i, p := range chain {
-		if (p.Excluded || i > deepest && !byEntry) && !other(p) {
+		if (p.Excluded || i > deepest && !byEntry) && !isOther(p) {
 			candidates = append(candidates, p)
 		}
 	}
