@@ -20,7 +20,6 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/api/authority/validation"
 	"kube-granular.dev/granular/overlay"
-	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/pkg/fieldpermission/entry"
 )
 
@@ -116,7 +115,7 @@ func (g Grants) Holders(entries *overlay.Entries, name string) []v1alpha1.Subjec
 	resources := resourcesOf(entries)
 	return g.subjects(func(rule *rbacv1.PolicyRule) bool {
 		return slices.Contains(rule.Verbs, entry.Verb(name)) && matches(rule, resources[:1]) ||
-			slices.Contains(rule.Verbs, entry.Verb(permission.Scoped(overlay.TemplateScope, name))) && matches(rule, resources[1:])
+			slices.Contains(rule.Verbs, entry.Verb(overlay.TemplatePermission(name))) && matches(rule, resources[1:])
 	})
 }
 

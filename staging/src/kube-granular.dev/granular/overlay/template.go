@@ -119,9 +119,12 @@ func revised(f Field) Field {
 		f.Named = f.Path
 	}
 	f.Path = Path{{Name: "data"}, {Name: f.Path.String()}}
-	f.Permission = permission.Scoped(TemplateScope, f.Permission)
+	f.Permission = TemplatePermission(f.Permission)
 	return f
 }
+
+// TemplatePermission returns the name that a permission of pods has in a pod template.
+func TemplatePermission(name string) string { return permission.Scoped(TemplateScope, name) }
 
 // WithoutNamed returns the entries without those that are found by name. An object of a Go type can only
 // be compared by a tree without these, because the type has no such fields.
