@@ -26,6 +26,9 @@ type Author struct {
 	Resources *Resources
 	// Roles finds out who holds a permission already. It may be nil.
 	Roles *Roles
+	// Own returns the stored entries of the FieldPermission of another resource, nil if there is none:
+	// entries of pods and of a kind with a pod template hold together.
+	Own func(resource schema.GroupResource) *overlay.Entries
 }
 
 // Prepare completes a FieldPermission whose specification is about to be stored, or returns an error that
@@ -57,7 +60,44 @@ func (a *Author) Prepare(ctx context.Context, written, _ *v1alpha1.FieldPermissi
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	return invalid(written, problemsOf(problems))
+	together, err := a.checkTogether(ctx, resource.GroupResource, entries)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	return invalid(written, problemsOf(append(problems, together...)))
+}
+
+// checkTogether returns the problems of entries of pods in the kinds with a pod template, or of entries of
+// such a kind with the stored ones of pods.
+func (a *Author) checkTogether(ctx context.Context, written schema.GroupResource, entries *overlay.Entries) (out []overlay.Problem, err error) {
+	for _, resource := range overlay.HoldsIn() {
+		own, pods := entries, entries
+		switch written {
+		case overlay.Pods:
+			own = a.Own(resource)
+		case resource:
+			pods = a.Own(overlay.Pods)
+		default:
+			continue
+		}
+		found, err := a.Resources.Find(ctx, resource)
+		if err != nil {
+			return nil, err
+		}
+		if found == nil {
+			continue // this server does not serve it
+		}
+		models, err := found.Models(found.Versions[0])
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range overlay.CheckInForce(models, found.In(found.Versions[0]), resource, own, pods, entries) {
+			if !slices.Contains(out, p) {
+				out = append(out, p)
+			}
+		}
+	}
+	return out, nil
 }
 
 // withoutSchema returns the problems of entries for a resource whose schema is unknown.
@@ -147,10 +187,7 @@ func (a *Author) warnWritten(ctx context.Context, c Change) {
 	if resource, err := a.Resources.Find(ctx, resourceOf(c.After)); err == nil && resource == nil {
 		warning.AddWarning(ctx, "", fmt.Sprintf("this server stores no objects of %s, so the FieldPermission has no effect here", c.After.Name))
 	}
-	if closesTemplates(c.After) {
-		warning.AddWarning(ctx, "", "exclusions of pods hold for pods alone: "+
-			"whoever may change a pod template sets the same field, because controllers create the pods")
-	}
+	a.warnShared(ctx, c.After)
 	a.warnHolders(ctx, c)
 	if c.Before == nil || c.Before.Spec.Mode == v1alpha1.ModeEnforce || c.After.Spec.Mode != v1alpha1.ModeEnforce {
 		return
@@ -164,11 +201,29 @@ func (a *Author) warnWritten(ctx context.Context, c Change) {
 		count(status.AuditViolations, "request"), firstThree(status.AuditUsers)))
 }
 
-// closesTemplates reports whether a specification excludes fields of pods that pod templates have too.
-func closesTemplates(p *v1alpha1.FieldPermission) bool {
-	return p.Name == "pods" && slices.ContainsFunc(p.Spec.Fields, func(f v1alpha1.FieldEntry) bool {
-		return f.Excluded && strings.HasPrefix(f.Path, ".spec")
-	})
+// warnShared warns of fields that a FieldPermission of pods and one of a kind with a pod template both
+// exclude.
+func (a *Author) warnShared(ctx context.Context, p *v1alpha1.FieldPermission) {
+	entries, _ := entry.Parse(p)
+	var shared []string
+	for _, resource := range overlay.HoldsIn() {
+		own, pods := entries, entries
+		switch resourceOf(p) {
+		case overlay.Pods:
+			own = a.Own(resource)
+		case resource:
+			pods = a.Own(overlay.Pods)
+		default:
+			continue
+		}
+		for _, path := range overlay.Shared(resource, own, pods) {
+			shared = append(shared, path.String()+" of "+resource.String())
+		}
+	}
+	if len(shared) > 0 {
+		warning.AddWarning(ctx, "", fmt.Sprintf("FieldPermissions of two resources close %s, each by its own verb: callers need both",
+			firstThree(shared)))
+	}
 }
 
 // warnHolders warns of subjects that hold a new permission already, because a role named it before it
@@ -187,12 +242,13 @@ func (a *Author) warnHolders(ctx context.Context, c Change) {
 	if err != nil {
 		return // the status tells the holders too
 	}
+	entries, _ := entry.Parse(c.After)
 	for _, f := range c.After.Spec.Fields {
 		if before[f.Permission] {
 			continue
 		}
 		before[f.Permission] = true
-		if holders := grants.Holders(resourceOf(c.After), f.Permission); len(holders) > 0 {
+		if holders := grants.Holders(entries, f.Permission); len(holders) > 0 {
 			var names []string
 			for _, s := range holders {
 				names = append(names, s.Kind+" "+strings.TrimPrefix(s.Namespace+"/"+s.Name, "/"))

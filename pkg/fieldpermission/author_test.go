@@ -111,7 +111,7 @@ func TestPrepare(t *testing.T) {
 		"a lock on the keys":            {object("clusterroles.rbac.authorization.k8s.io", "v1", auditing, field(".rules", "example.com/rules", true)), "spec.fields[0].excluded: "},
 		"a lock on FieldPermissions":    {object("fieldpermissions.authority.kube-granular.dev", "v1alpha1", auditing, field(".spec.mode", "example.com/mode", true)), "spec.fields[0].excluded: "},
 	} {
-		author := fieldpermission.Author{Resources: Resources(crd, webhook, unserved)}
+		author := fieldpermission.Author{Resources: Resources(crd, webhook, unserved), Own: noEntries}
 		err := author.Prepare(t.Context(), tc.object, nil)
 		if tc.want == "" {
 			if err != nil {
@@ -133,7 +133,7 @@ func TestPrepare(t *testing.T) {
 
 // TestPreferredVersion holds that the server fills in the preferred version.
 func TestPreferredVersion(t *testing.T) {
-	author := fieldpermission.Author{Resources: Resources(Definition(t, Applications))}
+	author := fieldpermission.Author{Resources: Resources(Definition(t, Applications)), Own: noEntries}
 	for name, tc := range map[string]struct{ path, want string }{
 		argo:                                   {".spec.project", "v1"},
 		"horizontalpodautoscalers.autoscaling": {".spec.maxReplicas", "v2"},
@@ -174,6 +174,12 @@ func roles(t *testing.T) *fieldpermission.Roles {
 		&rbacv1.RoleBinding{ObjectMeta: meta("n", "a"), RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "all"},
 			Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: "robot"}}},
 		&rbacv1.RoleBinding{ObjectMeta: meta("n", "b"), RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "sync"}, Subjects: user("bob")},
+		&rbacv1.ClusterRole{ObjectMeta: meta("", "templates"), Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"batch"}, Resources: []string{"cronjobs"}, Verbs: []string{"granular:example.com/podTemplateNet"}},
+			{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: []string{"granular:example.com/net"}}}},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: meta("", "templates"), RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "templates"}, Subjects: user("templater")},
+		&rbacv1.ClusterRole{ObjectMeta: meta("", "deploys"), Rules: []rbacv1.PolicyRule{{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"*"}}}},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: meta("", "deploys"), RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "deploys"}, Subjects: user("deployer")},
 	), 0)
 	changed := make(chan struct{}, 1000)
 	out, err := fieldpermission.NewRoles(factory.Rbac().V1(), func() { changed <- struct{}{} })
@@ -206,15 +212,31 @@ func TestHolders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gr := schema.GroupResource{Group: "argoproj.io", Resource: "applications"}
+	of := func(source, path string) *overlay.Entries {
+		parsed, err := overlay.ParsePath(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &overlay.Entries{Source: source, Version: "v1", Fields: []overlay.Field{{Path: parsed, Permission: "example.com/net", Excluded: true}}}
+	}
+	gr := of(argo, ".spec.syncPolicy")
 	if got := names(grants.Holders(gr, "argoproj.io/syncPolicy")); got != "User bob, User jane" {
 		t.Errorf("holders: %s", got)
 	}
 	if got := names(grants.NotHeld(gr)); got != "Group ops, ServiceAccount n/robot" {
 		t.Errorf("not held: %s", got)
 	}
-	if got := names(grants.Holders(schema.GroupResource{Resource: "pods"}, "argoproj.io/syncPolicy")); got != "" {
+	if got := names(grants.Holders(of("pods", ".spec.hostNetwork"), "argoproj.io/syncPolicy")); got != "" {
 		t.Errorf("holders on pods: %s", got)
+	}
+	// Entries of pods hold in pod templates too, with a prefix there and without it in pods.
+	for path, want := range map[string][2]string{".spec.hostNetwork": {"User templater", "Group ops, User deployer"}, ".metadata.ownerReferences": {"", "Group ops"}} {
+		if got := names(grants.Holders(of("pods", path), "example.com/net")); got != want[0] {
+			t.Errorf("%s, holders: %s", path, got)
+		}
+		if got := names(grants.NotHeld(of("pods", path))); got != want[1] {
+			t.Errorf("%s, not held: %s", path, got)
+		}
 	}
 }
 
@@ -265,7 +287,7 @@ func TestAuthorIsWarned(t *testing.T) {
 		"two removed": {[]change{{object(argo, "v1", enforce, destination), nil}, {object("x.example.com", "v1", enforce, destination), nil}},
 			[]string{"FieldPermission " + argo, "FieldPermission x.example.com"}, argo + ".spec.destination x.example.com.spec.destination"},
 	} {
-		author := fieldpermission.Author{Resources: Resources(Definition(t, Applications)), Roles: roles(t)}
+		author := fieldpermission.Author{Resources: Resources(Definition(t, Applications)), Roles: roles(t), Own: noEntries}
 		for _, dryRun := range []bool{false, true} {
 			var warnings heard
 			ctx := upstreamaudit.WithAuditContext(warning.WithWarningRecorder(context.Background(), &warnings))
@@ -292,3 +314,6 @@ func TestAuthorIsWarned(t *testing.T) {
 		}
 	}
 }
+
+// noEntries are the stored entries of a server without FieldPermissions.
+func noEntries(schema.GroupResource) *overlay.Entries { return nil }

@@ -12,8 +12,9 @@
 // Gate (package gate) loads the entries of a resource once for each request.
 //
 // The invariant: a pointer to entries changes if and only if the entries change. So an edit of one
-// FieldPermission makes the Gate compile the trees of one resource again, and no other. When the storage
-// answers a write, the map has the entries.
+// FieldPermission makes the Gate compile the trees of one resource again, and no other; an edit of that of
+// pods also those of the kinds with a pod template. When the storage answers a write, the map has the
+// entries.
 //
 // The package decides no request for another resource, and writes nothing.
 package fieldpermission

@@ -18,6 +18,8 @@ import (
 	rbacv1helpers "k8s.io/kubernetes/pkg/apis/rbac/v1"
 
 	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/api/authority/validation"
+	"kube-granular.dev/granular/overlay"
 	"kube-granular.dev/pkg/fieldpermission/entry"
 )
 
@@ -107,27 +109,50 @@ func irrelevant(rule rbacv1.PolicyRule) bool {
 	})
 }
 
-// Holders returns the subjects to which a role grants a permission on a resource by its name, each once, in
-// order.
-func (g Grants) Holders(resource schema.GroupResource, permission string) []v1alpha1.Subject {
-	return g.subjects(resource, func(rule *rbacv1.PolicyRule) bool { return slices.Contains(rule.Verbs, entry.Verb(permission)) })
+// Holders returns the subjects to which a role grants the permission of an entry by its name, each once, in
+// order: on the resource or, with the prefix of pod templates, where entries of pods hold too.
+func (g Grants) Holders(entries *overlay.Entries, name string) []v1alpha1.Subject {
+	resources := resourcesOf(entries)
+	return g.subjects(func(rule *rbacv1.PolicyRule) bool {
+		return slices.Contains(rule.Verbs, entry.Verb(name)) && matches(rule, resources[:1]) ||
+			slices.Contains(rule.Verbs, entry.Verb(overlay.TemplatePermission(name))) && matches(rule, resources[1:])
+	})
 }
 
-// NotHeld returns the subjects to which a role grants all verbs on a resource, each once, in order. Members
-// of system:masters, whom no FieldPermission stops anyway, are left out.
-func (g Grants) NotHeld(resource schema.GroupResource) []v1alpha1.Subject {
-	masters := v1alpha1.Subject{Kind: rbacv1.GroupKind, Name: user.SystemPrivilegedGroup}
-	all := g.subjects(resource, func(rule *rbacv1.PolicyRule) bool { return slices.Contains(rule.Verbs, rbacv1.VerbAll) })
+// NotHeld returns the subjects to which a role grants all verbs on a resource in which entries hold, each
+// once, in order. Members of system:masters, whom no FieldPermission stops anyway, are left out.
+func (g Grants) NotHeld(entries *overlay.Entries) []v1alpha1.Subject {
+	masters, resources := v1alpha1.Subject{Kind: rbacv1.GroupKind, Name: user.SystemPrivilegedGroup}, resourcesOf(entries)
+	all := g.subjects(func(rule *rbacv1.PolicyRule) bool {
+		return slices.Contains(rule.Verbs, rbacv1.VerbAll) && matches(rule, resources)
+	})
 	return slices.DeleteFunc(all, func(s v1alpha1.Subject) bool { return s == masters })
 }
 
-func (g Grants) subjects(resource schema.GroupResource, grants func(*rbacv1.PolicyRule) bool) (out []v1alpha1.Subject) {
+// resourcesOf returns the resources in which entries hold. The first one is that of their FieldPermission.
+func resourcesOf(entries *overlay.Entries) []schema.GroupResource {
+	out := []schema.GroupResource{schema.GroupResource(validation.ResourceOf(entries.Source))}
+	if out[0] == overlay.Pods {
+		for _, resource := range overlay.HoldsIn() {
+			if overlay.InForce(resource, nil, entries) != nil {
+				out = append(out, resource)
+			}
+		}
+	}
+	return out
+}
+
+// matches reports whether a rule is for one of some resources.
+func matches(rule *rbacv1.PolicyRule, resources []schema.GroupResource) bool {
+	return slices.ContainsFunc(resources, func(r schema.GroupResource) bool {
+		return rbacv1helpers.APIGroupMatches(rule, r.Group) && rbacv1helpers.ResourceMatches(rule, r.Resource, "")
+	})
+}
+
+func (g Grants) subjects(grants func(*rbacv1.PolicyRule) bool) (out []v1alpha1.Subject) {
 	seen := map[v1alpha1.Subject]bool{}
 	for _, one := range g {
-		if !slices.ContainsFunc(one.rules, func(rule rbacv1.PolicyRule) bool {
-			return grants(&rule) && rbacv1helpers.APIGroupMatches(&rule, resource.Group) &&
-				rbacv1helpers.ResourceMatches(&rule, resource.Resource, "")
-		}) {
+		if !slices.ContainsFunc(one.rules, func(rule rbacv1.PolicyRule) bool { return grants(&rule) }) {
 			continue
 		}
 		for _, s := range one.subjects {

@@ -29,7 +29,7 @@ const waitTimeout = 5 * time.Second
 type Index struct {
 	lock   sync.RWMutex
 	mirror *mirror.Mirror[string, *authority.FieldPermission, record]
-	// inForce has the entries by resource. The map is never modified.
+	// inForce has the entries that hold for each resource; see overlay.InForce. The map is never modified.
 	inForce atomic.Pointer[map[schema.GroupResource]*overlay.Entries]
 	// synced is true once the server has read all FieldPermissions. Then the mirror is synced too.
 	synced atomic.Bool
@@ -65,7 +65,7 @@ func NewIndex() *Index {
 
 // update replaces the map if entries have changed. It is called with the lock held.
 func (x *Index) update(changes []mirror.Change[record]) {
-	var next map[schema.GroupResource]*overlay.Entries
+	changed := map[schema.GroupResource]bool{}
 	for _, c := range changes {
 		if c.New == nil {
 			// What was counted must not be added to a new object of that name.
@@ -74,27 +74,63 @@ func (x *Index) update(changes []mirror.Change[record]) {
 		if c.Old != nil && c.New != nil && c.Old.entries == c.New.entries {
 			continue
 		}
-		if next == nil {
-			next = maps.Clone(*x.inForce.Load())
-		}
 		if c.New == nil {
-			delete(next, resourceOf(c.Old.object))
+			changed[resourceOf(c.Old.object)] = true
 		} else {
-			next[resourceOf(c.New.object)] = c.New.entries
+			changed[resourceOf(c.New.object)] = true
 		}
 	}
-	if next != nil {
-		x.inForce.Store(&next)
+	if len(changed) > 0 {
+		x.putInForce(changed)
 	}
 	x.NotifyChange()
+}
+
+// putInForce replaces the entries of some resources in the map, and of those in which entries of pods hold
+// if those of pods are among them. Entries that stay equal stay the same pointer. It is called with the
+// lock held.
+func (x *Index) putInForce(changed map[schema.GroupResource]bool) {
+	if changed[overlay.Pods] {
+		for _, resource := range overlay.HoldsIn() {
+			changed[resource] = true
+		}
+	}
+	next := maps.Clone(*x.inForce.Load())
+	pods := x.own(overlay.Pods)
+	for resource := range changed {
+		entries := overlay.InForce(resource, x.own(resource), pods)
+		switch old := next[resource]; {
+		case entries == nil:
+			delete(next, resource)
+		case old == nil || old != entries && !same(old, entries):
+			next[resource] = entries
+		}
+	}
+	x.inForce.Store(&next)
+}
+
+// own returns the entries of the FieldPermission of a resource, nil if there is none. It is called with the
+// lock held.
+func (x *Index) own(resource schema.GroupResource) *overlay.Entries {
+	if r := x.mirror.Get(resource.String()); r != nil {
+		return r.entries
+	}
+	return nil
+}
+
+// Own returns the entries of the FieldPermission of a resource, nil if there is none.
+func (x *Index) Own(resource schema.GroupResource) *overlay.Entries {
+	x.lock.RLock()
+	defer x.lock.RUnlock()
+	return x.own(resource)
 }
 
 func resourceOf(p *v1alpha1.FieldPermission) schema.GroupResource {
 	return schema.GroupResource(validation.ResourceOf(p.Name))
 }
 
-// Entries returns the entries for a resource, nil if there are none, and whether the server has read all
-// FieldPermissions. If it has not, entries can be missing. Entries does not allocate.
+// Entries returns the entries that hold for a resource, nil if there are none, and whether the server has
+// read all FieldPermissions. If it has not, entries can be missing. Entries does not allocate.
 func (x *Index) Entries(group, resource string) (*overlay.Entries, bool) {
 	synced := x.synced.Load()
 	return (*x.inForce.Load())[schema.GroupResource{Group: group, Resource: resource}], synced

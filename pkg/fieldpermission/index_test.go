@@ -6,6 +6,7 @@ package fieldpermission
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/granular/overlay"
@@ -131,6 +133,84 @@ func TestEntriesByResource(t *testing.T) {
 		t.Errorf("a lookup makes %v allocations", n)
 	}
 }
+
+// TestEntriesInTemplates holds that entries of pods hold in each kind with a pod template, from the answer to their write to
+// the answer to their removal, that an edit of them gives these kinds other pointers and no other kind, and that an edit
+// which no template sees gives none.
+//
+// Attack: an edit of pods compiles all kinds again, or leaves a kind with a template as it was
+// Answer: the eight kinds and ControllerRevisions get other entries, and all others keep theirs
+func TestEntriesInTemplates(t *testing.T) {
+	x := NewIndex()
+	version := 0
+	store := func(p *v1alpha1.FieldPermission, gone bool) {
+		version++
+		p.ResourceVersion = strconv.Itoa(version)
+		x.Observe(p, gone)
+	}
+	held := func() map[string]*overlay.Entries {
+		out := map[string]*overlay.Entries{}
+		for _, resource := range append(overlay.HoldsIn(), overlay.Pods, schema.GroupResource{Resource: "services"}) {
+			if entries, _ := x.Entries(resource.Group, resource.Resource); entries != nil {
+				out[resource.String()] = entries
+			}
+		}
+		return out
+	}
+	differing := func(before, after map[string]*overlay.Entries) (out []string) {
+		for _, resource := range append(overlay.HoldsIn(), overlay.Pods, schema.GroupResource{Resource: "services"}) {
+			if before[resource.String()] != after[resource.String()] {
+				out = append(out, resource.String())
+			}
+		}
+		return out
+	}
+	var all []string
+	for _, resource := range append(overlay.HoldsIn(), overlay.Pods) {
+		all = append(all, resource.String())
+	}
+	if len(all) != 10 {
+		t.Fatalf("%q", all)
+	}
+	store(fieldsOf("services", 0, excluded(".spec.externalIPs", "example.com/externalIPs")), false)
+	store(fieldsOf("deployments.apps", 0, excluded(".spec.replicas", "example.com/replicas")), false)
+	last := held()
+	for i, step := range []struct {
+		name string
+		do   func()
+		want []string
+	}{
+		{"an entry for templates", func() { store(fieldsOf("pods", 0, excluded(".spec.hostNetwork", "example.com/net")), false) }, all},
+		{"the same again", func() { store(fieldsOf("pods", 0, excluded(".spec.hostNetwork", "example.com/net")), false) }, nil},
+		{"an entry outside of templates", func() {
+			store(fieldsOf("pods", 0, excluded(".spec.hostNetwork", "example.com/net"), excluded(".metadata.ownerReferences", "example.com/o")), false)
+		}, []string{"pods"}},
+		{"a name", func() {
+			store(fieldsOf("pods", 0, excluded(".spec.hostNetwork", "example.com/net"), named(".spec.dnsConfig", "example.com/dns")), false)
+		}, slices.DeleteFunc(slices.Clone(all), func(r string) bool { return r == "controllerrevisions.apps" })},
+		{"another mode", func() {
+			p := fieldsOf("pods", 0, excluded(".spec.hostNetwork", "example.com/net"), named(".spec.dnsConfig", "example.com/dns"))
+			p.Spec.Mode = v1alpha1.ModeAudit
+			store(p, false)
+		}, all},
+		{"one of a kind with a template", func() { store(fieldsOf("jobs.batch", 0, named(".spec.suspend", "example.com/s")), false) }, []string{"jobs.batch"}},
+		{"its removal", func() { store(fieldsOf("jobs.batch", 0), true) }, []string{"jobs.batch"}},
+		{"the removal of one beside it", func() { store(fieldsOf("deployments.apps", 0), true) }, []string{"deployments.apps"}},
+		{"the removal of pods", func() { store(fieldsOf("pods", 0), true) }, all},
+	} {
+		step.do()
+		now := held()
+		if diff := differing(last, now); fmt.Sprint(sorted(diff)) != fmt.Sprint(sorted(step.want)) {
+			t.Errorf("%d, %s: %q have other entries, want %q", i, step.name, diff, step.want)
+		}
+		last = now
+	}
+	if len(last) != 1 || last["services"] == nil {
+		t.Errorf("left %v", last)
+	}
+}
+
+func sorted(all []string) []string { return slices.Sorted(slices.Values(all)) }
 
 // TestWaitForFieldPermissions holds that a request waits for at most five seconds until the server has read all FieldPermissions,
 // and then gets an error that says that the server is not available.

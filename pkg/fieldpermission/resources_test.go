@@ -6,6 +6,7 @@ package fieldpermission_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -18,8 +19,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/granular/overlay"
 	"kube-granular.dev/pkg/apis/authority"
 	"kube-granular.dev/pkg/fieldpermission"
+	"kube-granular.dev/pkg/fieldpermission/entry"
 	. "kube-granular.dev/pkg/fieldpermission/fieldpermissiontest"
 )
 
@@ -41,7 +44,7 @@ func TestUnknownResources(t *testing.T) {
 		if found, err := tc.resources.Find(t.Context(), tc.resource); !errors.Is(err, lost) || found != nil {
 			t.Errorf("%s: %v, %v", name, found, err)
 		}
-		author := fieldpermission.Author{Resources: tc.resources}
+		author := fieldpermission.Author{Resources: tc.resources, Own: noEntries}
 		p := object(tc.resource.String(), "v1", auditing, field(".spec.project", "example.com/x", false))
 		if err := author.Prepare(t.Context(), p, nil); !apierrors.IsInternalError(err) {
 			t.Errorf("%s: stored: %v", name, err)
@@ -70,26 +73,59 @@ func TestUnknownResources(t *testing.T) {
 	}
 }
 
-// TestTemplateWarning holds that the author of an exclusion in the specification of pods is told of pod
-// templates, and no other author is.
-func TestTemplateWarning(t *testing.T) {
+// TestTemplates holds what of pods and of deployments can't hold together, and that authors are told of fields that both
+// close.
+//
+// Attack: entries of deployments make the tree of their kind so deep, or use such names, that those of pods can't hold there
+// Answer: both are checked together when either is written
+func TestTemplates(t *testing.T) {
+	const template = ".spec.template.spec"
+	pods := func(fields ...v1alpha1.FieldEntry) *v1alpha1.FieldPermission {
+		return object("pods", "v1", auditing, fields...)
+	}
+	own := func(fields ...v1alpha1.FieldEntry) *v1alpha1.FieldPermission {
+		return object("deployments.apps", "v1", auditing, fields...)
+	}
 	for name, tc := range map[string]struct {
-		object *v1alpha1.FieldPermission
-		want   int
+		stored, written *v1alpha1.FieldPermission
+		want            string
+		warned          string
 	}{
-		"an exclusion":     {object("pods", "v1", auditing, field(".spec.hostNetwork", "example.com/a", true)), 1},
-		"a name":           {object("pods", "v1", auditing, field(".spec.hostNetwork", "example.com/a", false)), 0},
-		"outside":          {object("pods", "v1", auditing, field(".metadata.finalizers", "example.com/a", true)), 0},
-		"of other objects": {object("services", "v1", auditing, field(".spec.type", "example.com/a", true)), 0},
-		"a name beside one": {object("pods", "v1", auditing, field(".spec.a", "example.com/a", false),
-			field(".metadata.finalizers", "example.com/b", true)), 0},
+		"of pods alone":             {written: pods(field(".spec.hostNetwork", "example.com/a", true))},
+		"another field":             {stored: own(field(".spec.replicas", "example.com/r", true)), written: pods(field(".spec.hostNetwork", "example.com/a", true))},
+		"a second verb":             {stored: own(field(template+".hostNetwork", "example.com/b", true)), written: pods(field(".spec.hostNetwork", "example.com/a", true)), warned: template + ".hostNetwork of deployments.apps"},
+		"a second verb, inverse":    {stored: pods(field(".spec.hostNetwork", "example.com/a", true)), written: own(field(template, "example.com/b", true)), warned: template + ".hostNetwork of deployments.apps"},
+		"the same verb":             {stored: own(field(template+".hostNetwork", "example.com/a", true)), written: pods(field(".spec.hostNetwork", "example.com/a", true))},
+		"a name":                    {stored: own(field(template+".hostNetwork", "example.com/b", false)), written: pods(field(".spec.hostNetwork", "example.com/a", true))},
+		"a name with that verb":     {stored: own(field(template+".dnsPolicy", "example.com/a", false)), written: pods(field(".spec.hostNetwork", "example.com/a", true)), want: "spec.fields[0].excluded: in deployments.apps: another entry has the same permission"},
+		"the same, inverse":         {stored: pods(field(".spec.hostNetwork", "example.com/a", true)), written: own(field(".spec.replicas", "example.com/r", true), field(template+".dnsPolicy", "example.com/a", false)), want: "spec.fields[1].excluded: in deployments.apps"},
+		"a name like a scoped one":  {stored: own(field(".spec.replicas", "example.com/podTemplateA", true)), written: pods(field(".spec.hostNetwork", "example.com/a", true)), want: "spec.fields[0].permission: in deployments.apps: inside a scope the name is the same"},
+		"a name that is too long":   {written: pods(field(".spec.hostNetwork", "example.com/a"+strings.Repeat("b", 58), true)), want: "spec.fields: in deployments.apps: the entries can't be enforced"},
+		"outside of templates":      {written: pods(field(".metadata.ownerReferences", "example.com/a"+strings.Repeat("b", 58), true))},
+		"of another kind":           {stored: pods(field(".spec.hostNetwork", "example.com/a", true)), written: object("services", "v1", auditing, field(".spec.externalIPs", "example.com/a", false))},
+		"below the second of three": {stored: own(field(template, "example.com/b", true), field(template+".dnsConfig", "example.com/c", true)), written: pods(field(".metadata.ownerReferences", "example.com/o", true), field(".spec.dnsConfig.nameservers", "example.com/a", true)), warned: ".dnsConfig.nameservers of deployments.apps"},
 	} {
-		var warnings heard
-		author := fieldpermission.Author{Resources: Resources()}
-		author.Changed(warning.WithWarningRecorder(t.Context(), &warnings), []fieldpermission.Change{{After: tc.object}}, false)
-		if len(warnings) != tc.want {
-			t.Errorf("%s: %q", name, warnings)
-		}
+		t.Run(name, func(t *testing.T) {
+			author := fieldpermission.Author{Resources: Resources(), Own: func(resource schema.GroupResource) *overlay.Entries {
+				if tc.stored == nil || tc.stored.Name != resource.String() {
+					return nil
+				}
+				entries, _ := entry.Parse(tc.stored)
+				return entries
+			}}
+			err := author.Prepare(t.Context(), tc.written, nil)
+			switch place, message, _ := strings.Cut(tc.want, ": "); {
+			case tc.want == "" && err != nil:
+				t.Error(err)
+			case tc.want != "" && (err == nil || !strings.Contains(err.Error(), place) || !strings.Contains(err.Error(), message)):
+				t.Errorf("%v, want %s", err, tc.want)
+			}
+			var warnings heard
+			author.Changed(warning.WithWarningRecorder(t.Context(), &warnings), []fieldpermission.Change{{After: tc.written}}, false)
+			if all := strings.Join(warnings, "; "); (all != "") != (tc.warned != "") || !strings.Contains(all, tc.warned) {
+				t.Errorf("warned %q, want %q", all, tc.warned)
+			}
+		})
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/klog/v2"
 
+	"kube-granular.dev/granular/overlay"
 	"kube-granular.dev/granular/schema"
 	"kube-granular.dev/pkg/audit"
 )
@@ -27,16 +28,23 @@ type auditedWrite struct {
 	inner granular.Write
 	// enforced verifies the write as in mode Enforce.
 	enforced *write
-	// found is the path of the entry that would have refused the latest attempt, or of a field around
-	// it. It is nil if none would.
-	found atomic.Pointer[string]
+	// found is what would have refused the latest attempt. It is nil if nothing would.
+	found atomic.Pointer[wouldRefuse]
+}
+
+// wouldRefuse is an entry that would refuse a write.
+type wouldRefuse struct {
+	// path is that of the entry, or of a field around it.
+	path string
+	// by has the entries of its FieldPermission.
+	by *overlay.Entries
 }
 
 var _ granular.Write = &auditedWrite{}
 
 // beginAudit adds the verification as in mode Enforce to a Write, which may be nil.
 func (g *Gate) beginAudit(ctx context.Context, target granular.Target, added entrySet, inner granular.Write) granular.Write {
-	known := knownKind{added: entrySet{entries: added.entries, enforced: true}}
+	known := knownKind{added: entrySet{entries: added.entries, all: true}}
 	if nothingToCheck(target, &known) {
 		return inner
 	}
@@ -99,40 +107,46 @@ func (a *auditedWrite) Verify(ctx context.Context, newObj, oldObj runtime.Object
 	switch {
 	case err == nil:
 	case apierrors.IsForbidden(err):
-		path := a.enforced.refusedEntry()
-		a.found.Store(&path)
+		a.found.Store(a.enforced.refusedEntry())
 	default:
 		klog.FromContext(ctx).V(2).Info("Unable to count what a FieldPermission would refuse", a.enforced.logFields(newObj, "reason", err.Error())...)
 	}
 	return nil
 }
 
-// refusedEntry returns the path of the entry because of which the write was refused. It has no keys.
-// If the entry holds at a field around its path, it is the path of that field; if the kind could not
-// be compiled, it is the path of the root.
-func (w *write) refusedEntry() string {
+// refusedEntry returns the entry because of which the write was refused. Its path has no keys. If the
+// entry holds at a field around its path, it is the path of that field; if the kind could not be
+// compiled, it is the path of the root.
+func (w *write) refusedEntry() *wouldRefuse {
+	added := w.kind.added
 	if w.refusal == nil {
-		return schema.Pattern(nil)
+		out := &wouldRefuse{schema.Pattern(nil), added.entries}
+		for _, origin := range added.origins() {
+			if !origin.Enforced { // an enforced one has refused the write already
+				out.by = origin
+			}
+		}
+		return out
 	}
 	var way []schema.Step
 	for _, step := range w.refusal.Change.Path() {
 		way = append(way, schema.Step{Field: step.Field, Elem: step.Field == ""})
 	}
-	if f := w.kind.added.entries.Around(way); f != nil {
-		return f.Path.String()
+	out := &wouldRefuse{schema.Pattern(way), added.origin(w.refusal.Embedded())}
+	if f := added.entries.Around(way, w.refusal.Embedded()); f != nil {
+		out.path = f.Path.String()
 	}
-	return schema.Pattern(way)
+	return out
 }
 
 // Respond reports what mode Enforce would have refused: in a warning, in the audit log and, unless
 // the request is a dry run, by a count.
 func (a *auditedWrite) Respond(ctx context.Context, result runtime.Object) runtime.Object {
-	if path := a.found.Load(); path != nil {
-		entries := a.enforced.kind.added.entries
-		warning.AddWarning(ctx, "", fmt.Sprintf("%s: this change would be refused if FieldPermission %s were enforced", *path, entries.Source))
-		audit.WouldExclude(ctx, entries.Source, *path)
+	if found := a.found.Load(); found != nil {
+		warning.AddWarning(ctx, "", fmt.Sprintf("%s: this change would be refused if FieldPermission %s were enforced", found.path, found.by.Source))
+		audit.WouldExclude(ctx, found.by.Source, found.path)
 		if !granular.IsDryRun(ctx) { // a dry run stores nothing
-			a.enforced.gate.fields.Counted(entries, *path, a.enforced.user())
+			a.enforced.gate.fields.Counted(found.by, found.path, a.enforced.user())
 		}
 	}
 	if a.inner == nil {

@@ -4,6 +4,8 @@
 package gate
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authorization/granular"
 
@@ -56,7 +58,7 @@ func (k *kind) changesIn(
 			return set, err
 		}
 		backed, err := k.annotationBackedChanges(target, newObj, oldObj, newVersioned, oldVersioned)
-		return append(backed, set...), err
+		return slices.Concat(backed, k.named.changes(oldVersioned, newVersioned), set), err
 	}
 	set, err := compare(nil, newVersioned)
 	if err != nil {
@@ -74,7 +76,7 @@ func (k *kind) changesIn(
 		return set, nil
 	}
 	backed, err := k.annotationBackedChanges(target, newObj, nil, newVersioned, nil)
-	return append(backed, set...), err
+	return slices.Concat(backed, k.named.changes(nil, newVersioned), set), err
 }
 
 // locate returns the path of a change c, for a message. by computes the path from c and both

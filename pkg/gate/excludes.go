@@ -40,7 +40,7 @@ func (k *kind) excludes() bool {
 	if k.walker == nil {
 		return k.excluded
 	}
-	return k.walker.Tree().HasExcluded()
+	return k.walker.Tree().HasExcluded() || k.named != nil
 }
 
 // mentionsExcluded reports whether at least one of the schemas mentions an excluded permission.

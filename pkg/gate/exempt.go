@@ -16,37 +16,45 @@ import (
 // exempted returns the decision about changes that an exclusion of an entry refuses. If the caller is
 // exempt from exclusions of entries, the changes are decided again without them.
 func (w *write) exempted(ctx context.Context, refusal *decide.Refusal, changes change.Set, marked bool) (*decide.Refusal, error) {
-	exempt, err := w.isExempt(ctx)
-	if err != nil || !exempt {
-		return refusal, err
+	for refusal != nil && refusal.ByEntry() {
+		exempt, err := w.isExempt(ctx, w.kind.added.origin(refusal.Embedded()).Source)
+		if err != nil || !exempt {
+			return refusal, err
+		}
+		w.decider.IgnoreEntries(refusal.Embedded())
+		if refusal, err = w.decider.Decide(ctx, changes, marked); err != nil {
+			return nil, err
+		}
 	}
-	w.decider.IgnoreEntries()
-	return w.decider.Decide(ctx, changes, marked)
+	return refusal, nil
 }
 
-// isExempt reports whether the caller is allowed the verb "bypass" on the FieldPermission whose
-// entries are in force. Upstream's controllers are, because they write what others ask for. It asks
-// the authorizer once for a request, and again only if the authorizer returned an error.
-func (w *write) isExempt(ctx context.Context) (bool, error) {
-	if w.bypass != nil {
-		return *w.bypass, nil
-	}
-	w.adapter.calls++
-	exempt, err := w.gate.bypasses(ctx, w.attributes.GetUser(), FieldBypassResource, w.kind.added.entries.Source)
-	if exempt || err == nil {
-		w.bypass = &exempt
+// isExempt reports whether the caller is allowed the verb "bypass" on a FieldPermission whose entries
+// are in force. Upstream's controllers are, because they write what others ask for. It asks the
+// authorizer once for a request and FieldPermission, and again only if the authorizer returned an error.
+func (w *write) isExempt(ctx context.Context, source string) (bool, error) {
+	if exempt, known := w.bypass[source]; known {
 		return exempt, nil
 	}
-	return false, err
+	w.adapter.calls++
+	exempt, err := w.gate.bypasses(ctx, w.attributes.GetUser(), FieldBypassResource, source)
+	if !exempt && err != nil {
+		return false, err
+	}
+	if w.bypass == nil {
+		w.bypass = map[string]bool{}
+	}
+	w.bypass[source] = exempt
+	return exempt, nil
 }
 
 // source returns the end of a refusal, which names the FieldPermission that excludes the field. It is
 // empty if none does.
 func (w *write) source(refusal *decide.Refusal) string {
-	if !refusal.ByEntry() || w.bypass != nil && *w.bypass {
+	if !refusal.ByEntry() {
 		return ""
 	}
-	return fmt.Sprintf(" (excluded by FieldPermission %s)", w.kind.added.entries.Source)
+	return fmt.Sprintf(" (excluded by FieldPermission %s)", w.kind.added.origin(refusal.Embedded()).Source)
 }
 
 // unverified returns the refusal of a write whose fields can't be verified, because of err, as fields
@@ -54,12 +62,18 @@ func (w *write) source(refusal *decide.Refusal) string {
 // ordinary verb and is exempt from exclusions of entries.
 func (w *write) unverified(ctx context.Context, k *kind, err error, newObj runtime.Object) error {
 	if k.byEntry && !w.marked {
-		switch exempt, err := w.isExempt(ctx); {
-		case err != nil && ctx.Err() != nil:
-			return ended()
-		case err != nil:
-			return w.failed(ctx, newObj, err)
-		case exempt:
+		exempt := true
+		for _, origin := range k.added.origins() {
+			of, err := w.isExempt(ctx, origin.Source)
+			switch {
+			case err != nil && ctx.Err() != nil:
+				return ended()
+			case err != nil:
+				return w.failed(ctx, newObj, err)
+			}
+			exempt = exempt && of
+		}
+		if exempt {
 			return nil
 		}
 	}

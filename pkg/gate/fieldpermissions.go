@@ -20,7 +20,8 @@ import (
 // FieldPermissions provides the entries in force: permissions that an administrator added to the
 // fields of a resource. Package fieldpermission implements FieldPermissions.
 type FieldPermissions interface {
-	// Entries returns the entries for a resource, nil if there are none. The kind of the resource is
+	// Entries returns the entries that hold for a resource, nil if there are none.
+	// In a resource with a pod template, entries of pods hold too; see overlay.InForce. The kind of the resource is
 	// compiled anew for each other pointer. synced reports whether the server has read all that are
 	// stored. Entries allocates nothing.
 	Entries(group, resource string) (entries *overlay.Entries, synced bool)
@@ -43,15 +44,48 @@ func WithFieldPermissions(f FieldPermissions) Option {
 type entrySet struct {
 	// entries is nil if there are none.
 	entries *overlay.Entries
-	// enforced is set if exclusions refuse.
-	enforced bool
+	// all is set if exclusions in mode Audit refuse too.
+	all bool
 }
 
 // excludes reports whether the entries can refuse what the ordinary verb allows.
-func (f entrySet) excludes() bool { return f.enforced && f.entries.Excludes() }
+func (f entrySet) excludes() bool {
+	if f.all {
+		return f.entries.Excludes()
+	}
+	return f.entries.Enforces()
+}
 
 // audits reports whether the entries have exclusions that are only counted.
-func (f entrySet) audits() bool { return !f.enforced && f.entries.Excludes() }
+func (f entrySet) audits() bool { return !f.all && f.entries.Audits() }
+
+// refuses reports whether an exclusion refuses.
+func (f entrySet) refuses(e *overlay.Field) bool {
+	return e.Excluded && (f.all || f.entries.OriginOf(e).Enforced)
+}
+
+// origins returns the entries whose exclusions refuse, by FieldPermission.
+func (f entrySet) origins() (out []*overlay.Entries) {
+	for i := range f.entries.Fields {
+		if e := &f.entries.Fields[i]; f.refuses(e) && !slices.Contains(out, f.entries.OriginOf(e)) {
+			out = append(out, f.entries.OriginOf(e))
+		}
+	}
+	return out
+}
+
+// origin returns the entries of the FieldPermission that refuses something. embedded tells whether it is
+// that of the embedded kind, and another one is that of the resource.
+func (f entrySet) origin(embedded bool) *overlay.Entries {
+	if embedded {
+		for i := range f.entries.Fields {
+			if o := f.entries.Fields[i].Origin; o != nil {
+				return o
+			}
+		}
+	}
+	return f.entries
+}
 
 // errNoEntries is the message for a write while the server does not know the entries yet.
 const errNoEntries = "it is not known yet which fields FieldPermissions exclude, so nothing can be written"
@@ -81,7 +115,7 @@ func (g *Gate) entriesFor(ctx context.Context, target granular.Target) (entrySet
 	if entries == nil {
 		return entrySet{}, nil
 	}
-	return entrySet{entries: entries, enforced: entries.Enforced}, nil
+	return entrySet{entries: entries}, nil
 }
 
 // holdsIn reports whether the paths of the entries are paths of the kind in a version. Without a

@@ -43,6 +43,8 @@ type kind struct {
 	added entrySet
 	// byEntry is set if entries exclude fields, and the definition excludes none.
 	byEntry bool
+	// named has the exclusions of fields that are found by name. It is nil if there are none.
+	named *named
 	overlaid
 }
 

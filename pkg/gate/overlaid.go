@@ -26,9 +26,9 @@ type overlaid struct {
 	excludes []gvk.GroupVersionKind
 
 	compiling sync.Mutex
-	// named has the kind with the latest entries whose exclusions are not enforced, and enforcing that
-	// with enforced ones.
-	named, enforcing atomic.Pointer[kind]
+	// inForce has the kind with the latest entries in their modes, and enforcing that with all exclusions
+	// enforced.
+	inForce, enforcing atomic.Pointer[kind]
 }
 
 // kindWith returns the kind of the object that a request writes, with the entries that are in force.
@@ -44,8 +44,8 @@ func kindWith(target granular.Target, added entrySet) *kind {
 // others are. holds is set if the paths of the entries are paths of this kind. If not, the result
 // only knows which entries are in force.
 func (k *kind) with(added entrySet, holds bool) *kind {
-	kept := &k.named
-	if added.enforced {
+	kept := &k.inForce
+	if added.all {
 		kept = &k.enforcing
 	}
 	if known := kept.Load(); known != nil && known.added == added {
@@ -72,7 +72,10 @@ func (k *kind) compileWith(added entrySet, holds bool) *kind {
 		return out
 	}
 	if k.walker != nil {
-		tree, err := k.treeWith(added)
+		tree, err := k.treeWith(added, added.entries.WithoutNamed())
+		if named := added.named(); err == nil && named != nil {
+			out.named, err = k.namedWith(added, named)
+		}
 		metrics.Compiled(err == nil)
 		if err == nil {
 			klog.V(4).InfoS("Compiled the permissions of a kind with entries", "kind", k.version, "fieldPermission", added.entries.Source)
@@ -88,17 +91,17 @@ func (k *kind) compileWith(added entrySet, holds bool) *kind {
 	return out
 }
 
-// treeWith compiles the permission tree of the kind with entries, and checks that the tree has the
-// exclusions.
-func (k *kind) treeWith(added entrySet) (*schema.Tree, error) {
+// treeWith compiles the permission tree of the kind with entries, which are those of added or some of
+// them, and checks that the tree has the exclusions.
+func (k *kind) treeWith(added entrySet, entries *overlay.Entries) (*schema.Tree, error) {
 	source := func() map[string]*spec.Schema {
-		models, _, err := overlay.Apply(k.source(), k.version, added.entries, added.enforced)
+		models, _, err := overlay.Apply(k.source(), k.version, entries, added.all)
 		if err != nil {
 			return nil // it failed in the same way when the tree was compiled
 		}
 		return models
 	}
-	models, outcomes, err := overlay.Apply(k.source(), k.version, added.entries, added.enforced)
+	models, outcomes, err := overlay.Apply(k.source(), k.version, entries, added.all)
 	if err != nil {
 		return nil, err
 	}
@@ -106,5 +109,5 @@ func (k *kind) treeWith(added entrySet) (*schema.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tree, overlay.Verify(tree, added.entries, outcomes)
+	return tree, overlay.Verify(tree, entries, outcomes)
 }

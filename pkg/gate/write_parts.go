@@ -20,9 +20,9 @@ type questions struct {
 	// query holds the bindings and rules that RBAC read for earlier checks of the request. It is
 	// nil if there were no earlier checks.
 	query *rbacindex.Query
-	// bypass is true if the caller is exempt from the exclusions of entries. It is nil until the
-	// authorizer has answered that.
-	bypass *bool
+	// bypass tells for a FieldPermission whether the caller is exempt from its exclusions. It has those for
+	// which the authorizer has answered that.
+	bypass map[string]bool
 }
 
 // callerChange is the caller's own change in the current attempt.

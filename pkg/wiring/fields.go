@@ -62,7 +62,7 @@ func newFieldAuthoring(
 	utilruntime.Must(err)
 	loopback := config.Generic.LoopbackClientConfig
 	return &fieldAuthoring{index: index, author: &fieldpermission.Author{
-		Roles: roles,
+		Roles: roles, Own: index.Own,
 		Resources: &fieldpermission.Resources{
 			Schemes:  []*runtime.Scheme{legacyscheme.Scheme, extensionsapiserver.Scheme, aggregatorscheme.Scheme},
 			OpenAPI:  config.Generic.OpenAPIV3Config,

@@ -13,11 +13,13 @@ import (
 	apifuzzer "k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authorization/granular"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	kubefuzzer "k8s.io/kubernetes/pkg/api/testing"
 	"sigs.k8s.io/randfill"
 
 	"kube-granular.dev/granular/overlay"
+	"kube-granular.dev/pkg/gate/convert"
 )
 
 // object is an object as JSON shows it.
@@ -176,15 +178,14 @@ func judged(kind schema.GroupVersionKind, internal runtime.Object) (object, bool
 	return shown(obj)
 }
 
-// pristine returns an empty object with its defaults.
+// pristine returns an empty object with its defaults, as the gate makes it.
 func pristine(t *testing.T, kind schema.GroupVersionKind) object {
 	t.Helper()
-	obj, err := legacyscheme.Scheme.New(kind)
-	if err != nil {
-		t.Fatal(err)
+	obj := convert.Pristine(granular.Target{Kind: kind, Convertor: runtime.UnsafeObjectConvertor(legacyscheme.Scheme)})
+	out, ok := shown(obj)
+	if obj == nil || !ok {
+		t.Fatal(kind)
 	}
-	legacyscheme.Scheme.Default(obj)
-	out, _ := shown(obj)
 	return out
 }
 

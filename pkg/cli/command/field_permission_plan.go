@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"slices"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -52,6 +54,9 @@ func (s *options) planFieldPermission(ctx context.Context, p *v1alpha1.FieldPerm
 	}
 	if err := addWebhooks(ctx, config, k, plan); err != nil {
 		plan.Unknown = append(plan.Unknown, fmt.Sprintf("which webhooks may change the objects: %v", err))
+	}
+	if err := addCustomTemplates(ctx, config, plan); err != nil {
+		plan.Unknown = append(plan.Unknown, fmt.Sprintf("which custom resources have a pod template: %v", err))
 	}
 	if err := askAboutFieldPermission(ctx, config, p, plan); err != nil {
 		plan.Unknown = append(plan.Unknown, fmt.Sprintf("the server's answer: %v", err))
@@ -116,6 +121,24 @@ func addWebhooks(ctx context.Context, config *rest.Config, k *kinds.Kind, plan *
 		}
 	}
 	return nil
+}
+
+// addCustomTemplates adds the custom resources with a pod template, in which no entries of pods hold.
+func addCustomTemplates(ctx context.Context, config *rest.Config, plan *fieldplan.Plan) error {
+	if len(plan.Templates) == 0 {
+		return nil
+	}
+	client, err := apiextensionsclient.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return client.CustomResourceDefinitions().List(ctx, options)
+	})
+	return pages.EachListItem(ctx, metav1.ListOptions{}, func(obj runtime.Object) error {
+		plan.AddDefinition(obj.(*apiextensionsv1.CustomResourceDefinition))
+		return nil
+	})
 }
 
 func anyOr(list []string, text string) bool {

@@ -90,7 +90,7 @@ func (r *Roles) asked() map[string]bool {
 	for _, entries := range r.entries {
 		if entries.Enforced {
 			for _, f := range entries.Fields {
-				out[f.Permission] = true
+				out[f.Permission], out[overlay.TemplatePermission(f.Permission)] = true, true
 			}
 		}
 	}

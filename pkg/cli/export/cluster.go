@@ -27,6 +27,16 @@ type ClusterKinds struct {
 
 // Target implements Kinds.
 func (c ClusterKinds) Target(group, resource, subresource string) (*Target, error) {
+	name := kubeschema.GroupResource{Group: group, Resource: resource}
+	return c.target(overlay.InForce(name, c.Entries[name], c.Entries[overlay.Pods]), group, resource, subresource)
+}
+
+// TargetWith implements Kinds.
+func (c ClusterKinds) TargetWith(entries *overlay.Entries, group, resource string) (*Target, error) {
+	return c.target(entries, group, resource, "")
+}
+
+func (c ClusterKinds) target(entries *overlay.Entries, group, resource, subresource string) (*Target, error) {
 	k, err := c.Cluster.Exactly(kubeschema.GroupResource{Group: group, Resource: resource})
 	if err != nil || k == nil {
 		return nil, err
@@ -40,8 +50,8 @@ func (c ClusterKinds) Target(group, resource, subresource string) (*Target, erro
 			return nil, err
 		}
 	}
-	if entries := c.Entries[k.Resource.GroupResource()]; entries != nil {
-		if k.Tree, _, _, err = kinds.Overlay(k, entries, entries.Enforced); err != nil {
+	if entries != nil {
+		if k.Tree, _, _, err = kinds.Overlay(k, entries, false); err != nil {
 			return nil, err
 		}
 	}

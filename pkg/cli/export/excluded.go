@@ -6,7 +6,6 @@ package export
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -35,21 +34,20 @@ func (e *exporter) fieldPolicies(prefix string, all []*overlay.Entries) ([]runti
 			e.note("the FieldPermission %s is in mode Audit, which refuses nothing, so its exclusions are left out", entries.Source)
 			continue
 		}
-		group := kubeschema.ParseGroupResource(entries.Source)
-		t, err := e.kinds.Target(group.Group, group.Resource, "")
+		e.note("the exclusions of FieldPermissions stop the controllers of the cluster too, such as the garbage collector, which "+
+			"removes finalizers: grant those that write such a field the verb bypass on fieldpermissions.%s", v1alpha1.GroupName)
+		name := fieldPolicyName(prefix, entries.Source)
+		policies, err := e.fieldPoliciesIn(name, kubeschema.ParseGroupResource(entries.Source), entries)
 		if err != nil {
 			return nil, err
 		}
-		if t == nil {
-			e.note("the server has no resource %s, so its FieldPermission is left out", entries.Source)
-			continue
+		if entries.Source == overlay.Pods.String() {
+			inTemplates, err := e.templatePolicies(name, entries)
+			if err != nil {
+				return nil, err
+			}
+			policies = append(policies, inTemplates...)
 		}
-		policies, err := fieldPolicy(prefix, t, entries)
-		if err != nil {
-			return nil, fmt.Errorf("FieldPermission %s: %w", entries.Source, err)
-		}
-		e.note("the exclusions of FieldPermissions stop the controllers of the cluster too, such as the garbage collector, which "+
-			"removes finalizers: grant those that write such a field the verb bypass on fieldpermissions.%s", v1alpha1.GroupName)
 		for _, p := range policies {
 			out = append(out, p, bindingOf(p))
 		}
@@ -57,18 +55,40 @@ func (e *exporter) fieldPolicies(prefix string, all []*overlay.Entries) ([]runti
 	return out, nil
 }
 
-// fieldPolicy returns the policies that hold the exclusions of one FieldPermission.
-func fieldPolicy(prefix string, t *Target, entries *overlay.Entries) ([]*admissionv1.ValidatingAdmissionPolicy, error) {
-	e := &emitter{base: always, creating: true, asked: map[string]string{}}
-	name := "field-permission-" + entries.Source
+func fieldPolicyName(prefix, source string) string {
 	if prefix != "" {
-		name = prefix + "-" + name
+		prefix += "-"
 	}
+	return prefix + "field-permission-" + source
+}
+
+// fieldPoliciesIn returns the policies that hold the exclusions of one FieldPermission in a resource.
+func (e *exporter) fieldPoliciesIn(
+	name string, resource kubeschema.GroupResource, entries *overlay.Entries,
+) ([]*admissionv1.ValidatingAdmissionPolicy, error) {
+	t, err := e.kinds.TargetWith(entries, resource.Group, resource.Resource)
+	if err != nil {
+		return nil, err
+	}
+	if t == nil {
+		e.note("the server has no resource %s, so the FieldPermission %s is left out there", resource, entries.Source)
+		return nil, nil
+	}
+	policies, err := fieldPolicy(name, t, entries)
+	if err != nil {
+		return nil, fmt.Errorf("FieldPermission %s: %s: %w", entries.Source, resource, err)
+	}
+	return policies, nil
+}
+
+// fieldPolicy returns the policies that hold the exclusions of one FieldPermission in a target.
+func fieldPolicy(name string, t *Target, entries *overlay.Entries) ([]*admissionv1.ValidatingAdmissionPolicy, error) {
+	e := &emitter{base: always, creating: true, asked: map[string]string{}}
 	bypass := fmt.Sprintf(`authorizer.group(%q).resource("fieldpermissions").name(%s).check("bypass").allowed()`,
 		v1alpha1.GroupName, quote(entries.Source))
 	e.variable("bypass", bypass)
 	for _, p := range t.Tree.Permissions() {
-		if !p.Excluded || !slices.ContainsFunc(entries.Fields, func(f overlay.Field) bool { return f.Permission == p.Name }) {
+		if !p.Excluded || !p.Entry {
 			continue
 		}
 		variable := fmt.Sprintf("may%d", len(e.asked))

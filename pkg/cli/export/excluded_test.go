@@ -27,7 +27,14 @@ type boxKinds struct {
 }
 
 func (b boxKinds) Target(group, resource, subresource string) (*Target, error) {
-	if group != "example.com" || resource != "boxes" || subresource != "" {
+	if subresource != "" {
+		return nil, nil
+	}
+	return b.TargetWith(b.entries[kubeschema.GroupResource{Group: group, Resource: resource}], group, resource)
+}
+
+func (b boxKinds) TargetWith(entries *overlay.Entries, group, resource string) (*Target, error) {
+	if group != "example.com" || resource != "boxes" {
 		return nil, nil
 	}
 	text := &spec.Schema{SchemaProps: spec.SchemaProps{Type: []string{"string"}}}
@@ -49,8 +56,7 @@ func (b boxKinds) Target(group, resource, subresource string) (*Target, error) {
 			models[name] = model
 		}
 	}
-	entries := b.entries[kubeschema.GroupResource{Group: group, Resource: resource}]
-	marked, _, err := overlay.Apply(models, kubeschema.GroupVersionKind{Group: group, Version: "v1", Kind: "Box"}, entries, entries != nil && entries.Enforced)
+	marked, _, err := overlay.Apply(models, kubeschema.GroupVersionKind{Group: group, Version: "v1", Kind: "Box"}, entries, false)
 	if err != nil {
 		return nil, err
 	}

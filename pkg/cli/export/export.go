@@ -12,6 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"kube-granular.dev/granular/overlay"
 	"kube-granular.dev/granular/permission"
 )
 
@@ -20,6 +21,8 @@ type Kinds interface {
 	// Target returns a resource or subresource. It returns nil if the server does not have it, or if it can't be
 	// updated or patched.
 	Target(group, resource, subresource string) (*Target, error)
+	// TargetWith returns a resource with entries alone, of all FieldPermissions.
+	TargetWith(entries *overlay.Entries, group, resource string) (*Target, error)
 }
 
 // Options tell what to export.

@@ -5,6 +5,7 @@ package export
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,9 @@ import (
 	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+
+	"kube-granular.dev/granular/overlay"
+	"kube-granular.dev/granular/schema"
 )
 
 // fakeKinds has a few built-in kinds.
@@ -46,6 +50,29 @@ func (f fakeKinds) Target(group, resource, subresource string) (*Target, error) 
 	}
 	return &Target{Resource: kubeschema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}, Subresource: subresource, Tree: tree,
 		Namespaced: resource != "nodes", HasStatus: resource != "configmaps"}, nil
+}
+
+func (f fakeKinds) TargetWith(entries *overlay.Entries, group, resource string) (*Target, error) {
+	t, err := f.Target(group, resource, "")
+	if t == nil || err != nil {
+		return nil, err
+	}
+	kinds := map[string]string{"deployments": "Deployment", "cronjobs": "CronJob", "pods": "Pod"}
+	if kinds[resource] == "" {
+		return nil, nil
+	}
+	name := map[string]string{"apps": "io.k8s.api.apps.v1.", "batch": "io.k8s.api.batch.v1.", "": "io.k8s.api.core.v1."}[group] + kinds[resource]
+	models := maps.Clone(definitions())
+	marked := *models[name]
+	marked.Extensions = maps.Clone(marked.Extensions)
+	marked.AddExtension("x-kubernetes-group-version-kind", []any{map[string]any{"group": group, "version": "v1", "kind": kinds[resource]}})
+	models[name] = &marked
+	models, _, err = overlay.Apply(models, kubeschema.GroupVersionKind{Group: group, Version: "v1", Kind: kinds[resource]}, entries, false)
+	if err != nil {
+		return nil, err
+	}
+	t.Tree, err = schema.Compile(models, name)
+	return t, err
 }
 
 const bindings = `

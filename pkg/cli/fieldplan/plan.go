@@ -28,6 +28,11 @@ type Plan struct {
 	// Webhooks are the webhooks that may change objects of the resource. A change that a webhook makes
 	// is nobody's.
 	Webhooks []string `json:"webhooks,omitempty"`
+	// Templates are the resources with a pod template in which entries of pods hold too.
+	Templates []string `json:"templates,omitempty"`
+	// NotHeldIn are the custom resources that look as if they had the specification of a pod, in which
+	// entries of pods do not hold.
+	NotHeldIn []string `json:"notHeldIn,omitempty"`
 	// Unknown are the parts of the plan that could not be read, with the reason.
 	Unknown []string `json:"unknown,omitempty"`
 	// Server is the server's answer to a dry run of the write, nil if it was not asked.
@@ -96,6 +101,7 @@ func New(k *kinds.Kind, entries *overlay.Entries, rbac *access.RBAC) (*Plan, err
 	if entries.Enforced {
 		out.Mode = "Enforce"
 	}
+	out.addTemplates(entries)
 	people := newPeople(rbac, k, entries.Source)
 	out.NotHeld = people.notHeld
 	for i := range entries.Fields {

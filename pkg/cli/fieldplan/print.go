@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"kube-granular.dev/api/printing"
+	"kube-granular.dev/granular/overlay"
 )
 
 // Print writes a plan for people: first whom it does not stop, then the entries, then everybody that it
@@ -129,6 +130,13 @@ func (p *Plan) printNotes(page *printing.Page) {
 		for _, problem := range e.Problems {
 			notes = append(notes, fmt.Sprintf("%s: refused: %s", e.Path, problem))
 		}
+	}
+	if len(p.Templates) > 0 {
+		notes = append(notes, fmt.Sprintf("the entries hold in the pod templates of these resources too, with the prefix %s: %s",
+			overlay.TemplateScope, strings.Join(p.Templates, ", ")))
+	}
+	if len(p.NotHeldIn) > 0 {
+		notes = append(notes, "not held: these custom resources look as if they had a pod template: "+strings.Join(p.NotHeldIn, ", "))
 	}
 	for _, w := range p.Webhooks {
 		notes = append(notes, w+" may change these objects; its changes are nobody's")

@@ -84,10 +84,7 @@ type Kind struct {
 	Subresources []Subresource
 	// Tree is the permission tree of the kind: its fields with the permissions that cover them. It is
 	// nil for a kind of Served.
-	Tree *schema.Tree
-	// FieldPermission is the name of the FieldPermission whose entries Tree includes, or "".
-	FieldPermission string
-
+	Tree        *schema.Tree
 	definitions map[string]*spec.Schema
 }
 

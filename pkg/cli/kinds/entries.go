@@ -15,8 +15,8 @@ import (
 // them to the schemas of the resources, and does not publish them there.
 type EntriesReader func() (map[kubeschema.GroupResource]*overlay.Entries, error)
 
-// entriesFor returns the entries for a resource, nil if there are none. The first call reads those of all
-// resources.
+// entriesFor returns the entries that hold for a resource, nil if there are none. The first call reads those
+// of all resources.
 func (c *Cluster) entriesFor(resource kubeschema.GroupResource) (*overlay.Entries, error) {
 	if c.readEntries == nil {
 		return nil, nil
@@ -30,7 +30,7 @@ func (c *Cluster) entriesFor(resource kubeschema.GroupResource) (*overlay.Entrie
 			c.entries = map[kubeschema.GroupResource]*overlay.Entries{}
 		}
 	}
-	return c.entries[resource], nil
+	return overlay.InForce(resource, c.entries[resource], c.entries[overlay.Pods]), nil
 }
 
 // forgetEntries makes the next look read the entries anew.
@@ -49,13 +49,13 @@ func (c *Cluster) addEntries(k *Kind) error {
 	known := c.overlaid[k.Resource]
 	if known == nil {
 		known = &overlaidTree{}
-		known.tree, known.definitions, _, known.err = Overlay(k, entries, entries.Enforced)
+		known.tree, known.definitions, _, known.err = Overlay(k, entries, false)
 		c.overlaid[k.Resource] = known
 	}
 	if known.err != nil {
 		return known.err
 	}
-	k.FieldPermission, k.Tree, k.definitions = entries.Source, known.tree, known.definitions
+	k.Tree, k.definitions = known.tree, known.definitions
 	return nil
 }
 
@@ -67,9 +67,9 @@ type overlaidTree struct {
 }
 
 // Overlay returns the permission tree and the definitions of a kind with entries, and the outcome of each
-// entry. enforced selects whether exclusions are excluded, or names as in mode Audit.
-func Overlay(k *Kind, entries *overlay.Entries, enforced bool) (*schema.Tree, map[string]*spec.Schema, []overlay.Outcome, error) {
-	definitions, outcomes, err := overlay.Apply(k.definitions, k.Kind, entries, enforced)
+// entry. Exclusions in mode Audit are names, unless all is set.
+func Overlay(k *Kind, entries *overlay.Entries, all bool) (*schema.Tree, map[string]*spec.Schema, []overlay.Outcome, error) {
+	definitions, outcomes, err := overlay.Apply(k.definitions, k.Kind, entries, all)
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -16,10 +16,8 @@ import (
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kube-granular.dev/api/authority/v1alpha1"
-	"kube-granular.dev/api/authority/validation"
 	"kube-granular.dev/granular/overlay"
 	"kube-granular.dev/pkg/fieldpermission"
 )
@@ -53,9 +51,8 @@ func Compute(p fieldpermission.Stored, state State, grants fieldpermission.Grant
 	out := p.Status.DeepCopy()
 	out.ObservedGeneration = p.Generation
 	out.Kind, out.Fields, out.NotHeld, out.NotHeldCount = "", nil, nil, 0
-	gr := schema.GroupResource(validation.ResourceOf(p.Name))
 	if p.Entries.Excludes() {
-		all := grants.NotHeld(gr)
+		all := grants.NotHeld(p.Entries)
 		out.NotHeldCount, out.NotHeld = int64(len(all)), all[:min(len(all), v1alpha1.MaxNotHeld)]
 	}
 	if state.Resource == nil {
@@ -69,7 +66,7 @@ func Compute(p fieldpermission.Stored, state State, grants fieldpermission.Grant
 	}
 	problem := ""
 	for i, o := range state.Outcomes {
-		holders := grants.Holders(gr, p.Entries.Fields[i].Permission)
+		holders := grants.Holders(p.Entries, p.Entries.Fields[i].Permission)
 		out.Fields = append(out.Fields, v1alpha1.FieldEntryStatus{
 			Path: o.Path, State: v1alpha1.EntryState(o.State), Reason: o.Reason, Held: o.Held,
 			AlsoReachable: o.AlsoReachable[:min(len(o.AlsoReachable), v1alpha1.MaxAlsoReachable)],

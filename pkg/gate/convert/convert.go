@@ -6,6 +6,7 @@ package convert
 import (
 	"errors"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authorization/granular"
@@ -30,6 +31,9 @@ func Before(target granular.Target, oldObj runtime.Object) (any, error) {
 // object, for example the phase of a namespace. Upstream's convertors for built-in kinds are
 // schemes, which can create and default objects. For other convertors, such as those of custom
 // resources, Pristine returns nil. Every field of a new object then counts as a change.
+//
+// A pod template is part of the empty object. Only a ReplicationController can lack one, and then has
+// none of its defaults.
 func Pristine(target granular.Target) any {
 	scheme, ok := target.Convertor.(interface {
 		runtime.ObjectCreater
@@ -41,6 +45,9 @@ func Pristine(target granular.Target) any {
 	object, err := scheme.New(target.Kind)
 	if err != nil {
 		return nil
+	}
+	if controller, ok := object.(*corev1.ReplicationController); ok {
+		controller.Spec.Template = &corev1.PodTemplateSpec{}
 	}
 	scheme.Default(object)
 	return object

@@ -280,17 +280,6 @@ func TestDocumentedExclusions(t *testing.T) {
 	}
 }
 
-// TestTemplatesAreWarned holds that the author of an exclusion of pods learns that it does not hold in pod templates.
-func TestTemplatesAreWarned(t *testing.T) {
-	for path, want := range map[string]bool{".spec.hostNetwork": true, ".metadata.finalizers": false} {
-		a := put(t, server, "pods", v1alpha1.ModeAudit, "v1", excluded(path, "example.com/x"))
-		if warned := strings.Contains(strings.Join(a.Warnings(), " "), "hold for pods alone"); warned != want {
-			t.Errorf("%s: %q", path, a.Warnings())
-		}
-		remove(t, server, "pods")
-	}
-}
-
 // TestMetadataOfEveryKind closes finalizers and owners of every built-in resource that takes exclusions. Its objects can be
 // created without them, read, written back and labelled by holders of the ordinary verbs, and get neither of them.
 //

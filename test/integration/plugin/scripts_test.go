@@ -137,3 +137,9 @@ func TestPluginFieldPermission(t *testing.T) {
 func TestPreflight(t *testing.T) {
 	harness.RunScripts(t, on, "preflight.txtar")
 }
+
+// TestPluginFieldPermissionTemplates checks what the commands say about entries of pods in pod templates, and that the
+// server decides as they say.
+func TestPluginFieldPermissionTemplates(t *testing.T) {
+	harness.RunScripts(t, on, "field_permission_templates.txtar")
+}

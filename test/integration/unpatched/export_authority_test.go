@@ -94,6 +94,7 @@ spec:
   mode: Enforce
   fields:
   - {path: .spec.ephemeralContainers, permission: example.com/debugging, excluded: true}
+  - {path: .spec.hostNetwork, permission: example.com/network, excluded: true}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -132,7 +133,7 @@ metadata: {name: verbs}
 rules:
 - {apiGroups: [""], resources: [configmaps], verbs: ["granular:protectedAnnotation(net.example/zone)"]}
 - {apiGroups: [example.com], resources: [crates], verbs: ["granular:example.com/danger"]}
-- {apiGroups: [apps], resources: [deployments, deployments/scale], verbs: ["granular:example.com/size"]}
+- {apiGroups: [apps], resources: [deployments, deployments/scale], verbs: ["granular:example.com/podTemplateNetwork", "granular:example.com/size"]}
 - {apiGroups: [""], resources: [pods, pods/ephemeralcontainers], verbs: ["granular:example.com/debugging"]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
@@ -153,7 +154,9 @@ spec: {containers: [{name: a, image: "registry.example/a:1"}], automountServiceA
 `
 	podPath   = "/api/v1/namespaces/default/pods/debugged"
 	debugging = `{"spec":{"ephemeralContainers":[{"name":"debugger","image":"registry.example/debug:1"}]}}`
-	cratePath = "/apis/example.com/v1/namespaces/default/crates/a"
+	// hostNetwork is a patch of a template.
+	hostNetwork = `{"spec":{"template":{"spec":{"hostNetwork":true}}}}`
+	cratePath   = "/apis/example.com/v1/namespaces/default/crates/a"
 )
 
 // TestExportedAuthority checks that exported protected attributes and FieldPermissions hold on a server without patches: for each
@@ -190,7 +193,9 @@ func TestExportedAuthority(t *testing.T) {
 		three, third := patch("olga", cratePath+"/scale", `{"spec":{"replicas":9}}`)
 		four, _ := patch("olga", deploymentPath+"/scale", `{"spec":{"replicas":9}}`)
 		five, _ := patch("olga", podPath+"/ephemeralcontainers", debugging)
-		return one == http.StatusForbidden && two == one && three == one && four == one && five == one && strings.Contains(first+second+third, "protected-attributes")
+		six, _ := patch("olga", configMapPath, `{"metadata":{"annotations":{"net.example/zone":"a"}}}`)
+		seven, _ := patch("olga", deploymentPath, hostNetwork)
+		return one == http.StatusForbidden && two == one && three == one && four == one && five == one && six == one && seven == one && strings.Contains(first+second+third, "protected-attributes")
 	})
 	const template = `{"spec":{"template":{"metadata":{"labels":{"env":"prod"}}}}}`
 	for _, tc := range []struct {
@@ -225,6 +230,9 @@ func TestExportedAuthority(t *testing.T) {
 		{"replicas of a built-in kind by scale, by their verb", "vera", deploymentPath + "/scale", `{"spec":{"replicas":2}}`, true},
 		{"a subresource that sends the object", "olga", podPath + "/ephemeralcontainers", debugging, false},
 		{"a subresource that sends the object, by its verb", "vera", podPath + "/ephemeralcontainers", debugging, true},
+		{"a field of pods in a template", "olga", deploymentPath, hostNetwork, false},
+		{"a field of pods in a template, by its verb", "vera", deploymentPath, hostNetwork, true},
+		{"another field of a template", "olga", deploymentPath, `{"spec":{"template":{"spec":{"hostname":"a"}}}}`, true},
 		{"a granular caller", "sam", cratePath, `{"spec":{"size":2,"policy":{"mode":"z"}}}`, true},
 		{"a granular caller and another excluded field", "sam", cratePath, `{"spec":{"size":2,"danger":"x"}}`, false},
 		{"a granular caller and a label", "sam", cratePath, `{"metadata":{"labels":{"a":"b"}}}`, false},

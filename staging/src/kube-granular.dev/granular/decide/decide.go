@@ -57,8 +57,9 @@ type Decider struct {
 	// long remembers for each permission the last verb that was made from a key of at least longKey
 	// bytes.
 	long map[*schema.Permission]verbResult
-	// ignoresEntries is set by IgnoreEntries.
-	ignoresEntries bool
+	// ignored tells which entries IgnoreEntries was called for: those that are not embedded, and those
+	// that are.
+	ignored [2]bool
 }
 
 // verbResult is the verb that was made from a key, or the error because of which there is no verb.
@@ -87,9 +88,17 @@ func New(a Authorizer, budget int) *Decider {
 func (d *Decider) Continue(other *Decider) { d.costs = other.Costs() }
 
 // IgnoreEntries makes d decide as if no permission of an entry were excluded: a field that only an
-// entry excludes is open to a caller with the ordinary verb. It is for callers that are exempt from
-// entries.
-func (d *Decider) IgnoreEntries() { d.ignoresEntries = true }
+// entry excludes is open to a caller with the ordinary verb. embedded selects the entries; see
+// schema.Permission. It is for callers that are exempt from entries.
+func (d *Decider) IgnoreEntries(embedded bool) { d.ignored[sortOf(embedded)] = true }
+
+// sortOf returns the index of the entries that are embedded, or are not.
+func sortOf(embedded bool) int {
+	if embedded {
+		return 1
+	}
+	return 0
+}
 
 // Costs returns the cost budget of the request.
 func (d *Decider) Costs() *schema.CostBudget {
@@ -117,11 +126,26 @@ func (d *Decider) Decide(ctx context.Context, changes change.Set, marked bool) (
 			return nil, ctx.Err()
 		}
 		c := &changes[i]
-		candidates, excluded := d.candidates(c.Node)
+		refusal, err := d.decide(ctx, c, marked)
+		if refusal != nil || err != nil {
+			return refusal, err
+		}
+	}
+	return nil, nil
+}
+
+// decide is Decide for one change.
+func (d *Decider) decide(ctx context.Context, c *change.Change, marked bool) (*Refusal, error) {
+	chain, by := d.chain(c.Node)
+	for _, sort := range by.sorts() {
+		candidates, excluded := candidatesOf(chain, sort)
 		if !marked && !excluded {
 			continue
 		}
 		refusal, err := d.cover(ctx, c, candidates)
+		if refusal != nil {
+			refusal.byEntry, refusal.embedded = by != none, sort == embedded
+		}
 		if refusal != nil || err != nil {
 			return refusal, err
 		}
@@ -153,40 +177,14 @@ func (d *Decider) CoveredAsObserved(ctx context.Context, observed change.Set, ma
 	return refusal == nil && err == nil
 }
 
-// Candidates returns the permissions of which one suffices to change a node, most general first,
-// and whether one of them is excluded. The package comment says which permissions these are.
-func Candidates(n *schema.Node) (candidates []*schema.Permission, excluded bool) {
-	return candidatesOf(n.Chain())
-}
-
-// candidates is Candidates, but leaves out what IgnoreEntries says.
-func (d *Decider) candidates(n *schema.Node) ([]*schema.Permission, bool) {
+// chain returns the chain of a node without the exclusions that IgnoreEntries says, and which entries
+// exclude the field.
+func (d *Decider) chain(n *schema.Node) ([]*schema.Permission, exclusion) {
 	chain := n.Chain()
-	if d.ignoresEntries {
-		chain = slices.DeleteFunc(chain, isExclusion)
+	if d.ignored != [2]bool{} {
+		chain = slices.DeleteFunc(chain, func(p *schema.Permission) bool { return isExclusion(p) && d.ignored[sortOf(p.Embedded)] })
 	}
-	return candidatesOf(chain)
-}
-
-// isExclusion reports whether a permission is that of an entry that excludes a field.
-func isExclusion(p *schema.Permission) bool { return p.Entry && p.Excluded }
-
-func candidatesOf(chain []*schema.Permission) (candidates []*schema.Permission, excluded bool) {
-	deepest, byEntry := -1, false
-	for i, p := range chain {
-		if p.Excluded {
-			deepest, byEntry = i, byEntry || p.Entry
-		}
-	}
-	if deepest < 0 {
-		return chain, false
-	}
-	for i, p := range chain {
-		if p.Excluded || i > deepest && !byEntry {
-			candidates = append(candidates, p)
-		}
-	}
-	return candidates, true
+	return chain, excludedBy(chain)
 }
 
 // verb returns the verb of a permission for a change. It remembers the verb of a long key, so that

@@ -26,6 +26,12 @@
 // covered. An unmarked request, whose caller holds the ordinary verb, must be covered only for
 // changes whose chain has an excluded permission.
 //
+// An entry can be embedded: it is one for pods, and holds in a pod template of another kind. If entries
+// of both sorts exclude a field, a candidate of each sort is needed, so that nobody opens what another
+// administrator closed:
+//
+//	specification > podTemplate > net! > acme.io/podTemplateNet! (embedded)     one of each sort
+//
 // For one request, retries included, the authorizer is asked for each verb at most once, and only
 // for a limited number of verbs. So its work is bounded, however much the request changes. A verb
 // that the authorizer could not answer is neither allowed nor refused: a change that another verb

@@ -4,6 +4,8 @@
 package decide
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -62,7 +64,7 @@ func TestEntries(t *testing.T) {
 		"its verb":                                       {field: "closed", holds: []string{"granular:acme.io/closed"}, allowed: true},
 		"the verb of what is inside":                     {field: "closed", holds: []string{"granular:inner"}, byEntry: true},
 		"exempt":                                         {field: "closed", exempt: true, allowed: true},
-		"exempt, without update":                         {field: "closed", exempt: true, marked: true, byEntry: true},
+		"exempt, without update":                         {field: "closed", exempt: true, marked: true},
 		"exempt, without update, a general verb":         {field: "closed", exempt: true, marked: true, holds: []string{"granular:specification"}, allowed: true},
 		"granular, a general verb":                       {field: "closed", marked: true, holds: []string{"granular:specification"}, byEntry: true},
 		"update, a field with a name":                    {field: "named", allowed: true},
@@ -85,7 +87,7 @@ func TestEntries(t *testing.T) {
 			}
 			d := New(&holder{t: t, holds: tc.holds}, 0)
 			if tc.exempt {
-				d.IgnoreEntries()
+				d.IgnoreEntries(false)
 			}
 			refusal, err := d.Decide(t.Context(), set, tc.marked)
 			if err != nil || (refusal == nil) != tc.allowed {
@@ -114,6 +116,87 @@ func TestCandidatesOfEntries(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, names); diff != "" || excluded != (field == "closed" || field == "authored") {
 			t.Errorf("%s: excluded %t %s", field, excluded, diff)
+		}
+	}
+}
+
+// TestEntriesOfTwoKinds checks that a field which an entry of the kind and an embedded one exclude needs a verb of each, and
+// that to be exempt from one is not to be exempt from the other. An oracle decides for each set of verbs.
+func TestEntriesOfTwoKinds(t *testing.T) {
+	field := func(entries ...schema.Entry) spec.Schema {
+		out := spec.Schema{SchemaProps: spec.SchemaProps{Type: []string{"object"}, Properties: map[string]spec.Schema{
+			"inner": {VendorExtensible: spec.VendorExtensible{Extensions: spec.Extensions{schema.ExtVerb: "inner"}}, SchemaProps: spec.SchemaProps{Type: []string{"string"}}}}}}
+		schema.SetEntries(&out, entries)
+		return out
+	}
+	around := field(schema.Entry{Permission: "acme.io/around", Excluded: true})
+	around.Properties["below"] = field(schema.Entry{Permission: "acme.io/pods", Excluded: true, Embedded: true})
+	root := &spec.Schema{SchemaProps: spec.SchemaProps{Type: []string{"object"}, Properties: map[string]spec.Schema{
+		"both":   field(schema.Entry{Permission: "acme.io/own", Excluded: true}, schema.Entry{Permission: "acme.io/pods", Excluded: true, Embedded: true}),
+		"same":   field(schema.Entry{Permission: "acme.io/own", Excluded: true}, schema.Entry{Permission: "acme.io/own", Excluded: true, Embedded: true}),
+		"pods":   field(schema.Entry{Permission: "acme.io/pods", Excluded: true, Embedded: true}, schema.Entry{Permission: "acme.io/own"}),
+		"around": around,
+	}}}
+	tree, err := schema.Compile(map[string]*spec.Schema{"thing": root}, "thing")
+	if err != nil {
+		t.Fatal(err)
+	}
+	walker := change.NewWalker(tree)
+	own, pods, outer, inner := "granular:acme.io/own", "granular:acme.io/pods", "granular:acme.io/around", "granular:inner"
+	for field, tc := range map[string]struct {
+		value object
+		// needed are the verbs of which one is needed: first those of the kind, then the embedded ones.
+		needed [2]string
+		alone  []string
+	}{
+		"both":   {object{"both": object{"inner": "b"}}, [2]string{own, pods}, nil},
+		"same":   {object{"same": object{"inner": "b"}}, [2]string{own, own}, []string{"acme.io/own"}},
+		"pods":   {object{"pods": object{"inner": "b"}}, [2]string{"", pods}, []string{"acme.io/pods"}},
+		"around": {object{"around": object{"below": object{"inner": "b"}}}, [2]string{outer, pods}, nil},
+	} {
+		set, err := walker.Compare(change.All, object{}, tc.value)
+		if err != nil || len(set) != 1 {
+			t.Fatal(set, err)
+		}
+		if candidates, excluded := Candidates(set[0].Node); !excluded || len(candidates) != len(tc.alone) || len(candidates) > 0 && candidates[0].Name != tc.alone[0] {
+			t.Errorf("%s: %d candidates", field, len(candidates))
+		}
+		verbs := []string{own, pods, outer, inner}
+		for bits := range 1 << (len(verbs) + 3) {
+			var holds []string
+			for i, v := range verbs {
+				if bits>>i&1 == 1 {
+					holds = append(holds, v)
+				}
+			}
+			exempt := [2]bool{bits>>len(verbs)&1 == 1, bits>>(len(verbs)+1)&1 == 1}
+			marked := bits>>(len(verbs)+2)&1 == 1
+			want, left := true, false
+			for i, v := range tc.needed {
+				if v != "" && !exempt[i] {
+					left = true
+					want = want && slices.Contains(holds, v)
+				}
+			}
+			if marked && !left { // then it is like any other field without update
+				continue
+			}
+			d := New(&holder{t: t, holds: holds}, 0)
+			for i := range exempt {
+				if exempt[i] {
+					d.IgnoreEntries(i == 1)
+				}
+			}
+			refusal, err := d.Decide(t.Context(), set, marked)
+			if err != nil || (refusal == nil) != want {
+				t.Fatalf("%s, holds %q, exempt %v, marked %t: %v, %v", field, holds, exempt, marked, refusal, err)
+			}
+			if refusal != nil {
+				first := tc.needed[0] == "" || exempt[0] || slices.Contains(holds, tc.needed[0])
+				if !refusal.ByEntry() || refusal.Embedded() != first || !strings.Contains(refusal.Needs(), tc.needed[sortOf(first)]) {
+					t.Errorf("%s, holds %q, exempt %v: by entry %t, embedded %t, %s", field, holds, exempt, refusal.ByEntry(), refusal.Embedded(), refusal.Needs())
+				}
+			}
 		}
 	}
 }

@@ -84,6 +84,9 @@ type Refusal struct {
 	ofValue bool
 	// offered are the verbs that would cover the change.
 	offered []offer
+	// byEntry is set if an entry excludes the changed field or a field around it, and embedded if that
+	// entry is embedded.
+	byEntry, embedded bool
 }
 
 // offer is a permission and its verb for the change.
@@ -112,7 +115,7 @@ func (r *Refusal) Withhold(known int) *Refusal {
 		return r
 	}
 	known = min(known, len(path))
-	out := &Refusal{Reason: Withheld, Change: r.Change.Truncate(known)}
+	out := &Refusal{Reason: Withheld, Change: r.Change.Truncate(known), byEntry: r.byEntry, embedded: r.embedded}
 	if r.Reason == NoPermission {
 		out.Reason = NoPermission
 		return out
@@ -133,8 +136,12 @@ func (r *Refusal) Withhold(known int) *Refusal {
 	return out
 }
 
-// ByEntry reports whether an entry excludes the changed field or a field around it.
-func (r *Refusal) ByEntry() bool { return slices.ContainsFunc(r.Change.Node.Chain(), isExclusion) }
+// ByEntry reports whether an entry excludes the changed field or a field around it, other than those
+// that IgnoreEntries says.
+func (r *Refusal) ByEntry() bool { return r.byEntry }
+
+// Embedded reports whether the entry is an embedded one; see schema.Permission.
+func (r *Refusal) Embedded() bool { return r.embedded }
 
 // Cannot returns the part of a message that names the field, such as "cannot change
 // .spec.replicas". path is the result of change.Walker.Locate. If path is empty, the path of the

@@ -15,11 +15,11 @@ import (
 )
 
 // Apply returns definitions with the entries for a kind, and the outcome of each entry. It changes
-// neither the definitions nor the map. enforced selects whether exclusions are excluded, or names as
-// in mode Audit. If e is nil, Apply returns the definitions. An error means that the kind has no
-// definition.
+// neither the definitions nor the map. Exclusions in mode Enforce are excluded, and those in mode Audit
+// are names, unless all is set: then all are excluded, as mode Enforce would have it. If e is nil, Apply
+// returns the definitions. An error means that the kind has no definition.
 func Apply(
-	definitions map[string]*spec.Schema, kind gvkschema.GroupVersionKind, e *Entries, enforced bool,
+	definitions map[string]*spec.Schema, kind gvkschema.GroupVersionKind, e *Entries, all bool,
 ) (map[string]*spec.Schema, []Outcome, error) {
 	if e == nil {
 		return definitions, nil, nil
@@ -30,14 +30,16 @@ func Apply(
 		return nil, nil, fmt.Errorf("entries of %s: %w", e.Source, err)
 	}
 	root := models.Cursor(name)
-	placed := place(root, e, enforced)
+	placed := place(root, e, all)
 	outcomes := make([]Outcome, len(placed))
 	top := &branch{}
 	for i := range placed {
 		p := &placed[i]
 		outcomes[i] = p.outcome
 		if p.outcome.State != Idle {
-			top.add(p.held, p.maps, schema.Entry{Permission: e.Fields[i].Permission, Excluded: p.outcome.Excluded})
+			top.add(p.held, p.maps, schema.Entry{
+				Permission: e.Fields[i].Permission, Excluded: p.outcome.Excluded, Embedded: e.Fields[i].Origin != nil,
+			})
 		}
 		if p.outcome.State == Active && p.outcome.Excluded {
 			outcomes[i].AlsoReachable = alsoReachable(root, e, i, p.resolution)
@@ -58,15 +60,14 @@ type placement struct {
 }
 
 // place finds out where the entries hold, and which are excluded.
-func place(root schema.Cursor, e *Entries, enforced bool) []placement {
+func place(root schema.Cursor, e *Entries, all bool) []placement {
 	out := make([]placement, len(e.Fields))
 	for i := range e.Fields {
-		out[i] = placeOne(root, &e.Fields[i], enforced && e.Fields[i].Excluded)
+		f := &e.Fields[i]
+		out[i] = placeOne(root, f, f.Excluded && (all || e.OriginOf(f).Enforced))
 	}
-	if !enforced {
-		return out
-	}
-	// Inside an exclusion every entry is one. So the entries around come first.
+	// Inside an exclusion every entry of the same origin is one: one of another origin is no second key to
+	// it anyway. So the entries around come first.
 	order := make([]int, len(out))
 	for i := range order {
 		order[i] = i
@@ -79,7 +80,8 @@ func place(root schema.Cursor, e *Entries, enforced bool) []placement {
 		}
 		for _, j := range order[:at] {
 			above := &out[j]
-			if above.outcome.State != Idle && above.outcome.Excluded && len(above.held) < len(p.held) && p.held.inside(above.held) {
+			if above.outcome.State != Idle && above.outcome.Excluded && len(above.held) < len(p.held) && p.held.inside(above.held) &&
+				e.Fields[j].Origin == e.Fields[i].Origin {
 				p.outcome.Excluded = true
 				break
 			}
@@ -91,6 +93,9 @@ func place(root schema.Cursor, e *Entries, enforced bool) []placement {
 // placeOne finds out where one entry holds. excluded is set for an exclusion that is enforced.
 func placeOne(root schema.Cursor, f *Field, excluded bool) placement {
 	p := placement{resolution: resolve(root, f.Path), held: f.Path}
+	if f.Named != nil {
+		p.resolution = resolution{reached: len(f.Path), maps: make([]bool, len(f.Path)), atomic: -1}
+	}
 	p.outcome = Outcome{Path: f.Path.String(), State: Active, Excluded: excluded || p.excludedAbove}
 	reached := p.reached
 	reason := p.reason

@@ -42,7 +42,7 @@ var builtinEffects = sync.OnceValue(func() map[string]*serverEffects {
 
 // builtin checks whether an exclusion of a field of a built-in kind holds on every way to write it.
 func (c *checker) builtin(i int, f *Field) {
-	resource := c.resource()
+	resource := c.resource
 	effects := builtinEffects()[resource.String()+"/"+c.kind.Version]
 	switch {
 	case effects == nil:
@@ -111,7 +111,7 @@ func (c *checker) together(target, source Path, permission string) bool {
 // closes reports whether an entry is an exclusion, or inside one, which makes it one.
 func (c *checker) closes(f *Field) bool {
 	return f.Excluded || slices.ContainsFunc(c.entries.Fields, func(around Field) bool {
-		return around.Excluded && len(around.Path) < len(f.Path) && f.Path.inside(around.Path)
+		return around.Excluded && around.Origin == f.Origin && len(around.Path) < len(f.Path) && f.Path.inside(around.Path)
 	})
 }
 

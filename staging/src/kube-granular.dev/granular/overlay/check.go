@@ -50,7 +50,7 @@ type Problem struct {
 // definitions are those of one version of the kind; a server calls Check for each version that it
 // serves. Exclusions are checked in both modes, because the mode can change later.
 func Check(definitions map[string]*spec.Schema, kind gvkschema.GroupVersionKind, e *Entries) []Problem {
-	c := checker{entries: e, kind: kind}
+	c := checker{entries: e, kind: kind, resource: gvkschema.ParseGroupResource(e.Source)}
 	if len(e.Fields) > MaxFields {
 		return []Problem{{Index: -1, Message: fmt.Sprintf("more than %d entries", MaxFields)}}
 	}
@@ -64,8 +64,10 @@ func Check(definitions map[string]*spec.Schema, kind gvkschema.GroupVersionKind,
 }
 
 type checker struct {
-	entries  *Entries
-	kind     gvkschema.GroupVersionKind
+	entries *Entries
+	kind    gvkschema.GroupVersionKind
+	// resource is that of the kind.
+	resource gvkschema.GroupResource
 	problems []Problem
 }
 
@@ -79,7 +81,7 @@ func (c *checker) one(i int, f *Field) {
 	if reason := refusedPath(f.Path); reason != "" {
 		c.report(i, PathPart, "%s", reason)
 	}
-	switch reason := notExcludable(c.resource()); {
+	switch reason := notExcludable(c.resource); {
 	case !c.closes(f):
 	case reason != "":
 		c.report(i, ExcludedPart, "no exclusion is possible here: %s", reason)
@@ -122,11 +124,6 @@ func (c *checker) permission(i int, f *Field) {
 	if err != nil || known != nil || permission.Reserved(f.Permission) {
 		c.report(i, PermissionPart, "a built-in kind has a permission with this name")
 	}
-}
-
-// resource returns the resource that the FieldPermission is about.
-func (c *checker) resource() gvkschema.GroupResource {
-	return gvkschema.ParseGroupResource(c.entries.Source)
 }
 
 // schema checks the entries against the schema of the kind.
@@ -247,7 +244,9 @@ func (c *checker) names(before *schema.Tree) {
 
 // compile checks that the kind has a permission tree with all entries in it.
 func (c *checker) compile(definitions map[string]*spec.Schema, enforced bool) {
-	changed, outcomes, err := Apply(definitions, c.kind, c.entries, enforced)
+	entries := *c.entries
+	entries.Enforced = entries.Enforced && enforced
+	changed, outcomes, err := Apply(definitions, c.kind, &entries, enforced)
 	if err != nil {
 		c.report(-1, "", "%v", err)
 		return
@@ -261,7 +260,7 @@ func (c *checker) compile(definitions map[string]*spec.Schema, enforced bool) {
 	}
 	for i := range outcomes {
 		f := &c.entries.Fields[i]
-		if outcomes[i].State != Active || !carries(tree, f.Path, f.Permission, outcomes[i].Excluded) {
+		if outcomes[i].State != Active || !carries(tree, f, f.Path, outcomes[i].Excluded) {
 			c.report(i, PathPart, "no permission is possible at this field in version %s", c.kind.Version)
 		}
 	}

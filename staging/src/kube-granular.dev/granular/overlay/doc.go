@@ -20,6 +20,10 @@
 // it. A name whose field is gone does nothing. An exclusion whose field has another type excludes the
 // nearest field around it.
 //
+// Entries of pods hold in pod templates too: InForce makes the entries of a kind from those of its own
+// FieldPermission and those of pods. If both exclude a field, a permission of each is needed. The data of
+// a ControllerRevision has templates and no schema, so its fields are found by name.
+//
 // Check returns why entries must be refused when they are written. It is stricter than Apply.
 //
 // Invariant: Apply changes no definition that it was given, and an exclusion that it reports as

@@ -9,11 +9,12 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Entries are the entries of one FieldPermission. They are immutable. The server compiles a tree for
-// each pointer to Entries, so equal entries should be one pointer.
+// Entries are the entries of one FieldPermission, or those that InForce returns for a resource. They are
+// immutable. The server compiles a tree for each pointer to Entries, so equal entries should be one
+// pointer.
 type Entries struct {
 	// Source is the name of the FieldPermission, for messages: RESOURCE.GROUP, or RESOURCE for the
-	// core group.
+	// core group. Some Fields can have another Origin.
 	Source string
 	// Version is the version of the kind for which the paths are written.
 	Version string
@@ -30,29 +31,64 @@ type Field struct {
 	Permission string
 	// Excluded is set for an exclusion.
 	Excluded bool
+	// Origin has the entries of pods from which the field was taken, because it is in a pod template.
+	// It is nil for an entry that has the Source and the mode of the Entries around it.
+	Origin *Entries
+	// Named is the rest of the path of a field that is found by the names on the way, at any depth of
+	// the value that contains it. Nothing else describes that value. It is nil for all other fields;
+	// see NamedIn.
+	Named Path
+}
+
+// OriginOf returns the entries that say the source and the mode of a field of e.
+func (e *Entries) OriginOf(f *Field) *Entries {
+	if f.Origin != nil {
+		return f.Origin
+	}
+	return e
 }
 
 // Excludes reports whether some entry is an exclusion, whatever the mode is. If e is nil, it returns
 // false.
-func (e *Entries) Excludes() bool {
+func (e *Entries) Excludes() bool { return e.excludes(func(*Entries) bool { return true }) }
+
+// Enforces reports whether some exclusion is enforced. If e is nil, it returns false.
+func (e *Entries) Enforces() bool { return e.excludes(func(o *Entries) bool { return o.Enforced }) }
+
+// Audits reports whether some exclusion is only counted, because its mode is Audit. If e is nil, it
+// returns false.
+func (e *Entries) Audits() bool { return e.excludes(func(o *Entries) bool { return !o.Enforced }) }
+
+func (e *Entries) excludes(mode func(*Entries) bool) bool {
 	if e == nil {
 		return false
 	}
 	for i := range e.Fields {
-		if e.Fields[i].Excluded {
+		if f := &e.Fields[i]; f.Excluded && mode(e.OriginOf(f)) {
 			return true
 		}
 	}
 	return false
 }
 
-// Around returns the innermost exclusion whose path leads to a field or to a field around it. It
-// returns nil if there is none.
-func (e *Entries) Around(way []schema.Step) *Field {
+// Origins returns the entries of which e is made: itself, and those of other FieldPermissions.
+func (e *Entries) Origins() []*Entries {
+	out := []*Entries{e}
+	for i := range e.Fields {
+		if o := e.Fields[i].Origin; o != nil && !slices.Contains(out, o) {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// Around returns the innermost exclusion whose path leads to a field or to a field around it. embedded
+// selects the entries that have another Origin, or those that have not. It returns nil if there is none.
+func (e *Entries) Around(way []schema.Step, embedded bool) *Field {
 	var found *Field
 	for i := range e.Fields {
 		f := &e.Fields[i]
-		if !f.Excluded || len(f.Path) > len(way) || found != nil && len(f.Path) <= len(found.Path) {
+		if !f.Excluded || (f.Origin != nil) != embedded || len(f.Path) > len(way) || found != nil && len(f.Path) <= len(found.Path) {
 			continue
 		}
 		if slices.Equal(f.Path.Steps(), way[:len(f.Path)]) {

@@ -23,7 +23,7 @@ func TestAround(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := ""
-		if f := e.Around(path.Steps()); f != nil {
+		if f := e.Around(path.Steps(), false); f != nil {
 			got = f.Permission
 		}
 		if got != want {

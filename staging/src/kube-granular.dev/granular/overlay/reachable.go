@@ -13,7 +13,7 @@ import (
 const maxReachable = 32
 
 // alsoReachable returns the paths, other than that of the entry with index i, at which the kind has
-// the definition through which that path leads, followed by the rest of the path. Paths of entries
+// the definition through which that path leads, or its twin, followed by the rest of the path. Paths of entries
 // with the same permission are left out.
 func alsoReachable(root schema.Cursor, e *Entries, i int, r resolution) []string {
 	if r.definition == "" {
@@ -28,6 +28,12 @@ func alsoReachable(root schema.Cursor, e *Entries, i int, r resolution) []string
 	}
 	s.below(root, nil)
 	return s.found
+}
+
+// twins are definitions with the same fields, which mean the same.
+var twins = map[string]string{
+	"io.k8s.api.core.v1.Container":          "io.k8s.api.core.v1.EphemeralContainer",
+	"io.k8s.api.core.v1.EphemeralContainer": "io.k8s.api.core.v1.Container",
 }
 
 // search looks for the places of a definition.
@@ -60,7 +66,7 @@ func (s *search) below(c schema.Cursor, path Path) {
 
 func (s *search) at(c schema.Cursor, path Path) {
 	name := c.Definition()
-	if name == s.definition {
+	if name == s.definition || name != "" && twins[name] == s.definition && resolve(c, s.rest).reason == "" {
 		if whole := slices.Concat(path, s.rest); !s.known(whole) {
 			s.found = append(s.found, whole.String())
 		}

@@ -19,8 +19,8 @@ func Verify(tree *schema.Tree, e *Entries, outcomes []Outcome) error {
 		return nil
 	}
 	for i := range outcomes {
-		if o := &outcomes[i]; o.Excluded && !carries(tree, e.Fields[i].heldAt(o), e.Fields[i].Permission, true) {
-			return fmt.Errorf("the exclusion of %s by FieldPermission %s is not in the permission tree", o.Path, e.Source)
+		if o := &outcomes[i]; o.Excluded && !carries(tree, &e.Fields[i], e.Fields[i].heldAt(o), true) {
+			return fmt.Errorf("the exclusion of %s by FieldPermission %s is not in the permission tree", o.Path, e.OriginOf(&e.Fields[i]).Source)
 		}
 	}
 	return nil
@@ -39,9 +39,9 @@ func (f *Field) heldAt(o *Outcome) Path {
 	return f.Path
 }
 
-// carries reports whether the node at a path carries an entry with a permission. The name in the
-// tree may have the prefix of a scope.
-func carries(tree *schema.Tree, path Path, name string, excluded bool) bool {
+// carries reports whether the node at a path carries an entry. The name in the tree may have the prefix of
+// a scope.
+func carries(tree *schema.Tree, f *Field, path Path, excluded bool) bool {
 	n, scope := tree.Root, ""
 	for _, step := range path {
 		if inner := n.Scope(); inner != "" {
@@ -56,6 +56,8 @@ func carries(tree *schema.Tree, path Path, name string, excluded bool) bool {
 			return false
 		}
 	}
-	name = permission.Scoped(scope, name)
-	return slices.ContainsFunc(n.Own(), func(p *schema.Permission) bool { return p.Entry && p.Excluded == excluded && p.Name == name })
+	name := permission.Scoped(scope, f.Permission)
+	return slices.ContainsFunc(n.Own(), func(p *schema.Permission) bool {
+		return p.Entry && p.Excluded == excluded && p.Embedded == (f.Origin != nil) && p.Name == name
+	})
 }

@@ -18,6 +18,9 @@ type Entry struct {
 	Permission string
 	// Excluded is set if the permission is not part of update.
 	Excluded bool
+	// Embedded is set if the entry was written for the kind that is embedded around the field, such as
+	// that of pods in a pod template, and other entries for the kind itself.
+	Embedded bool
 }
 
 // extEntries is the extension of the entries of a field. Its value has a Go type, so that no text
@@ -45,7 +48,7 @@ func (c *compiler) addEntries(n *Node, entries []Entry, scope string) error {
 		if err := permission.Validate(name); err != nil {
 			return faultf(extEntries, "with the prefix of its scope: %v", err)
 		}
-		if err := c.append(n, extEntries, Permission{Name: name, Excluded: e.Excluded, Entry: true}); err != nil {
+		if err := c.append(n, extEntries, Permission{Name: name, Excluded: e.Excluded, Entry: true, Embedded: e.Embedded}); err != nil {
 			return err
 		}
 	}

@@ -71,7 +71,8 @@ func (s *Interner) hashOfPermission(p *Permission) uint64 {
 
 // same reports whether two permissions are equal. Neither of them may have an expression.
 func (p *Permission) same(o *Permission) bool {
-	return p.Name == o.Name && p.above == o.above && p.Excluded == o.Excluded && p.Element == o.Element && p.Entry == o.Entry && (p.Parameter == nil) == (o.Parameter == nil) &&
+	return p.Name == o.Name && p.above == o.above && p.Excluded == o.Excluded && p.Element == o.Element &&
+		p.Entry == o.Entry && p.Embedded == o.Embedded && (p.Parameter == nil) == (o.Parameter == nil) &&
 		(p.Parameter == nil || *p.Parameter == *o.Parameter)
 }
 

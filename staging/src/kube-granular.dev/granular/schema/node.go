@@ -53,6 +53,9 @@ type Permission struct {
 	// Entry is set if the permission comes from an Entry and not from the schema itself. If such a
 	// permission is excluded, no included permission below covers what it covers.
 	Entry bool
+	// Embedded is that of the Entry. If entries of both sorts exclude a field, a permission of each is
+	// needed: neither opens what the other closes.
+	Embedded bool
 }
 
 // Parameter describes the source of a permission's parameter, and how the parameter is made from a
