@@ -8,9 +8,11 @@ import (
 	"slices"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"sigs.k8s.io/yaml"
 
 	"kube-granular.dev/granular/overlay"
 	"kube-granular.dev/test/integration/cluster"
@@ -99,13 +101,13 @@ func (w *closedCluster) closeAll(t *testing.T, part int) int {
 	for _, r := range w.all {
 		chunks := slices.Collect(slices.Chunk(r.paths, overlay.MaxFields))
 		parts = max(parts, len(chunks))
-		text, err := yaml.Marshal(r.object(chunks[part%len(chunks)]))
-		if err != nil {
+		object := &unstructured.Unstructured{Object: r.object(chunks[part%len(chunks)])}
+		options := metav1.ApplyOptions{FieldManager: "closing", Force: true}
+		if _, err := w.objects.Resource(fieldPermissions).Apply(t.Context(), r.name, object, options); err != nil {
 			t.Fatal(err)
-		}
-		if out, err := harness.Kubectl(t, w.Cluster, string(text), "apply", "--server-side", "-f", "-"); err != nil {
-			t.Fatalf("%s: %s\n%s", r.name, out, text)
 		}
 	}
 	return parts
 }
+
+var fieldPermissions = schema.GroupVersionResource{Group: "authority.kube-granular.dev", Version: "v1alpha1", Resource: "fieldpermissions"}
