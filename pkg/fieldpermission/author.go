@@ -147,6 +147,9 @@ func (a *Author) warnWritten(ctx context.Context, c Change) {
 	if resource, err := a.Resources.Find(ctx, resourceOf(c.After)); err == nil && resource == nil {
 		warning.AddWarning(ctx, "", fmt.Sprintf("this server stores no objects of %s, so the FieldPermission has no effect here", c.After.Name))
 	}
+	if closesReplicas(c.After) {
+		warning.AddWarning(ctx, "", scaledWarning)
+	}
 	if closesTemplates(c.After) {
 		warning.AddWarning(ctx, "", "exclusions of pods hold for pods alone: "+
 			"whoever may change a pod template sets the same field, because controllers create the pods")
