@@ -23,6 +23,9 @@ func TestEntryIsNoDeclaration(t *testing.T) {
 	collection := fmt.Sprintf(inDefault, "v1alpha1")
 	path := collection + "/silent"
 	server.MustSend(t, http.MethodPost, collection, harness.ContentTypes["json"], application("v1alpha1", "silent", open))
+	t.Cleanup(func() { // otherwise the definition can't be deleted
+		server.Send(t, "", http.MethodPatch, path, harness.ContentTypes["merge"], `{"metadata":{"finalizers":null}}`)
+	})
 	n := 0
 	conventions := func(t *testing.T) {
 		t.Helper()
