@@ -172,6 +172,10 @@ test-kind-ha: upstream $(BIN)/kube-apiserver-unpatched ## Test three servers and
 test-kind-e2e: upstream ## Run upstream's conformance tests of what the patches change against the kind cluster
 	@GO=$(GO) hack/kind/test e2e
 
+.PHONY: test-kind-closed
+test-kind-closed: upstream tenancy ## Test a kind cluster in which FieldPermissions close every field that they can, with upstream's tests of controllers
+	@GO=$(GO) hack/kind/test closed
+
 .PHONY: test-kind-registries
 test-kind-registries: upstream ## Test `make kind` as on a machine with Docker and registries, which a proxy stands in for; needs root
 	@GO=$(GO) hack/kind/test registries

@@ -227,15 +227,14 @@ func (c *checker) verb(i, j int, text string, resources []string, known permissi
 	}
 }
 
-// unknown adds a finding for a verb whose permission none of the resources is known to have. For
-// custom resources, it does so only if the name is probably misspelled.
+// unknown adds a finding for a verb whose permission none of the resources is known to have. It does not if
+// the name has a domain: a definition or a FieldPermission may give it. For other names and custom resources,
+// it does so only if the name is probably misspelled.
 func (c *checker) unknown(i, j int, text string, verb permission.Verb, known permissionSet) {
-	domain := strings.Contains(verb.Permission, "/")
 	switch {
+	case strings.Contains(verb.Permission, "/"):
 	case known.complete:
-		c.add(i, j, !domain, "no field of these resources has the permission %s%s", text, c.suggestion(text, known))
-	case domain:
-		// A custom resource may have it.
+		c.add(i, j, true, "no field of these resources has the permission %s%s", text, c.suggestion(text, known))
 	default:
 		if meant := c.suggestion(text, known); meant != "" {
 			// The finding is not certain: names without a domain are reserved for Kubernetes, but a

@@ -30,7 +30,19 @@ func folder(t *testing.T) string {
 }
 
 // TestCluster runs the scripts one after the other, because they share one node.
-func TestCluster(t *testing.T) {
+func TestCluster(t *testing.T) { runScripts(t, "testdata") }
+
+// TestClosedCluster runs the scripts for a cluster in which FieldPermissions close all fields that they can. It is skipped
+// unless `hack/kind/test closed` made the cluster.
+func TestClosedCluster(t *testing.T) {
+	if os.Getenv("KUBE_GRANULAR_KIND_CLOSED") == "" {
+		t.Skip("no cluster: KUBE_GRANULAR_KIND_CLOSED is not set, which `hack/kind/test closed` does")
+	}
+	runScripts(t, filepath.Join("testdata", "closed"))
+}
+
+func runScripts(t *testing.T, scripts string) {
+	t.Helper()
 	dir := folder(t)
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -43,7 +55,7 @@ func TestCluster(t *testing.T) {
 		t.Fatalf("uncordon all nodes: %v: %s", err, out)
 	}
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata",
+		Dir: scripts,
 		Setup: func(env *testscript.Env) error {
 			env.Vars = append(env.Vars,
 				"KUBECONFIG="+os.Getenv("KUBECONFIG"),

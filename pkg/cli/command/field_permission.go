@@ -35,15 +35,19 @@ update: who holds update alone can't change the field any more.`,
 func newFieldPermissionPlan(s *options) *cobra.Command {
 	var format output.Flag
 	var file string
+	var logs auditLogs
 	cmd := &cobra.Command{
-		Use:   "plan -f FILE",
+		Use:   "plan -f FILE [--audit-log LOG]",
 		Short: "Show whom a FieldPermission stops, whom not, and who writes its fields",
 		Long: `Show whom a FieldPermission stops, whom not, and who writes its fields.
 
 The plan begins with the subjects that no exclusion stops: those with every verb on the resource, those
 that may bypass FieldPermissions, and the group system:masters. For each entry, it lists who is stopped,
 who holds a verb that covers the field, and the clients that own the field in live objects, by their
-metadata.managedFields.
+metadata.managedFields. It names the clients that update such objects and do not own an excluded field:
+a client that does not know the field removes it, and is refused then. With --audit-log, it lists whose
+requests in the log the exclusions would have refused. It also names the webhooks that may change the
+objects, because what a webhook sets is the change of nobody.
 
 Exclusions count as in mode Enforce, also if the file has mode Audit. The last lines are the server's own
 answer to a dry run. Nothing is written.
@@ -52,7 +56,10 @@ The plan asks only RBAC, because other authorizers can't list whom they allow. T
 server refuses the object.`,
 		Example: indentExamples(`
 			# Whom would this stop?
-			kubectl granular field-permission plan -f applications.yaml`),
+			kubectl granular field-permission plan -f applications.yaml
+
+			# Whom would it have stopped last week?
+			kubectl granular field-permission plan -f applications.yaml --audit-log audit.log --since 168h`),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := format.Validate(); err != nil {
@@ -67,7 +74,7 @@ server refuses the object.`,
 			}
 			var plans []*fieldplan.Plan
 			for _, p := range wanted {
-				plan, err := s.planFieldPermission(cmd.Context(), p)
+				plan, err := s.planFieldPermission(cmd, p, &logs)
 				if err != nil {
 					return err
 				}
@@ -89,10 +96,12 @@ server refuses the object.`,
 			if slices.ContainsFunc(plans, (*fieldplan.Plan).Refused) {
 				return ErrNo
 			}
-			return nil
+			return logs.complete()
 		},
 	}
 	format.AddTo(cmd)
+	cmd.Flags().StringSliceVar(&logs.files, "audit-log", nil, "audit logs of the server, with the level RequestResponse")
+	logs.addSince(cmd, "with --audit-log: ")
 	cmd.Flags().StringVarP(&file, "filename", "f", "", "the file with one or more FieldPermissions; - is standard input")
 	return cmd
 }

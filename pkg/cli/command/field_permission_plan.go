@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/spf13/cobra"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	admissionclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -22,13 +24,16 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/api/authority/validation"
 	authorityclient "kube-granular.dev/api/client/clientset/versioned/typed/authority/v1alpha1"
+	"kube-granular.dev/granular/overlay"
+	"kube-granular.dev/pkg/cli/access"
 	"kube-granular.dev/pkg/cli/fieldplan"
 	"kube-granular.dev/pkg/cli/kinds"
 	"kube-granular.dev/pkg/fieldpermission/entry"
 )
 
 // planFieldPermission makes the plan of one object.
-func (s *options) planFieldPermission(ctx context.Context, p *v1alpha1.FieldPermission) (*fieldplan.Plan, error) {
+func (s *options) planFieldPermission(cmd *cobra.Command, p *v1alpha1.FieldPermission, logs *auditLogs) (*fieldplan.Plan, error) {
+	ctx := cmd.Context()
 	entries, wrong := entry.Parse(p)
 	if len(wrong) > 0 {
 		return nil, fmt.Errorf("fieldpermission %s: %w", p.Name, wrong.ToAggregate())
@@ -44,6 +49,11 @@ func (s *options) planFieldPermission(ctx context.Context, p *v1alpha1.FieldPerm
 	plan, err := fieldplan.New(k, entries, rbac)
 	if err != nil {
 		return nil, err
+	}
+	if len(logs.files) > 0 {
+		if err := s.addLogged(cmd, entries, plan, rbac, logs); err != nil {
+			return nil, err
+		}
 	}
 	config, err := s.flags.ToRESTConfig()
 	if err != nil {
@@ -62,6 +72,37 @@ func (s *options) planFieldPermission(ctx context.Context, p *v1alpha1.FieldPerm
 		plan.Unknown = append(plan.Unknown, fmt.Sprintf("the server's answer: %v", err))
 	}
 	return plan, nil
+}
+
+// addLogged adds the requests of audit logs that the exclusions of a plan would have refused.
+func (s *options) addLogged(cmd *cobra.Command, planned *overlay.Entries, plan *fieldplan.Plan, rbac *access.RBAC, logs *auditLogs) error {
+	client, err := s.flags.ToDiscoveryClient()
+	if err != nil {
+		return err
+	}
+	mapper, err := s.flags.ToRESTMapper()
+	if err != nil {
+		return err
+	}
+	enforced := *planned
+	enforced.Enforced = true
+	with := *s
+	with.kinds = kinds.New(client, mapper, func() (map[kubeschema.GroupResource]*overlay.Entries, error) {
+		all, err := s.entries()
+		if all == nil {
+			all = map[kubeschema.GroupResource]*overlay.Entries{}
+		}
+		all[kubeschema.ParseGroupResource(planned.Source)] = &enforced
+		return all, err
+	})
+	log := fieldplan.NewLog(plan, rbac)
+	one := *logs
+	one.each, one.unread = log.Judge, 0
+	if _, err := one.learn(cmd, &with); err != nil {
+		return err
+	}
+	logs.unread += one.unread
+	return log.Complete()
 }
 
 // kindWithoutEntries returns the kind of a FieldPermission's resource, as its author declared it.

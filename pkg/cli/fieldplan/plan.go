@@ -33,6 +33,8 @@ type Plan struct {
 	// NotHeldIn are the custom resources that look as if they had the specification of a pod, in which
 	// entries of pods do not hold.
 	NotHeldIn []string `json:"notHeldIn,omitempty"`
+	// Logged are the requests of an audit log that the exclusions would have refused, if a log was read.
+	Logged []Request `json:"logged,omitempty"`
 	// Unknown are the parts of the plan that could not be read, with the reason.
 	Unknown []string `json:"unknown,omitempty"`
 	// Server is the server's answer to a dry run of the write, nil if it was not asked.
@@ -69,8 +71,12 @@ type Entry struct {
 	Holders []Subject `json:"holders,omitempty"`
 	// Writers are the managers that own the field in live objects.
 	Writers []Writer `json:"writers,omitempty"`
-	// path is parsed.
-	path overlay.Path
+	// Droppers are the managers that update objects with an excluded field and own none of it. If such a
+	// client does not know the field, its update removes it, and is refused.
+	Droppers []Writer `json:"droppers,omitempty"`
+	// path is parsed, and verbs cover the field.
+	path  overlay.Path
+	verbs []string
 }
 
 // Subject is a user, a group or a service account, with what gives it a verb.
@@ -112,11 +118,10 @@ func New(k *kinds.Kind, entries *overlay.Entries, rbac *access.RBAC) (*Plan, err
 		}
 		if outcome.State != overlay.Idle {
 			candidates, excluded := decide.Candidates(tree.Nearest(f.Path.Steps()))
-			var verbs []string
 			for _, p := range candidates {
-				verbs = append(verbs, kinds.VerbOf(p))
+				e.verbs = append(e.verbs, kinds.VerbOf(p))
 			}
-			e.Holders = people.holders(verbs)
+			e.Holders = people.holders(e.verbs)
 			if excluded {
 				e.Stopped = people.stopped(e.Holders)
 			}

@@ -64,3 +64,39 @@ func TestWriters(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestDroppers checks that a plan names the managers that update an object with an excluded field and do not own it,
+// because they may not know the field: not those that apply or write a subresource, and none for a name.
+//
+// Attack: an old client that does not know a closed field updates the object and removes the field, or is refused and nobody knew
+// Answer: the update is refused, and the plan names such clients before
+func TestDroppers(t *testing.T) {
+	path, err := overlay.ParsePath(".spec.replicas")
+	if err != nil {
+		t.Fatal(err)
+	}
+	managed := func(manager, subresource, fields string, operation metav1.ManagedFieldsOperationType) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{Manager: manager, Subresource: subresource, Operation: operation, FieldsV1: metav1.NewFieldsV1(fields)}
+	}
+	const update = metav1.ManagedFieldsOperationUpdate
+	owned, other := `{"f:spec":{"f:replicas":{}}}`, `{"f:spec":{"f:paused":{}}}`
+	for name, tc := range map[string]struct {
+		excluded bool
+		managed  []metav1.ManagedFieldsEntry
+		want     []Writer
+	}{
+		"an old client": {true, []metav1.ManagedFieldsEntry{managed("kubectl", "", owned, update), managed("old", "", other, update), managed("old", "", other, update)},
+			[]Writer{{Manager: "old", Objects: 1}}},
+		"a name":        {false, []metav1.ManagedFieldsEntry{managed("kubectl", "", owned, update), managed("old", "", other, update)}, nil},
+		"not there":     {true, []metav1.ManagedFieldsEntry{managed("old", "", other, update)}, nil},
+		"apply":         {true, []metav1.ManagedFieldsEntry{managed("kubectl", "", owned, update), managed("flux", "", other, metav1.ManagedFieldsOperationApply)}, nil},
+		"a subresource": {true, []metav1.ManagedFieldsEntry{managed("kubectl", "", owned, update), managed("kubelet", "status", other, update)}, nil},
+		"the owner":     {true, []metav1.ManagedFieldsEntry{managed("a", "", owned, update), managed("a", "", other, update)}, nil},
+	} {
+		p := &Plan{Entries: []Entry{{path: path, Excluded: tc.excluded}}}
+		p.AddObject(tc.managed)
+		if diff := cmp.Diff(tc.want, p.Entries[0].Droppers); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}

@@ -25,6 +25,9 @@ func (p *Plan) Print(page *printing.Page) error {
 	if err := p.printPeople(page); err != nil {
 		return err
 	}
+	if err := p.printLogged(page); err != nil {
+		return err
+	}
 	p.printNotes(page)
 	return nil
 }
@@ -62,7 +65,7 @@ func (p *Plan) printEntries(page *printing.Page) error {
 		if e.Excluded {
 			part, stopped = "no", fmt.Sprint(len(e.Stopped))
 		}
-		rows = append(rows, []string{e.Path, e.Verb, part, e.state(), stopped, fmt.Sprint(len(e.Holders)), e.writers()})
+		rows = append(rows, []string{e.Path, e.Verb, part, e.state(), stopped, fmt.Sprint(len(e.Holders)), names(e.Writers)})
 	}
 	return page.Table(header, rows)
 }
@@ -78,9 +81,10 @@ func (e *Entry) state() string {
 	return out
 }
 
-func (e *Entry) writers() string {
+// names returns the names of managers, each with the number of its objects.
+func names(writers []Writer) string {
 	var out []string
-	for _, w := range e.Writers {
+	for _, w := range writers {
 		out = append(out, fmt.Sprintf("%s (%d)", w.Manager, w.Objects))
 	}
 	if len(out) == 0 {
@@ -126,6 +130,10 @@ func (p *Plan) printNotes(page *printing.Page) {
 		e := &p.Entries[i]
 		if len(e.AlsoReachable) > 0 {
 			notes = append(notes, fmt.Sprintf("%s: the same is possible in %s", e.Path, strings.Join(e.AlsoReachable, ", ")))
+		}
+		if len(e.Droppers) > 0 {
+			notes = append(notes, fmt.Sprintf("%s: not owned by %s; a client that does not know the field removes it by an update, and is refused",
+				e.Path, names(e.Droppers)))
 		}
 		for _, problem := range e.Problems {
 			notes = append(notes, fmt.Sprintf("%s: refused: %s", e.Path, problem))

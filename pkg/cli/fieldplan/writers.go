@@ -16,49 +16,62 @@ import (
 )
 
 // AddObject counts who owns the fields of the entries in an object, by its managed fields. They name the
-// client that really writes a field, which is often a controller and not the author of its object.
+// client that really writes a field, which is often a controller and not the author of its object. If
+// somebody owns an excluded field, AddObject also counts who updates the object and does not.
 func (p *Plan) AddObject(managed []metav1.ManagedFieldsEntry) {
+	sets := make([]*fieldpath.Set, len(managed))
+	for i := range managed {
+		set := &fieldpath.Set{}
+		if managed[i].FieldsV1 != nil && set.FromJSON(bytes.NewReader(managed[i].FieldsV1.GetRawBytes())) == nil {
+			sets[i] = set
+		}
+	}
 	for i := range p.Entries {
 		e := &p.Entries[i]
-		counted := map[string]bool{}
+		owners := counted{}
+		for j := range managed {
+			if m := &managed[j]; sets[j] != nil && owns(sets[j], e.path) {
+				owners.add(&e.Writers, m)
+			}
+		}
+		others := counted{}
 		for j := range managed {
 			m := &managed[j]
-			if m.FieldsV1 == nil {
-				continue
+			updates := m.Operation == metav1.ManagedFieldsOperationUpdate && m.Subresource == "" && sets[j] != nil
+			if e.Excluded && len(owners) > 0 && !owners[m.Manager] && updates {
+				others.add(&e.Droppers, m)
 			}
-			set := &fieldpath.Set{}
-			if set.FromJSON(bytes.NewReader(m.FieldsV1.GetRawBytes())) != nil || !owns(set, e.path) {
-				continue
-			}
-			e.addWriter(m, !counted[m.Manager])
-			counted[m.Manager] = true
 		}
 	}
 }
 
-// addWriter adds an entry of managed fields. Managers with several entries in an object own the field in
-// one object.
-func (e *Entry) addWriter(m *metav1.ManagedFieldsEntry, first bool) {
-	index := slices.IndexFunc(e.Writers, func(w Writer) bool { return w.Manager == m.Manager })
+// counted has the managers that were counted for one object: one with several entries counts once.
+type counted map[string]bool
+
+func (c counted) add(writers *[]Writer, m *metav1.ManagedFieldsEntry) {
+	index := slices.IndexFunc(*writers, func(w Writer) bool { return w.Manager == m.Manager })
 	if index < 0 {
-		index = len(e.Writers)
-		e.Writers = append(e.Writers, Writer{Manager: m.Manager})
+		index = len(*writers)
+		*writers = append(*writers, Writer{Manager: m.Manager})
 	}
-	w := &e.Writers[index]
-	if first {
+	w := &(*writers)[index]
+	if !c[m.Manager] {
 		w.Objects++
+		c[m.Manager] = true
 	}
 	if m.Time != nil {
 		w.Last = max(w.Last, m.Time.UTC().Format(time.RFC3339))
 	}
 }
 
-// SortWriters sorts the writers of each entry: who owns most objects comes first.
+// SortWriters sorts the managers of each entry: that with most objects comes first.
 func (p *Plan) SortWriters() {
 	for i := range p.Entries {
-		slices.SortFunc(p.Entries[i].Writers, func(a, b Writer) int {
-			return cmp.Or(cmp.Compare(b.Objects, a.Objects), cmp.Compare(a.Manager, b.Manager))
-		})
+		for _, writers := range [][]Writer{p.Entries[i].Writers, p.Entries[i].Droppers} {
+			slices.SortFunc(writers, func(a, b Writer) int {
+				return cmp.Or(cmp.Compare(b.Objects, a.Objects), cmp.Compare(a.Manager, b.Manager))
+			})
+		}
 	}
 }
 

@@ -143,8 +143,10 @@ func TestSelects(t *testing.T) {
 	if err := compiled(wrong, "nothing").Err(); err == nil || err.Error() != selector.Error() {
 		t.Errorf("the first error is %v, want %v", err, selector)
 	}
-	if err := compiled(nil, "nothing", "replicas").Err(); err == nil {
-		t.Error("a permission that is not neutral compiles")
+	for _, permission := range []string{"nothing", "example.com/replicas"} { // the second could be that of a FieldPermission
+		if err := compiled(nil, permission, "replicas").Err(); err == nil {
+			t.Errorf("%s is not neutral, and compiles", permission)
+		}
 	}
 	deleted := ForDeleted(schema.GroupResource{Group: "apps", Resource: "deployments"})
 	if deleted.Err() != nil || deleted.Resource.String() != "deployments.apps" || len(deleted.neutral) == 0 {

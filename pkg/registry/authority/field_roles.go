@@ -4,6 +4,10 @@
 package authority
 
 import (
+	"maps"
+	"slices"
+	"strings"
+
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
 	rbacrest "k8s.io/kubernetes/pkg/registry/rbac/rest"
@@ -54,8 +58,12 @@ func fieldRoles() *rbacrest.PolicyData {
 	}
 }
 
+// controllerPrefix begins the names of upstream's bindings for its controllers.
+const controllerPrefix = "system:controller:"
+
 // controllers returns the subjects of all of upstream's controllers and of the scheduler. A controller
-// manager uses one user for all controllers, unless it runs with --use-service-account-credentials.
+// manager uses one user for all controllers, unless it runs with --use-service-account-credentials. Some
+// controllers, such as the signer of cluster-info, have roles in single namespaces and none in the cluster.
 func controllers() []rbacv1.Subject {
 	var out []rbacv1.Subject
 	for _, name := range []string{user.KubeControllerManager, user.KubeScheduler} {
@@ -63,6 +71,16 @@ func controllers() []rbacv1.Subject {
 	}
 	for _, binding := range bootstrappolicy.ControllerRoleBindings() {
 		out = append(out, binding.Subjects...)
+	}
+	bindings := bootstrappolicy.NamespaceRoleBindings()
+	for _, namespace := range slices.Sorted(maps.Keys(bindings)) {
+		for _, binding := range bindings[namespace] {
+			for _, subject := range binding.Subjects {
+				if strings.HasPrefix(binding.Name, controllerPrefix) && !slices.Contains(out, subject) {
+					out = append(out, subject)
+				}
+			}
+		}
 	}
 	return out
 }

@@ -224,6 +224,7 @@ func TestFieldRoles(t *testing.T) {
 		"ServiceAccount kube-system generic-garbage-collector", "ServiceAccount kube-system node-controller",
 		"ServiceAccount kube-system namespace-controller", "ServiceAccount kube-system horizontal-pod-autoscaler",
 		"ServiceAccount kube-system pvc-protection-controller", "ServiceAccount kube-system pv-protection-controller",
+		"ServiceAccount kube-system bootstrap-signer", "ServiceAccount kube-system token-cleaner",
 	} {
 		if !slices.Contains(bound[FieldControllersRole], name) {
 			t.Errorf("%s does not bypass", name)

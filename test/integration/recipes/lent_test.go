@@ -34,6 +34,10 @@ func TestLentRecipes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := load(t, file, filepath.Join("testdata", name+".yaml"))
+			c := c
+			if r.Closes {
+				c = harness.Start(t, "--demo=false", "--feature-gates", gates)
+			}
 			if r.Definition != "" {
 				if out, err := harness.Kubectl(t, c, r.Definition, "apply", "-f", "-"); err != nil {
 					t.Fatal(out)

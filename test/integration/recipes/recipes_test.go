@@ -29,7 +29,7 @@ import (
 // files is the directory of the recipes.
 const files = "../../../docs/recipes"
 
-const gates = "MetadataReads=true,SelectedAuthority=true,AuthorityDelegation=true"
+const gates = "MetadataReads=true,SelectedAuthority=true,AuthorityDelegation=true,FieldPermissions=true"
 
 // recipe is a role of docs/recipes, with what its test needs.
 type recipe struct {
@@ -45,6 +45,8 @@ type recipe struct {
 	// Allowed are the commands that the recipe must allow, in the order in which they run.
 	Allowed []string
 	Refused []struct{ Run, Says string }
+	// Closes is set for a recipe that closes a field for everybody. It is tried on a server of its own.
+	Closes bool
 }
 
 // TestRecipes checks that each recipe allows its task, refuses similar tasks, and has no
@@ -70,6 +72,10 @@ func TestRecipes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := load(t, file, filepath.Join("testdata", name+".yaml"))
+			c := c
+			if r.Closes {
+				c = harness.Start(t, "--demo=false", "--feature-gates", gates)
+			}
 			if r.Definition != "" {
 				if out, err := harness.Kubectl(t, c, r.Definition, "apply", "-f", "-"); err != nil {
 					t.Fatal(out)
