@@ -53,6 +53,9 @@ const (
 	// names and the number of LNamespaces for each creator do not matter to it.
 	Creator = domain + "creator"
 	Allowed = domain + "allowed"
+	// BillingChanges is an annotation of an LNamespace with the changes of spec.billing that are not in
+	// status.billing yet. An admission policy writes it, and nobody else can.
+	BillingChanges = domain + "billing-changes"
 	// Finalizer blocks the deletion of an LNamespace until all permissions of its members are
 	// revoked.
 	Finalizer = domain + "revoke"
