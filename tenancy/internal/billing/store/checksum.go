@@ -20,11 +20,11 @@ func Checksum(earlier string, p Period) string {
 		first = strconv.FormatInt(p.Sequence, 10)
 	}
 	// Go prints a map with its keys sorted.
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%q %d %q %q %q %d %d", earlier, p.TenantUID, p.Sequence, p.Tenant, storable(p.Account),
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%q %d %q %q %q %d %d", earlier, p.TenantUID, p.Sequence, p.Tenant, Storable(p.Account),
 		p.Labels, p.Start.Unix(), p.End.Unix()))
 	return first + "-" + hex.EncodeToString(sum[:])
 }
 
-// storable returns an account as a table stores it. PostgreSQL refuses NUL in a text. The schema of
+// Storable returns an account as a table stores it. PostgreSQL refuses NUL in a text. The schema of
 // LNamespaces refuses it too, but not in an object that was stored before the schema did.
-func storable(account string) string { return strings.ReplaceAll(account, "\x00", "\uFFFD") }
+func Storable(account string) string { return strings.ReplaceAll(account, "\x00", "\uFFFD") }

@@ -146,7 +146,7 @@ func (s *SQL) Put(ctx context.Context, p Period) error {
 		VALUES (?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (tenant_uid, sequence) DO UPDATE SET end_unix = excluded.end_unix
 		WHERE `+s.table+`.end_unix IS NULL`),
-		p.TenantUID, p.Sequence, p.Tenant, storable(p.Account), string(labels), p.Start.Unix(), end)
+		p.TenantUID, p.Sequence, p.Tenant, Storable(p.Account), string(labels), p.Start.Unix(), end)
 	return err
 }
 
