@@ -104,6 +104,7 @@ func TestBillingWhileAway(t *testing.T) {
 			}
 			return nil
 		})
+		c.settled(t, lns)
 		return k
 	}
 	if err := start().stop(); err != nil {
@@ -111,7 +112,6 @@ func TestBillingWhileAway(t *testing.T) {
 	}
 	// The manager writes more than the account.
 	ada := c.as(t, "ada")
-	c.settled(t, lns)
 	for _, patch := range []string{
 		`{"metadata":{"annotations":{"tenancy.kube-granular.dev/billing-changes":"3 2026-01-01T00:00:00Z \"x\""}}}`,
 		`{"metadata":{"annotations":{"tenancy.kube-granular.dev/billing-changes":null}}}`,
@@ -183,7 +183,7 @@ func TestBillingWhileAway(t *testing.T) {
 	}
 	c.pay(t, ada, lns, "", `{"spec":{"billing":{"account":null}}}`)
 	k = start()
-	wait(t, "the unknown time is reported", func() error { return c.hasEvent(t, lns.Name, "BillingTimeUnknown", "period 8") })
+	wait(t, "the unknown time is reported", func() error { return c.hasEvent(t, lns.Name, "BillingTimeUnknown", "period 7") })
 	c.reportsDifferences(t, bill)
 }
 
@@ -211,13 +211,13 @@ func (c *cluster) reportsDifferences(t *testing.T, bill string) {
 		t.Fatal(err)
 	}
 	for query, want := range map[string]string{
-		"UPDATE lnamespace_periods SET account = 'x' WHERE sequence = 8":               `period 8: the account is "x"`,
+		"UPDATE lnamespace_periods SET account = 'x' WHERE sequence = 7":               `period 7: the account is "x"`,
 		"UPDATE lnamespace_periods SET account = 'x' WHERE sequence = 2":               "does not have what the controller wrote",
 		"DELETE FROM lnamespace_periods WHERE sequence = 4":                            "period 4 is missing",
-		"UPDATE lnamespace_periods SET end_unix = start_unix WHERE sequence = 8":       "is open in the cluster",
-		"UPDATE lnamespace_periods SET start_unix = start_unix + 1 WHERE sequence = 8": "period 8 begins at",
-		"INSERT INTO lnamespace_periods SELECT tenant_uid, 9, tenant, account, labels, start_unix, end_unix FROM lnamespace_periods WHERE sequence = 8": "period 9 is in the table and not in the cluster",
-		"INSERT INTO lnamespace_periods SELECT 'other', 1, 'other', account, labels, start_unix, end_unix FROM lnamespace_periods WHERE sequence = 8":   "other (other) is billed and not in the cluster",
+		"UPDATE lnamespace_periods SET end_unix = start_unix WHERE sequence = 7":       "is open in the cluster",
+		"UPDATE lnamespace_periods SET start_unix = start_unix + 1 WHERE sequence = 7": "period 7 begins at",
+		"INSERT INTO lnamespace_periods SELECT tenant_uid, 8, tenant, account, labels, start_unix, end_unix FROM lnamespace_periods WHERE sequence = 7": "period 8 is in the table and not in the cluster",
+		"INSERT INTO lnamespace_periods SELECT 'other', 1, 'other', account, labels, start_unix, end_unix FROM lnamespace_periods WHERE sequence = 7":   "other (other) is billed and not in the cluster",
 	} {
 		if _, err := db.Exec(query); err != nil {
 			t.Fatal(err)
