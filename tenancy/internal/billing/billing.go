@@ -83,14 +83,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if !controllerutil.ContainsFinalizer(t, Finalizer) {
-		if t.DeletionTimestamp != nil {
-			return reconcile.Result{}, nil
-		}
-		before := t.DeepCopy()
-		controllerutil.AddFinalizer(t, Finalizer)
-		if err := r.Patch(ctx, t, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-			return reconcile.Result{}, err
-		}
+		return reconcile.Result{}, nil // the controller of tenants adds it, together with its own
 	}
 	if err := r.updateOutbox(ctx, t); err != nil {
 		return reconcile.Result{}, err

@@ -142,7 +142,7 @@ func (w *world) change(t *testing.T, account string) {
 func (w *world) create(t *testing.T) {
 	t.Helper()
 	if err := w.api.Create(t.Context(), &v1alpha1.LNamespace{
-		ObjectMeta: metav1.ObjectMeta{Name: "team", UID: "u", Generation: 1, CreationTimestamp: metav1.NewTime(w.now)},
+		ObjectMeta: metav1.ObjectMeta{Name: "team", UID: "u", Generation: 1, Finalizers: []string{billing.Finalizer}, CreationTimestamp: metav1.NewTime(w.now)},
 		Spec:       v1alpha1.LNamespaceSpec{Billing: v1alpha1.Billing{Account: "a"}},
 	}); err != nil {
 		t.Fatal(err)

@@ -204,6 +204,20 @@ func SudoerRole(tenant, user string) string {
 	return sudoerRoles(tenant) + readable[:min(len(readable), 40)] + ":" + hex.EncodeToString(sum[:16])
 }
 
+// TenantOfRole returns the name of the tenant that a ClusterRole or its binding belongs to by its name,
+// or an empty string.
+func TenantOfRole(name string) string {
+	rest, ok := strings.CutPrefix(name, Prefix)
+	if !ok {
+		return ""
+	}
+	tenant, _, ok := strings.Cut(rest, ":")
+	if !ok {
+		return ""
+	}
+	return tenant
+}
+
 // IsSudoerRole reports whether the name is one that SudoerRole returns for the tenant.
 func IsSudoerRole(tenant, name string) bool { return strings.HasPrefix(name, sudoerRoles(tenant)) }
 

@@ -211,11 +211,11 @@ func (c *cluster) reportsDifferences(t *testing.T, bill string) {
 		t.Fatal(err)
 	}
 	for query, want := range map[string]string{
-		"UPDATE lnamespace_periods SET account = 'x' WHERE sequence = 7":               `period 7: the account is "x"`,
-		"UPDATE lnamespace_periods SET account = 'x' WHERE sequence = 2":               "does not have what the controller wrote",
-		"DELETE FROM lnamespace_periods WHERE sequence = 4":                            "period 4 is missing",
-		"UPDATE lnamespace_periods SET end_unix = start_unix WHERE sequence = 7":       "is open in the cluster",
-		"UPDATE lnamespace_periods SET start_unix = start_unix + 1 WHERE sequence = 7": "period 7 begins at",
+		"UPDATE lnamespace_periods SET account = 'x' WHERE sequence = 7":                                                                                `period 7: the account is "x"`,
+		"UPDATE lnamespace_periods SET account = 'x' WHERE sequence = 2":                                                                                "does not have what the controller wrote",
+		"DELETE FROM lnamespace_periods WHERE sequence = 4":                                                                                             "period 4 is missing",
+		"UPDATE lnamespace_periods SET end_unix = start_unix WHERE sequence = 7":                                                                        "is open in the cluster",
+		"UPDATE lnamespace_periods SET start_unix = start_unix + 1 WHERE sequence = 7":                                                                  "period 7 begins at",
 		"INSERT INTO lnamespace_periods SELECT tenant_uid, 8, tenant, account, labels, start_unix, end_unix FROM lnamespace_periods WHERE sequence = 7": "period 8 is in the table and not in the cluster",
 		"INSERT INTO lnamespace_periods SELECT 'other', 1, 'other', account, labels, start_unix, end_unix FROM lnamespace_periods WHERE sequence = 7":   "other (other) is billed and not in the cluster",
 	} {
