@@ -25,7 +25,7 @@ var (
 	beside = flag.String("beside", "", "folder with bin and tenancy/config of another version, which BenchmarkGrowth measures at the same time")
 	block  = flag.Int("block", 100, "tenants that BenchmarkGrowth makes at once")
 	folder = flag.String("folder", "", "folder of manifests for BenchmarkGrowth: granular is for a server that authorizes fields")
-	heaps  = flag.String("heaps", "", "folder to which BenchmarkGrowth writes a heap profile of each server")
+	heaps  = flag.String("heaps", "", "folder to which BenchmarkGrowth writes a heap profile of each server, and a CPU profile of the last block")
 )
 
 // measuredVersion is a cluster of one version of the project, with its controller.
@@ -102,6 +102,13 @@ func (v *measuredVersion) grow(b *testing.B, first, count int) {
 	server := cpu(b, v.process.Process.Pid)
 	if err := process.Signal(syscall.SIGCONT); err != nil {
 		b.Fatal(err)
+	}
+	if *heaps != "" && first+*block > *tenants {
+		go func() {
+			if profile, err := v.kubectl("admin", "get", "--raw", "/debug/pprof/profile?seconds=5"); err == nil {
+				_ = os.WriteFile(filepath.Join(*heaps, v.name+"-cpu.pb.gz"), []byte(profile), 0o600)
+			}
+		}()
 	}
 	own, began, before := cpu(b, process.Pid), time.Now(), read(b, v.address)
 	quiet(b, v.address, int(before.reconciled)+count)
