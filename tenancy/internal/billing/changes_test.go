@@ -157,3 +157,25 @@ func TestLabelsChangeToo(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestFullInTheMiddle checks that the changes that did not fit into the outbox follow later, and those that
+// did fit do not follow twice.
+func TestFullInTheMiddle(t *testing.T) {
+	lns := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Generation: 5, CreationTimestamp: metav1.NewTime(created), Annotations: map[string]string{
+		names.BillingChanges: line(2, at(3), "a") + "\n" + line(3, at(5), "b") + "\n" + line(4, at(6), "c")}}}
+	lns.Spec.Billing.Account = "d"
+	lns.Status.Billing = &v1alpha1.BillingStatus{Pending: make([]v1alpha1.BillingPeriod, 254),
+		Open: &v1alpha1.BillingPeriod{Sequence: 255, Account: "a", Start: metav1.NewTime(created)}}
+	next := billing.Next(lns, at(10))
+	if len(next.Pending) != 256 || next.Open.Account != "c" || next.RecordedGeneration != 3 {
+		t.Fatalf("%d periods, %+v, generation %d", len(next.Pending), next.Open, next.RecordedGeneration)
+	}
+	lns.Status.Billing = next
+	if again := billing.Next(lns, at(10)); again != nil {
+		t.Errorf("a full outbox: %s", text(again))
+	}
+	next.Pending = nil // the table has them
+	if got := text(billing.Next(lns, at(10))); got != "257 c:5-6, 258 d:6-open" {
+		t.Error(got)
+	}
+}
