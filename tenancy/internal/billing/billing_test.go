@@ -296,7 +296,7 @@ func TestFull(t *testing.T) {
 	}
 	for i := int64(1); i <= int64(len(bySequence)); i++ {
 		p := bySequence[i]
-		if p.End.IsZero() || i > 1 && (!p.Start.Equal(bySequence[i-1].End) || p.Account != fmt.Sprint(i-2) || !p.Start.Equal(at(int(i-1)))) {
+		if p.End.IsZero() || i > 1 && (!p.Start.Equal(bySequence[i-1].End) || p.Account != fmt.Sprint(i-2) || !p.Start.Equal(hours(int(i-1)))) {
 			t.Errorf("period %d of %q: %s to %s", i, p.Account, p.Start, p.End)
 		}
 	}
@@ -308,21 +308,21 @@ func TestMonth(t *testing.T) {
 	w := newWorld(t)
 	w.create(t)
 	w.change(t, "b") // nobody saw the tenant yet
-	w.now = at(10)
+	w.now = hours(10)
 	w.reconcile(t)
-	w.now = at(20)
+	w.now = hours(20)
 	w.change(t, "c")
 	w.away = true
-	w.now = at(30)
+	w.now = hours(30)
 	w.reconcile(t) // the table is away
-	w.now = at(40)
+	w.now = hours(40)
 	w.change(t, "d")
-	w.now = at(41)
+	w.now = hours(41)
 	w.change(t, "e")
-	w.now = at(50)
+	w.now = hours(50)
 	w.reconcile(t)
 	w.away = false
-	w.now = at(60)
+	w.now = hours(60)
 	w.reconcile(t)
 	if got := w.bill(t); got != "[a:0-0 b:0-20 c:20-40 d:40-41 e:41-open]" {
 		t.Error(got)
@@ -340,7 +340,7 @@ func TestMonth(t *testing.T) {
 	if err := w.api.Update(t.Context(), lns); err != nil {
 		t.Fatal(err)
 	}
-	w.now = at(70)
+	w.now = hours(70)
 	w.reconcile(t)
 	if got := w.bill(t); got != "[a:0-0 b:0-20 c:20-40 d:40-41 e:41-70 f:70-open]" || w.events["BillingTimeUnknown"] != 1 {
 		t.Error(got, w.events)

@@ -16,8 +16,8 @@ import (
 type change struct {
 	// generation is the metadata.generation of the LNamespace after the change.
 	generation int64
-	// until is the time of the change. It is zero if the policy does not know it.
-	until time.Time
+	// ended is the time of the change. It is zero if the policy does not know it.
+	ended time.Time
 	// replaced is who paid until then.
 	replaced payer
 }
@@ -39,13 +39,13 @@ func changes(t *v1alpha1.LNamespace, recorded int64) []change {
 // parse parses a line of the annotation. config/policy/billing.yaml describes the format.
 func parse(line string) (c change, ok bool) {
 	generation, rest, _ := strings.Cut(line, " ")
-	until, rest, _ := strings.Cut(rest, " ")
+	ended, rest, _ := strings.Cut(rest, " ")
 	var err error
 	if c.generation, err = strconv.ParseInt(generation, 10, 64); err != nil {
 		return c, false
 	}
-	if until != "-" {
-		if c.until, err = time.Parse(time.RFC3339, until); err != nil {
+	if ended != "-" {
+		if c.ended, err = time.Parse(time.RFC3339, ended); err != nil {
 			return c, false
 		}
 	}

@@ -64,7 +64,7 @@ func Next(t *v1alpha1.LNamespace, now time.Time) *v1alpha1.BillingStatus {
 		if i+1 < len(recorded) {
 			next = recorded[i+1].replaced
 		}
-		if done = done && o.replace(next, c.until, recorded[i+1:]); !done {
+		if done = done && o.replace(next, c.ended, recorded[i+1:]); !done {
 			break
 		}
 		o.RecordedGeneration = c.generation
@@ -82,31 +82,31 @@ func Next(t *v1alpha1.LNamespace, now time.Time) *v1alpha1.BillingStatus {
 	return &o.BillingStatus
 }
 
-// replace ends the open period at the time until, and begins the next one, unless the same payer goes
-// on paying. If until is zero, it uses the first known time of the later changes, or now. It returns
+// replace ends the open period at the time ended, and begins the next one, unless the same payer goes
+// on paying. If ended is zero, it uses the first known time of the later changes, or now. It returns
 // false if the outbox is full.
-func (o *outbox) replace(next payer, until time.Time, later []change) bool {
+func (o *outbox) replace(next payer, ended time.Time, later []change) bool {
 	if next.pays(o.Open) {
 		return true
 	}
 	if full(o.Pending) {
 		return false
 	}
-	late := until.IsZero()
+	late := ended.IsZero()
 	for _, c := range later {
-		if until.IsZero() {
-			until = c.until
+		if ended.IsZero() {
+			ended = c.ended
 		}
 	}
-	if until.IsZero() || until.After(o.now) { // the clock of the API server, or a clock that went back
-		until = o.now
+	if ended.IsZero() || ended.After(o.now) { // the clock of the API server, or a clock that went back
+		ended = o.now
 	}
-	at := metav1.NewTime(until).Rfc3339Copy()
-	if deleted := o.tenant.DeletionTimestamp; deleted != nil && deleted.Before(&at) {
-		at = *deleted
+	moment := metav1.NewTime(ended).Rfc3339Copy()
+	if deleted := o.tenant.DeletionTimestamp; deleted != nil && deleted.Before(&moment) {
+		moment = *deleted
 	}
-	at = o.end(at)
-	o.begin(o.Open.Sequence+1, next, at)
+	moment = o.end(moment)
+	o.begin(o.Open.Sequence+1, next, moment)
 	o.Open.Late = late
 	return true
 }
@@ -118,15 +118,15 @@ func (o *outbox) begin(sequence int64, p payer, start metav1.Time) {
 }
 
 // end ends the open period, not before it began, and returns its end.
-func (o *outbox) end(at metav1.Time) metav1.Time {
-	if at.Before(&o.Open.Start) {
-		at = o.Open.Start
+func (o *outbox) end(moment metav1.Time) metav1.Time {
+	if moment.Before(&o.Open.Start) {
+		moment = o.Open.Start
 	}
-	o.Open.End = &at
+	o.Open.End = &moment
 	o.Pending = append(o.Pending, *o.Open)
 	o.Checksum = store.Checksum(o.Checksum, Row(o.tenant, *o.Open))
 	o.changed = true
-	return at
+	return moment
 }
 
 // Row returns the row of the table for a period of the tenant.

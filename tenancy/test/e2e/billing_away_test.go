@@ -26,20 +26,20 @@ import (
 // billingChange is a change of who pays, and the time at which the test made it.
 type billingChange struct {
 	account string
-	at      time.Time
+	moment  time.Time
 }
 
-// pay changes who pays by a JSON merge patch, as a caller. It waits until two seconds have passed since
+// pay changes who pays by a JSON merge patch of the caller. It waits until two seconds have passed since
 // the last change: the times in a bill have no fractions of a second.
-func (c *cluster) pay(t *testing.T, as client.Client, lns *v1alpha1.LNamespace, account, patch string) billingChange {
+func (c *cluster) pay(t *testing.T, caller client.Client, lns *v1alpha1.LNamespace, account, patch string) billingChange {
 	t.Helper()
 	nextSecond(t)
-	at := time.Now().Truncate(time.Second)
-	if err := as.Patch(t.Context(), lns, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+	moment := time.Now().Truncate(time.Second)
+	if err := caller.Patch(t.Context(), lns, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 		t.Fatal(err)
 	}
 	nextSecond(t)
-	return billingChange{account, at}
+	return billingChange{account, moment}
 }
 
 // nextSecond waits for the next second of the clock.
@@ -164,8 +164,8 @@ func TestBillingWhileAway(t *testing.T) {
 		t.Fatalf("%d periods: %+v", len(rows), rows)
 	}
 	for i, row := range rows {
-		if late := row.Start.Sub(want[i].at); row.Account != want[i].account || late < 0 || late > 2*time.Second {
-			t.Errorf("period %d: %q pays from %s on, and the change to %q was at %s", row.Sequence, row.Account, row.Start, want[i].account, want[i].at)
+		if late := row.Start.Sub(want[i].moment); row.Account != want[i].account || late < 0 || late > 2*time.Second {
+			t.Errorf("period %d: %q pays from %s on, and the change to %q was at %s", row.Sequence, row.Account, row.Start, want[i].account, want[i].moment)
 		}
 	}
 	if labels := rows[2].Labels; len(labels) != 1 || labels[`k="`] != "v w" {
