@@ -10,6 +10,7 @@ import (
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"kube-granular.dev/granular/permission"
+	"kube-granular.dev/pkg/rbacindex"
 )
 
 // ConditionsAwareAuthorize returns the decision of Authorize, which has no conditions, for checks
@@ -17,12 +18,16 @@ import (
 // evaluated at admission. That is too late for these requests: Fallback, which marks a request as
 // granular, runs before, and so does the observation of the caller's change. For all other
 // requests, and for all requests if the Gate verifies no fields, ConditionsAwareAuthorize returns
-// the decision of the configured authorizer, which can have conditions.
+// the decision of the configured authorizer, which can have conditions. As in Authorize, RBAC reads
+// only the bindings of the caller, if the Gate verifies fields.
 func (g *Gate) ConditionsAwareAuthorize(ctx context.Context, a upstream.Attributes) upstream.ConditionsAwareDecision {
-	if !g.withoutFields && (mayBeGranular(a) || permission.IsVerb(a.GetVerb())) {
+	if g.withoutFields {
+		return g.Authorizer.ConditionsAwareAuthorize(ctx, a)
+	}
+	if mayBeGranular(a) || permission.IsVerb(a.GetVerb()) {
 		return upstream.ConditionsAwareDecisionFromParts(g.Authorize(ctx, a))
 	}
-	return g.Authorizer.ConditionsAwareAuthorize(ctx, a)
+	return g.Authorizer.ConditionsAwareAuthorize(rbacindex.For(ctx, a), a)
 }
 
 // EvaluateConditions evaluates the conditions of a decision of ConditionsAwareAuthorize, by the

@@ -62,12 +62,11 @@ func mayBeGranular(a upstream.Attributes) bool {
 	return false
 }
 
-// Authorize asks the configured authorizer. For a create, update or patch it makes RBAC read only
-// the bindings of the caller. Such a request is often refused the ordinary verb before its fields
-// are verified. If RBAC read all bindings, each refusal would take longer with every binding in
-// the cluster.
+// Authorize asks the configured authorizer. It makes RBAC read only the bindings of the caller. If RBAC
+// read all bindings, each check would take longer with every binding in the cluster: those of a request,
+// whatever its verb, and those that a request causes, such as that of the verb bind.
 func (g *Gate) Authorize(ctx context.Context, a upstream.Attributes) (upstream.Decision, string, error) {
-	if !g.withoutFields && mayBeGranular(a) {
+	if !g.withoutFields {
 		ctx = rbacindex.For(ctx, a)
 	}
 	return g.Authorizer.Authorize(ctx, a)

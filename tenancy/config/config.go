@@ -22,7 +22,7 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-//go:embed default/namespace.yaml delegation/delegation.yaml crd/tenancy.kube-granular.dev_lnamespaces.yaml rbac/controller.yaml rbac/everyone.yaml policy/lists.yaml policy/creation.yaml policy/namespaces.yaml policy/deletion.yaml policy/sudo.yaml webhook/webhooks.yaml
+//go:embed default/namespace.yaml delegation/delegation.yaml crd/tenancy.kube-granular.dev_lnamespaces.yaml rbac/controller.yaml rbac/everyone.yaml policy/lists.yaml policy/creation.yaml policy/billing.yaml policy/namespaces.yaml policy/deletion.yaml policy/sudo.yaml webhook/webhooks.yaml
 var files embed.FS
 
 // Options select the manifests for a cluster, and change some of them.
@@ -133,7 +133,7 @@ const (
 func Objects(o Options) ([]*unstructured.Unstructured, error) {
 	paths := []string{
 		"default/namespace.yaml", "crd/tenancy.kube-granular.dev_lnamespaces.yaml", "rbac/controller.yaml", "rbac/everyone.yaml",
-		"policy/lists.yaml", "policy/creation.yaml",
+		"policy/lists.yaml", "policy/creation.yaml", "policy/billing.yaml",
 		"policy/namespaces.yaml", "policy/deletion.yaml", "policy/sudo.yaml",
 	}
 	if o.SudoByDelegation {

@@ -109,6 +109,14 @@ type BillingStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	Pending []BillingPeriod `json:"pending,omitempty"`
+	// recordedGeneration is a metadata.generation. The periods contain all changes of spec.billing up to
+	// it.
+	// +optional
+	RecordedGeneration int64 `json:"recordedGeneration,omitempty"`
+	// checksum is a checksum of all periods that have ended. By it, a report notices a changed row of
+	// the billing table. Before the checksum stands the sequence number of the first of these periods.
+	// +optional
+	Checksum string `json:"checksum,omitempty"`
 }
 
 // BillingPeriod is a period of time in which one account pays.
@@ -120,12 +128,16 @@ type BillingPeriod struct {
 	Account string `json:"account,omitempty"`
 	// +optional
 	Labels map[string]string `json:"labels,omitempty"`
-	// start is the end of the previous period. For the first period, it is the creation of the
-	// LNamespace.
+	// start is the time of the change of spec.billing, and the end of the previous period. For the
+	// first period, it is the creation of the LNamespace.
 	Start metav1.Time `json:"start"`
 	// end is the end of the period. It is never before start, even if the clock was set back.
 	// +optional
 	End *metav1.Time `json:"end,omitempty"`
+	// late is true if nobody recorded when spec.billing changed. Then start is a time at which the change
+	// had happened already, and the former account paid until then.
+	// +optional
+	Late bool `json:"late,omitempty"`
 }
 
 // The types of conditions in status.conditions.

@@ -5,14 +5,11 @@ package billing
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
-	"unicode/utf8"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,8 +25,8 @@ import (
 const Finalizer = "tenancy.kube-granular.dev/billing"
 
 // maxPending is the maximum number of pending periods in the status of an LNamespace: periods that
-// have ended and are not in the table yet. While the status has so many, a change of the account
-// is not recorded, and the former account is charged.
+// have ended and are not in the table yet. While the status has so many, changes of the account wait
+// in the annotation that records them.
 const maxPending = 256
 
 // maxPendingBytes limits the size of the pending periods in the same way, because an object that is
@@ -56,6 +53,8 @@ type Reconciler struct {
 	Table Table
 	// Now returns the time.
 	Now func() time.Time
+	// Recorder records an event about each period whose begin is not known exactly.
+	Recorder events.EventRecorder
 }
 
 // maxRetry is the longest time between two attempts to write to the table. The default of a controller
@@ -71,7 +70,8 @@ func Retries() workqueue.TypedRateLimiter[reconcile.Request] {
 func Add(mgr ctrl.Manager, table Table) error {
 	return ctrl.NewControllerManagedBy(mgr).Named("billing").For(&v1alpha1.LNamespace{}).
 		WithOptions(controller.Options{RateLimiter: Retries()}).
-		Complete(&Reconciler{Client: mgr.GetClient(), Table: table, Now: time.Now})
+		Complete(&Reconciler{Client: mgr.GetClient(), Table: table, Now: time.Now,
+			Recorder: mgr.GetEventRecorder("tenancy-controller")})
 }
 
 // Reconcile ends the open period of an LNamespace if the account or the billing labels have
@@ -83,14 +83,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if !controllerutil.ContainsFinalizer(t, Finalizer) {
-		if t.DeletionTimestamp != nil {
-			return reconcile.Result{}, nil
-		}
-		before := t.DeepCopy()
-		controllerutil.AddFinalizer(t, Finalizer)
-		if err := r.Patch(ctx, t, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-			return reconcile.Result{}, err
-		}
+		return reconcile.Result{}, nil // the controller of tenants adds it, together with its own
 	}
 	if err := r.updateOutbox(ctx, t); err != nil {
 		return reconcile.Result{}, err
@@ -111,81 +104,37 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 }
 
 // updateOutbox writes the outbox, the periods that Next returns, to the status. If Next returns
-// nil, the outbox stays as it is, and updateOutbox writes nothing.
+// nil, the outbox stays as it is, and updateOutbox writes nothing. It reports the new periods whose
+// begin is not known exactly.
 func (r *Reconciler) updateOutbox(ctx context.Context, t *v1alpha1.LNamespace) error {
 	next := Next(t, r.Now())
 	if next == nil {
 		return nil
 	}
-	return r.write(ctx, t, next)
-}
-
-// Next returns the new outbox of a tenant, the periods in its status, if the account or the
-// billing labels have changed, if the tenant is being deleted, or if it has no outbox yet. It
-// returns nil if the outbox stays as it is: nothing has changed, or the outbox is full.
-func Next(t *v1alpha1.LNamespace, now time.Time) *v1alpha1.BillingStatus {
-	b := v1alpha1.BillingStatus{}
+	last := int64(0)
 	if t.Status.Billing != nil {
-		b = *t.Status.Billing.DeepCopy()
+		last = t.Status.Billing.Open.Sequence
 	}
-	labels := billable(t.Spec.Billing.Labels)
-	begin := func(sequence int64, start metav1.Time) {
-		b.Open = &v1alpha1.BillingPeriod{Sequence: sequence, Account: t.Spec.Billing.Account, Labels: labels, Start: start}
-		b.OpenStored = false
+	if err := r.write(ctx, t, next); err != nil {
+		return err
 	}
-	switch {
-	case b.Open == nil && t.Status.Billing == nil: // the first period begins at the creation of the tenant
-		begin(1, t.CreationTimestamp)
-		if t.DeletionTimestamp == nil {
-			return &b
-		}
-	case b.Open == nil:
-		return nil // the last period has ended
-	case t.DeletionTimestamp == nil && b.Open.Account == t.Spec.Billing.Account && maps.Equal(b.Open.Labels, labels),
-		full(b.Pending):
-		return nil
+	for _, p := range next.Pending {
+		r.reportLate(t, p, last)
 	}
-	end := metav1.NewTime(now).Rfc3339Copy()
-	if t.DeletionTimestamp != nil {
-		end = *t.DeletionTimestamp
+	if next.Open != nil {
+		r.reportLate(t, *next.Open, last)
 	}
-	if end.Before(&b.Open.Start) { // the clock went back
-		end = b.Open.Start
-	}
-	b.Open.End = &end
-	b.Pending = append(b.Pending, *b.Open)
-	if t.DeletionTimestamp != nil {
-		b.Open, b.OpenStored = nil, false
-	} else {
-		begin(b.Open.Sequence+1, end)
-	}
-	return &b
+	return nil
 }
 
-// full reports whether no further period may wait for the table.
-func full(pending []v1alpha1.BillingPeriod) bool {
-	if len(pending) >= maxPending {
-		return true
+// reportLate records an event if the begin of the period is not known exactly, and the period is newer
+// than the one with the sequence number last.
+func (r *Reconciler) reportLate(t *v1alpha1.LNamespace, p v1alpha1.BillingPeriod, last int64) {
+	if p.Late && p.Sequence > last {
+		r.Recorder.Eventf(t, nil, corev1.EventTypeWarning, "BillingTimeUnknown", "Bill",
+			"the time of a change of spec.billing was not recorded: billing period %d begins at %s, and the former account paid until then",
+			p.Sequence, p.Start.UTC().Format(time.RFC3339))
 	}
-	text, err := json.Marshal(pending)
-	return err != nil || len(text) >= maxPendingBytes
-}
-
-// billable returns the billing labels that are copied to the status: those within the limits. An
-// LNamespace whose labels are too large is billed without them, and not left unbilled.
-func billable(labels map[string]v1alpha1.BillingLabel) map[string]string {
-	var result map[string]string
-	for _, k := range slices.Sorted(maps.Keys(labels)) {
-		v := string(labels[k])
-		if len(result) == maxLabels || utf8.RuneCountInString(k) > maxLabelKey || utf8.RuneCountInString(v) > maxLabelValue {
-			continue
-		}
-		if result == nil {
-			result = map[string]string{}
-		}
-		result[k] = v
-	}
-	return result
 }
 
 // flush writes the pending periods and the open period to the table, in order. Then it removes the
@@ -203,12 +152,7 @@ func (r *Reconciler) flush(ctx context.Context, t *v1alpha1.LNamespace) error {
 		all = append(append([]v1alpha1.BillingPeriod{}, all...), *b.Open)
 	}
 	for _, p := range all {
-		row := store.Period{TenantUID: string(t.UID), Sequence: p.Sequence, Tenant: t.Name, Account: p.Account, Labels: p.Labels,
-			Start: p.Start.Time}
-		if p.End != nil {
-			row.End = p.End.Time
-		}
-		if err := r.Table.Put(ctx, row); err != nil {
+		if err := r.Table.Put(ctx, Row(t, p)); err != nil {
 			return err
 		}
 	}

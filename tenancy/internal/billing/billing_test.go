@@ -8,6 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,6 +24,7 @@ import (
 	"kube-granular.dev/tenancy/api/v1alpha1"
 	"kube-granular.dev/tenancy/internal/billing"
 	"kube-granular.dev/tenancy/internal/billing/store"
+	"kube-granular.dev/tenancy/internal/names"
 )
 
 // errKilled is the error of the step at which the test simulates a kill of the controller.
@@ -36,7 +40,13 @@ type world struct {
 	// is killed at the step with the number dies.
 	steps, dies int
 	after, away bool
+	events      recorder
 }
+
+// recorder counts events by their reason.
+type recorder map[string]int
+
+func (r recorder) Eventf(_, _ runtime.Object, _, reason, _, _ string, _ ...any) { r[reason]++ }
 
 func newWorld(t *testing.T) *world {
 	scheme := runtime.NewScheme()
@@ -50,7 +60,7 @@ func newWorld(t *testing.T) *world {
 	t.Cleanup(func() { table.Close() })
 	return &world{
 		api:   fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.LNamespace{}).Build(),
-		table: table, now: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC), dies: -1,
+		table: table, now: created, dies: -1, events: recorder{},
 	}
 }
 
@@ -95,7 +105,7 @@ func (w *world) reconcile(t *testing.T) {
 		},
 	})
 	for range 20 {
-		r := billing.Reconciler{Client: watched, Table: w, Now: func() time.Time { return w.now }}
+		r := billing.Reconciler{Client: watched, Table: w, Now: func() time.Time { return w.now }, Recorder: w.events}
 		result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Name: "team"}})
 		switch {
 		case err == nil && result.RequeueAfter == 0, w.away && err != nil:
@@ -107,12 +117,22 @@ func (w *world) reconcile(t *testing.T) {
 	t.Fatal("the controller does not finish after 20 reconciliations")
 }
 
+// change changes the account, and records that as the admission policy does.
 func (w *world) change(t *testing.T, account string) {
 	t.Helper()
 	lns := &v1alpha1.LNamespace{}
 	if err := w.api.Get(t.Context(), client.ObjectKey{Name: "team"}, lns); err != nil {
 		t.Fatal(err)
 	}
+	lns.Generation++
+	kept := []string{line(lns.Generation, w.now, lns.Spec.Billing.Account)}
+	for old := range strings.SplitSeq(lns.Annotations[names.BillingChanges], "\n") {
+		generation, _, _ := strings.Cut(old, " ")
+		if n, err := strconv.ParseInt(generation, 10, 64); err == nil && lns.Status.Billing != nil && n > lns.Status.Billing.RecordedGeneration {
+			kept = slices.Insert(kept, len(kept)-1, old)
+		}
+	}
+	lns.Annotations = map[string]string{names.BillingChanges: strings.Join(kept, "\n")}
 	lns.Spec.Billing.Account = account
 	if err := w.api.Update(t.Context(), lns); err != nil {
 		t.Fatal(err)
@@ -122,7 +142,7 @@ func (w *world) change(t *testing.T, account string) {
 func (w *world) create(t *testing.T) {
 	t.Helper()
 	if err := w.api.Create(t.Context(), &v1alpha1.LNamespace{
-		ObjectMeta: metav1.ObjectMeta{Name: "team", UID: "u", CreationTimestamp: metav1.NewTime(w.now)},
+		ObjectMeta: metav1.ObjectMeta{Name: "team", UID: "u", Generation: 1, Finalizers: []string{billing.Finalizer}, CreationTimestamp: metav1.NewTime(w.now)},
 		Spec:       v1alpha1.LNamespaceSpec{Billing: v1alpha1.Billing{Account: "a"}},
 	}); err != nil {
 		t.Fatal(err)
@@ -140,14 +160,13 @@ func (w *world) bill(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	began := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 	rows := make([]string, len(periods))
 	for _, p := range periods {
 		end := "open"
 		if !p.End.IsZero() {
-			end = fmt.Sprint(p.End.Sub(began).Hours())
+			end = fmt.Sprint(p.End.Sub(created).Hours())
 		}
-		rows[p.Sequence-1] = fmt.Sprintf("%s:%v-%s", p.Account, p.Start.Sub(began).Hours(), end)
+		rows[p.Sequence-1] = fmt.Sprintf("%s:%v-%s", p.Account, p.Start.Sub(created).Hours(), end)
 	}
 	return fmt.Sprint(rows)
 }
@@ -246,8 +265,8 @@ func TestClockJumps(t *testing.T) {
 	}
 }
 
-// TestFull checks that a full outbox loses no period: no period is added until the table is
-// available again, and no time is billed twice.
+// TestFull checks that a full outbox loses no change: the changes wait in the annotation until the table
+// is available again, and each has a period then.
 func TestFull(t *testing.T) {
 	w := newWorld(t)
 	w.create(t)
@@ -272,13 +291,58 @@ func TestFull(t *testing.T) {
 	for _, p := range periods {
 		bySequence[p.Sequence] = p
 	}
-	if len(bySequence) != 257 {
+	if len(bySequence) != 301 {
 		t.Errorf("%d periods", len(bySequence))
 	}
 	for i := int64(1); i <= int64(len(bySequence)); i++ {
 		p := bySequence[i]
-		if p.End.IsZero() || i > 1 && !p.Start.Equal(bySequence[i-1].End) {
-			t.Errorf("period %d: %s to %s", i, p.Start, p.End)
+		if p.End.IsZero() || i > 1 && (!p.Start.Equal(bySequence[i-1].End) || p.Account != fmt.Sprint(i-2) || !p.Start.Equal(hours(int(i-1)))) {
+			t.Errorf("period %d of %q: %s to %s", i, p.Account, p.Start, p.End)
 		}
+	}
+}
+
+// TestMonth checks the bill of a month with changes, in which the controller and the table were away at
+// different times, and which changes are reported as late.
+func TestMonth(t *testing.T) {
+	w := newWorld(t)
+	w.create(t)
+	w.change(t, "b") // nobody saw the tenant yet
+	w.now = hours(10)
+	w.reconcile(t)
+	w.now = hours(20)
+	w.change(t, "c")
+	w.away = true
+	w.now = hours(30)
+	w.reconcile(t) // the table is away
+	w.now = hours(40)
+	w.change(t, "d")
+	w.now = hours(41)
+	w.change(t, "e")
+	w.now = hours(50)
+	w.reconcile(t)
+	w.away = false
+	w.now = hours(60)
+	w.reconcile(t)
+	if got := w.bill(t); got != "[a:0-0 b:0-20 c:20-40 d:40-41 e:41-open]" {
+		t.Error(got)
+	}
+	if n := w.events["BillingTimeUnknown"]; n != 0 {
+		t.Errorf("%d events although all is known", n)
+	}
+	// Somebody deleted the policy.
+	lns := &v1alpha1.LNamespace{}
+	if err := w.api.Get(t.Context(), client.ObjectKey{Name: "team"}, lns); err != nil {
+		t.Fatal(err)
+	}
+	lns.Spec.Billing.Account = "f"
+	lns.Generation++
+	if err := w.api.Update(t.Context(), lns); err != nil {
+		t.Fatal(err)
+	}
+	w.now = hours(70)
+	w.reconcile(t)
+	if got := w.bill(t); got != "[a:0-0 b:0-20 c:20-40 d:40-41 e:41-70 f:70-open]" || w.events["BillingTimeUnknown"] != 1 {
+		t.Error(got, w.events)
 	}
 }

@@ -10,4 +10,8 @@
 // twice has the same effect as to write it once. So no period is lost or duplicated if the
 // controller stops between two steps or the table is unavailable. A deleted LNamespace remains,
 // without permissions, until its last period is in the table.
+//
+// An admission policy records each change in an annotation of the LNamespace, in the request that makes
+// the change. So a period begins at the change, and not when the controller sees it, and the
+// controller sees each of several changes.
 package billing

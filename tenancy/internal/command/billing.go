@@ -4,7 +4,9 @@
 package command
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -70,20 +72,15 @@ func newBillingCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list := v1alpha1.LNamespaceList{}
-			if err := api.List(cmd.Context(), &list); err != nil {
+			wrong, err := differences(cmd.Context(), table, api)
+			if err != nil {
 				return err
 			}
-			cluster := map[string]string{}
-			for _, t := range list.Items {
-				cluster[string(t.UID)] = t.Name
-			}
-			wrong := report.Reconcile(lines, cluster)
 			for _, w := range wrong {
 				printing.Fprintf(cmd.ErrOrStderr(), "%s\n", w)
 			}
 			if len(wrong) > 0 {
-				return fmt.Errorf("the billing table and the cluster differ in %d tenants", len(wrong))
+				return fmt.Errorf("the billing table and the cluster differ: %d differences", len(wrong))
 			}
 			return nil
 		},
@@ -96,4 +93,30 @@ func newBillingCommand() *cobra.Command {
 	fs.StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig for --reconcile")
 	cmd.AddCommand(show)
 	return cmd
+}
+
+// differences returns the differences between the billing table and the LNamespaces of the cluster. The
+// controller can write between the two reads, so only what a second look finds too is a difference.
+func differences(ctx context.Context, table store.Table, api client.Reader) ([]string, error) {
+	var wrong []string
+	for look := range 2 {
+		list := v1alpha1.LNamespaceList{}
+		if err := api.List(ctx, &list); err != nil {
+			return nil, err
+		}
+		rows, err := table.Between(ctx, time.Unix(0, 0), time.Unix(1<<40, 0))
+		if err != nil {
+			return nil, fmt.Errorf("billing table: %w", err)
+		}
+		found := report.Reconcile(rows, list.Items)
+		if look == 0 {
+			wrong = found
+		} else {
+			wrong = slices.DeleteFunc(wrong, func(w string) bool { return !slices.Contains(found, w) })
+		}
+		if len(wrong) == 0 {
+			break
+		}
+	}
+	return wrong, nil
 }

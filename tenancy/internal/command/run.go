@@ -136,10 +136,8 @@ func run(cmd *cobra.Command, o runOptions) error {
 	if err := hooks.add(mgr); err != nil {
 		return err
 	}
-	if err := controller.Add(mgr, o.Options); err != nil {
-		return err
-	}
 	if o.billing.Source != "" {
+		o.Finalizers = []string{billing.Finalizer}
 		table, err := store.Open(o.billing)
 		if err != nil {
 			return err
@@ -148,6 +146,9 @@ func run(cmd *cobra.Command, o runOptions) error {
 		if err := billing.Add(mgr, table); err != nil {
 			return err
 		}
+	}
+	if err := controller.Add(mgr, o.Options); err != nil {
+		return err
 	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return err

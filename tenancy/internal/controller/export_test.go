@@ -98,3 +98,22 @@ type Examinations = examinations
 func (e *examinations) List(t *v1alpha1.LNamespace, at time.Time, examine func() ([]v1alpha1.Leftover, error)) ([]v1alpha1.Leftover, error) {
 	return e.list(t, at, examine)
 }
+
+// Lookup is where Remove looks for an object that the cache does not have.
+type Lookup = lookup
+
+// The values of Lookup.
+const (
+	CacheOnly       = cacheOnly
+	UnlabelledCache = unlabelledCache
+	Server          = server
+)
+
+// Remove deletes an object, and reports whether it existed.
+func Remove(ctx context.Context, cached client.Client, live, unlabelled client.Reader, object client.Object, where Lookup) (bool, error) {
+	w := writer{Client: cached, live: live, unlabelled: unlabelled}
+	return w.remove(ctx, object, where)
+}
+
+// IsFirst reports whether the tenant has no status yet.
+var IsFirst = isFirst

@@ -58,7 +58,7 @@ func (r *Tenants) finish(ctx context.Context, t *v1alpha1.LNamespace) error {
 			return err
 		}
 	}
-	return client.IgnoreNotFound(r.finalizer(ctx, t, controllerutil.RemoveFinalizer))
+	return client.IgnoreNotFound(r.finalizers(ctx, t, controllerutil.RemoveFinalizer, names.Finalizer))
 }
 
 // isRetained reports whether the namespace stays when the LNamespace is deleted: an administrator

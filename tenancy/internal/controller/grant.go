@@ -22,8 +22,8 @@ import (
 // grant first revokes the permissions that the lists of members no longer grant. Then it grants
 // the permissions that are missing, and returns the resulting delegations. An error with one object
 // does not keep it from the others. Objects in the namespace come last, because sudo can write
-// there.
-func (r *Tenants) grant(ctx context.Context, t *v1alpha1.LNamespace) (*delegated, error) {
+// there. isNew is true if the namespace has just been created, so that nothing can be in it.
+func (r *Tenants) grant(ctx context.Context, t *v1alpha1.LNamespace, isNew bool) (*delegated, error) {
 	wanted, unwanted := grants.For(t, r.Options)
 	former, err := r.formerSudoers(ctx, t.Name, wanted)
 	if err != nil {
@@ -39,7 +39,15 @@ func (r *Tenants) grant(ctx context.Context, t *v1alpha1.LNamespace) (*delegated
 		}
 	}
 	for _, object := range clusterFirst(unwanted) {
-		gone, err := r.remove(ctx, object, !settled)
+		where := unlabelledCache
+		switch {
+		case object.GetNamespace() == "":
+		case settled || isNew:
+			where = cacheOnly
+		default:
+			where = server
+		}
+		gone, err := r.remove(ctx, object, where)
 		failed = append(failed, err)
 		if gone && err == nil && settled {
 			r.repaired(t, object, "deleted %s, which the lists do not grant", describe(object))
@@ -79,7 +87,11 @@ func (r *Tenants) revoke(ctx context.Context, t *v1alpha1.LNamespace, sure, sure
 	failed = append(failed, err)
 	all := append(grants.All(t.Name, slices.Concat(t.Spec.Sudoers, t.Status.Granted.Sudoers)...), former...)
 	for _, object := range clusterFirst(all) {
-		_, err := r.remove(ctx, object, sure && (object.GetNamespace() == "" || sureInside))
+		where := cacheOnly
+		if sure && (object.GetNamespace() == "" || sureInside) {
+			where = server
+		}
+		_, err := r.remove(ctx, object, where)
 		failed = append(failed, err)
 	}
 	return errors.Join(failed...)

@@ -40,6 +40,8 @@ const (
 type tenantNamespace struct {
 	uid     types.UID
 	adopted bool
+	// isNew is true if the controller has just created the namespace. Nobody else has written there.
+	isNew bool
 	// ending is true if the namespace belongs to the tenant and is being deleted. Then reason is set.
 	ending bool
 	// again is true if the reason can end without a change of the LNamespace or the namespace.
@@ -75,7 +77,7 @@ func (r *Tenants) namespace(ctx context.Context, t *v1alpha1.LNamespace) (tenant
 		err = r.Create(ctx, made)
 		if err == nil {
 			r.event(t, corev1.EventTypeNormal, "NamespaceCreated", "CreateNamespace", "created the namespace %s", t.Name)
-			return tenantNamespace{uid: made.UID}, nil
+			return tenantNamespace{uid: made.UID, isNew: true}, nil
 		}
 		if apierrors.IsAlreadyExists(err) { // the cache is stale
 			err = r.live.Get(ctx, client.ObjectKey{Name: t.Name}, ns)

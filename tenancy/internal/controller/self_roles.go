@@ -26,7 +26,7 @@ func (r *selfRoles) Reconcile(ctx context.Context, req reconcile.Request) (recon
 		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: req.Name}},
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: req.Name}},
 	} {
-		_, err := r.remove(ctx, object, true)
+		_, err := r.remove(ctx, object, server)
 		failed = append(failed, err)
 	}
 	return reconcile.Result{}, errors.Join(failed...)

@@ -36,6 +36,8 @@ type Options struct {
 	// DiscoveryEvery is the interval at which the rules of sudo are updated from discovery, in
 	// addition to updates after changes of CustomResourceDefinitions and APIServices.
 	DiscoveryEvery time.Duration
+	// Finalizers are the finalizers of other controllers that each LNamespace gets.
+	Finalizers []string
 	// Workers is the number of tenants that are reconciled concurrently.
 	Workers int
 }
@@ -63,7 +65,11 @@ func Cache(o Options) cache.Options {
 
 // Add adds the controllers to a manager.
 func Add(mgr ctrl.Manager, o Options) error {
-	w := writer{Client: mgr.GetClient(), live: mgr.GetAPIReader()}
+	without, err := newUnlabelled(mgr)
+	if err != nil {
+		return err
+	}
+	w := writer{Client: mgr.GetClient(), live: mgr.GetAPIReader(), unlabelled: without}
 	recorder := mgr.GetEventRecorder("tenancy-controller")
 	for _, object := range []client.Object{&rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{}} {
 		if err := mgr.GetFieldIndexer().IndexField(context.Background(), object, sudoerIndex, tenantOfSudoerRole); err != nil {
@@ -74,7 +80,7 @@ func Add(mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
-	tenants := &Tenants{writer: w, Options: o.Options, Creation: o.Creation, Recorder: recorder, delegations: delegated}
+	tenants := &Tenants{writer: w, Options: o.Options, Creation: o.Creation, Finalizers: o.Finalizers, Recorder: recorder, delegations: delegated}
 	toTenant := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
 		return request(tenantOf(object))
 	})
@@ -90,6 +96,12 @@ func Add(mgr ctrl.Manager, o Options) error {
 		Watches(&rbacv1.ClusterRole{}, toTenant).
 		Watches(&rbacv1.ClusterRoleBinding{}, toTenant).
 		WithOptions(controller.Options{MaxConcurrentReconciles: o.Workers})
+	for _, kind := range unlabelledKinds {
+		of = of.WatchesRawSource(source.Kind(without, metadataOf(kind), handler.TypedEnqueueRequestsFromMapFunc(
+			func(_ context.Context, object *metav1.PartialObjectMetadata) []reconcile.Request {
+				return request(names.TenantOfRole(object.GetName()))
+			})))
+	}
 	if delegated != nil {
 		of = delegated.watch(of)
 	}

@@ -32,6 +32,8 @@ type Tenants struct {
 	// Options are the options for all tenants.
 	grants.Options
 	Creation
+	// Finalizers are the finalizers of other controllers that an LNamespace gets with the first one.
+	Finalizers []string
 	// Recorder records events.
 	Recorder events.EventRecorder
 	// delegations manages the delegations of sudo. It is nil if sudo works by impersonation.
@@ -55,7 +57,7 @@ func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	if t.DeletionTimestamp != nil {
 		return reconcile.Result{}, r.finish(ctx, t)
 	}
-	if err := r.finalizer(ctx, t, controllerutil.AddFinalizer); err != nil {
+	if err := r.finalizers(ctx, t, controllerutil.AddFinalizer, append([]string{names.Finalizer}, r.Finalizers...)...); err != nil {
 		return reconcile.Result{}, err
 	}
 	h, err := r.namespace(ctx, t)
@@ -63,7 +65,8 @@ func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 		return reconcile.Result{}, err
 	}
 	if h.reason != "" {
-		if err := r.revoke(ctx, t, t.Status.NamespaceUID != "", false); err != nil {
+		// A controller that stopped before the first status may have granted something.
+		if err := r.revoke(ctx, t, t.Status.NamespaceUID != "" || isFirst(t), false); err != nil {
 			return reconcile.Result{}, err
 		}
 		result := reconcile.Result{}
@@ -77,20 +80,23 @@ func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 			}
 		})
 	}
-	// The UID is written to the status before permissions are granted, so that a restarted
-	// controller knows that the namespace belongs to the tenant.
-	if t.Status.NamespaceUID != h.uid || t.Status.Adopted != h.adopted {
-		if err := r.record(ctx, t, func(s *v1alpha1.LNamespaceStatus) { s.NamespaceUID, s.Adopted = h.uid, h.adopted }); err != nil {
+	// The UID is written to the status before permissions are granted, so that a restarted controller
+	// knows that the namespace belongs to the tenant. That is not needed for the first namespace that the
+	// controller created: while there is no status, the annotation of the namespace says the same.
+	owned := func(s *v1alpha1.LNamespaceStatus) { s.NamespaceUID, s.Adopted = h.uid, h.adopted }
+	if (t.Status.NamespaceUID != h.uid || t.Status.Adopted != h.adopted) && !(h.isNew && isFirst(t)) {
+		if err := r.record(ctx, t, owned); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
-	delegated, failed := r.grant(ctx, t)
+	delegated, failed := r.grant(ctx, t, h.isNew)
 	if errors.Is(failed, errNoRules) { // just after the start of the controller, before the first discovery
 		return reconcile.Result{RequeueAfter: time.Second}, nil
 	}
 	left, err := r.leftovers(ctx, t, time.Now())
 	if failed != nil || err != nil {
 		return reconcile.Result{}, errors.Join(failed, err, r.record(ctx, t, func(s *v1alpha1.LNamespaceStatus) {
+			owned(s)
 			if failed != nil && !isConflict(failed) {
 				condition(t, s, v1alpha1.ConditionReady, metav1.ConditionFalse, reasonFailed, failed.Error())
 			}
@@ -104,6 +110,7 @@ func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 		result.RequeueAfter = leftoversInterval
 	}
 	if err := r.record(ctx, t, func(s *v1alpha1.LNamespaceStatus) {
+		owned(s)
 		s.ObservedGeneration = t.Generation
 		s.SudoGroup = names.SudoGroup(t.Name)
 		s.Granted = v1alpha1.Granted{Users: unique(t.Spec.Users), Managers: unique(t.Spec.Managers), Sudoers: unique(t.Spec.Sudoers)}
@@ -126,12 +133,20 @@ func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	return result, nil
 }
 
-// finalizer adds or removes the finalizer of an LNamespace, by a patch of only
+// isFirst reports whether the tenant has no status of the controller of tenants yet.
+func isFirst(t *v1alpha1.LNamespace) bool {
+	return t.Status.NamespaceUID == "" && len(t.Status.Conditions) == 0
+}
+
+// finalizers adds or removes finalizers of an LNamespace, by one patch of only
 // metadata.finalizers. An update could also write default values to the spec, for which the
 // controller would need the verbs of the lists.
-func (r *Tenants) finalizer(ctx context.Context, t *v1alpha1.LNamespace, change func(client.Object, string) bool) error {
-	before := t.DeepCopy()
-	if !change(t, names.Finalizer) {
+func (r *Tenants) finalizers(ctx context.Context, t *v1alpha1.LNamespace, change func(client.Object, string) bool, all ...string) error {
+	before, changed := t.DeepCopy(), false
+	for _, finalizer := range all {
+		changed = change(t, finalizer) || changed
+	}
+	if !changed {
 		return nil
 	}
 	return r.Patch(ctx, t, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))

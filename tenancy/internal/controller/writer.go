@@ -26,7 +26,24 @@ type writer struct {
 	client.Client
 	// live reads from the server, and not from the cache.
 	live client.Reader
+	// unlabelled reads the metadata of the cluster-scoped objects of RBAC without the controller's label,
+	// from a second cache.
+	unlabelled client.Reader
 }
+
+// lookup is where remove looks for an object that the cache does not have, because somebody may have
+// removed the controller's label.
+type lookup int
+
+const (
+	// cacheOnly does not look for it.
+	cacheOnly lookup = iota
+	// unlabelledCache looks in the cache of objects without the label. It is stale for a moment after the
+	// label was removed, and then gets an event.
+	unlabelledCache
+	// server asks the server.
+	server
+)
 
 // outcome is the result of ensure.
 type outcome int
@@ -83,14 +100,18 @@ func (w *writer) ensure(ctx context.Context, want client.Object) (outcome, error
 	return repaired, nil
 }
 
-// remove deletes an object, and reports whether it existed. If the cache does not have the object
-// and sure is true, it reads the object from the server, because somebody else may have removed
-// the controller's label.
-func (w *writer) remove(ctx context.Context, object client.Object, sure bool) (bool, error) {
+// remove deletes an object, and reports whether it existed. If the cache does not have the object,
+// remove looks for it where the lookup says.
+func (w *writer) remove(ctx context.Context, object client.Object, where lookup) (bool, error) {
 	key := client.ObjectKeyFromObject(object)
 	have := newLike(object)
 	err := w.Get(ctx, key, have)
-	if apierrors.IsNotFound(err) && sure {
+	if apierrors.IsNotFound(err) && where == unlabelledCache {
+		// The metadata only says that there is such an object.
+		if err = w.unlabelled.Get(ctx, key, metadataOf(kindOf(object))); err == nil {
+			err = w.live.Get(ctx, key, have)
+		}
+	} else if apierrors.IsNotFound(err) && where == server {
 		err = w.live.Get(ctx, key, have)
 	}
 	if apierrors.IsNotFound(err) {

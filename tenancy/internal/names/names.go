@@ -53,6 +53,9 @@ const (
 	// names and the number of LNamespaces for each creator do not matter to it.
 	Creator = domain + "creator"
 	Allowed = domain + "allowed"
+	// BillingChanges is an annotation of an LNamespace with the changes of spec.billing that are not in
+	// status.billing yet. An admission policy writes it, and nobody else can.
+	BillingChanges = domain + "billing-changes"
 	// Finalizer blocks the deletion of an LNamespace until all permissions of its members are
 	// revoked.
 	Finalizer = domain + "revoke"
@@ -199,6 +202,20 @@ func SudoerRole(tenant, user string) string {
 		return '-'
 	}, strings.ToLower(user))
 	return sudoerRoles(tenant) + readable[:min(len(readable), 40)] + ":" + hex.EncodeToString(sum[:16])
+}
+
+// TenantOfRole returns the name of the tenant that a ClusterRole or its binding belongs to by its name,
+// or an empty string.
+func TenantOfRole(name string) string {
+	rest, ok := strings.CutPrefix(name, Prefix)
+	if !ok {
+		return ""
+	}
+	tenant, _, ok := strings.Cut(rest, ":")
+	if !ok {
+		return ""
+	}
+	return tenant
 }
 
 // IsSudoerRole reports whether the name is one that SudoerRole returns for the tenant.

@@ -128,6 +128,11 @@ func startCluster(config string, args ...string) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	return startClusterOf(top, config, args...)
+}
+
+// startClusterOf is like startCluster, for the version of the project in the folder top.
+func startClusterOf(top, config string, args ...string) (*cluster, error) {
 	dir, err := os.MkdirTemp("", "tenancy-")
 	if err != nil {
 		return nil, err

@@ -62,26 +62,6 @@ func Lines(periods []store.Period, from, to, now time.Time) []Line {
 	return lines
 }
 
-// Reconcile returns a text for each difference between a bill, the lines, and the tenants in the
-// cluster. A tenant differs if it has an open period and is not in the cluster, or if it is in the
-// cluster and has no line. cluster maps the UIDs of the tenants in the cluster to their names.
-func Reconcile(lines []Line, cluster map[string]string) []string {
-	var wrong []string
-	billed := map[string]bool{}
-	for _, l := range lines {
-		billed[l.TenantUID] = true
-		if _, ok := cluster[l.TenantUID]; l.Open && !ok {
-			wrong = append(wrong, fmt.Sprintf("%s (%s) is billed and not in the cluster", l.Tenant, l.TenantUID))
-		}
-	}
-	for uid, name := range cluster {
-		if !billed[uid] {
-			wrong = append(wrong, fmt.Sprintf("%s (%s) is in the cluster and not billed", name, uid))
-		}
-	}
-	return wrong
-}
-
 // Write writes the lines in a format: table, wide, csv or chart.
 func Write(w io.Writer, format string, lines []Line) error {
 	hours := func(l Line) string { return strconv.FormatFloat(l.Time.Hours(), 'f', 2, 64) }

@@ -138,9 +138,6 @@ func (s *SQL) Put(ctx context.Context, p Period) error {
 	if err != nil {
 		return err
 	}
-	// PostgreSQL refuses NUL in a text. The schema of LNamespaces refuses it too, but not in an object
-	// that was stored before the schema did.
-	account := strings.ReplaceAll(p.Account, "\x00", "\uFFFD")
 	var end any
 	if !p.End.IsZero() {
 		end = p.End.Unix()
@@ -149,7 +146,7 @@ func (s *SQL) Put(ctx context.Context, p Period) error {
 		VALUES (?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (tenant_uid, sequence) DO UPDATE SET end_unix = excluded.end_unix
 		WHERE `+s.table+`.end_unix IS NULL`),
-		p.TenantUID, p.Sequence, p.Tenant, account, string(labels), p.Start.Unix(), end)
+		p.TenantUID, p.Sequence, p.Tenant, Storable(p.Account), string(labels), p.Start.Unix(), end)
 	return err
 }
 
