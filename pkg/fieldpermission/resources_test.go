@@ -49,9 +49,12 @@ func TestUnknownResources(t *testing.T) {
 		}
 	}
 	unwritten := Resources()
-	unwritten.OpenAPI = &common.OpenAPIV3Config{GetDefinitions: func(common.ReferenceCallback) map[string]common.OpenAPIDefinition { return nil }}
+	unwritten.OpenAPI = &common.OpenAPIV3Config{
+		GetDefinitions: func(common.ReferenceCallback) map[string]common.OpenAPIDefinition { return nil },
+	}
 	author := fieldpermission.Author{Resources: unwritten}
-	if err := author.Prepare(t.Context(), object("services", "v1", auditing, field(".spec.type", "example.com/x", false)), nil); !apierrors.IsInternalError(err) {
+	p := object("services", "v1", auditing, field(".spec.type", "example.com/x", false))
+	if err := author.Prepare(t.Context(), p, nil); !apierrors.IsInternalError(err) {
 		t.Errorf("stored, and the schema can't be read: %v", err)
 	}
 	found, err := Resources().FindBuiltIn(services)

@@ -156,7 +156,8 @@ func TestValuesOfGoTypes(t *testing.T) {
 		"a number that is left out":      {valued{ByNumber: &holder{}}, valued{ByNumber: &holder{Number: 1}}, "byNumber (,1) .byNumber"},
 		"a text behind a pointer":        {valued{ByRef: &holder{}}, valued{ByRef: &holder{Ref: &text}}, "byRef (,x) .byRef"},
 		"a pointer that is null in JSON": {valued{ByBare: &holder{}}, valued{ByBare: &holder{Bare: &zero}}, "byBare (,0) .byBare"},
-		"the same value":                 {valued{ByName: &holder{Name: "x"}}, valued{ByName: &holder{Name: "x", Number: 1}}, "byName (x) .byName"},
+		"the same value": {valued{ByName: &holder{Name: "x"}}, valued{ByName: &holder{Name: "x", Number: 1}},
+			"byName (x) .byName"},
 	} {
 		decoded := func(v valued) map[string]any {
 			data, err := json.Marshal(v)
