@@ -111,4 +111,9 @@ root:
 	if err == nil || !strings.Contains(err.Error(), "is reserved") {
 		t.Errorf("an element with a reserved name: %v", err)
 	}
+	half := strings.Repeat("a", 40)
+	_, err = compileYAML(t, list(box+half, ", x-kubernetes-permission-verb: "+half))
+	if err == nil || !strings.Contains(err.Error(), "x-kubernetes-permission-element: with the prefix of its scope") {
+		t.Errorf("a permission of an element whose name is too long: %v", err)
+	}
 }
