@@ -61,7 +61,7 @@ func TestCompile(t *testing.T) {
 		got.Delegator.GetGroups()[0] != "g" || got.Delegator.GetExtra()["x"][0] != "y" {
 		t.Errorf("compiled %+v", got)
 	}
-	if got.Keep || got.deleting || got.Source != nil || got.objects != nil || got.conditional() {
+	if got.Keep || got.deleting || got.Source != nil || got.lent != nil || got.objects != nil || got.conditional() {
 		t.Errorf("compiled %+v", got)
 	}
 	now := metav1.Now()
@@ -111,6 +111,38 @@ func TestDelegates(t *testing.T) {
 	}
 	if (&Delegation{}).isDelegate(bob) {
 		t.Error("a delegation to nobody may be used")
+	}
+}
+
+// TestListsAccount holds that a delegation lists a service account only with its name, its namespace and its UID,
+// by either of the two ways to name it.
+func TestListsAccount(t *testing.T) {
+	account := v1alpha1.Delegate{Kind: v1alpha1.DelegateServiceAccount, Namespace: "n", Name: "bot", UID: "u"}
+	asUser := func(name string) func(*v1alpha1.Delegate) {
+		return func(d *v1alpha1.Delegate) { *d = v1alpha1.Delegate{Kind: v1alpha1.DelegateUser, Name: name, UID: "u"} }
+	}
+	for name, tc := range map[string]struct {
+		change func(*v1alpha1.Delegate)
+		uid    types.UID
+		want   bool
+	}{
+		"the account":                  {func(*v1alpha1.Delegate) {}, "u", true},
+		"as a user":                    {asUser("system:serviceaccount:n:bot"), "u", true},
+		"another user":                 {asUser("bot"), "u", false},
+		"a group of its name":          {func(d *v1alpha1.Delegate) { d.Kind = v1alpha1.DelegateGroup }, "u", false},
+		"in another namespace":         {func(d *v1alpha1.Delegate) { d.Namespace = "m" }, "u", false},
+		"of another name":              {func(d *v1alpha1.Delegate) { d.Name = "robot" }, "u", false},
+		"an earlier account":           {func(*v1alpha1.Delegate) {}, "v", false},
+		"without a UID":                {func(d *v1alpha1.Delegate) { d.UID = "" }, "", false},
+		"without a UID, and one known": {func(d *v1alpha1.Delegate) { d.UID = "" }, "u", false},
+	} {
+		delegate := account
+		tc.change(&delegate)
+		d := toBot()
+		d.Spec.Delegates = append(d.Spec.Delegates, delegate)
+		if got := compile(d, 1, nil).ListsAccount("n", "bot", tc.uid); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
 	}
 }
 

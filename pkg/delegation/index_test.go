@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/api/selection"
 )
 
 // TestFind holds by what a delegation is found: its name, its UID, or both if they agree.
@@ -259,6 +260,35 @@ func TestLeases(t *testing.T) {
 		}
 		if len(parents) != 2 || !slices.Equal(parents["asked"], []types.UID{"over", "renewed"}) || !slices.Equal(parents["deleting"], []types.UID{"over"}) {
 			t.Errorf("ancestors %v", parents)
+		}
+	}
+}
+
+// TestLentUntil holds which delegations are over that kubectl granular lend made.
+func TestLentUntil(t *testing.T) {
+	x := NewIndex()
+	for name, change := range map[string]func(*v1alpha1.AuthorityDelegation){
+		"over":       func(*v1alpha1.AuthorityDelegation) {},
+		"deleting":   func(d *v1alpha1.AuthorityDelegation) { d.DeletionTimestamp = &metav1.Time{Time: noon} },
+		"endless":    func(d *v1alpha1.AuthorityDelegation) { d.Spec.ExpirationTimestamp = nil },
+		"unlabeled":  func(d *v1alpha1.AuthorityDelegation) { d.Labels = nil },
+		"mislabeled": func(d *v1alpha1.AuthorityDelegation) { d.Labels[selection.LentLabel] = "false" },
+		"issued":     func(d *v1alpha1.AuthorityDelegation) { d.Status.Cause = &v1alpha1.DelegationCause{Policy: "p"} },
+	} {
+		d := toBot()
+		d.Name, d.UID, d.Labels = name, types.UID(name), map[string]string{selection.LentLabel: "true"}
+		d.Spec.ExpirationTimestamp = &metav1.Time{Time: noon}
+		change(d)
+		x.Observe(d, false)
+	}
+	for after, want := range map[time.Duration]string{0: "", 1: "over"} {
+		var names []string
+		for _, d := range x.LentUntil(noon.Add(after)) {
+			names = append(names, d.Name)
+		}
+		unlocked(t, x)
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%v after the end: %q, want %q", after, got, want)
 		}
 	}
 }

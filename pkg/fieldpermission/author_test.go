@@ -308,7 +308,7 @@ func TestAuthorIsWarned(t *testing.T) {
 			if dryRun {
 				want = ""
 			}
-			if got, _ := upstreamaudit.AuditContextFrom(ctx).GetEventAnnotation(audit.OpenedAnnotation); got != want {
+			if got, noted := upstreamaudit.AuditContextFrom(ctx).GetEventAnnotation(audit.OpenedAnnotation); got != want || noted != (want != "") {
 				t.Errorf("%s, dry run %v: the audit event has %q, want %q", name, dryRun, got, want)
 			}
 		}

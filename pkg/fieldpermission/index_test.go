@@ -113,6 +113,7 @@ func TestEntriesByResource(t *testing.T) {
 		"path":       func(s *v1alpha1.FieldPermissionSpec) { s.Fields[0].Path = ".spec.a.b" },
 		"entry":      func(s *v1alpha1.FieldPermissionSpec) { s.Fields = append(s.Fields, named(".spec.b", "example.com/b")) },
 	} {
+		store(fieldsOf("r1.example.com", 0, named(".spec.a", "example.com/a"))) // so that only this differs
 		last, _ := x.Entries("example.com", "r1")
 		p := fieldsOf("r1.example.com", 0, named(".spec.a", "example.com/a"))
 		change(&p.Spec)

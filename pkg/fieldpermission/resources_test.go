@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/kube-openapi/pkg/common"
 
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/granular/overlay"
@@ -50,6 +51,15 @@ func TestUnknownResources(t *testing.T) {
 			t.Errorf("%s: stored: %v", name, err)
 		}
 	}
+	unwritten := Resources()
+	unwritten.OpenAPI = &common.OpenAPIV3Config{
+		GetDefinitions: func(common.ReferenceCallback) map[string]common.OpenAPIDefinition { return nil },
+	}
+	author := fieldpermission.Author{Resources: unwritten}
+	p := object("services", "v1", auditing, field(".spec.type", "example.com/x", false))
+	if err := author.Prepare(t.Context(), p, nil); !apierrors.IsInternalError(err) {
+		t.Errorf("stored, and the schema can't be read: %v", err)
+	}
 	found, err := Resources().FindBuiltIn(services)
 	if err != nil || found == nil {
 		t.Fatal(found, err)
@@ -70,6 +80,25 @@ func TestUnknownResources(t *testing.T) {
 		if found, err := again.FindBuiltIn(schema.GroupResource{Resource: resource}); found != nil || err != nil {
 			t.Errorf("%s: %v, %v", resource, found, err)
 		}
+	}
+}
+
+// TestLaterDiscovered holds that a built-in resource is found as soon as the server serves it, although it was looked
+// for before.
+func TestLaterDiscovered(t *testing.T) {
+	resources, served := Resources(), false
+	discover := resources.Discover
+	resources.Discover = func(groupVersion string) (*metav1.APIResourceList, error) {
+		if !served {
+			return &metav1.APIResourceList{}, nil
+		}
+		return discover(groupVersion)
+	}
+	for range 2 {
+		if found, err := resources.FindBuiltIn(schema.GroupResource{Resource: "services"}); err != nil || (found != nil) != served {
+			t.Errorf("served %t: %v, %v", served, found, err)
+		}
+		served = true
 	}
 }
 

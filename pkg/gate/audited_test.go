@@ -5,9 +5,13 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	upstreamaudit "k8s.io/apiserver/pkg/audit"
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
@@ -181,5 +185,70 @@ func TestEntriesOfCreateOnUpdate(t *testing.T) {
 	g, of, ctx := New(&grants{}, WithFieldPermissions(f)), customThing(t, silent), requestContext("update")
 	if w, decision, _, err := g.AuthorizeCreate(ctx, of, g.Begin(ctx, of), attributes("create")); w != nil || decision == upstream.DecisionAllow || err != nil {
 		t.Error(w, decision, err)
+	}
+	// What the authorizer can't answer, and what is not read, is an error.
+	for name, g := range map[string]*Gate{
+		"the authorizer fails": New(&grants{fail: []string{"create"}}, WithFieldPermissions(f)),
+		"entries are not read": New(&grants{allow: []string{"granular"}}, WithFieldPermissions(&fieldPermissions{unread: true, never: true})),
+	} {
+		begun := granular.Write(nil)
+		if name == "the authorizer fails" {
+			begun = g.Begin(ctx, of)
+		}
+		w, decision, _, err := g.AuthorizeCreate(ctx, of, begun, attributes("create"))
+		if w != nil || decision == upstream.DecisionAllow || err == nil {
+			t.Errorf("%s: %v, %v, %v", name, w, decision, err)
+		}
+	}
+}
+
+// TestAuditedPassesOn checks that mode Audit passes on what it is told, and the errors of the write that it
+// accompanies; and that it has no errors of its own.
+func TestAuditedPassesOn(t *testing.T) {
+	f := withEntries(entriesOf(t, thingEntries, false, ".spec.destination acme.io/d excluded"))
+	ctx := requestContext("update")
+	w := New(&grants{}, WithFieldPermissions(f)).Begin(ctx, customThing(t, silent)).(*auditedWrite)
+	lost := apierrors.NewInternalError(errors.New("lost"))
+	for name, inner := range map[string]granular.Write{"alone": nil, "beside one that refuses": refuseAll{err: lost}} {
+		w.inner = inner
+		for step, err := range map[string]error{
+			"Patch":     w.Patch(ctx, types.MergePatchType, []byte("{}")),
+			"Submitted": w.Submitted(ctx, object(t, moved), object(t, before)),
+			"Observe":   w.Observe(ctx, object(t, moved), object(t, before)),
+			"Verify":    w.Verify(ctx, object(t, moved), object(t, before)),
+		} {
+			if inner == nil && err != nil || inner != nil && !errors.Is(err, lost) {
+				t.Errorf("%s, %s: %v", step, name, err)
+			}
+		}
+		if err := w.RespondError(ctx, lost); !errors.Is(err, lost) {
+			t.Errorf("RespondError, %s: %v", name, err)
+		}
+	}
+}
+
+// TestAuditOfLatestAttempt checks that only the latest attempt of a request is counted, by what would refuse it.
+func TestAuditOfLatestAttempt(t *testing.T) {
+	for name, tc := range map[string]struct {
+		latest runtime.Object
+		want   []string
+	}{
+		"without the change":     {object(t, resized), nil},
+		"that can't be compared": {&corev1.Pod{}, []string{"things.example.com . jane"}},
+	} {
+		f := withEntries(entriesOf(t, thingEntries, false, ".spec.destination acme.io/d excluded"))
+		ctx := requestContext("update")
+		w := New(&grants{}, WithFieldPermissions(f)).Begin(ctx, customThing(t, silent))
+		if err := w.Observe(ctx, object(t, moved), object(t, before)); err != nil {
+			t.Fatal(err)
+		}
+		for _, final := range []runtime.Object{object(t, moved), tc.latest} {
+			if err := w.Verify(ctx, final, object(t, before)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if w.Respond(ctx, object(t, before)); !slices.Equal(f.counted, tc.want) {
+			t.Errorf("%s: counted %q, want %q", name, f.counted, tc.want)
+		}
 	}
 }

@@ -139,6 +139,8 @@ func TestEntriesOfScale(t *testing.T) {
 		"only counted":        {entry: ".spec.size acme.io/size excluded", audited: true, to: 2, counted: 1},
 		// The path is one of things, and not of scales.
 		"a field of the scale": {entry: ".spec.replicas acme.io/r excluded", to: 2},
+		"granular, a field of the scale": {entry: ".spec.replicas acme.io/r excluded", marked: true,
+			allow: []string{"granular:specification"}, to: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			write := func(allow []string) (error, int) {

@@ -18,6 +18,7 @@ import (
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/granular"
 	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"kube-granular.dev/granular/overlay"
 )
@@ -100,6 +101,11 @@ func silentExcluding(t testing.TB) string {
 	t.Helper()
 	return strings.Replace(silent, `"zone": {"type": "string"}`,
 		`"zone": {"type": "string", "x-kubernetes-permission-verb": "zone", "x-kubernetes-permission-excluded": true}`, 1)
+}
+
+// withoutTree returns the definition with a permission whose name is too long, so that it has no permission tree.
+func withoutTree(model string) string {
+	return strings.Replace(model, `"replicas"`, `"replicas`+strings.Repeat("x", 60)+`"`, 1)
 }
 
 // customThing is the target of a custom resource whose definition excludes nothing.
@@ -191,6 +197,7 @@ func TestEntriesOfCustomResources(t *testing.T) {
 		"name: update includes it":          {entries: []string{".spec.destination acme.io/d"}, observed: moved},
 		"name: in mode Audit":               {entries: []string{".spec.destination acme.io/d excluded"}, audited: true, marked: true, allow: []string{"granular:acme.io/d"}, observed: moved},
 		"name: in mode Audit, not granted":  {entries: []string{".spec.destination acme.io/d excluded"}, audited: true, marked: true, observed: moved, says: "cannot change .spec.destination"},
+		"name: no tree":                     {model: withoutTree(silent), entries: []string{".spec.destination acme.io/d"}, observed: moved},
 		"name: of an element":               {entries: []string{".spec.ports[*].number acme.io/n"}, marked: true, allow: []string{"granular:acme.io/n"}, observed: renumbered},
 
 		"excluded: update alone":                  {entries: []string{".spec.destination acme.io/d excluded"}, observed: moved, says: `cannot change .spec.destination.server in namespace "n": needs the verb "granular:acme.io/d" (excluded by FieldPermission things.example.com)`},
@@ -309,8 +316,11 @@ func TestEntriesNotRead(t *testing.T) {
 		marked bool
 		check  func(error) bool
 	}{
-		"read in time":                  {of: customThing(t, silent), check: apierrors.IsForbidden},
-		"not read":                      {of: customThing(t, silent), never: true, check: apierrors.IsServiceUnavailable},
+		"read in time": {of: customThing(t, silent), check: apierrors.IsForbidden},
+		"not read": {of: customThing(t, silent), never: true, check: func(err error) bool {
+			seconds, delayed := apierrors.SuggestsClientDelay(err)
+			return apierrors.IsServiceUnavailable(err) && delayed && seconds == 1
+		}},
 		"not read, a granular request":  {of: customThing(t, silent), never: true, marked: true, check: apierrors.IsServiceUnavailable},
 		"the request ended":             {of: customThing(t, silent), never: true, ended: true, check: apierrors.IsTimeout},
 		"a resource without exclusions": {of: leases, never: true, check: func(err error) bool { return err == nil }},
@@ -358,7 +368,7 @@ func (b *bypassing) Authorize(ctx context.Context, a upstream.Attributes) (upstr
 // author excludes, and that it is asked for only if the write would be refused.
 func TestBypassOfEntries(t *testing.T) {
 	author := silentExcluding(t)
-	malformed := strings.Replace(silent, `"replicas"`, `"replicas`+strings.Repeat("x", 60)+`"`, 1)
+	malformed := withoutTree(silent)
 	for name, tc := range map[string]struct {
 		model, observed string
 		authorizer      *bypassing
@@ -377,6 +387,12 @@ func TestBypassOfEntries(t *testing.T) {
 		"granular, with it":                 {observed: moved, marked: true, authorizer: &bypassing{name: thingEntries, grants: grants{allow: []string{"granular:specification"}}}},
 		"no tree":                           {model: malformed, observed: resized, authorizer: &bypassing{name: thingEntries}},
 		"no tree, of another":               {model: malformed, observed: resized, authorizer: &bypassing{}, says: "can't be verified"},
+		"no tree, the authorizer fails":     {model: malformed, observed: resized, authorizer: &bypassing{fails: true}, failed: true},
+		"no tree, the author excludes too": {model: withoutTree(author), observed: resized, authorizer: &bypassing{name: thingEntries},
+			says: "can't be verified"},
+		"it opens, and the authorizer fails for the author's field": {model: author, failed: true,
+			observed:   strings.Replace(moved, `"zone":"y"`, `"zone":"z"`, 1),
+			authorizer: &bypassing{name: thingEntries, grants: grants{fail: []string{"granular:zone"}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			model := tc.model
@@ -403,6 +419,65 @@ func TestBypassOfEntries(t *testing.T) {
 				t.Errorf("asked %q, wanted %q", tc.authorizer.asked, tc.asked)
 			}
 		})
+	}
+}
+
+// TestBypassOfEntriesIsAskedOnce checks that the verb "bypass" is asked for once in a request of several attempts, that it is
+// counted as a call of the authorizer, and that a request which ends meanwhile ends with that error.
+func TestBypassOfEntriesIsAskedOnce(t *testing.T) {
+	f := withEntries(entriesOf(t, thingEntries, true, ".spec.destination acme.io/d excluded"))
+	authorizer, ctx := &bypassing{}, requestContext("update")
+	w := New(authorizer, WithFieldPermissions(f)).Begin(ctx, customThing(t, silent)).(*write)
+	if err := w.Observe(ctx, object(t, moved), object(t, before)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		wantError(t, w.Verify(ctx, object(t, moved), object(t, before)), "(excluded by FieldPermission")
+	}
+	if want := []string{"granular:acme.io/d", "bypass"}; !slices.Equal(authorizer.asked, want) || w.adapter.calls != len(want) {
+		t.Errorf("asked %q in %d calls", authorizer.asked, w.adapter.calls)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	g := New(&endingBypass{bypassing{fails: true}, cancel}, WithFieldPermissions(f))
+	err := attempt(t, g, ctx, customThing(t, withoutTree(silent)), before, moved, moved)
+	if !apierrors.IsTimeout(err) {
+		t.Errorf("the request has ended: %v", err)
+	}
+}
+
+// endingBypass is an authorizer during whose work the request ends.
+type endingBypass struct {
+	bypassing
+	end context.CancelFunc
+}
+
+func (e *endingBypass) Authorize(ctx context.Context, a upstream.Attributes) (upstream.Decision, string, error) {
+	e.end()
+	return e.bypassing.Authorize(ctx, a)
+}
+
+// TestEntriesThatDoNotCompile checks that nothing can be written if a kind can't be compiled with entries that exclude
+// fields, and that entries which only name fields then have no effect.
+func TestEntriesThatDoNotCompile(t *testing.T) {
+	for name, source := range map[string]func() map[string]*spec.Schema{
+		"no definitions": func() map[string]*spec.Schema { return nil },
+		"malformed ones": func() map[string]*spec.Schema { return models(t, map[string]string{"thing": withoutTree(silent)}) },
+	} {
+		for entry, says := range map[string]string{
+			".spec.destination acme.io/d excluded": "with the entries of FieldPermission things.example.com",
+			".spec.destination acme.io/d":          "",
+		} {
+			of := customThing(t, silent)
+			kindOf(of).source = source
+			g := New(&grants{allow: []string{"granular:specification"}}, WithFieldPermissions(withEntries(entriesOf(t, thingEntries, true, entry))))
+			wantError(t, attempt(t, g, requestContext("update"), of, before, resized, resized), says)
+			if marked, _ := granular.WithMarker(requestContext("update")); says == "" {
+				wantError(t, attempt(t, g, marked, of, before, moved, moved), "")
+			}
+			if t.Failed() {
+				t.Fatalf("%s, %s", name, entry)
+			}
+		}
 	}
 }
 
@@ -441,6 +516,17 @@ func TestCompiledOncePerEntries(t *testing.T) {
 		if got["trees_compiled_total compiled"] != 1 {
 			t.Errorf("round %d: %v", i, got)
 		}
+	}
+	// In mode Audit each request needs both.
+	both := entriesOf(t, thingEntries, false, ".spec.size acme.io/s excluded")
+	got := counted(t, func() {
+		for range 2 {
+			kindWith(of, entrySet{entries: both})
+			kindWith(of, entrySet{entries: both, enforced: true})
+		}
+	})
+	if got["trees_compiled_total compiled"] != 2 {
+		t.Errorf("in mode Audit: %v", got)
 	}
 	if kindOf(of) != base || kindOf(other) != otherBase || kindWith(of, entrySet{}) != base {
 		t.Error("what has no entries changed")

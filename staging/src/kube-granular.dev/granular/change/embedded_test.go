@@ -74,7 +74,7 @@ func TestEmbeddedWorkIsLinear(t *testing.T) {
 // TestEmbeddedBounds checks that labels and annotations within the bounds are in the result, and
 // that beyond them one attribute stands for all.
 func TestEmbeddedBounds(t *testing.T) {
-	long := strings.Repeat("a", 2000)
+	long, longest := strings.Repeat("a", 2000), strings.Repeat("a", maxEmbeddedNames-len("metadata")-len("labels"))
 	for name, tc := range map[string]struct {
 		value any
 		// want is the number of attributes, or -1 if they are too large.
@@ -87,6 +87,8 @@ func TestEmbeddedBounds(t *testing.T) {
 		"too deep":        {labelsAtDepth("a", MaxEmbeddedDepth-2, 1), -1},
 		"long names":      {labelsAtDepth(long, 2, 1), 1},
 		"too long names":  {labelsAtDepth(long, 3, 1), -1},
+		"as long as can":  {labelsAtDepth(longest, 1, 1), 1},
+		"just too long":   {labelsAtDepth(longest+"a", 1, 1), -1},
 		"deep with none":  {labelsAtDepth("a", 9000, 0), 0},
 		"deep unreadable": {map[string]any{"a": labelsAtDepth("a", 500, 1)}, -1},
 	} {

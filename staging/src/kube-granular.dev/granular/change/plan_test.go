@@ -30,6 +30,7 @@ var twice = reflect.StructOf([]reflect.StructField{
 // everybody could change a field that the walk does not compare.
 func TestTypesThatDoNotFit(t *testing.T) {
 	const field = `{a: {x-kubernetes-permission-verb: a}}`
+	const byValue = `x-kubernetes-permission-verb: a, x-kubernetes-permission-parameterized-by: `
 	for _, test := range []struct {
 		name, properties string
 		object           any
@@ -65,6 +66,21 @@ func TestTypesThatDoNotFit(t *testing.T) {
 				K []string `json:"k"`
 			} `json:"l"`
 		}{}, "has no scalar key k"},
+		{"a value that is no scalar", `{v: {type: string, ` + byValue + `self}}`, &struct {
+			V []string `json:"v"`
+		}{}, ".v: the Go type []string has no scalar self for a parameter"},
+		{"an object instead of a value", `{v: {type: string, ` + byValue + `self}}`, &struct {
+			V inlined `json:"v"`
+		}{}, ".v: the Go type change.inlined has no scalar self for a parameter"},
+		{"a value instead of an object", `{v: {type: object, properties: {k: {type: string}}, ` + byValue + `self.k}}`, &struct {
+			V string `json:"v"`
+		}{}, ".v: the Go type string has no scalar self.k for a parameter"},
+		{"an object without the scalar", `{v: {type: object, properties: {k: {type: string}}, ` + byValue + `self.k}}`, &struct {
+			V struct {
+				A string   `json:"a"`
+				K []string `json:"k"`
+			} `json:"v"`
+		}{}, "has no scalar self.k for a parameter"},
 		{"elements that have no key", `{l: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k], items: {x-kubernetes-permission-verb: a, properties: {k: {type: string}}}}}`, &struct {
 			L []string `json:"l"`
 		}{}, "has no scalar key k"},

@@ -158,3 +158,25 @@ func TestGoneIsOfOneElement(t *testing.T) {
 		t.Errorf("of %v %v steps are known, not %v", verbs(set), known, want)
 	}
 }
+
+// TestSenderOfApply checks that the sender of a server-side apply knows a key only if both the applied
+// configuration and an observed change have it.
+func TestSenderOfApply(t *testing.T) {
+	w := walkerOf(t, deployment)
+	labels := func(text string) any { return plainOf(t, "metadata: {labels: {"+text+"}}") }
+	stored := compareOrFail(t, w, All, labels("a: v"), labels("a: w"))
+	for name, test := range map[string]struct {
+		body, observed string
+		known          int
+	}{
+		"both":                 {"a", "a: w", 3},
+		"only the body":        {"a", "a: v, b: w", 2},
+		"only what is changed": {"b", "a: w", 2},
+	} {
+		wrote := func(key string) bool { return key == test.body }
+		known, verbs := w.SenderOfApply(wrote, compareOrFail(t, w, All, labels("a: v"), labels(test.observed))).Knows(&stored[0])
+		if known != test.known || verbs != (test.known == 3) {
+			t.Errorf("%s: %d steps are known, the verbs: %t", name, known, verbs)
+		}
+	}
+}

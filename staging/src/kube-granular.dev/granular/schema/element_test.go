@@ -76,10 +76,10 @@ func TestElement(t *testing.T) {
 }
 
 // TestElementAlone checks that the elements of a list get their permission also if nothing inside them
-// has one.
+// has one, and beside one that the elements declare themselves.
 func TestElementAlone(t *testing.T) {
 	const keyed = "x-kubernetes-list-type: map\n          x-kubernetes-list-map-keys: [name]\n          "
-	list := func(extension string) string {
+	list := func(extension, element string) string {
 		return `
 root:
   type: object
@@ -89,19 +89,31 @@ root:
           x-kubernetes-permission-verb: boxes
           ` + keyed + `x-kubernetes-permission-parameter-source: box-name
           ` + extension + `
-          items: {type: object, properties: {name: {type: string}, color: {type: string}}}
+          items: {type: object, properties: {name: {type: string}, color: {type: string}}` + element + `}
 `
 	}
-	for extension, want := range map[string]string{
-		"x-kubernetes-permission-element: box": "root (object)\n  boxes (list-map name) boxes\n    * (leaf) box(box-name .boxes)\n  metadata (object)\n",
-		"":                                     "root (object)\n  boxes (leaf) boxes\n  metadata (object)\n",
+	const box = "x-kubernetes-permission-element: box"
+	for name, test := range map[string]struct{ extension, element, want string }{
+		"an element": {box, "", "boxes (list-map name) boxes\n    * (leaf) box(box-name .boxes)"},
+		"none":       {"", "", "boxes (leaf) boxes"},
+		"an element with its own verb": {box, ", x-kubernetes-permission-verb: one",
+			"boxes (list-map name) boxes\n    * (leaf) box(box-name .boxes) one boxOne(box-name .boxes)"},
 	} {
-		tree, err := compileYAML(t, list(extension))
+		tree, err := compileYAML(t, list(test.extension, test.element))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := tree.String(); got != want {
-			t.Errorf("%s: got\n%s", extension, got)
+		if got, want := tree.String(), "root (object)\n  "+test.want+"\n  metadata (object)\n"; got != want {
+			t.Errorf("%s: got\n%s", name, got)
 		}
+	}
+	_, err := compileYAML(t, list("x-kubernetes-permission-element: protectedLabel", ""))
+	if err == nil || !strings.Contains(err.Error(), "is reserved") {
+		t.Errorf("an element with a reserved name: %v", err)
+	}
+	half := strings.Repeat("a", 40)
+	_, err = compileYAML(t, list(box+half, ", x-kubernetes-permission-verb: "+half))
+	if err == nil || !strings.Contains(err.Error(), "x-kubernetes-permission-element: with the prefix of its scope") {
+		t.Errorf("a permission of an element whose name is too long: %v", err)
 	}
 }

@@ -138,6 +138,7 @@ func TestProblemsAreBounded(t *testing.T) {
 		"a list without keys":          "{x-kubernetes-list-type: map, items: {x-kubernetes-permission-verb: a}}",
 		"a source without a key":       "{x-kubernetes-permission-parameter-source: k, items: {x-kubernetes-permission-verb: a}}",
 		"values that refer to nothing": "{$ref: '#/definitions/A', additionalProperties: {x-kubernetes-permission-verb: a}}",
+		"an element without a key":     "{x-kubernetes-permission-element: a, items: {x-kubernetes-permission-verb: a}}",
 		"fields beside of values":      "{properties: {a: {x-kubernetes-permission-verb: a}}, additionalProperties: {x-kubernetes-permission-verb: b}}",
 	} {
 		var b strings.Builder

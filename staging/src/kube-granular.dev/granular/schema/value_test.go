@@ -42,6 +42,27 @@ Image: {type: string}
 	}
 }
 
+// TestTakesValue checks which permission of a node makes its parameter from the value, also if a scope
+// begins at the node.
+func TestTakesValue(t *testing.T) {
+	const key = "type: object, properties: {key: {type: string}}"
+	for field, want := range map[string]string{
+		"{type: string, +verb: mode, +parameterized-by: self}":                      "mode",
+		`{type: string, +verb: "image,imageFrom", +parameterized-by: self}`:         "imageFrom",
+		"{" + key + ", +verb: taint, +parameterized-by: self.key, +scope: tainted}": "taint",
+		"{type: string, +verb: mode}":                                               "",
+	} {
+		tree, err := compileYAML(t, "root: {properties: {f: "+field+"}}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := tree.Root.Child("f").TakesValue()
+		if (got != nil) != (want != "") || got != nil && got.Name != want {
+			t.Errorf("%s: %v", field, got)
+		}
+	}
+}
+
 func TestCompileRefusesParametersOfValues(t *testing.T) {
 	for _, test := range []struct{ name, field, want string }{
 		{"of an object", "{type: object, +verb: a, +parameterized-by: self}",
@@ -71,6 +92,8 @@ func TestCompileRefusesParametersOfValues(t *testing.T) {
 			"definition A is missing"},
 		{"of a value that is missing", `{+verb: a, +parameterized-by: self, allOf: [{$ref: "#/definitions/A"}]}`,
 			"definition A is missing"},
+		{"of a value that refers to one that is missing", `{+verb: a, +parameterized-by: self, allOf: [{$ref: "#/definitions/B"}]}`,
+			"definition A is missing"},
 		{"a source of that name", "{+parameter-source: self, additionalProperties: {+verb: a}}",
 			"means the value of a field"},
 		{"a source of a field", "{+parameter-source: self.key, additionalProperties: {+verb: a}}",
@@ -83,12 +106,14 @@ func TestCompileRefusesParametersOfValues(t *testing.T) {
 		{"three permissions", `{type: string, +verb: "a,b,c", +parameterized-by: self}`, "permission: "},
 		{"a malformed general one", `{type: string, +verb: "A,b", +parameterized-by: self}`, "permission: "},
 		{"a malformed specific one", `{type: string, +verb: "a, b", +parameterized-by: self}`, "permission: "},
+		{"a malformed specific one in a scope", `{+scope: s, properties: {f: {type: string, +verb: "a,B", +parameterized-by: self}}}`,
+			"must begin with a lower-case letter"},
 		{"nothing before the comma", `{type: string, +verb: ",b", +parameterized-by: self}`, "permission: "},
 		{"nothing behind it", `{type: string, +verb: "a,", +parameterized-by: self}`, "permission: "},
 		{"a reserved one", `{type: string, +verb: "a,protectedLabel", +parameterized-by: self}`, "reserved"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := compileYAML(t, "root: {properties: {f: "+test.field+"}}")
+			_, err := compileYAML(t, "root: {properties: {f: "+test.field+"}}\nB: {allOf: [{$ref: '#/definitions/A'}]}")
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
