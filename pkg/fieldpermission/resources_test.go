@@ -121,14 +121,14 @@ func TestTemplates(t *testing.T) {
 		warned          string
 	}{
 		"of pods alone":             {written: pods(field(".spec.hostNetwork", "example.com/a", true))},
-		"another field":             {stored: own(field(".spec.replicas", "example.com/r", true)), written: pods(field(".spec.hostNetwork", "example.com/a", true))},
+		"another field":             {stored: own(field(".spec.minReadySeconds", "example.com/r", true)), written: pods(field(".spec.hostNetwork", "example.com/a", true))},
 		"a second verb":             {stored: own(field(template+".hostNetwork", "example.com/b", true)), written: pods(field(".spec.hostNetwork", "example.com/a", true)), warned: template + ".hostNetwork of deployments.apps"},
 		"a second verb, inverse":    {stored: pods(field(".spec.hostNetwork", "example.com/a", true)), written: own(field(template, "example.com/b", true)), warned: template + ".hostNetwork of deployments.apps"},
 		"the same verb":             {stored: own(field(template+".hostNetwork", "example.com/a", true)), written: pods(field(".spec.hostNetwork", "example.com/a", true))},
 		"a name":                    {stored: own(field(template+".hostNetwork", "example.com/b", false)), written: pods(field(".spec.hostNetwork", "example.com/a", true))},
 		"a name with that verb":     {stored: own(field(template+".dnsPolicy", "example.com/a", false)), written: pods(field(".spec.hostNetwork", "example.com/a", true)), want: "spec.fields[0].excluded: in deployments.apps: another entry has the same permission"},
-		"the same, inverse":         {stored: pods(field(".spec.hostNetwork", "example.com/a", true)), written: own(field(".spec.replicas", "example.com/r", true), field(template+".dnsPolicy", "example.com/a", false)), want: "spec.fields[1].excluded: in deployments.apps"},
-		"a name like a scoped one":  {stored: own(field(".spec.replicas", "example.com/podTemplateA", true)), written: pods(field(".spec.hostNetwork", "example.com/a", true)), want: "spec.fields[0].permission: in deployments.apps: inside a scope the name is the same"},
+		"the same, inverse":         {stored: pods(field(".spec.hostNetwork", "example.com/a", true)), written: own(field(".spec.minReadySeconds", "example.com/r", true), field(template+".dnsPolicy", "example.com/a", false)), want: "spec.fields[1].excluded: in deployments.apps"},
+		"a name like a scoped one":  {stored: own(field(".spec.minReadySeconds", "example.com/podTemplateA", true)), written: pods(field(".spec.hostNetwork", "example.com/a", true)), want: "spec.fields[0].permission: in deployments.apps: inside a scope the name is the same"},
 		"a name that is too long":   {written: pods(field(".spec.hostNetwork", "example.com/a"+strings.Repeat("b", 58), true)), want: "spec.fields: in deployments.apps: the entries can't be enforced"},
 		"outside of templates":      {written: pods(field(".metadata.ownerReferences", "example.com/a"+strings.Repeat("b", 58), true))},
 		"of another kind":           {stored: pods(field(".spec.hostNetwork", "example.com/a", true)), written: object("services", "v1", auditing, field(".spec.externalIPs", "example.com/a", false))},

@@ -7,8 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/warning"
 
+	"kube-granular.dev/granular/overlay"
 	"kube-granular.dev/pkg/fieldpermission"
 	. "kube-granular.dev/pkg/fieldpermission/fieldpermissiontest"
 )
@@ -31,7 +33,7 @@ func TestReplicasWarning(t *testing.T) {
 		"the bounds as such": {"horizontalpodautoscalers.autoscaling", ".spec.maxReplicas", true, 0},
 	} {
 		var warnings heard
-		author := fieldpermission.Author{Resources: Resources()}
+		author := fieldpermission.Author{Resources: Resources(), Own: func(schema.GroupResource) *overlay.Entries { return nil }}
 		p := object(tc.source, "v1", auditing, field(tc.path, "example.com/a", tc.excluded))
 		author.Changed(warning.WithWarningRecorder(t.Context(), &warnings), []fieldpermission.Change{{After: p}}, false)
 		got := 0

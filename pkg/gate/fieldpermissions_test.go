@@ -522,7 +522,7 @@ func TestCompiledOncePerEntries(t *testing.T) {
 	got := counted(t, func() {
 		for range 2 {
 			kindWith(of, entrySet{entries: both})
-			kindWith(of, entrySet{entries: both, enforced: true})
+			kindWith(of, entrySet{entries: both, all: true})
 		}
 	})
 	if got["trees_compiled_total compiled"] != 2 {
