@@ -288,6 +288,7 @@ var unexported = map[string]string{
 	"inventory.yaml":          "nothing to export", // likewise
 	"foreign-condition.yaml":  "nothing to export", // a custom resource, which is not known here
 	"foreign-operator.yaml":   "nothing to export",
+	"sync-policy.yaml":        "nothing to export", // likewise
 	"own-condition.yaml":      "nothing to export",
 }
 
