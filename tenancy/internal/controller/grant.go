@@ -30,7 +30,7 @@ func (r *Tenants) grant(ctx context.Context, t *v1alpha1.LNamespace) (*delegated
 		return nil, err
 	}
 	unwanted = append(unwanted, former...)
-	settled := t.Status.ObservedGeneration == t.Generation
+	settled := isSettled(t)
 	gone, err := r.delegations.revoke(ctx, t.Name, unique(t.Spec.Sudoers), false)
 	failed := []error{err}
 	for i := range gone {

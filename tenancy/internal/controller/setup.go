@@ -83,12 +83,17 @@ func Add(mgr ctrl.Manager, o Options) error {
 	})
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
+	due, err := addEnds(mgr)
+	if err != nil {
+		return err
+	}
 	of := ctrl.NewControllerManagedBy(mgr).Named("tenant").
 		For(&v1alpha1.LNamespace{}).
 		WatchesMetadata(namespace, toNamesake).
 		Watches(&rbacv1.RoleBinding{}, toTenant).
 		Watches(&rbacv1.ClusterRole{}, toTenant).
 		Watches(&rbacv1.ClusterRoleBinding{}, toTenant).
+		WatchesRawSource(due).
 		WithOptions(controller.Options{MaxConcurrentReconciles: o.Workers})
 	if delegated != nil {
 		of = delegated.watch(of)

@@ -24,6 +24,7 @@ import (
 	"kube-granular.dev/tenancy/api/v1alpha1"
 	"kube-granular.dev/tenancy/internal/grants"
 	"kube-granular.dev/tenancy/internal/names"
+	"kube-granular.dev/tenancy/internal/terms"
 )
 
 // Tenants reconciles LNamespaces.
@@ -84,11 +85,13 @@ func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 			return reconcile.Result{}, err
 		}
 	}
-	delegated, failed := r.grant(ctx, t)
+	at := time.Now()
+	present := terms.Present(t, at)
+	delegated, failed := r.grant(ctx, present)
 	if errors.Is(failed, errNoRules) { // just after the start of the controller, before the first discovery
 		return reconcile.Result{RequeueAfter: time.Second}, nil
 	}
-	left, err := r.leftovers(ctx, t, time.Now())
+	left, err := r.leftovers(ctx, present, at)
 	if failed != nil || err != nil {
 		return reconcile.Result{}, errors.Join(failed, err, r.record(ctx, t, func(s *v1alpha1.LNamespaceStatus) {
 			if failed != nil && !isConflict(failed) {
@@ -106,7 +109,7 @@ func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	if err := r.record(ctx, t, func(s *v1alpha1.LNamespaceStatus) {
 		s.ObservedGeneration = t.Generation
 		s.SudoGroup = names.SudoGroup(t.Name)
-		s.Granted = v1alpha1.Granted{Users: unique(t.Spec.Users), Managers: unique(t.Spec.Managers), Sudoers: unique(t.Spec.Sudoers)}
+		s.Granted = v1alpha1.Granted{Users: unique(present.Spec.Users), Managers: unique(present.Spec.Managers), Sudoers: unique(present.Spec.Sudoers)}
 		s.Delegations = delegated.granted
 		condition(t, s, v1alpha1.ConditionNamespaceReady, metav1.ConditionTrue, reasonThere, "")
 		if delegated.refused != nil {
@@ -172,14 +175,12 @@ func bounded(text string, n int) string {
 	return text[:cut] + more
 }
 
-// unique returns a copy of the list without duplicates. In the copy, an empty kind is set to User.
+// unique returns a copy of the list without duplicates and without the ends of its entries. In the copy,
+// an empty kind is set to User.
 func unique(list []v1alpha1.Subject) []v1alpha1.Subject {
 	var result []v1alpha1.Subject
 	for _, s := range list {
-		if s.Kind == "" {
-			s.Kind = v1alpha1.UserKind
-		}
-		if !slices.Contains(result, s) {
+		if s = s.Bare(); !slices.Contains(result, s) {
 			result = append(result, s)
 		}
 	}
