@@ -72,10 +72,11 @@ func (r *ends) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.
 	return reconcile.Result{RequeueAfter: min(next.Sub(at), clockInterval)}, nil
 }
 
-// isSettled reports whether the status says that the tenant had what it must have, according to the
-// specification and the entries that are in force. Then a difference is somebody else's.
-func isSettled(t *v1alpha1.LNamespace) bool {
-	had := t.Status.Granted
-	return t.Status.ObservedGeneration == t.Generation && slices.Equal(had.Users, unique(t.Spec.Users)) &&
-		slices.Equal(had.Managers, unique(t.Spec.Managers)) && slices.Equal(had.Sudoers, unique(t.Spec.Sudoers))
+// isSettled reports whether the status of the LNamespace says that the tenant had what it must have now,
+// which is in present. Then a difference is somebody else's.
+func isSettled(t, present *v1alpha1.LNamespace) bool {
+	had, spec := t.Status, present.Spec
+	return had.ObservedGeneration == t.Generation && slices.Equal(had.Sudo, present.Status.Sudo) &&
+		slices.Equal(had.Granted.Users, unique(spec.Users)) && slices.Equal(had.Granted.Managers, unique(spec.Managers)) &&
+		slices.Equal(had.Granted.Sudoers, unique(spec.Sudoers))
 }

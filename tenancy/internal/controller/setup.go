@@ -94,11 +94,15 @@ func Add(mgr ctrl.Manager, o Options) error {
 		Watches(&rbacv1.ClusterRole{}, toTenant).
 		Watches(&rbacv1.ClusterRoleBinding{}, toTenant).
 		WatchesRawSource(due).
+		Watches(&v1alpha1.SudoRequest{}, toTenantOfNamespace()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: o.Workers})
 	if delegated != nil {
 		of = delegated.watch(of)
 	}
 	if err := of.Complete(tenants); err != nil {
+		return err
+	}
+	if err := addRequests(mgr, w, recorder); err != nil {
 		return err
 	}
 	toSelf := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {

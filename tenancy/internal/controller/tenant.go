@@ -24,7 +24,6 @@ import (
 	"kube-granular.dev/tenancy/api/v1alpha1"
 	"kube-granular.dev/tenancy/internal/grants"
 	"kube-granular.dev/tenancy/internal/names"
-	"kube-granular.dev/tenancy/internal/terms"
 )
 
 // Tenants reconciles LNamespaces.
@@ -72,7 +71,7 @@ func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 			result.RequeueAfter = creationInterval
 		}
 		return result, r.record(ctx, t, func(s *v1alpha1.LNamespaceStatus) {
-			s.Granted, s.Delegations = v1alpha1.Granted{}, nil
+			s.Granted, s.Sudo, s.Delegations = v1alpha1.Granted{}, nil, nil
 			for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionNamespaceReady} {
 				condition(t, s, kind, metav1.ConditionFalse, h.reason, h.message)
 			}
@@ -86,8 +85,11 @@ func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 		}
 	}
 	at := time.Now()
-	present := terms.Present(t, at)
-	delegated, failed := r.grant(ctx, present)
+	present, err := r.present(ctx, t, at)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	delegated, failed := r.grant(ctx, present, isSettled(t, present))
 	if errors.Is(failed, errNoRules) { // just after the start of the controller, before the first discovery
 		return reconcile.Result{RequeueAfter: time.Second}, nil
 	}
@@ -110,7 +112,7 @@ func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 		s.ObservedGeneration = t.Generation
 		s.SudoGroup = names.SudoGroup(t.Name)
 		s.Granted = v1alpha1.Granted{Users: unique(present.Spec.Users), Managers: unique(present.Spec.Managers), Sudoers: unique(present.Spec.Sudoers)}
-		s.Delegations = delegated.granted
+		s.Sudo, s.Delegations = present.Status.Sudo, delegated.granted
 		condition(t, s, v1alpha1.ConditionNamespaceReady, metav1.ConditionTrue, reasonThere, "")
 		if delegated.refused != nil {
 			condition(t, s, v1alpha1.ConditionReady, metav1.ConditionFalse, reasonRefused, delegated.refused.Error())

@@ -51,7 +51,7 @@ func Delegations(t *v1alpha1.LNamespace, rules []rbacv1.PolicyRule, o Options) (
 	})
 	var delegations []*authority.AuthorityDelegation
 	seen := map[authority.Delegate]bool{}
-	for _, sudoer := range t.Spec.Sudoers {
+	for _, sudoer := range Acting(t) {
 		to := delegate(sudoer)
 		if seen[to] {
 			continue

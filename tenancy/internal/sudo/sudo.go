@@ -26,6 +26,9 @@ type Streams struct {
 // Run runs kubectl sudo with its arguments, and returns the exit code. path is the path of
 // kubectl.
 func Run(ctx context.Context, path string, args []string, s Streams) (int, error) {
+	if isAboutRequests(args) {
+		return exitCode(requestsCommand(path, args, s).ExecuteContext(ctx))
+	}
 	a, err := Parse(args)
 	if err != nil {
 		return 2, err
@@ -92,7 +95,8 @@ func impersonatedUser(ctx context.Context, k kubectl.Kubectl, me, tenant string)
 		return "", err
 	}
 	if !may {
-		return "", fmt.Errorf("%s is no sudoer of %q: nothing is delegated to it, and it may not impersonate the group %s", me, tenant, group)
+		return "", fmt.Errorf("%s is no sudoer of %q: nothing is delegated to it, and it may not impersonate the group %s%s",
+			me, tenant, group, requestHint(ctx, k, tenant))
 	}
 	for _, user := range []string{names.SudoerUser(tenant, me), names.SudoUser(tenant)} {
 		may, err := k.CanI(ctx, "impersonate", "users", user)

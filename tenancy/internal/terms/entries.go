@@ -45,29 +45,34 @@ func endsLater(a, b v1alpha1.Subject) bool {
 	return endsB && (!endsA || endA.After(endB))
 }
 
-// Present returns a copy of the LNamespace whose lists have only the entries that are in force.
-func Present(t *v1alpha1.LNamespace, at time.Time) *v1alpha1.LNamespace {
+// Present returns a copy of the LNamespace whose lists have only the entries that are in force, and whose
+// status has the sudo that the requests of the tenant give.
+func Present(t *v1alpha1.LNamespace, requests []v1alpha1.SudoRequest, at time.Time) *v1alpha1.LNamespace {
 	present := t.DeepCopy()
 	for _, list := range lists(&present.Spec) {
 		*list = InForce(*list, at)
 	}
+	present.Status.Sudo = granted(present, requests, at)
 	return present
 }
 
-// NextEnd returns the time at which the next entry of a list ends. any is false if no entry ends.
+// NextEnd returns the time at which the next entry of a list, or sudo by a request, ends. any is false if
+// none ends.
 func NextEnd(t *v1alpha1.LNamespace, at time.Time) (next time.Time, any bool) {
-	for _, list := range lists(&t.Spec) {
-		for _, entry := range *list {
-			if end, ends := entry.End(); ends && at.Before(end) && (!any || end.Before(next)) {
-				next, any = end, true
-			}
+	ending := slices.Concat(t.Spec.Users, t.Spec.Managers, t.Spec.Sudoers)
+	for _, granted := range t.Status.Sudo {
+		ending = append(ending, granted.Subject)
+	}
+	for _, entry := range ending {
+		if end, ends := entry.End(); ends && at.Before(end) && (!any || end.Before(next)) {
+			next, any = end, true
 		}
 	}
 	return next, any
 }
 
 // IsOverdue reports whether the status says that somebody has rights that the lists do not give any
-// more, although the controller saw the present lists: an entry has ended.
+// more, although the controller saw the present lists: an entry, or sudo by a request, has ended.
 func IsOverdue(t *v1alpha1.LNamespace, at time.Time) bool {
 	granted := [][]v1alpha1.Subject{t.Status.Granted.Users, t.Status.Granted.Managers, t.Status.Granted.Sudoers}
 	for i, list := range lists(&t.Spec) {
@@ -78,7 +83,7 @@ func IsOverdue(t *v1alpha1.LNamespace, at time.Time) bool {
 			}
 		}
 	}
-	return false
+	return slices.ContainsFunc(t.Status.Sudo, func(granted v1alpha1.GrantedSudo) bool { return hasEnded(granted.Subject, at) })
 }
 
 // lists returns the lists of an LNamespace: users, managers and sudoers.

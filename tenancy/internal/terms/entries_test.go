@@ -70,7 +70,7 @@ func TestNextEnd(t *testing.T) {
 	if _, any := terms.NextEnd(lns, noon.Add(time.Hour)); any {
 		t.Error("something ends after the last end")
 	}
-	present := terms.Present(lns, noon)
+	present := terms.Present(lns, nil, noon)
 	lns.Status.Granted = v1alpha1.Granted{Users: []v1alpha1.Subject{entry("ada", ""), entry("bob", "")}, Managers: []v1alpha1.Subject{entry("mia", "")}}
 	if len(present.Spec.Managers) != 1 || len(present.Spec.Sudoers) != 0 || len(lns.Spec.Managers) != 2 {
 		t.Errorf("present: %+v", present.Spec)
