@@ -40,6 +40,9 @@ type ends struct {
 // addEnds adds the reconciler of ends to a manager, and returns the source of the tenants that are due.
 func addEnds(mgr ctrl.Manager) (source.Source, error) {
 	r := &ends{Reader: mgr.GetClient(), due: make(chan event.GenericEvent)}
+	if err := r.registerOverdue(); err != nil {
+		return nil, err
+	}
 	first := handler.Funcs{GenericFunc: func(_ context.Context, e event.GenericEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		if queue, ok := q.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
 			queue.AddWithOpts(priorityqueue.AddOpts{Priority: new(urgent)}, request(e.Object.GetName())...)

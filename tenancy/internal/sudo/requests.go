@@ -24,6 +24,9 @@ import (
 // requestResource is the resource of requests for sudo.
 const requestResource = "sudorequests.tenancy.kube-granular.dev"
 
+// impersonation are the names of further flags of kubectl that the commands for requests pass on.
+var impersonation = []string{"as", "as-group", "as-uid"}
+
 // isAboutRequests reports whether the first word of the arguments is a command for requests for sudo. No
 // command of kubectl has one of these names.
 func isAboutRequests(args []string) bool {
@@ -32,7 +35,7 @@ func isAboutRequests(args []string) bool {
 		switch {
 		case !strings.HasPrefix(name, "-"):
 			return slices.Contains([]string{"request", "requests", "approve", "deny"}, name)
-		case !joined && (name == "--reason" || takesValue(name)):
+		case !joined && (name == "--reason" || slices.Contains(impersonation, strings.TrimPrefix(name, "--")) || takesValue(name)):
 			i++
 		}
 	}
@@ -58,12 +61,13 @@ func requestsCommand(path string, args []string, s Streams) *cobra.Command {
 	flags.StringVarP(&r.namespace, "namespace", "n", "", "the tenant; the default is the namespace of the context")
 	flags.StringVar(&r.reason, "reason", "", "why; others read it, and it is in the audit log")
 	global := map[string]*string{}
-	for _, name := range connection {
+	passed := slices.Concat(connection, impersonation)
+	for _, name := range passed {
 		global[name] = new(string)
 		flags.StringVarP(global[name], name, map[string]string{"server": "s"}[name], "", "same as the flag of kubectl")
 	}
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) (err error) {
-		for _, name := range connection {
+		for _, name := range passed {
 			if cmd.Flags().Changed(name) {
 				r.Global = append(r.Global, "--"+name+"="+*global[name])
 			}

@@ -178,7 +178,8 @@ func TestEntriesAreProlonged(t *testing.T) {
 	group := v1alpha1.Subject{Kind: v1alpha1.GroupKind, Name: "longer-group", Until: end.UTC().Format(time.RFC3339)}
 	lns.Spec.Users = append(lns.Spec.Users, until("longer-u", end))
 	lns.Spec.Managers = append(lns.Spec.Managers, until("longer-m", end), group)
-	lns.Spec.Sudoers = append(lns.Spec.Sudoers, until("longer-s", end), group)
+	lns.Spec.Sudoers = append(lns.Spec.Sudoers, until("longer-s", end), group, until("longer-both", end))
+	lns.Spec.Managers = append(lns.Spec.Managers, user("longer-both"))
 	lns.Spec.Sudo.Allow = []v1alpha1.SudoAllowance{v1alpha1.AllowLists}
 	shared.make(t, lns)
 	for _, r := range []right{{"longer-m", nil, "update", "lnamespaces", "", lns.Name}, {"longer-s", nil, "impersonate", "groups", "", names.SudoGroup(lns.Name)},
@@ -235,6 +236,14 @@ func TestEntriesAreProlonged(t *testing.T) {
 					t.Errorf("%s, %s: %s: %v", who, list, what, err)
 				}
 			}
+		}
+	}
+	// To be a manager without an end is no right to change the list of sudoers.
+	both := writer{names.SudoerUser(lns.Name, "longer-both"), sudo}
+	for list, want := range map[string]bool{"users": true, "managers": true, "sudoers": false} {
+		err := write(both, list, func(l []v1alpha1.Subject) []v1alpha1.Subject { return append(l, user("longer-other")) })
+		if (err == nil) != want || err != nil && !forbidden(err) {
+			t.Errorf("a manager without an end, who is a sudoer with an end, adds to %s: %v", list, err)
 		}
 	}
 	// What ends no later may be added, by those who may change the list at all.
