@@ -43,7 +43,8 @@ func addEnds(mgr ctrl.Manager) (source.Source, error) {
 	if err := r.registerOverdue(); err != nil {
 		return nil, err
 	}
-	first := handler.Funcs{GenericFunc: func(_ context.Context, e event.GenericEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	type queueOfTenants = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	first := handler.Funcs{GenericFunc: func(_ context.Context, e event.GenericEvent, q queueOfTenants) {
 		if queue, ok := q.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
 			queue.AddWithOpts(priorityqueue.AddOpts{Priority: new(urgent)}, request(e.Object.GetName())...)
 		} else {
@@ -68,8 +69,8 @@ func (r *ends) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.
 			return reconcile.Result{}, ctx.Err()
 		}
 	}
-	next, any := terms.NextEnd(t, at)
-	if !any {
+	next, found := terms.NextEnd(t, at)
+	if !found {
 		return reconcile.Result{}, nil
 	}
 	return reconcile.Result{RequeueAfter: min(next.Sub(at), clockInterval)}, nil

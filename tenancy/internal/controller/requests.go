@@ -103,7 +103,8 @@ func (r *requests) judge(ctx context.Context, q *v1alpha1.SudoRequest, at time.T
 		if q.Status.Until != nil {
 			note += fmt.Sprintf(", until %s", q.Status.Until.UTC().Format(time.RFC3339))
 		}
-		r.recorder.Eventf(t, q, corev1.EventTypeNormal, "Sudo"+string(q.Status.State), "Judge", "%s", bounded(note+": "+q.Spec.Reason, maxMessage))
+		reason := "Sudo" + string(q.Status.State)
+		r.recorder.Eventf(t, q, corev1.EventTypeNormal, reason, "Judge", "%s", bounded(note+": "+q.Spec.Reason, maxMessage))
 	}
 	return nil
 }

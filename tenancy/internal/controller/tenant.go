@@ -111,7 +111,9 @@ func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	if err := r.record(ctx, t, func(s *v1alpha1.LNamespaceStatus) {
 		s.ObservedGeneration = t.Generation
 		s.SudoGroup = names.SudoGroup(t.Name)
-		s.Granted = v1alpha1.Granted{Users: unique(present.Spec.Users), Managers: unique(present.Spec.Managers), Sudoers: unique(present.Spec.Sudoers)}
+		s.Granted = v1alpha1.Granted{
+			Users: unique(present.Spec.Users), Managers: unique(present.Spec.Managers), Sudoers: unique(present.Spec.Sudoers),
+		}
 		s.Sudo, s.Delegations = present.Status.Sudo, delegated.granted
 		condition(t, s, v1alpha1.ConditionNamespaceReady, metav1.ConditionTrue, reasonThere, "")
 		if delegated.refused != nil {

@@ -4,7 +4,6 @@
 package sudo
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,8 +12,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	"kube-granular.dev/api/printing"
 	"kube-granular.dev/tenancy/api/v1alpha1"
@@ -148,7 +145,8 @@ func (r *requester) decide(ctx context.Context, name string, verdict v1alpha1.Ve
 	if err != nil {
 		return err
 	}
-	if _, err := r.Output(ctx, "patch", requestResource, name, "--namespace", r.namespace, "--type", "json", "--patch", string(patch)); err != nil {
+	args := []string{"patch", requestResource, name, "--namespace", r.namespace, "--type", "json", "--patch", string(patch)}
+	if _, err := r.Output(ctx, args...); err != nil {
 		return err
 	}
 	before := q.Status.State
@@ -193,9 +191,11 @@ func (r *requester) report(q v1alpha1.SudoRequest) error {
 	who, state := q.Spec.Requester.Username, q.Status.State
 	switch state {
 	case v1alpha1.RequestGranted:
-		return printing.Fprintf(r.Out, "request %s: %s has sudo in %s until %s (%s): %s\n", q.Name, who, q.Namespace, ending(q), q.Status.Message, q.Spec.Reason)
+		return printing.Fprintf(r.Out, "request %s: %s has sudo in %s until %s (%s): %s\n",
+			q.Name, who, q.Namespace, ending(q), q.Status.Message, q.Spec.Reason)
 	case v1alpha1.RequestPending:
-		return printing.Fprintf(r.Out, "request %s: %s; they run: kubectl sudo approve %s -n %s\n", q.Name, q.Status.Message, q.Name, q.Namespace)
+		return printing.Fprintf(r.Out, "request %s: %s; they run: kubectl sudo approve %s -n %s\n",
+			q.Name, q.Status.Message, q.Name, q.Namespace)
 	case v1alpha1.RequestRefused, v1alpha1.RequestExpired:
 		return fmt.Errorf("request %s is %s: %s", q.Name, strings.ToLower(string(state)), q.Status.Message)
 	}
@@ -208,73 +208,6 @@ func ending(q v1alpha1.SudoRequest) string {
 	}
 	return q.Status.Until.UTC().Format(time.RFC3339)
 }
-
-// list prints the requests: those that wait first, then those that give sudo, then the others, the newest
-// of each first.
-func (r *requester) list(ctx context.Context) error {
-	args := []string{"get", requestResource, "--namespace", r.namespace}
-	if r.all {
-		args = []string{"get", requestResource, "--all-namespaces"}
-	}
-	switch r.output {
-	case "json", "yaml":
-		code, err := r.Run(ctx, r.In, r.Out, r.ErrOut, append(append(slices.Clone(r.Global), args...), "--output", r.output)...)
-		if err == nil && code != 0 {
-			err = fmt.Errorf("kubectl get %s failed", requestResource)
-		}
-		return err
-	case "", "wide":
-	default:
-		return fmt.Errorf("--output %s: want wide, json or yaml", r.output)
-	}
-	out, err := r.Output(ctx, append(args, "--output", "json")...)
-	if err != nil {
-		return err
-	}
-	all := v1alpha1.SudoRequestList{}
-	if err := json.Unmarshal([]byte(out), &all); err != nil {
-		return err
-	}
-	rank := func(q v1alpha1.SudoRequest) int {
-		switch {
-		case q.Status.State.IsFinal():
-			return 2
-		case q.Status.State == v1alpha1.RequestGranted:
-			return 1
-		}
-		return 0
-	}
-	slices.SortStableFunc(all.Items, func(a, b v1alpha1.SudoRequest) int {
-		return cmp.Or(rank(a)-rank(b), b.CreationTimestamp.Compare(a.CreationTimestamp.Time))
-	})
-	page := printing.NewPage(r.Out, r.output == "wide")
-	if len(all.Items) == 0 {
-		return printing.Fprintf(page, "no requests for sudo\n")
-	}
-	header := []string{"NAME", "WHO", "FOR", "STATE", "UNTIL", "DECIDED BY", "AGE", "REASON"}
-	if r.all {
-		header = append([]string{"TENANT"}, header...)
-	}
-	var rows [][]string
-	for _, q := range all.Items {
-		by := ""
-		if q.Spec.Decision != nil {
-			by = q.Spec.Decision.By.Username
-		}
-		row := []string{q.Name, q.Spec.Requester.Username, string(q.Spec.Duration), string(cmp.Or(q.Status.State, v1alpha1.RequestPending)), ending(q), by,
-			age(q.CreationTimestamp), q.Spec.Reason}
-		if r.all {
-			row = append([]string{q.Namespace}, row...)
-		}
-		rows = append(rows, row)
-	}
-	if err := page.Table(header, rows); err != nil {
-		return err
-	}
-	return page.Close()
-}
-
-func age(at metav1.Time) string { return duration.HumanDuration(time.Since(at.Time)) }
 
 // lengthOf returns a duration in the form that the server takes.
 func lengthOf(text string) (v1alpha1.Duration, error) {

@@ -56,19 +56,19 @@ func Present(t *v1alpha1.LNamespace, requests []v1alpha1.SudoRequest, at time.Ti
 	return present
 }
 
-// NextEnd returns the time at which the next entry of a list, or sudo by a request, ends. any is false if
+// NextEnd returns the time at which the next entry of a list, or sudo by a request, ends. found is false if
 // none ends.
-func NextEnd(t *v1alpha1.LNamespace, at time.Time) (next time.Time, any bool) {
+func NextEnd(t *v1alpha1.LNamespace, at time.Time) (next time.Time, found bool) {
 	ending := slices.Concat(t.Spec.Users, t.Spec.Managers, t.Spec.Sudoers)
 	for _, granted := range t.Status.Sudo {
 		ending = append(ending, granted.Subject)
 	}
 	for _, entry := range ending {
-		if end, ends := entry.End(); ends && at.Before(end) && (!any || end.Before(next)) {
-			next, any = end, true
+		if end, ends := entry.End(); ends && at.Before(end) && (!found || end.Before(next)) {
+			next, found = end, true
 		}
 	}
-	return next, any
+	return next, found
 }
 
 // IsOverdue reports whether the status says that somebody has rights that the lists do not give any

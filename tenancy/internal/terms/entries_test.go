@@ -63,11 +63,11 @@ func TestNextEnd(t *testing.T) {
 		Managers: []v1alpha1.Subject{entry("mia", "2026-11-27T12:30:00Z"), entry("old", "2026-11-27T11:00:00Z")},
 		Sudoers:  []v1alpha1.Subject{entry("bad", "never")},
 	}}
-	next, any := terms.NextEnd(lns, noon)
-	if want := noon.Add(30 * time.Minute); !any || !next.Equal(want) {
-		t.Errorf("the next end is %s, %t", next, any)
+	next, found := terms.NextEnd(lns, noon)
+	if want := noon.Add(30 * time.Minute); !found || !next.Equal(want) {
+		t.Errorf("the next end is %s, %t", next, found)
 	}
-	if _, any := terms.NextEnd(lns, noon.Add(time.Hour)); any {
+	if _, found := terms.NextEnd(lns, noon.Add(time.Hour)); found {
 		t.Error("something ends after the last end")
 	}
 	present := terms.Present(lns, nil, noon)
