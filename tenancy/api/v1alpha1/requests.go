@@ -15,7 +15,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="For",type=string,JSONPath=`.spec.duration`
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`
 // +kubebuilder:printcolumn:name="Until",type=string,JSONPath=`.status.until`
-// +kubebuilder:printcolumn:name="Decided-By",type=string,JSONPath=`.spec.decision.by.username`
+// +kubebuilder:printcolumn:name="Decided-By",type=string,JSONPath=`.spec.decision.author.username`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.spec.reason`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type SudoRequest struct {
@@ -80,8 +80,8 @@ type SudoDecision struct {
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:Pattern=`^[^\x00-\x1f\x7f-\x9f]*$`
 	Reason string `json:"reason,omitempty"`
-	// by is who decided. The server writes it.
-	By Person `json:"by"`
+	// author is who decided. The server writes it.
+	Author Person `json:"author"`
 }
 
 // Verdict is a decision about a request for sudo.

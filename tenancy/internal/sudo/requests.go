@@ -135,7 +135,7 @@ func (r *requester) decide(ctx context.Context, name string, verdict v1alpha1.Ve
 	if err != nil {
 		return err
 	}
-	decision := map[string]any{"verdict": verdict, "by": map[string]any{"username": ""}} // the server writes who
+	decision := map[string]any{"verdict": verdict, "author": map[string]any{"username": ""}} // the server writes who
 	if r.reason != "" {
 		decision["reason"] = r.reason
 	}

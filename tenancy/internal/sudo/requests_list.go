@@ -66,12 +66,12 @@ func (r *requester) list(ctx context.Context) error {
 	}
 	var rows [][]string
 	for _, q := range all.Items {
-		by := ""
+		author := ""
 		if q.Spec.Decision != nil {
-			by = q.Spec.Decision.By.Username
+			author = q.Spec.Decision.Author.Username
 		}
 		row := []string{q.Name, q.Spec.Requester.Username, string(q.Spec.Duration), string(cmp.Or(q.Status.State, v1alpha1.RequestPending)),
-			ending(q), by, age(q.CreationTimestamp), q.Spec.Reason}
+			ending(q), author, age(q.CreationTimestamp), q.Spec.Reason}
 		if r.all {
 			row = append([]string{q.Namespace}, row...)
 		}

@@ -54,7 +54,7 @@ func Judge(t *v1alpha1.LNamespace, r *v1alpha1.SudoRequest, at time.Time) v1alph
 func judge(t *v1alpha1.LNamespace, r *v1alpha1.SudoRequest, at time.Time) (v1alpha1.RequestState, string) {
 	running := r.Status.State == v1alpha1.RequestGranted
 	if r.Spec.Decision != nil && r.Spec.Decision.Verdict != v1alpha1.Approved {
-		return v1alpha1.RequestDenied, fmt.Sprintf("by %q", r.Spec.Decision.By.Username)
+		return v1alpha1.RequestDenied, fmt.Sprintf("by %q", r.Spec.Decision.Author.Username)
 	}
 	refused := v1alpha1.RequestRefused
 	if running {
@@ -91,22 +91,22 @@ func judge(t *v1alpha1.LNamespace, r *v1alpha1.SudoRequest, at time.Time) (v1alp
 	if r.Spec.Decision == nil {
 		return v1alpha1.RequestPending, "another sudoer or a manager must approve it"
 	}
-	if err := mayApprove(t, r.Spec.Requester, r.Spec.Decision.By, at); err != nil {
+	if err := mayApprove(t, r.Spec.Requester, r.Spec.Decision.Author, at); err != nil {
 		return refused, err.Error()
 	}
-	return v1alpha1.RequestGranted, fmt.Sprintf("approved by %q", r.Spec.Decision.By.Username)
+	return v1alpha1.RequestGranted, fmt.Sprintf("approved by %q", r.Spec.Decision.Author.Username)
 }
 
-// mayApprove returns an error if the person by may not approve the request of the other now.
-func mayApprove(t *v1alpha1.LNamespace, requester, by v1alpha1.Person, at time.Time) error {
-	if names.Person(by.Username) == names.Person(requester.Username) || by.UID != "" && by.UID == requester.UID {
-		return fmt.Errorf("%q can't approve its own request", by.Username)
+// mayApprove returns an error if the author of a decision may not approve the request of the other now.
+func mayApprove(t *v1alpha1.LNamespace, requester, author v1alpha1.Person, at time.Time) error {
+	if names.Person(author.Username) == names.Person(requester.Username) || author.UID != "" && author.UID == requester.UID {
+		return fmt.Errorf("%q can't approve its own request", author.Username)
 	}
-	if isAccount(by) {
-		return fmt.Errorf("%q is a service account, and can't approve: the requester may be able to act as it", by.Username)
+	if isAccount(author) {
+		return fmt.Errorf("%q is a service account, and can't approve: the requester may be able to act as it", author.Username)
 	}
-	if _, ok := listed(slices.Concat(t.Spec.Sudoers, t.Spec.Managers), by, at); !ok {
-		return fmt.Errorf("%q, who approved, is no sudoer and no manager", by.Username)
+	if _, ok := listed(slices.Concat(t.Spec.Sudoers, t.Spec.Managers), author, at); !ok {
+		return fmt.Errorf("%q, who approved, is no sudoer and no manager", author.Username)
 	}
 	return nil
 }
@@ -160,7 +160,7 @@ func granted(t *v1alpha1.LNamespace, requests []v1alpha1.SudoRequest, at time.Ti
 		g := v1alpha1.GrantedSudo{Subject: subject(r.Spec.Requester), Request: r.Name}
 		g.Subject.Until = status.Until.UTC().Format(time.RFC3339)
 		if r.Spec.Decision != nil {
-			g.ApprovedBy = r.Spec.Decision.By.Username
+			g.ApprovedBy = r.Spec.Decision.Author.Username
 		}
 		if i := slices.IndexFunc(all, func(other v1alpha1.GrantedSudo) bool { return other.Subject.Same(g.Subject) }); i < 0 {
 			all = append(all, g)

@@ -25,16 +25,16 @@ func crew() *v1alpha1.LNamespace {
 	}}
 }
 
-// by returns a decision of a user.
-func by(name string, groups ...string) *v1alpha1.SudoDecision {
-	return &v1alpha1.SudoDecision{Verdict: v1alpha1.Approved, By: v1alpha1.Person{Username: name, Groups: groups}}
+// approval returns an approval of a user.
+func approval(name string, groups ...string) *v1alpha1.SudoDecision {
+	return &v1alpha1.SudoDecision{Verdict: v1alpha1.Approved, Author: v1alpha1.Person{Username: name, Groups: groups}}
 }
 
 // asked returns a request that ada created at noon, for half an hour, and bob approved.
 func asked() *v1alpha1.SudoRequest {
 	return &v1alpha1.SudoRequest{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "crew", Name: "r", CreationTimestamp: metav1.Time{Time: noon}},
-		Spec:       v1alpha1.SudoRequestSpec{Duration: "30m", Reason: "x", Requester: v1alpha1.Person{Username: "ada"}, Decision: by("bob")},
+		Spec:       v1alpha1.SudoRequestSpec{Duration: "30m", Reason: "x", Requester: v1alpha1.Person{Username: "ada"}, Decision: approval("bob")},
 	}
 }
 
@@ -56,8 +56,8 @@ func TestJudge(t *testing.T) {
 		message string
 	}{
 		"approved by a sudoer":  {nil, v1alpha1.RequestGranted, `approved by "bob"`},
-		"approved by a manager": {func(_ *v1alpha1.LNamespace, r *v1alpha1.SudoRequest) { r.Spec.Decision = by("mia") }, v1alpha1.RequestGranted, `"mia"`},
-		"approved by a member of a group": {func(_ *v1alpha1.LNamespace, r *v1alpha1.SudoRequest) { r.Spec.Decision = by("olga", "ops") },
+		"approved by a manager": {func(_ *v1alpha1.LNamespace, r *v1alpha1.SudoRequest) { r.Spec.Decision = approval("mia") }, v1alpha1.RequestGranted, `"mia"`},
+		"approved by a member of a group": {func(_ *v1alpha1.LNamespace, r *v1alpha1.SudoRequest) { r.Spec.Decision = approval("olga", "ops") },
 			v1alpha1.RequestGranted, `"olga"`},
 		"requested by a member of a group": {func(_ *v1alpha1.LNamespace, r *v1alpha1.SudoRequest) {
 			r.Spec.Requester = v1alpha1.Person{Username: "olga", Groups: []string{"ops"}}
@@ -66,28 +66,32 @@ func TestJudge(t *testing.T) {
 		"denied":         {func(_ *v1alpha1.LNamespace, r *v1alpha1.SudoRequest) { r.Spec.Decision.Verdict = v1alpha1.Denied }, v1alpha1.RequestDenied, `by "bob"`},
 		"a strange verdict": {func(_ *v1alpha1.LNamespace, r *v1alpha1.SudoRequest) { r.Spec.Decision.Verdict = "approved" },
 			v1alpha1.RequestDenied, ""},
-		"approved by itself": {func(_ *v1alpha1.LNamespace, r *v1alpha1.SudoRequest) { r.Spec.Decision = by("ada") }, v1alpha1.RequestRefused, "its own"},
-		"approved by itself, as a member of a group": {func(_ *v1alpha1.LNamespace, r *v1alpha1.SudoRequest) { r.Spec.Decision = by("ada", "ops") },
+		"approved by itself": {func(_ *v1alpha1.LNamespace, r *v1alpha1.SudoRequest) { r.Spec.Decision = approval("ada") }, v1alpha1.RequestRefused, "its own"},
+		"approved by itself, as a member of a group": {func(_ *v1alpha1.LNamespace, r *v1alpha1.SudoRequest) { r.Spec.Decision = approval("ada", "ops") },
 			v1alpha1.RequestRefused, "its own"},
-		"approved by the user for its sudo": {func(_ *v1alpha1.LNamespace, r *v1alpha1.SudoRequest) { r.Spec.Decision = by("lnamespace:crew:ada") },
+		"approved by the user for its sudo": {func(_ *v1alpha1.LNamespace, r *v1alpha1.SudoRequest) {
+			r.Spec.Decision = approval("lnamespace:crew:ada")
+		},
 			v1alpha1.RequestRefused, "its own"},
-		"approved by the user for the sudo of another": {func(_ *v1alpha1.LNamespace, r *v1alpha1.SudoRequest) { r.Spec.Decision = by("lnamespace:crew:bob") },
+		"approved by the user for the sudo of another": {func(_ *v1alpha1.LNamespace, r *v1alpha1.SudoRequest) {
+			r.Spec.Decision = approval("lnamespace:crew:bob")
+		},
 			v1alpha1.RequestRefused, "no sudoer and no manager"},
 		"approved with the group of sudo": {func(_ *v1alpha1.LNamespace, r *v1alpha1.SudoRequest) {
-			r.Spec.Decision = by("bob", "lnamespace:crew-sudoers")
+			r.Spec.Decision = approval("bob", "lnamespace:crew-sudoers")
 		},
 			v1alpha1.RequestRefused, "no sudoer and no manager"},
 		"approved by a second name with the same UID": {func(_ *v1alpha1.LNamespace, r *v1alpha1.SudoRequest) {
-			r.Spec.Requester.UID, r.Spec.Decision.By.UID = "7", "7"
+			r.Spec.Requester.UID, r.Spec.Decision.Author.UID = "7", "7"
 		}, v1alpha1.RequestRefused, "its own"},
 		"approved by another UID": {func(_ *v1alpha1.LNamespace, r *v1alpha1.SudoRequest) {
-			r.Spec.Requester.UID, r.Spec.Decision.By.UID = "7", "8"
+			r.Spec.Requester.UID, r.Spec.Decision.Author.UID = "7", "8"
 		}, v1alpha1.RequestGranted, ""},
 		"approved by a service account that is a sudoer": {func(_ *v1alpha1.LNamespace, r *v1alpha1.SudoRequest) {
-			r.Spec.Decision = by("system:serviceaccount:ci:robot")
+			r.Spec.Decision = approval("system:serviceaccount:ci:robot")
 		}, v1alpha1.RequestRefused, "service account"},
 		"approved by a service account of the tenant": {func(_ *v1alpha1.LNamespace, r *v1alpha1.SudoRequest) {
-			r.Spec.Decision = by("system:serviceaccount:crew:x", "system:serviceaccounts:crew")
+			r.Spec.Decision = approval("system:serviceaccount:crew:x", "system:serviceaccounts:crew")
 		}, v1alpha1.RequestRefused, "service account"},
 		"requested by a service account": {func(_ *v1alpha1.LNamespace, r *v1alpha1.SudoRequest) {
 			r.Spec.Requester.Username = "system:serviceaccount:ci:robot"
@@ -95,16 +99,18 @@ func TestJudge(t *testing.T) {
 		"requested by a service account, and nobody must approve": {func(l *v1alpha1.LNamespace, r *v1alpha1.SudoRequest) {
 			r.Spec.Requester.Username, l.Spec.Sudo.Approval, r.Spec.Decision = "system:serviceaccount:ci:robot", "", nil
 		}, v1alpha1.RequestGranted, ""},
-		"approved by a user":      {func(_ *v1alpha1.LNamespace, r *v1alpha1.SudoRequest) { r.Spec.Decision = by("uma") }, v1alpha1.RequestRefused, "no sudoer and no manager"},
-		"approved by nobody":      {func(_ *v1alpha1.LNamespace, r *v1alpha1.SudoRequest) { r.Spec.Decision = by("") }, v1alpha1.RequestRefused, "no sudoer and no manager"},
-		"approved by a component": {func(_ *v1alpha1.LNamespace, r *v1alpha1.SudoRequest) { r.Spec.Decision = by("system:admin", "ops") }, v1alpha1.RequestRefused, "no sudoer"},
-		"the approver's entry ended": {func(_ *v1alpha1.LNamespace, r *v1alpha1.SudoRequest) { r.Spec.Decision = by("old") },
+		"approved by a user": {func(_ *v1alpha1.LNamespace, r *v1alpha1.SudoRequest) { r.Spec.Decision = approval("uma") }, v1alpha1.RequestRefused, "no sudoer and no manager"},
+		"approved by nobody": {func(_ *v1alpha1.LNamespace, r *v1alpha1.SudoRequest) { r.Spec.Decision = approval("") }, v1alpha1.RequestRefused, "no sudoer and no manager"},
+		"approved by a component": {func(_ *v1alpha1.LNamespace, r *v1alpha1.SudoRequest) {
+			r.Spec.Decision = approval("system:admin", "ops")
+		}, v1alpha1.RequestRefused, "no sudoer"},
+		"the approver's entry ended": {func(_ *v1alpha1.LNamespace, r *v1alpha1.SudoRequest) { r.Spec.Decision = approval("old") },
 			v1alpha1.RequestRefused, "no sudoer and no manager"},
-		"the approver's entry ends now": {func(_ *v1alpha1.LNamespace, r *v1alpha1.SudoRequest) { r.Spec.Decision = by("gone") },
+		"the approver's entry ends now": {func(_ *v1alpha1.LNamespace, r *v1alpha1.SudoRequest) { r.Spec.Decision = approval("gone") },
 			v1alpha1.RequestRefused, "no sudoer and no manager"},
 		"the approver is gone": {func(l *v1alpha1.LNamespace, _ *v1alpha1.SudoRequest) { l.Spec.Sudoers = l.Spec.Sudoers[:1] },
 			v1alpha1.RequestRefused, "no sudoer and no manager"},
-		"a group's name is no user's": {func(_ *v1alpha1.LNamespace, r *v1alpha1.SudoRequest) { r.Spec.Decision = by("ops") },
+		"a group's name is no user's": {func(_ *v1alpha1.LNamespace, r *v1alpha1.SudoRequest) { r.Spec.Decision = approval("ops") },
 			v1alpha1.RequestRefused, "no sudoer and no manager"},
 		"the requester is no sudoer": {func(_ *v1alpha1.LNamespace, r *v1alpha1.SudoRequest) { r.Spec.Requester.Username = "uma" },
 			v1alpha1.RequestRefused, `"uma" is no sudoer`},
@@ -202,7 +208,7 @@ func TestGrantedSudoEnds(t *testing.T) {
 			continue
 		}
 		q.Status = got
-		q.Spec.Decision = by("bob")
+		q.Spec.Decision = approval("bob")
 		if again := terms.Judge(lns, q, at(6)); again.State != tc.want || give(lns, q, 6) != nil {
 			t.Errorf("%s, once more: %+v", name, again)
 		}

@@ -4,7 +4,6 @@
 package e2e_test
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -53,7 +52,7 @@ func TestRequestsAreForged(t *testing.T) {
 		t.Errorf("requested by %+v", p)
 	}
 	made := sudoRequest(lns, "made", "30m")
-	made.Spec.Decision = &v1alpha1.SudoDecision{Verdict: v1alpha1.Approved, By: v1alpha1.Person{Username: "forging-second"}}
+	made.Spec.Decision = &v1alpha1.SudoDecision{Verdict: v1alpha1.Approved, Author: v1alpha1.Person{Username: "forging-second"}}
 	if err := self.Create(t.Context(), made); !forbidden(err) {
 		t.Errorf("a request that is approved already: %v", err)
 	}
@@ -72,7 +71,7 @@ func TestRequestsAreForged(t *testing.T) {
 		"anybody":                            shared.as(t, "forging-nobody"),
 	} {
 		for _, patch := range []string{approve,
-			`{"spec":{"decision":{"verdict":"Approved","by":{"username":"forging-second"}}}}`,
+			`{"spec":{"decision":{"verdict":"Approved","author":{"username":"forging-second"}}}}`,
 			`{"spec":{"requester":{"username":"x"},"decision":{"verdict":"Approved"}}}`} {
 			if err := writeRequest(t, c, r, patch); !forbidden(err) {
 				t.Errorf("%s approves by %s: %v", who, patch, err)
@@ -94,15 +93,15 @@ func TestRequestsAreForged(t *testing.T) {
 			t.Errorf("the status beside the subresource is ignored: %v", err)
 		}
 	}
-	if err := writeRequest(t, other, r, `{"spec":{"decision":{"verdict":"Approved","by":{"username":"forging-manager","uid":"1"}}}}`); err != nil {
+	if err := writeRequest(t, other, r, `{"spec":{"decision":{"verdict":"Approved","author":{"username":"forging-manager","uid":"1"}}}}`); err != nil {
 		t.Fatal(err)
 	}
 	shared.isIn(t, r, v1alpha1.RequestGranted)
-	if by := r.Spec.Decision.By; by.Username != "forging-second" || by.UID != "" {
-		t.Errorf("decided by %+v", by)
+	if author := r.Spec.Decision.Author; author.Username != "forging-second" || author.UID != "" {
+		t.Errorf("decided by %+v", author)
 	}
 	for who, c := range map[string]client.Client{"the requester": self, "the approver": other, "the manager": shared.as(t, "forging-manager")} {
-		for _, patch := range []string{`{"spec":{"duration":"1h"}}`, `{"spec":{"decision":null}}`, `{"spec":{"decision":{"by":{"username":"forging-manager"}}}}`,
+		for _, patch := range []string{`{"spec":{"duration":"1h"}}`, `{"spec":{"decision":null}}`, `{"spec":{"decision":{"author":{"username":"forging-manager"}}}}`,
 			`{"spec":{"decision":{"reason":"y"}}}`} {
 			if err := writeRequest(t, c, r, patch); !forbidden(err) {
 				t.Errorf("%s, after the approval: %s: %v", who, patch, err)
@@ -113,8 +112,8 @@ func TestRequestsAreForged(t *testing.T) {
 		t.Fatal(err)
 	}
 	shared.isIn(t, r, v1alpha1.RequestDenied)
-	if by := r.Spec.Decision.By; by.Username != "forging-manager" {
-		t.Errorf("denied by %+v", by)
+	if author := r.Spec.Decision.Author; author.Username != "forging-manager" {
+		t.Errorf("denied by %+v", author)
 	}
 	if err := writeRequest(t, other, r, approve); !forbidden(err) {
 		t.Errorf("approved after the denial: %v", err)
@@ -308,13 +307,13 @@ func TestDelegatedRequests(t *testing.T) {
 		}
 		return fmt.Errorf("%+v", lns.Status.Delegations)
 	})
-	by := c.under(t, byName(delegationOf(t, lns, user("lending-sudoer"))), "lending-sudoer")
-	uses := func() error { return by.List(t.Context(), &corev1.SecretList{}, client.InNamespace(lns.Name)) }
+	delegated := c.under(t, byName(delegationOf(t, lns, user("lending-sudoer"))), "lending-sudoer")
+	uses := func() error { return delegated.List(t.Context(), &corev1.SecretList{}, client.InNamespace(lns.Name)) }
 	wait(t, "the delegation can be used", uses)
-	if err := errors.Join(decides(t, by, other, v1alpha1.Approved)); !forbidden(err) {
+	if err := decides(t, delegated, other, v1alpha1.Approved); !forbidden(err) {
 		t.Errorf("approved by a delegation: %v", err)
 	}
-	if err := by.Create(t.Context(), sudoRequest(lns, "more", "30m")); !forbidden(err) {
+	if err := delegated.Create(t.Context(), sudoRequest(lns, "more", "30m")); !forbidden(err) {
 		t.Errorf("requested by a delegation: %v", err)
 	}
 	if err := delegating.controller.stop(); err != nil {

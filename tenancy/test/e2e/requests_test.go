@@ -82,7 +82,7 @@ func TestRequestsGiveSudo(t *testing.T) {
 		t.Fatal(err)
 	}
 	shared.isIn(t, r, v1alpha1.RequestGranted)
-	if by := r.Spec.Decision.By; by.Username != "asking-second" || r.Spec.Requester.Username != "asking-sudoer" || !slices.Contains(by.Groups, "system:authenticated") {
+	if author := r.Spec.Decision.Author; author.Username != "asking-second" || r.Spec.Requester.Username != "asking-sudoer" || !slices.Contains(author.Groups, "system:authenticated") {
 		t.Errorf("%+v", r.Spec)
 	}
 	shared.allowed(t, sudo.name, nil, sudo.verb, sudo.resource, sudo.namespace, sudo.object)
