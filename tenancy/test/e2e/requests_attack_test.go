@@ -4,7 +4,9 @@
 package e2e_test
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -78,6 +80,13 @@ func TestRequestsAreForged(t *testing.T) {
 			}
 		}
 	}
+	// Who may update requests, for example by a role of an administrator, and has not the verb approve.
+	shared.editsRequests(t, lns.Name, "forging-editor")
+	for _, patch := range []string{approve, `{"spec":{"decision":{"verdict":"Denied"}}}`} {
+		if err := writeRequest(t, shared.as(t, "forging-editor"), r, patch); !forbidden(err) || !strings.Contains(err.Error(), "the verb approve") {
+			t.Errorf("who may only update requests: %s: %v", patch, err)
+		}
+	}
 	for _, who := range []client.Client{self, other} {
 		for _, patch := range []string{`{"spec":{"duration":"1h"}}`, `{"spec":{"reason":"y"}}`, `{"spec":{"requester":{"groups":[]}}}`,
 			`{"spec":{"duration":"1h","decision":{"verdict":"Approved"}}}`} {
@@ -118,6 +127,20 @@ func TestRequestsAreForged(t *testing.T) {
 	if err := writeRequest(t, other, r, approve); !forbidden(err) {
 		t.Errorf("approved after the denial: %v", err)
 	}
+}
+
+// editsRequests lets a user update the requests of a tenant, and waits until it may.
+func (c *cluster) editsRequests(t *testing.T, tenant, name string) {
+	t.Helper()
+	at := metav1.ObjectMeta{Namespace: tenant, Name: name}
+	role := &rbacv1.Role{ObjectMeta: at, Rules: []rbacv1.PolicyRule{{APIGroups: []string{v1alpha1.GroupVersion.Group},
+		Resources: []string{"sudorequests"}, Verbs: []string{"get", "update", "patch"}}}}
+	binding := &rbacv1.RoleBinding{ObjectMeta: at, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: name}}}
+	if err := errors.Join(c.client.Create(t.Context(), role), c.client.Create(t.Context(), binding)); err != nil {
+		t.Fatal(err)
+	}
+	c.allowed(t, name, nil, "patch", "sudorequests", tenant, "")
 }
 
 // TestRequestsAreNotReplaced checks that a name of a request stands for one request, and that nobody inside the
