@@ -22,7 +22,7 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-//go:embed default/namespace.yaml delegation/delegation.yaml crd/tenancy.kube-granular.dev_lnamespaces.yaml rbac/controller.yaml rbac/everyone.yaml policy/lists.yaml policy/creation.yaml policy/billing.yaml policy/namespaces.yaml policy/deletion.yaml policy/sudo.yaml webhook/webhooks.yaml
+//go:embed default/namespace.yaml delegation/delegation.yaml crd/tenancy.kube-granular.dev_lnamespaces.yaml crd/tenancy.kube-granular.dev_sudorequests.yaml rbac/controller.yaml rbac/everyone.yaml rbac/requests.yaml policy/lists.yaml policy/creation.yaml policy/billing.yaml policy/namespaces.yaml policy/deletion.yaml policy/sudo.yaml policy/requests.yaml webhook/webhooks.yaml
 var files embed.FS
 
 // Options select the manifests for a cluster, and change some of them.
@@ -132,9 +132,10 @@ const (
 // add, all of them changed as the options say.
 func Objects(o Options) ([]*unstructured.Unstructured, error) {
 	paths := []string{
-		"default/namespace.yaml", "crd/tenancy.kube-granular.dev_lnamespaces.yaml", "rbac/controller.yaml", "rbac/everyone.yaml",
+		"default/namespace.yaml", "crd/tenancy.kube-granular.dev_lnamespaces.yaml",
+		"crd/tenancy.kube-granular.dev_sudorequests.yaml", "rbac/controller.yaml", "rbac/everyone.yaml", "rbac/requests.yaml",
 		"policy/lists.yaml", "policy/creation.yaml", "policy/billing.yaml",
-		"policy/namespaces.yaml", "policy/deletion.yaml", "policy/sudo.yaml",
+		"policy/namespaces.yaml", "policy/deletion.yaml", "policy/sudo.yaml", "policy/requests.yaml",
 	}
 	if o.SudoByDelegation {
 		paths = append(paths, "delegation/delegation.yaml")
@@ -184,7 +185,7 @@ func (o Options) change(object *unstructured.Unstructured) error {
 		return unstructured.SetNestedSlice(object.Object, []any{map[string]any{
 			"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": group}}, "subjects")
 	case "CustomResourceDefinition":
-		if !o.FieldPermissions {
+		if !o.FieldPermissions || object.GetName() != names.Definition {
 			return nil
 		}
 		versions, _, err := unstructured.NestedSlice(object.Object, "spec", "versions")

@@ -2,7 +2,7 @@
 # Copyright The kube-granular Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Writes what is generated from the Go types: deep copies and the definition of LNamespace.
+# Writes what is generated from the Go types: deep copies and the definitions of its kinds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export GOWORK=off

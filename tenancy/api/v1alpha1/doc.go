@@ -1,7 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package v1alpha1 holds the API type of a tenant of the cluster: LNamespace.
+// Package v1alpha1 holds the API types of tenants: LNamespace, and SudoRequest, a request for sudo.
 //
 // +kubebuilder:object:generate=true
 // +groupName=tenancy.kube-granular.dev

@@ -14,7 +14,7 @@ var GroupVersion = schema.GroupVersion{Group: "tenancy.kube-granular.dev", Versi
 
 // AddToScheme adds the types of this package to a scheme.
 func AddToScheme(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &LNamespace{}, &LNamespaceList{})
+	scheme.AddKnownTypes(GroupVersion, &LNamespace{}, &LNamespaceList{}, &SudoRequest{}, &SudoRequestList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

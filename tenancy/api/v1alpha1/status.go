@@ -28,6 +28,11 @@ type LNamespaceStatus struct {
 	// granted lists the members that have permissions now.
 	// +optional
 	Granted Granted `json:"granted,omitempty"`
+	// sudo lists who has sudo by a request now, if sudoers have sudo only by a request.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	Sudo []GrantedSudo `json:"sudo,omitempty"`
 	// delegations lists the AuthorityDelegations of sudo, one for each sudoer. The list is empty if
 	// sudoers use sudo by impersonation.
 	// +optional
@@ -71,6 +76,17 @@ type Granted struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	Sudoers []Subject `json:"sudoers,omitempty"`
+}
+
+// GrantedSudo says who has sudo by a request.
+type GrantedSudo struct {
+	// subject is who has sudo, until the time in subject.until.
+	Subject Subject `json:"subject"`
+	// request is the name of the SudoRequest.
+	Request string `json:"request"`
+	// approvedBy is the user who approved the request. It is empty if nobody had to.
+	// +optional
+	ApprovedBy string `json:"approvedBy,omitempty"`
 }
 
 // SudoDelegation identifies the AuthorityDelegation by which one sudoer uses sudo.

@@ -120,6 +120,16 @@ type Subject struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Namespace string `json:"namespace,omitempty"`
+	// until is the time at which the entry ends, with a time zone, such as 2026-12-31T17:00:00Z. Then the
+	// subject loses what the list grants. If it is empty, the entry does not end. If a list has several
+	// entries of a subject, the latest end counts.
+	//
+	// The type is a text: a time that the schema accepts and Go does not would keep the controller from
+	// reading any LNamespace.
+	// +optional
+	// +kubebuilder:validation:Format=date-time
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](Z|[-+](0[0-9]|1[0-4]):[0-5][0-9])$`
+	Until string `json:"until,omitempty"`
 }
 
 // SudoAllowance is a change that sudoers may make with sudo only if spec.sudo.allow lists it.
@@ -153,6 +163,8 @@ const (
 )
 
 // Sudo configures sudo for a tenant.
+//
+// +kubebuilder:validation:XValidation:rule="!(has(self.approval) || has(self.maxDuration)) || !has(self.allow) || !('Lists' in self.allow)",message="approval and maxDuration are not possible together with the allowance Lists: sudo could lift them"
 type Sudo struct {
 	// allow lists the changes that sudoers may make with sudo only if the tenant allows them.
 	// +optional
@@ -165,7 +177,26 @@ type Sudo struct {
 	// +optional
 	// +kubebuilder:default=Report
 	AtRevocation AtRevocation `json:"atRevocation,omitempty"`
+	// approval sets whether somebody else must approve sudo. If it is Required, the sudoers of the list
+	// have no sudo by that alone: each creates a SudoRequest, and another sudoer or a manager approves it.
+	// It is not possible together with the allowance Lists, because sudo could lift it.
+	// +optional
+	Approval Approval `json:"approval,omitempty"`
+	// maxDuration is the longest time for which a sudoer has sudo, such as 1h. If it is set, the sudoers of
+	// the list have no sudo by that alone: each creates a SudoRequest. If only approval is set, it is 8h.
+	// +optional
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:Pattern=`^([1-9][0-9]{0,3}h)?([1-9][0-9]{0,3}m)?([1-9][0-9]{0,3}s)?$`
+	MaxDuration Duration `json:"maxDuration,omitempty"`
 }
+
+// Approval is whether somebody else must approve sudo.
+//
+// +kubebuilder:validation:Enum=Required
+type Approval string
+
+// ApprovalRequired is the value of spec.sudo.approval.
+const ApprovalRequired Approval = "Required"
 
 // Billing names the account that pays for a tenant.
 type Billing struct {

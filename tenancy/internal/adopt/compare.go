@@ -49,7 +49,7 @@ func (s *state) compare(n *Namespace, t *v1alpha1.LNamespace, o Options) {
 		list  []v1alpha1.Subject
 	}{{"users", n.Spec.Users}, {"managers", n.Spec.Managers}, {"sudoers", n.Spec.Sudoers}} {
 		for _, m := range list.list {
-			p := person(named(m))
+			p := person(m.Bare())
 			if !slices.Contains(p.Lists, list.field) {
 				p.Lists = append(p.Lists, list.field)
 			}
@@ -125,7 +125,7 @@ func roleOf(b *rbacv1.RoleBinding) string {
 func members(b *rbacv1.RoleBinding) []v1alpha1.Subject {
 	var out []v1alpha1.Subject
 	for _, s := range b.Subjects {
-		out = append(out, named(member(s)))
+		out = append(out, member(s).Bare())
 	}
 	return out
 }
@@ -134,14 +134,6 @@ func members(b *rbacv1.RoleBinding) []v1alpha1.Subject {
 // more gives less, so it covers nothing.
 func has(list []v1alpha1.Subject, m v1alpha1.Subject) bool {
 	return slices.Contains(withKinds(list), m)
-}
-
-// named returns a subject with only what names it.
-func named(s v1alpha1.Subject) v1alpha1.Subject {
-	if s.Kind == "" {
-		s.Kind = v1alpha1.UserKind
-	}
-	return v1alpha1.Subject{Kind: s.Kind, Name: s.Name, Namespace: s.Namespace}
 }
 
 // isReady reports whether the controller has granted what the lists say now.

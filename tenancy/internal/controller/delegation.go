@@ -149,7 +149,7 @@ func (d *delegations) grant(ctx context.Context, t *v1alpha1.LNamespace, o grant
 		return nil, err
 	}
 	for _, want := range wanted {
-		at := slices.IndexFunc(have, func(h authority.AuthorityDelegation) bool { return h.Name == want.Name && isUnchanged(&h) })
+		at := slices.IndexFunc(have, func(h authority.AuthorityDelegation) bool { return h.Name == want.Name && isUnchanged(&h, want) })
 		if at >= 0 {
 			want.UID = have[at].UID
 		} else {
@@ -162,7 +162,7 @@ func (d *delegations) grant(ctx context.Context, t *v1alpha1.LNamespace, o grant
 				return nil, err
 			}
 			if !slices.ContainsFunc(have, func(h authority.AuthorityDelegation) bool {
-				return grants.Sudoer(&h) == grants.Sudoer(want) && isUnchanged(&h)
+				return grants.Sudoer(&h) == grants.Sudoer(want) && h.DeletionTimestamp == nil && h.Name != want.Name
 			}) {
 				out.restored = append(out.restored, want)
 			}
@@ -178,10 +178,10 @@ func (d *delegations) grant(ctx context.Context, t *v1alpha1.LNamespace, o grant
 }
 
 // isUnchanged reports whether a delegation is not being deleted, and still has the spec with
-// which the controller created it. All fields of the spec but the expiration are immutable, and the
-// controller never sets the expiration, so it is enough that the expiration is unset.
-func isUnchanged(d *authority.AuthorityDelegation) bool {
-	return d.DeletionTimestamp == nil && d.Spec.ExpirationTimestamp == nil
+// which the controller created it. All fields of the spec but the expiration are immutable, so it is
+// enough that the expiration is the wanted one.
+func isUnchanged(d, want *authority.AuthorityDelegation) bool {
+	return d.DeletionTimestamp == nil && d.Spec.ExpirationTimestamp.Equal(want.Spec.ExpirationTimestamp)
 }
 
 // create creates the delegation want as the delegator of the tenant, and sets the UID of want. If
@@ -196,7 +196,7 @@ func (d *delegations) create(ctx context.Context, tenant string, want *authority
 		if err := d.live.Get(ctx, client.ObjectKeyFromObject(want), have); err != nil {
 			return fmt.Errorf("get AuthorityDelegation %s: %w", want.Name, err)
 		}
-		if grants.Ours(have, tenant) && isUnchanged(have) {
+		if grants.Ours(have, tenant) && isUnchanged(have, want) {
 			want.UID = have.UID // the cache is stale
 			return nil
 		}

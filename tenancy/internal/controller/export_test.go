@@ -10,7 +10,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	authority "kube-granular.dev/api/authority/v1alpha1"
 
@@ -90,6 +92,12 @@ func RecordLeftovers(lns *v1alpha1.LNamespace, found []v1alpha1.Leftover) {
 
 // IsConflict reports whether an error consists only of conflicts.
 var IsConflict = isConflict
+
+// JudgeRequest reconciles a request for sudo by the client.
+func JudgeRequest(ctx context.Context, c client.Client, key client.ObjectKey) error {
+	_, err := (&requests{Client: c, live: c, recorder: events.NewFakeRecorder(9)}).Reconcile(ctx, reconcile.Request{NamespacedName: key})
+	return err
+}
 
 // Examinations has what the last examination of each tenant found.
 type Examinations = examinations

@@ -22,16 +22,16 @@ import (
 // grant first revokes the permissions that the lists of members no longer grant. Then it grants
 // the permissions that are missing, and returns the resulting delegations. An error with one object
 // does not keep it from the others. Objects in the namespace come last, because sudo can write
-// there. isNew is true if the namespace has just been created, so that nothing can be in it.
-func (r *Tenants) grant(ctx context.Context, t *v1alpha1.LNamespace, isNew bool) (*delegated, error) {
+// there. settled is true if the tenant had all that before, so that a difference is somebody else's. isNew is true if
+// the namespace has just been created, so that nothing can be in it.
+func (r *Tenants) grant(ctx context.Context, t *v1alpha1.LNamespace, settled, isNew bool) (*delegated, error) {
 	wanted, unwanted := grants.For(t, r.Options)
 	former, err := r.formerSudoers(ctx, t.Name, wanted)
 	if err != nil {
 		return nil, err
 	}
 	unwanted = append(unwanted, former...)
-	settled := t.Status.ObservedGeneration == t.Generation
-	gone, err := r.delegations.revoke(ctx, t.Name, unique(t.Spec.Sudoers), false)
+	gone, err := r.delegations.revoke(ctx, t.Name, unique(grants.Acting(t)), false)
 	failed := []error{err}
 	for i := range gone {
 		if settled {

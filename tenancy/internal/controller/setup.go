@@ -89,12 +89,18 @@ func Add(mgr ctrl.Manager, o Options) error {
 	})
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
+	due, err := addEnds(mgr)
+	if err != nil {
+		return err
+	}
 	of := ctrl.NewControllerManagedBy(mgr).Named("tenant").
 		For(&v1alpha1.LNamespace{}).
 		WatchesMetadata(namespace, toNamesake).
 		Watches(&rbacv1.RoleBinding{}, toTenant).
 		Watches(&rbacv1.ClusterRole{}, toTenant).
 		Watches(&rbacv1.ClusterRoleBinding{}, toTenant).
+		WatchesRawSource(due).
+		Watches(&v1alpha1.SudoRequest{}, toTenantOfNamespace()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: o.Workers})
 	for _, kind := range unlabelledKinds {
 		of = of.WatchesRawSource(source.Kind(without, metadataOf(kind), handler.TypedEnqueueRequestsFromMapFunc(
@@ -106,6 +112,9 @@ func Add(mgr ctrl.Manager, o Options) error {
 		of = delegated.watch(of)
 	}
 	if err := of.Complete(tenants); err != nil {
+		return err
+	}
+	if err := addRequests(mgr, w, recorder); err != nil {
 		return err
 	}
 	toSelf := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {

@@ -74,7 +74,7 @@ func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 			result.RequeueAfter = creationInterval
 		}
 		return result, r.record(ctx, t, func(s *v1alpha1.LNamespaceStatus) {
-			s.Granted, s.Delegations = v1alpha1.Granted{}, nil
+			s.Granted, s.Sudo, s.Delegations = v1alpha1.Granted{}, nil, nil
 			for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionNamespaceReady} {
 				condition(t, s, kind, metav1.ConditionFalse, h.reason, h.message)
 			}
@@ -89,11 +89,16 @@ func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 			return reconcile.Result{}, err
 		}
 	}
-	delegated, failed := r.grant(ctx, t, h.isNew)
+	at := time.Now()
+	present, err := r.present(ctx, t, at)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	delegated, failed := r.grant(ctx, present, isSettled(t, present), h.isNew)
 	if errors.Is(failed, errNoRules) { // just after the start of the controller, before the first discovery
 		return reconcile.Result{RequeueAfter: time.Second}, nil
 	}
-	left, err := r.leftovers(ctx, t, time.Now())
+	left, err := r.leftovers(ctx, present, at)
 	if failed != nil || err != nil {
 		return reconcile.Result{}, errors.Join(failed, err, r.record(ctx, t, func(s *v1alpha1.LNamespaceStatus) {
 			owned(s)
@@ -113,8 +118,10 @@ func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 		owned(s)
 		s.ObservedGeneration = t.Generation
 		s.SudoGroup = names.SudoGroup(t.Name)
-		s.Granted = v1alpha1.Granted{Users: unique(t.Spec.Users), Managers: unique(t.Spec.Managers), Sudoers: unique(t.Spec.Sudoers)}
-		s.Delegations = delegated.granted
+		s.Granted = v1alpha1.Granted{
+			Users: unique(present.Spec.Users), Managers: unique(present.Spec.Managers), Sudoers: unique(present.Spec.Sudoers),
+		}
+		s.Sudo, s.Delegations = present.Status.Sudo, delegated.granted
 		condition(t, s, v1alpha1.ConditionNamespaceReady, metav1.ConditionTrue, reasonThere, "")
 		if delegated.refused != nil {
 			condition(t, s, v1alpha1.ConditionReady, metav1.ConditionFalse, reasonRefused, delegated.refused.Error())
@@ -187,14 +194,12 @@ func bounded(text string, n int) string {
 	return text[:cut] + more
 }
 
-// unique returns a copy of the list without duplicates. In the copy, an empty kind is set to User.
+// unique returns a copy of the list without duplicates and without the ends of its entries. In the copy,
+// an empty kind is set to User.
 func unique(list []v1alpha1.Subject) []v1alpha1.Subject {
 	var result []v1alpha1.Subject
 	for _, s := range list {
-		if s.Kind == "" {
-			s.Kind = v1alpha1.UserKind
-		}
-		if !slices.Contains(result, s) {
+		if s = s.Bare(); !slices.Contains(result, s) {
 			result = append(result, s)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	authority "kube-granular.dev/api/authority/v1alpha1"
@@ -50,7 +51,7 @@ func Delegations(t *v1alpha1.LNamespace, rules []rbacv1.PolicyRule, o Options) (
 	})
 	var delegations []*authority.AuthorityDelegation
 	seen := map[authority.Delegate]bool{}
-	for _, sudoer := range t.Spec.Sudoers {
+	for _, sudoer := range Acting(t) {
 		to := delegate(sudoer)
 		if seen[to] {
 			continue
@@ -66,6 +67,10 @@ func Delegations(t *v1alpha1.LNamespace, rules []rbacv1.PolicyRule, o Options) (
 				Rules:  append(slices.Clone(all), delegatedRule(t, to, o)),
 				IfLost: authority.LossWithdraw,
 			},
+		}
+		if end, ends := sudoer.End(); ends {
+			// The server itself ends the delegation at this second.
+			d.Spec.ExpirationTimestamp = &metav1.Time{Time: end.UTC()}
 		}
 		says, err := json.Marshal(struct {
 			UID  types.UID

@@ -50,7 +50,8 @@ func For(t *v1alpha1.LNamespace, o Options) (wanted, unwanted []client.Object) {
 			unwanted = append(unwanted, nameOnly(object))
 		}
 	}
-	users, managers, sudoers := Subjects(t.Spec.Users), Subjects(t.Spec.Managers), Subjects(t.Spec.Sudoers)
+	acting := Acting(t)
+	users, managers, sudoers := Subjects(t.Spec.Users), Subjects(t.Spec.Managers), Subjects(acting)
 	group := []rbacv1.Subject{{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: names.SudoGroup(t.Name)}}
 	sudo := len(sudoers) > 0
 	allowed := func(a v1alpha1.SudoAllowance) bool { return sudo && slices.Contains(t.Spec.Sudo.Allow, a) }
@@ -64,7 +65,7 @@ func For(t *v1alpha1.LNamespace, o Options) (wanted, unwanted []client.Object) {
 	add(sudo, clusterRole(t, names.EditRole(t.Name), editRules(t, o)),
 		clusterRoleBinding(t, names.EditRole(t.Name), group))
 	impersonation := o.Sudo != Delegation
-	present := names.UsersOf(t.Spec.Sudoers)
+	present := names.UsersOf(acting)
 	for _, user := range present {
 		add(impersonation, sudoerObjects(t, user)...)
 	}
@@ -78,7 +79,23 @@ func For(t *v1alpha1.LNamespace, o Options) (wanted, unwanted []client.Object) {
 		clusterRoleBinding(t, names.ImpersonatorRole(t.Name), shared))
 	add(len(shared) > 0 && impersonation, clusterRole(t, names.SharedImpersonatorRole(t.Name), sharedImpersonatorRules(t)),
 		clusterRoleBinding(t, names.SharedImpersonatorRole(t.Name), shared))
+	listed := Subjects(t.Spec.Sudoers)
+	add(t.Spec.Sudo.IsOnRequest() && len(listed) > 0, roleBinding(t, names.RequestBinding, names.RequestRole, listed))
+	add(t.Spec.Sudo.IsOnRequest() && len(managers) > 0, roleBinding(t, names.ApproveBinding, names.ApproveRole, managers))
 	return wanted, unwanted
+}
+
+// Acting returns the subjects who have sudo: the sudoers of the list, or those whose request is granted
+// if sudoers have sudo only by a request. The status says whose request is granted.
+func Acting(t *v1alpha1.LNamespace) []v1alpha1.Subject {
+	if !t.Spec.Sudo.IsOnRequest() {
+		return t.Spec.Sudoers
+	}
+	var acting []v1alpha1.Subject
+	for _, granted := range t.Status.Sudo {
+		acting = append(acting, granted.Subject)
+	}
+	return acting
 }
 
 // All returns all RBAC objects that a tenant can have. They have only a name and a namespace. sudoers

@@ -29,6 +29,12 @@ func called(objects []client.Object) []string {
 	return list
 }
 
+// onRequest returns the specification of a tenant whose sudoers have sudo only by a request.
+func onRequest(s v1alpha1.LNamespaceSpec) v1alpha1.LNamespaceSpec {
+	s.Sudo = v1alpha1.Sudo{Approval: v1alpha1.ApprovalRequired}
+	return s
+}
+
 // TestAll checks that a tenant without members has no objects, and that All returns every object
 // that a tenant can have.
 func TestAll(t *testing.T) {
@@ -38,7 +44,7 @@ func TestAll(t *testing.T) {
 		v1alpha1.AllowDelete, v1alpha1.AllowLists, v1alpha1.AllowNamespace, v1alpha1.AllowQuotas,
 	}}}
 	all := called(grants.All("team", people...))
-	if len(all) != 14 {
+	if len(all) != 16 {
 		t.Errorf("a tenant can have %d objects: %v", len(all), all)
 	}
 	for name, tc := range map[string]struct {
@@ -51,6 +57,7 @@ func TestAll(t *testing.T) {
 		"sudoers":              {v1alpha1.LNamespaceSpec{Sudoers: people}, 5},
 		"a group of sudoers":   {v1alpha1.LNamespaceSpec{Sudoers: others}, 9},
 		"everybody, all of it": {full, 14},
+		"on request":           {onRequest(full), 5},
 	} {
 		before := v1alpha1.LNamespaceStatus{Granted: v1alpha1.Granted{Sudoers: people}}
 		wanted, unwanted := grants.For(&v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}, Spec: tc.spec, Status: before}, grants.Options{UserRole: "edit"})

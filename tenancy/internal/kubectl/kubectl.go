@@ -28,10 +28,11 @@ type Kubectl struct {
 
 // Output runs a command, and returns its standard output.
 func (k Kubectl) Output(ctx context.Context, args ...string) (string, error) {
-	return k.output(ctx, nil, args...)
+	return k.Input(ctx, nil, args...)
 }
 
-func (k Kubectl) output(ctx context.Context, in io.Reader, args ...string) (string, error) {
+// Input is like Output, for a command that reads its standard input.
+func (k Kubectl) Input(ctx context.Context, in io.Reader, args ...string) (string, error) {
 	stdout, stderr := bytes.Buffer{}, bytes.Buffer{}
 	cmd := exec.CommandContext(ctx, k.Path, append(append([]string{}, k.Global...), args...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, &stdout, &stderr
@@ -93,7 +94,7 @@ func (r Rule) Covers(verb, group, resource, name string) bool {
 // the result.
 func (k Kubectl) Rules(ctx context.Context) ([]Rule, error) {
 	const review = `{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectRulesReview","spec":{"namespace":"default"}}`
-	out, err := k.output(ctx, strings.NewReader(review), "create", "--validate=false", "--filename", "-", "--output", "json")
+	out, err := k.Input(ctx, strings.NewReader(review), "create", "--validate=false", "--filename", "-", "--output", "json")
 	if err != nil {
 		return nil, err
 	}

@@ -109,7 +109,7 @@ func newMembers(o *options, cmd *cobra.Command,
 	return cmd
 }
 
-// addition returns the operations that add subjects at the end of a list.
+// addition returns the operations that add subjects at the end of a list. An entry that ends does not count as the same.
 func addition(object *unstructured.Unstructured, field string, who []v1alpha1.Subject) ([]operation, error) {
 	entries, err := entriesOf(object, field)
 	if err != nil {
@@ -139,20 +139,20 @@ func addition(object *unstructured.Unstructured, field string, who []v1alpha1.Su
 	return out, nil
 }
 
-// removal returns the operations that remove all entries of the subjects from a list.
+// removal returns the operations that remove all entries of the subjects from a list, whenever they end.
 func removal(object *unstructured.Unstructured, field string, who []v1alpha1.Subject) ([]operation, error) {
 	entries, err := entriesOf(object, field)
 	if err != nil {
 		return nil, err
 	}
 	for _, s := range who {
-		if !slices.Contains(entries, s) {
+		if !slices.ContainsFunc(entries, s.Same) {
 			return nil, fmt.Errorf("LNamespace %q: spec.%s has no %s %q", object.GetName(), field, s.Kind, inside(s))
 		}
 	}
 	var out []operation
 	for i, s := range slices.Backward(entries) { // so that the indices of the others stay
-		if slices.Contains(who, s) {
+		if slices.ContainsFunc(who, s.Same) {
 			out = append(out, operation{Op: "remove", Path: fmt.Sprintf("/spec/%s/%d", field, i)})
 		}
 	}
@@ -172,20 +172,15 @@ func entriesOf(object *unstructured.Unstructured, field string) ([]v1alpha1.Subj
 			return nil, fmt.Errorf("LNamespace %q: spec.%s[%d] is no object", object.GetName(), field, i)
 		}
 		s := v1alpha1.Subject{}
-		for key, to := range map[string]*string{"kind": (*string)(&s.Kind), "name": &s.Name, "namespace": &s.Namespace} {
+		for key, to := range map[string]*string{"kind": (*string)(&s.Kind), "name": &s.Name, "namespace": &s.Namespace, "until": &s.Until} {
 			if *to, _, err = unstructured.NestedString(fields, key); err != nil {
 				return nil, fmt.Errorf("LNamespace %q: spec.%s[%d]: %w", object.GetName(), field, i, err)
 			}
 		}
-		out = append(out, normal(s))
+		if s.Kind == "" {
+			s.Kind = v1alpha1.UserKind
+		}
+		out = append(out, s)
 	}
 	return out, nil
-}
-
-// normal returns a subject with its kind, which may be left out for a user. Only what names the subject is kept.
-func normal(s v1alpha1.Subject) v1alpha1.Subject {
-	if s.Kind == "" {
-		s.Kind = v1alpha1.UserKind
-	}
-	return v1alpha1.Subject{Kind: s.Kind, Name: s.Name, Namespace: s.Namespace}
 }

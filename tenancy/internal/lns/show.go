@@ -60,13 +60,13 @@ func show(page *printing.Page, t *v1alpha1.LNamespace, now time.Time) error {
 		granted := list.granted(t)
 		for _, s := range list.of(t) {
 			rights := "not yet"
-			if slices.ContainsFunc(granted, func(g v1alpha1.Subject) bool { return normal(g) == normal(s) }) {
+			if slices.ContainsFunc(granted, s.Same) {
 				rights = "yes"
 			}
-			people = append(people, []string{list.field, string(normal(s).Kind), inside(s), rights})
+			people = append(people, []string{list.field, string(s.Bare().Kind), inside(s), rights, s.Until})
 		}
 	}
-	if err := part(page, "No list names anybody.", []string{"LIST", "KIND", "NAME", "GRANTED"}, people); err != nil {
+	if err := part(page, "No list names anybody.", []string{"LIST", "KIND", "NAME", "GRANTED", "UNTIL"}, people); err != nil {
 		return err
 	}
 	if err := part(page, "No account was billed.", []string{"ACCOUNT", "SINCE", "UNTIL", "TIME"}, periods(t.Status.Billing, now)); err != nil {

@@ -23,7 +23,7 @@ func TestShow(t *testing.T) {
 	full := &v1alpha1.LNamespace{
 		ObjectMeta: metav1.ObjectMeta{Name: "books", Generation: 2},
 		Spec: v1alpha1.LNamespaceSpec{
-			Users:   []v1alpha1.Subject{{Name: "ada"}, {Kind: "ServiceAccount", Namespace: "ci", Name: "robot"}},
+			Users:   []v1alpha1.Subject{{Name: "ada"}, {Kind: "ServiceAccount", Namespace: "ci", Name: "robot", Until: "2026-11-08T00:00:00Z"}},
 			Sudoers: []v1alpha1.Subject{{Kind: "Group", Name: "ops"}},
 			Sudo:    v1alpha1.Sudo{Allow: []v1alpha1.SudoAllowance{"Quotas", "Lists"}}, Billing: v1alpha1.Billing{Account: "4711"},
 		},
@@ -46,9 +46,9 @@ Sudo:        everything in the namespace, and Quotas, Lists
 Account:     4711
 Clean:       MadeWithSudo: 1 object
 
-LIST      KIND             NAME       GRANTED
+LIST      KIND             NAME       GRANTED   UNTIL
 users     User             ada        yes
-          ServiceAccount   ci/robot   not yet
+          ServiceAccount   ci/robot   not yet   2026-11-08T00:00:00Z
 sudoers   Group            ops        not yet
 
 ACCOUNT   SINCE                  UNTIL                  TIME
@@ -91,8 +91,11 @@ func TestOperations(t *testing.T) {
 			`[{"op":"add","path":"/spec","value":{"users":[{"kind":"User","name":"ada"},{"kind":"Group","name":"ops"}]}}]`},
 		"add to a spec": {`{"spec":{"managers":[]}}`, func(o *unstructured.Unstructured) ([]operation, error) { return addition(o, "users", who[:1]) },
 			`[{"op":"add","path":"/spec/users","value":[{"kind":"User","name":"ada"}]}]`},
-		"add to a list": {`{"spec":{"users":[{"name":"ada","until":"x"}]}}`, func(o *unstructured.Unstructured) ([]operation, error) { return addition(o, "users", who) },
+		"add to a list": {`{"spec":{"users":[{"name":"ada","note":"x"}]}}`, func(o *unstructured.Unstructured) ([]operation, error) { return addition(o, "users", who) },
 			`[{"op":"add","path":"/spec/users/-","value":{"kind":"Group","name":"ops"}}]`},
+		"add beside an entry that ends": {`{"spec":{"users":[{"name":"ada","until":"2026-11-08T00:00:00Z"}]}}`,
+			func(o *unstructured.Unstructured) ([]operation, error) { return addition(o, "users", who[:1]) },
+			`[{"op":"add","path":"/spec/users/-","value":{"kind":"User","name":"ada"}}]`},
 		"remove each entry": {`{"spec":{"users":[{"name":"ada"},{"name":"bob"},{"kind":"User","name":"ada","until":"x"},{"kind":"Group","name":"ada"}]}}`,
 			func(o *unstructured.Unstructured) ([]operation, error) { return removal(o, "users", who[:1]) },
 			`[{"op":"remove","path":"/spec/users/2"},{"op":"remove","path":"/spec/users/0"}]`},

@@ -69,6 +69,10 @@ const (
 	SudoRole          = "lnamespace-sudo"
 	SudoQuotasRole    = "lnamespace-sudo-quotas"
 	SudoNamespaceRole = "lnamespace-sudo-namespace"
+	// RequestRole lets sudoers request sudo and approve requests, and ApproveRole lets managers approve
+	// them. Both are in the manifests.
+	RequestRole = "lnamespace-sudo-request"
+	ApproveRole = "lnamespace-sudo-approve"
 )
 
 // Names of the RoleBindings in the namespace of a tenant.
@@ -77,6 +81,8 @@ const (
 	SudoBinding          = "lnamespace-sudoers"
 	SudoQuotasBinding    = "lnamespace-sudoers-quotas"
 	SudoNamespaceBinding = "lnamespace-sudoers-namespace"
+	RequestBinding       = "lnamespace-sudo-requesters"
+	ApproveBinding       = "lnamespace-sudo-approvers"
 )
 
 // Permissions to change single fields of an LNamespace, one for each field. The function FieldVerb

@@ -25,6 +25,11 @@ Examples:
   # Create a role in the tenant books, with a reason for the audit log
   kubectl sudo --reason TICKET-1 create role reader --verb=get --resource=pods -n books
 
+  # Where sudo is on request: ask for it, and let another sudoer or a manager approve it
+  kubectl sudo request --for 1h --reason TICKET-1 -n books
+  kubectl sudo requests -n books
+  kubectl sudo approve NAME -n books
+
   # Run the last command again, with sudo (bash and zsh)
   kubectl sudo !!
 
@@ -41,6 +46,7 @@ places.
 
 Usage:
   kubectl sudo [flags] COMMAND...
+  kubectl sudo request|requests|approve|deny --help
 `
 
 // maxHint is the number of tenants that a hint names.

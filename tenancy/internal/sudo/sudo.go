@@ -30,6 +30,9 @@ func Run(ctx context.Context, path string, args []string, s Streams) (int, error
 	if len(args) > 0 && args[0] == completeCommand {
 		return exitCode(complete(ctx, path, args[1:], s.Out))
 	}
+	if isAboutRequests(args) {
+		return exitCode(requestsCommand(path, args, s).ExecuteContext(ctx))
+	}
 	a, err := Parse(args)
 	if err != nil {
 		return 2, err
@@ -106,7 +109,8 @@ func impersonatedUser(ctx context.Context, k kubectl.Kubectl, me, tenant string)
 		return "", err
 	}
 	if !may {
-		return "", fmt.Errorf("%s %w of %q: nothing is delegated to it, and it may not impersonate the group %s", me, errNoSudoer, tenant, group)
+		return "", fmt.Errorf("%s %w of %q: nothing is delegated to it, and it may not impersonate the group %s%s",
+			me, errNoSudoer, tenant, group, requestHint(ctx, k, tenant))
 	}
 	for _, user := range []string{names.SudoerUser(tenant, me), names.SudoUser(tenant)} {
 		may, err := k.CanI(ctx, "impersonate", "users", user)

@@ -13,6 +13,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -297,8 +298,11 @@ func (l *Lists) warnings(ctx context.Context, req admission.Request, t *v1alpha1
 	var warnings []string
 	for _, field := range []string{"users", "managers", "sudoers"} {
 		seen := map[v1alpha1.Subject]bool{}
-		for _, subject := range lists(t.Spec)[field] {
-			if seen[subject] {
+		for i, subject := range lists(t.Spec)[field] {
+			if end, ends := subject.End(); ends && !end.After(time.Now()) {
+				warnings = append(warnings, fmt.Sprintf("spec.%s[%d].until has passed: the entry gives nothing", field, i))
+			}
+			if subject = subject.Bare(); seen[subject] {
 				warnings = append(warnings, fmt.Sprintf("spec.%s names %s %q more than once", field, subject.Kind, subject.Name))
 			}
 			seen[subject] = true

@@ -57,9 +57,25 @@ func TestSamples(t *testing.T) {
 		object.GetObjectKind().SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind(kind))
 		sample(t, file, object)
 	}
+	sampleRequests(t)
 	sampleDelegation(t)
 	if *update {
 		t.Fatal("docs/resource-samples was written: look at the difference, and run the test again")
+	}
+}
+
+// sampleRequests checks the samples for sudo on request.
+func sampleRequests(t *testing.T) {
+	lns := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "request-sample"}, Spec: v1alpha1.LNamespaceSpec{
+		Managers: []v1alpha1.Subject{user("mia")}, Sudoers: []v1alpha1.Subject{user("richard")},
+		Sudo: v1alpha1.Sudo{Approval: v1alpha1.ApprovalRequired},
+	}}
+	shared.make(t, lns)
+	for file, name := range map[string]string{"sudo-requesters-role-binding": names.RequestBinding, "sudo-approvers-role-binding": names.ApproveBinding} {
+		binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: lns.Name, Name: name}}
+		shared.there(t, binding)
+		binding.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind("RoleBinding"))
+		sample(t, file, binding)
 	}
 }
 

@@ -90,7 +90,7 @@ func (c *cluster) change(t *testing.T, lns *v1alpha1.LNamespace, change func(*v1
 // may sends an access review, and returns an error unless the result is want.
 func (c *cluster) may(name string, groups []string, verb, resource, namespace, object string, want bool) error {
 	group := map[string]string{
-		"lnamespaces": v1alpha1.GroupVersion.Group, "rolebindings": "rbac.authorization.k8s.io", "roles": "rbac.authorization.k8s.io",
+		"lnamespaces": v1alpha1.GroupVersion.Group, "sudorequests": v1alpha1.GroupVersion.Group, "rolebindings": "rbac.authorization.k8s.io", "roles": "rbac.authorization.k8s.io",
 		"deployments": "apps", "protectedattributes": "authority.kube-granular.dev", "clusterroles": "rbac.authorization.k8s.io",
 		"widgets": "e2e.example.com", "endpointslices": "discovery.k8s.io",
 	}[resource]
