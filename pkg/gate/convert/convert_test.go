@@ -70,6 +70,12 @@ func TestPristine(t *testing.T) {
 	if got := Pristine(unknown); got != nil {
 		t.Errorf("of an unknown kind it is %v", got)
 	}
+	// An empty ReplicationController has no template, and gets one with its defaults.
+	controllers := of
+	controllers.Kind.Kind = "ReplicationController"
+	if got, ok := Pristine(controllers).(*corev1.ReplicationController); !ok || got.Spec.Template == nil || got.Spec.Template.Spec.DNSPolicy != corev1.DNSClusterFirst {
+		t.Errorf("of a ReplicationController it is %v", got)
+	}
 	plain := of
 	plain.Convertor = converting{of.Convertor}
 	if got := Pristine(plain); got != nil {
