@@ -75,7 +75,8 @@ func (w *world) furnish(t *testing.T) {
 		}
 		return object.Metadata.UID
 	}
-	create(authority+"authoritydelegations", fmt.Sprintf(`{"metadata":{"name":"bound"},"spec":{"delegates":[{"kind":"ServiceAccount","namespace":"history","name":"agent","uid":%q}],
+	create(authority+"authoritydelegations", fmt.Sprintf(`{"metadata":{"name":"bound"},"spec":{
+		"delegates":[{"kind":"ServiceAccount","namespace":"history","name":"agent","uid":%q}],
 		"scope":{"namespace":"history"},"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}]}}`, uid(namespace+"/serviceaccounts/agent")))
 	w.switches = toggles(uid(authority + "authoritydelegations/bound"))
 }

@@ -71,7 +71,8 @@ func toggles(delegation string) []*toggle {
 			},
 		},
 		{
-			name: "delegation", user: "bot", object: namespace + "/configmaps/delegation-", header: http.Header{selection.Header: {`{"authorityReference":{"kind":"AuthorityDelegation","name":"history"}}`}},
+			name: "delegation", user: "bot", object: namespace + "/configmaps/delegation-",
+			header: http.Header{selection.Header: {`{"authorityReference":{"kind":"AuthorityDelegation","name":"history"}}`}},
 			enable: create("authoritydelegations", `{"metadata":{"name":"history"},"spec":{"delegates":[{"kind":"User","name":"bot"}],"scope":{"namespace":"history"},
 				"rules":[{"apiGroups":[""],"resources":["configmaps"],"verbs":["get","patch"]}]}}`),
 			disable: remove("authoritydelegations", "history"), body: data,
@@ -91,8 +92,10 @@ func (s *toggle) try(ctx context.Context, server *server, number int) bool {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	call := time.Now()
-	a, err := server.client.Do(ctx, harness.Call{As: rest.ImpersonationConfig{UserName: s.user}, Method: http.MethodPatch, Path: fmt.Sprint(s.object, server.slot),
-		ContentType: harness.ContentTypes["merge"], Header: s.header, Body: s.body(number)})
+	a, err := server.client.Do(ctx, harness.Call{
+		As: rest.ImpersonationConfig{UserName: s.user}, Method: http.MethodPatch, Path: fmt.Sprint(s.object, server.slot),
+		ContentType: harness.ContentTypes["merge"], Header: s.header, Body: s.body(number),
+	})
 	refused := err == nil && a.Code == http.StatusForbidden && strings.Contains(a.Message(), s.text)
 	if err != nil || !refused && a.Code != http.StatusOK {
 		return false

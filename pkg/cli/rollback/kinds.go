@@ -41,7 +41,8 @@ func definition(u *unstructured.Unstructured) []Finding {
 	if !extended {
 		return nil
 	}
-	const drops = "the permissions of its schema have no effect, and the server drops them when it writes the definition or its status: keep it as a file"
+	const drops = "the permissions of its schema have no effect, and the server drops them when it writes the definition or its status: " +
+		"keep it as a file"
 	out := []Finding{{Effect: Lost, What: drops}}
 	for _, path := range slices.Sorted(maps.Keys(excluded)) {
 		out = append(out, Finding{Effect: Open, What: fmt.Sprintf("%s is excluded now: whoever holds update or patch may change it", path)})
@@ -75,7 +76,8 @@ func fieldPermission(u *unstructured.Unstructured) []Finding {
 		path, _, _ := unstructured.NestedString(field, "path")
 		permission, _, _ := unstructured.NestedString(field, "permission")
 		if excluded, _, _ := unstructured.NestedBool(field, "excluded"); excluded && mode == "Enforce" {
-			out = append(out, Finding{Effect: Open, What: fmt.Sprintf("%s of %s is closed now: whoever holds update or patch may change it", path, u.GetName())})
+			what := fmt.Sprintf("%s of %s is closed now: whoever holds update or patch may change it", path, u.GetName())
+			out = append(out, Finding{Effect: Open, What: what})
 		} else if !excluded {
 			out = append(out, Finding{Effect: Lost, What: fmt.Sprintf("%s of %s can't be granted by granular:%s", path, u.GetName(), permission)})
 		}
@@ -88,7 +90,8 @@ func protectedAttribute(u *unstructured.Unstructured) []Finding {
 	key, _, _ := unstructured.NestedString(u.Object, "spec", "attributeName")
 	out := []Finding{{Effect: Left, What: "stays in storage, where no client sees it"}}
 	if mode, _, _ := unstructured.NestedString(u.Object, "spec", "mode"); mode != "Audit" {
-		out = append(out, Finding{Effect: Open, What: fmt.Sprintf("%s %s: whoever may change an object may set and remove it", strings.ToLower(kind), key)})
+		what := fmt.Sprintf("%s %s: whoever may change an object may set and remove it", strings.ToLower(kind), key)
+		out = append(out, Finding{Effect: Open, What: what})
 	}
 	return out
 }
