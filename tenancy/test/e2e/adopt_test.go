@@ -131,8 +131,8 @@ func TestAdopt(t *testing.T) {
 	)
 	manifests := strings.ReplaceAll(repository, "NAME", name)
 	n := shared.plan(t, manifests)[name]
-	if n.State != adopt.Adopt || fmt.Sprint(n.Spec.Users) != "[{Group adopt-web-team } {ServiceAccount admin-robot ci} {ServiceAccount robot ci} {User adopt-ada } {User adopt-mia }]" ||
-		fmt.Sprint(n.Spec.Managers) != "[{ServiceAccount admin-robot ci} {User adopt-mia }]" {
+	if n.State != adopt.Adopt || fmt.Sprint(n.Spec.Users) != "[{Group adopt-web-team  } {ServiceAccount admin-robot ci } {ServiceAccount robot ci } {User adopt-ada  } {User adopt-mia  }]" ||
+		fmt.Sprint(n.Spec.Managers) != "[{ServiceAccount admin-robot ci } {User adopt-mia  }]" {
 		t.Fatalf("%+v", n)
 	}
 	person := func(subject string) adopt.Person {

@@ -138,9 +138,9 @@ func TestCreatorManagesByDefault(t *testing.T) {
 		spec v1alpha1.LNamespaceSpec
 		want string
 	}{
-		"no lists": {who: "creator", want: "[{User creator }]"},
+		"no lists": {who: "creator", want: "[{User creator  }]"},
 		"a user":   {who: "creator", spec: v1alpha1.LNamespaceSpec{Users: []v1alpha1.Subject{user("u")}}, want: "[]"},
-		"billed":   {who: "creator", spec: v1alpha1.LNamespaceSpec{Billing: v1alpha1.Billing{Account: "1"}}, want: "[{User creator }]"},
+		"billed":   {who: "creator", spec: v1alpha1.LNamespaceSpec{Billing: v1alpha1.Billing{Account: "1"}}, want: "[{User creator  }]"},
 	} {
 		lns := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "managed"}, Spec: tc.spec}
 		wait(t, name, func() error {

@@ -89,7 +89,7 @@ func TestLNS(t *testing.T) {
 	if out, err := shared.lns(manager, "list", "-o", "json"); err != nil || json.Unmarshal([]byte(out), &list) != nil || len(list.Items) == 0 || list.Kind != "LNamespaceList" {
 		t.Errorf("%v: %s", err, out)
 	}
-	if out, err := shared.lns(manager, "add", "lns-books", "users", "carl", "--dry-run=server", "-o", "yaml"); err != nil || !strings.Contains(out, "name: carl\n") {
+	if out, err := shared.lns(manager, "add", "lns-books", "users", "carl", "--dry-run=server", "-o", "yaml"); err != nil || !strings.Contains(strings.ReplaceAll(out, `"`, ""), "name: carl\n") {
 		t.Errorf("%v: %s", err, out)
 	}
 	for typed, want := range map[string]string{

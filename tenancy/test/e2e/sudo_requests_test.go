@@ -75,7 +75,7 @@ func TestRequestsGiveSudo(t *testing.T) {
 		}
 	}
 	refused("before any request")
-	r := sudoRequest(lns, "first", "3s")
+	r := sudoRequest(lns, "first", v1alpha1.Duration(fmt.Sprint(lasting, "s")))
 	shared.asks(t, requester, r, v1alpha1.RequestPending)
 	refused("before the approval")
 	if err := decides(t, approver, r, v1alpha1.Approved); err != nil {

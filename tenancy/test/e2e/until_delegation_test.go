@@ -25,7 +25,7 @@ import (
 func TestDelegatedEntriesEnd(t *testing.T) {
 	c := byDelegation(t)
 	lns := tenant("lapsing")
-	end := soon(4)
+	end := soon(lasting)
 	lns.Spec.Sudoers = append(lns.Spec.Sudoers, until("lapsing-s", end))
 	c.make(t, lns)
 	ending, staying := delegationOf(t, lns, user("lapsing-s")), delegationOf(t, lns, user("lapsing-sudoer"))
