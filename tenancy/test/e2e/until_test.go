@@ -21,8 +21,8 @@ import (
 // machine.
 const lasting = 12
 
-// tooLate is when a test stops to wait for the end of a right. The tests print how late rights end, and docs/tenancy.md has
-// what was measured; how fast a machine is decides no test.
+// tooLate is when a test stops to wait for the end of a right. A right ends at most a second late; the tests print how late,
+// but the speed of a machine decides no test.
 const tooLate = time.Minute
 
 // until returns a subject of kind User whose entry ends at a time.
