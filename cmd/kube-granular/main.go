@@ -69,7 +69,8 @@ func newCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	cmd.AddCommand(newUpCommand(), newDownCommand(), newProtectedCommand(), newAuditCommand(), newAuthorizationCommand(), newTestCommand(), newPreflightCommand(), newVersionCommand())
+	cmd.AddCommand(newUpCommand(), newDownCommand(), newProtectedCommand(), newAuditCommand(), newAuthorizationCommand(),
+		newTestCommand(), newPreflightCommand(), newVersionCommand())
 	versioned(cmd)
 	cmd.SetVersionTemplate("kube-granular {{.Version}}\n")
 	return cmd

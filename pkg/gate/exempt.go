@@ -64,14 +64,14 @@ func (w *write) unverified(ctx context.Context, k *kind, err error, newObj runti
 	if k.byEntry && !w.marked {
 		exempt := true
 		for _, origin := range k.added.origins() {
-			of, err := w.isExempt(ctx, origin.Source)
+			passes, err := w.isExempt(ctx, origin.Source)
 			switch {
 			case err != nil && ctx.Err() != nil:
 				return ended()
 			case err != nil:
 				return w.failed(ctx, newObj, err)
 			}
-			exempt = exempt && of
+			exempt = exempt && passes
 		}
 		if exempt {
 			return nil

@@ -43,7 +43,7 @@ type Finding struct {
 	What string `json:"what"`
 }
 
-// source says how the objects of a resource are found.
+// source is a resource, with the function that finds what changes for one of its objects.
 type source struct {
 	resource schema.GroupVersionResource
 	find     func(u *unstructured.Unstructured) []Finding

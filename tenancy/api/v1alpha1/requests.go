@@ -39,7 +39,7 @@ type SudoRequestList struct {
 	Items           []SudoRequest `json:"items"`
 }
 
-// SudoRequestSpec says who asks for sudo, for how long and why, and what somebody else decided.
+// SudoRequestSpec is a request: who asks for sudo, for how long and why, and what somebody else decided.
 type SudoRequestSpec struct {
 	// duration is how long the requester wants sudo, such as 1h30m. It begins when the request is granted.
 	// +kubebuilder:validation:MinLength=2
@@ -95,7 +95,7 @@ const (
 	Denied   Verdict = "Denied"
 )
 
-// SudoRequestStatus says whether sudo is granted.
+// SudoRequestStatus is the state of a request, and whether sudo is granted.
 type SudoRequestStatus struct {
 	// state is the state of the request.
 	// +optional

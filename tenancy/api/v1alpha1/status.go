@@ -78,7 +78,7 @@ type Granted struct {
 	Sudoers []Subject `json:"sudoers,omitempty"`
 }
 
-// GrantedSudo says who has sudo by a request.
+// GrantedSudo is somebody who has sudo by a request.
 type GrantedSudo struct {
 	// subject is who has sudo, until the time in subject.until.
 	Subject Subject `json:"subject"`

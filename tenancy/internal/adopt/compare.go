@@ -77,7 +77,7 @@ func (s *state) compare(n *Namespace, t *v1alpha1.LNamespace, o Options) {
 // notReady is the reason why a binding stays until the controller has granted what the lists say.
 const notReady = "the tenant is not ready"
 
-// judge says what step 2 does with an old binding.
+// judge returns what step 2 does with an old binding.
 func (s *state) judge(n *Namespace, t *v1alpha1.LNamespace, b *rbacv1.RoleBinding, o Options) Binding {
 	out := Binding{Name: b.Name, Role: roleOf(b), uid: b.UID, version: b.ResourceVersion}
 	all := members(b)

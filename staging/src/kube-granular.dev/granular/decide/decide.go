@@ -136,15 +136,15 @@ func (d *Decider) Decide(ctx context.Context, changes change.Set, marked bool) (
 
 // decide is Decide for one change.
 func (d *Decider) decide(ctx context.Context, c *change.Change, marked bool) (*Refusal, error) {
-	chain, by := d.chain(c.Node)
-	for _, sort := range by.sorts() {
+	chain, exclusions := d.chain(c.Node)
+	for _, sort := range exclusions.sorts() {
 		candidates, excluded := candidatesOf(chain, sort)
 		if !marked && !excluded {
 			continue
 		}
 		refusal, err := d.cover(ctx, c, candidates)
 		if refusal != nil {
-			refusal.byEntry, refusal.embedded = by != none, sort == embedded
+			refusal.byEntry, refusal.embedded = exclusions != none, sort == embedded
 		}
 		if refusal != nil || err != nil {
 			return refusal, err
