@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -189,10 +190,16 @@ func TestAdopt(t *testing.T) {
 	if err != nil || !strings.Contains(out, "namespace/"+name+" adopted\n") || count() != 8 {
 		t.Fatalf("%v: %s, %d bindings", err, out, count())
 	}
-	shared.settled(t, lns)
-	if !lns.Status.Adopted {
-		t.Errorf("%+v", lns.Status)
-	}
+	// The controller may have seen the LNamespace before the namespace was handed over.
+	wait(t, name+" is adopted", func() error {
+		if err := shared.client.Get(t.Context(), client.ObjectKeyFromObject(lns), lns); err != nil {
+			return err
+		}
+		if !lns.Status.Adopted || !meta.IsStatusConditionTrue(lns.Status.Conditions, v1alpha1.ConditionReady) {
+			return fmt.Errorf("%+v", lns.Status)
+		}
+		return nil
+	})
 	if out, err := shared.adopt("admin", manifests, "--apply"); err != nil || !strings.Contains(out, "adopted already") {
 		t.Errorf("%v: %s", err, out)
 	}
