@@ -264,7 +264,8 @@ func (c *cluster) startControllerUntil(word string, args ...string) (*controller
 	k := &controller{output: newBuffer(word), ended: make(chan error, 1), health: "http://" + address}
 	k.process = exec.Command(filepath.Join(c.root, "bin", "tenancy-controller"), append([]string{
 		"run", "--kubeconfig", c.controllerConfig, "--metrics-address", "0", "--health-address", address,
-		"--lease-duration", "2s", "--lease-renew-deadline", "1500ms", "--lease-retry-period", "200ms", "--discovery-every", "1s",
+		// A busy machine may hold the controller up for seconds, and nothing restarts it here when it loses its lease.
+		"--lease-duration", "12s", "--lease-renew-deadline", "10s", "--lease-retry-period", "200ms", "--discovery-every", "1s",
 		"--lnamespaces-per-creator", "0",
 	}, args...)...)
 	k.process.Stdout, k.process.Stderr = k.output, k.output
