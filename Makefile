@@ -197,12 +197,13 @@ CEDAR_WRITES ?= 250000
 ROUNDS       ?= 15
 
 .PHONY: proofs
-proofs: upstream ## Prove what docs/proofs.md says: every small world (one of SHARE; SHARE=1 takes hours), Cedar, what can be granted, models if Spin is installed, and histories of three servers
+proofs: upstream $(BIN)/kube-apiserver $(BIN)/kube-apiserver-unpatched $(BIN)/kubectl ## Prove what docs/proofs.md says: every small world (one of SHARE; SHARE=1 takes hours), Cedar, what can be granted, models if Spin is installed, histories of three servers, and that no client can tell our server from upstream's
 	cd staging/src/kube-granular.dev/granular && $(GO) test -count=1 -timeout 0 -v -run TestEveryWorld ./rule/worlds -share=$(SHARE)
 	$(GO) test -count=1 -timeout 0 -v ./test/cedar -writes=$(CEDAR_WRITES)
 	$(GO) test -count=1 -v -run 'TestGrantable|TestMissingAsIncludes|TestDelegatedIsIncluded' ./pkg/included ./pkg/delegation/issue
 	$(GO) test -count=1 -v ./test/model
 	$(GO) test -count=1 -timeout 0 -v ./test/history -rounds=$(ROUNDS)
+	$(GO) test -count=1 -timeout 0 -v ./test/parity -kinds=. -commands
 
 MUTANTS      ?= 0
 SEED         ?= 1

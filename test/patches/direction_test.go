@@ -123,6 +123,7 @@ var directions = []struct {
 	{"test/history",
 		[]string{"kube-granular.dev/api/selection", "kube-granular.dev/test/integration/cluster", "kube-granular.dev/test/integration/harness"}},
 	{"test/model", nil},
+	{"test/parity", []string{"kube-granular.dev/pkg/localcluster/pki", "kube-granular.dev/test/integration/cluster", "kube-granular.dev/test/integration/harness/"}},
 	{"test/exclusions", []string{"kube-granular.dev/granular/overlay", "kube-granular.dev/pkg/gate"}},
 	{"test/integration/cluster", nil},
 	{"test/integration/harness",

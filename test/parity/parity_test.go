@@ -1,0 +1,78 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package parity
+
+import (
+	"flag"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness/controlplane"
+)
+
+// TestParity sends the life of an object of each built-in kind to all servers.
+func TestParity(t *testing.T) {
+	k := newKeys(t)
+	servers := k.startAll(t, "--authorization-mode=Node,RBAC", "--runtime-config=api/all=true",
+		"--enable-admission-plugins=NodeRestriction,OwnerReferencesPermissionEnforcement,AlwaysPullImages")
+	tee := newTee(t, servers)
+	cert, key, err := k.authority.Client("parity-admin", "system:masters")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := &rest.Config{Host: tee.serve(t, k), TLSClientConfig: rest.TLSClientConfig{CAFile: k.files.CA, CertData: cert, KeyData: key}, QPS: -1}
+	client{t, tee, []string{"parity-admin", "system:masters"}}.lives(config)
+	tee.compareAll()
+}
+
+var commands = flag.Bool("commands", false, "also run upstream's tests of kubectl, which take a quarter of an hour")
+
+// TestCommands runs upstream's tests of kubectl, beside upstream's controllers and scheduler. What the tests themselves say
+// is logged alone: they are no tests of servers, and some want the network.
+func TestCommands(t *testing.T) {
+	if !*commands {
+		t.Skip("without -commands")
+	}
+	root, err := cluster.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree := filepath.Join(root, "upstream", "kubernetes")
+	authority := filepath.Join(tree, "hack", "testdata", "ca")
+	k := newKeys(t)
+	servers := k.startAll(t, "--authorization-mode=RBAC,AlwaysAllow", "--token-auth-file="+filepath.Join(tree, "hack", "testdata", "auth-tokens.csv"),
+		"--enable-admission-plugins=LimitRanger,ResourceQuota",
+		"--disable-admission-plugins=ServiceAccount,DefaultStorageClass,DefaultTolerationSeconds,MutatingAdmissionWebhook,ValidatingAdmissionWebhook,StorageObjectInUseProtection")
+	tee := newTee(t, servers)
+	address, err := url.Parse(tee.serve(t, k))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := clientcmdapi.NewConfig()
+	config.Clusters["c"] = &clientcmdapi.Cluster{Server: address.String(), CertificateAuthority: k.files.CA}
+	config.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: "admin-token"}
+	config.Contexts["c"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
+	config.CurrentContext = "c"
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	controlplane.StartManager(t, path, "--cluster-signing-cert-file="+filepath.Join(authority, "ca.crt"), "--cluster-signing-key-file="+filepath.Join(authority, "ca.key"),
+		"--kube-api-qps=500", "--kube-api-burst=1000")
+	controlplane.StartScheduler(t, path)
+	script := exec.CommandContext(t.Context(), filepath.Join("testdata", "commands.sh"), append([]string{tree, address.Port(), filepath.Join(root, "bin")}, flag.Args()...)...)
+	script.Stdout, script.Stderr = os.Stdout, os.Stderr
+	if err := script.Run(); err != nil {
+		t.Logf("upstream's tests: %v", err)
+	}
+	tee.compareAll()
+}

@@ -1,0 +1,177 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package parity
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"kube-granular.dev/pkg/localcluster/pki"
+	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness/etcd"
+)
+
+// patience is long enough for starts and stops on a busy machine with two cores.
+const patience = 3 * time.Minute
+
+const auditPolicy = `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Request"}]}`
+
+// server is one of the servers that are compared.
+type server struct {
+	name, url, auditLog string
+	// trusted says who calls by the headers of a proxy. plain presents no certificate.
+	trusted, plain *http.Client
+}
+
+// keys are the files and the certificates that all servers share.
+type keys struct {
+	files     pki.Files
+	authority *pki.Authority
+	pool      *x509.CertPool
+	// front has the CA of the proxy's client certificate. No other client has a certificate of it.
+	front pki.Files
+	proxy tls.Certificate
+	dir   string
+}
+
+func newKeys(t *testing.T) *keys {
+	t.Helper()
+	k := &keys{dir: t.TempDir(), pool: x509.NewCertPool()}
+	var err error
+	if k.authority, k.files, err = pki.Ensure(filepath.Join(k.dir, "pki")); err != nil {
+		t.Fatal(err)
+	}
+	front, files, err := pki.Ensure(filepath.Join(k.dir, "front"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.front = files
+	k.pool.AppendCertsFromPEM(k.authority.CertificatePEM())
+	cert, key, err := front.Client("front-proxy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k.proxy, err = tls.X509KeyPair(cert, key); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(k.dir, "audit.yaml"), []byte(auditPolicy), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// start runs a program on a storage of its own until the test ends.
+func (k *keys) start(t *testing.T, name, program string, flags ...string) *server {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := listener.Addr().(*net.TCPAddr).Port
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s := &server{name: name, url: fmt.Sprintf("https://127.0.0.1:%d", port), auditLog: filepath.Join(k.dir, name+".audit")}
+	transport := func(certificates ...tls.Certificate) *http.Client {
+		return &http.Client{
+			Transport:     &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: k.pool, Certificates: certificates}},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		}
+	}
+	s.trusted, s.plain = transport(k.proxy), transport()
+	var log bytes.Buffer
+	process := exec.Command(program, append([]string{
+		"--etcd-servers=" + etcd.Start(t),
+		"--client-ca-file=" + k.files.CA, "--tls-cert-file=" + k.files.ServingCert, "--tls-private-key-file=" + k.files.ServingKey,
+		"--requestheader-client-ca-file=" + k.front.CA, "--requestheader-allowed-names=front-proxy", "--requestheader-username-headers=X-Remote-User",
+		"--requestheader-group-headers=X-Remote-Group", "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-signing-key-file=" + k.files.ServiceAccountSigningKey,
+		"--service-account-key-file=" + k.files.ServiceAccountPublicKey, "--service-cluster-ip-range=10.0.0.0/24", "--endpoint-reconciler-type=none",
+		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--secure-port=" + strconv.Itoa(port), "--allow-privileged",
+		"--audit-policy-file=" + filepath.Join(k.dir, "audit.yaml"), "--audit-log-path=" + s.auditLog, "--audit-log-mode=blocking-strict",
+		"--shutdown-watch-termination-grace-period=2s",
+	}, flags...)...)
+	process.Args[0] = "kube-apiserver" // managers of fields are named by it
+	process.Stdout, process.Stderr = &log, &log
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- process.Wait() }()
+	t.Cleanup(func() {
+		_ = process.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-ended:
+		case <-time.After(patience):
+			_ = process.Process.Kill()
+			t.Errorf("%s did not end", name)
+		}
+	})
+	err = wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+		select {
+		case err := <-ended:
+			ended <- err
+			return false, fmt.Errorf("it ended: %v\n%s", err, log.String())
+		default:
+		}
+		// With the authorizer AlwaysAllow, a server lets nobody in who does not say who it is.
+		answer, err := s.send(t.Context(), call{method: http.MethodGet, header: http.Header{}, user: []string{"parity", "system:masters"}}, "/readyz", nil, nil)
+		return err == nil && answer.code == http.StatusOK, nil
+	})
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return s
+}
+
+// program returns the path of a program in bin, and whether it is there.
+func program(t *testing.T, name string) (string, bool) {
+	t.Helper()
+	root, err := cluster.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(root, "bin", name)
+	_, err = os.Stat(path)
+	return path, err == nil
+}
+
+// gates are the feature gates of the project.
+const gates = "GranularAuthorization=true,ProtectedAttributes=true,SelectedAuthority=true,AuthorityDelegation=true,FieldPermissions=true,MetadataReads=true"
+
+// formats is upstream's gate that adds CBOR to the formats of bodies.
+const formats = "CBORServingAndStorage=true"
+
+// startAll starts the servers that are compared, with flags in addition. The leader is upstream's server, or, where it was
+// not built, ours with all gates off.
+func (k *keys) startAll(t *testing.T, flags ...string) []*server {
+	t.Helper()
+	ours, built := program(t, "kube-apiserver")
+	if !built {
+		t.Fatal("bin/kube-apiserver is missing: run `make bin/kube-apiserver`")
+	}
+	all := []*server{}
+	if theirs, built := program(t, "kube-apiserver-unpatched"); built {
+		all = append(all, k.start(t, "unpatched", theirs, append(flags, "--feature-gates="+formats)...))
+	} else {
+		t.Log("bin/kube-apiserver-unpatched is missing, so our server with its gates off leads")
+	}
+	return append(all,
+		k.start(t, "gates-off", ours, append(flags, "--feature-gates="+formats)...),
+		k.start(t, "gates-on", ours, append(flags, "--feature-gates="+formats+","+gates)...))
+}
