@@ -18,6 +18,8 @@ type emitter struct {
 	// base is the condition under which the caller holds the ordinary verb, so that only excluded fields are
 	// checked.
 	base string
+	// known is a condition that holds for each request whose fields are judged: the caller is a subject of the export.
+	known string
 	// creating is set if the policy judges creates.
 	creating bool
 	// asked has a condition for each permission that an authorizer is asked for: then the policy restricts all callers, and
@@ -76,7 +78,7 @@ func (e *emitter) opens(n *schema.Node, c cover) bool {
 
 func (e *emitter) mayHold(p *schema.Permission) bool {
 	if p.Parameter != nil && e.asked == nil {
-		parameters, _ := e.grants.parameters(p.Name)
+		parameters, _ := e.grants.parameters(p.Name, e.known)
 		return len(parameters) > 0
 	}
 	held, _ := e.held(p, place{})

@@ -20,10 +20,11 @@ import (
 // width is the length of a line of the header.
 const width = 118
 
-// Write writes the result as a YAML file whose header has the limits. server is the version of the server.
-func (r *Result) Write(out io.Writer, server string) error {
+// Write writes the result as a YAML file whose header has the limits. command is the command that does it, and server the version
+// of the server.
+func (r *Result) Write(out io.Writer, command, server string) error {
 	lines := []string{
-		"Written by kubectl granular export vap for a server of version " + server + ".",
+		"Written by " + command + " for a server of version " + server + ".",
 		"These policies and ordinary roles stand in for granular roles on a server that does not authorize fields. They are weaker:",
 	}
 	for _, limit := range slices.Concat(Limits, r.Limits) {

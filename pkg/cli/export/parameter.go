@@ -26,9 +26,9 @@ func (e *emitter) held(p *schema.Permission, at place) (string, error) {
 		return never, nil
 	}
 	if p.Parameter == nil {
-		return e.grants.holding(permission.Verb{Permission: p.Name}.String()), nil
+		return e.grants.holding(permission.Verb{Permission: p.Name}.String(), e.known), nil
 	}
-	parameters, condition := e.grants.parameters(p.Name)
+	parameters, condition := e.grants.parameters(p.Name, e.known)
 	if len(parameters) == 0 {
 		return never, nil
 	}
