@@ -39,7 +39,8 @@ func (e *exporter) passedOn(subjects []rbacv1.Subject) error {
 }
 
 var (
-	writing = []string{permission.General, "create", "update", "patch"}
+	// writing are verbs that let a caller write what a role gives, and to whom.
+	writing = []string{"create", "update", "patch", "granular:rules", "granular:aggregation", "granular:roleReference", "granular:subjects"}
 	passing = []string{"roles", "clusterroles", "rolebindings", "clusterrolebindings"}
 )
 

@@ -271,6 +271,9 @@ func (c *Cluster) Groups() ([]string, error) {
 // ServedBy returns the service, as NAMESPACE/NAME, to which the server passes the requests of a group and version, "" if it answers
 // them itself.
 func (c *Cluster) ServedBy(version kubeschema.GroupVersion) (string, error) {
+	if version.Group == "" {
+		return "", nil
+	}
 	var found struct {
 		Spec struct {
 			Service *struct{ Namespace, Name string }
