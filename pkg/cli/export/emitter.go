@@ -90,7 +90,7 @@ func excludes(n *schema.Node) bool { return n.ExcludedBelow }
 
 // object emits the validations of the whole object.
 func (e *emitter) object(tree *schema.Tree) error {
-	root := place{old: "optional.of(variables.old)", new: "optional.of(variables.new)", keys: map[int]string{}}
+	root := place{old: "optional.of(variables.old)", new: "optional.of(variables.new)", keys: map[int][]string{}}
 	c, err := e.below(cover{included: e.base, excluded: never}, tree.Root, root)
 	if err != nil {
 		return err

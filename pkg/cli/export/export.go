@@ -119,7 +119,7 @@ func Export(roles *Roles, kinds Kinds, o Options) (*Result, error) {
 		return nil, err
 	}
 	out.Objects = slices.Concat(out.Objects, fields, attributes)
-	if err := distinct(out.Objects); err != nil {
+	if err := checkNames(out.Objects); err != nil {
 		return nil, err
 	}
 	e.notes = append(e.notes, notes...)

@@ -101,29 +101,30 @@ func exportOf(t *testing.T, text string, subjects ...rbacv1.Subject) (*Result, e
 // TestRefused checks that what a policy can't hold is an error that says why, and that there is no output then.
 func TestRefused(t *testing.T) {
 	const labels = `- {apiGroups: [apps], resources: [deployments], verbs: [granular, "granular:labels"]}`
-	const others = `- {apiGroups: [rbac.authorization.k8s.io], resources: [rolebindings], verbs: [get, granular, "granular:labels"]}`
-	for _, twin := range []string{role(labels), role(labels, others)} {
+	const bindingRule = `- {apiGroups: [rbac.authorization.k8s.io], resources: [rolebindings], `
+	for _, twin := range []string{role(labels), role(labels, bindingRule+`verbs: [get, granular, "granular:labels"]}`)} {
 		if _, err := exportOf(t, twin); err != nil {
 			t.Fatal("the twin without a fault:", err)
 		}
 	}
 	for name, tc := range map[string]struct{ text, says string }{
-		"all resources":               {role(`- {apiGroups: [apps], resources: ["*"], verbs: [granular, "granular:labels"]}`), "name each resource"},
-		"all groups":                  {role(`- {apiGroups: ["*"], resources: [deployments], verbs: [granular, "granular:labels"]}`), "name each resource"},
-		"only update":                 {role(`- {apiGroups: [apps], resources: [deployments], verbs: [granular, update, "granular:labels"]}`), "PUT from a PATCH"},
-		"update elsewhere":            {role(labels, `- {apiGroups: ["*"], resources: ["*"], verbs: [patch]}`), "PUT from a PATCH"},
-		"a verb without meaning":      {role(`- {apiGroups: [apps], resources: [deployments], verbs: [granular, "granular:label(a"]}`), "granular:label(a"},
-		"policies":                    {role(`- {apiGroups: [` + unadmitted + `], resources: [validatingadmissionpolicies], verbs: [granular, "granular:labels"]}`), "no admission policy"},
-		"a list without keys":         {role(`- {apiGroups: [apps], resources: [statefulsets], verbs: [granular, "granular:volumeClaimTemplateLabels"]}`), "have no key"},
-		"nothing granular":            {role(`- {apiGroups: [apps], resources: [deployments], verbs: [get]}`), "nothing to export"},
-		"no such resource":            {role(`- {apiGroups: [apps], resources: [deploys], verbs: [granular, "granular:labels"]}`), "nothing to export"},
-		"no namespace":                {role(`- {apiGroups: [""], resources: [nodes], verbs: [granular, "granular:labels"]}`), "nothing to export"},
-		"nobody":                      {strings.Split(role(labels), "---")[0], "--subject"},
-		"another role":                {strings.ReplaceAll(role(labels), "name: r}\nsubjects", "name: other}\nsubjects"), "not in the files"},
-		"gathered rules":              {strings.Replace(role(labels), "rules:", "aggregationRule: {clusterRoleSelectors: []}\nrules:", 1), "gathers"},
-		"rules that others gather":    {strings.Replace(role(labels), "name: r}\nrules", "name: r, labels: {rbac.authorization.k8s.io/aggregate-to-edit: \"true\"}}\nrules", 1), "remove the label"},
-		"a subject that binds":        {role(labels, `- {apiGroups: [rbac.authorization.k8s.io], resources: [rolebindings], verbs: [create]}`), "also may write rolebindings"},
-		"a subject that names others": {role(labels, `- {apiGroups: [rbac.authorization.k8s.io], resources: [rolebindings], verbs: [granular, "granular:subjects"]}`), "also may write rolebindings"},
+		"all resources":          {role(`- {apiGroups: [apps], resources: ["*"], verbs: [granular, "granular:labels"]}`), "name each resource"},
+		"all groups":             {role(`- {apiGroups: ["*"], resources: [deployments], verbs: [granular, "granular:labels"]}`), "name each resource"},
+		"only update":            {role(`- {apiGroups: [apps], resources: [deployments], verbs: [granular, update, "granular:labels"]}`), "PUT from a PATCH"},
+		"update elsewhere":       {role(labels, `- {apiGroups: ["*"], resources: ["*"], verbs: [patch]}`), "PUT from a PATCH"},
+		"a verb without meaning": {role(`- {apiGroups: [apps], resources: [deployments], verbs: [granular, "granular:label(a"]}`), "granular:label(a"},
+		"policies":               {role(`- {apiGroups: [` + unadmitted + `], resources: [validatingadmissionpolicies], verbs: [granular, "granular:labels"]}`), "no admission policy"},
+		"a list without keys":    {role(`- {apiGroups: [apps], resources: [statefulsets], verbs: [granular, "granular:volumeClaimTemplateLabels"]}`), "have no key"},
+		"nothing granular":       {role(`- {apiGroups: [apps], resources: [deployments], verbs: [get]}`), "nothing to export"},
+		"no such resource":       {role(`- {apiGroups: [apps], resources: [deploys], verbs: [granular, "granular:labels"]}`), "nothing to export"},
+		"no namespace":           {role(`- {apiGroups: [""], resources: [nodes], verbs: [granular, "granular:labels"]}`), "nothing to export"},
+		"nobody":                 {strings.Split(role(labels), "---")[0], "--subject"},
+		"another role":           {strings.ReplaceAll(role(labels), "name: r}\nsubjects", "name: other}\nsubjects"), "not in the files"},
+		"gathered rules":         {strings.Replace(role(labels), "rules:", "aggregationRule: {clusterRoleSelectors: []}\nrules:", 1), "gathers"},
+		"rules that others gather": {strings.Replace(role(labels), "name: r}\nrules",
+			"name: r, labels: {rbac.authorization.k8s.io/aggregate-to-edit: \"true\"}}\nrules", 1), "remove the label"},
+		"a subject that binds":        {role(labels, bindingRule+`verbs: [create]}`), "also may write rolebindings"},
+		"a subject that names others": {role(labels, bindingRule+`verbs: [granular, "granular:subjects"]}`), "also may write rolebindings"},
 		"another object":              {"apiVersion: v1\nkind: Pod\nmetadata: {name: a}", "no role"},
 	} {
 		t.Run(name, func(t *testing.T) {

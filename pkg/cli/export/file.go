@@ -33,8 +33,8 @@ func (r *Result) Write(out io.Writer, command, server string) error {
 	for _, note := range r.Notes {
 		lines = append(lines, "Note: "+note+".")
 	}
-	lines = append(lines, "The policies come first. A server uses a policy a moment after it is written. So where the roles do not exist yet, "+
-		"apply the policies and their bindings alone, and the roles when the server refuses what it should.")
+	lines = append(lines, "The policies come first: apply them and their bindings alone by kubectl apply -l "+managed+"="+manager+
+		", and all if that does not fail. A server uses a policy a moment after it is written.")
 	for _, line := range lines {
 		if err := comment(out, line); err != nil {
 			return err

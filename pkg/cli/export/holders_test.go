@@ -74,7 +74,7 @@ func TestHoldersOfTheRole(t *testing.T) {
 	}
 }
 
-// TestVersionOfThePolicy checks that a write in another version than that of the schema is refused, and not out of the policy's sight.
+// TestVersionOfThePolicy checks that a write in another version than that of the schema is refused, and does not escape.
 func TestVersionOfThePolicy(t *testing.T) {
 	result, err := exportOf(t, role(labelsOfDeployments))
 	if err != nil {
@@ -142,8 +142,8 @@ subjects: [{kind: User, name: bob}]
 	}
 }
 
-// TestAnnotationOfARollback checks that the permission of annotations does not let a caller have a controller restore an old template:
-// in the server, the annotation is a field of the specification.
+// TestAnnotationOfARollback checks that the permission of annotations does not let a caller have a controller restore an old
+// template: in the server, the annotation is a field of the specification.
 func TestAnnotationOfARollback(t *testing.T) {
 	for verbs, wanted := range map[string]bool{
 		`"granular:annotations"`: false, `"granular:annotation(deprecated.deployment.rollback.to)"`: false,
@@ -179,6 +179,27 @@ func TestNamesOfPolicies(t *testing.T) {
 	} {
 		if two[0] == two[1] {
 			t.Errorf("two policies have the name %s", two[0])
+		}
+	}
+}
+
+// TestRefusedNames checks that there is no output if a server would refuse a policy for its name, since it would take the role.
+func TestRefusedNames(t *testing.T) {
+	long := strings.Repeat("a", 250)
+	for _, text := range []string{
+		strings.ReplaceAll(role(labelsOfDeployments), "name: r}", "name: "+long+"}"),
+	} {
+		if result, err := exportOf(t, text); err == nil || result != nil || !strings.Contains(err.Error(), "choose another --name") {
+			t.Errorf("error %v", err)
+		}
+	}
+	roles := NewRoles("default")
+	if err := roles.Add("role.yaml", []byte(role(labelsOfDeployments))); err != nil {
+		t.Fatal(err)
+	}
+	for name, wanted := range map[string]bool{"a": true, "a b": false, "A": false, "-a": false, "a_b": false} {
+		if _, err := Export(roles, fakeKinds{t}, Options{Name: name}); (err == nil) != wanted {
+			t.Errorf("%q: error %v", name, err)
 		}
 	}
 }

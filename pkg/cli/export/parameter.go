@@ -43,7 +43,11 @@ func (e *emitter) held(p *schema.Permission, at place) (string, error) {
 		return or(tests...)
 	}
 	if !p.Parameter.FromValue {
-		return test(at.keys[p.Parameter.SourceDepth]), nil
+		keys := at.keys[p.Parameter.SourceDepth]
+		if p.Parameter.SourceKey >= len(keys) {
+			return "", fmt.Errorf("the parameter of granular:%s is of an element without a key", p.Name)
+		}
+		return test(keys[p.Parameter.SourceKey]), nil
 	}
 	// The caller must hold a verb for the old and for the new value, as far as they are there.
 	side := func(value string) string {

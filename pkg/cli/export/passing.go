@@ -10,6 +10,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"kube-granular.dev/granular/permission"
@@ -21,7 +22,8 @@ import (
 // passedOn returns an error if one of some subjects may write roles or bindings.
 func (e *exporter) passedOn(subjects []rbacv1.Subject) error {
 	for _, b := range e.bound {
-		if !covers(b.rule.APIGroups, rbacv1.GroupName) || !slices.ContainsFunc(writing, func(verb string) bool { return covers(b.rule.Verbs, verb) }) {
+		writes := slices.ContainsFunc(writing, func(verb string) bool { return covers(b.rule.Verbs, verb) })
+		if !writes || !covers(b.rule.APIGroups, rbacv1.GroupName) {
 			continue
 		}
 		resource := slices.IndexFunc(passing, func(name string) bool { return covers(b.rule.Resources, name) })
@@ -64,8 +66,9 @@ func (r *Roles) gathered() error {
 	return nil
 }
 
-// distinct returns an error if two objects have one name, because the later one would replace the other one.
-func distinct(objects []runtime.Object) error {
+// checkNames returns an error if two objects have one name, because the later one would replace the other one, and if a
+// server would refuse a policy for its name, because the role would nevertheless be applied.
+func checkNames(objects []runtime.Object) error {
 	seen := map[string]bool{}
 	for _, object := range objects {
 		accessor, err := meta.Accessor(object)
@@ -77,6 +80,12 @@ func distinct(objects []runtime.Object) error {
 			return fmt.Errorf("two resources need the %s: export them by themselves, with another --name", name)
 		}
 		seen[name] = true
+		if strings.HasPrefix(accessor.GetName(), copiers) {
+			continue // names of roles may have a colon
+		}
+		if faults := validation.NameIsDNSSubdomain(accessor.GetName(), false); len(faults) > 0 {
+			return fmt.Errorf("a server refuses the %s: %s: choose another --name", name, faults[0])
+		}
 	}
 	return nil
 }

@@ -126,12 +126,18 @@ func policyFor(name string, t *Target, all grants) (*exported, error) {
 	return &exported{policy: policy, creates: creates, binding: bindingOf(policy)}, nil
 }
 
+// managed and manager are the label of the policies and their bindings.
+const (
+	managed = "app.kubernetes.io/managed-by"
+	manager = "kubectl-granular"
+)
+
 // newPolicy returns a policy for what a rule matches, which refuses if an expression fails.
 func newPolicy(name string, operations []admissionv1.OperationType, rule admissionv1.Rule) *admissionv1.ValidatingAdmissionPolicy {
 	fail, equivalent := admissionv1.Fail, admissionv1.Equivalent
 	return &admissionv1.ValidatingAdmissionPolicy{
 		TypeMeta:   metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicy"},
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app.kubernetes.io/managed-by": "kubectl-granular"}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{managed: manager}},
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
 			FailurePolicy: &fail,
 			MatchConstraints: &admissionv1.MatchResources{
@@ -168,7 +174,7 @@ func (e *emitter) creates(tree *schema.Tree) (bool, error) {
 			without.grants = append(without.grants, g)
 		}
 	}
-	c, err := without.below(cover{never, never}, n, place{keys: map[int]string{}})
+	c, err := without.below(cover{never, never}, n, place{keys: map[int][]string{}})
 	return c.condition() != never, err
 }
 
@@ -180,14 +186,15 @@ func (t *Target) resetsStatus() bool {
 // keepsStatus are the resources with a subresource status that store the status of a create.
 var keepsStatus = map[kubeschema.GroupResource]bool{{Resource: "nodes"}: true}
 
-// rollback closes the annotation with which a controller restores an old template. In the server, it is a field of the specification.
+// rollback closes the annotation with which a controller restores an old template. In the server, it is a field of the
+// specification.
 func (e *emitter) rollback(t *Target) error {
 	spec := t.Tree.Root.Child("spec")
 	if t.Resource.GroupResource() != deployments || t.Subresource != "" || spec == nil {
 		return nil
 	}
 	c := cover{included: e.base, excluded: never}
-	root := place{keys: map[int]string{}}
+	root := place{keys: map[int][]string{}}
 	for _, step := range []struct {
 		node *schema.Node
 		at   place
@@ -198,7 +205,8 @@ func (e *emitter) rollback(t *Target) error {
 		}
 	}
 	const annotation = `.?metadata.?annotations[?"` + rollbackAnnotation + `"]`
-	e.validate(or(c.condition(), "variables.old"+annotation+" == variables.new"+annotation), e.message(".metadata.annotations["+rollbackAnnotation+"]", spec))
+	same := "variables.old" + annotation + " == variables.new" + annotation
+	e.validate(or(c.condition(), same), e.message(".metadata.annotations["+rollbackAnnotation+"]", spec))
 	return nil
 }
 
@@ -214,12 +222,13 @@ var written = []string{"approval", "ephemeralcontainers", "finalize", "resize", 
 // replaces one of the same name.
 func policyName(name string, t *Target) string {
 	resource := strings.ReplaceAll(t.resource(), "/", "-")
-	if strings.Contains(t.Resource.Resource, "-") || slices.Contains(written, t.Resource.Resource) || strings.HasPrefix(name+"-", fieldPrefix) {
+	plural := t.Resource.Resource
+	if strings.Contains(plural, "-") || slices.Contains(written, plural) || strings.HasPrefix(name+"-", fieldPrefix) {
 		h := fnv.New32a()
 		_, _ = h.Write([]byte(name + "\n" + t.resource()))
 		resource += fmt.Sprintf("-%08x", h.Sum32())
 	}
-	return strings.ToLower(name + "-" + resource + "." + orCore(t.Resource.Group))
+	return name + "-" + resource + "." + orCore(t.Resource.Group)
 }
 
 func orCore(group string) string {
