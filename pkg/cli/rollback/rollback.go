@@ -93,7 +93,9 @@ func Read(ctx context.Context, client dynamic.Interface) ([]Finding, error) {
 }
 
 // each visits all objects of a resource.
-func each(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, visit func(u *unstructured.Unstructured)) error {
+func each(
+	ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, visit func(u *unstructured.Unstructured),
+) error {
 	list := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return client.Resource(resource).List(ctx, options)
 	})
