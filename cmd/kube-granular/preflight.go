@@ -121,6 +121,6 @@ func writeStandIns(ctx context.Context, flags *genericclioptions.ConfigFlags, cl
 	if err != nil {
 		return nil, err
 	}
-	_, err = out.Write(text.Bytes())
+	_, err = text.WriteTo(out)
 	return found.Explain(all), errors.Join(err, out.Close())
 }

@@ -106,7 +106,8 @@ func (e *emitter) object(tree *schema.Tree) error {
 }
 
 // free returns the fields of an object that are compared by themselves. All others are compared with the object, because
-// no permission that somebody holds covers them, or something inside. old and new are the objects around the fields.
+// no permission that somebody holds covers them, or something inside. If a permission may cover the object, all fields are
+// compared by themselves: it does not cover the excluded ones. old and new are the objects around the fields.
 func (e *emitter) free(n *schema.Node, at place, c cover, old, new string) ([]*schema.Node, error) {
 	var out []*schema.Node
 	for _, child := range n.Fields() {
@@ -115,7 +116,7 @@ func (e *emitter) free(n *schema.Node, at place, c cover, old, new string) ([]*s
 			return nil, err
 		}
 		reset := at.path == "" && e.creating && (slices.Contains(e.reset, child.Field) || slices.Contains(e.present, child.Field))
-		if reset || covered.condition() != never || e.opens(child, covered) || len(child.System()) > 0 {
+		if reset || c.condition() != never || covered.condition() != never || e.opens(child, covered) || len(child.System()) > 0 {
 			out = append(out, child)
 		}
 	}

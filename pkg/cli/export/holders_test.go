@@ -203,3 +203,31 @@ func TestRefusedNames(t *testing.T) {
 		}
 	}
 }
+
+// TestExcludedOfNobody checks that an excluded field is closed to those who may change what is around it, also if no role has its
+// permission.
+func TestExcludedOfNobody(t *testing.T) {
+	for verbs, size := range map[string]bool{`granular, update, patch`: true, "granular": false} {
+		text := role(`- {apiGroups: [example.com], resources: [boxes], verbs: [` + verbs + `]}`)
+		result, err := exportBoxes(t, text, boxKinds{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := compile(t, firstPolicy(t, result))
+		target, _ := boxKinds{t: t}.Target("example.com", "boxes", "")
+		for name, tc := range map[string]struct {
+			old, new map[string]any
+			allowed  bool
+		}{
+			"the field appears": {map[string]any{}, map[string]any{"danger": "x"}, false},
+			"the field goes":    {map[string]any{"danger": "x"}, map[string]any{}, false},
+			"another field":     {map[string]any{"danger": "x"}, map[string]any{"danger": "x", "size": int64(1)}, size},
+			"both":              {map[string]any{"danger": "x"}, map[string]any{"danger": "y", "size": int64(1)}, false},
+		} {
+			w := &write{user: jane, namespace: "shop", name: "a", target: target, old: box(tc.old), new: box(tc.new)}
+			if allowed, broken, why := e.allows(w); allowed != tc.allowed || broken {
+				t.Errorf("%s, %s: allowed %v (%s)", verbs, name, allowed, why)
+			}
+		}
+	}
+}
