@@ -24,7 +24,8 @@ var Limits = []string{
 	"Cost: a server refuses a write of an object with so many entries that an expression costs too much.",
 	"Values: two forms of one value, such as 1G and 1000M, 1 and 1.0, or no list and an empty one, may count as equal.",
 	"Managed fields: a caller may edit them.",
-	"Excluded fields: they are closed only to the subjects of this export.",
+	"Excluded fields: they are closed only to the subjects of this export. In a new object, or a new element of a list, such a " +
+		"field counts as changed also if it has its default.",
 	"Creates: a create is judged as the change of an empty object, with what the server fills in.",
 	"No limit of verbs in a request, no audit of single fields, and no command tells beforehand what is allowed.",
 }
