@@ -4,7 +4,11 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,6 +16,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"kube-granular.dev/pkg/cli/export"
+	"kube-granular.dev/pkg/cli/kinds"
 	"kube-granular.dev/pkg/cli/rollback"
 )
 
@@ -26,7 +32,7 @@ func newPreflightCommand() *cobra.Command {
 }
 
 func newRollbackCommand() *cobra.Command {
-	flags, format := genericclioptions.NewConfigFlags(true), "table"
+	flags, format, standIns := genericclioptions.NewConfigFlags(true), "table", ""
 	cmd := &cobra.Command{
 		Use:   "rollback",
 		Short: "List what is open, lost or left behind if the servers become upstream's",
@@ -37,10 +43,18 @@ func newRollbackCommand() *cobra.Command {
   Lost   something does not work any more: granular verbs, delegations, policies
   Left   something stays that has no use: objects in storage, roles and leases
 
-The command reads objects of the whole cluster, and writes nothing. It fails if it may
-not list one of them.`,
+The command reads objects of the whole cluster, and writes nothing to it. It fails if it
+may not list one of them.
+
+With --stand-ins, it also writes a file with what stands in on upstream's servers:
+admission policies for granular roles, protected attributes and FieldPermissions, and
+ordinary roles, as kubectl granular export vap does. The list then says for what
+nothing stands in, and why. Apply the policies before the rollback.`,
 		Example: `  # Before a rollback
   kube-granular preflight rollback
+
+  # Also write what stands in
+  kube-granular preflight rollback --stand-ins stand-ins.yaml
 
   # For a program: the number of things that would be open
   kube-granular preflight rollback -o json | jq '[.findings[] | select(.effect == "Open")] | length'`,
@@ -61,10 +75,52 @@ not list one of them.`,
 			if err != nil {
 				return err
 			}
+			if standIns != "" {
+				if all, err = writeStandIns(cmd.Context(), flags, client, standIns, all); err != nil {
+					return err
+				}
+			}
 			return rollback.Print(cmd.OutOrStdout(), format, all)
 		},
 	}
 	flags.AddFlags(cmd.Flags())
+	cmd.Flags().StringVar(&standIns, "stand-ins", "", "a new file for what stands in on upstream's servers")
 	cmd.Flags().StringVarP(&format, "output", "o", format, fmt.Sprintf("output format: %s", strings.Join(rollback.Formats, ", ")))
 	return cmd
+}
+
+// writeStandIns writes the file, and returns the findings with what stands in.
+func writeStandIns(ctx context.Context, flags *genericclioptions.ConfigFlags, client dynamic.Interface, file string,
+	all []rollback.Finding,
+) ([]rollback.Finding, error) {
+	discovery, err := flags.ToDiscoveryClient()
+	if err != nil {
+		return nil, err
+	}
+	mapper, err := flags.ToRESTMapper()
+	if err != nil {
+		return nil, err
+	}
+	server, err := discovery.ServerVersion()
+	if err != nil {
+		return nil, err
+	}
+	cluster := kinds.NewStock(discovery, mapper)
+	found, err := rollback.StandInsOf(ctx, client, func(r *export.Roles) export.Kinds {
+		return export.ClusterKinds{Cluster: cluster, Definitions: r.Definitions, Entries: r.Entries()}
+	})
+	if err != nil {
+		return nil, err
+	}
+	var text bytes.Buffer
+	if err := found.Write(&text, server.GitVersion); err != nil {
+		return nil, err
+	}
+	// An existing file may be what stands in for another cluster.
+	out, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	_, err = text.WriteTo(out)
+	return found.Explain(all), errors.Join(err, out.Close())
 }

@@ -128,7 +128,7 @@ var directions = []struct {
 	{"test/integration/cluster", nil},
 	{"test/integration/harness",
 		[]string{"kube-granular.dev/granular/corpus", "kube-granular.dev/pkg/localcluster/etcd",
-			"kube-granular.dev/test/integration/cluster"}},
+			"kube-granular.dev/pkg/localcluster/pki", "kube-granular.dev/test/integration/cluster"}},
 	{"test/integration",
 		[]string{"kube-granular.dev/api/", "kube-granular.dev/granular/", "kube-granular.dev/pkg/",
 			"kube-granular.dev/test/integration/"}},

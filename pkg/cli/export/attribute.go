@@ -260,9 +260,9 @@ func (a *attributes) variable(r protect.Reference, expression string) string {
 
 // rollback closes the annotation with which a controller restores an old template, which was not checked.
 func (a *attributes) rollback() {
-	const annotation = `.?metadata.?annotations[?"deprecated.deployment.rollback.to"]`
+	const annotation = `.?metadata.?annotations[?"` + rollbackAnnotation + `"]`
 	a.validate(or(`variables.resource != "apps/deployments"`, "variables.old"+annotation+" == variables.new"+annotation, "variables.bypass"),
-		"the caller may not change .metadata.annotations[deprecated.deployment.rollback.to], because labels or annotations are protected")
+		"the caller may not change .metadata.annotations["+rollbackAnnotation+"], because labels or annotations are protected")
 }
 
 func (a *attributes) validate(expression, message string) {

@@ -41,6 +41,15 @@ func (c ClusterKinds) target(entries *overlay.Entries, group, resource, subresou
 	if err != nil || k == nil {
 		return nil, err
 	}
+	// Another server may call its kinds like built-in ones.
+	server, err := c.Cluster.ServedBy(k.Resource.GroupVersion())
+	if err != nil {
+		return nil, err
+	}
+	if server != "" {
+		return nil, fmt.Errorf("%s is served by another server, the service %s, and it is not known whether that asks the admission policies "+
+			"of the cluster, so update and patch could be open", k, server)
+	}
 	custom, err := k.Custom()
 	if err != nil {
 		return nil, err

@@ -18,6 +18,8 @@ type emitter struct {
 	// base is the condition under which the caller holds the ordinary verb, so that only excluded fields are
 	// checked.
 	base string
+	// known is a condition that holds for each request whose fields are judged: the caller is a subject of the export.
+	known string
 	// creating is set if the policy judges creates.
 	creating bool
 	// asked has a condition for each permission that an authorizer is asked for: then the policy restricts all callers, and
@@ -76,7 +78,7 @@ func (e *emitter) opens(n *schema.Node, c cover) bool {
 
 func (e *emitter) mayHold(p *schema.Permission) bool {
 	if p.Parameter != nil && e.asked == nil {
-		parameters, _ := e.grants.parameters(p.Name)
+		parameters, _ := e.grants.parameters(p.Name, e.known)
 		return len(parameters) > 0
 	}
 	held, _ := e.held(p, place{})
@@ -88,7 +90,7 @@ func excludes(n *schema.Node) bool { return n.ExcludedBelow }
 
 // object emits the validations of the whole object.
 func (e *emitter) object(tree *schema.Tree) error {
-	root := place{old: "optional.of(variables.old)", new: "optional.of(variables.new)", keys: map[int]string{}}
+	root := place{old: "optional.of(variables.old)", new: "optional.of(variables.new)", keys: map[int][]string{}}
 	c, err := e.below(cover{included: e.base, excluded: never}, tree.Root, root)
 	if err != nil {
 		return err
@@ -104,7 +106,8 @@ func (e *emitter) object(tree *schema.Tree) error {
 }
 
 // free returns the fields of an object that are compared by themselves. All others are compared with the object, because
-// no permission that somebody holds covers them, or something inside. old and new are the objects around the fields.
+// no permission that somebody holds covers them, or something inside. If a permission may cover the object, all fields are
+// compared by themselves: it does not cover the excluded ones. old and new are the objects around the fields.
 func (e *emitter) free(n *schema.Node, at place, c cover, old, new string) ([]*schema.Node, error) {
 	var out []*schema.Node
 	for _, child := range n.Fields() {
@@ -113,7 +116,7 @@ func (e *emitter) free(n *schema.Node, at place, c cover, old, new string) ([]*s
 			return nil, err
 		}
 		reset := at.path == "" && e.creating && (slices.Contains(e.reset, child.Field) || slices.Contains(e.present, child.Field))
-		if reset || covered.condition() != never || e.opens(child, covered) || len(child.System()) > 0 {
+		if reset || c.condition() != never || covered.condition() != never || e.opens(child, covered) || len(child.System()) > 0 {
 			out = append(out, child)
 		}
 	}

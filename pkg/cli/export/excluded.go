@@ -20,7 +20,8 @@ import (
 // FieldLimits are what policies about FieldPermissions can't hold.
 var FieldLimits = []string{
 	"FieldPermissions: what a webhook sets counts as the caller's. There is no count, and exclusions in mode Audit are left out: use the " +
-		"binding's validationActions to try a policy. Who deletes a policy or its binding opens the fields.",
+		"binding's validationActions to try a policy. Who deletes a policy or its binding opens the fields. So does an upgrade after which " +
+		"the server does not serve the version of a FieldPermission any more: export again.",
 }
 
 // fieldPolicies returns the policies of all FieldPermissions whose exclusions are in force. They restrict all callers.
@@ -59,8 +60,11 @@ func fieldPolicyName(prefix, source string) string {
 	if prefix != "" {
 		prefix += "-"
 	}
-	return prefix + "field-permission-" + source
+	return prefix + fieldPrefix + source
 }
+
+// fieldPrefix is how names of policies of FieldPermissions begin.
+const fieldPrefix = "field-permission-"
 
 // fieldPoliciesIn returns the policies that hold the exclusions of one FieldPermission in a resource.
 func (e *exporter) fieldPoliciesIn(

@@ -64,6 +64,8 @@ type exporter struct {
 	notes   []string
 	// asked are the permissions for which the policies ask an authorizer, so the ordinary roles keep their verbs.
 	asked map[string]bool
+	// name is the beginning of the names of policies.
+	name string
 }
 
 // Export returns policies and ordinary roles that stand in for granular roles.
@@ -72,6 +74,9 @@ func Export(roles *Roles, kinds Kinds, o Options) (*Result, error) {
 		return nil, err
 	}
 	e := &exporter{kinds: kinds, bound: roles.bound(), targets: map[string]*Target{}, creates: map[string]bool{}, asked: roles.asked()}
+	if err := roles.gathered(); err != nil {
+		return nil, err
+	}
 	for _, b := range e.bound {
 		if slices.Contains(b.rule.Verbs, permission.General) {
 			if err := e.look(b.rule); err != nil {
@@ -79,9 +84,8 @@ func Export(roles *Roles, kinds Kinds, o Options) (*Result, error) {
 			}
 		}
 	}
-	name := o.Name
-	if name == "" {
-		name = roles.name()
+	if e.name = o.Name; e.name == "" {
+		e.name = roles.name()
 	}
 	out := &Result{}
 	for _, key := range e.order {
@@ -92,12 +96,19 @@ func Export(roles *Roles, kinds Kinds, o Options) (*Result, error) {
 			e.targets[key] = nil
 			continue
 		}
-		made, err := policyFor(name, t, all)
+		made, err := policyFor(e.name, t, all)
 		if err != nil {
 			return nil, err
 		}
 		e.creates[key] = made.creates
 		out.Objects = append(out.Objects, made.policy, made.binding)
+	}
+	for _, b := range e.bound {
+		if slices.Contains(b.rule.Verbs, permission.General) {
+			if err := e.passedOn(b.subjects); err != nil {
+				return nil, err
+			}
+		}
 	}
 	fields, err := e.fieldPolicies(o.Name, roles.entries)
 	if err != nil {
@@ -108,6 +119,9 @@ func Export(roles *Roles, kinds Kinds, o Options) (*Result, error) {
 		return nil, err
 	}
 	out.Objects = slices.Concat(out.Objects, fields, attributes)
+	if err := checkNames(out.Objects); err != nil {
+		return nil, err
+	}
 	e.notes = append(e.notes, notes...)
 	if len(fields) > 0 {
 		out.Limits = append(out.Limits, FieldLimits...)
@@ -232,6 +246,7 @@ func (e *exporter) rules(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 				if e.creates[k] && len(rule.ResourceNames) == 0 {
 					verbs = append(verbs, "create")
 				}
+				verbs = append(verbs, standIn(e.name))
 				out = append(out, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, ResourceNames: rule.ResourceNames, Verbs: verbs})
 			}
 		}

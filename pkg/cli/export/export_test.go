@@ -101,8 +101,11 @@ func exportOf(t *testing.T, text string, subjects ...rbacv1.Subject) (*Result, e
 // TestRefused checks that what a policy can't hold is an error that says why, and that there is no output then.
 func TestRefused(t *testing.T) {
 	const labels = `- {apiGroups: [apps], resources: [deployments], verbs: [granular, "granular:labels"]}`
-	if _, err := exportOf(t, role(labels)); err != nil {
-		t.Fatal("the twin without a fault:", err)
+	const bindingRule = `- {apiGroups: [rbac.authorization.k8s.io], resources: [rolebindings], `
+	for _, twin := range []string{role(labels), role(labels, bindingRule+`verbs: [get, granular, "granular:labels"]}`)} {
+		if _, err := exportOf(t, twin); err != nil {
+			t.Fatal("the twin without a fault:", err)
+		}
 	}
 	for name, tc := range map[string]struct{ text, says string }{
 		"all resources":          {role(`- {apiGroups: [apps], resources: ["*"], verbs: [granular, "granular:labels"]}`), "name each resource"},
@@ -118,7 +121,11 @@ func TestRefused(t *testing.T) {
 		"nobody":                 {strings.Split(role(labels), "---")[0], "--subject"},
 		"another role":           {strings.ReplaceAll(role(labels), "name: r}\nsubjects", "name: other}\nsubjects"), "not in the files"},
 		"gathered rules":         {strings.Replace(role(labels), "rules:", "aggregationRule: {clusterRoleSelectors: []}\nrules:", 1), "gathers"},
-		"another object":         {"apiVersion: v1\nkind: Pod\nmetadata: {name: a}", "no role"},
+		"rules that others gather": {strings.Replace(role(labels), "name: r}\nrules",
+			"name: r, labels: {rbac.authorization.k8s.io/aggregate-to-edit: \"true\"}}\nrules", 1), "remove the label"},
+		"a subject that binds":        {role(labels, bindingRule+`verbs: [create]}`), "also may write rolebindings"},
+		"a subject that names others": {role(labels, bindingRule+`verbs: [granular, "granular:subjects"]}`), "also may write rolebindings"},
+		"another object":              {"apiVersion: v1\nkind: Pod\nmetadata: {name: a}", "no role"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result, err := exportOf(t, tc.text)
@@ -156,8 +163,8 @@ func TestOrdinaryRoles(t *testing.T) {
 			}
 		}
 	}
-	want := []string{"apps other.example deployments get delete", "apps deployments update patch", " configmaps update patch create",
-		" configmaps one update patch", " pods update patch create", "/metrics get"}
+	want := []string{"apps other.example deployments get delete", "apps deployments update patch stand-in:r",
+		" configmaps update patch create stand-in:r", " configmaps one update patch stand-in:r", " pods update patch create stand-in:r", "/metrics get"}
 	if !slices.Equal(got, want) {
 		t.Errorf("rules %q, wanted %q", got, want)
 	}
@@ -299,7 +306,7 @@ func TestFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := result.Write(&out, "v1.37.1"); err != nil {
+	if err := result.Write(&out, "a test", "v1.37.1"); err != nil {
 		t.Fatal(err)
 	}
 	flat := strings.Join(strings.Fields(strings.ReplaceAll(out.String(), "\n#", "")), " ")

@@ -20,10 +20,11 @@ import (
 // width is the length of a line of the header.
 const width = 118
 
-// Write writes the result as a YAML file whose header has the limits. server is the version of the server.
-func (r *Result) Write(out io.Writer, server string) error {
+// Write writes the result as a YAML file whose header has the limits. command is the command that does it, and server the version
+// of the server.
+func (r *Result) Write(out io.Writer, command, server string) error {
 	lines := []string{
-		"Written by kubectl granular export vap for a server of version " + server + ".",
+		"Written by " + command + " for a server of version " + server + ".",
 		"These policies and ordinary roles stand in for granular roles on a server that does not authorize fields. They are weaker:",
 	}
 	for _, limit := range slices.Concat(Limits, r.Limits) {
@@ -32,8 +33,8 @@ func (r *Result) Write(out io.Writer, server string) error {
 	for _, note := range r.Notes {
 		lines = append(lines, "Note: "+note+".")
 	}
-	lines = append(lines, "The policies come first. A server uses a policy a moment after it is written. So where the roles do not exist yet, "+
-		"apply the policies and their bindings alone, and the roles when the server refuses what it should.")
+	lines = append(lines, "The policies come first: apply them and their bindings alone by kubectl apply -l "+managed+"="+manager+
+		", and all if that does not fail. A server uses a policy a moment after it is written.")
 	for _, line := range lines {
 		if err := comment(out, line); err != nil {
 			return err

@@ -60,14 +60,13 @@ func isSubject(s rbacv1.Subject) string {
 // grants are all grants on one resource or subresource.
 type grants []*grant
 
-// holding returns the condition under which the caller holds a verb. The result is always if it holds for each
-// request that the policy sees.
-func (all grants) holding(verb string) string {
+// holding returns the condition under which the caller holds a verb. known is a condition that holds for each
+// request about which the result is used.
+func (all grants) holding(verb, known string) string {
 	var conditions []string
-	scope := all.scope()
 	for _, g := range all {
 		if g.has(verb) {
-			if g.condition() == scope {
+			if g.condition() == known {
 				return always
 			}
 			conditions = append(conditions, g.condition())
@@ -75,6 +74,13 @@ func (all grants) holding(verb string) string {
 	}
 	return or(conditions...)
 }
+
+// standIn returns the verb that an ordinary role has in place of granular. Policies ask an authorizer for it, so they see also
+// those that got the role by a binding that is not in the files. It differs between exports, whose policies know other subjects.
+func standIn(export string) string { return "stand-in:" + export }
+
+// holdsStandIn returns the condition that the caller holds the ordinary role of an export, and not all verbs.
+func holdsStandIn(export string) string { return and(asks(standIn(export)), "!"+asks(rbacv1.VerbAll)) }
 
 // scope returns the condition under which fields are authorized: the caller holds the verb granular.
 func (all grants) scope() string {
@@ -88,14 +94,14 @@ func (all grants) scope() string {
 }
 
 // parameters returns the parameters with which the verbs of a permission are held, sorted, each with
-// the condition under which it is.
-func (all grants) parameters(name string) (parameters []string, condition map[string]string) {
+// the condition under which it is; see holding.
+func (all grants) parameters(name, known string) (parameters []string, condition map[string]string) {
 	condition = map[string]string{}
 	for _, g := range all {
 		for _, text := range g.verbs {
 			verb, err := permission.Parse(text)
 			if err == nil && verb.Parameterized && verb.Permission == name {
-				condition[verb.Parameter] = all.holding(text)
+				condition[verb.Parameter] = all.holding(text, known)
 			}
 		}
 	}

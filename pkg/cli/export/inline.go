@@ -4,8 +4,10 @@
 package export
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"kube-granular.dev/granular/schema"
 )
@@ -76,9 +78,9 @@ func (e *emitter) inObject(n *schema.Node, at place, c cover, old, new string) (
 }
 
 // elem returns the condition for an element.
-func (e *emitter) elem(n *schema.Node, at place, c cover, key, old, new string) (string, error) {
+func (e *emitter) elem(n *schema.Node, at place, c cover, keys []string, old, new string) (string, error) {
 	elem := n.Elem()
-	below := at.elem(elem, key, old, new)
+	below := at.elem(elem, keys, old, new)
 	covered, err := e.below(c, elem, below)
 	if err != nil {
 		return "", err
@@ -88,7 +90,7 @@ func (e *emitter) elem(n *schema.Node, at place, c cover, key, old, new string) 
 
 func (e *emitter) inMap(n *schema.Node, place place, c cover, old, new string) (string, error) {
 	k := e.fresh("k")
-	part, err := e.elem(n, place, c, k, at(old, k), at(new, k))
+	part, err := e.elem(n, place, c, []string{k}, at(old, k), at(new, k))
 	if err != nil {
 		return "", err
 	}
@@ -98,37 +100,32 @@ func (e *emitter) inMap(n *schema.Node, place place, c cover, old, new string) (
 // inListMap compares elements by their key. The elements of two objects that have the same key are compared
 // as one, and one without a counterpart is compared with nothing.
 func (e *emitter) inListMap(n *schema.Node, place place, c cover, old, new string) (string, error) {
-	if len(n.Keys()) != 1 {
-		return "", fmt.Errorf("%s: a list with several keys has elements with verbs of their own", place.path)
+	key, texts, err := keyOf(n)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", place.path, err)
 	}
-	name := n.Keys()[0].Name
-	missing := "null"
-	if fallback := n.Keys()[0].Default; fallback != nil {
-		missing = quote(fmt.Sprint(fallback))
-		if _, text := fallback.(string); !text {
-			return "", fmt.Errorf("%s: the key of the list has a default that is no string", place.path)
-		}
-	}
-	key := func(x string) string { return field(x, name) + ".orValue(" + missing + ")" }
 	x, y, oldKeys, newKeys := e.fresh("x"), e.fresh("y"), e.fresh("keys"), e.fresh("keys")
-	text := "string(" + key(x) + ")"
 	match := e.fresh("m")
-	both, err := e.elem(n, place, c, text, there(match), there(x))
+	both, err := e.elem(n, place, c, texts(x), there(match), there(x))
 	if err != nil {
 		return "", err
 	}
 	both = bind(match, fmt.Sprintf("%s.filter(%s, %s == %s)[0]", old, y, key(y), key(x)), both)
-	added, err := e.elem(n, place, c, text, nothing, there(x))
+	added, err := e.elem(n, place, c, texts(x), nothing, there(x))
 	if err != nil {
 		return "", err
 	}
-	removed, err := e.elem(n, place, c, text, there(x), nothing)
+	removed, err := e.elem(n, place, c, texts(x), there(x), nothing)
 	if err != nil {
 		return "", err
 	}
 	k := e.fresh("k")
 	unique := func(keys string) string {
-		return fmt.Sprintf("%s.all(%s, %s != null && %s.exists_one(%s, %s == %s))", keys, k, k, keys, k+"o", k+"o", k)
+		present := k + " != null"
+		if len(n.Keys()) > 1 {
+			present = "!(null in " + k + ")"
+		}
+		return fmt.Sprintf("%s.all(%s, %s && %s.exists_one(%s, %s == %s))", keys, k, present, keys, k+"o", k+"o", k)
 	}
 	parts := []string{and(unique(oldKeys), unique(newKeys))}
 	if !excludes(n) {
@@ -145,6 +142,34 @@ func (e *emitter) inListMap(n *schema.Node, place place, c cover, old, new strin
 	return bind(oldKeys, keys(old), bind(newKeys, keys(new), and(parts...))), nil
 }
 
+// keyOf returns functions that return the CEL expressions of the key of an element: as a value, which has a null for each part that
+// is missing, and as the texts of which parameters are made.
+func keyOf(n *schema.Node) (key func(x string) string, texts func(x string) []string, err error) {
+	var names, missing []string
+	for _, k := range n.Keys() {
+		names, missing = append(names, k.Name), append(missing, "null")
+		if fallback := k.Default; fallback != nil {
+			value, ok := fallback.(string)
+			if !ok {
+				return nil, nil, errors.New("the key of the list has a default that is no string")
+			}
+			missing[len(missing)-1] = quote(value)
+		}
+	}
+	all := func(x, function string) []string {
+		var out []string
+		for i, name := range names {
+			out = append(out, function+"("+field(x, name)+".orValue("+missing[i]+"))")
+		}
+		return out
+	}
+	texts = func(x string) []string { return all(x, "string") }
+	if len(names) == 1 {
+		return func(x string) string { return field(x, names[0]) + ".orValue(" + missing[0] + ")" }, texts, nil
+	}
+	return func(x string) string { return "[" + strings.Join(all(x, "dyn"), ", ") + "]" }, texts, nil
+}
+
 // orderCounts reports whether another order of a list is a change, as it is unless each element has a
 // permission of its own.
 func (p place) orderCounts(n *schema.Node) bool {
@@ -155,7 +180,7 @@ func (p place) orderCounts(n *schema.Node) bool {
 // inSet compares how often each element is there.
 func (e *emitter) inSet(n *schema.Node, place place, c cover, old, new string) (string, error) {
 	x, y := e.fresh("x"), e.fresh("y")
-	covered, err := e.below(c, n.Elem(), place.elem(n.Elem(), "string("+x+")", there(x), there(x)))
+	covered, err := e.below(c, n.Elem(), place.elem(n.Elem(), []string{"string(" + x + ")"}, there(x), there(x)))
 	if err != nil {
 		return "", err
 	}
@@ -176,7 +201,7 @@ func (e *emitter) inList(n *schema.Node, place place, c cover, old, new string) 
 		return "", fmt.Errorf("%s: the elements of the list have no key, so a policy can't tell which element changed", place.path)
 	}
 	x, y := e.fresh("x"), e.fresh("y")
-	covered, err := e.below(c, elem, place.elem(elem, "", there(x), there(x)))
+	covered, err := e.below(c, elem, place.elem(elem, nil, there(x), there(x)))
 	if err != nil {
 		return "", err
 	}

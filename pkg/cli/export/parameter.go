@@ -26,9 +26,9 @@ func (e *emitter) held(p *schema.Permission, at place) (string, error) {
 		return never, nil
 	}
 	if p.Parameter == nil {
-		return e.grants.holding(permission.Verb{Permission: p.Name}.String()), nil
+		return e.grants.holding(permission.Verb{Permission: p.Name}.String(), e.known), nil
 	}
-	parameters, condition := e.grants.parameters(p.Name)
+	parameters, condition := e.grants.parameters(p.Name, e.known)
 	if len(parameters) == 0 {
 		return never, nil
 	}
@@ -43,7 +43,11 @@ func (e *emitter) held(p *schema.Permission, at place) (string, error) {
 		return or(tests...)
 	}
 	if !p.Parameter.FromValue {
-		return test(at.keys[p.Parameter.SourceDepth]), nil
+		keys := at.keys[p.Parameter.SourceDepth]
+		if p.Parameter.SourceKey >= len(keys) {
+			return "", fmt.Errorf("the parameter of granular:%s is of an element without a key", p.Name)
+		}
+		return test(keys[p.Parameter.SourceKey]), nil
 	}
 	// The caller must hold a verb for the old and for the new value, as far as they are there.
 	side := func(value string) string {

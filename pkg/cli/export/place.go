@@ -18,8 +18,8 @@ type place struct {
 	// path is the path for messages, and name the suffix of the variables.
 	path, name string
 	depth      int
-	// keys has the CEL expressions of the keys on the way, by the depth of the map or list.
-	keys map[int]string
+	// keys has the CEL expressions of the keys on the way, by the depth of the map or list. An element of a list may have several.
+	keys map[int][]string
 	// embedded is set in an embedded object such as a pod template, where the order of lists counts.
 	embedded bool
 }
@@ -82,12 +82,12 @@ func (p place) field(n *schema.Node, old, new string) place {
 	return out
 }
 
-// elem returns the place of an element of a map or list. key is "" if it has none.
-func (p place) elem(n *schema.Node, key, old, new string) place {
+// elem returns the place of an element of a map or list, with its keys if it has some.
+func (p place) elem(n *schema.Node, keys []string, old, new string) place {
 	out := p
 	out.old, out.new, out.depth, out.path = old, new, p.depth+1, p.path+"[*]"
-	if out.keys = maps.Clone(p.keys); key != "" {
-		out.keys[p.depth] = key
+	if out.keys = maps.Clone(p.keys); len(keys) > 0 {
+		out.keys[p.depth] = keys
 	}
 	out.embedded = p.embedded || n.Scope() != ""
 	return out

@@ -6,6 +6,8 @@ package export
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"slices"
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -65,13 +67,13 @@ func policyFor(name string, t *Target, all grants) (*exported, error) {
 	if t.Resource.Group == unadmitted {
 		return nil, fmt.Errorf("%s: the server asks no admission policy about resources of %s, so update and patch would be open", t, unadmitted)
 	}
-	updates, patches := all.holding("update"), all.holding("patch")
+	updates, patches := all.holding("update", never), all.holding("patch", never)
 	if updates != patches {
 		return nil, fmt.Errorf("%s: a subject holds one of update and patch, and a policy can't tell a PUT from a PATCH; "+
 			"grant it both, or none", t)
 	}
-	base := or(and(isUpdate, updates), and(isCreate, all.holding("create")))
-	e := &emitter{grants: all, base: never}
+	base := or(and(isUpdate, updates), and(isCreate, all.holding("create", never)))
+	e := &emitter{grants: all, base: never, known: all.scope()}
 	if t.Subresource == "" && t.resetsStatus() {
 		e.reset = []string{"status"}
 	}
@@ -80,11 +82,12 @@ func policyFor(name string, t *Target, all grants) (*exported, error) {
 			e.present = append(e.present, child.Field)
 		}
 	}
-	match := []admissionv1.MatchCondition{{Name: "subjects", Expression: all.scope()}}
 	excluded := t.Tree.HasExcluded()
 	if excluded {
-		e.base, match[0].Expression = base, or(base, all.scope())
-	} else if base != never {
+		e.base, e.known = base, or(base, all.scope())
+	}
+	match := []admissionv1.MatchCondition{{Name: "subjects", Expression: or(e.known, holdsStandIn(name))}}
+	if !excluded && base != never {
 		match = append(match, admissionv1.MatchCondition{Name: "no-ordinary-verb", Expression: "!(" + base + ")"})
 	}
 	creates, err := e.creates(t.Tree)
@@ -99,12 +102,23 @@ func policyFor(name string, t *Target, all grants) (*exported, error) {
 	if len(e.validations) == 0 {
 		return nil, fmt.Errorf("%s: the role allows every change, so grant update and patch", t)
 	}
+	if err := e.rollback(t); err != nil {
+		return nil, fmt.Errorf("%s: %w", t, err)
+	}
+	// A server answers with the first refusal, so the most general ones come first.
+	fields := e.validations
+	e.validations = nil
+	e.validate(e.known, "the caller has the role by a binding that is not in the export; export the roles again with all bindings")
+	e.validate("request.resource.version == "+quote(t.Resource.Version), "the policy is written for version "+t.Resource.Version+
+		" of the resource; use this version or, if the server has no such version any more, export the roles again")
+	e.validations = append(e.validations, fields...)
 	operations := []admissionv1.OperationType{admissionv1.Update}
 	if e.creating {
 		operations = append(operations, admissionv1.Create)
 	}
+	// A rule for one version would not match any more when the server stops serving it.
 	policy := newPolicy(policyName(name, t), operations, admissionv1.Rule{APIGroups: []string{t.Resource.Group},
-		APIVersions: []string{t.Resource.Version}, Resources: []string{t.resource()}})
+		APIVersions: []string{"*"}, Resources: []string{t.resource()}})
 	policy.Spec.MatchConditions, policy.Spec.Variables, policy.Spec.Validations = match, e.variables, e.validations
 	if err := checkCost(policy); err != nil {
 		return nil, fmt.Errorf("%s: %w", t, err)
@@ -112,12 +126,18 @@ func policyFor(name string, t *Target, all grants) (*exported, error) {
 	return &exported{policy: policy, creates: creates, binding: bindingOf(policy)}, nil
 }
 
+// managed and manager are the label of the policies and their bindings.
+const (
+	managed = "app.kubernetes.io/managed-by"
+	manager = "kubectl-granular"
+)
+
 // newPolicy returns a policy for what a rule matches, which refuses if an expression fails.
 func newPolicy(name string, operations []admissionv1.OperationType, rule admissionv1.Rule) *admissionv1.ValidatingAdmissionPolicy {
 	fail, equivalent := admissionv1.Fail, admissionv1.Equivalent
 	return &admissionv1.ValidatingAdmissionPolicy{
 		TypeMeta:   metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicy"},
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app.kubernetes.io/managed-by": "kubectl-granular"}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{managed: manager}},
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
 			FailurePolicy: &fail,
 			MatchConstraints: &admissionv1.MatchResources{
@@ -154,7 +174,7 @@ func (e *emitter) creates(tree *schema.Tree) (bool, error) {
 			without.grants = append(without.grants, g)
 		}
 	}
-	c, err := without.below(cover{never, never}, n, place{keys: map[int]string{}})
+	c, err := without.below(cover{never, never}, n, place{keys: map[int][]string{}})
 	return c.condition() != never, err
 }
 
@@ -166,9 +186,49 @@ func (t *Target) resetsStatus() bool {
 // keepsStatus are the resources with a subresource status that store the status of a create.
 var keepsStatus = map[kubeschema.GroupResource]bool{{Resource: "nodes"}: true}
 
-// policyName returns the name of the policy of a target.
+// rollback closes the annotation with which a controller restores an old template. In the server, it is a field of the
+// specification.
+func (e *emitter) rollback(t *Target) error {
+	spec := t.Tree.Root.Child("spec")
+	if t.Resource.GroupResource() != deployments || t.Subresource != "" || spec == nil {
+		return nil
+	}
+	c := cover{included: e.base, excluded: never}
+	root := place{keys: map[int][]string{}}
+	for _, step := range []struct {
+		node *schema.Node
+		at   place
+	}{{t.Tree.Root, root}, {spec, root.field(spec, "variables.old", "variables.new")}} {
+		var err error
+		if c, err = e.below(c, step.node, step.at); err != nil {
+			return err
+		}
+	}
+	const annotation = `.?metadata.?annotations[?"` + rollbackAnnotation + `"]`
+	same := "variables.old" + annotation + " == variables.new" + annotation
+	e.validate(or(c.condition(), same), e.message(".metadata.annotations["+rollbackAnnotation+"]", spec))
+	return nil
+}
+
+// rollbackAnnotation makes the deployment controller restore an old template.
+const rollbackAnnotation = "deprecated.deployment.rollback.to"
+
+var deployments = kubeschema.GroupResource{Group: "apps", Resource: "deployments"}
+
+// written are the subresources that can be updated or patched.
+var written = []string{"approval", "ephemeralcontainers", "finalize", "resize", "scale", "status"}
+
+// policyName returns the name of the policy of a target. No other target has the same one, because a policy that is applied
+// replaces one of the same name.
 func policyName(name string, t *Target) string {
-	return strings.ToLower(name + "-" + strings.ReplaceAll(t.resource(), "/", "-") + "." + orCore(t.Resource.Group))
+	resource := strings.ReplaceAll(t.resource(), "/", "-")
+	plural := t.Resource.Resource
+	if strings.Contains(plural, "-") || slices.Contains(written, plural) || strings.HasPrefix(name+"-", fieldPrefix) {
+		h := fnv.New32a()
+		_, _ = h.Write([]byte(name + "\n" + t.resource()))
+		resource += fmt.Sprintf("-%08x", h.Sum32())
+	}
+	return name + "-" + resource + "." + orCore(t.Resource.Group)
 }
 
 func orCore(group string) string {

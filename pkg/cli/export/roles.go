@@ -76,6 +76,12 @@ func (r *Roles) add(found *manifest.Object) error {
 		if o.Namespace == "" {
 			o.Namespace = r.namespace
 		}
+		// RBAC looks for an account without a namespace in that of the binding.
+		for i := range o.Subjects {
+			if s := &o.Subjects[i]; s.Kind == rbacv1.ServiceAccountKind && s.Namespace == "" {
+				s.Namespace = o.Namespace
+			}
+		}
 	case *rbacv1.ClusterRole:
 		if err := parse(o.Name, o.Rules); err != nil {
 			return err

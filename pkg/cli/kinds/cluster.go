@@ -4,6 +4,8 @@
 package kinds
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -263,6 +266,34 @@ func (c *Cluster) Groups() ([]string, error) {
 		out = append(out, group.Name)
 	}
 	return out, nil
+}
+
+// ServedBy returns the service, as NAMESPACE/NAME, to which the server passes the requests of a group and version, "" if it answers
+// them itself.
+func (c *Cluster) ServedBy(version kubeschema.GroupVersion) (string, error) {
+	if version.Group == "" {
+		return "", nil
+	}
+	var found struct {
+		Spec struct {
+			Service *struct{ Namespace, Name string }
+		}
+	}
+	name := version.Version + "." + version.Group
+	data, err := c.discovery.RESTClient().Get().AbsPath("/apis/apiregistration.k8s.io/v1/apiservices", name).DoRaw(context.TODO())
+	if apierrors.IsNotFound(err) {
+		return "", nil // not registered yet, so nothing is passed on
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &found)
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the APIService %s: %w", name, err)
+	}
+	if s := found.Spec.Service; s != nil {
+		return s.Namespace + "/" + s.Name, nil
+	}
+	return "", nil
 }
 
 // Names returns the names of all resources that can be updated or patched, such as

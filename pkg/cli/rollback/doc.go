@@ -9,5 +9,7 @@
 // The invariant: Read fails if it can't list something that the server serves. So a short list means that there is little, and
 // not that the caller may not see more.
 //
-// The package writes nothing, and does not judge whether the cluster should be rolled back.
+//	objects of the cluster ──► StandInsOf ──► policies and ordinary roles, and why there are no others
+//
+// The package writes nothing to the cluster, and does not judge whether it should be rolled back.
 package rollback

@@ -76,29 +76,42 @@ var sources = []source{
 func Read(ctx context.Context, client dynamic.Interface) ([]Finding, error) {
 	var out []Finding
 	for _, s := range sources {
-		list := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return client.Resource(s.resource).List(ctx, options)
-		})
-		err := list.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
-			u, ok := object.(*unstructured.Unstructured)
-			if !ok {
-				return fmt.Errorf("the server sent a %T", object)
-			}
+		err := each(ctx, client, s.resource, func(u *unstructured.Unstructured) {
 			for _, f := range s.find(u) {
 				f.Object = name(s.resource.Resource, u)
 				out = append(out, f)
 			}
-			return nil
 		})
-		// A resource whose feature gate is off is not served, and has no effect now either.
-		if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
-			return nil, fmt.Errorf("list %s: %w", s.resource.GroupResource(), err)
+		if err != nil {
+			return nil, err
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(slices.Index(effects, a.Effect), slices.Index(effects, b.Effect)), cmp.Compare(a.Object, b.Object))
 	})
 	return out, nil
+}
+
+// each visits all objects of a resource.
+func each(
+	ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, visit func(u *unstructured.Unstructured),
+) error {
+	list := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return client.Resource(resource).List(ctx, options)
+	})
+	err := list.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
+		u, ok := object.(*unstructured.Unstructured)
+		if !ok {
+			return fmt.Errorf("the server sent a %T", object)
+		}
+		visit(u)
+		return nil
+	})
+	// A resource whose feature gate is off is not served, and has no effect now either.
+	if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
+		return fmt.Errorf("list %s: %w", resource.GroupResource(), err)
+	}
+	return nil
 }
 
 func name(resource string, u *unstructured.Unstructured) string {

@@ -24,8 +24,12 @@ import (
 func cluster(t *testing.T, unserved string, documents ...string) *fake.FakeDynamicClient {
 	t.Helper()
 	lists := map[schema.GroupVersionResource]string{}
+	all := []schema.GroupVersionResource{rbac("rolebindings")}
 	for _, s := range sources {
-		lists[s.resource] = "List"
+		all = append(all, s.resource)
+	}
+	for _, resource := range all {
+		lists[resource] = "List"
 	}
 	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists)
 	for _, document := range documents {
@@ -34,9 +38,9 @@ func cluster(t *testing.T, unserved string, documents ...string) *fake.FakeDynam
 			t.Fatal(err)
 		}
 		u := &unstructured.Unstructured{Object: object}
-		for _, s := range sources {
-			if s.resource.Resource == strings.ToLower(u.GetKind())+"s" || s.resource.Resource == strings.TrimSuffix(strings.ToLower(u.GetKind()), "y")+"ies" {
-				if err := client.Tracker().Create(s.resource, u, u.GetNamespace()); err != nil {
+		for _, resource := range all {
+			if resource.Resource == strings.ToLower(u.GetKind())+"s" || resource.Resource == strings.TrimSuffix(strings.ToLower(u.GetKind()), "y")+"ies" {
+				if err := client.Tracker().Create(resource, u, u.GetNamespace()); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -48,9 +48,32 @@ metadata: {name: web, namespace: default}
 spec: {containers: [{name: web, image: "registry.example/web:1"}]}
 `
 
+// later are bindings that the export does not know: of its role in another namespace, and to somebody else.
+const later = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: mill}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: mill}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: robot-later, namespace: mill}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: robot}
+subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: jane}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: robot-later, namespace: default}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: robot}
+subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: joe}]
+`
+
 // attackedRole is exportedRole, also for a group and a service account, and for a resource in two versions.
 var attackedRole = strings.Replace(exportedRole, "name: jane}]",
-	"name: jane}, {kind: Group, apiGroup: rbac.authorization.k8s.io, name: robots}, {kind: ServiceAccount, name: robot, namespace: default}]", 1) + `
+	"name: jane}, {kind: Group, apiGroup: rbac.authorization.k8s.io, name: robots}, {kind: ServiceAccount, name: robot}]", 1) + `
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -63,6 +86,18 @@ kind: ClusterRoleBinding
 metadata: {name: scaler}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: scaler}
 subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: jane}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: annotator}
+rules:
+- {apiGroups: [apps], resources: [deployments], verbs: [get, granular, "granular:annotations"]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: annotator}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: annotator}
+subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: ann}]
 `
 
 // attack is a request that must change nothing but what the role allows.
@@ -135,6 +170,17 @@ var attacks = []attack{
 		body: `{"status":{"conditions":[{"type":"SuperSafe","status":"True"},{"type":"SuperSafe","status":"False"}]}}`},
 	{name: "metadata through scale", path: deploymentPath + "/scale", body: `{"metadata":{"labels":{"safe.com/a":"1"}}}`, ignored: true},
 	{name: "the scale of another kind", path: "/apis/apps/v1/namespaces/default/statefulsets/db/scale", body: `{"spec":{"replicas":9}}`},
+	{name: "another version of the API, an allowed label", path: strings.Replace(scalerPath, "v2", "v1", 1), body: `{"metadata":{"labels":{"super.safe.com/a":"1"}}}`},
+	{name: "the role by a binding in another namespace", path: "/api/v1/namespaces/mill/configmaps/settings", body: `{"immutable":true}`},
+	{name: "the role by a binding in another namespace, an allowed field", path: "/api/v1/namespaces/mill/configmaps/settings", body: `{"data":{"a":"b"}}`},
+	{name: "the role by a later binding", path: configMapPath, body: `{"immutable":true}`, as: rest.ImpersonationConfig{UserName: "joe"}},
+	{name: "a deployment by a later binding", path: deploymentPath, body: `{"spec":{"paused":true}}`, as: rest.ImpersonationConfig{UserName: "joe"}},
+	{name: "a new object by a later binding", method: "POST", path: "/api/v1/namespaces/default/configmaps", body: `{"metadata":{"name":"more"},"immutable":true}`,
+		as: rest.ImpersonationConfig{UserName: "joe"}},
+	{name: "the rollback annotation, with all annotations", path: deploymentPath, body: `{"metadata":{"annotations":{"deprecated.deployment.rollback.to":"1"}}}`,
+		as: rest.ImpersonationConfig{UserName: "ann"}},
+	{name: "a quantity written differently beside another one", path: deploymentPath, contentType: asStrategic,
+		body: `{"spec":{"template":{"spec":{"containers":[{"name":"side","resources":{"limits":{"cpu":"1000m"}}}]}}}}`},
 	{name: "another version of the API", path: strings.Replace(scalerPath, "v2", "v1", 1), body: `{"spec":{"maxReplicas":9}}`},
 	{name: "the version of the policy", path: scalerPath, body: `{"spec":{"maxReplicas":9}}`},
 	{name: "a foreign label in another version", path: strings.Replace(scalerPath, "v2", "v1", 1), body: `{"metadata":{"labels":{"other.example/a":null}}}`},
@@ -183,6 +229,13 @@ var attacks = []attack{
 // than the role allows; deletions, ephemeral containers, exec
 // Answer: 403, or 200 and nothing stored
 //
+// Attack: on a server without patches, an exported role by a binding that is not in the export: later, in another namespace, to
+// somebody else
+// Answer: 403 of the policy, until the roles are exported again
+//
+// Attack: on a server without patches, the annotation that restores an old template, with the permission of all annotations
+// Answer: 403 of the policy
+//
 // Attack: on a server without patches, an exported role as a service account, by a group, as a master in the group, or as somebody
 // whose name looks like one of the subjects
 // Answer: 403
@@ -190,7 +243,7 @@ func TestAttackExported(t *testing.T) {
 	s := startStock(t)
 	exported := s.must(t, "kubectl-granular", attackedRole, "export", "vap", "-f", "-", "--name", "robot")
 	s.must(t, "kubectl", attackedObjects, "apply", "-f", "-")
-	s.must(t, "kubectl", exported, "apply", "-f", "-")
+	s.must(t, "kubectl", exported+"---"+later, "apply", "-f", "-")
 	jane := rest.ImpersonationConfig{UserName: "jane"}
 	harness.Until(t, "the policies are in force", func() bool {
 		refused := func(path, body, policy string) bool {
@@ -201,7 +254,15 @@ func TestAttackExported(t *testing.T) {
 			refused(deploymentPath, `{"spec":{"paused":true}}`, "robot-deployments.apps") &&
 			refused(deploymentPath+"/status", `{"status":{"replicas":7}}`, "robot-deployments-status.apps")
 	})
-	watched := []string{deploymentPath, configMapPath, scalerPath, "/apis/apps/v1/namespaces/default/statefulsets/db", "/api/v1/namespaces/default/pods/web",
+	harness.Until(t, "the later bindings are in force", func() bool {
+		byBinding := func(user, path string) bool {
+			code, answer := s.send(t, harness.Call{As: rest.ImpersonationConfig{UserName: user}, Method: http.MethodPatch, Path: path + "?dryRun=All",
+				ContentType: asMerge, Body: `{"data":{"a":"b"}}`})
+			return code == http.StatusForbidden && strings.Contains(answer, "by a binding that is not in the export")
+		}
+		return byBinding("joe", configMapPath) && byBinding("jane", "/api/v1/namespaces/mill/configmaps/settings")
+	})
+	watched := []string{deploymentPath, configMapPath, "/api/v1/namespaces/mill/configmaps/settings", scalerPath, "/apis/apps/v1/namespaces/default/statefulsets/db", "/api/v1/namespaces/default/pods/web",
 		"/apis/apps/v1/namespaces/default/deployments", "/api/v1/namespaces/default/configmaps", "/apis/rbac.authorization.k8s.io/v1/clusterroles/robot",
 		"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/robot-deployments.apps",
 		"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/robot-deployments.apps", "/api/v1/namespaces/default"}

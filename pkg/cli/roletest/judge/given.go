@@ -243,7 +243,10 @@ func (g *given) delete(ctx context.Context) error {
 			return fmt.Errorf("delete %s of %s: %s", o, o.File, reason(err))
 		}
 	}
-	if err := g.server.discover(); err != nil {
+	if err := until(ctx, "the resources are known", func(context.Context) (bool, error) {
+		err := g.server.discover()
+		return err == nil, err
+	}); err != nil {
 		return err
 	}
 	return g.forget(ctx)
@@ -268,24 +271,37 @@ func (g *given) forget(ctx context.Context) error {
 	return nil
 }
 
+// deleteOne deletes an object. Each step can be repeated, because a busy server may answer with an error after it did what was asked.
 func (g *given) deleteOne(ctx context.Context, o *format.Object, resource dynamic.ResourceInterface) error {
-	now := int64(0)
+	now, background := int64(0), metav1.DeletePropagationBackground
+	type step struct {
+		what string
+		do   func(ctx context.Context) error
+	}
+	steps := []step{{"it is deleted", func(ctx context.Context) error {
+		return resource.Delete(ctx, o.GetName(), metav1.DeleteOptions{GracePeriodSeconds: &now, PropagationPolicy: &background})
+	}}}
 	// The server adds finalizers itself, such as those of volume claims. Nobody here removes them, but for
 	// that of a definition, which the server removes once the objects of the definition are gone.
 	if o.GetKind() != "CustomResourceDefinition" {
-		if _, err := resource.Patch(ctx, o.GetName(), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`),
-			metav1.PatchOptions{}); err != nil {
-			return ignoreNotFound(err)
-		}
+		steps = slices.Insert(steps, 0, step{"it has no finalizers", func(ctx context.Context) error {
+			_, err := resource.Patch(ctx, o.GetName(), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+			return err
+		}})
 	}
-	background := metav1.DeletePropagationBackground
-	if err := resource.Delete(ctx, o.GetName(), metav1.DeleteOptions{GracePeriodSeconds: &now, PropagationPolicy: &background}); err != nil {
-		return ignoreNotFound(err)
-	}
+	// No controller empties and finalizes namespaces here. The objects of the test are gone already.
 	if o.GetKind() == "Namespace" {
-		// No controller empties and finalizes namespaces here. The objects of the test are gone already.
-		if _, err := g.server.kube.CoreV1().Namespaces().Finalize(ctx, newNamespace(o.GetName()), metav1.UpdateOptions{}); err != nil {
-			return ignoreNotFound(err)
+		steps = append(steps, step{"it is finalized", func(ctx context.Context) error {
+			_, err := g.server.kube.CoreV1().Namespaces().Finalize(ctx, newNamespace(o.GetName()), metav1.UpdateOptions{})
+			return err
+		}})
+	}
+	for _, s := range steps {
+		if err := until(ctx, s.what, func(ctx context.Context) (bool, error) {
+			err := ignoreNotFound(s.do(ctx))
+			return err == nil, err
+		}); err != nil {
+			return err
 		}
 	}
 	return until(ctx, "it is gone", func(ctx context.Context) (bool, error) {

@@ -6,6 +6,7 @@ package judge
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
@@ -58,7 +60,7 @@ type Server struct {
 // a busy machine.
 const (
 	pollInterval = 10 * time.Millisecond
-	timeout      = 2 * time.Minute
+	timeout      = 5 * time.Minute
 )
 
 // New prepares a server that is ready. If exported is set, the server is a stock one, and what an export writes stands in for
@@ -90,11 +92,32 @@ func New(ctx context.Context, access Access, exported bool) (*Server, error) {
 	return s, s.discover()
 }
 
+// until waits for a condition. An error of a busy server or of a lost connection does not end the wait; if the time is over,
+// the result has the last one.
 func until(ctx context.Context, what string, done wait.ConditionWithContextFunc) error {
-	if err := wait.PollUntilContextTimeout(ctx, pollInterval, timeout, true, done); err != nil {
-		return fmt.Errorf("wait until %s: %w", what, err)
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, timeout, true, func(ctx context.Context) (bool, error) {
+		ok, err := done(ctx)
+		if ctx.Err() == nil && passes(err) {
+			last = err
+			return false, nil
+		}
+		return ok, err
+	})
+	if err != nil {
+		return fmt.Errorf("wait until %s: %w", what, errors.Join(err, last))
 	}
 	return nil
+}
+
+// passes reports whether the same request may succeed later.
+func passes(err error) bool {
+	if err == nil {
+		return false
+	}
+	return apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsTooManyRequests(err) ||
+		apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) || apierrors.IsConflict(err) ||
+		utilnet.IsTimeout(err) || utilnet.IsConnectionReset(err) || utilnet.IsHTTP2ConnectionLost(err) || utilnet.IsProbableEOF(err)
 }
 
 func ignoreNotFound(err error) error {

@@ -1,0 +1,93 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+
+	"kube-granular.dev/pkg/localcluster/pki"
+	"kube-granular.dev/test/integration/cluster"
+)
+
+// patience is long enough for starts and stops on a busy machine with two cores.
+const patience = 3 * time.Minute
+
+// StartUnpatched runs a kube-apiserver without patches until the test ends, with the certificates of our server. It returns the
+// client of an administrator.
+func StartUnpatched(t *testing.T, binary, etcd string, ours *cluster.Cluster) *Client {
+	t.Helper()
+	_, files, err := pki.Ensure(filepath.Join(ours.Dir, "pki"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := listener.Addr().(*net.TCPAddr).Port
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	process := exec.Command(binary,
+		"--etcd-servers="+etcd,
+		"--client-ca-file="+files.CA, "--tls-cert-file="+files.ServingCert, "--tls-private-key-file="+files.ServingKey,
+		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-signing-key-file="+files.ServiceAccountSigningKey, "--service-account-key-file="+files.ServiceAccountPublicKey,
+		"--service-cluster-ip-range=10.0.0.0/24", "--endpoint-reconciler-type=none",
+		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--secure-port="+strconv.Itoa(port),
+		"--authorization-mode=RBAC", "--shutdown-watch-termination-grace-period=2s")
+	process.Stdout, process.Stderr = &log, &log
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- process.Wait() }()
+	t.Cleanup(func() {
+		_ = process.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-ended:
+		case <-time.After(patience):
+			_ = process.Process.Kill()
+			t.Error("the server without patches did not end")
+		}
+	})
+	config := Config(t, ours, "admin")
+	config.Host = fmt.Sprintf("https://127.0.0.1:%d", port)
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Client{URL: config.Host, HTTP: client}
+	err = wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+		select {
+		case err := <-ended:
+			ended <- err
+			return false, fmt.Errorf("it ended: %v\n%s", err, log.String())
+		default:
+		}
+		answer, err := s.HTTP.Get(s.URL + "/readyz")
+		if err != nil {
+			return false, nil
+		}
+		return answer.StatusCode == http.StatusOK, answer.Body.Close()
+	})
+	if err != nil {
+		t.Fatal("the server without patches is not ready:", err)
+	}
+	return s
+}
