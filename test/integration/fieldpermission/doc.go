@@ -34,7 +34,7 @@
 //	24  rollback by an annotation: TestEntriesAndRollback, TestEntriesAndTemplateGeneration
 //	25  TestTemplateExclusionHolds, TestTemplateInModeAudit, TestRevisionsOfTemplates, TestTemplatesOfTwo, TestPodTemplates
 //	26  other fields with the same effect: TestAlsoReachable, TestReachableBounds
-//	27  who writes a field for others: TestWriters, TestReplicasWarning
+//	27  who writes a field for others: TestWriters, TestIndirectWarnings
 //	28  deletion sets its finalizers: TestDeletionIsNotHeld, TestClusterGoesOn
 //	29  values and not existence: TestDeletionIsNotHeld, TestOtherFields
 //	30  lists whose elements have no identity: TestCheck, TestEntriesOfOperators
