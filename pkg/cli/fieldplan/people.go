@@ -111,7 +111,7 @@ func (p *people) stopped(holders []Subject) (out []Subject) {
 // add adds the subjects that hold a verb on a target, also in one namespace or for one name alone, and are in
 // neither list. Who could only grant the verb to itself does not hold it.
 func (p *people) add(out, except []Subject, target access.Target, verb, note string) []Subject {
-	for _, h := range p.rbac.WhoCan(access.Query{Target: target, Verbs: []string{verb}}) {
+	for _, h := range p.rbac.WhoCan(access.Query{Target: target, Verbs: []string{verb}, Wildcards: true}) {
 		relevant := h.Can || target.Resource != "fieldpermissions"
 		if h.Verb != verb && h.Verb != "*" || !relevant || contains(out, h.Subject) || contains(except, h.Subject) {
 			continue

@@ -5,6 +5,7 @@ package fieldplan
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -96,36 +97,50 @@ func names(writers []Writer) string {
 
 // printPeople lists whom each exclusion stops, and who holds each verb already.
 func (p *Plan) printPeople(page *printing.Page) error {
+	header := []string{"ENTRY", "SUBJECT", "THEN", "BY", "BINDING"}
+	if len(p.Templates) > 0 {
+		header = slices.Insert(header, 3, "ON")
+	}
+	if page.Wide() {
+		header = append(header, "NOTE")
+	}
 	var rows [][]string
 	for i := range p.Entries {
 		e := &p.Entries[i]
 		for _, s := range e.Stopped {
-			rows = append(rows, e.row(s, "is stopped"+in(s, page.Wide()), page.Wide()))
+			rows = append(rows, p.row(e, s, "is stopped", page.Wide()))
 		}
 		for _, s := range e.Holders {
-			rows = append(rows, e.row(s, "may write it"+in(s, page.Wide()), page.Wide()))
+			rows = append(rows, p.row(e, s, "may write it", page.Wide()))
 		}
 	}
 	if len(rows) == 0 {
 		return nil
 	}
 	printing.Fprintf(page, "\n")
-	header := []string{"ENTRY", "SUBJECT", "THEN", "BY", "BINDING"}
-	if page.Wide() {
-		header = append(header, "NOTE")
-	}
 	return page.Grouped(1, header, rows)
 }
 
-// in returns the end of a sentence about a subject and kinds with a pod template.
-func in(s Subject, wide bool) string {
+func (p *Plan) row(e *Entry, s Subject, then string, wide bool) []string {
+	out := []string{e.Path, s.Subject, then, s.Verb, s.Binding}
+	if len(p.Templates) > 0 {
+		out = slices.Insert(out, 3, p.on(s, wide))
+	}
+	if wide {
+		out = append(out, s.Note)
+	}
+	return out
+}
+
+// on returns the resources on which a subject holds a verb.
+func (p *Plan) on(s Subject, wide bool) string {
 	switch n := len(s.Resources); {
 	case n == 0:
-		return ""
+		return p.FieldPermission
 	case n > 1 && !wide:
-		return fmt.Sprintf(" in %d kinds with a template", n)
+		return fmt.Sprintf("%d kinds", n)
 	}
-	return " in " + strings.Join(s.Resources, ", ")
+	return strings.Join(s.Resources, ",")
 }
 
 // count returns the number of subjects, of which one can be there for several kinds.
@@ -135,14 +150,6 @@ func count(subjects []Subject) string {
 		names[s.Subject] = true
 	}
 	return strconv.Itoa(len(names))
-}
-
-func (e *Entry) row(s Subject, then string, wide bool) []string {
-	out := []string{e.Path, s.Subject, then, s.Verb, s.Binding}
-	if wide {
-		out = append(out, s.Note)
-	}
-	return out
 }
 
 func (p *Plan) printNotes(page *printing.Page) {
