@@ -61,7 +61,8 @@ func (p *Plan) addTemplatePeople(rbac *access.RBAC, entries *overlay.Entries) {
 		}
 		for i := range p.Entries {
 			e, f := &p.Entries[i], &entries.Fields[i]
-			if overlay.InForce(resource, nil, &overlay.Entries{Source: entries.Source, Version: entries.Version, Fields: []overlay.Field{*f}}) == nil {
+			one := &overlay.Entries{Source: entries.Source, Version: entries.Version, Fields: []overlay.Field{*f}}
+			if overlay.InForce(resource, nil, one) == nil {
 				continue
 			}
 			holders := people.holders([]string{entry.Verb(overlay.TemplatePermission(f.Permission))})

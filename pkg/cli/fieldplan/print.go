@@ -179,7 +179,8 @@ func (p *Plan) printNotes(page *printing.Page) {
 			p.FieldPermission, strings.Join(p.NotHeldIn, ", ")))
 	}
 	if len(p.NotSeenIn) > 0 {
-		notes = append(notes, "not held: these custom resources keep objects or templates without a schema, maybe of this kind: "+strings.Join(p.NotSeenIn, ", "))
+		notes = append(notes, "not held: these custom resources keep objects or templates without a schema, maybe of this kind: "+
+			strings.Join(p.NotSeenIn, ", "))
 	}
 	for _, w := range p.Webhooks {
 		notes = append(notes, w+" may change these objects; its changes are nobody's")

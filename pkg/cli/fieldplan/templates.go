@@ -89,7 +89,8 @@ func (s *shape) contains(in *apiextensionsv1.JSONSchemaProps) bool {
 			shared++
 		}
 	}
-	return shared >= max(minFields, (len(s.fields)+1)/2) && slices.ContainsFunc(s.closed, func(path overlay.Path) bool { return leads(in, path) })
+	closed := func(path overlay.Path) bool { return leads(in, path) }
+	return shared >= max(minFields, (len(s.fields)+1)/2) && slices.ContainsFunc(s.closed, closed)
 }
 
 // leads reports whether a schema has a path, or an object without a schema on the way.
@@ -129,11 +130,12 @@ func (p *Plan) AddDefinition(crd *apiextensionsv1.CustomResourceDefinition) {
 	if p.shape == nil || name == p.FieldPermission {
 		return
 	}
+	looks := func(_ string, s *apiextensionsv1.JSONSchemaProps) bool { return p.shape.contains(s) }
 	for _, v := range crd.Spec.Versions {
 		if !v.Served || v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
 			continue
 		}
-		if path, ok := find(v.Schema.OpenAPIV3Schema, "", "", func(_ string, s *apiextensionsv1.JSONSchemaProps) bool { return p.shape.contains(s) }); ok {
+		if path, ok := find(v.Schema.OpenAPIV3Schema, "", "", looks); ok {
 			p.NotHeldIn = sorted(append(p.NotHeldIn, name+" in "+path))
 			return
 		}
@@ -159,7 +161,9 @@ func isOpaque(name string, s *apiextensionsv1.JSONSchemaProps) bool {
 
 // find returns the path of the first place of a schema for which is returns true. name is that of the nearest
 // field.
-func find(s *apiextensionsv1.JSONSchemaProps, path, name string, is func(name string, s *apiextensionsv1.JSONSchemaProps) bool) (string, bool) {
+func find(
+	s *apiextensionsv1.JSONSchemaProps, path, name string, is func(name string, s *apiextensionsv1.JSONSchemaProps) bool,
+) (string, bool) {
 	if s == nil {
 		return "", false
 	}
