@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Generate pages in docs/generated: attacks.md from the comments of the tests, controllers.md from
-# upstream's bootstrap roles, the diagram request.svg, and paths.md from the answers of a running
-# server. The server is bin/kube-granular, so run `make build` first. `hack/update-docs.sh attacks`
+# upstream's bootstrap roles, indirect-writers.md from the table of package overlay, the diagram
+# request.svg, and paths.md from the answers of a running server. The server is bin/kube-granular, so run `make build` first. `hack/update-docs.sh attacks`
 # does not generate paths.md, and needs no server.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

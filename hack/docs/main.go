@@ -18,6 +18,7 @@ import (
 	"kube-granular.dev/hack/docs/controllers"
 	"kube-granular.dev/hack/docs/diagram"
 	"kube-granular.dev/hack/docs/references"
+	"kube-granular.dev/hack/docs/writers"
 )
 
 func main() {
@@ -37,6 +38,7 @@ func run(root string, verify bool) error {
 	}{
 		{attacks.File, func() ([]byte, error) { return attacks.Page(root) }},
 		{controllers.File, controllers.Page},
+		{writers.File, func() ([]byte, error) { return writers.Page(), nil }},
 		{diagram.File, func() ([]byte, error) { return diagram.Draw(), nil }},
 	} {
 		page, err := p.page()

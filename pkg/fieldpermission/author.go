@@ -188,8 +188,8 @@ func (a *Author) warnWritten(ctx context.Context, c Change) {
 		warning.AddWarning(ctx, "", fmt.Sprintf("this server stores no objects of %s, so the FieldPermission has no effect here", c.After.Name))
 	}
 	a.warnShared(ctx, c.After)
-	if closesReplicas(c.After) {
-		warning.AddWarning(ctx, "", scaledWarning)
+	for _, text := range indirectWarnings(c.After) {
+		warning.AddWarning(ctx, "", text)
 	}
 	a.warnHolders(ctx, c)
 	if c.Before == nil || c.Before.Spec.Mode == v1alpha1.ModeEnforce || c.After.Spec.Mode != v1alpha1.ModeEnforce {

@@ -277,3 +277,35 @@ type constantDeployments struct{ *fieldPermissions }
 func (c constantDeployments) Entries(string, string) (*overlay.Entries, bool) {
 	return c.entries["deployments.apps"], true
 }
+
+// BenchmarkTemplateWithEntries measures an ordinary update of a Deployment's label: without entries, and with entries of pods,
+// which hold in its template.
+func BenchmarkTemplateWithEntries(b *testing.B) {
+	lines := []string{".spec.hostNetwork acme.io/hostNetwork excluded", ".spec.hostPID acme.io/hostPID excluded"}
+	const deploymentsName, deployments = "deployments", "deployments.apps"
+	for name, options := range map[string][]Option{
+		"none":     nil,
+		"enforced": {WithFieldPermissions(inTemplates(deployments, nil, entriesOf(b, "pods", true, lines...)))},
+		"audited":  {WithFieldPermissions(inTemplates(deployments, nil, entriesOf(b, "pods", false, lines...)))},
+	} {
+		b.Run(name, func(b *testing.B) {
+			of := endpoint(b, kindNamed("apps/v1/Deployment"), deploymentsName)
+			g, ctx := New(&grants{}, options...), contextOf("update", of, "n", "x")
+			old, changed := deploymentWith(b, "", bare), deploymentWith(b, "", envDev)
+			b.ReportAllocs()
+			for b.Loop() {
+				w := g.Begin(ctx, of)
+				if w == nil {
+					continue
+				}
+				if err := w.Observe(ctx, changed, old); err != nil {
+					b.Fatal(err)
+				}
+				if err := w.Verify(ctx, changed, old); err != nil {
+					b.Fatal(err)
+				}
+				w.Respond(ctx, changed)
+			}
+		})
+	}
+}

@@ -49,12 +49,31 @@ func (w *write) isExempt(ctx context.Context, source string) (bool, error) {
 }
 
 // source returns the end of a refusal, which names the FieldPermission that excludes the field. It is
-// empty if none does.
-func (w *write) source(refusal *decide.Refusal) string {
+// empty if none does. removed tells whether the request removes the field: a client that does not know a
+// field removes it without an intention, and its user would search for the value in vain.
+func (w *write) source(refusal *decide.Refusal, removed bool) string {
 	if !refusal.ByEntry() {
 		return ""
 	}
-	return fmt.Sprintf(" (excluded by FieldPermission %s)", w.kind.added.origin(refusal.Embedded()).Source)
+	text := ""
+	if removed {
+		text = "; the request removes it"
+	}
+	return fmt.Sprintf("%s (excluded by FieldPermission %s)", text, w.kind.added.origin(refusal.Embedded()).Source)
+}
+
+// removes reports whether the request removes the field of a refusal that an entry causes. told is the
+// refusal as the caller may see it: of what is withheld, removes tells nothing.
+func (w *write) removes(version inVersion, refusal, told *decide.Refusal, newObj, oldObj runtime.Object) (removed bool) {
+	hidden := told != refusal || version.kind == w.kind && w.scale.isReplicas(refusal.Change)
+	if !refusal.ByEntry() || hidden {
+		return false
+	}
+	version.kind.locate(version.target, refusal.Change, newObj, oldObj, func(walker *change.Walker, c change.Change, old, new any) string {
+		removed = walker.Removes(c, old, new)
+		return ""
+	})
+	return removed
 }
 
 // unverified returns the refusal of a write whose fields can't be verified, because of err, as fields

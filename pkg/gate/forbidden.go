@@ -68,13 +68,14 @@ func (w *write) refusedIn(ctx context.Context, version inVersion, refusal *decid
 	default:
 		w.missing = []string{refusal.Specific, refusal.General}
 	}
+	removed := w.removes(version, refusal, told, newObj, oldObj)
 	return w.boundedForbidden(newObj, func(l redact.Limits) (string, metav1.StatusCause) {
 		path := change.Shorten(path, l.Path)
 		cause := metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: path}
 		if l.Causes {
 			cause.Message = told.Needs()
 		}
-		return fmt.Sprintf("%s%s%s: %s%s", told.Cannot(path), version.shown, w.where(l), told.Needs(), w.source(refusal)), cause
+		return fmt.Sprintf("%s%s%s: %s%s", told.Cannot(path), version.shown, w.where(l), told.Needs(), w.source(refusal, removed)), cause
 	})
 }
 

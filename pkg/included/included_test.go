@@ -24,6 +24,7 @@ func TestOrdinary(t *testing.T) {
 		{"granular:replicas", "apps", "deployments/status/x", ""},
 		{"granular:protectedLabel(x)", "", "pods", ""},
 		{"granular:example.com/arm", "example.com", "robots", ""},
+		{"granular:example.com/addresses", "", "services", ""}, // a FieldPermission may give it
 		{"granular", "example.com", "robots", ""},
 		{"granular:labels", "*", "*", ""},
 		{"granular:labels", "apps", "*", ""},

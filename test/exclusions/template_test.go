@@ -31,31 +31,42 @@ func templateOf(t *testing.T, resource schema.GroupResource) overlay.Path {
 	return e.Fields[0].Path[:len(e.Fields[0].Path)-len(path)]
 }
 
+const podSpec = "io.k8s.api.core.v1.PodSpec"
+
 // podSpecs adds the paths at which a schema has the specification of a pod.
 func podSpecs(s *spec.Schema, path string, entered []string, out map[string]bool) {
+	places(s, path, entered, func(name, path string) bool {
+		if name == podSpec {
+			out[path] = true
+		}
+		return name != podSpec
+	})
+}
+
+// places calls found for each definition that a schema has at or below a path, and does not look into it if found returns
+// false.
+func places(s *spec.Schema, path string, entered []string, found func(name, path string) bool) {
 	if ref := s.Ref.String(); ref != "" {
 		name := ref[strings.LastIndexByte(ref, '/')+1:]
 		if slices.Contains(entered, name) {
 			return
 		}
-		if name == "io.k8s.api.core.v1.PodSpec" {
-			out[path] = true
-			return
+		if found(name, path) {
+			places(definitions()[name], path, append(entered, name), found)
 		}
-		podSpecs(definitions()[name], path, append(entered, name), out)
 	}
 	for i := range s.AllOf {
-		podSpecs(&s.AllOf[i], path, entered, out)
+		places(&s.AllOf[i], path, entered, found)
 	}
 	for name := range s.Properties {
 		below := s.Properties[name]
-		podSpecs(&below, path+"."+name, entered, out)
+		places(&below, path+"."+name, entered, found)
 	}
 	if s.Items != nil && s.Items.Schema != nil {
-		podSpecs(s.Items.Schema, path+"[*]", entered, out)
+		places(s.Items.Schema, path+"[*]", entered, found)
 	}
 	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
-		podSpecs(s.AdditionalProperties.Schema, path+"[*]", entered, out)
+		places(s.AdditionalProperties.Schema, path+"[*]", entered, found)
 	}
 }
 
@@ -78,9 +89,9 @@ func TestPodTemplates(t *testing.T) {
 		if !ok || definitions()[named.OpenAPIModelName()] == nil {
 			continue // options of a request
 		}
-		places := map[string]bool{}
-		podSpecs(definitions()[named.OpenAPIModelName()], "", []string{named.OpenAPIModelName()}, places)
-		for place := range places {
+		specs := map[string]bool{}
+		podSpecs(definitions()[named.OpenAPIModelName()], "", []string{named.OpenAPIModelName()}, specs)
+		for place := range specs {
 			plural, _ := meta.UnsafeGuessKindToResource(kind)
 			found[plural.GroupResource().String()+" "+kind.Version+" "+place] = true
 		}

@@ -122,6 +122,8 @@ type Query struct {
 	OnlyRoles bool
 	// Delegations are those that may give the permission to their delegates.
 	Delegations []Delegation
+	// Wildcards is set if subjects are wanted too that hold the verb * only elsewhere, such as in one namespace.
+	Wildcards bool
 }
 
 // WhoCan returns the subjects that have the permission of a query, followed by the subjects that
@@ -280,9 +282,9 @@ func matchesResource(rule rbacv1.PolicyRule, target Target) bool {
 // whyNotGranted returns why a rule that lists one of the query's verbs does not grant that verb on
 // the query's target, such as "only in namespace shop". namespace is that of the binding, and
 // where is true if the binding applies in the namespace of the target. It returns "" if the rule
-// lists none of the verbs, lists the verb *, or is for another resource.
+// lists none of the verbs, lists the verb * and the query does not want it, or is for another resource.
 func whyNotGranted(rule rbacv1.PolicyRule, w Query, namespace string, where bool) string {
-	if firstVerb(rule, w.Verbs) == "" || slices.Contains(rule.Verbs, "*") {
+	if firstVerb(rule, w.Verbs) == "" || slices.Contains(rule.Verbs, "*") && !w.Wildcards {
 		return ""
 	}
 	same := matchesResource(rule, w.Target)

@@ -66,7 +66,7 @@ func (s *options) planFieldPermission(cmd *cobra.Command, p *v1alpha1.FieldPermi
 		plan.Unknown = append(plan.Unknown, fmt.Sprintf("which webhooks may change the objects: %v", err))
 	}
 	if err := addCustomTemplates(ctx, config, plan); err != nil {
-		plan.Unknown = append(plan.Unknown, fmt.Sprintf("which custom resources have a pod template: %v", err))
+		plan.Unknown = append(plan.Unknown, fmt.Sprintf("which custom resources have a template of the kind: %v", err))
 	}
 	if err := askAboutFieldPermission(ctx, config, p, plan); err != nil {
 		plan.Unknown = append(plan.Unknown, fmt.Sprintf("the server's answer: %v", err))
@@ -164,9 +164,9 @@ func addWebhooks(ctx context.Context, config *rest.Config, k *kinds.Kind, plan *
 	return nil
 }
 
-// addCustomTemplates adds the custom resources with a pod template, in which no entries of pods hold.
+// addCustomTemplates adds the custom resources with a template of the kind, in which no entries hold.
 func addCustomTemplates(ctx context.Context, config *rest.Config, plan *fieldplan.Plan) error {
-	if len(plan.Templates) == 0 {
+	if !plan.LooksForTemplates() {
 		return nil
 	}
 	client, err := apiextensionsclient.NewForConfig(config)

@@ -42,6 +42,8 @@ type Denial struct {
 	ProtectedIn string `json:"protectedIn,omitempty"`
 	// FieldPermission is the name of the FieldPermission that excludes Field from the ordinary verbs.
 	FieldPermission string `json:"fieldPermission,omitempty"`
+	// Removed is true if the request removes Field. A client that does not know the field does that.
+	Removed bool `json:"removed,omitempty"`
 	// Why is the server's reason, if it is not just that the caller needs one of Verbs or Roles.
 	Why string `json:"why,omitempty"`
 	// Admission is true if the request was authorized and refused later, as by a policy, a webhook or a
@@ -63,6 +65,9 @@ var ErrNotADenial = errors.New(`the text is not a known refusal; a refusal has t
 
 // ErrEmpty means that there is no text.
 var ErrEmpty = errors.New(`the input is empty; kubectl prints refusals on standard error: kubectl ... 2>&1 | kubectl granular explain-denial`)
+
+// removedText is the end of a refusal of a request that removes a field that a FieldPermission excludes.
+const removedText = "; the request removes it"
 
 const quoted = `"(?:[^"\\]|\\.)*"`
 
@@ -161,7 +166,7 @@ func (d *Denial) cannot(text string) bool {
 func (d *Denial) needs(text string) {
 	if m := entryPattern.FindStringSubmatch(text); m != nil {
 		d.FieldPermission = m[1]
-		text = strings.TrimSuffix(text, m[0])
+		text, d.Removed = strings.CutSuffix(strings.TrimSuffix(text, m[0]), removedText)
 	}
 	first, rest := "", text
 	if togetherPattern.MatchString(text) {

@@ -61,6 +61,14 @@ func TestParseDenial(t *testing.T) {
 			Resource: "applications.argoproj.io", Name: "a", Namespace: "shop", User: "erin", Field: ".spec.destination",
 			Verbs: []string{"granular:acme.io/destination"}, FieldPermission: "applications.argoproj.io",
 		},
+		`applications.argoproj.io "a" is forbidden: User "erin" cannot change .spec.destination in namespace "shop": needs the verb "granular:acme.io/destination"; the request removes it (excluded by FieldPermission applications.argoproj.io)`: {
+			Resource: "applications.argoproj.io", Name: "a", Namespace: "shop", User: "erin", Field: ".spec.destination", Removed: true,
+			Verbs: []string{"granular:acme.io/destination"}, FieldPermission: "applications.argoproj.io",
+		},
+		`applications.argoproj.io "a" is forbidden: User "erin" cannot change .spec.destination: no permission covers this field; the request removes it (excluded by FieldPermission applications.argoproj.io)`: {
+			Resource: "applications.argoproj.io", Name: "a", User: "erin", Field: ".spec.destination", Removed: true,
+			FieldPermission: "applications.argoproj.io", Why: "no permission covers this field",
+		},
 		`nodes "n" is forbidden: User "con" cannot change .status.phase through "nodes/status": needs the verb "granular:status"`: {
 			Resource: "nodes", Subresource: "status", Name: "n", User: "con", Field: ".status.phase", Verbs: []string{"granular:status"},
 		},

@@ -30,15 +30,21 @@ type Plan struct {
 	Webhooks []string `json:"webhooks,omitempty"`
 	// Templates are the resources with a pod template in which entries of pods hold too.
 	Templates []string `json:"templates,omitempty"`
-	// NotHeldIn are the custom resources that look as if they had the specification of a pod, in which
-	// entries of pods do not hold.
+	// NotHeldIn are the custom resources that look as if they contained a specification of the kind, each
+	// with its path. No entry holds there.
 	NotHeldIn []string `json:"notHeldIn,omitempty"`
+	// NotSeenIn are the custom resources that keep whole objects or templates without a schema, each with
+	// its path. It is not known of which kinds they are.
+	NotSeenIn []string `json:"notSeenIn,omitempty"`
 	// Logged are the requests of an audit log that the exclusions would have refused, if a log was read.
 	Logged []Request `json:"logged,omitempty"`
 	// Unknown are the parts of the plan that could not be read, with the reason.
 	Unknown []string `json:"unknown,omitempty"`
 	// Server is the server's answer to a dry run of the write, nil if it was not asked.
 	Server *Answer `json:"server,omitempty"`
+
+	// shape finds the specification of the kind in other definitions, nil if no exclusion is in it.
+	shape *shape
 }
 
 // Answer is what the server says to a dry run.
@@ -74,6 +80,8 @@ type Entry struct {
 	// Droppers are the managers that update objects with an excluded field and own none of it. If such a
 	// client does not know the field, its update removes it, and is refused.
 	Droppers []Writer `json:"droppers,omitempty"`
+	// WrittenBy are the controllers that write an excluded field for others, with the fields from which they do.
+	WrittenBy []string `json:"writtenBy,omitempty"`
 	// path is parsed, and verbs cover the field.
 	path  overlay.Path
 	verbs []string
@@ -81,10 +89,13 @@ type Entry struct {
 
 // Subject is a user, a group or a service account, with what gives it a verb.
 type Subject struct {
-	Subject string `json:"subject"`
-	Verb    string `json:"verb"`
-	Binding string `json:"binding"`
-	Note    string `json:"note,omitempty"`
+	// Resources are the kinds with a pod template on which the subject has the verb. It is empty if that is
+	// the resource of the plan.
+	Resources []string `json:"resources,omitempty"`
+	Subject   string   `json:"subject"`
+	Verb      string   `json:"verb"`
+	Binding   string   `json:"binding"`
+	Note      string   `json:"note,omitempty"`
 }
 
 // Writer is a field manager that owns a field.
@@ -108,7 +119,8 @@ func New(k *kinds.Kind, entries *overlay.Entries, rbac *access.RBAC) (*Plan, err
 		out.Mode = "Enforce"
 	}
 	out.addTemplates(entries)
-	people := newPeople(rbac, k, entries.Source)
+	out.shape = shapeOf(k, entries)
+	people := newPeople(rbac, targetOf(k.Resource), entries.Source)
 	out.NotHeld = people.notHeld
 	for i := range entries.Fields {
 		f, outcome := &entries.Fields[i], &outcomes[i]
@@ -128,6 +140,8 @@ func New(k *kinds.Kind, entries *overlay.Entries, rbac *access.RBAC) (*Plan, err
 		}
 		out.Entries = append(out.Entries, e)
 	}
+	out.addIndirect()
+	out.addTemplatePeople(rbac, entries)
 	for _, problem := range overlay.Check(k.Definitions(), k.Kind, entries) {
 		if problem.Index < 0 {
 			out.Unknown = append(out.Unknown, problem.Message)

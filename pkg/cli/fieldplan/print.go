@@ -5,6 +5,8 @@ package fieldplan
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"kube-granular.dev/api/printing"
@@ -63,9 +65,9 @@ func (p *Plan) printEntries(page *printing.Page) error {
 		e := &p.Entries[i]
 		part, stopped := "yes", "-"
 		if e.Excluded {
-			part, stopped = "no", fmt.Sprint(len(e.Stopped))
+			part, stopped = "no", count(e.Stopped)
 		}
-		rows = append(rows, []string{e.Path, e.Verb, part, e.state(), stopped, fmt.Sprint(len(e.Holders)), names(e.Writers)})
+		rows = append(rows, []string{e.Path, e.Verb, part, e.state(), stopped, count(e.Holders), names(e.Writers)})
 	}
 	return page.Table(header, rows)
 }
@@ -95,33 +97,59 @@ func names(writers []Writer) string {
 
 // printPeople lists whom each exclusion stops, and who holds each verb already.
 func (p *Plan) printPeople(page *printing.Page) error {
+	header := []string{"ENTRY", "SUBJECT", "THEN", "BY", "BINDING"}
+	if len(p.Templates) > 0 {
+		header = slices.Insert(header, 3, "ON")
+	}
+	if page.Wide() {
+		header = append(header, "NOTE")
+	}
 	var rows [][]string
 	for i := range p.Entries {
 		e := &p.Entries[i]
 		for _, s := range e.Stopped {
-			rows = append(rows, e.row(s, "is stopped", page.Wide()))
+			rows = append(rows, p.row(e, s, "is stopped", page.Wide()))
 		}
 		for _, s := range e.Holders {
-			rows = append(rows, e.row(s, "may write it", page.Wide()))
+			rows = append(rows, p.row(e, s, "may write it", page.Wide()))
 		}
 	}
 	if len(rows) == 0 {
 		return nil
 	}
 	printing.Fprintf(page, "\n")
-	header := []string{"ENTRY", "SUBJECT", "THEN", "BY", "BINDING"}
-	if page.Wide() {
-		header = append(header, "NOTE")
-	}
 	return page.Grouped(1, header, rows)
 }
 
-func (e *Entry) row(s Subject, then string, wide bool) []string {
+func (p *Plan) row(e *Entry, s Subject, then string, wide bool) []string {
 	out := []string{e.Path, s.Subject, then, s.Verb, s.Binding}
+	if len(p.Templates) > 0 {
+		out = slices.Insert(out, 3, p.on(s, wide))
+	}
 	if wide {
 		out = append(out, s.Note)
 	}
 	return out
+}
+
+// on returns the resources on which a subject holds a verb.
+func (p *Plan) on(s Subject, wide bool) string {
+	switch n := len(s.Resources); {
+	case n == 0:
+		return p.FieldPermission
+	case n > 1 && !wide:
+		return fmt.Sprintf("%d kinds", n)
+	}
+	return strings.Join(s.Resources, ",")
+}
+
+// count returns the number of subjects, of which one can be there for several kinds.
+func count(subjects []Subject) string {
+	names := map[string]bool{}
+	for _, s := range subjects {
+		names[s.Subject] = true
+	}
+	return strconv.Itoa(len(names))
 }
 
 func (p *Plan) printNotes(page *printing.Page) {
@@ -135,6 +163,9 @@ func (p *Plan) printNotes(page *printing.Page) {
 			notes = append(notes, fmt.Sprintf("%s: not owned by %s; a client that does not know the field removes it by an update, and is refused",
 				e.Path, names(e.Droppers)))
 		}
+		for _, by := range e.WrittenBy {
+			notes = append(notes, fmt.Sprintf("%s: not held: written for others by %s", e.Path, by))
+		}
 		for _, problem := range e.Problems {
 			notes = append(notes, fmt.Sprintf("%s: refused: %s", e.Path, problem))
 		}
@@ -144,7 +175,12 @@ func (p *Plan) printNotes(page *printing.Page) {
 			overlay.TemplateScope, strings.Join(p.Templates, ", ")))
 	}
 	if len(p.NotHeldIn) > 0 {
-		notes = append(notes, "not held: these custom resources look as if they had a pod template: "+strings.Join(p.NotHeldIn, ", "))
+		notes = append(notes, fmt.Sprintf("not held: these custom resources look as if they had a template of %s: %s",
+			p.FieldPermission, strings.Join(p.NotHeldIn, ", ")))
+	}
+	if len(p.NotSeenIn) > 0 {
+		notes = append(notes, "not held: these custom resources keep objects or templates without a schema, maybe of this kind: "+
+			strings.Join(p.NotSeenIn, ", "))
 	}
 	for _, w := range p.Webhooks {
 		notes = append(notes, w+" may change these objects; its changes are nobody's")

@@ -49,13 +49,17 @@ func TestTemplates(t *testing.T) {
 		templates int
 		notHeld   []string
 	}{
-		"a specification":   {entries("pods", ".spec.hostNetwork"), 9, []string{"rollouts.list.example.com", "rollouts.map.example.com", "rollouts.pods.example.com"}},
+		"a specification": {entries("pods", ".spec.hostNetwork"), 9, []string{"rollouts.list.example.com in .roles[*].spec.template",
+			"rollouts.map.example.com in .roles[*].spec.template", "rollouts.pods.example.com in .spec.template"}},
 		"other metadata":    {entries("pods", ".metadata.ownerReferences"), 0, nil},
 		"another resource":  {entries("services", ".spec.type"), 0, nil},
 		"a kind with a pod": {entries("deployments.apps", ".spec.template.spec.hostNetwork"), 0, nil},
 	} {
-		p := &Plan{}
+		p := &Plan{FieldPermission: tc.entries.Source}
 		p.addTemplates(tc.entries)
+		if tc.templates > 0 {
+			p.shape = &shape{pod: true}
+		}
 		for _, d := range definitions {
 			p.AddDefinition(d)
 		}
@@ -66,6 +70,65 @@ func TestTemplates(t *testing.T) {
 		p.printNotes(printing.NewPage(&out, false))
 		if text := out.String(); strings.Contains(text, "cronjobs.batch") != (tc.templates > 0) || strings.Contains(text, "rollouts.map.example.com") != (tc.notHeld != nil) {
 			t.Errorf("%s:\n%s", name, text)
+		}
+	}
+}
+
+// TestTemplatesOfAnyKind checks which custom resources look as if they contained the specification of a kind that is no pod: they
+// have an excluded field and most other fields. A resource that keeps objects without a schema may contain it.
+//
+// Attack: a closed field of an Application is set in an ApplicationSet, whose operator makes Applications with all verbs
+// Answer: open; the plan names the custom resources with such a template
+func TestTemplatesOfAnyKind(t *testing.T) {
+	const template = `destination: {properties: {server: {type: string}}}, project: {type: string}, source: {type: object}`
+	at := func(text string) string {
+		return `{properties: {spec: {properties: {template: {properties: {spec: ` + text + `}}}}}}`
+	}
+	for name, tc := range map[string]struct{ schema, held, unseen string }{
+		"the specification":       {schema: at(`{properties: {` + template + `}}`), held: "sets.example.com in .spec.template.spec"},
+		"most of it":              {schema: at(`{properties: {destination: {properties: {server: {}}}, source: {}}}`), held: "sets.example.com in .spec.template.spec"},
+		"in a list":               {schema: `{properties: {parts: {items: {properties: {` + template + `}}}}}`, held: "sets.example.com in .parts[*]"},
+		"in a map":                {schema: `{properties: {parts: {additionalProperties: {properties: {` + template + `}}}}}`, held: "sets.example.com in .parts[*]"},
+		"the field has no schema": {schema: at(`{properties: {destination: {x-kubernetes-preserve-unknown-fields: true}, project: {}}}`), held: "sets.example.com in .spec.template.spec"},
+		"without the field":       {schema: at(`{properties: {project: {}, source: {}, destination: {properties: {name: {}}}}}`)},
+		"only the field":          {schema: at(`{properties: {destination: {properties: {server: {}}}}}`)},
+		"at the root":             {schema: `{properties: {` + template + `}}`},
+		"a template unseen":       {schema: `{properties: {spec: {properties: {template: {x-kubernetes-preserve-unknown-fields: true}}}}}`, unseen: "sets.example.com in .spec.template"},
+		"templates unseen":        {schema: `{properties: {resourceTemplates: {items: {x-kubernetes-preserve-unknown-fields: true}}}}`, unseen: "sets.example.com in .resourceTemplates[*]"},
+		"an object unseen":        {schema: `{properties: {base: {x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}}}`, unseen: "sets.example.com in .base"},
+		"values":                  {schema: `{properties: {values: {x-kubernetes-preserve-unknown-fields: true}}}`},
+	} {
+		root := &apiextensionsv1.JSONSchemaProps{}
+		if err := yaml.UnmarshalStrict([]byte(tc.schema), root); err != nil {
+			t.Fatal(name, err)
+		}
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		crd.Spec.Group, crd.Spec.Names.Plural = "example.com", "sets"
+		crd.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{{Served: true, Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: root}}}
+		closed, err := overlay.ParsePath(".destination.server")
+		if err != nil {
+			t.Fatal(err)
+		}
+		like := func() *shape {
+			return &shape{fields: []string{"destination", "project", "source", "syncPolicy"}, closed: []overlay.Path{closed}}
+		}
+		p := &Plan{FieldPermission: "applications.argoproj.io", shape: like()}
+		p.AddDefinition(crd)
+		if held, unseen := strings.Join(p.NotHeldIn, " "), strings.Join(p.NotSeenIn, " "); held != tc.held || unseen != tc.unseen {
+			t.Errorf("%s: not held %q, not seen %q", name, held, unseen)
+		}
+		var out bytes.Buffer
+		p.printNotes(printing.NewPage(&out, false))
+		if told := strings.Contains(out.String(), "sets.example.com"); told != (tc.held+tc.unseen != "") {
+			t.Errorf("%s: %s", name, out.String())
+		}
+		for what, other := range map[string]*Plan{
+			"its own definition": {FieldPermission: "sets.example.com", shape: like()}, "no exclusion in it": {FieldPermission: "applications.argoproj.io"},
+		} {
+			other.AddDefinition(crd)
+			if len(other.NotHeldIn)+len(other.NotSeenIn) > 0 {
+				t.Errorf("%s: %s: %q %q", name, what, other.NotHeldIn, other.NotSeenIn)
+			}
 		}
 	}
 }

@@ -36,23 +36,6 @@ func (l *objectLinter) attribute(node *yaml.Node, scope validation.Scope) error 
 	return nil
 }
 
-// fieldPermission checks a FieldPermission as the server does when it is created, except for what depends
-// on the schema of the resource.
-func (l *objectLinter) fieldPermission(node *yaml.Node) error {
-	var p v1alpha1.FieldPermission
-	if ok, err := l.read(node, &p); !ok {
-		return err
-	}
-	v1alpha1.SetObjectDefaults_FieldPermission(&p)
-	l.reportErrors(node, validation.FieldPermission(&p))
-	for i, f := range items(at(node, "spec", "fields")) {
-		if i < len(p.Spec.Fields) && p.Spec.Fields[i].Excluded && strings.HasPrefix(p.Spec.Fields[i].Path, ".spec.containers[*]") {
-			l.report(at(f, "path"), Warning, "the entry does not close .spec.initContainers[*] and .spec.ephemeralContainers[*]: add an entry for each")
-		}
-	}
-	return nil
-}
-
 // delegation checks an AuthorityDelegation as the server does when it is created. It also checks
 // the rules of the delegation like those of a role, and the syntax of its conditions.
 func (l *objectLinter) delegation(node *yaml.Node) error {

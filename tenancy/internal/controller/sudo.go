@@ -66,15 +66,20 @@ func (r *Sudo) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Re
 		}
 		rules = append(rules, sudorules.KeepFailedGroups(old.Rules, failed)...)
 	}
+	closed, unread := r.closed(ctx, lists, rules) // a report that is not complete stops no rules
 	for name, rules := range map[string][]rbacv1.PolicyRule{
 		names.SudoRole:          rules,
 		names.SudoQuotasRole:    sudorules.Quotas(),
 		names.SudoNamespaceRole: sudorules.Namespace(),
 	} {
-		if _, err := r.ensure(ctx, &rbacv1.ClusterRole{
+		role := &rbacv1.ClusterRole{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{names.ManagedBy: names.Manager}},
 			Rules:      rules,
-		}); err != nil {
+		}
+		if name == names.SudoRole {
+			role.Annotations = closed
+		}
+		if _, err := r.ensure(ctx, role); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
@@ -86,7 +91,30 @@ func (r *Sudo) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Re
 			return reconcile.Result{}, err
 		}
 	}
+	if unread != nil {
+		return reconcile.Result{}, unread
+	}
 	return reconcile.Result{RequeueAfter: r.Every}, nil
+}
+
+// closed returns the annotation that says which fields FieldPermissions keep from sudo. On a server without
+// FieldPermissions there is none, unless an earlier one has to be emptied.
+func (r *Sudo) closed(ctx context.Context, lists []*metav1.APIResourceList, rules []rbacv1.PolicyRule) (map[string]string, error) {
+	if !isServed(lists, authority.SchemeGroupVersion.String(), "fieldpermissions") {
+		old := &rbacv1.ClusterRole{}
+		if err := r.Get(ctx, client.ObjectKey{Name: names.SudoRole}, old); client.IgnoreNotFound(err) != nil {
+			return nil, err
+		}
+		if old.Annotations[names.ClosedToSudo] == "" {
+			return nil, nil
+		}
+		return map[string]string{names.ClosedToSudo: ""}, nil
+	}
+	all := &authority.FieldPermissionList{}
+	if err := r.live.List(ctx, all); err != nil {
+		return nil, fmt.Errorf("list FieldPermissions: %w", err)
+	}
+	return map[string]string{names.ClosedToSudo: sudorules.Closed(all.Items, rules)}, nil
 }
 
 func isServed(lists []*metav1.APIResourceList, version, resource string) bool {

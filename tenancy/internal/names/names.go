@@ -56,6 +56,9 @@ const (
 	// BillingChanges is an annotation of an LNamespace with the changes of spec.billing that are not in
 	// status.billing yet. An admission policy writes it, and nobody else can.
 	BillingChanges = domain + "billing-changes"
+	// ClosedToSudo is an annotation of the ClusterRole of sudo: the fields that FieldPermissions keep from
+	// sudoers, one in each line.
+	ClosedToSudo = domain + "closed-to-sudo"
 	// Finalizer blocks the deletion of an LNamespace until all permissions of its members are
 	// revoked.
 	Finalizer = domain + "revoke"

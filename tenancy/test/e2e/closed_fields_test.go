@@ -4,14 +4,17 @@
 package e2e_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kube-granular.dev/tenancy/internal/names"
 )
@@ -27,7 +30,8 @@ spec:
 `
 
 // TestSudoIsHeld holds that sudo does not reach a field that a FieldPermission closes, also in the sudoer's own namespace: the
-// rules of sudo enumerate verbs and have no *. The plan of the FieldPermission names the group of sudoers before.
+// rules of sudo enumerate verbs and have no *. The plan of the FieldPermission names the group of sudoers before, and the
+// controller reports the closed field.
 //
 // Attack: an administrator closes a field, and a sudoer of a tenant writes it in the tenant's namespace
 // Answer: 403, which names the FieldPermission; every other field is open as before
@@ -70,6 +74,8 @@ func TestSudoIsHeld(t *testing.T) {
 	if out, err := c.kubectl("admin", "apply", "-f", file); err != nil {
 		t.Fatal(out)
 	}
+	const line = "services .spec.externalIPs: granular:example.com/externalIPs"
+	wait(t, "the report of the controller", func() error { return c.closedToSudo(t, line) })
 	err = sudo.Create(t.Context(), service("after", "192.0.2.1"))
 	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "(excluded by FieldPermission services)") {
 		t.Errorf("the closed field: %v", err)
@@ -77,4 +83,20 @@ func TestSudoIsHeld(t *testing.T) {
 	if err := sudo.Create(t.Context(), service("after")); err != nil {
 		t.Errorf("the other fields: %v", err)
 	}
+	if out, err := c.kubectl("admin", "delete", "-f", file); err != nil {
+		t.Fatal(out)
+	}
+	wait(t, "an empty report", func() error { return c.closedToSudo(t, "") })
+}
+
+// closedToSudo returns an error if the fields that the controller reports as closed to sudo are not those wanted.
+func (c *cluster) closedToSudo(t *testing.T, want string) error {
+	role := &rbacv1.ClusterRole{}
+	if err := c.client.Get(t.Context(), client.ObjectKey{Name: names.SudoRole}, role); err != nil {
+		return err
+	}
+	if got, reported := role.Annotations[names.ClosedToSudo]; !reported || got != want {
+		return fmt.Errorf("reported %q, want %q", got, want)
+	}
+	return nil
 }

@@ -64,7 +64,7 @@ func run(m *testing.M) int {
 		return fail(err)
 	}
 	auditLog = filepath.Join(dir, "audit.log")
-	if on, err = cluster.Start("--demo=false", "--audit-log", auditLog, "--feature-gates", "GranularAuthorization=true,ProtectedAttributes=true,SelectedAuthority=true,AuthorityDelegation=true,MetadataReads=true",
+	if on, err = cluster.Start("--demo=false", "--audit-log", auditLog, "--feature-gates", "GranularAuthorization=true,ProtectedAttributes=true,SelectedAuthority=true,AuthorityDelegation=true,MetadataReads=true,FieldPermissions=true",
 		"--", "--token-auth-file="+tokens); err != nil {
 		return fail(err)
 	}

@@ -9,7 +9,7 @@
 // What FieldPermissions promise, and the tests that hold it, here and elsewhere:
 //
 //	 1  an entry has a name that nobody holds: TestRefusedEntries, TestPrepare, TestCheck (overlay)
-//	 2  nobody grants, binds or delegates it without holding it: TestGrantingEntries
+//	 2  nobody grants, binds or delegates it without holding it: TestGrantingEntries, TestPoliciesOfEntries, TestDelegatesOfEntries (delegation)
 //	 3  one object for a resource: TestRefusedEntries, TestFieldPermission
 //	 4  none at or around what the author excludes: TestCheck, TestAuthorExcludesInside, TestStatusOfEntries, TestEntriesOfCustomResources
 //	 5  nothing inside an exclusion opens it: TestInsideExclusions, TestNothingIncludedOpens
@@ -27,21 +27,21 @@
 //	17  entries take no parameter, so they ask no verb for each key: TestCheck
 //	18  scale: TestEntriesOfBuiltinScale, TestBuiltinExclusionHolds
 //	19  bindings of pods: TestRefusedExclusions
-//	20  entries hold where a definition excludes nothing, metadata too: TestEntriesOfCustomResources, TestMetadataOfEveryKind
+//	20  entries hold where a definition excludes nothing, metadata too: TestEntriesSeeEveryPlace, TestEntriesOfCustomResources, TestMetadataOfEveryKind
 //	21  aliases: TestServerEffects, TestClosedFieldsOfRandomObjects
 //	22  what the server fills in is not charged: TestServerEffects, TestClosedFieldsOfRandomObjects, TestBuiltinOtherFields, TestOtherFields
 //	23  other versions: TestEntriesInAnotherBuiltinVersion, TestEntriesInStoredVersion, TestEntriesInConvertedVersion, TestEntriesAreConverted
 //	24  rollback by an annotation: TestEntriesAndRollback, TestEntriesAndTemplateGeneration
-//	25  TestTemplateExclusionHolds, TestTemplateInModeAudit, TestRevisionsOfTemplates, TestTemplatesOfTwo, TestPodTemplates
-//	26  other fields with the same effect: TestAlsoReachable, TestReachableBounds
-//	27  who writes a field for others: TestWriters, TestReplicasWarning
+//	25  TestTemplateExclusionHolds, TestTemplateInModeAudit, TestRevisionsOfTemplates, TestTemplatesOfTwo, TestPodTemplates, TestTemplates, TestTemplatesOfAnyKind
+//	26  other fields with the same effect: TestAlsoReachable, TestReachableBounds, TestLintFiles
+//	27  who writes a field for others: TestWriters, TestIndirectWarnings, TestIndirectWriters
 //	28  deletion sets its finalizers: TestDeletionIsNotHeld, TestClusterGoesOn
 //	29  values and not existence: TestDeletionIsNotHeld, TestOtherFields
 //	30  lists whose elements have no identity: TestCheck, TestEntriesOfOperators
 //	31  unknown fields: TestEntriesOfCustomResources, TestEntriesOfOperators
 //	32  labels, annotations, fields of the system: TestRefusedEntries, TestCheck
 //	33  mutating webhooks are named: TestPluginFieldPermission
-//	34  clients that do not know the field are named: TestDroppers, TestPluginFieldPermission
+//	34  clients that do not know the field are named, and the refusal says so: TestRefusalTellsRemoval, TestExclusionHolds, TestDroppers, TestPluginFieldPermission
 //	35  aggregated APIs: TestStatusOfEntries, TestEntriesAndDefinitions
 //	36  a definition that is made again: TestRecreatedDefinition
 //	37  a request is judged by what was in force when it began: TestEntriesOfTheStart, TestPeersWithEntries
@@ -52,5 +52,5 @@
 //	42  the refusal names the object: TestExclusionHolds, TestBuiltinExclusionHolds
 //	43  an entry is no declaration: TestEntryIsNoDeclaration
 //	44  neutral permissions stay; a log is judged anew: TestEntriesAndNeutral, TestSelects, TestPluginFieldPermission
-//	45  sudo of a tenant has no wildcard: TestSudoIsHeld
+//	45  sudo of a tenant has no wildcard, and the controller reports what it does not reach: TestSudoIsHeld, TestClosed
 package fieldpermission

@@ -21,27 +21,38 @@ import (
 // most MaxPathLength bytes. Locate compares each value at most once. It is slow, and meant for
 // refusals.
 func (w *Walker) Locate(c Change, old, new any) string {
-	return w.locate(c, old, new, depthOf(c.narrowest()), false)
+	path, _ := w.locate(c, old, new, depthOf(c.narrowest()), false)
+	return path
+}
+
+// Removes reports whether only the old object has a value at the path that Locate returns. A scalar
+// field of a Go object that is zero counts as absent. Removes is as slow as Locate.
+func (w *Walker) Removes(c Change, old, new any) bool {
+	_, removed := w.locate(c, old, new, depthOf(c.narrowest()), false)
+	return removed
 }
 
 // Outline is Locate for a caller who is not allowed to see the objects. known is the number of
 // steps from the root that the caller knows; see Sender.Knows. Keys of maps and lists and elements
 // of sets are content of an object, so the path ends before the first unknown key or element.
 func (w *Walker) Outline(c Change, old, new any, known int) string {
-	return w.locate(c, old, new, known, true)
+	path, _ := w.locate(c, old, new, known, true)
+	return path
 }
 
-func (w *Walker) locate(c Change, old, new any, known int, outline bool) string {
+// locate returns a path for Locate or Outline, and whether only the old object has a value there.
+func (w *Walker) locate(c Change, old, new any, known int, outline bool) (path string, removed bool) {
 	start, n := c.narrowest().path(), w.tree.Root
 	if len(start) > 0 {
 		n = start[len(start)-1].Node // nil for a field that the tree does not have
 	}
 	if known < len(start) {
-		return start[:known].String()
+		return start[:known].String(), false
 	}
 	l := locator{ambiguous: c.Ambiguous, outline: outline}
 	var out strings.Builder
 	pair := w.pairAt(start, old, new)
+	removed = pair.removed()
 	var above *schema.Node
 	for _, s := range start {
 		s.show(&out, above)
@@ -55,10 +66,13 @@ func (w *Walker) locate(c Change, old, new any, known int, outline bool) string 
 			l.descend(pair)
 		}
 	}
+	if len(l.steps) > 0 {
+		removed = l.removed
+	}
 	for i := len(l.steps) - 1; i >= 0 && out.Len() <= MaxPathLength; i-- {
 		out.WriteString(l.steps[i])
 	}
-	return Shorten(out.String(), MaxPathLength)
+	return Shorten(out.String(), MaxPathLength), removed
 }
 
 // follow returns the schema cursor at the end of a path. c is the cursor at the root.
@@ -135,10 +149,19 @@ func (w *Walker) valueAt(object any, path Path) (any, bool) {
 		}
 		n = s.Node
 	}
-	if v.isEmpty() {
+	if v.isEmpty() || !v.elem && isZeroScalar(v.v) {
 		return nil, true
 	}
 	return v.decoded()
+}
+
+// isZeroScalar reports whether a value is no pointer, object or list, and is zero.
+func isZeroScalar(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Struct, reflect.Map, reflect.Slice, reflect.Array, reflect.Pointer, reflect.Interface:
+		return false
+	}
+	return v.IsZero()
 }
 
 // valuePair holds the values of both objects at one location. An absent value is nil.
@@ -198,6 +221,9 @@ func (s valuePair) follow(step Step) valuePair {
 	return s.element(s.cursor.Elem(), find(s.a), find(s.b))
 }
 
+// removed reports whether only the old object has a value.
+func (s valuePair) removed() bool { return s.a != nil && s.b == nil }
+
 // composite reports whether the values have fields or elements, so that a message can name the one
 // that differs.
 func (s valuePair) composite() bool { return s.objects() || s.lists() }
@@ -222,8 +248,10 @@ func (s valuePair) lists() bool {
 // descending into them. If it also compared them as a whole first, each level would compare
 // everything below it again.
 type locator struct {
-	// steps are the steps of the path as text, the last step first.
-	steps []string
+	// steps are the steps of the path as text, the last step first. removed is set if only the old object
+	// has a value at their end.
+	steps   []string
+	removed bool
 	// ambiguous is true if the change is Ambiguous.
 	ambiguous bool
 	// outline is set if the steps must be fields that the schema has, not keys or elements.
@@ -254,6 +282,9 @@ func (l *locator) nameable(s valuePair) bool { return s.node == nil || l.ambiguo
 func (l *locator) tryBelow(s valuePair, show func() string) bool {
 	if !l.nameable(s) && s.node.Carries() || !l.descend(s) {
 		return false
+	}
+	if len(l.steps) == 0 {
+		l.removed = s.removed()
 	}
 	l.steps = append(l.steps, show())
 	return true

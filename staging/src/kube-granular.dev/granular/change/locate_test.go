@@ -123,6 +123,50 @@ func TestLocate(t *testing.T) {
 	}
 }
 
+// TestRemoves checks which changes remove the value that Locate names.
+func TestRemoves(t *testing.T) {
+	const widget = "example.com/v1/Widget"
+	for _, test := range []struct {
+		kind, old, new string
+		want           bool
+	}{
+		{deployment, "spec: {replicas: 1}", "spec: {}", true},
+		{deployment, "spec: {replicas: 1}", "spec: {replicas: 2}", false},
+		{deployment, "spec: {}", "spec: {replicas: 2}", false},
+		{deployment, "spec: {replicas: 1}", "spec: {replicas: 0}", false},
+		{deployment, "spec: {paused: true}", "spec: {paused: false}", false},
+		{deployment, "spec: {paused: true}", "spec: {}", true},
+		{deployment, "spec: {strategy: {type: A}}", "spec: {}", true},
+		{deployment, "metadata: {labels: {a: x, b: x}}", "metadata: {labels: {a: x}}", true},
+		{deployment, "metadata: {labels: {a: x}}", "metadata: {labels: {a: x, b: x}}", false},
+		{deployment, "metadata: {finalizers: [a, b]}", "metadata: {finalizers: [a]}", true},
+		{deployment, containers("{name: a}, {name: b}"), containers("{name: a}"), true},
+		{deployment, containers("{name: a, image: b}"), containers("{name: a}"), true},
+		{deployment, containers("{name: a, args: [x, y]}"), containers("{name: a, args: [x]}"), false},
+		{deployment, containers("{name: a, args: [x, y]}"), containers("{name: a}"), true},
+		{widget, "spec: {settings: {s: {a: 1}}}", "spec: {settings: {s: {b: 1}}}", true},
+		{widget, "spec: {settings: {s: {b: 1}}}", "spec: {settings: {s: {a: 1}}}", false},
+		{widget, "spec: {settings: {s: {p: {x: 1}}}}", "spec: {settings: {s: {p: 5}}}", false},
+		{widget, "spec: {settings: {s: {p: {x: 1}}}}", "spec: {settings: {s: {p: null}}}", true},
+		{widget, "spec: {settings: {s: {p: {x: 1}}}}", "{}", true},
+	} {
+		w := walkerOf(t, test.kind)
+		old, new := plainOf(t, test.old), plainOf(t, test.new)
+		set := compareOrFail(t, w, All, old, new)
+		if got := w.Removes(set[0], old, new); got != test.want {
+			t.Errorf("%s to %s, at %s: %t", test.old, test.new, w.Locate(set[0], old, new), got)
+		}
+		if goTypes[test.kind] == nil || test.new == "spec: {paused: false}" {
+			continue // in a Go type, false is no value
+		}
+		typedOld, typedNew := typedOf(t, test.kind, test.old), typedOf(t, test.kind, test.new)
+		set = compareOrFail(t, w, All, typedOld, typedNew)
+		if got := w.Removes(set[0], typedOld, typedNew); got != test.want {
+			t.Errorf("Go type: %s to %s, at %s: %t", test.old, test.new, w.Locate(set[0], typedOld, typedNew), got)
+		}
+	}
+}
+
 // TestLocateIsBounded checks that a message is short and printable, although a caller may choose
 // the keys and the depth.
 func TestLocateIsBounded(t *testing.T) {

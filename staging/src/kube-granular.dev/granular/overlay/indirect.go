@@ -1,0 +1,73 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package overlay
+
+import (
+	"slices"
+
+	gvkschema "k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Indirect says that a controller writes a field of a built-in kind for those who may write other
+// fields. An exclusion of the field stops the clients, and does not stop the controller.
+type Indirect struct {
+	// Resource and Path are the field that is written, and By is the controller.
+	Resource, Path string
+	By             string
+	// AddOn is set if By is no controller of Kubernetes itself, so that it does not run in each cluster
+	// and holds no bypass.
+	AddOn bool
+	// Template is set if Source contains a whole specification of the kind, from which By makes objects.
+	Template bool
+	// Source and SourcePaths are the fields from which the controller takes the value.
+	Source      string
+	SourcePaths []string
+}
+
+// IndirectWriters returns who writes fields of built-in kinds for others, in order. Pod templates are left
+// out, because entries of pods hold in them. TestIndirectWriters of package exclusions compares the
+// templates with the kinds that a server serves.
+func IndirectWriters() []Indirect { return slices.Clone(indirect) }
+
+// WrittenFor returns the controllers that write a field of a resource, or a field inside it or around it,
+// for others.
+func WrittenFor(resource gvkschema.GroupResource, path Path) (out []Indirect) {
+	for i := range indirect {
+		if written := tablePath(indirect[i].Path); indirect[i].Resource == resource.String() && overlap(path, written) {
+			out = append(out, indirect[i])
+		}
+	}
+	return out
+}
+
+const (
+	replicas    = ".spec.replicas"
+	autoscalers = "horizontalpodautoscalers.autoscaling"
+)
+
+var bounds = []string{".spec.minReplicas", ".spec.maxReplicas"}
+
+var indirect = []Indirect{
+	{Resource: "controllerrevisions.apps", Path: ".data", By: "daemonset-controller", Source: "daemonsets.apps", SourcePaths: []string{".spec.template"}},
+	{Resource: "controllerrevisions.apps", Path: ".data", By: "statefulset-controller", Source: "statefulsets.apps", SourcePaths: []string{".spec.template"}},
+	{Resource: "deployments.apps", Path: replicas, By: "horizontal-pod-autoscaler", Source: autoscalers, SourcePaths: bounds},
+	{Resource: "jobs.batch", Path: ".spec", By: "cronjob-controller", Template: true, Source: "cronjobs.batch", SourcePaths: []string{".spec.jobTemplate.spec"}},
+	{Resource: "persistentvolumeclaims", Path: ".spec", By: "ephemeral-volume-controller", Template: true,
+		Source: "pods", SourcePaths: []string{".spec.volumes[*].ephemeral.volumeClaimTemplate.spec"}},
+	{Resource: "persistentvolumeclaims", Path: ".spec", By: "statefulset-controller", Template: true,
+		Source: "statefulsets.apps", SourcePaths: []string{".spec.volumeClaimTemplates[*].spec"}},
+	{Resource: "persistentvolumeclaims", Path: ".spec.volumeName", By: "persistent-volume-binder", Source: "persistentvolumes", SourcePaths: []string{".spec.claimRef"}},
+	{Resource: "persistentvolumes", Path: ".spec.capacity", By: "external-resizer", AddOn: true,
+		Source: "persistentvolumeclaims", SourcePaths: []string{".spec.resources.requests"}},
+	{Resource: "persistentvolumes", Path: ".spec.claimRef", By: "persistent-volume-binder", Source: "persistentvolumeclaims", SourcePaths: []string{".spec.volumeName"}},
+	{Resource: "pods", Path: ".spec.containers[*].resources", By: "vertical-pod-autoscaler", AddOn: true,
+		Source: "verticalpodautoscalers.autoscaling.k8s.io", SourcePaths: []string{".spec.resourcePolicy"}},
+	{Resource: "replicasets.apps", Path: replicas, By: "deployment-controller", Source: "deployments.apps", SourcePaths: []string{replicas}},
+	{Resource: "replicasets.apps", Path: ".spec.template", By: "deployment-controller", Source: "deployments.apps", SourcePaths: []string{".spec.template"}},
+	{Resource: "replicasets.apps", Path: replicas, By: "horizontal-pod-autoscaler", Source: autoscalers, SourcePaths: bounds},
+	{Resource: "replicationcontrollers", Path: replicas, By: "horizontal-pod-autoscaler", Source: autoscalers, SourcePaths: bounds},
+	{Resource: "resourceclaims.resource.k8s.io", Path: ".spec", By: "resourceclaim-controller", Template: true,
+		Source: "resourceclaimtemplates.resource.k8s.io", SourcePaths: []string{".spec.spec"}},
+	{Resource: "statefulsets.apps", Path: replicas, By: "horizontal-pod-autoscaler", Source: autoscalers, SourcePaths: bounds},
+}
