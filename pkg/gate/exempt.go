@@ -48,13 +48,12 @@ func (w *write) isExempt(ctx context.Context, source string) (bool, error) {
 	return exempt, nil
 }
 
-// source returns the end of a refusal, which names the FieldPermission that excludes the field. It is
-// empty if none does.
+// source returns the name of the FieldPermission that excludes the field of a refusal, or "" if none does.
 func (w *write) source(refusal *decide.Refusal) string {
 	if !refusal.ByEntry() {
 		return ""
 	}
-	return fmt.Sprintf(" (excluded by FieldPermission %s)", w.kind.added.origin(refusal.Embedded()).Source)
+	return w.kind.added.origin(refusal.Embedded()).Source
 }
 
 // unverified returns the refusal of a write whose fields can't be verified, because of err, as fields
