@@ -57,6 +57,11 @@ func TestRolesOfFiles(t *testing.T) {
 	if none.HasRoles() || none.HasBindings() || none.BindsGroups() || none.Names("jane", []string{"team"}) {
 		t.Error("nothing has something")
 	}
+	// A binding whose role is not in the files binds nobody.
+	none, _ = NewRBAC([]runtime.Object{&rbacv1.RoleBinding{ObjectMeta: named("shop", "one"), RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "bound"}, Subjects: []rbacv1.Subject{user}}})
+	if none.HasBindings() || none.Names("jane", nil) {
+		t.Error("a binding without its role counts")
+	}
 	var unbound []string
 	for _, h := range got.Unbound() {
 		unbound = append(unbound, h.Namespace+" "+h.Rule.Verbs[0])
