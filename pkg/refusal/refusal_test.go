@@ -47,14 +47,16 @@ func TestCausesAreReadBack(t *testing.T) {
 func TestCausesOfOthers(t *testing.T) {
 	summary := metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: ".spec.secret", Message: "is opened"}
 	for name, causes := range map[string][]metav1.StatusCause{
-		"none": nil, "a summary": {summary}, "another type": {{Type: "user", Message: "jane"}}, "without a user": {{Type: VerbCause, Message: "get"}},
+		"none": nil, "a summary": {summary}, "another type": {{Type: "user", Message: "jane"}}, "without a user": {{Type: VerbCause,
+			Message: "get"}},
 	} {
 		if got, ok := FromCauses(causes); ok {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
 	d := Details{User: "jane", Field: ".spec.versions", Verbs: []string{"granular:permissionExclusion"}}
-	got, ok := FromCauses(slices.Concat([]metav1.StatusCause{summary}, d.Causes(), []metav1.StatusCause{{Type: "Other", Field: ".x", Message: "y"}}))
+	got, ok := FromCauses(slices.Concat([]metav1.StatusCause{summary}, d.Causes(), []metav1.StatusCause{{Type: "Other", Field: ".x",
+		Message: "y"}}))
 	if diff := cmp.Diff(&d, got); diff != "" || !ok {
 		t.Errorf("%t\n%s", ok, diff)
 	}

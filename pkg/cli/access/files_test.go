@@ -42,10 +42,13 @@ func TestRolesOfFiles(t *testing.T) {
 		&rbacv1.Role{ObjectMeta: named("shop", "free"), Rules: verbsRule("list")},
 		&rbacv1.ClusterRole{ObjectMeta: named("", "free"), Rules: verbsRule("watch")},
 		&rbacv1.ClusterRole{ObjectMeta: named("", "bound"), Rules: verbsRule("patch")},
-		&rbacv1.RoleBinding{ObjectMeta: named("shop", "one"), RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "bound"}, Subjects: []rbacv1.Subject{user, account}},
+		&rbacv1.RoleBinding{ObjectMeta: named("shop", "one"), RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "bound"},
+			Subjects: []rbacv1.Subject{user, account}},
 		// The Role free of another namespace, which is not there.
-		&rbacv1.RoleBinding{ObjectMeta: named("other", "two"), RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "free"}, Subjects: []rbacv1.Subject{user}},
-		&rbacv1.ClusterRoleBinding{ObjectMeta: named("", "three"), RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "bound"}, Subjects: []rbacv1.Subject{group}},
+		&rbacv1.RoleBinding{ObjectMeta: named("other", "two"), RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "free"},
+			Subjects: []rbacv1.Subject{user}},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: named("", "three"), RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "bound"},
+			Subjects: []rbacv1.Subject{group}},
 	})
 	if want := []string{"RoleBinding two in namespace other"}; len(lost) != 1 || !strings.Contains(lost[0], "two") {
 		t.Errorf("lost %q, wanted %q", lost, want)
@@ -58,7 +61,8 @@ func TestRolesOfFiles(t *testing.T) {
 		t.Error("nothing has something")
 	}
 	// A binding whose role is not in the files binds nobody.
-	none, _ = NewRBAC([]runtime.Object{&rbacv1.RoleBinding{ObjectMeta: named("shop", "one"), RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "bound"}, Subjects: []rbacv1.Subject{user}}})
+	none, _ = NewRBAC([]runtime.Object{&rbacv1.RoleBinding{ObjectMeta: named("shop", "one"), RoleRef: rbacv1.RoleRef{Kind: "Role",
+		Name: "bound"}, Subjects: []rbacv1.Subject{user}}})
 	if none.HasBindings() || none.Names("jane", nil) {
 		t.Error("a binding without its role counts")
 	}
@@ -118,7 +122,8 @@ func TestSubjectsOfBindings(t *testing.T) {
 
 // TestVerbsOfRules checks on which objects a rule grants its verbs.
 func TestVerbsOfRules(t *testing.T) {
-	rule := rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments", "*/scale"}, ResourceNames: []string{"web"}, Verbs: []string{"get", "granular:replicas"}}
+	rule := rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments", "*/scale"},
+		ResourceNames: []string{"web"}, Verbs: []string{"get", "granular:replicas"}}
 	target := Target{Group: "apps", Resource: "deployments", Name: "web"}
 	for name, tc := range map[string]struct {
 		change func(*rbacv1.PolicyRule, *Target)
@@ -152,7 +157,8 @@ func TestParametersOfRules(t *testing.T) {
 	target := Target{Group: "apps", Resource: "deployments", Name: "web"}
 	rule := authorizationv1.ResourceRule{APIGroups: []string{"apps"}, Resources: []string{"deployments"},
 		Verbs: []string{"get", "granular:label(a)", "granular:labels", "granular:label(b)", "granular:label(", "granular:image(x)"}}
-	want := []permission.Verb{{Permission: "label", Parameter: "a", Parameterized: true}, {Permission: "label", Parameter: "b", Parameterized: true},
+	want := []permission.Verb{{Permission: "label", Parameter: "a", Parameterized: true}, {Permission: "label", Parameter: "b",
+		Parameterized: true},
 		{Permission: "image", Parameter: "x", Parameterized: true}}
 	for name, tc := range map[string]struct {
 		change func(*authorizationv1.ResourceRule, *Target)
@@ -205,7 +211,8 @@ func TestReviewsAreAskedOnce(t *testing.T) {
 	for range 2 {
 		for verb, want := range map[string]string{
 			"allowed": "{true false role} <nil>", "denied": "{false true } <nil>", "other": "{false false } <nil>",
-			"failed": `{false false } review whether "failed" is allowed: no webhook`, "broken": `{false false } review whether "broken" is allowed: no connection`,
+			"failed": `{false false } review whether "failed" is allowed: no webhook`,
+			"broken": `{false false } review whether "broken" is allowed: no connection`,
 		} {
 			answer, err := reviews.Ask(t.Context(), verb, Target{Resource: "pods"})
 			if got := fmt.Sprint(answer, " ", err); got != want {
@@ -218,7 +225,8 @@ func TestReviewsAreAskedOnce(t *testing.T) {
 	}
 	for verbs, want := range map[string]string{
 		"other allowed": "1 <nil>", "allowed": "0 <nil>", "other denied": "-1 <nil>", "": "-1 <nil>",
-		"failed allowed": `1 review whether "failed" is allowed: no webhook`, "broken other": `-1 review whether "broken" is allowed: no connection`,
+		"failed allowed": `1 review whether "failed" is allowed: no webhook`,
+		"broken other":   `-1 review whether "broken" is allowed: no connection`,
 	} {
 		index, err := authorizer{reviews, Target{Resource: "pods"}}.FirstAllowed(context.Background(), strings.Fields(verbs))
 		if got := fmt.Sprint(index, " ", err); got != want {

@@ -34,16 +34,24 @@ func TestRequestedObject(t *testing.T) {
 		want    string
 		err     error
 	}{
-		"an update":                {Request{Verb: "update", Kind: pods, Body: []byte(`{"spec":{"a":2}}`)}, false, `{"spec":{"a":2}}`, nil},
-		"a create":                 {Request{Verb: "create", Kind: pods, Body: []byte(`{"spec":{"a":2.5}}`)}, true, `{"spec":{"a":2.5}}`, nil},
-		"an apply that creates":    {Request{Verb: "patch", PatchType: types.ApplyPatchType, Kind: pods, Body: []byte("spec: {a: 2}")}, true, `{"spec":{"a":2}}`, nil},
-		"a JSON patch":             {Request{Verb: "patch", PatchType: types.JSONPatchType, Kind: robots, Body: []byte(`[{"op":"replace","path":"/spec/a","value":3}]`)}, false, `{"spec":{"a":3,"list":[{"image":"one","name":"x"}]}}`, nil},
-		"a merge patch":            {Request{Verb: "patch", PatchType: types.MergePatchType, Kind: robots, Body: []byte(`{"spec":{"a":null,"list":[]}}`)}, false, `{"spec":{"list":[]}}`, nil},
-		"a strategic patch":        {Request{Verb: "patch", PatchType: types.StrategicMergePatchType, Kind: pods, Body: []byte(`{"spec":{"containers":[{"name":"x"}]}}`)}, false, `{"spec":{"a":1,"containers":[{"name":"x"}],"list":[{"image":"one","name":"x"}]}}`, nil},
-		"a strategic one of a CRD": {Request{Verb: "patch", PatchType: types.StrategicMergePatchType, Kind: robots, Body: []byte(`{}`)}, false, "", errNotComputable},
-		"a strategic one of scale": {Request{Verb: "patch", PatchType: types.StrategicMergePatchType, Subresource: "scale", Kind: pods, Body: []byte(`{}`)}, false, "", errNotComputable},
-		"an apply without schema":  {Request{Verb: "patch", PatchType: types.ApplyPatchType, Kind: robots, Body: []byte(`{"apiVersion":"example.com/v1","kind":"Robot"}`)}, false, "", errNotComputable},
-		"an unknown patch":         {Request{Verb: "patch", PatchType: "other", Kind: robots}, false, "", errNotComputable},
+		"an update": {Request{Verb: "update", Kind: pods, Body: []byte(`{"spec":{"a":2}}`)}, false, `{"spec":{"a":2}}`, nil},
+		"a create":  {Request{Verb: "create", Kind: pods, Body: []byte(`{"spec":{"a":2.5}}`)}, true, `{"spec":{"a":2.5}}`, nil},
+		"an apply that creates": {Request{Verb: "patch", PatchType: types.ApplyPatchType, Kind: pods,
+			Body: []byte("spec: {a: 2}")}, true, `{"spec":{"a":2}}`, nil},
+		"a JSON patch": {Request{Verb: "patch", PatchType: types.JSONPatchType, Kind: robots,
+			Body: []byte(`[{"op":"replace","path":"/spec/a","value":3}]`)}, false, `{"spec":{"a":3,"list":[{"image":"one","name":"x"}]}}`, nil},
+		"a merge patch": {Request{Verb: "patch", PatchType: types.MergePatchType, Kind: robots,
+			Body: []byte(`{"spec":{"a":null,"list":[]}}`)}, false, `{"spec":{"list":[]}}`, nil},
+		"a strategic patch": {Request{Verb: "patch", PatchType: types.StrategicMergePatchType, Kind: pods,
+			Body: []byte(`{"spec":{"containers":[{"name":"x"}]}}`)}, false,
+			`{"spec":{"a":1,"containers":[{"name":"x"}],"list":[{"image":"one","name":"x"}]}}`, nil},
+		"a strategic one of a CRD": {Request{Verb: "patch", PatchType: types.StrategicMergePatchType, Kind: robots,
+			Body: []byte(`{}`)}, false, "", errNotComputable},
+		"a strategic one of scale": {Request{Verb: "patch", PatchType: types.StrategicMergePatchType, Subresource: "scale",
+			Kind: pods, Body: []byte(`{}`)}, false, "", errNotComputable},
+		"an apply without schema": {Request{Verb: "patch", PatchType: types.ApplyPatchType, Kind: robots,
+			Body: []byte(`{"apiVersion":"example.com/v1","kind":"Robot"}`)}, false, "", errNotComputable},
+		"an unknown patch": {Request{Verb: "patch", PatchType: "other", Kind: robots}, false, "", errNotComputable},
 	} {
 		run := &DryRun{Request: tc.request, Creates: tc.creates, old: live}
 		got, err := (&DryRunner{}).requestedObject(run)
@@ -81,7 +89,8 @@ func TestNumbersOfBodies(t *testing.T) {
 
 // TestProtobufOfRequests checks that an object in protobuf is read like one in JSON.
 func TestProtobufOfRequests(t *testing.T) {
-	object := &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"k": "v"}}
+	object := &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"k": "v"}}
 	encoder := scheme.Codecs.EncoderForVersion(protobuf.NewSerializer(scheme.Scheme, scheme.Scheme), corev1.SchemeGroupVersion)
 	var body writer
 	if err := encoder.Encode(object, &body); err != nil {
@@ -116,7 +125,8 @@ func TestNeededReads(t *testing.T) {
 	read := Read{"get", "", "pods", "shop", "web", ""}
 	other := Read{"get", "", "pods", "shop", "api", ""}
 	list := Read{"list", "", "pods", "shop", "", ""}
-	recording := &Recording{Reads: []Read{read, other, list}, Requests: []Request{{Verb: "update", Kind: pods, Namespace: "shop", Name: "web"}}}
+	recording := &Recording{Reads: []Read{read, other, list}, Requests: []Request{{Verb: "update", Kind: pods, Namespace: "shop",
+		Name: "web"}}}
 	for command, want := range map[string][]Read{"edit": {read, other, list}, "replace": {other, list}} {
 		if diff := cmp.Diff(want, recording.neededReads([]string{"kubectl", command})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", command, diff)
@@ -135,9 +145,12 @@ func TestRehearsals(t *testing.T) {
 		resource   schema.GroupResource
 		want       bool
 	}{
-		"a dry run":              {Product + "/v1", "/api/v1/namespaces/a/pods/b?fieldManager=x&dryRun=All", schema.GroupResource{Resource: "pods"}, true},
-		"a review of oneself":    {Product + "/v1", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", schema.GroupResource{Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"}, true},
-		"a review of another":    {Product + "/v1", "/apis/authorization.k8s.io/v1/subjectaccessreviews", schema.GroupResource{Group: "authorization.k8s.io", Resource: "subjectaccessreviews"}, false},
+		"a dry run": {Product + "/v1", "/api/v1/namespaces/a/pods/b?fieldManager=x&dryRun=All",
+			schema.GroupResource{Resource: "pods"}, true},
+		"a review of oneself": {Product + "/v1", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+			schema.GroupResource{Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"}, true},
+		"a review of another": {Product + "/v1", "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+			schema.GroupResource{Group: "authorization.k8s.io", Resource: "subjectaccessreviews"}, false},
 		"a write":                {Product + "/v1", "/api/v1/namespaces/a/pods/b", schema.GroupResource{Resource: "pods"}, false},
 		"a dry run in a name":    {Product + "/v1", "/api/v1/namespaces/a/pods/dryRun=All", schema.GroupResource{Resource: "pods"}, false},
 		"another client":         {"kubectl/v1", "/api/v1/namespaces/a/pods/b?dryRun=All", schema.GroupResource{Resource: "pods"}, false},
@@ -160,7 +173,8 @@ func TestErrorsOfCommands(t *testing.T) {
 	if got := distinct([]error{one, errors.New("two"), errors.New("one")}); len(got) != 2 || got[0] != one {
 		t.Errorf("%v", got)
 	}
-	if got := (&Request{Kind: pods, Namespace: "shop", Name: "web", Subresource: "status"}).String(); got != `pods/status "web" in namespace "shop"` {
+	if got := (&Request{Kind: pods, Namespace: "shop", Name: "web",
+		Subresource: "status"}).String(); got != `pods/status "web" in namespace "shop"` {
 		t.Errorf("%s", got)
 	}
 }

@@ -39,19 +39,23 @@ func TestSmallestRemedy(t *testing.T) {
 		says    string
 	}{
 		"a field of an object": {
-			jane(denial.Denial{Resource: "deployments.apps", Name: "web", Namespace: "shop", Field: ".spec.replicas", Verbs: []string{fields, "granular:specification"}}),
+			jane(denial.Denial{Resource: "deployments.apps", Name: "web", Namespace: "shop", Field: ".spec.replicas",
+				Verbs: []string{fields, "granular:specification"}}),
 			map[string]any{"apiGroups": []any{"apps"}, "resources": []any{"deployments"}, "resourceNames": []any{"web"}, "verbs": []any{fields}},
 			"RoleBinding shop Role User jane", "", "granular:specification would be sufficient too, but covers more fields",
 		},
 		"a field through a subresource": {
-			jane(denial.Denial{Resource: "deployments.apps", Subresource: "scale", Name: "web", Namespace: "shop", Field: ".spec.replicas", Verbs: []string{fields}}),
-			map[string]any{"apiGroups": []any{"apps"}, "resources": []any{"deployments/scale"}, "resourceNames": []any{"web"}, "verbs": []any{fields}},
+			jane(denial.Denial{Resource: "deployments.apps", Subresource: "scale", Name: "web", Namespace: "shop",
+				Field: ".spec.replicas", Verbs: []string{fields}}),
+			map[string]any{"apiGroups": []any{"apps"}, "resources": []any{"deployments/scale"}, "resourceNames": []any{"web"},
+				"verbs": []any{fields}},
 			"RoleBinding shop Role User jane", "", "jane may not change .spec.replicas",
 		},
 		"values that need several verbs": {
 			jane(denial.Denial{Resource: "robots.example.com", Name: "a", Field: ".spec.mode", Verbs: []string{"granular:mode(a)"},
 				Together: []string{"granular:mode(a)", "granular:mode(b)"}}),
-			map[string]any{"apiGroups": []any{"example.com"}, "resources": []any{"robots"}, "resourceNames": []any{"a"}, "verbs": []any{"granular:mode(a)", "granular:mode(b)"}},
+			map[string]any{"apiGroups": []any{"example.com"}, "resources": []any{"robots"}, "resourceNames": []any{"a"},
+				"verbs": []any{"granular:mode(a)", "granular:mode(b)"}},
 			"ClusterRoleBinding  ClusterRole User jane", "", "It needs both granular:mode(a) and granular:mode(b)",
 		},
 		"a read": {
@@ -74,8 +78,9 @@ func TestSmallestRemedy(t *testing.T) {
 			"RoleBinding shop Role ServiceAccount robot", "", "--serviceaccount=ci:robot",
 		},
 		"a label that is protected in a namespace": {
-			jane(denial.Denial{Resource: "pods", Name: "a", Namespace: "shop", Field: ".metadata.labels[env]", Protected: "label", ProtectedIn: "shop",
-				Roles: []denial.Role{{Kind: "ClusterRole", Name: "releaser"}}}),
+			jane(denial.Denial{Resource: "pods", Name: "a", Namespace: "shop", Field: ".metadata.labels[env]", Protected: "label",
+				ProtectedIn: "shop",
+				Roles:       []denial.Role{{Kind: "ClusterRole", Name: "releaser"}}}),
 			nil, "RoleBinding shop ClusterRole User jane", "", `A binding to ClusterRole "releaser" is missing`,
 		},
 		"a label that is protected in the cluster": {
@@ -86,12 +91,14 @@ func TestSmallestRemedy(t *testing.T) {
 		"a label that is protected by a verb": {
 			jane(denial.Denial{Resource: "pods", Name: "a", Namespace: "shop", Field: ".metadata.labels[env]", Protected: "label",
 				Verbs: []string{"granular:protectedLabel(env)"}}),
-			map[string]any{"apiGroups": []any{""}, "resources": []any{"pods"}, "resourceNames": []any{"a"}, "verbs": []any{"granular:protectedLabel(env)"}},
+			map[string]any{"apiGroups": []any{""}, "resources": []any{"pods"}, "resourceNames": []any{"a"},
+				"verbs": []any{"granular:protectedLabel(env)"}},
 			"RoleBinding shop Role User jane", "", "",
 		},
 		"admission": {jane(denial.Denial{Resource: "pods", Admission: true, Why: "no"}), nil, "", "No role helps", ""},
 		"a field without a permission": {
-			jane(denial.Denial{Resource: "pods", Field: ".foo", Why: "no permission covers this field"}), nil, "", "needs the verb update or patch", "",
+			jane(denial.Denial{Resource: "pods", Field: ".foo", Why: "no permission covers this field"}), nil, "",
+			"needs the verb update or patch", "",
 		},
 	} {
 		got, err := For(&tc.refused, unknown{})
