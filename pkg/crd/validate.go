@@ -38,9 +38,8 @@ func New(enabled func() bool, expressions schema.Expressions) *Validator {
 func (v *Validator) Enabled() bool { return v.enabled() }
 
 // Validate returns errors for the mistakes in newCRD that are not in oldCRD, at most
-// schema.MaxProblems. oldCRD is nil if the
-// definition is created. The paths in the errors are paths in the version
-// apiextensions.k8s.io/v1, not in the internal version.
+// schema.MaxProblems. oldCRD is nil if the definition is created. The paths in the errors are paths
+// in the version apiextensions.k8s.io/v1, not in the internal version.
 func (v *Validator) Validate(newCRD, oldCRD *apiextensions.CustomResourceDefinition) field.ErrorList {
 	found := v.mistakes(newCRD)
 	if len(found) == 0 {

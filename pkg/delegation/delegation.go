@@ -24,7 +24,8 @@ import (
 	"kube-granular.dev/granular/permission"
 )
 
-// Delegation is a compiled AuthorityDelegation. It is immutable.
+// Delegation is a compiled AuthorityDelegation. It is immutable, except for what usage points to: each
+// request under the delegation writes there.
 type Delegation struct {
 	Name string
 	UID  types.UID

@@ -22,6 +22,7 @@ import (
 	"kube-granular.dev/pkg/crd"
 	"kube-granular.dev/pkg/gate"
 	"kube-granular.dev/pkg/metrics"
+	"kube-granular.dev/pkg/refusal"
 )
 
 // Verb is the verb, on a definition, by which a caller may weaken what the definition excludes.
@@ -162,10 +163,12 @@ func forbidden(ctx context.Context, name string, openings []crd.Opening) error {
 	err := apierrors.NewForbidden(apiextensions.Resource("customresourcedefinitions"), name,
 		fmt.Errorf("User %q cannot change %s: needs the verb %q to weaken what the definition excludes: %s", user, openings[0].Changed(),
 			Verb, listed(openings)))
+	why := refusal.Details{User: user, Field: openings[0].Changed(), Verbs: []string{Verb}}
 	for _, o := range openings[:min(len(openings), maxNamed)] {
 		err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes,
 			metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: o.Field, Message: o.String()})
 	}
+	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, why.Causes()...)
 	return err
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +23,7 @@ import (
 
 	"kube-granular.dev/pkg/crd"
 	"kube-granular.dev/pkg/expression"
+	"kube-granular.dev/pkg/refusal"
 )
 
 // answering is an authorizer with one answer. It notes the verbs that it is asked for.
@@ -144,8 +146,12 @@ func TestRefusalNamesTheField(t *testing.T) {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 	var status apierrors.APIStatus
-	if !errors.As(err, &status) || len(status.Status().Details.Causes) != 1 || status.Status().Details.Causes[0].Field != ".spec.secret" {
-		t.Errorf("the causes do not name the field: %#v", err)
+	if !errors.As(err, &status) || len(status.Status().Details.Causes) == 0 || status.Status().Details.Causes[0].Field != ".spec.secret" {
+		t.Fatalf("the causes do not name the field: %#v", err)
+	}
+	told, _ := refusal.FromCauses(status.Status().Details.Causes)
+	if diff := cmp.Diff(&refusal.Details{User: "ivan", Field: ".spec.versions", Verbs: []string{Verb}}, told); diff != "" {
+		t.Errorf("causes (-want +got):\n%s", diff)
 	}
 }
 

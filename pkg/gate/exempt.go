@@ -48,22 +48,17 @@ func (w *write) isExempt(ctx context.Context, source string) (bool, error) {
 	return exempt, nil
 }
 
-// source returns the end of a refusal, which names the FieldPermission that excludes the field. It is
-// empty if none does. removed tells whether the request removes the field: a client that does not know a
-// field removes it without an intention, and its user would search for the value in vain.
-func (w *write) source(refusal *decide.Refusal, removed bool) string {
+// source returns the name of the FieldPermission that excludes the field of a refusal, or "" if none does.
+func (w *write) source(refusal *decide.Refusal) string {
 	if !refusal.ByEntry() {
 		return ""
 	}
-	text := ""
-	if removed {
-		text = "; the request removes it"
-	}
-	return fmt.Sprintf("%s (excluded by FieldPermission %s)", text, w.kind.added.origin(refusal.Embedded()).Source)
+	return w.kind.added.origin(refusal.Embedded()).Source
 }
 
-// removes reports whether the request removes the field of a refusal that an entry causes. told is the
-// refusal as the caller may see it: of what is withheld, removes tells nothing.
+// removes reports whether the request removes the field of a refusal that an entry causes: a client that does not know a
+// field removes it without an intention, and its user would search for the value in vain. told is the refusal as the
+// caller may see it: of what is withheld, removes tells nothing.
 func (w *write) removes(version inVersion, refusal, told *decide.Refusal, newObj, oldObj runtime.Object) (removed bool) {
 	hidden := told != refusal || version.kind == w.kind && w.scale.isReplicas(refusal.Change)
 	if !refusal.ByEntry() || hidden {

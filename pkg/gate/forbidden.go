@@ -20,6 +20,7 @@ import (
 	"kube-granular.dev/pkg/audit"
 	"kube-granular.dev/pkg/gate/redact"
 	"kube-granular.dev/pkg/metrics"
+	"kube-granular.dev/pkg/refusal"
 )
 
 // refused returns the 403 for a change that no permission of the caller covers. The error contains
@@ -50,32 +51,36 @@ func (w *write) written() inVersion {
 
 // refusedIn returns the 403 that refused describes, for a change that was found in a version.
 // newObj and oldObj are objects of that version.
-func (w *write) refusedIn(ctx context.Context, version inVersion, refusal *decide.Refusal, newObj, oldObj runtime.Object) error {
-	if refusal.Reason == decide.Budget || refusal.Reason == decide.Cost {
+func (w *write) refusedIn(ctx context.Context, version inVersion, refused *decide.Refusal, newObj, oldObj runtime.Object) error {
+	if refused.Reason == decide.Budget || refused.Reason == decide.Cost {
 		metrics.OverBudget(ctx)
 	}
-	w.refusal = refusal
-	path, told := w.visibleTo(ctx, version, refusal, newObj, oldObj)
+	w.refusal = refused
+	path, told := w.visibleTo(ctx, version, refused, newObj, oldObj)
 	switch { // the audit log contains these verbs, even if the response must not
-	case refusal.General == "":
-	case refusal.General == refusal.Specific && refusal.Together == nil, refusal.Specific == "":
-		w.missing = []string{refusal.General}
-	case len(refusal.Together) > 0:
-		w.missing = []string{audit.Together(refusal.Together)}
-		if !slices.Contains(refusal.Together, refusal.General) {
-			w.missing = append(w.missing, refusal.General)
+	case refused.General == "":
+	case refused.General == refused.Specific && refused.Together == nil, refused.Specific == "":
+		w.missing = []string{refused.General}
+	case len(refused.Together) > 0:
+		w.missing = []string{audit.Together(refused.Together)}
+		if !slices.Contains(refused.Together, refused.General) {
+			w.missing = append(w.missing, refused.General)
 		}
 	default:
-		w.missing = []string{refusal.Specific, refusal.General}
+		w.missing = []string{refused.Specific, refused.General}
 	}
-	removed := w.removes(version, refusal, told, newObj, oldObj)
-	return w.boundedForbidden(newObj, func(l redact.Limits) (string, metav1.StatusCause) {
-		path := change.Shorten(path, l.Path)
-		cause := metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: path}
-		if l.Causes {
-			cause.Message = told.Needs()
+	why := refusal.Details{Needs: told.Needs(), FieldPermission: w.source(refused), Removed: w.removes(version, refused, told, newObj, oldObj)}
+	why.Verbs, why.Together = told.Missing()
+	return w.boundedForbidden(newObj, func(l redact.Limits) (string, refusal.Details) {
+		why.Field = change.Shorten(path, l.Path)
+		source := ""
+		if why.Removed {
+			source = refusal.RemovedText
 		}
-		return fmt.Sprintf("%s%s%s: %s%s", told.Cannot(path), version.shown, w.where(l), told.Needs(), w.source(refusal, removed)), cause
+		if why.FieldPermission != "" {
+			source += fmt.Sprintf(" (excluded by FieldPermission %s)", why.FieldPermission)
+		}
+		return fmt.Sprintf("%s%s%s: %s%s", told.Cannot(why.Field), version.shown, w.where(l), why.Needs, source), why
 	})
 }
 

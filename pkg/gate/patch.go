@@ -8,10 +8,10 @@ import (
 	"encoding/json"
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"kube-granular.dev/pkg/gate/redact"
+	"kube-granular.dev/pkg/refusal"
 )
 
 // Patch refuses a JSON patch (RFC 6902) that contains an operation copy or move, if the request is
@@ -44,8 +44,8 @@ func (w *write) Patch(ctx context.Context, patchType types.PatchType, body []byt
 		if json.Unmarshal(operation["op"], &op) != nil || op != "copy" && op != "move" || w.mayGet(ctx) {
 			continue
 		}
-		err := w.boundedForbidden(nil, func(l redact.Limits) (string, metav1.StatusCause) {
-			return fmt.Sprintf("cannot %s a value%s: that reads the object, and needs the verb \"get\"", op, w.where(l)), metav1.StatusCause{}
+		err := w.boundedForbidden(nil, func(l redact.Limits) (string, refusal.Details) {
+			return fmt.Sprintf("cannot %s a value%s: that reads the object, and needs the verb \"get\"", op, w.where(l)), refusal.Details{Verbs: []string{"get"}}
 		})
 		w.verdict.Store(&verdict{err: err, missing: []string{"get"}})
 		return err

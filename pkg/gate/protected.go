@@ -17,6 +17,7 @@ import (
 	"kube-granular.dev/granular/schema"
 	"kube-granular.dev/pkg/gate/redact"
 	"kube-granular.dev/pkg/metrics"
+	"kube-granular.dev/pkg/refusal"
 )
 
 // protected verifies the protected labels and annotations that one write changes: those that only
@@ -181,24 +182,31 @@ func (p *protected) wait(ctx context.Context) (active bool, err error) {
 // the name of the object, the path and the key of the label or annotation, and the roles or verbs
 // that would have admitted the caller. It never contains a value. If hide is set, the caller must
 // not learn the key, and the error contains neither the key nor the roles and verbs.
-func (p *protected) refused(newObj runtime.Object, refusal *protect.Refusal, hide bool) *outcome {
+func (p *protected) refused(newObj runtime.Object, refused *protect.Refusal, hide bool) *outcome {
 	o := &outcome{}
-	for _, r := range refusal.References {
+	for _, r := range refused.References {
 		o.missing = append(o.missing, referenceID(r))
 	}
-	place, needs := refusal.Attribute.String(), refusal.Needs()
+	place, needs := refused.Attribute.String(), refused.Needs()
 	if hide {
-		attribute := refusal.Attribute
+		attribute := refused.Attribute
 		attribute.Unreadable = true // so that the path ends before the key
 		place, needs = attribute.Outline(), "its key is not shown, because the request does not name it"
 	}
-	o.err = p.boundedForbidden(newObj, func(l redact.Limits) (string, metav1.StatusCause) {
-		place := change.Shorten(place, l.Path)
-		cause := metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: place}
-		if l.Causes {
-			cause.Message = needs
+	why := refusal.Details{Needs: needs, Protected: kindName(refused.Attribute.Kind)}
+	if !hide {
+		for _, r := range refused.References {
+			why.ProtectedNamespace = refused.Namespace
+			if r.Kind == protect.Verb {
+				why.Verbs = append(why.Verbs, r.Name)
+			} else {
+				why.Roles = append(why.Roles, referenceID(r))
+			}
 		}
-		return fmt.Sprintf("cannot change %s%s, a protected %s: %s", place, p.where(l), kindName(refusal.Attribute.Kind), needs), cause
+	}
+	o.err = p.boundedForbidden(newObj, func(l redact.Limits) (string, refusal.Details) {
+		why.Field = change.Shorten(place, l.Path)
+		return fmt.Sprintf("cannot change %s%s, a protected %s: %s", why.Field, p.where(l), why.Protected, needs), why
 	})
 	return o
 }

@@ -15,7 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/granular"
+
 	"kube-granular.dev/pkg/gate/redact"
+	"kube-granular.dev/pkg/refusal"
 )
 
 // longest is the schema labelled with permission names of the greatest length.
@@ -78,12 +80,12 @@ func fits(t *testing.T, name string, err error) {
 }
 
 // TestFittingIsExact checks the limits to the byte: a refusal of the maximum size is sent
-// unchanged, a refusal that is one byte larger is written with narrow limits, and a refusal that
-// is still too large is cut to the maximum size.
+// unchanged, one byte more loses the causes that follow the first one, and then the usual limits. A
+// refusal that is still too large is cut to the maximum size.
 func TestFittingIsExact(t *testing.T) {
 	of := requestInfo{target: target(t, labelled), attributes: attributes("update")}
-	refusal := func(usual, narrow int, cause metav1.StatusCause) *apierrors.StatusError {
-		err := of.boundedForbidden(nil, func(l redact.Limits) (string, metav1.StatusCause) {
+	refused := func(usual, narrow int, cause refusal.Details) *apierrors.StatusError {
+		err := of.boundedForbidden(nil, func(l redact.Limits) (string, refusal.Details) {
 			if l == redact.Usual {
 				return strings.Repeat("u", usual), cause
 			}
@@ -95,26 +97,37 @@ func TestFittingIsExact(t *testing.T) {
 		}
 		return status
 	}
-	for name, cause := range map[string]metav1.StatusCause{"no cause": {}, "a cause": {Type: metav1.CauseTypeForbidden,
-		Field: ".spec"}} {
-		empty := refusal(0, 0, cause)
-		if len(empty.ErrStatus.Details.Causes) > 0 != (cause != metav1.StatusCause{}) {
+	for name, cause := range map[string]refusal.Details{"no field": {}, "a field": {Field: ".spec", Verbs: []string{"granular:specification"}}} {
+		empty := refused(0, 0, cause)
+		if got, ok := refusal.FromCauses(empty.ErrStatus.Details.Causes); !ok || got.Field != cause.Field || got.User != "jane" {
 			t.Errorf("%s: %v", name, empty.ErrStatus.Details.Causes)
 		}
-		room := redact.MaxRefusal - redact.SizeOf(empty)
+		full := redact.MaxRefusal - redact.SizeOf(empty)
+		// Without the causes that follow the first one, there is more room for the text.
+		short := *empty
+		short.ErrStatus.Details = short.ErrStatus.Details.DeepCopy()
+		short.ErrStatus.Details.Causes = cause.Summary(false)
+		room := redact.MaxRefusal - redact.SizeOf(&short)
 		for _, tc := range []struct {
 			usual, narrow, size int
+			complete            bool
 			shows               string
 		}{
-			{room, 1, redact.MaxRefusal, strings.Repeat("u", room)},
-			{room + 1, 1, redact.SizeOf(empty) + 1, `User "jane" n`},
-			{room + 1, room, redact.MaxRefusal, strings.Repeat("n", room)},
-			{room + 1, room + 1, redact.MaxRefusal, strings.Repeat("n", room-len(redact.Ellipsis)) + redact.Ellipsis},
-			{2 * room, 2 * room, redact.MaxRefusal, strings.Repeat("n", room-len(redact.Ellipsis)) + redact.Ellipsis},
+			{full, 1, redact.MaxRefusal, true, strings.Repeat("u", full)},
+			{full + 1, 1, redact.SizeOf(&short) + full + 1, false, strings.Repeat("u", full+1)},
+			{room, 1, redact.MaxRefusal, false, strings.Repeat("u", room)},
+			{room + 1, 1, redact.SizeOf(&short) + 1, false, `User "jane" n`},
+			{room + 1, room, redact.MaxRefusal, false, strings.Repeat("n", room)},
+			{room + 1, room + 1, redact.MaxRefusal, false, strings.Repeat("n", room-len(redact.Ellipsis)) + redact.Ellipsis},
+			{2 * room, 2 * room, redact.MaxRefusal, false, strings.Repeat("n", room-len(redact.Ellipsis)) + redact.Ellipsis},
 		} {
-			got := refusal(tc.usual, tc.narrow, cause)
+			got := refused(tc.usual, tc.narrow, cause)
 			if size := redact.SizeOf(got); size != tc.size || !strings.HasSuffix(got.Error(), tc.shows) {
-				t.Errorf("%s, %d and %d bytes: %d of %d bytes: ...%.80s", name, tc.usual, tc.narrow, size, tc.size, got.Error()[max(0, len(got.Error())-80):])
+				t.Errorf("%s, %d and %d bytes: %d of %d bytes: ...%.80s", name, tc.usual, tc.narrow, size, tc.size,
+					got.Error()[max(0, len(got.Error())-80):])
+			}
+			if _, complete := refusal.FromCauses(got.ErrStatus.Details.Causes); complete != tc.complete {
+				t.Errorf("%s, %d and %d bytes: all causes: %t", name, tc.usual, tc.narrow, complete)
 			}
 		}
 	}

@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/granular"
+
+	"kube-granular.dev/pkg/refusal"
 )
 
 // TestNobody checks that a marked request without request info fails in every step, and that its
@@ -54,23 +56,28 @@ func TestRefusalInFull(t *testing.T) {
 		final       string
 		message     string
 		cause       metav1.StatusCause
+		told        refusal.Details
 	}{
 		"a field": {final: larger,
 			message: `things.example.com "t" is forbidden: User "jane" cannot change .spec.size in namespace "n": needs one of the verbs "granular:size", "granular:specification"`,
 			cause: metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: ".spec.size",
-				Message: `needs one of the verbs "granular:size", "granular:specification"`}},
+				Message: `needs one of the verbs "granular:size", "granular:specification"`},
+			told: refusal.Details{User: "jane", Namespace: "n", Verbs: []string{"granular:size", "granular:specification"}}},
 		"of a cluster": {final: trigger, attributes: func(a *upstream.AttributesRecord) { a.Namespace = "" },
 			message: `things.example.com "t" is forbidden: User "jane" cannot change .spec.trigger: needs the verb "granular:trigger"`,
 			cause: metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: ".spec.trigger",
-				Message: `needs the verb "granular:trigger"`}},
+				Message: `needs the verb "granular:trigger"`},
+			told: refusal.Details{User: "jane", Verbs: []string{"granular:trigger"}}},
 		"through a subresource": {final: trigger, subresource: "status",
 			message: `things.example.com "t" is forbidden: User "jane" cannot change .spec.trigger in namespace "n" through "things/status": needs the verb "granular:trigger"`,
 			cause: metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: ".spec.trigger",
-				Message: `needs the verb "granular:trigger"`}},
+				Message: `needs the verb "granular:trigger"`},
+			told: refusal.Details{User: "jane", Namespace: "n", Subresource: "status", Verbs: []string{"granular:trigger"}}},
 		"by nobody": {final: withData, attributes: func(a *upstream.AttributesRecord) { a.User = nil },
 			message: `things.example.com "t" is forbidden: User "" cannot change .data in namespace "n": no permission covers this field`,
 			cause: metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: ".data",
-				Message: `no permission covers this field`}},
+				Message: `no permission covers this field`},
+			told: refusal.Details{Namespace: "n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			of := target(t, strings.Replace(things, "EXCLUDED", "true", 1))
@@ -91,7 +98,13 @@ func TestRefusalInFull(t *testing.T) {
 			if status.Error() != tc.message {
 				t.Errorf("says %s\nwanted %s", status, tc.message)
 			}
-			if diff := cmp.Diff([]metav1.StatusCause{tc.cause}, status.ErrStatus.Details.Causes); diff != "" {
+			causes := status.ErrStatus.Details.Causes
+			if diff := cmp.Diff(tc.cause, causes[0]); diff != "" {
+				t.Errorf("first cause (-want +got):\n%s", diff)
+			}
+			tc.told.Field, tc.told.Needs = tc.cause.Field, tc.cause.Message
+			told, _ := refusal.FromCauses(causes)
+			if diff := cmp.Diff(&tc.told, told); diff != "" {
 				t.Errorf("causes (-want +got):\n%s", diff)
 			}
 		})

@@ -9,13 +9,13 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/granular"
 	"k8s.io/klog/v2"
 
 	"kube-granular.dev/pkg/gate/redact"
+	"kube-granular.dev/pkg/refusal"
 )
 
 // requestInfo describes the request, for error messages, the log and authorization checks.
@@ -28,18 +28,25 @@ type requestInfo struct {
 }
 
 // boundedForbidden returns a 403 of at most redact.MaxRefusal bytes. The function says returns the
-// text after the user's name, and the cause, which is empty if the error needs none; both must
-// keep the given limits. boundedForbidden first calls says with the usual limits. If the error is
-// too large, it calls says with narrow limits, and if that is not enough, it cuts the text.
-func (a *requestInfo) boundedForbidden(obj runtime.Object, says func(redact.Limits) (string, metav1.StatusCause)) error {
+// text after the user's name, and what the causes tell besides the request; both must keep the given
+// limits. boundedForbidden first calls says with the usual limits. If the error is too large, it leaves
+// out all causes but the first, so that the text stays as it is. Then it calls says with narrow
+// limits, and if that is not enough, it cuts the text.
+func (a *requestInfo) boundedForbidden(obj runtime.Object, says func(redact.Limits) (string, refusal.Details)) error {
 	var err *apierrors.StatusError
 	for _, l := range []redact.Limits{redact.Usual, redact.Narrow} {
-		text, cause := says(l)
-		err = apierrors.NewForbidden(a.target.Resource.GroupResource(), redact.Head(a.name(obj), l.Name),
-			fmt.Errorf("User %q %s", redact.Head(a.user(), l.Name), text))
-		if cause != (metav1.StatusCause{}) {
-			err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, cause)
+		text, why := says(l)
+		why.User = redact.Head(a.user(), l.Name)
+		err = apierrors.NewForbidden(a.target.Resource.GroupResource(), redact.Head(a.name(obj), l.Name), fmt.Errorf("User %q %s", why.User, text))
+		summary := why.Summary(!l.Causes)
+		if l.Causes {
+			why.Namespace, why.Subresource = redact.Head(a.attributes.GetNamespace(), l.Name), a.target.Subresource
+			err.ErrStatus.Details.Causes = append(summary, why.Causes()...)
+			if redact.SizeOf(err) <= redact.MaxRefusal {
+				return err
+			}
 		}
+		err.ErrStatus.Details.Causes = summary
 		if redact.SizeOf(err) <= redact.MaxRefusal {
 			return err
 		}
@@ -53,8 +60,8 @@ func (a *requestInfo) boundedForbidden(obj runtime.Object, says func(redact.Limi
 // forbidden returns the 403 for a write whose fields can't be verified. why is the reason that
 // the caller sees.
 func (a *requestInfo) forbidden(newObj runtime.Object, why error) error {
-	return a.boundedForbidden(newObj, func(l redact.Limits) (string, metav1.StatusCause) {
-		return fmt.Sprintf("can't write it%s: %v", a.where(l), why), metav1.StatusCause{}
+	return a.boundedForbidden(newObj, func(l redact.Limits) (string, refusal.Details) {
+		return fmt.Sprintf("can't write it%s: %v", a.where(l), why), refusal.Details{Needs: why.Error()}
 	})
 }
 

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
-	"k8s.io/apiserver/pkg/authorization/granular"
+	seam "k8s.io/apiserver/pkg/authorization/selected"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"kube-granular.dev/api/authority/v1alpha1"
@@ -82,7 +82,7 @@ func TestHandledRequest(t *testing.T) {
 		if inside.Err() == nil {
 			t.Errorf("%s: the watch goes on after the request", name)
 		}
-		if refusal := granular.Refuse(inside, schema.GroupResource{Resource: "pods"}, "web"); (refusal != nil) != (conditions != nil) {
+		if refusal := seam.Refuse(inside, schema.GroupResource{Resource: "pods"}, "web"); (refusal != nil) != (conditions != nil) {
 			t.Errorf("%s: conditions are demanded: %v", name, refusal)
 		}
 		if !strings.Contains(annotation(ours.SelectedAnnotation), `"name":"e"`) || annotation(ours.RefusedAnnotation) != string(delegation.NotCovered) {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
-	"k8s.io/apiserver/pkg/authorization/granular"
+	seam "k8s.io/apiserver/pkg/authorization/selected"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"kube-granular.dev/api/authority/v1alpha1"
@@ -66,7 +66,7 @@ func requireConditions(ctx context.Context, chain *delegation.Chain) context.Con
 		!chain.Conditional() {
 		return ctx
 	}
-	return granular.WithRefusal(ctx, errConditionsUnverified)
+	return seam.WithRefusal(ctx, errConditionsUnverified)
 }
 
 // recordRefusal records in the audit event why the selected delegation refused the request, if

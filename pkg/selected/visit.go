@@ -68,8 +68,9 @@ func (q *authorization) recordAllowed(visit visitor) visitor {
 
 // visitCovered calls visit for each rule of the selected role if the caller holds all of its rules
 // by other roles, or is a member of system:masters. A role with too many permissions to compare
-// counts only if a binding gives it to the caller, or for a member of system:masters. For any other caller it does nothing, as for a
-// role that does not exist, so that a selection does not reveal whether a role exists.
+// counts only if a binding gives it to the caller, or for a member of system:masters. For any other
+// caller it does nothing, as for a role that does not exist, so that a selection does not reveal
+// whether a role exists.
 func (sel Selection) visitCovered(ctx context.Context, policy seam.Policy, u *User, namespace string, q *authorization, visit visitor) {
 	roleRef := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: string(u.reference.Kind), Name: u.reference.Name}
 	all := validation.NewDefaultRuleResolver(policy, policy, policy, policy)

@@ -43,32 +43,32 @@ func read(raw []byte) (*encodedSet, bool) {
 
 var memberPrefix = []byte(`".":{},`)
 
-// object scans the JSON object with everything below one path element. at is the index of its
+// object scans the JSON object with everything below one path element. position is the index of its
 // opening brace, and depth the number of path elements above. object returns the index after the
 // closing brace, and whether the set contains the path that ends with the element. ok is false if
 // read must return false. The set never contains the path of the root.
-func (f *encodedSet) object(at, depth int) (end int, member, ok bool) {
+func (f *encodedSet) object(position, depth int) (end int, member, ok bool) {
 	raw := f.raw
-	if depth > maxDepth || at+1 >= len(raw) || raw[at] != '{' {
+	if depth > maxDepth || position+1 >= len(raw) || raw[position] != '{' {
 		return 0, false, false
 	}
-	at++
-	if raw[at] == '}' {
-		return at + 1, true, true
+	position++
+	if raw[position] == '}' {
+		return position + 1, true, true
 	}
-	if member = depth > 0 && bytes.HasPrefix(raw[at:], memberPrefix); member {
-		at += len(memberPrefix)
+	if member = depth > 0 && bytes.HasPrefix(raw[position:], memberPrefix); member {
+		position += len(memberPrefix)
 	}
 	for previous := -1; ; {
-		if at >= len(raw) || raw[at] != '"' {
+		if position >= len(raw) || raw[position] != '"' {
 			return 0, false, false
 		}
-		colon, ok := readElement(raw, at+1)
+		colon, ok := readElement(raw, position+1)
 		if !ok || colon+2 >= len(raw) || raw[colon] != '"' || raw[colon+1] != ':' {
 			return 0, false, false
 		}
 		n := len(f.nodes)
-		f.nodes = append(f.nodes, node{start: int32(at + 1), colon: int32(colon)})
+		f.nodes = append(f.nodes, node{start: int32(position + 1), colon: int32(colon)})
 		if previous >= 0 && compareElements(f.key(previous), f.key(n)) >= 0 {
 			return 0, false, false
 		}
@@ -78,10 +78,10 @@ func (f *encodedSet) object(at, depth int) (end int, member, ok bool) {
 			return 0, false, false
 		}
 		f.nodes[n].end, f.nodes[n].after, f.nodes[n].member = int32(end), int32(len(f.nodes)), below
-		switch at = end + 1; raw[end] {
+		switch position = end + 1; raw[end] {
 		case ',':
 		case '}':
-			return at, member, true
+			return position, member, true
 		default:
 			return 0, false, false
 		}
@@ -108,52 +108,52 @@ var unescaped = func() (out [256]bool) {
 	return out
 }()
 
-// readElement scans the path element that begins at index at, and returns the index after its last
+// readElement scans the path element that begins at index position, and returns the index after its last
 // character. ok is false if the encoding of the element is not known to be upstream's.
-func readElement(raw []byte, at int) (end int, ok bool) {
-	if at+2 >= len(raw) || raw[at+1] != ':' {
+func readElement(raw []byte, position int) (end int, ok bool) {
+	if position+2 >= len(raw) || raw[position+1] != ':' {
 		return 0, false
 	}
-	kind, at := raw[at], at+2
+	kind, position := raw[position], position+2
 	switch kind {
 	case 'f':
-		for at < len(raw) && unescaped[raw[at]] {
-			at++
+		for position < len(raw) && unescaped[raw[position]] {
+			position++
 		}
-		return at, at < len(raw)
+		return position, position < len(raw)
 	case 'v':
-		return readScalar(raw, at)
+		return readScalar(raw, position)
 	case 'k':
-		return readKeys(raw, at)
+		return readKeys(raw, position)
 	}
 	return 0, false
 }
 
 var quote = []byte(`\"`)
 
-// readKeys scans the JSON object, beginning at index at, with the key fields that identify an
+// readKeys scans the JSON object, beginning at index position, with the key fields that identify an
 // element of a list. It returns the index after the closing brace.
-func readKeys(raw []byte, at int) (end int, ok bool) {
-	if raw[at] != '{' {
+func readKeys(raw []byte, position int) (end int, ok bool) {
+	if raw[position] != '{' {
 		return 0, false
 	}
 	for previous := []byte(nil); ; {
-		name := at + 1
-		if at, ok = readQuoted(raw, name); !ok || at >= len(raw) || raw[at] != ':' {
+		name := position + 1
+		if position, ok = readQuoted(raw, name); !ok || position >= len(raw) || raw[position] != ':' {
 			return 0, false
 		}
-		bare := raw[name+len(quote) : at-len(quote)]
+		bare := raw[name+len(quote) : position-len(quote)]
 		if previous != nil && bytes.Compare(previous, bare) >= 0 {
 			return 0, false
 		}
 		previous = bare
-		if at, ok = readScalar(raw, at+1); !ok || at >= len(raw) {
+		if position, ok = readScalar(raw, position+1); !ok || position >= len(raw) {
 			return 0, false
 		}
-		switch raw[at] {
+		switch raw[position] {
 		case ',':
 		case '}':
-			return at + 1, true
+			return position + 1, true
 		default:
 			return 0, false
 		}
@@ -161,17 +161,17 @@ func readKeys(raw []byte, at int) (end int, ok bool) {
 }
 
 // readQuoted scans a JSON string that is inside another JSON string, so that its quotes have a
-// backslash before them. It begins at index at. readQuoted returns the index after the closing
+// backslash before them. It begins at index position. readQuoted returns the index after the closing
 // quote.
-func readQuoted(raw []byte, at int) (end int, ok bool) {
-	if at >= len(raw) || !bytes.HasPrefix(raw[at:], quote) {
+func readQuoted(raw []byte, position int) (end int, ok bool) {
+	if position >= len(raw) || !bytes.HasPrefix(raw[position:], quote) {
 		return 0, false
 	}
-	at += len(quote)
-	for at < len(raw) && unescaped[raw[at]] {
-		at++
+	position += len(quote)
+	for position < len(raw) && unescaped[raw[position]] {
+		position++
 	}
-	return at + len(quote), at < len(raw) && bytes.HasPrefix(raw[at:], quote)
+	return position + len(quote), position < len(raw) && bytes.HasPrefix(raw[position:], quote)
 }
 
 // maxDigits is the highest number of digits of a whole number that read accepts. Upstream decodes
@@ -180,19 +180,19 @@ const maxDigits = 15
 
 var trueText, falseText = []byte("true"), []byte("false")
 
-func readScalar(raw []byte, at int) (end int, ok bool) {
-	if at >= len(raw) {
+func readScalar(raw []byte, position int) (end int, ok bool) {
+	if position >= len(raw) {
 		return 0, false
 	}
-	switch raw[at] {
+	switch raw[position] {
 	case '\\':
-		return readQuoted(raw, at)
+		return readQuoted(raw, position)
 	case 't':
-		return at + len(trueText), bytes.HasPrefix(raw[at:], trueText)
+		return position + len(trueText), bytes.HasPrefix(raw[position:], trueText)
 	case 'f':
-		return at + len(falseText), bytes.HasPrefix(raw[at:], falseText)
+		return position + len(falseText), bytes.HasPrefix(raw[position:], falseText)
 	}
-	end = at
+	end = position
 	if raw[end] == '-' {
 		end++
 	}
@@ -201,5 +201,5 @@ func readScalar(raw []byte, at int) (end int, ok bool) {
 		end++
 	}
 	digits := end - first
-	return end, digits > 0 && digits <= maxDigits && (raw[first] != '0' || digits == 1 && first == at)
+	return end, digits > 0 && digits <= maxDigits && (raw[first] != '0' || digits == 1 && first == position)
 }

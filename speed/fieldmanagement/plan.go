@@ -259,10 +259,10 @@ func jsonFieldsOf(t reflect.Type) ([]jsonField, bool) {
 	return out, ok && len(seen) == len(entries)
 }
 
-func collect(t reflect.Type, at []int, entries map[string]*value.FieldCacheEntry, seen map[string]bool, out []jsonField) ([]jsonField, bool) {
+func collect(t reflect.Type, parent []int, entries map[string]*value.FieldCacheEntry, seen map[string]bool, out []jsonField) ([]jsonField, bool) {
 	for i := range t.NumField() {
 		f := t.Field(i)
-		index := append(at[:len(at):len(at)], i)
+		index := append(parent[:len(parent):len(parent)], i)
 		name, inline, omit := jsonName(f)
 		switch {
 		case omit:

@@ -11,7 +11,7 @@ import "sigs.k8s.io/structured-merge-diff/v6/schema"
 // path of the whole value. reconciled also returns false if reconciliation would fail.
 func (w setIterator) reconciled(r root, tr schema.TypeRef) bool {
 	atom, ok := r.schema.Resolve(tr)
-	n, of, more := w.next()
+	n, dropped, more := w.next()
 	switch {
 	case !ok:
 		return false
@@ -26,7 +26,7 @@ func (w setIterator) reconciled(r root, tr schema.TypeRef) bool {
 	case atom.List.ElementRelationship == schema.Atomic:
 		return !more
 	}
-	for ; more; n, of, more = w.next() {
+	for ; more; n, dropped, more = w.next() {
 		if r.complete && w.nodes[n].after == n+1 {
 			continue // nothing is below the element
 		}
@@ -41,7 +41,7 @@ func (w setIterator) reconciled(r root, tr schema.TypeRef) bool {
 		if atom.Map != nil && below == (schema.TypeRef{}) {
 			continue // upstream ignores fields that the schema does not have
 		}
-		if !w.into(n, of).reconciled(r, below) {
+		if !w.into(n, dropped).reconciled(r, below) {
 			return false
 		}
 	}

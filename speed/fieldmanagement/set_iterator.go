@@ -44,8 +44,8 @@ func (w *setIterator) next() (n int32, below []dropped, ok bool) {
 		case len(here.below) == 0:
 			return n, nil, true
 		default:
-			in := w.into(n, here.below)
-			if _, _, ok := in.next(); ok {
+			inner := w.into(n, here.below)
+			if _, _, ok := inner.next(); ok {
 				return n, here.below, true
 			}
 		}
@@ -84,7 +84,7 @@ func (f *encodedSet) without(out []byte, w setIterator, d []dropped) []byte {
 		case here == nil:
 			out = append(comma(out), f.raw[e.start-1:e.end]...)
 		case len(here.below) > 0:
-			was := len(out)
+			before := len(out)
 			out = f.open(comma(out), e)
 			opened := len(out)
 			if e.member {
@@ -97,7 +97,7 @@ func (f *encodedSet) without(out []byte, w setIterator, d []dropped) []byte {
 			case e.member:
 				out = append(out[:opened], '}')
 			default:
-				out = out[:was]
+				out = out[:before]
 			}
 		}
 	}

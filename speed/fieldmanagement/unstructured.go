@@ -54,9 +54,9 @@ func (p *Pruner) unstructured(plan *prunePlan, live, new *unstructured.Unstructu
 }
 
 // restore puts back the fields that upstream reads directly, besides comparing them.
-func restore(pruned, from map[string]any, names ...string) {
+func restore(pruned, original map[string]any, names ...string) {
 	for _, name := range names {
-		if v, ok := from[name]; ok && pruned != nil {
+		if v, ok := original[name]; ok && pruned != nil {
 			pruned[name] = v
 		}
 	}

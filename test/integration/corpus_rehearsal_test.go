@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
@@ -208,15 +209,14 @@ func (r *rehearsal) refused(t *testing.T, got harness.Answer) {
 	if diff := cmp.Diff(want, got.Message()); diff != "" {
 		t.Errorf("message (-want +got):\n%s", diff)
 	}
-	var status struct {
-		Details struct{ Causes []struct{ Field string } }
-	}
+	var status metav1.Status
 	if err := json.Unmarshal(got.Body, &status); err != nil {
 		t.Fatal(err)
 	}
-	if causes := status.Details.Causes; len(causes) != 1 || causes[0].Field != r.s.Field {
+	if causes := status.Details.Causes; len(causes) == 0 || causes[0].Field != r.s.Field {
 		t.Errorf("the causes are %v, wanted the field %s", causes, r.s.Field)
 	}
+	sameInCauses(t, status)
 }
 
 // stored checks what the server stores after the request.

@@ -24,10 +24,10 @@ type patch struct {
 
 // folders are the mandatory folders of the series, in their order. All other folders are
 // optional.
-var folders = []string{"core", "rbac", "chain", "markers", "crd", "authority", "selected", "reads"}
+var folders = []string{"core", "rbac", "chain", "statements", "markers", "crd", "authority", "selected", "reads"}
 
 // seamFolders are the folders that add files to the seam.
-var seamFolders = []string{"core", "rbac", "chain", "reads"}
+var seamFolders = []string{"core", "rbac", "chain", "statements", "crd", "authority", "reads"}
 
 // list returns the entries of a file named series, each split into words.
 func list(t *testing.T, file string) [][]string {
@@ -252,6 +252,23 @@ func TestCoreKnowsNoSpeed(t *testing.T) {
 		}
 		for _, line := range append(p.added(), strings.SplitN(p.text, "\n---\n", 2)[0]) {
 			if found := speaks.FindString(line); found != "" {
+				t.Errorf("%s/%s says %q", p.folder, p.name, found)
+			}
+		}
+	}
+}
+
+// TestCoreHoldsNoOtherFeature checks that a reader of the security boundary meets nothing in core that
+// another folder is for.
+func TestCoreHoldsNoOtherFeature(t *testing.T) {
+	other := regexp.MustCompile(`(?i)\b(?:authorityselector|selected|delegat\w+|protected|bindings?|attributes? of|webhook authorizer|` +
+		`audit|publish\w*|field manager|metadata alone|acting)\b`)
+	for _, p := range all(t) {
+		if p.folder != "core" {
+			continue
+		}
+		for _, line := range append(p.added(".go"), strings.SplitN(p.text, "\n---\n", 2)[0]) {
+			if found := other.FindString(line); found != "" {
 				t.Errorf("%s/%s says %q", p.folder, p.name, found)
 			}
 		}

@@ -50,8 +50,6 @@ type FieldPermissionList struct {
 const (
 	// MaxFields is the maximum number of entries.
 	MaxFields = 64
-	// MaxFieldSteps is the maximum number of steps of a path.
-	MaxFieldSteps = 16
 	// MaxFieldPathLength is the maximum length of a path, in bytes.
 	MaxFieldPathLength = 1024
 )

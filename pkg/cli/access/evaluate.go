@@ -11,6 +11,7 @@ import (
 	"kube-granular.dev/granular/decide"
 	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/pkg/cli/changes"
+	"kube-granular.dev/pkg/cli/denial"
 )
 
 // Evaluation describes which parts of one request are allowed.
@@ -43,6 +44,8 @@ type Evaluation struct {
 type ServerAnswer struct {
 	Allowed bool   `json:"allowed"`
 	Message string `json:"message,omitempty"`
+	// Denial is what a refusal is about, or nil if that is not known.
+	Denial *denial.Denial `json:"-"`
 }
 
 // Field is one field that a request changes.

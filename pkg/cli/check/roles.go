@@ -14,6 +14,7 @@ import (
 	"kube-granular.dev/pkg/cli/access"
 	"kube-granular.dev/pkg/cli/learn"
 	"kube-granular.dev/pkg/cli/manifest"
+	"kube-granular.dev/pkg/cli/roles"
 )
 
 // Roles are the roles and bindings of files. A role counts where, and for whom, a binding in the files
@@ -35,40 +36,18 @@ func NewRoles(namespace string) *Roles { return &Roles{namespace: namespace} }
 func (r *Roles) Add(file string, data []byte) error { return manifest.Each(file, data, r.add) }
 
 func (r *Roles) add(found *manifest.Object) error {
-	var object runtime.Object
-	switch {
-	case found.APIVersion != rbacv1.SchemeGroupVersion.String():
-	case found.Kind == "Role":
-		object = &rbacv1.Role{}
-	case found.Kind == "ClusterRole":
-		object = &rbacv1.ClusterRole{}
-	case found.Kind == "RoleBinding":
-		object = &rbacv1.RoleBinding{}
-	case found.Kind == "ClusterRoleBinding":
-		object = &rbacv1.ClusterRoleBinding{}
+	object, err := roles.Decode(found, r.namespace)
+	if err != nil {
+		return err
 	}
 	if object == nil {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s: %s %s does not count: it is no role or binding of %s", found.File, found.Kind, found.Name,
 			rbacv1.SchemeGroupVersion))
 		return nil
 	}
-	if err := found.Decode(object); err != nil {
-		return err
-	}
-	switch o := object.(type) {
-	case *rbacv1.Role:
-		if o.Namespace == "" {
-			o.Namespace = r.namespace
-		}
-	case *rbacv1.RoleBinding:
-		if o.Namespace == "" {
-			o.Namespace = r.namespace
-		}
-	case *rbacv1.ClusterRole:
-		if o.AggregationRule != nil {
-			r.Notes = append(r.Notes, fmt.Sprintf("%s: ClusterRole %s is aggregated from others: only the rules in the file count",
-				found.File, o.Name))
-		}
+	if o, ok := object.(*rbacv1.ClusterRole); ok && o.AggregationRule != nil {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s: ClusterRole %s is aggregated from others: only the rules in the file count",
+			found.File, o.Name))
 	}
 	r.objects = append(r.objects, object)
 	return nil

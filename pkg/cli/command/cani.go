@@ -18,6 +18,7 @@ import (
 	"kube-granular.dev/api/printing"
 	"kube-granular.dev/pkg/cli/access"
 	"kube-granular.dev/pkg/cli/changes"
+	"kube-granular.dev/pkg/cli/denial"
 	"kube-granular.dev/pkg/cli/output"
 	"kube-granular.dev/pkg/included"
 )
@@ -162,7 +163,8 @@ func askServer(ctx context.Context, client changes.Sender, request changes.Reque
 	case err == nil:
 		return &access.ServerAnswer{Allowed: true}, nil
 	case apierrors.IsForbidden(err):
-		return &access.ServerAnswer{Message: err.Error()}, nil
+		refused, _ := denial.FromError(err) // nil if unknown
+		return &access.ServerAnswer{Message: err.Error(), Denial: refused}, nil
 	}
 	return nil, err
 }

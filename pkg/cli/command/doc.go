@@ -6,5 +6,6 @@
 //
 // The commands use the caller's own credentials and permissions.
 //
-// The invariant: no command writes anything to a cluster without --apply.
+// The invariant: no command but lend writes anything to a cluster without --apply, and lend writes nothing
+// with --dry-run.
 package command

@@ -19,7 +19,6 @@ import (
 	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/pkg/cli/access"
 	"kube-granular.dev/pkg/cli/changes"
-	"kube-granular.dev/pkg/cli/denial"
 )
 
 // protectedAttribute is a ProtectedAttribute or a ClusterProtectedAttribute.
@@ -180,11 +179,10 @@ func protectedKeyVerb(kind v1alpha1.AttributeKind, key string) permission.Verb {
 // markProtected marks the field that the server refuses because it is protected. The permissions of
 // fields do not show that.
 func markProtected(j *access.Evaluation) {
-	all, err := denial.Parse(j.Server.Message)
-	if err != nil || all[0].Protected == "" {
+	refused := j.Server.Denial
+	if refused == nil || refused.Protected == "" {
 		return
 	}
-	refused := all[0]
 	var needs []string
 	for _, r := range refused.Roles {
 		needs = append(needs, fmt.Sprintf("%s %q", r.Kind, r.Name))

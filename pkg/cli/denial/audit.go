@@ -12,6 +12,7 @@ import (
 	"io"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kube-granular.dev/pkg/cli/changes"
@@ -32,11 +33,8 @@ type event struct {
 	ObjectRef        *struct {
 		Resource, Namespace, Name, APIGroup, Subresource string
 	} `json:"objectRef"`
-	ResponseStatus struct {
-		Code    int    `json:"code"`
-		Message string `json:"message"`
-	} `json:"responseStatus"`
-	Annotations map[string]string `json:"annotations"`
+	ResponseStatus metav1.Status     `json:"responseStatus"`
+	Annotations    map[string]string `json:"annotations"`
 }
 
 // user is who sent a request.
@@ -126,7 +124,7 @@ func (e *event) denial() (*Denial, error) {
 	if e.ObjectRef == nil {
 		return nil, fmt.Errorf("the request %s has no resource", e.AuditID)
 	}
-	out, err := parse(oneLine(e.ResponseStatus.Message))
+	out, err := FromStatus(&e.ResponseStatus)
 	decision, lacked := e.Annotations[decisionAnnotation], strings.Fields(e.Annotations[MissingAnnotation])
 	switch {
 	case err == nil && !(out.Admission && decision == "forbid"):
@@ -146,7 +144,8 @@ func (e *event) denial() (*Denial, error) {
 		out.Name = ref.Name
 	}
 	if len(lacked) > 0 && out.Protected == "" {
-		out.Verbs, out.Together, out.Ordinary, out.Why, out.Admission = lacked, nil, "", "", false
+		out.Verbs, out.Together, out.Ordinary, out.Why, out.Admission = nil, nil, "", "", false
+		out.lack(lacked)
 		if all := Together(lacked[0]); len(all) > 1 {
 			out.Verbs[0], out.Together = all[0], all
 		}

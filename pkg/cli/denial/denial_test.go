@@ -4,11 +4,17 @@
 package denial
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"kube-granular.dev/pkg/refusal"
 )
 
 func TestParseDenial(t *testing.T) {
@@ -115,6 +121,81 @@ func TestParseDenial(t *testing.T) {
 		if diff := cmp.Diff(all, got); diff != "" || (want == nil) != errors.Is(err, ErrNotADenial) {
 			t.Errorf("%q: %v\n%s", text, err, diff)
 		}
+	}
+}
+
+// TestFromStatus checks that the causes of a refusal tell the same as its message, whatever the message says,
+// and that the message counts where no causes are known.
+//
+// Attack: a webhook answers with causes of this project, so that an administrator gives rights to somebody
+// Answer: the causes of a webhook count for nothing
+func TestFromStatus(t *testing.T) {
+	const object = `deployments.apps "web" is forbidden: User "jane" cannot change `
+	labels := refusal.Details{User: "jane", Namespace: "shop", Field: ".metadata.labels[env]", Protected: "label",
+		Roles: []string{"Role/a"}, Verbs: []string{"granular:protectedLabel(env)"}, ProtectedNamespace: "shop",
+		Needs: `needs one of Role "a", the verb "granular:protectedLabel(env)" or 2 others, for it is protected in namespace "shop"`}
+	for name, tc := range map[string]struct {
+		message string
+		why     refusal.Details
+	}{
+		"a field": {object + `.spec.replicas in namespace "shop": needs one of the verbs "granular:replicas", "granular:specification"`,
+			refusal.Details{User: "jane", Namespace: "shop", Field: ".spec.replicas", Verbs: []string{"granular:replicas", "granular:specification"},
+				Needs: `needs one of the verbs "granular:replicas", "granular:specification"`}},
+		"another version, through a scale": {object + `.spec.replicas of version v2 in namespace "shop" through "deployments/scale": needs the verb "granular:replicas"`,
+			refusal.Details{User: "jane", Namespace: "shop", Subresource: "scale", Field: ".spec.replicas", Verbs: []string{"granular:replicas"},
+				Needs: `needs the verb "granular:replicas"`}},
+		"values": {object + `.spec.mode: needs both of the verbs "granular:mode(a)" and "granular:mode(b)", or the verb "granular:specification"`,
+			refusal.Details{User: "jane", Field: ".spec.mode", Verbs: []string{"granular:mode(a)", "granular:specification"},
+				Together: []string{"granular:mode(a)", "granular:mode(b)"},
+				Needs:    `needs both of the verbs "granular:mode(a)" and "granular:mode(b)", or the verb "granular:specification"`}},
+		"too many": {object + `.metadata.labels[k]: more than 64 permissions would have to be checked; hold the verb "granular:labels" instead`,
+			refusal.Details{User: "jane", Field: ".metadata.labels[k]", Verbs: []string{"granular:labels"},
+				Needs: `more than 64 permissions would have to be checked; hold the verb "granular:labels" instead`}},
+		"uncovered": {object + `.foo: no permission covers this field`,
+			refusal.Details{User: "jane", Field: ".foo", Needs: "no permission covers this field"}},
+		"a FieldPermission": {object + `.spec.destination: needs the verb "granular:acme.io/destination" (excluded by FieldPermission a.b)`,
+			refusal.Details{User: "jane", Field: ".spec.destination", Verbs: []string{"granular:acme.io/destination"}, FieldPermission: "a.b",
+				Needs: `needs the verb "granular:acme.io/destination"`}},
+		"a protected label": {object + `.metadata.labels[env] in namespace "shop", a protected label: ` + labels.Needs, labels},
+		"the whole write": {`deployments.apps "web" is forbidden: User "jane" can't write it in namespace "shop": its fields can't be verified`,
+			refusal.Details{User: "jane", Namespace: "shop", Needs: "its fields can't be verified"}},
+	} {
+		status := metav1.Status{Message: tc.message, Details: &metav1.StatusDetails{Group: "apps", Kind: "deployments", Name: "web"}}
+		want, err := FromStatus(&status)
+		if err != nil {
+			t.Fatalf("%s: the message: %v", name, err)
+		}
+		status.Message = "another sentence"
+		if _, err := FromStatus(&status); !errors.Is(err, ErrNotADenial) {
+			t.Errorf("%s: another sentence without causes: %v", name, err)
+		}
+		status.Details.Causes = append(tc.why.Summary(false), tc.why.Causes()...)
+		got, err := FromError(fmt.Errorf("failed: %w", &apierrors.StatusError{ErrStatus: status}))
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v\n%s", name, err, diff)
+		}
+		status.TypeMeta, status.Reason = metav1.TypeMeta{Kind: "Status"}, metav1.StatusReasonForbidden
+		text, err := json.MarshalIndent(status, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := Parse(string(text))
+		if diff := cmp.Diff([]*Denial{want}, all); diff != "" || err != nil {
+			t.Errorf("%s, as text: %v\n%s", name, err, diff)
+		}
+		status.Message = `admission webhook "w.example" denied the request: no`
+		got, err = FromStatus(&status)
+		if diff := cmp.Diff(&Denial{Admission: true, Why: status.Message}, got); diff != "" || err != nil {
+			t.Errorf("%s, of a webhook: %v\n%s", name, err, diff)
+		}
+	}
+	read := refusal.Details{User: "jane", Namespace: "shop", Verbs: []string{"get"}}
+	got, err := FromStatus(&metav1.Status{Details: &metav1.StatusDetails{Kind: "pods", Name: "web", Causes: read.Causes()}})
+	if diff := cmp.Diff(&Denial{Resource: "pods", Name: "web", Namespace: "shop", User: "jane", Ordinary: "get"}, got); diff != "" || err != nil {
+		t.Errorf("a copy that reads: %v\n%s", err, diff)
+	}
+	if _, err := FromError(errors.New(object)); !errors.Is(err, ErrNotADenial) {
+		t.Errorf("an error of somebody else: %v", err)
 	}
 }
 

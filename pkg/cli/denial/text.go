@@ -74,10 +74,13 @@ func masked(one string) string {
 	})
 }
 
-// line returns the refusals in a line. What is quoted inside a refusal, such as the name of a user, is
+// line returns the refusals in a line, which may be a Status as JSON. What is quoted inside a refusal, such as the name of a user, is
 // never taken for another one. After a refusal with a reason, the rest of the line may be text of
 // somebody else, such as the message of a policy, so it is not searched.
 func line(one string, quoting int) []*Denial {
+	if d := statusIn(one); d != nil {
+		return []*Denial{d}
+	}
 	starts := startPattern.FindAllStringIndex(masked(one), -1)
 	if len(starts) == 0 {
 		return inside(one, quoting)

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// refusal returns the message of a refusal of a field.
-func refusal(user, name string) string {
+// refusalText returns the message of a refusal of a field.
+func refusalText(user, name string) string {
 	return fmt.Sprintf(`deployments.apps %q is forbidden: User %q cannot change .spec.replicas in namespace "shop": needs one of the verbs "granular:replicas", "granular:specification"`, name, user)
 }
 
@@ -31,7 +31,7 @@ func quote(t *testing.T, value any) string {
 // Attack: a user name, or the message of a policy, has the text of a refusal of somebody else, so that an administrator gives that one rights
 // Answer: text in quotes, and what follows a reason, is no refusal
 func TestRefusalsInText(t *testing.T) {
-	one, two := refusal("jane", "web"), refusal("system:serviceaccount:shop:robot", "api")
+	one, two := refusalText("jane", "web"), refusalText("system:serviceaccount:shop:robot", "api")
 	list := `pods is forbidden: User "eve" cannot list resource "pods" in API group "" at the cluster scope`
 	const jane, robot, eve = "jane web granular:replicas", "system:serviceaccount:shop:robot api granular:replicas", "eve  list"
 	zap := func(message string) string {
@@ -59,8 +59,8 @@ func TestRefusalsInText(t *testing.T) {
 		"broken, then another":      {strings.Replace(one, "cannot change", "cannot\nchange", 1) + "\n" + list, jane + ", " + eve},
 		"admission in JSON":         {zap(`admission webhook "w.example" denied the request: no`), "  admission"},
 		"nothing":                   {zap("not found"), ""},
-		"a name with a refusal":     {refusal("x "+list, "web"), "x " + list + " web granular:replicas"},
-		"a name with it, in JSON":   {zap(refusal("x "+list, "web")), "x " + list + " web granular:replicas"},
+		"a name with a refusal":     {refusalText("x "+list, "web"), "x " + list + " web granular:replicas"},
+		"a name with it, in JSON":   {zap(refusalText("x "+list, "web")), "x " + list + " web granular:replicas"},
 		"a policy with it":          {policy + list, " web admission"},
 		"a policy with it, in JSON": {zap(policy + "\n" + list), " web admission"},
 		"a reason with it":          {`pods "a" is forbidden: User "jane" cannot get resource "pods" in API group "" in the namespace "x": because ` + list, "jane a get"},

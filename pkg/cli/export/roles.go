@@ -20,6 +20,7 @@ import (
 	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/granular/protect"
 	"kube-granular.dev/pkg/cli/manifest"
+	"kube-granular.dev/pkg/cli/roles"
 )
 
 // Roles are the roles, bindings and definitions of files.
@@ -40,7 +41,6 @@ func NewRoles(namespace string) *Roles { return &Roles{namespace: namespace} }
 func (r *Roles) Add(file string, data []byte) error { return manifest.Each(file, data, r.add) }
 
 func (r *Roles) add(found *manifest.Object) error {
-	var object runtime.Object
 	switch {
 	case found.Kind == "CustomResourceDefinition":
 		definition := &apiextensionsv1.CustomResourceDefinition{}
@@ -48,34 +48,20 @@ func (r *Roles) add(found *manifest.Object) error {
 		return found.Decode(definition)
 	case found.APIVersion == v1alpha1.SchemeGroupVersion.String():
 		return r.addAuthority(found)
-	case found.APIVersion != rbacv1.SchemeGroupVersion.String():
-	case found.Kind == "Role":
-		object = &rbacv1.Role{}
-	case found.Kind == "ClusterRole":
-		object = &rbacv1.ClusterRole{}
-	case found.Kind == "RoleBinding":
-		object = &rbacv1.RoleBinding{}
-	case found.Kind == "ClusterRoleBinding":
-		object = &rbacv1.ClusterRoleBinding{}
+	}
+	object, err := roles.Decode(found, r.namespace)
+	if err != nil {
+		return err
 	}
 	if object == nil {
 		return fmt.Errorf("%s: %s %s is no role, binding, definition, protected attribute or FieldPermission", found.File, found.Kind, found.Name)
 	}
-	if err := found.Decode(object); err != nil {
-		return err
-	}
 	switch o := object.(type) {
 	case *rbacv1.Role:
-		if o.Namespace == "" {
-			o.Namespace = r.namespace
-		}
 		if err := parse(o.Name, o.Rules); err != nil {
 			return err
 		}
 	case *rbacv1.RoleBinding:
-		if o.Namespace == "" {
-			o.Namespace = r.namespace
-		}
 		// RBAC looks for an account without a namespace in that of the binding.
 		for i := range o.Subjects {
 			if s := &o.Subjects[i]; s.Kind == rbacv1.ServiceAccountKind && s.Namespace == "" {

@@ -85,7 +85,7 @@ func For(refused *denial.Denial, known Kinds) (*Remedy, error) {
 	}
 	grant := roles.Grant{Namespace: refused.Namespace,
 		Rules: []rbacv1.PolicyRule{{APIGroups: []string{groupResource.Group}, Resources: []string{resource}, Verbs: out.verbs()}}}
-	if refused.Name != "" && (refused.Ordinary != "create" || refused.Subresource != "") {
+	if refused.Name != "" {
 		grant.Rules[0].ResourceNames = []string{refused.Name}
 	}
 	subjects := []rbacv1.Subject{subject}

@@ -12,5 +12,5 @@
 // The invariant: the verbs of LeastVerbs allow all the changes, and none of the verbs can be left
 // out.
 //
-// The package sends no requests and writes nothing.
+// The package also decodes the roles and bindings of files. It sends no requests and writes nothing.
 package roles

@@ -193,9 +193,12 @@ func (c *connection) open() bool {
 //
 // Attack: a delegate takes a connection over in a way that the server does not know as long: a WebSocket, a tunnel, or a resource of an aggregated server
 // Answer: the server closes it within two seconds after the delegation
+//
+// Attack: a delegate whose delegation has conditions goes where nothing is verified: a connection, or an aggregated server
+// Answer: 403
 func TestUpgradesEnd(t *testing.T) {
 	const group = "upgraded.example.com"
-	rules := connect + "," + configMaps + `,{"apiGroups":["` + group + `"],"resources":["things/console"],"verbs":["*"]}`
+	rules := connect + "," + configMaps + `,{"apiGroups":["` + group + `"],"resources":["things","things/console"],"verbs":["*"]}`
 	n, _ := stage(t, rules)
 	newKubelet(t, n)
 	aggregated := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -216,6 +219,14 @@ func TestUpgradesEnd(t *testing.T) {
 		"/apis/apiregistration.k8s.io/v1/apiservices", `{"metadata":{"name":"v1.`+group+`"},"spec":{"group":"`+group+`","version":"v1","groupPriorityMinimum":100,"versionPriority":100,"insecureSkipTLSVerify":true,
 		"service":{"namespace":"`+n+`","name":"things","port":`+u.Port()+`}}}`)
 	defer request{as: "root", method: "DELETE", path: "/apis/apiregistration.k8s.io/v1/apiservices/v1." + group}.want(t, 200)
+	conditional := delegation{scope: n, rules: rules, more: `,"conditions":[{"expression":"true"}]`}.by(t, "alice", "")
+	request{as: "bot", method: "POST", path: "/api/v1/namespaces/" + n + "/pods/web/exec?command=sh", under: conditional}.want(t, 403, "has conditions")
+	harness.Until(t, "the aggregator knows "+group, func() bool {
+		return request{as: "bot", method: "POST", path: "/apis/" + group + "/v1/namespaces/" + n + "/things",
+			under: delegation{scope: n, rules: rules}.by(t, "alice", "")}.to(t).status == 200
+	})
+	request{as: "bot", method: "POST", path: "/apis/" + group + "/v1/namespaces/" + n + "/things", under: conditional}.
+		want(t, 403, "conditions, which can't be verified")
 	for _, way := range []struct{ path, upgrade, protocol string }{
 		{"/api/v1/namespaces/" + n + "/pods/web/exec?command=translated&stdout=true", "websocket", "v5.channel.k8s.io"},
 		{"/api/v1/namespaces/" + n + "/pods/web/exec?command=sh&stdout=true", "websocket", "v4.channel.k8s.io"},

@@ -23,7 +23,6 @@ type MutatingWebhook struct {
 	mu      sync.Mutex
 	known   map[string]func(map[string]any) corpus.Object
 	refused map[string]*metav1.Status
-	calls   map[string]int
 }
 
 // NewMutatingWebhook installs a webhook for users whose names begin with prefix, and returns once
@@ -31,7 +30,7 @@ type MutatingWebhook struct {
 // SetPatch or SetPatchFunc for that user, and refuses them only after a call of Refuse.
 func NewMutatingWebhook(t *testing.T, s *Server, prefix string) *MutatingWebhook {
 	t.Helper()
-	st := &MutatingWebhook{known: map[string]func(map[string]any) corpus.Object{}, refused: map[string]*metav1.Status{}, calls: map[string]int{}}
+	st := &MutatingWebhook{known: map[string]func(map[string]any) corpus.Object{}, refused: map[string]*metav1.Status{}}
 	server := ServeWebhook(t, st)
 	name := prefix + "stamps.example.com"
 	const configurations = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
@@ -82,19 +81,11 @@ func (st *MutatingWebhook) Refuse(user string, result *metav1.Status) {
 	st.refused[user] = result
 }
 
-// CallCount returns how many requests of a user the webhook has received.
-func (st *MutatingWebhook) CallCount(user string) int {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	return st.calls[user]
-}
-
 func (st *MutatingWebhook) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	Review(w, req, func(review *admissionv1.AdmissionReview) error {
 		user := review.Request.UserInfo.Username
 		st.mu.Lock()
 		over, refused := st.known[user], st.refused[user]
-		st.calls[user]++
 		st.mu.Unlock()
 		response := &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: refused == nil, Result: refused}
 		if over != nil {

@@ -24,11 +24,10 @@ func denialOf(err error) (*denial.Denial, bool) {
 	if !apierrors.IsForbidden(err) {
 		return nil, false
 	}
-	all, parseErr := denial.Parse(err.Error())
-	if parseErr != nil || len(all) != 1 || all[0].Admission {
+	d, unknown := denial.FromError(err)
+	if unknown != nil || d.Admission {
 		return nil, false
 	}
-	d := all[0]
 	return d, len(needed(d)) > 0 || d.Field != ""
 }
 

@@ -213,6 +213,25 @@ func (r *Refusal) length() string {
 	return fmt.Sprintf("the parameter \"%s...\" is longer than the %d bytes that a verb may have", r.long, permission.MaxParameterLength)
 }
 
+// Missing returns the verbs that Needs names: those of which each would have covered the change, the
+// narrowest one first, and those that are needed together instead of the first one.
+func (r *Refusal) Missing() (verbs, together []string) {
+	switch {
+	case r.General == "":
+		return nil, nil
+	case r.Reason == Budget, r.Reason == Cost, len(r.Together) == 0 && (r.Specific == "" || r.Specific == r.General):
+		return []string{r.General}, nil
+	case len(r.Together) == 0:
+		return []string{r.Specific, r.General}, nil
+	}
+	together = r.Together[:min(len(r.Together), maxTogether)]
+	verbs = []string{together[0]}
+	if !slices.Contains(r.Together, r.General) {
+		verbs = append(verbs, r.General)
+	}
+	return verbs, together
+}
+
 // Message returns the whole message, without the user, resource and namespace. It is for tools
 // that do not know them.
 func (r *Refusal) Message(path string) string { return r.Cannot(path) + ": " + r.Needs() }

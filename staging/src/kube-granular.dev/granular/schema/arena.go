@@ -10,7 +10,7 @@ import "k8s.io/kube-openapi/pkg/validation/spec"
 // survey is left to the garbage collector.
 const maxReusedArena = 1024
 
-// arena holds the memory of a survey (the scan of the definitions before a compilation), This is
+// arena holds the memory of a survey (the scan of the definitions before a compilation). This is
 // most of the memory that a compilation allocates. When a survey is no longer needed, the next
 // survey uses the same arena.
 type arena struct {

@@ -33,12 +33,6 @@ func SetEntries(s *spec.Schema, entries []Entry) {
 	s.AddExtension(extEntries, slices.Clone(entries))
 }
 
-// EntriesOf returns the entries that were added to a schema.
-func EntriesOf(s *spec.Schema) []Entry {
-	entries, _ := s.Extensions[extEntries].([]Entry)
-	return entries
-}
-
 // addEntries adds the entries of a field to the node's chain. scope is the scope around the field. The
 // name of an entry may also stand in the schema: the author can add it later. Then both are in force,
 // each with its own exclusion.
