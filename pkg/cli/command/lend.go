@@ -130,6 +130,17 @@ func (o *lendFlags) addTo(cmd *cobra.Command) {
 	flags.StringVar(&o.revoke, "revoke", "", "end what is lent to this service account, and remove the account")
 	cmd.MarkFlagsMutuallyExclusive("role", "list", "show", "renew", "revoke")
 	cmd.MarkFlagsMutuallyExclusive("output", "print")
+	// What a flag says must not be ignored: somebody who asks for a dry run must not revoke.
+	for action, without := range map[string][]string{
+		"list":   {"to", "for", "reason", "output", "print", "everywhere", "create-namespace", "yes", "dry-run"},
+		"show":   {"to", "for", "reason", "output", "print", "everywhere", "create-namespace", "yes", "dry-run"},
+		"revoke": {"to", "for", "reason", "output", "print", "everywhere", "create-namespace", "yes"},
+		"renew":  {"to", "everywhere", "create-namespace", "yes"},
+	} {
+		for _, flag := range without {
+			cmd.MarkFlagsMutuallyExclusive(action, flag)
+		}
+	}
 	_ = cmd.MarkFlagFilename("output")
 	for _, flag := range []string{"show", "renew", "revoke", "to", "for", "reason"} {
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions)
@@ -138,14 +149,20 @@ func (o *lendFlags) addTo(cmd *cobra.Command) {
 
 // makes reports whether the command makes a token.
 func (o *lendFlags) makes() bool {
-	return !o.list && o.show == "" && o.revoke == "" && !o.dryRun && !o.format.Is("yaml") && !o.format.Is("json")
+	return !o.list && o.show == "" && o.revoke == "" && !o.dryRun && !o.forPrograms()
 }
+
+// forPrograms reports whether the output is objects: what would be made, and nothing is made.
+func (o *lendFlags) forPrograms() bool { return o.format.Is("yaml") || o.format.Is("json") }
 
 func (o *lendFlags) validate() error {
 	if err := o.format.Validate(); err != nil {
 		return err
 	}
-	if o.list || o.show != "" || o.revoke != "" {
+	switch {
+	case o.revoke != "" && o.forPrograms() && !o.dryRun:
+		return errors.New("--revoke prints no objects; with --dry-run, it prints what would be removed")
+	case o.list || o.show != "" || o.revoke != "":
 		return nil
 	}
 	switch {
@@ -153,8 +170,6 @@ func (o *lendFlags) validate() error {
 		return errors.New("--role and --to are missing; kubectl granular lend --help shows the usage")
 	case o.duration < time.Minute:
 		return errors.New("--for: lend for a minute or longer")
-	case o.renew != "" && (o.dryRun || o.to != ""):
-		return errors.New("--renew can't be combined with --dry-run or --to")
 	case o.makes() && o.file == "" && !o.printToken:
 		return errors.New("name a new file for the kubeconfig with --output, or print the token with --print")
 	}
@@ -213,11 +228,8 @@ func (s *options) lend(ctx context.Context, l *lend.Lender, o *lendFlags) error 
 	if err != nil {
 		return err
 	}
-	if o.format.Is("yaml") {
-		return printing.YAML(s.streams.Out, t.Objects()...)
-	}
-	if o.format.Is("json") {
-		return printing.JSON(s.streams.Out, map[string]any{"apiVersion": "v1", "kind": "List", "items": t.Objects()})
+	if o.forPrograms() {
+		return s.printObjects(o, t.Objects()...)
 	}
 	// With --print, standard output is for the kubeconfig alone.
 	out := s.streams.Out
@@ -237,6 +249,14 @@ func (s *options) lend(ctx context.Context, l *lend.Lender, o *lendFlags) error 
 		return err
 	}
 	return printing.Fprintf(s.streams.ErrOut, "%s", ends(loan))
+}
+
+// printObjects prints what would be made.
+func (s *options) printObjects(o *lendFlags, objects ...any) error {
+	if o.format.Is("yaml") {
+		return printing.YAML(s.streams.Out, objects...)
+	}
+	return printing.JSON(s.streams.Out, map[string]any{"apiVersion": "v1", "kind": "List", "items": objects})
 }
 
 // storing opens the file for the kubeconfig before anything is made, and removes it again if making fails.
@@ -281,6 +301,10 @@ func printPlan(page *printing.Page, t *lend.Terms, plan *lend.Plan) error {
 	failed = errors.Join(failed, rulesTable(page, plan.Rules))
 	for _, note := range plan.Notes {
 		failed = errors.Join(failed, printing.Fprintf(page, "%s\n", note))
+	}
+	if len(plan.Own) > 0 {
+		failed = errors.Join(failed, printing.Fprintf(page, "RBAC gives the service account permissions of its own, which count on a server without the feature gate: %s.\n",
+			strings.Join(plan.Own, ", ")))
 	}
 	switch {
 	case plan.Unknown != "":
@@ -375,10 +399,16 @@ func (s *options) revokeLent(ctx context.Context, l *lend.Lender, o *lendFlags) 
 	if err != nil {
 		return err
 	}
+	account := lend.AccountOf(d).String()
+	if o.dryRun {
+		return o.format.Print(s.streams.Out, d, func(page *printing.Page) error {
+			return printing.Fprintf(page, "AuthorityDelegation %s would end, and the service account %s would be removed.\n", d.Name, account)
+		})
+	}
 	if err := l.Revoke(ctx, d); err != nil {
 		return err
 	}
-	return printing.Fprintf(s.streams.ErrOut, "%s has no permissions any more, and is removed.\n", lend.AccountOf(d).String())
+	return printing.Fprintf(s.streams.ErrOut, "%s has no permissions any more, and is removed.\n", account)
 }
 
 // renewLent lends the same to one account until another time.
@@ -387,9 +417,22 @@ func (s *options) renewLent(ctx context.Context, l *lend.Lender, o *lendFlags) e
 	if err != nil {
 		return err
 	}
-	loan, err := s.storing(l, o, d.Spec.Scope.Namespace, func(store func(*lend.Loan) error) (*lend.Loan, error) {
-		return l.Renew(ctx, d, l.Now().Add(o.duration), o.reason, store)
-	})
+	renewal, err := l.Renewal(ctx, d, l.Now().Add(o.duration), o.reason)
+	if err != nil {
+		return err
+	}
+	if !o.makes() {
+		plan, err := l.PlanRenewal(ctx, renewal)
+		if err != nil {
+			return err
+		}
+		if o.forPrograms() {
+			return s.printObjects(o, renewal.Delegation)
+		}
+		page := printing.NewPage(s.streams.Out, o.format.Is("wide"))
+		return errors.Join(printPlan(page, renewal.Terms, plan), page.Close())
+	}
+	loan, err := s.storing(l, o, d.Spec.Scope.Namespace, func(store func(*lend.Loan) error) (*lend.Loan, error) { return l.Renew(ctx, renewal, store) })
 	if err != nil {
 		return err
 	}
