@@ -48,7 +48,7 @@ When the delegation ends, the account has discovery and reviews about itself, an
 audit log names you behind each request.
 
 Before it makes anything, the command prints what the account will be able to do, and who else could
-use the account: everybody who can get its token, or run pods as it. If there are such subjects,
+use the account: everybody who can get its token, or run or enter pods that run as it. If there are such subjects,
 it makes nothing without --yes. Kubernetes' own components, system:masters and the service accounts of
 kube-system are counted, but not listed. If a step fails, the command removes what it made before.
 
@@ -62,7 +62,8 @@ there would not end with the delegation.
 
 To renew means a new delegation of the same role, and a new token. To revoke removes the delegation and
 the account: running watches end within two seconds. The server removes an ended delegation and its
-account after a day.`,
+account after a day. With --dry-run, each of them prints what it would do; so does -o yaml, with the
+objects that would be made.`,
 		Example: indentExamples(`
 			# What would be made, and who could use it?
 			kubectl granular lend --role clusterrole/view -n default --to default/agent --for 2h --dry-run
@@ -123,7 +124,7 @@ func (o *lendFlags) addTo(cmd *cobra.Command) {
 	flags.BoolVar(&o.everywhere, "everywhere", false, "lend the role in the whole cluster, not in one namespace")
 	flags.BoolVar(&o.createNamespace, "create-namespace", false, "make the namespace of --to if there is none")
 	flags.BoolVar(&o.evenIfOthersCan, "yes", false, "lend even if others can use the service account, or if it is not known who can")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "print what would be lent, and make nothing")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "print what would be lent, renewed or revoked, and change nothing")
 	flags.BoolVar(&o.list, "list", false, "list what is lent")
 	flags.StringVar(&o.show, "show", "", "show what is lent to this service account")
 	flags.StringVar(&o.renew, "renew", "", "lend the same to this service account again, until the time that --for gives")
