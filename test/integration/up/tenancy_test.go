@@ -73,7 +73,8 @@ func TestTenancyEndsWithTheCluster(t *testing.T) {
 // otherwise by impersonation. A restart with other gates changes the way, and leaves nothing of the old one.
 func TestTenancySudo(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cluster")
-	for i, gates := range []string{"SelectedAuthority=true,AuthorityDelegation=true", "SelectedAuthority=true,AuthorityDelegation=false", "kube:SelectedAuthority=true,kube:AuthorityDelegation=true"} {
+	for i, gates := range []string{"SelectedAuthority=true,AuthorityDelegation=true", "SelectedAuthority=true,AuthorityDelegation=false",
+		"kube:GranularAuthorization=true,kube:SelectedAuthority=true,kube:AuthorityDelegation=true"} {
 		p := launch(t, dir, "--port", "0", "--demo=false", "--tenancy", "--feature-gates", gates)
 		kubectl := func(input string, args ...string) (string, error) {
 			cmd := exec.Command(binary(t, "kubectl"), append([]string{"--kubeconfig", filepath.Join(dir, "admin.kubeconfig"), "--cache-dir", filepath.Join(dir, "cache")}, args...)...)
