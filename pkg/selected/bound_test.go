@@ -210,7 +210,8 @@ func TestBoundUse(t *testing.T) {
 		w.index.Observe(d, false)
 		handler := Selection{Delegations: w.index, Bound: w.bound}.Handler(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
 			u, _ := request.UserFrom(req.Context())
-			if got, reason, err := w.auth.Authorize(req.Context(), ask(u, "get", "n", resource)); (got == authorizer.DecisionAllow) != want || err != nil {
+			got, reason, err := w.auth.Authorize(req.Context(), ask(u, "get", "n", resource))
+			if (got == authorizer.DecisionAllow) != want || err != nil {
 				t.Errorf("%s: %v, %s, error %v", resource, got, reason, err)
 			}
 		}), codecs)

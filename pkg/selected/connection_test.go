@@ -143,18 +143,18 @@ func (w *written) Write(p []byte) (int, error) {
 // TestRepeatingConnection checks where the header is inserted: behind the status line of an answer, once, before what the
 // other side sent, and in nothing else.
 func TestRepeatingConnection(t *testing.T) {
-	const header = "Authority-Selector: s\r\n"
+	const header, status = "Authority-Selector: s\r\n", "HTTP/1.1 101 S\r\n"
 	for name, tc := range map[string]struct {
 		writes []string
 		want   string
 	}{
-		"an answer":                     {[]string{"HTTP/1.1 101 S\r\nUpgrade: x\r\n\r\nstream"}, "HTTP/1.1 101 S\r\n" + header + "Upgrade: x\r\n\r\nstream"},
-		"only its first line":           {[]string{"HTTP/1.1 403 F\r\n", "A: b\r\n\r\n"}, "HTTP/1.1 403 F\r\n" + header + "A: b\r\n\r\n"},
-		"the header of the other side":  {[]string{"HTTP/1.1 101 S\r\nAuthority-Selector: t\r\n\r\n"}, "HTTP/1.1 101 S\r\n" + header + "Authority-Selector: t\r\n\r\n"},
-		"an answer in the stream":       {[]string{"HTTP/1.1 101 S\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\n"}, "HTTP/1.1 101 S\r\n" + header + "\r\nHTTP/1.1 200 OK\r\n\r\n"},
-		"a stream after its answer":     {[]string{"\x80\x03\r\n", "HTTP/1.1 200 OK\r\n"}, "\x80\x03\r\nHTTP/1.1 200 OK\r\n"},
-		"no whole line":                 {[]string{"HTTP/1.1 101", " S\r\n\r\n"}, "HTTP/1.1 101 S\r\n\r\n"},
-		"nothing, and then the answer":  {[]string{"", "HTTP/1.1 101 S\r\n\r\n"}, "HTTP/1.1 101 S\r\n\r\n"},
+		"an answer":                     {[]string{status + "Upgrade: x\r\n\r\nstream"}, status + header + "Upgrade: x\r\n\r\nstream"},
+		"only its first line":           {[]string{status, "A: b\r\n\r\n"}, status + header + "A: b\r\n\r\n"},
+		"the header of the other side":  {[]string{status + "Authority-Selector: t\r\n\r\n"}, status + header + "Authority-Selector: t\r\n\r\n"},
+		"an answer in the stream":       {[]string{status + "\r\n", "HTTP/1.1 200 OK\r\n\r\n"}, status + header + "\r\nHTTP/1.1 200 OK\r\n\r\n"},
+		"a stream after its answer":     {[]string{"\x80\x03\r\n", status}, "\x80\x03\r\n" + status},
+		"no whole line":                 {[]string{"HTTP/1.1 101", " S\r\n\r\n"}, status + "\r\n"},
+		"nothing, and then the answer":  {[]string{"", status + "\r\n"}, status + "\r\n"},
 		"an answer of another protocol": {[]string{"HTTP/2 200\r\n"}, "HTTP/2 200\r\n"},
 	} {
 		to := &written{}
@@ -168,7 +168,7 @@ func TestRepeatingConnection(t *testing.T) {
 			t.Errorf("%s: %q, wanted %q", name, got, tc.want)
 		}
 	}
-	const answer = "HTTP/1.1 101 S\r\n\r\n"
+	const answer = status + "\r\n"
 	for accepts := 1; accepts < len(answer)+len(header); accepts++ {
 		c := &repeatingConnection{Conn: &written{accepts: accepts}, header: header}
 		if n, err := c.Write([]byte(answer)); err == nil || n >= len(answer) || n > accepts {

@@ -304,8 +304,8 @@ func printPlan(page *printing.Page, t *lend.Terms, plan *lend.Plan) error {
 		failed = errors.Join(failed, printing.Fprintf(page, "%s\n", note))
 	}
 	if len(plan.Own) > 0 {
-		failed = errors.Join(failed, printing.Fprintf(page, "RBAC gives the service account permissions of its own, which count on a server without the feature gate: %s.\n",
-			strings.Join(plan.Own, ", ")))
+		const own = "RBAC gives the service account permissions of its own, which count on a server without the feature gate: %s.\n"
+		failed = errors.Join(failed, printing.Fprintf(page, own, strings.Join(plan.Own, ", ")))
 	}
 	switch {
 	case plan.Unknown != "":
@@ -433,7 +433,9 @@ func (s *options) renewLent(ctx context.Context, l *lend.Lender, o *lendFlags) e
 		page := printing.NewPage(s.streams.Out, o.format.Is("wide"))
 		return errors.Join(printPlan(page, renewal.Terms, plan), page.Close())
 	}
-	loan, err := s.storing(l, o, d.Spec.Scope.Namespace, func(store func(*lend.Loan) error) (*lend.Loan, error) { return l.Renew(ctx, renewal, store) })
+	loan, err := s.storing(l, o, d.Spec.Scope.Namespace, func(store func(*lend.Loan) error) (*lend.Loan, error) {
+		return l.Renew(ctx, renewal, store)
+	})
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -79,12 +80,15 @@ func TestLendPlan(t *testing.T) {
 	}{
 		{"pods", "create", "", "pods"}, {"tokens", "create", "", "serviceaccounts/token"}, {"secrets", "get", "", "secrets"}, {"lists", "list", "", "secrets"},
 		{"watches", "watch", "", "secrets"}, {"acts-as", "impersonate", "", "serviceaccounts"}, {"acts-as-users", "impersonate", "", "users"},
-		{"executes", "create", "", "pods/exec"}, {"debugs", "patch", "", "pods/ephemeralcontainers"}, {"becomes", "impersonate:serviceaccount", "authentication.k8s.io", "serviceaccounts"},
+		{"executes", "create", "", "pods/exec"}, {"debugs", "patch", "", "pods/ephemeralcontainers"},
+		{"becomes", "impersonate:serviceaccount", "authentication.k8s.io", "serviceaccounts"},
 		{"creates", "create", "batch", "cronjobs"}, {"updates", "update", "apps", "statefulsets"}, {"patches", "patch", "apps", "deployments"},
 		{"harmless", "get", "", "pods"}, {"harmless-too", "list", "apps", "deployments"},
 	} {
 		all = append(all, roleFor(person(one.name), one.name, one.verb, one.group, one.resource)...)
 	}
+	group := rbacv1.Subject{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "system:serviceaccounts:agents"}
+	own := append(roleFor(account("agents", "scaler"), "left", "get", "", "pods"), roleFor(group, "all", "get", "", "pods")...)
 	everything := []rbacv1.PolicyRule{{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}}, {Verbs: []string{"get"}, NonResourceURLs: []string{"/metrics"}}}
 	for name, tc := range map[string]struct {
 		lender  *lend.Lender
@@ -93,9 +97,8 @@ func TestLendPlan(t *testing.T) {
 		"nobody else": {lender: lenderOf(scale, nil, components...)},
 		"others":      {lender: lenderOf(scale, nil, append(components, all...)...)},
 		"everything":  {lender: lenderOf(everything, nil, components...), cluster: true},
-		"own": {lender: lenderOf(scale, nil, append(append(components, roleFor(account("agents", "scaler"), "left", "get", "", "pods")...),
-			roleFor(rbacv1.Subject{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "system:serviceaccounts:agents"}, "all", "get", "", "pods")...)...)},
-		"not known": {lender: unreadable(lenderOf(scale, nil))},
+		"own":         {lender: lenderOf(scale, nil, slices.Concat(components, own)...)},
+		"not known":   {lender: unreadable(lenderOf(scale, nil))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			terms := &lend.Terms{Account: lend.Account{Namespace: "agents", Name: "scaler"}, Role: &v1alpha1.DelegatedRole{Kind: "ClusterRole", Name: "r"},

@@ -110,8 +110,8 @@ func notes(rules []rbacv1.PolicyRule) (out []string) {
 	}
 	var left []string
 	for _, r := range [][3]string{
-		{"create", "", "pods"}, {"create", "apps", "deployments"}, {"create", "batch", "jobs"}, {"create", "batch", "cronjobs"}, {"get", "", "secrets"},
-		{"create", "rbac.authorization.k8s.io", "rolebindings"}, {"create", "rbac.authorization.k8s.io", "clusterrolebindings"},
+		{"create", "", "pods"}, {"create", "apps", "deployments"}, {"create", "batch", "jobs"}, {"create", "batch", "cronjobs"},
+		{"get", "", "secrets"}, {"create", "rbac.authorization.k8s.io", "rolebindings"}, {"create", "rbac.authorization.k8s.io", "clusterrolebindings"},
 	} {
 		if covers(r[0], r[1], r[2]) {
 			left = append(left, r[0]+" "+r[2])
@@ -171,7 +171,8 @@ func (l *Lender) readRBAC(ctx context.Context, account Account, plan *Plan) erro
 		return err
 	}
 	// What all accounts and all users have, such as discovery, is no permission of this account.
-	for _, held := range all.HeldBy("system:serviceaccount:"+account.Namespace+":"+account.Name, []string{"system:serviceaccounts:" + account.Namespace}) {
+	name, groups := "system:serviceaccount:"+account.Namespace+":"+account.Name, []string{"system:serviceaccounts:" + account.Namespace}
+	for _, held := range all.HeldBy(name, groups) {
 		if !slices.Contains(plan.Own, held.Binding) {
 			plan.Own = append(plan.Own, held.Binding)
 		}

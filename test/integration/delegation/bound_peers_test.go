@@ -32,17 +32,27 @@ func boundByPeer(t *testing.T, p peer) agent {
 	return a
 }
 
+// secretsOfPeers are what RBAC gives the account, and its delegation does not.
+const secretsOfPeers = "/api/v1/namespaces/n/secrets"
+
+// witnessed waits until a server allows another subject of the same binding what RBAC gives the account.
+func (p peer) witnessed(t *testing.T) {
+	t.Helper()
+	p.eventually(t, request{as: "witness", method: "GET", path: secretsOfPeers}, func(r response) bool { return r.status == 200 })
+}
+
 // givenByRBAC gives the account a permission of its own, and waits until a server without the binding would allow it.
 func givenByRBAC(t *testing.T, p peer, a agent) {
 	t.Helper()
+	const group = "rbac.authorization.k8s.io"
+	subjects := fmt.Sprintf(`{"kind":"ServiceAccount","namespace":"n","name":%q},{"kind":"User","apiGroup":%q,"name":"witness"}`, a.name, group)
 	for path, body := range map[string]string{
-		"roles": `{"metadata":{"name":"own"},"rules":[` + ownSecrets + `]}`,
-		"rolebindings": `{"metadata":{"name":"own"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"own"},"subjects":[` +
-			`{"kind":"ServiceAccount","namespace":"n","name":"` + a.name + `"},{"kind":"User","apiGroup":"rbac.authorization.k8s.io","name":"witness"}]}`,
+		"roles":        `{"metadata":{"name":"own"},"rules":[` + ownSecrets + `]}`,
+		"rolebindings": fmt.Sprintf(`{"metadata":{"name":"own"},"roleRef":{"apiGroup":%q,"kind":"Role","name":"own"},"subjects":[%s]}`, group, subjects),
 	} {
 		p.want(t, request{as: "root", method: "POST", path: rbacPath + "namespaces/n/" + path, body: body}, 201)
 	}
-	p.eventually(t, request{as: "witness", method: "GET", path: "/api/v1/namespaces/n/secrets"}, func(r response) bool { return r.status == 200 })
+	p.witnessed(t)
 }
 
 // TestBoundPeers checks three servers on one etcd, of which one starts after the account was bound: a binding and its
@@ -58,7 +68,8 @@ func TestBoundPeers(t *testing.T) {
 	endpoint := etcd.Start(t)
 	one, two := newPeer(t, endpoint, gates), newPeer(t, endpoint, gates)
 	a := boundByPeer(t, one)
-	list, secrets := request{as: a.user(), method: "GET", path: maps("n")}, request{as: a.user(), method: "GET", path: "/api/v1/namespaces/n/secrets"}
+	list := request{as: a.user(), method: "GET", path: maps("n")}
+	secrets := request{as: a.user(), method: "GET", path: secretsOfPeers}
 	two.eventually(t, list, func(r response) bool { return r.status == 200 })
 	givenByRBAC(t, two, a)
 	late := newPeer(t, endpoint, gates)
@@ -68,7 +79,7 @@ func TestBoundPeers(t *testing.T) {
 	var watches []*bufio.Scanner
 	for _, p := range peers {
 		p.want(t, secrets, 403)
-		p.eventually(t, request{as: "witness", method: "GET", path: secrets.path}, func(r response) bool { return r.status == 200 })
+		p.witnessed(t)
 		p.want(t, secrets, 403)
 		p.eventually(t, list, func(r response) bool { return r.status == 200 })
 		req, err := http.NewRequestWithContext(ctx, "GET", p.URL+maps("n")+"?watch=1", nil)
@@ -113,19 +124,21 @@ func TestBoundPeerWithoutGate(t *testing.T) {
 	endpoint := etcd.Start(t)
 	with, without := newPeer(t, endpoint, gates), newPeer(t, endpoint, "GranularAuthorization=true")
 	a := boundByPeer(t, with)
-	list, secrets := request{as: a.user(), method: "GET", path: maps("n")}, request{as: a.user(), method: "GET", path: "/api/v1/namespaces/n/secrets"}
+	list := request{as: a.user(), method: "GET", path: maps("n")}
+	secrets := request{as: a.user(), method: "GET", path: secretsOfPeers}
 	with.want(t, list, 200)
 	without.want(t, list, 403)
 	without.want(t, secrets, 403)
 	// An account that RBAC gives something has it there, and nowhere else. The delegation says so.
 	givenByRBAC(t, without, a)
 	without.want(t, secrets, 200)
-	with.eventually(t, request{as: "witness", method: "GET", path: secrets.path}, func(r response) bool { return r.status == 200 })
+	with.witnessed(t)
 	with.want(t, secrets, 403)
-	with.eventually(t, request{as: "root", method: "GET", path: delegations + "/d"}, func(r response) bool { return strings.Contains(r.body, "Ambient") })
+	d := request{as: "root", method: "GET", path: delegations + "/d"}
+	with.eventually(t, d, func(r response) bool { return strings.Contains(r.body, "Ambient") })
 	// Who updates the account there frees it. It does not get more than RBAC gives.
-	plain := fmt.Sprintf(`{"metadata":{"name":%q}}`, a.name)
-	if got := without.want(t, request{as: "root", method: "PUT", path: a.path(), body: plain}, 200).annotations(t)[selection.BindingAnnotation]; got != "" {
+	plain := request{as: "root", method: "PUT", path: a.path(), body: fmt.Sprintf(`{"metadata":{"name":%q}}`, a.name)}
+	if got := without.want(t, plain, 200).annotations(t)[selection.BindingAnnotation]; got != "" {
 		t.Errorf("the server without the gate keeps the annotation %q", got)
 	}
 	with.eventually(t, list, func(r response) bool { return r.status == 403 })

@@ -131,10 +131,14 @@ func TestBound(t *testing.T) {
 	request{as: "root", method: "GET", path: secrets.path, header: uid(a.uid)}.want(t, 403)
 	request{as: "root", method: "GET", path: list.path, header: uid("another")}.want(t, 403)
 	for _, spec := range []string{`"user":"` + a.user() + `","uid":"another"`,
-		fmt.Sprintf(`"user":%q,"extra":{%q:[%q]}`, a.user(), selection.ExtraKey, named("another")), fmt.Sprintf(`"user":%q,"extra":{%q:["x"]}`, a.user(), selection.ExtraKey),
-		`"user":"` + a.user() + `:"`, `"user":"` + a.user() + ` "`, `"user":"S` + a.user()[1:] + `"`, `"user":"system:serviceaccount::` + n + ":" + a.name + `"`} {
+		fmt.Sprintf(`"user":%q,"extra":{%q:[%q]}`, a.user(), selection.ExtraKey, named("another")),
+		fmt.Sprintf(`"user":%q,"extra":{%q:["x"]}`, a.user(), selection.ExtraKey),
+		`"user":"` + a.user() + `:"`, `"user":"` + a.user() + ` "`, `"user":"S` + a.user()[1:] + `"`,
+		`"user":"system:serviceaccount::` + n + ":" + a.name + `"`} {
 		for _, resource := range []string{"configmaps", "secrets"} {
-			request{as: "root", method: "POST", path: "/apis/authorization.k8s.io/v1/subjectaccessreviews", body: `{"spec":{` + spec + `,` + about(resource) + `}}`}.want(t, 201, `"allowed":false`)
+			review := request{as: "root", method: "POST", path: "/apis/authorization.k8s.io/v1/subjectaccessreviews"}
+			review.body = `{"spec":{` + spec + `,` + about(resource) + `}}`
+			review.want(t, 201, `"allowed":false`)
 		}
 	}
 	// A policy of admission asks about the account by name, for a write of somebody else.

@@ -161,7 +161,8 @@ func TestConnectionsEnd(t *testing.T) {
 		open := map[string]*connection{}
 		for _, d := range []string{deleted, ended, stays} {
 			open[d] = dial(t, "bot", d, "POST", path, "SPDY/3.1", "")
-			if open[d].resp.StatusCode != http.StatusSwitchingProtocols || open[d].resp.Header.Get(selection.Header) != named(d) || !open[d].echoes() {
+			resp := open[d].resp
+			if resp.StatusCode != http.StatusSwitchingProtocols || resp.Header.Get(selection.Header) != named(d) || !open[d].echoes() {
 				t.Fatalf("%s: %+v", sub, open[d].resp)
 			}
 		}

@@ -55,7 +55,9 @@ func (container) ExecInContainer(ctx context.Context, _, _, _ string, cmd []stri
 }
 
 // AttachContainer implements streaming.Attacher.
-func (container) AttachContainer(_ context.Context, _, _, _ string, _ io.Reader, out, _ io.WriteCloser, _ bool, _ <-chan streaming.TerminalSize) error {
+func (container) AttachContainer(_ context.Context, _, _, _ string, _ io.Reader, out, _ io.WriteCloser, _ bool,
+	_ <-chan streaming.TerminalSize,
+) error {
 	_, err := fmt.Fprintln(out, "said")
 	return err
 }
@@ -82,7 +84,8 @@ func newStreamingKubelet(t *testing.T, namespace, lies string) {
 		case strings.HasPrefix(req.URL.Path, "/attach/"):
 			streaming.ServeAttach(w, req, container{}, "web", "", "web", options, time.Minute, time.Minute, protocols)
 		case strings.HasPrefix(req.URL.Path, "/portForward/"):
-			portforward.ServePortForward(w, req, container{}, "web", "", &portforward.V4Options{}, time.Minute, time.Minute, portforward.SupportedProtocols)
+			ports := &portforward.V4Options{}
+			portforward.ServePortForward(w, req, container{}, "web", "", ports, time.Minute, time.Minute, portforward.SupportedProtocols)
 		}
 	})
 }
@@ -105,7 +108,8 @@ func kubectlAs(t *testing.T, user, namespace string, args ...string) *exec.Cmd {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, filepath.Join(bin, "kubectl"), args...)
-	cmd.Env = append(os.Environ(), "PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"), "KUBECONFIG="+filepath.Join(home, "kubeconfig"), "HOME="+home)
+	cmd.Env = append(os.Environ(), "PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"),
+		"KUBECONFIG="+filepath.Join(home, "kubeconfig"), "HOME="+home)
 	return cmd
 }
 
@@ -168,8 +172,9 @@ func TestKubectlConnects(t *testing.T) {
 	}
 	// The twin: without the permission for connections, nothing connects.
 	without := delegation{scope: n, rules: `{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}`}.by(t, "alice", "")
-	if out, err := kubectlAs(t, "bot", n, "with", "delegation/"+without, "exec", "web", "--", "echo").CombinedOutput(); err == nil || !strings.Contains(string(out), "does not allow the request") {
-		t.Errorf("without pods/exec: %v, %s", err, out)
+	refused, err := kubectlAs(t, "bot", n, "with", "delegation/"+without, "exec", "web", "--", "echo").CombinedOutput()
+	if err == nil || !strings.Contains(string(refused), "does not allow the request") {
+		t.Errorf("without pods/exec: %v, %s", err, refused)
 	}
 	waiting := kubectlAs(t, "bot", n, "with", "delegation/"+d, "exec", "-i", "web", "--", "wait")
 	if _, err := waiting.StdinPipe(); err != nil {

@@ -77,19 +77,24 @@ func TestTenancySudo(t *testing.T) {
 		"kube:GranularAuthorization=true,kube:SelectedAuthority=true,kube:AuthorityDelegation=true"} {
 		p := launch(t, dir, "--port", "0", "--demo=false", "--tenancy", "--feature-gates", gates)
 		kubectl := func(input string, args ...string) (string, error) {
-			cmd := exec.Command(binary(t, "kubectl"), append([]string{"--kubeconfig", filepath.Join(dir, "admin.kubeconfig"), "--cache-dir", filepath.Join(dir, "cache")}, args...)...)
+			place := []string{"--kubeconfig", filepath.Join(dir, "admin.kubeconfig"), "--cache-dir", filepath.Join(dir, "cache")}
+			cmd := exec.Command(binary(t, "kubectl"), append(place, args...)...)
 			cmd.Stdin = strings.NewReader(input)
 			out, err := cmd.CombinedOutput()
 			return string(out), err
 		}
-		if out, err := kubectl("{apiVersion: tenancy.kube-granular.dev/v1alpha1, kind: LNamespace, metadata: {name: tenant}, spec: {sudoers: [{name: u}]}}", "apply", "-f", "-"); err != nil {
+		const tenant = "{apiVersion: tenancy.kube-granular.dev/v1alpha1, kind: LNamespace, metadata: {name: tenant}, spec: {sudoers: [{name: u}]}}"
+		if out, err := kubectl(tenant, "apply", "-f", "-"); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
-		byDelegation := i != 1
+		byDelegation, impersonates := i != 1, "no"
+		if !byDelegation {
+			impersonates = "yes"
+		}
 		harness.Until(t, "sudo is as the gates say: "+gates, func() bool {
 			named, _ := kubectl("", "get", "lns", "tenant", "-o", "jsonpath={.status.delegations[0].subject.name}")
 			may, _ := kubectl("", "auth", "can-i", "impersonate", "groups/lnamespace:tenant-sudoers", "--as", "u")
-			return (named == "u") == byDelegation && strings.HasSuffix(strings.TrimSpace(may), map[bool]string{true: "no", false: "yes"}[byDelegation])
+			return (named == "u") == byDelegation && strings.HasSuffix(strings.TrimSpace(may), impersonates)
 		})
 		p.stop(syscall.SIGTERM)
 	}
