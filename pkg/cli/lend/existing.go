@@ -26,6 +26,9 @@ func (l *Lender) List(ctx context.Context) ([]v1alpha1.AuthorityDelegation, erro
 	if err != nil {
 		return nil, explained(err)
 	}
+	for i := range all.Items {
+		all.Items[i].TypeMeta = kindOfDelegations // lists leave it out, and each is printed alone
+	}
 	slices.SortFunc(all.Items, func(a, b v1alpha1.AuthorityDelegation) int {
 		return strings.Compare(AccountOf(&a).String()+"\x00"+a.Name, AccountOf(&b).String()+"\x00"+b.Name)
 	})
