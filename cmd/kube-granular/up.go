@@ -66,6 +66,7 @@ runs as a separate process.`,
 	fs.StringVar(&o.AuditLog, "audit-log", "",
 		"file to write an audit log to, with the objects of changes but not the content of Secrets and ConfigMaps")
 	fs.BoolVar(&o.Demo, "demo", true, "create the objects and users of the demo; with false the cluster is empty")
-	fs.BoolVar(&o.Tenancy, "tenancy", false, "run the tenancy controller, with its webhooks and a bill in a SQLite file; make tenancy builds it")
+	fs.BoolVar(&o.Tenancy, "tenancy", false,
+		"run the tenancy controller, with its webhooks and a bill in a SQLite file; sudo is a delegation if the gates allow it; make tenancy builds it")
 	return cmd
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+	"k8s.io/component-base/featuregate"
 
 	"kube-granular.dev/api/printing"
 	"kube-granular.dev/pkg/features"
@@ -21,14 +22,22 @@ import (
 const grantsTimeout = 15 * time.Second
 
 // granular reports whether the feature gate GranularAuthorization is on.
-func (c *cluster) granular() bool {
+func (c *cluster) granular() bool { return c.enabled(features.GranularAuthorization, true) }
+
+// delegates reports whether the server serves AuthorityDelegations, and callers can select them.
+func (c *cluster) delegates() bool {
+	return c.enabled(features.SelectedAuthority, false) && c.enabled(features.AuthorityDelegation, false)
+}
+
+// enabled reports whether a feature gate is on.
+func (c *cluster) enabled(gate featuregate.Feature, byDefault bool) bool {
 	// A gate may have the name of its component before it.
 	for _, prefix := range []string{"", "kube:"} {
-		if enabled, said := c.FeatureGates[prefix+string(features.GranularAuthorization)]; said {
+		if enabled, said := c.FeatureGates[prefix+string(gate)]; said {
 			return enabled
 		}
 	}
-	return true
+	return byDefault
 }
 
 // startDemo creates the objects and users of the demo.

@@ -20,7 +20,8 @@ func (c *cluster) startTenancy(ctx context.Context, access kubeconfigs, program 
 		return err
 	}
 	config := tenancy.Config{
-		Admin: access.path(adminUser), Kubeconfig: access.path(controllerUser), Dir: c.Dir, FieldPermissions: c.granular(),
+		Admin: access.path(adminUser), Kubeconfig: access.path(controllerUser), Dir: c.Dir,
+		FieldPermissions: c.granular(), SudoByDelegation: c.delegates(),
 	}
 	c.logf("starting tenancy-controller (log: %s, bill: %s)", relativePath(config.Log()), relativePath(config.Bill()))
 	return c.withFailures(ctx, func(ctx context.Context) error {

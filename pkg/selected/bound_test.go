@@ -146,18 +146,33 @@ func TestBoundByName(t *testing.T) {
 // Attack: the delegation of a bound account is deleted or expires, so that the account's own permissions return
 // Answer: 403 for everything but discovery and self reviews
 func TestBoundWithoutDelegation(t *testing.T) {
-	ended := func(w *agents) {
-		d := delegated(on("*", "pods"))
-		d.ResourceVersion, d.Status.ExpirationTimestamp = "9", &metav1.Time{Time: time.Unix(1, 0)}
-		d.Spec.Delegates = []v1alpha1.Delegate{{Kind: v1alpha1.DelegateServiceAccount, Namespace: "agents", Name: "scaler", UID: "account-1"}}
-		w.index.Observe(d, false)
+	changed := func(change func(*v1alpha1.AuthorityDelegation)) func(*agents) {
+		return func(w *agents) {
+			d := delegated(on("*", "pods"))
+			d.ResourceVersion = "9"
+			d.Spec.Delegates = []v1alpha1.Delegate{{Kind: v1alpha1.DelegateServiceAccount, Namespace: "agents", Name: "scaler", UID: "account-1"}}
+			change(d)
+			w.index.Observe(d, false)
+		}
 	}
+	minute := int64(60)
 	for name, tc := range map[string]struct {
 		annotation, says string
 		change           func(*agents)
 	}{
-		"deleted":     {boundToD, "does not exist", func(w *agents) { w.index.Observe(delegated(), true) }},
-		"expired":     {boundToD, "expired", ended},
+		"deleted": {boundToD, "does not exist", func(w *agents) { w.index.Observe(delegated(), true) }},
+		"expired": {boundToD, "expired", changed(func(d *v1alpha1.AuthorityDelegation) {
+			d.Status.ExpirationTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+		})},
+		"idle": {boundToD, "was not used", changed(func(d *v1alpha1.AuthorityDelegation) {
+			d.Spec.IdleSeconds, d.CreationTimestamp = &minute, metav1.NewTime(time.Now().Add(-2*time.Minute))
+		})},
+		"of another namespace": {boundToD, "was deleted", changed(func(d *v1alpha1.AuthorityDelegation) { d.Status.NamespaceUID = "older" })},
+		"replaced by one of the same name": {boundToD, "does not exist", func(w *agents) {
+			w.index.Observe(delegated(), true)
+			changed(func(d *v1alpha1.AuthorityDelegation) { d.UID = "e" })(w)
+		}},
+		"to others":   {boundToD, "does not exist", changed(func(d *v1alpha1.AuthorityDelegation) { d.Spec.Delegates = d.Spec.Delegates[:0] })},
 		"another UID": {`{"name":"d","uid":"e"}`, "does not exist", nil},
 		"unknown":     {`{"name":"none","uid":"none"}`, "does not exist", nil},
 		"not JSON":    {`d`, "is not valid", nil},
@@ -182,6 +197,30 @@ func TestBoundWithoutDelegation(t *testing.T) {
 				t.Errorf("discovery: %v, %s, error %v", got, reason, err)
 			}
 		})
+	}
+}
+
+// TestBoundUse checks that a request of a bound account counts as use of its delegation, and that a refused one does not.
+func TestBoundUse(t *testing.T) {
+	for resource, want := range map[string]bool{"pods": true, "secrets": false} {
+		w, minute := newAgents(t, boundToD), int64(60)
+		d := delegated(on("*", "pods"))
+		d.ResourceVersion, d.Spec.IdleSeconds, d.CreationTimestamp = "9", &minute, metav1.NewTime(time.Now().Add(-30*time.Second))
+		d.Spec.Delegates = []v1alpha1.Delegate{{Kind: v1alpha1.DelegateServiceAccount, Namespace: "agents", Name: "scaler", UID: "account-1"}}
+		w.index.Observe(d, false)
+		handler := Selection{Delegations: w.index, Bound: w.bound}.Handler(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+			u, _ := request.UserFrom(req.Context())
+			got, reason, err := w.auth.Authorize(req.Context(), ask(u, "get", "n", resource))
+			if (got == authorizer.DecisionAllow) != want || err != nil {
+				t.Errorf("%s: %v, %s, error %v", resource, got, reason, err)
+			}
+		}), codecs)
+		info := &request.RequestInfo{IsResourceRequest: true, Verb: "get", Resource: resource, Namespace: "n"}
+		ctx := request.WithRequestInfo(request.WithUser(t.Context(), agentWith("account-1", "")), info)
+		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil).WithContext(ctx))
+		if used := len(w.index.UnwrittenUses()) > 0; used != want {
+			t.Errorf("%s: used: %t", resource, used)
+		}
 	}
 }
 

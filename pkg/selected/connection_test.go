@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,10 +51,12 @@ func TestEndingConnection(t *testing.T) {
 	_ = client.SetDeadline(time.Now().Add(time.Minute))
 	fmt.Fprintf(client, "GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: x\r\n%s: %s\r\n\r\n", selection.Header, selectsD)
 	lines := bufio.NewReader(client)
-	for line := ""; line != "\r\n"; {
-		if line, err = lines.ReadString('\n'); err != nil {
-			t.Fatal(err)
-		}
+	resp, err := http.ReadResponse(lines, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := resp.Header[selection.Header]; len(got) != 1 || got[0] != selectsD {
+		t.Errorf("the answer to the upgrade repeats %q", got)
 	}
 	fmt.Fprintln(client, "line")
 	if got, err := lines.ReadString('\n'); got != "line\n" || err != nil {
@@ -90,25 +93,25 @@ type server struct{ notTaken }
 
 func (server) Hijack() (net.Conn, *bufio.ReadWriter, error) { return notServer{}.Hijack() }
 
-// TestEndingConnectionFailsClosed checks that no connection is taken over whose end the server could not bring
+// TestConnectionsFailClosed checks that no connection is taken over whose end the server could not bring
 // about, and that one that is taken over late is closed at once.
-func TestEndingConnectionFailsClosed(t *testing.T) {
+func TestConnectionsFailClosed(t *testing.T) {
 	upgrade := httptest.NewRequest(http.MethodGet, "/", nil)
 	upgrade.Header.Set("Connection", "keep-alive, Upgrade")
 	for name, w := range map[string]http.ResponseWriter{
 		"a writer that is no server's": notServer{httptest.NewRecorder()}, "a writer that can't be taken over": notTaken{httptest.NewRecorder()},
 	} {
-		if _, _, err := http.NewResponseController(endingConnection(t.Context(), w, upgrade)).Hijack(); err == nil {
+		if _, _, err := http.NewResponseController(onUpgrade(t.Context(), "", w, upgrade)).Hijack(); err == nil {
 			t.Errorf("%s was taken over", name)
 		}
 	}
 	plain := notServer{httptest.NewRecorder()}
-	if got := endingConnection(t.Context(), plain, httptest.NewRequest(http.MethodGet, "/", nil)); got != http.ResponseWriter(plain) {
+	if got := onUpgrade(t.Context(), "", plain, httptest.NewRequest(http.MethodGet, "/", nil)); got != http.ResponseWriter(plain) {
 		t.Errorf("a request that does not upgrade gets %T", got)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	connection, _, err := endingConnection(ctx, server{notTaken{httptest.NewRecorder()}}, upgrade).(http.Hijacker).Hijack()
+	connection, _, err := onUpgrade(ctx, "", server{notTaken{httptest.NewRecorder()}}, upgrade).(http.Hijacker).Hijack()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,5 +121,58 @@ func TestEndingConnectionFailsClosed(t *testing.T) {
 		}
 		_ = connection.SetWriteDeadline(time.Now().Add(time.Minute))
 		runtime.Gosched()
+	}
+}
+
+// written has what was written to a connection.
+type written struct {
+	net.Conn
+	text strings.Builder
+	// accepts is how many bytes are accepted, or 0 if all are.
+	accepts int
+}
+
+func (w *written) Write(p []byte) (int, error) {
+	if w.accepts > 0 && len(p) > w.accepts {
+		w.text.Write(p[:w.accepts])
+		return w.accepts, io.ErrShortWrite
+	}
+	return w.text.Write(p)
+}
+
+// TestRepeatingConnection checks where the header is inserted: behind the status line of an answer, once, before what the
+// other side sent, and in nothing else.
+func TestRepeatingConnection(t *testing.T) {
+	const header, status = "Authority-Selector: s\r\n", "HTTP/1.1 101 S\r\n"
+	for name, tc := range map[string]struct {
+		writes []string
+		want   string
+	}{
+		"an answer":                     {[]string{status + "Upgrade: x\r\n\r\nstream"}, status + header + "Upgrade: x\r\n\r\nstream"},
+		"only its first line":           {[]string{status, "A: b\r\n\r\n"}, status + header + "A: b\r\n\r\n"},
+		"the header of the other side":  {[]string{status + "Authority-Selector: t\r\n\r\n"}, status + header + "Authority-Selector: t\r\n\r\n"},
+		"an answer in the stream":       {[]string{status + "\r\n", "HTTP/1.1 200 OK\r\n\r\n"}, status + header + "\r\nHTTP/1.1 200 OK\r\n\r\n"},
+		"a stream after its answer":     {[]string{"\x80\x03\r\n", status}, "\x80\x03\r\n" + status},
+		"no whole line":                 {[]string{"HTTP/1.1 101", " S\r\n\r\n"}, status + "\r\n"},
+		"nothing, and then the answer":  {[]string{"", status + "\r\n"}, status + "\r\n"},
+		"an answer of another protocol": {[]string{"HTTP/2 200\r\n"}, "HTTP/2 200\r\n"},
+	} {
+		to := &written{}
+		c := &repeatingConnection{Conn: to, header: header}
+		for _, text := range tc.writes {
+			if n, err := c.Write([]byte(text)); n != len(text) || err != nil {
+				t.Errorf("%s: %d of %d bytes, error %v", name, n, len(text), err)
+			}
+		}
+		if got := to.text.String(); got != tc.want {
+			t.Errorf("%s: %q, wanted %q", name, got, tc.want)
+		}
+	}
+	const answer = status + "\r\n"
+	for accepts := 1; accepts < len(answer)+len(header); accepts++ {
+		c := &repeatingConnection{Conn: &written{accepts: accepts}, header: header}
+		if n, err := c.Write([]byte(answer)); err == nil || n >= len(answer) || n > accepts {
+			t.Errorf("after %d bytes: %d, error %v", accepts, n, err)
+		}
 	}
 }

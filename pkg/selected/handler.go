@@ -51,8 +51,10 @@ func (sel Selection) Handler(next http.Handler, s runtime.NegotiatedSerializer) 
 			responsewriters.RespondWithError(w, req, err, s)
 			return
 		}
+		var repeated string
 		if len(values) > 0 {
-			w.Header().Set(selection.Header, values[0])
+			repeated = values[0]
+			w.Header().Set(selection.Header, repeated)
 			// An aggregated API server gets the selection as an extra attribute of the user
 			// instead.
 			req.Header.Del(selection.Header)
@@ -62,6 +64,7 @@ func (sel Selection) Handler(next http.Handler, s runtime.NegotiatedSerializer) 
 		if reason != "" {
 			audit.Reason(ctx, reason)
 		}
+		var ended context.Context // of a delegation; a role has no end
 		if selecting.SelectsDelegation() {
 			chain, err := sel.auditChain(ctx, selecting)
 			if err != nil {
@@ -73,9 +76,9 @@ func (sel Selection) Handler(next http.Handler, s runtime.NegotiatedSerializer) 
 			var cancel context.CancelFunc
 			ctx, cancel = sel.untilRevoked(ctx, selecting, httpstream.IsUpgradeRequest(req))
 			defer cancel()
-			w = endingConnection(ctx, w, req)
+			ended = ctx
 		}
-		next.ServeHTTP(w, req.WithContext(ctx))
+		next.ServeHTTP(onUpgrade(ended, repeated, w, req), req.WithContext(ctx))
 	})
 }
 

@@ -48,7 +48,7 @@ When the delegation ends, the account has discovery and reviews about itself, an
 audit log names you behind each request.
 
 Before it makes anything, the command prints what the account will be able to do, and who else could
-use the account: everybody who can get its token, or run pods as it. If there are such subjects,
+use the account: everybody who can get its token, or run or enter pods that run as it. If there are such subjects,
 it makes nothing without --yes. Kubernetes' own components, system:masters and the service accounts of
 kube-system are counted, but not listed. If a step fails, the command removes what it made before.
 
@@ -62,7 +62,8 @@ there would not end with the delegation.
 
 To renew means a new delegation of the same role, and a new token. To revoke removes the delegation and
 the account: running watches end within two seconds. The server removes an ended delegation and its
-account after a day.`,
+account after a day. With --dry-run, each of them prints what it would do; so does -o yaml, with the
+objects that would be made.`,
 		Example: indentExamples(`
 			# What would be made, and who could use it?
 			kubectl granular lend --role clusterrole/view -n default --to default/agent --for 2h --dry-run
@@ -123,13 +124,24 @@ func (o *lendFlags) addTo(cmd *cobra.Command) {
 	flags.BoolVar(&o.everywhere, "everywhere", false, "lend the role in the whole cluster, not in one namespace")
 	flags.BoolVar(&o.createNamespace, "create-namespace", false, "make the namespace of --to if there is none")
 	flags.BoolVar(&o.evenIfOthersCan, "yes", false, "lend even if others can use the service account, or if it is not known who can")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "print what would be lent, and make nothing")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "print what would be lent, renewed or revoked, and change nothing")
 	flags.BoolVar(&o.list, "list", false, "list what is lent")
 	flags.StringVar(&o.show, "show", "", "show what is lent to this service account")
 	flags.StringVar(&o.renew, "renew", "", "lend the same to this service account again, until the time that --for gives")
 	flags.StringVar(&o.revoke, "revoke", "", "end what is lent to this service account, and remove the account")
 	cmd.MarkFlagsMutuallyExclusive("role", "list", "show", "renew", "revoke")
 	cmd.MarkFlagsMutuallyExclusive("output", "print")
+	// What a flag says must not be ignored: somebody who asks for a dry run must not revoke.
+	for action, without := range map[string][]string{
+		"list":   {"to", "for", "reason", "output", "print", "everywhere", "create-namespace", "yes", "dry-run"},
+		"show":   {"to", "for", "reason", "output", "print", "everywhere", "create-namespace", "yes", "dry-run"},
+		"revoke": {"to", "for", "reason", "output", "print", "everywhere", "create-namespace", "yes"},
+		"renew":  {"to", "everywhere", "create-namespace", "yes"},
+	} {
+		for _, flag := range without {
+			cmd.MarkFlagsMutuallyExclusive(action, flag)
+		}
+	}
 	_ = cmd.MarkFlagFilename("output")
 	for _, flag := range []string{"show", "renew", "revoke", "to", "for", "reason"} {
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions)
@@ -138,14 +150,20 @@ func (o *lendFlags) addTo(cmd *cobra.Command) {
 
 // makes reports whether the command makes a token.
 func (o *lendFlags) makes() bool {
-	return !o.list && o.show == "" && o.revoke == "" && !o.dryRun && !o.format.Is("yaml") && !o.format.Is("json")
+	return !o.list && o.show == "" && o.revoke == "" && !o.dryRun && !o.forPrograms()
 }
+
+// forPrograms reports whether the output is objects: what would be made, and nothing is made.
+func (o *lendFlags) forPrograms() bool { return o.format.Is("yaml") || o.format.Is("json") }
 
 func (o *lendFlags) validate() error {
 	if err := o.format.Validate(); err != nil {
 		return err
 	}
-	if o.list || o.show != "" || o.revoke != "" {
+	switch {
+	case o.revoke != "" && o.forPrograms() && !o.dryRun:
+		return errors.New("--revoke prints no objects; with --dry-run, it prints what would be removed")
+	case o.list || o.show != "" || o.revoke != "":
 		return nil
 	}
 	switch {
@@ -153,8 +171,6 @@ func (o *lendFlags) validate() error {
 		return errors.New("--role and --to are missing; kubectl granular lend --help shows the usage")
 	case o.duration < time.Minute:
 		return errors.New("--for: lend for a minute or longer")
-	case o.renew != "" && (o.dryRun || o.to != ""):
-		return errors.New("--renew can't be combined with --dry-run or --to")
 	case o.makes() && o.file == "" && !o.printToken:
 		return errors.New("name a new file for the kubeconfig with --output, or print the token with --print")
 	}
@@ -213,11 +229,8 @@ func (s *options) lend(ctx context.Context, l *lend.Lender, o *lendFlags) error 
 	if err != nil {
 		return err
 	}
-	if o.format.Is("yaml") {
-		return printing.YAML(s.streams.Out, t.Objects()...)
-	}
-	if o.format.Is("json") {
-		return printing.JSON(s.streams.Out, map[string]any{"apiVersion": "v1", "kind": "List", "items": t.Objects()})
+	if o.forPrograms() {
+		return s.printObjects(o, t.Objects()...)
 	}
 	// With --print, standard output is for the kubeconfig alone.
 	out := s.streams.Out
@@ -237,6 +250,14 @@ func (s *options) lend(ctx context.Context, l *lend.Lender, o *lendFlags) error 
 		return err
 	}
 	return printing.Fprintf(s.streams.ErrOut, "%s", ends(loan))
+}
+
+// printObjects prints what would be made.
+func (s *options) printObjects(o *lendFlags, objects ...any) error {
+	if o.format.Is("yaml") {
+		return printing.YAML(s.streams.Out, objects...)
+	}
+	return printing.JSON(s.streams.Out, map[string]any{"apiVersion": "v1", "kind": "List", "items": objects})
 }
 
 // storing opens the file for the kubeconfig before anything is made, and removes it again if making fails.
@@ -281,6 +302,10 @@ func printPlan(page *printing.Page, t *lend.Terms, plan *lend.Plan) error {
 	failed = errors.Join(failed, rulesTable(page, plan.Rules))
 	for _, note := range plan.Notes {
 		failed = errors.Join(failed, printing.Fprintf(page, "%s\n", note))
+	}
+	if len(plan.Own) > 0 {
+		const own = "RBAC gives the service account permissions of its own, which count on a server without the feature gate: %s.\n"
+		failed = errors.Join(failed, printing.Fprintf(page, own, strings.Join(plan.Own, ", ")))
 	}
 	switch {
 	case plan.Unknown != "":
@@ -375,10 +400,16 @@ func (s *options) revokeLent(ctx context.Context, l *lend.Lender, o *lendFlags) 
 	if err != nil {
 		return err
 	}
+	account := lend.AccountOf(d).String()
+	if o.dryRun {
+		return o.format.Print(s.streams.Out, d, func(page *printing.Page) error {
+			return printing.Fprintf(page, "AuthorityDelegation %s would end, and the service account %s would be removed.\n", d.Name, account)
+		})
+	}
 	if err := l.Revoke(ctx, d); err != nil {
 		return err
 	}
-	return printing.Fprintf(s.streams.ErrOut, "%s has no permissions any more, and is removed.\n", lend.AccountOf(d).String())
+	return printing.Fprintf(s.streams.ErrOut, "%s has no permissions any more, and is removed.\n", account)
 }
 
 // renewLent lends the same to one account until another time.
@@ -387,8 +418,23 @@ func (s *options) renewLent(ctx context.Context, l *lend.Lender, o *lendFlags) e
 	if err != nil {
 		return err
 	}
+	renewal, err := l.Renewal(ctx, d, l.Now().Add(o.duration), o.reason)
+	if err != nil {
+		return err
+	}
+	if !o.makes() {
+		plan, err := l.PlanRenewal(ctx, renewal)
+		if err != nil {
+			return err
+		}
+		if o.forPrograms() {
+			return s.printObjects(o, renewal.Delegation)
+		}
+		page := printing.NewPage(s.streams.Out, o.format.Is("wide"))
+		return errors.Join(printPlan(page, renewal.Terms, plan), page.Close())
+	}
 	loan, err := s.storing(l, o, d.Spec.Scope.Namespace, func(store func(*lend.Loan) error) (*lend.Loan, error) {
-		return l.Renew(ctx, d, l.Now().Add(o.duration), o.reason, store)
+		return l.Renew(ctx, renewal, store)
 	})
 	if err != nil {
 		return err

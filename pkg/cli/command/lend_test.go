@@ -10,6 +10,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -79,11 +80,15 @@ func TestLendPlan(t *testing.T) {
 	}{
 		{"pods", "create", "", "pods"}, {"tokens", "create", "", "serviceaccounts/token"}, {"secrets", "get", "", "secrets"}, {"lists", "list", "", "secrets"},
 		{"watches", "watch", "", "secrets"}, {"acts-as", "impersonate", "", "serviceaccounts"}, {"acts-as-users", "impersonate", "", "users"},
+		{"executes", "create", "", "pods/exec"}, {"debugs", "patch", "", "pods/ephemeralcontainers"},
+		{"becomes", "impersonate:serviceaccount", "authentication.k8s.io", "serviceaccounts"},
 		{"creates", "create", "batch", "cronjobs"}, {"updates", "update", "apps", "statefulsets"}, {"patches", "patch", "apps", "deployments"},
 		{"harmless", "get", "", "pods"}, {"harmless-too", "list", "apps", "deployments"},
 	} {
 		all = append(all, roleFor(person(one.name), one.name, one.verb, one.group, one.resource)...)
 	}
+	group := rbacv1.Subject{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "system:serviceaccounts:agents"}
+	own := append(roleFor(account("agents", "scaler"), "left", "get", "", "pods"), roleFor(group, "all", "get", "", "pods")...)
 	everything := []rbacv1.PolicyRule{{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}}, {Verbs: []string{"get"}, NonResourceURLs: []string{"/metrics"}}}
 	for name, tc := range map[string]struct {
 		lender  *lend.Lender
@@ -92,6 +97,7 @@ func TestLendPlan(t *testing.T) {
 		"nobody else": {lender: lenderOf(scale, nil, components...)},
 		"others":      {lender: lenderOf(scale, nil, append(components, all...)...)},
 		"everything":  {lender: lenderOf(everything, nil, components...), cluster: true},
+		"own":         {lender: lenderOf(scale, nil, slices.Concat(components, own)...)},
 		"not known":   {lender: unreadable(lenderOf(scale, nil))},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -124,6 +130,34 @@ func TestLendPlan(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestLendFlags checks that no flag is ignored: a combination that means nothing is an error, and nothing is asked of the
+// server. A dry run of each action makes and removes nothing.
+func TestLendFlags(t *testing.T) {
+	making := []string{"--role", "clusterrole/r", "--to", "a/b"}
+	for says, args := range map[string][]string{
+		"[list dry-run]":                        {"--list", "--dry-run"},
+		"[show output]":                         {"--show", "a/b", "--output", "f"},
+		"[revoke for]":                          {"--revoke", "a/b", "--for", "2h"},
+		"[renew to]":                            {"--renew", "a/b", "--to", "a/c"},
+		"[renew yes]":                           {"--renew", "a/b", "--yes"},
+		"[role list show renew revoke]":         {"--revoke", "a/b", "--renew", "a/b"},
+		"[output print]":                        append([]string{"--output", "f", "--print"}, making...),
+		"--revoke prints no objects":            {"--revoke", "a/b", "-o", "yaml"},
+		"name a new file for the kubeconfig":    {"--renew", "a/b"},
+		"lend for a minute or longer":           {"--renew", "a/b", "--for", "1s", "--dry-run"},
+		"--reason: a reason must not be longer": append([]string{"--dry-run", "--reason", strings.Repeat("x", 257)}, making...),
+		"--role and --to are missing":           {"--dry-run"},
+		`--format: "xml" is not supported, use`: {"--list", "-o", "xml"},
+	} {
+		cmd := newLend(&options{})
+		cmd.SilenceErrors, cmd.SilenceUsage = true, true
+		cmd.SetArgs(args)
+		if err := cmd.Execute(); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %v, wanted %q", args, err, says)
+		}
 	}
 }
 

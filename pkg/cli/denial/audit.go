@@ -90,6 +90,28 @@ type Refused struct {
 	Groups []string
 	// Message is what the server said.
 	Message string
+	// Chain are the users who handed the authority over, the first one first, if the server wrote them down.
+	Chain []Handover
+}
+
+// Handover is one step of the chain in which authority came to the user of a request.
+type Handover struct {
+	// Via is Delegation, Impersonation or Token.
+	Via string `json:"via"`
+	// By is the user who handed it over, and Name the delegation, or what a token is bound to.
+	By   string `json:"by"`
+	Name string `json:"name,omitempty"`
+}
+
+// chainAnnotation has the chain, as JSON.
+const chainAnnotation = "authority.kube-granular.dev/chain"
+
+// chain returns the handovers of an event. What can't be read names nobody.
+func (e *event) chain() (out []Handover) {
+	if json.Unmarshal([]byte(e.Annotations[chainAnnotation]), &out) != nil {
+		return nil
+	}
+	return out
 }
 
 // FromEvent returns the refused request of an event of an audit log, or nil if the event is about another
@@ -111,7 +133,7 @@ func FromEvent(text []byte) (*Refused, error) {
 		return nil, err
 	}
 	return &Refused{Denial: d, Time: e.StageTimestamp, AuditID: e.AuditID, Verb: e.Verb, Groups: e.who().Groups,
-		Message: e.ResponseStatus.Message}, nil
+		Message: e.ResponseStatus.Message, Chain: e.chain()}, nil
 }
 
 // ErrNotAnEvent means that a text is no event of an audit log.

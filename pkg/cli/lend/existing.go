@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -24,6 +25,9 @@ func (l *Lender) List(ctx context.Context) ([]v1alpha1.AuthorityDelegation, erro
 	all, err := l.Authority.AuthorityDelegations().List(ctx, metav1.ListOptions{LabelSelector: selection.LentLabel + "=true"})
 	if err != nil {
 		return nil, explained(err)
+	}
+	for i := range all.Items {
+		all.Items[i].TypeMeta = kindOfDelegations // lists leave it out, and each is printed alone
 	}
 	slices.SortFunc(all.Items, func(a, b v1alpha1.AuthorityDelegation) int {
 		return strings.Compare(AccountOf(&a).String()+"\x00"+a.Name, AccountOf(&b).String()+"\x00"+b.Name)
@@ -99,9 +103,19 @@ func (l *Lender) end(ctx context.Context, d *v1alpha1.AuthorityDelegation) error
 	return nil
 }
 
-// Renew lends the same until another time: it makes a new delegation, because one can't be prolonged, binds
-// the account to it, and ends the old one. The rules are those that the role has now.
-func (l *Lender) Renew(ctx context.Context, old *v1alpha1.AuthorityDelegation, until time.Time, reason string, store func(*Loan) error) (*Loan, error) {
+// Renewal is what a loan continues with: a new delegation to the same account, because one can't be prolonged.
+type Renewal struct {
+	Terms *Terms
+	// Delegation is what is created.
+	Delegation *v1alpha1.AuthorityDelegation
+
+	account *corev1.ServiceAccount
+	old     *v1alpha1.AuthorityDelegation
+}
+
+// Renewal returns how a loan continues until another time. The rules are those that the role has when the delegation is
+// created. It changes nothing.
+func (l *Lender) Renewal(ctx context.Context, old *v1alpha1.AuthorityDelegation, until time.Time, reason string) (*Renewal, error) {
 	account, err := l.Client.CoreV1().ServiceAccounts(AccountOf(old).Namespace).Get(ctx, AccountOf(old).Name, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
@@ -115,20 +129,26 @@ func (l *Lender) Renew(ctx context.Context, old *v1alpha1.AuthorityDelegation, u
 	}
 	_, d := t.objects(account.UID)
 	d.Spec.Rules, d.Spec.Conditions, d.Spec.ObjectUIDs, d.Spec.IdleSeconds = old.Spec.Rules, old.Spec.Conditions, old.Spec.ObjectUIDs, old.Spec.IdleSeconds
+	return &Renewal{t, d, account, old}, nil
+}
+
+// Renew creates the new delegation, binds the account to it, and ends the old one. store is called with the loan; if it
+// fails, everything is undone.
+func (l *Lender) Renew(ctx context.Context, r *Renewal, store func(*Loan) error) (*Loan, error) {
 	var made undo
 	made = append(made, func(ctx context.Context) error {
 		// The account gets its old binding back, if the old delegation is still valid.
-		if old.Status.ExpirationTimestamp != nil && old.Status.ExpirationTimestamp.Time.Before(l.Now()) {
+		if r.old.Status.ExpirationTimestamp != nil && r.old.Status.ExpirationTimestamp.Time.Before(l.Now()) {
 			return nil
 		}
-		return l.bind(ctx, account, old)
+		return l.bind(ctx, r.account, r.old)
 	})
-	loan, err := l.bindAndStore(ctx, account, d, &made, store)
+	loan, err := l.bindAndStore(ctx, r.account, r.Delegation, &made, store)
 	if err != nil {
 		return nil, reversed(made).all(ctx, err)
 	}
-	if err := l.end(ctx, old); err != nil && !apierrors.IsNotFound(err) {
-		return loan, fmt.Errorf("the service account acts under the new delegation, but the old one, %s, was not removed: %w", old.Name, err)
+	if err := l.end(ctx, r.old); err != nil && !apierrors.IsNotFound(err) {
+		return loan, fmt.Errorf("the service account acts under the new delegation, but the old one, %s, was not removed: %w", r.old.Name, err)
 	}
 	return loan, nil
 }

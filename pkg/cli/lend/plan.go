@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/auth/rbac/validation"
 
+	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/pkg/cli/access"
 )
 
@@ -29,6 +30,9 @@ type Plan struct {
 	Components int
 	// Unknown is why the others can't be listed, or empty.
 	Unknown string
+	// Own are the bindings that give the account permissions of its own. They count where the binding does not: on a
+	// server without the gate, and after the release of the account.
+	Own []string
 	// Notes are what the lender should know.
 	Notes []string
 }
@@ -42,12 +46,22 @@ func (l *Lender) Plan(ctx context.Context, t *Terms) (*Plan, error) {
 		return nil, err
 	}
 	_, d := t.objects("")
+	return l.planOf(ctx, t.Account, d)
+}
+
+// PlanRenewal asks the server what renewing would do, and changes nothing.
+func (l *Lender) PlanRenewal(ctx context.Context, r *Renewal) (*Plan, error) {
+	return l.planOf(ctx, r.Terms.Account, r.Delegation)
+}
+
+// planOf asks the server what a delegation to an account would allow.
+func (l *Lender) planOf(ctx context.Context, account Account, d *v1alpha1.AuthorityDelegation) (*Plan, error) {
 	made, err := l.Authority.AuthorityDelegations().Create(ctx, d, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if err != nil {
 		return nil, fmt.Errorf("the server would refuse the delegation: %w", explained(err))
 	}
 	plan := &Plan{Rules: made.Status.Rules, Notes: notes(made.Status.Rules)}
-	if plan.Others, plan.Components, err = l.others(ctx, t.Account.Namespace); err != nil {
+	if err := l.readRBAC(ctx, account, plan); err != nil {
 		plan.Unknown = err.Error()
 	}
 	return plan, nil
@@ -94,6 +108,19 @@ func notes(rules []rbacv1.PolicyRule) (out []string) {
 	if !covers("update", "coordination.k8s.io", "leases") {
 		out = append(out, "The role does not allow to write leases: a program that elects a leader does not work.")
 	}
+	var left []string
+	for _, r := range [][3]string{
+		{"create", "", "pods"}, {"create", "apps", "deployments"}, {"create", "batch", "jobs"}, {"create", "batch", "cronjobs"},
+		{"get", "", "secrets"}, {"create", "rbac.authorization.k8s.io", "rolebindings"}, {"create", "rbac.authorization.k8s.io", "clusterrolebindings"},
+	} {
+		if covers(r[0], r[1], r[2]) {
+			left = append(left, r[0]+" "+r[2])
+		}
+	}
+	if len(left) > 0 {
+		out = append(out, "The role allows what does not end with the loan: "+strings.Join(left, ", ")+
+			". Pods run as any service account of their namespace, Secrets can hold tokens, bindings stay.")
+	}
 	var refused []string
 	for _, r := range [][3]string{
 		{"create", "", "pods/exec"}, {"create", "", "pods/attach"}, {"create", "", "pods/portforward"}, {"get", "", "pods/proxy"},
@@ -117,9 +144,11 @@ type way struct{ verb, group, resource, subresource string }
 // ways returns the ways to use a service account, the shortest ones first.
 func ways() []way {
 	out := []way{
-		{"create", "", "pods", ""}, {"create", "", "serviceaccounts", "token"},
+		{"create", "", "pods", ""}, {"create", "", "serviceaccounts", "token"}, {"create", "", "pods", "exec"}, {"get", "", "pods", "exec"},
+		{"update", "", "pods", "ephemeralcontainers"}, {"patch", "", "pods", "ephemeralcontainers"},
 		{"get", "", "secrets", ""}, {"list", "", "secrets", ""}, {"watch", "", "secrets", ""},
 		{"impersonate", "", "serviceaccounts", ""}, {"impersonate", "", "users", ""},
+		{"impersonate:serviceaccount", "authentication.k8s.io", "serviceaccounts", ""},
 	}
 	for _, verb := range []string{"create", "update", "patch"} {
 		for _, controller := range [][2]string{{"apps", "deployments"}, {"apps", "daemonsets"}, {"apps", "statefulsets"}, {"apps", "replicasets"},
@@ -130,38 +159,45 @@ func ways() []way {
 	return out
 }
 
-// others returns the subjects that can use service accounts of a namespace, without the lender, and the number of
-// components of Kubernetes that can.
-func (l *Lender) others(ctx context.Context, namespace string) (out []Other, components int, err error) {
+// readRBAC adds to a plan who can use the account, without the lender and counting the components of Kubernetes, and
+// which bindings give the account permissions of its own.
+func (l *Lender) readRBAC(ctx context.Context, account Account, plan *Plan) error {
 	self, err := l.Client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
-		return nil, 0, err
+		return err
 	}
 	all, err := access.ReadRBAC(ctx, l.Client.RbacV1(), "")
 	if err != nil {
-		return nil, 0, err
+		return err
+	}
+	// What all accounts and all users have, such as discovery, is no permission of this account.
+	name, groups := "system:serviceaccount:"+account.Namespace+":"+account.Name, []string{"system:serviceaccounts:" + account.Namespace}
+	for _, held := range all.HeldBy(name, groups) {
+		if !slices.Contains(plan.Own, held.Binding) {
+			plan.Own = append(plan.Own, held.Binding)
+		}
 	}
 	seen := map[string]bool{"User " + self.Status.UserInfo.Username: true}
 	for _, way := range ways() {
 		for _, h := range all.WhoCan(access.Query{Verbs: []string{way.verb},
-			Target: access.Target{Group: way.group, Resource: way.resource, Subresource: way.subresource, Namespace: namespace}}) {
+			Target: access.Target{Group: way.group, Resource: way.resource, Subresource: way.subresource, Namespace: account.Namespace}}) {
 			if !h.Can || seen[h.Subject] {
 				continue
 			}
 			seen[h.Subject] = true
 			if isComponent(h.Subject) {
-				components++
+				plan.Components++
 				continue
 			}
 			resource := way.resource
 			if way.subresource != "" {
 				resource += "/" + way.subresource
 			}
-			out = append(out, Other{h.Subject, way.verb + " " + resource, h.Binding})
+			plan.Others = append(plan.Others, Other{h.Subject, way.verb + " " + resource, h.Binding})
 		}
 	}
-	slices.SortFunc(out, func(a, b Other) int { return strings.Compare(a.Subject, b.Subject) })
-	return out, components, nil
+	slices.SortFunc(plan.Others, func(a, b Other) int { return strings.Compare(a.Subject, b.Subject) })
+	return nil
 }
 
 // isComponent reports whether a subject is a component of Kubernetes itself, or the group that may do

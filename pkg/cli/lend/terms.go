@@ -54,6 +54,8 @@ type Terms struct {
 	CreateNamespace bool
 }
 
+var kindOfDelegations = metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "AuthorityDelegation"}
+
 // objects returns the objects that Make creates. The UID of the account is known only once it exists.
 func (t *Terms) objects(uid types.UID) (*corev1.ServiceAccount, *v1alpha1.AuthorityDelegation) {
 	off := false
@@ -65,7 +67,7 @@ func (t *Terms) objects(uid types.UID) (*corev1.ServiceAccount, *v1alpha1.Author
 		AutomountServiceAccountToken: &off,
 	}
 	d := &v1alpha1.AuthorityDelegation{
-		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "AuthorityDelegation"},
+		TypeMeta:   kindOfDelegations,
 		ObjectMeta: metav1.ObjectMeta{GenerateName: generatedName(t.Account), Labels: labels},
 		Spec: v1alpha1.AuthorityDelegationSpec{
 			Delegates: []v1alpha1.Delegate{{Kind: v1alpha1.DelegateServiceAccount, Namespace: t.Account.Namespace, Name: t.Account.Name, UID: uid}},

@@ -35,8 +35,7 @@ TEXT is the reason, for the audit log of the server.
 
 COMMAND is a built-in command of kubectl, with its flags. Plugins can't be used: they would
 send requests of their own, without the selection. The server must have the feature gate
-SelectedAuthority; if it does not apply the selection, the command is not sent. Commands that
-are answered by a node can't be verified and fail: exec, attach, cp and port-forward.
+SelectedAuthority; if it does not apply the selection, the command is not sent.
 
 Examples:
   # Read without being able to change anything
@@ -47,6 +46,9 @@ Examples:
 
   # Deploy with only the role of the namespace
   kubectl with role/shop/deployer apply -f web.yaml
+
+  # A shell, which ends with the delegation
+  kubectl with delegation/shell-of-web exec -it web -- sh
 
   # A proxy for programs that cannot select an authority
   kubectl with clusterrole/view proxy

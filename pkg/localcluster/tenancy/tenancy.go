@@ -50,6 +50,9 @@ type Config struct {
 	Dir string
 	// FieldPermissions is true if the server authorizes single fields.
 	FieldPermissions bool
+	// SudoByDelegation is true if the server serves AuthorityDelegations: then sudoers select a delegation, and
+	// impersonate nobody.
+	SudoByDelegation bool
 }
 
 // Log returns the path of the controller's log.
@@ -92,9 +95,12 @@ func Start(ctx context.Context, program string, c Config) (*Controller, error) {
 			return nil, err
 		}
 	}
-	fields := fmt.Sprintf("--field-permissions=%t", c.FieldPermissions)
+	fields, sudo := fmt.Sprintf("--field-permissions=%t", c.FieldPermissions), "--sudo=Impersonation"
+	if c.SudoByDelegation {
+		sudo = "--sudo=Delegation"
+	}
 	said := bytes.Buffer{}
-	install := exec.CommandContext(ctx, program, "install", "--kubeconfig", c.Admin, "--webhook-url", "https://"+addresses[0], fields)
+	install := exec.CommandContext(ctx, program, "install", "--kubeconfig", c.Admin, "--webhook-url", "https://"+addresses[0], fields, sudo)
 	install.Stdout, install.Stderr = &said, &said
 	if err := install.Run(); err != nil {
 		return nil, fmt.Errorf("tenancy-controller install: %w: %s", err, bytes.TrimSpace(said.Bytes()))
@@ -104,7 +110,7 @@ func Start(ctx context.Context, program string, c Config) (*Controller, error) {
 		return nil, err
 	}
 	defer log.Close() // the started process has a descriptor of its own
-	cmd := exec.Command(program, "run", "--kubeconfig", c.Kubeconfig, fields,
+	cmd := exec.Command(program, "run", "--kubeconfig", c.Kubeconfig, fields, sudo,
 		"--webhook-address", addresses[0], "--health-address", addresses[1], "--metrics-address", addresses[2],
 		"--leader-elect=false", "--billing-source", c.Bill(), "--until-stdin-ends")
 	cmd.Stdout, cmd.Stderr = log, log

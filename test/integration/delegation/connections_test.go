@@ -33,7 +33,7 @@ const connect = `{"apiGroups":[""],"resources":["pods","pods/log","pods/exec","p
 // accepts each connection, and sends back each line. It writes lines into a log that is followed.
 func newKubelet(t *testing.T, namespace string) {
 	t.Helper()
-	kubelet := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+	newNode(t, namespace, func(w http.ResponseWriter, req *http.Request) {
 		if strings.HasPrefix(req.URL.Path, "/containerLogs/") {
 			for req.Context().Err() == nil {
 				fmt.Fprintln(w, "a line of the log")
@@ -58,7 +58,13 @@ func newKubelet(t *testing.T, namespace string) {
 			return
 		}
 		echo(w, req)
-	}))
+	})
+}
+
+// newNode starts a server that stands in for the kubelet of a node, with a pod web on that node.
+func newNode(t *testing.T, namespace string, serve http.HandlerFunc) {
+	t.Helper()
+	kubelet := httptest.NewTLSServer(serve)
 	t.Cleanup(kubelet.CloseClientConnections) // Close would wait for connections that were taken over
 	u, err := url.Parse(kubelet.URL)
 	if err != nil {
@@ -155,7 +161,8 @@ func TestConnectionsEnd(t *testing.T) {
 		open := map[string]*connection{}
 		for _, d := range []string{deleted, ended, stays} {
 			open[d] = dial(t, "bot", d, "POST", path, "SPDY/3.1", "")
-			if open[d].resp.StatusCode != http.StatusSwitchingProtocols || !open[d].echoes() {
+			resp := open[d].resp
+			if resp.StatusCode != http.StatusSwitchingProtocols || resp.Header.Get(selection.Header) != named(d) || !open[d].echoes() {
 				t.Fatalf("%s: %+v", sub, open[d].resp)
 			}
 		}
@@ -242,6 +249,10 @@ func TestUpgradesEnd(t *testing.T) {
 				open[d] = dial(t, "bot", d, "GET", way.path, way.upgrade, way.protocol)
 				return open[d].resp.StatusCode == http.StatusSwitchingProtocols
 			})
+			// Who answers knows nothing of the selection: the server repeats it, so that the client can rely on it.
+			if got := open[d].resp.Header[selection.Header]; len(got) != 1 || got[0] != named(d) {
+				t.Errorf("%+v: the answer repeats %q", way, got)
+			}
 		}
 		request{as: "root", method: "DELETE", path: delegations + "/" + ends}.want(t, 200)
 		begin := time.Now()

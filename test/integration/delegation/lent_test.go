@@ -296,6 +296,9 @@ func TestLentKubectl(t *testing.T) {
 //
 // Attack: a lent kubeconfig opens a connection to a pod, a service or a node (exec, attach, port-forward, cp, proxy), or upgrades a watch
 // Answer: 403 with the reason, and nothing reaches the node
+//
+// Attack: the holder of a lent kubeconfig connects to a kubelet or an aggregated server itself, which asks the API server by SubjectAccessReview
+// Answer: the same is refused there
 func TestLentRefusals(t *testing.T) {
 	rules := `{"apiGroups":[""],"resources":["pods","pods/exec","pods/attach","pods/portforward","pods/proxy","services","services/proxy","configmaps"],"verbs":["*"]}`
 	n, _ := stage(t, rules)
@@ -320,6 +323,13 @@ func TestLentRefusals(t *testing.T) {
 				t.Errorf("%s %s: %s", method, path, got)
 			}
 		}
+	}
+	for asked, want := range map[string]string{
+		`"verb":"list","resource":"nodes"`: `"allowed":true`, `"verb":"create","resource":"nodes","subresource":"proxy"`: `"allowed":false`,
+		`"verb":"get","resource":"nodes","subresource":"proxy"`: `"allowed":false`,
+	} {
+		request{as: "root", method: "POST", path: "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+			body: fmt.Sprintf(`{"spec":{"user":%q,"resourceAttributes":{%s}}}`, whole.user(), asked)}.want(t, 201, want)
 	}
 	for _, protocol := range []string{"websocket", "SPDY/3.1", "h2c", "x"} {
 		if got := dial(t, l.Token, "", "GET", maps(n)+"?watch=1", protocol, "").resp; got.StatusCode != http.StatusForbidden {

@@ -94,16 +94,25 @@ func TestAggregated(t *testing.T) {
 	d := delegation{scope: n, rules: rules}.by(t, "alice", "")
 	path := "/apis/delegated.example.com/v1/namespaces/" + n + "/things"
 	request{as: "bot", method: "GET", path: path, under: d}.eventually(t, 200)
-	header := *told.Swap(nil)
-	var extra string
-	for name, values := range header {
-		if strings.EqualFold(name, "X-Remote-Extra-"+url.PathEscape(selection.ExtraKey)) {
-			extra = strings.Join(values, " ")
+	tells := func(user, delegation string) {
+		t.Helper()
+		header := *told.Swap(nil)
+		var extra string
+		for name, values := range header {
+			if strings.EqualFold(name, "X-Remote-Extra-"+url.PathEscape(selection.ExtraKey)) {
+				extra = strings.Join(values, " ")
+			}
+		}
+		if !strings.Contains(extra, delegation) || header.Get(selection.Header) != "" || header.Get("X-Remote-User") != user {
+			t.Errorf("told %q", header)
 		}
 	}
-	if !strings.Contains(extra, d) || header.Get(selection.Header) != "" || header.Get("X-Remote-User") != "bot" {
-		t.Errorf("told %q", header)
-	}
+	tells("bot", d)
+	// A bound account selects nothing, and the other server is told all the same.
+	a := newAgent(t, n, rules)
+	request{as: a.token, method: "GET", path: path}.want(t, 200)
+	tells(a.user(), a.delegation)
+	request{as: a.token, method: "POST", path: path, body: "{}"}.want(t, 403)
 	request{as: "bot", method: "POST", path: path, body: "{}", under: d}.want(t, 403)
 	request{as: "bot", method: "GET", path: path}.want(t, 403)
 	request{as: "root", method: "DELETE", path: delegations + "/" + d}.want(t, 200)

@@ -114,6 +114,9 @@ func TestPluginUI(t *testing.T) {
 //
 // Attack: writing the token of an account to a terminal, or to a file that others can read
 // Answer: lend writes only to a new file with the mode 0600, or with --print
+//
+// Attack: the token of a renewed loan gets into a log, because `lend --renew -o yaml` is asked for what it would make
+// Answer: got through; now it prints the delegation, and makes no token
 func TestPluginLend(t *testing.T) {
 	harness.RunScripts(t, on, "lend.txtar")
 }

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"kube-granular.dev/test/integration/harness"
 )
 
 // TestTenancyEndsWithTheCluster checks that the controller of tenants runs in a process of its
@@ -64,6 +66,37 @@ func TestTenancyEndsWithTheCluster(t *testing.T) {
 				t.Fatalf("the controller goes on without its cluster (%s)", name)
 			}
 		}
+	}
+}
+
+// TestTenancySudo checks how sudoers of a local cluster use sudo: by a delegation if the server serves delegations, and
+// otherwise by impersonation. A restart with other gates changes the way, and leaves nothing of the old one.
+func TestTenancySudo(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cluster")
+	for i, gates := range []string{"SelectedAuthority=true,AuthorityDelegation=true", "SelectedAuthority=true,AuthorityDelegation=false",
+		"kube:GranularAuthorization=true,kube:SelectedAuthority=true,kube:AuthorityDelegation=true"} {
+		p := launch(t, dir, "--port", "0", "--demo=false", "--tenancy", "--feature-gates", gates)
+		kubectl := func(input string, args ...string) (string, error) {
+			place := []string{"--kubeconfig", filepath.Join(dir, "admin.kubeconfig"), "--cache-dir", filepath.Join(dir, "cache")}
+			cmd := exec.Command(binary(t, "kubectl"), append(place, args...)...)
+			cmd.Stdin = strings.NewReader(input)
+			out, err := cmd.CombinedOutput()
+			return string(out), err
+		}
+		const tenant = "{apiVersion: tenancy.kube-granular.dev/v1alpha1, kind: LNamespace, metadata: {name: tenant}, spec: {sudoers: [{name: u}]}}"
+		if out, err := kubectl(tenant, "apply", "-f", "-"); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		byDelegation, impersonates := i != 1, "no"
+		if !byDelegation {
+			impersonates = "yes"
+		}
+		harness.Until(t, "sudo is as the gates say: "+gates, func() bool {
+			named, _ := kubectl("", "get", "lns", "tenant", "-o", "jsonpath={.status.delegations[0].subject.name}")
+			may, _ := kubectl("", "auth", "can-i", "impersonate", "groups/lnamespace:tenant-sudoers", "--as", "u")
+			return (named == "u") == byDelegation && strings.HasSuffix(strings.TrimSpace(may), impersonates)
+		})
+		p.stop(syscall.SIGTERM)
 	}
 }
 

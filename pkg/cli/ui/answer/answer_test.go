@@ -187,7 +187,7 @@ func TestExplain(t *testing.T) {
 }
 
 // TestBoundRefusals holds what the page says of refused requests of a service account that acts under a delegation, as the
-// audit log has them: a role for the account would not help, so none is suggested.
+// audit log has them: a role for the account would not help, so none is suggested, and the person behind the request is named.
 func TestBoundRefusals(t *testing.T) {
 	a, _ := answers(t)
 	path := filepath.Join(t.TempDir(), "audit.log")
@@ -195,7 +195,8 @@ func TestBoundRefusals(t *testing.T) {
 	const event = `{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":%q,"stage":"ResponseComplete","verb":"create",` +
 		`"user":{"username":"system:serviceaccount:agents:scaler","groups":["system:serviceaccounts"]},"objectRef":{"resource":"pods","namespace":"shop","name":"web","apiVersion":"v1","subresource":%q},` +
 		`"responseStatus":{"status":"Failure","message":%q,"reason":"Forbidden","code":403},"stageTimestamp":"2026-11-27T10:00:00.000000Z",` +
-		`"annotations":{"authority.kube-granular.dev/selected":"{\"authorityReference\":{\"kind\":\"AuthorityDelegation\",\"name\":\"d\",\"uid\":\"d\"},\"via\":\"Binding\"}",` +
+		`"annotations":{"authority.kube-granular.dev/chain":"[{\"via\":\"Delegation\",\"by\":\"alice\",\"name\":\"d\"},{\"via\":\"Token\",\"by\":\"system:serviceaccount:agents:scaler\"}]",` +
+		`"authority.kube-granular.dev/selected":"{\"authorityReference\":{\"kind\":\"AuthorityDelegation\",\"name\":\"d\",\"uid\":\"d\"},\"via\":\"Binding\"}",` +
 		`"authority.kube-granular.dev/refused":"Bound","authorization.k8s.io/decision":"forbid","authorization.k8s.io/reason":%[4]q}}` + "\n"
 	for i, why := range []string{
 		"a service account that acts under a delegation can't connect to pods, services or nodes (exec, attach, portforward, proxy): what it starts there would not end with the delegation",
@@ -213,6 +214,18 @@ func TestBoundRefusals(t *testing.T) {
 		if d.Remedy != nil || !strings.Contains(d.Advice, "lend another role") || !strings.Contains(d.Advice, why) || d.User != "system:serviceaccount:agents:scaler" {
 			t.Errorf("%s: %+v", why, d)
 		}
+		if !slices.Equal(d.Behalf, []string{"alice by Delegation d"}) {
+			t.Errorf("%s: on behalf of %q", why, d.Behalf)
+		}
+	}
+	// The same request on behalf of another person is another refusal.
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	appendTo(t, path, strings.ReplaceAll(string(text), `\"by\":\"alice\"`, `\"by\":\"jane\"`))
+	if got, err := a.Denials(t.Context()); err != nil || len(got.Denials) != 8 || got.Denials[0].Behalf[0] != "jane by Delegation d" {
+		t.Errorf("%v %+v", err, got)
 	}
 }
 

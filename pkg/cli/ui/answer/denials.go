@@ -171,16 +171,26 @@ func keyOf(r *denial.Refused) string {
 	for _, part := range []string{d.User, r.Verb, d.Resource, d.Subresource, d.Namespace, d.Name, d.Field, d.Ordinary, d.Why} {
 		h.Write([]byte(fmt.Sprintf("%q ", part)))
 	}
-	h.Write([]byte(fmt.Sprintf("%q %v %v", d.Verbs, d.Admission, d.Grant)))
+	h.Write([]byte(fmt.Sprintf("%q %v %v %q", d.Verbs, d.Admission, d.Grant, behalf(r))))
 	return hex.EncodeToString(h.Sum(nil)[:keyLength])
 }
 
 const keyLength = 8
 
+// behalf returns those on whose behalf a user acted. A token hands nothing over: it is the user's own.
+func behalf(r *denial.Refused) (out []string) {
+	for _, h := range r.Chain {
+		if h.Via != "Token" {
+			out = append(out, strings.TrimSpace(h.By+" by "+h.Via+" "+h.Name))
+		}
+	}
+	return out
+}
+
 func (a *Answers) denial(r *denial.Refused, names *index) model.Denial {
 	d := *r.Denial
 	out := model.Denial{
-		Time: r.Time, AuditID: r.AuditID, User: d.User, Subject: names.user(d.User), Groups: r.Groups, Verb: r.Verb, Kind: names.kind(d.Resource),
+		Time: r.Time, AuditID: r.AuditID, User: d.User, Subject: names.user(d.User), Groups: r.Groups, Behalf: behalf(r), Verb: r.Verb, Kind: names.kind(d.Resource),
 		Namespace: d.Namespace, Name: d.Name, Field: d.Field, Together: d.Together, Message: r.Message,
 	}
 	if out.Missing = d.Verbs; len(out.Missing) == 0 && d.Ordinary != "" {

@@ -17,6 +17,8 @@ type Denial struct {
 	Subject int `json:"subject"`
 	// Groups are the groups of the user, if the audit log has them.
 	Groups []string `json:"groups,omitempty"`
+	// Behalf are those on whose behalf the user acted, the first one first, each with how: "alice by Delegation d".
+	Behalf []string `json:"behalf,omitempty"`
 	// Verb is the verb of the request, such as patch, "" if it is not known.
 	Verb string `json:"verb,omitempty"`
 	// Kind is an index of Kinds, or None if the kind is not known.

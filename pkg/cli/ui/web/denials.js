@@ -87,6 +87,7 @@ export class Denials {
         el("code", {}, d.field || d.resource)),
       el("p", {}, [d.resource, d.name, d.namespace && "in " + d.namespace].filter(Boolean).join(" "),
         d.count > 1 && ", " + count(d.count, "time"), d.time && ", last " + d.time, d.auditID && el("small", {}, " audit " + d.auditID)),
+      d.behalf?.length > 0 && el("p", {}, "on behalf of ", d.behalf.join(", then ")),
       el("h3", {}, "why"), d.message && el("p.mono", {}, d.message), d.advice && el("p", {}, d.advice),
       d.together?.length ? el("p", {}, "Needs together: ", d.together.map(v => [badge(v), " "]))
         : helps.length > 0 && el("p", {}, "Missing one of: ", helps),
