@@ -255,7 +255,7 @@ lint: upstream ## Check the format, the licence headers and names, and run go ve
 	@bare=$$(find $(SOURCES) -name '*.go' -exec grep -L 'SPDX-License-Identifier: Apache-2.0' {} +); \
 	test -z "$$bare" || { echo "without a licence header:" $$bare >&2; exit 1; }
 	@$(GO) run ./hack/names api cmd pkg staging tenancy hack test examples
-	$(call step,go vet,$(GO) vet $(PACKAGES) && $(TENANCY) vet ./... && GOWORK=off $(GO) -C tenancy/bigquery vet ./... && $(COPIER) vet ./... && $(IMAGE) vet ./... && GOWORK=off $(GO) -C test/gitops vet ./... && GOWORK=off $(GO) -C test/ui vet ./...)
+	$(call step,go vet,$(GO) vet $(PACKAGES) && $(TENANCY) vet ./... && GOWORK=off $(GO) -C tenancy/bigquery vet ./... && $(COPIER) vet ./... && $(IMAGE) vet ./... && GOWORK=off $(GO) -C hack/attest vet ./... && GOWORK=off $(GO) -C test/gitops vet ./... && GOWORK=off $(GO) -C test/ui vet ./...)
 
 .PHONY: fmt
 fmt: ## Format the Go code
