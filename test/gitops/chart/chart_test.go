@@ -117,7 +117,7 @@ func TestChart(t *testing.T) {
 					delete(annotations, "helm.sh/resource-policy")
 					object.SetAnnotations(annotations)
 				case "Deployment":
-					if image := container(object)["image"]; image != "tenancy-controller:0.1.0" {
+					if image := container(object)["image"]; image != "tenancy-controller:v0.1.0" {
 						t.Errorf("the image is %s", image)
 					}
 				}
@@ -137,7 +137,7 @@ func TestChart(t *testing.T) {
 			want := canonical(t, objects(t, string(stream)), func(object *unstructured.Unstructured) bool {
 				if object.GetKind() == "Deployment" {
 					containers, _, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
-					containers[0].(map[string]any)["image"] = "tenancy-controller:0.1.0"
+					containers[0].(map[string]any)["image"] = "tenancy-controller:v0.1.0"
 					_ = unstructured.SetNestedSlice(object.Object, containers, "spec", "template", "spec", "containers")
 				}
 				return object.GetKind() != "Namespace"
