@@ -2,18 +2,19 @@
 # Copyright The kube-granular Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Make container images of kube-apiserver or of the controller of tenants; `make image` runs this script. It
+# Make container images of kube-apiserver, the controller of tenants, or kube-granular; `make image` runs this script. It
 # writes for each architecture a static binary without symbols, an archive for `docker load` and an SBOM, for
 # all architectures together one OCI image layout, and checksums. It needs no daemon and no root. Builds
 # are reproducible: the same tree gives the same bytes.
 #
-#   hack/image.sh kube-apiserver|tenancy-controller LDFLAGS OUT ARCHITECTURE...
+#   hack/image.sh kube-apiserver|tenancy-controller|kube-granular LDFLAGS OUT ARCHITECTURE...
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 : "${GO:=go}"
-name=$1 ldflags=$2 out=$3
+name=$1 ldflags=$2 out=$(realpath -m "$3")
 shift 3
+arguments=
 # Kubeadm asks for the server by its version, in which _ replaces +, because a tag can't have one. The name is
 # the same for all architectures. The controller runs on any server, so its version is that of kube-granular.
 case $name in
@@ -24,11 +25,16 @@ kube-apiserver)
 	;;
 tenancy-controller)
 	version=$(hack/version.sh granular) title="controller of tenants" more='"user": "65532:65532",'
-	repository=${TENANCY_IMAGE_REPOSITORY:-kube-granular.dev}
-	build() { GOWORK=off "$GO" -C tenancy build -trimpath -buildvcs=false -ldflags "-s -w" -o "$PWD/$1" ./cmd/tenancy-controller; }
+	repository=${OWN_IMAGE_REPOSITORY:-kube-granular.dev}
+	build() { GOWORK=off "$GO" -C tenancy build -trimpath -buildvcs=false -ldflags "-s -w" -o "$1" ./cmd/tenancy-controller; }
+	;;
+kube-granular)
+	version=$(hack/version.sh granular) title="etcd and a kube-apiserver with granular authorization, to try it" more=
+	repository=${OWN_IMAGE_REPOSITORY:-kube-granular.dev} arguments=', "up"'
+	build() { "$GO" build -trimpath -buildvcs=false -ldflags "-s -w $ldflags" -o "$1" ./cmd/kube-granular; }
 	;;
 *)
-	echo "usage: hack/image.sh kube-apiserver|tenancy-controller LDFLAGS OUT ARCHITECTURE..." >&2
+	echo "usage: hack/image.sh kube-apiserver|tenancy-controller|kube-granular LDFLAGS OUT ARCHITECTURE..." >&2
 	exit 2
 	;;
 esac
@@ -36,7 +42,7 @@ tag=$repository/$name:${version//+/_}
 revision=$(hack/version.sh digest)
 
 mkdir -p "$out"
-GOWORK=off "$GO" -C hack/image build -o "$PWD/$out/image-tool" .
+GOWORK=off "$GO" -C hack/image build -o "$out/image-tool" .
 tool=$out/image-tool
 rm -f "$out/$name"*
 # Scanners match modules by version. Go has none for those that are built from a folder.
@@ -59,7 +65,7 @@ for arch in "$@"; do
 	mkdir -p "$out/$arch"
 	CGO_ENABLED=0 GOOS=linux GOARCH=$arch build "$binary"
 	spec=$(cat <<-SPEC
-		{"tags": ["$tag"], "architecture": "$arch", "entrypoint": ["/usr/local/bin/$name"], $more
+		{"tags": ["$tag"], "architecture": "$arch", "entrypoint": ["/usr/local/bin/$name"$arguments], $more
 		"root": "$root", "files": {"/usr/local/bin/$name": "$binary"},
 		"labels": {"org.opencontainers.image.title": "$title",
 			"org.opencontainers.image.version": "$version",

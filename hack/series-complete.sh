@@ -21,7 +21,7 @@ tree=$work/tree
 mkdir "$tree"
 export GIT_AUTHOR_DATE="2001-09-17T00:00:00Z" GIT_COMMITTER_DATE="2001-09-17T00:00:00Z"
 in_tree() {
-	git -C "$tree" -c core.autocrlf=false -c gc.auto=0 -c user.name="kube-granular developers" -c user.email=developers@kube-granular.dev "$@"
+	git -C "$tree" -c core.autocrlf=false -c core.fileMode=false -c gc.auto=0 -c user.name="kube-granular developers" -c user.email=developers@kube-granular.dev "$@"
 }
 
 # Upstream's sources, as in a clone of Kubernetes but without vendor.
@@ -64,7 +64,9 @@ copy() {
 copy . server go.mod go.sum LICENSE VERSION pkg speed
 copy api api .
 copy staging/src/kube-granular.dev/granular granular .
-sed -i 's|=> ./api$|=> ../api|; s|=> ./staging/src/kube-granular.dev/granular$|=> ../granular|' "$own/server/go.mod"
+# Upstream's go.mod replaces its own modules. Ours have no published version, so they are replaced by each other.
+sed -i '/^replace ($/,/^)$/d; /^replace /d' "$own"/*/go.mod
+printf '\nreplace (\n\tkube-granular.dev/api => ../api\n\tkube-granular.dev/granular => ../granular\n)\n' >>"$own/server/go.mod"
 sed -i 's|^)|	./staging/src/kube-granular.dev/api\n	./staging/src/kube-granular.dev/granular\n	./staging/src/kube-granular.dev/server\n)|' "$tree/go.work"
 in_tree add --all --force
 mail modules "staging: add the modules of kube-granular
@@ -80,6 +82,6 @@ differ=$(diff -rq "$tree" "$patched" --exclude=.git --exclude=vendor --exclude=g
 [ -z "$differ" ] || { echo "the tree after git am is not upstream/kubernetes:" >&2; head -n 20 <<<"$differ" >&2; exit 1; }
 echo "$count patches make $(in_tree ls-files | wc -l) files, the same as upstream/kubernetes" >&2
 
-(cd "$tree" && GOFLAGS="-mod=mod -trimpath -buildvcs=false" CGO_ENABLED=0 "$GO" build -ldflags "-s -w $ldflags" -o "$work/kube-apiserver" ./cmd/kube-apiserver)
+(cd "$tree" && GOFLAGS="-trimpath -buildvcs=false" CGO_ENABLED=0 "$GO" build -ldflags "-s -w $ldflags" -o "$work/kube-apiserver" ./cmd/kube-apiserver)
 "$work/kube-apiserver" --version >&2
 [ -z "$binary" ] || cmp "$work/kube-apiserver" "$binary" || { echo "the tree after git am makes another kube-apiserver than $binary" >&2; exit 1; }
