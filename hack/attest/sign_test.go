@@ -175,7 +175,8 @@ func TestOpenSSL(t *testing.T) {
 	openssl("pkey", "-in", "key.pem", "-pubout", "-out", "key.pub")
 	dir := release(t, filepath.Join(keys, "key.pem"))
 	run(t, true, "verify", "--key", filepath.Join(keys, "key.pub"), dir)
-	got := openssl("pkeyutl", "-verify", "-pubin", "-inkey", "key.pub", "-rawin", "-in", filepath.Join(dir, sumsFile), "-sigfile", filepath.Join(dir, signatureFile))
+	got := openssl("pkeyutl", "-verify", "-pubin", "-inkey", "key.pub", "-rawin",
+		"-in", filepath.Join(dir, sumsFile), "-sigfile", filepath.Join(dir, signatureFile))
 	if !strings.Contains(got, "Signature Verified Successfully") {
 		t.Error(got)
 	}
@@ -184,7 +185,8 @@ func TestOpenSSL(t *testing.T) {
 // TestStatement checks the fields of a statement, and that the same input gives the same bytes.
 func TestStatement(t *testing.T) {
 	o := origin{builder: "https://example.com/b", version: "v0.1.0", commit: strings.Repeat("a", 40),
-		repository: "git+https://example.com/r", materials: map[string]string{"go.sum": zero}, parameters: map[string]string{"platforms": "linux/amd64"}}
+		repository: "git+https://example.com/r", materials: map[string]string{"go.sum": zero},
+		parameters: map[string]string{"platforms": "linux/amd64"}}
 	files := []sum{{"a.tar", zero}}
 	text, err := statement(files, o)
 	if err != nil {
@@ -192,8 +194,8 @@ func TestStatement(t *testing.T) {
 	}
 	want := `{"_type":"https://in-toto.io/Statement/v1","subject":[{"name":"a.tar","digest":{"sha256":"` + zero + `"}}],` +
 		`"predicateType":"https://slsa.dev/provenance/v1","predicate":{"buildDefinition":{"buildType":"https://kube-granular.dev/release/v1",` +
-		`"externalParameters":{"platforms":"linux/amd64","version":"v0.1.0"},"resolvedDependencies":[{"digest":{"gitCommit":"` + strings.Repeat("a", 40) +
-		`"},"name":"repository","uri":"git+https://example.com/r"},{"digest":{"sha256":"` + zero + `"},"name":"go.sum"}]},` +
+		`"externalParameters":{"platforms":"linux/amd64","version":"v0.1.0"},"resolvedDependencies":[{"digest":{"gitCommit":"` +
+		strings.Repeat("a", 40) + `"},"name":"repository","uri":"git+https://example.com/r"},{"digest":{"sha256":"` + zero + `"},"name":"go.sum"}]},` +
 		`"runDetails":{"builder":{"id":"https://example.com/b"}}}}`
 	if string(text) != want {
 		t.Errorf("got  %s\nwant %s", text, want)

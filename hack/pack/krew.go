@@ -57,7 +57,8 @@ func newManifest(version string, p program) *manifest {
 
 func (m *manifest) add(p program, platform, uri, sum string) {
 	system, processor, _ := strings.Cut(platform, "/")
-	m.Spec.Platforms = append(m.Spec.Platforms, release{selector{map[string]string{"os": system, "arch": processor}}, uri, sum, p.executable(system)})
+	m.Spec.Platforms = append(m.Spec.Platforms,
+		release{selector{map[string]string{"os": system, "arch": processor}}, uri, sum, p.executable(system)})
 }
 
 func (m *manifest) marshal() ([]byte, error) { return yaml.Marshal(m) }

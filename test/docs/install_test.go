@@ -53,6 +53,7 @@ func TestInstall(t *testing.T) {
 		// The last command of the page turns the gate off again.
 		n.gate("0")
 	})
+	t.Run("upgrade", func(t *testing.T) { testUpgrade(t, node{t, n.name}) })
 	t.Run("systemd", func(t *testing.T) {
 		n := node{t, n.name}
 		runPage(t, "systemd.md", n.run, n.write)
@@ -115,6 +116,23 @@ func runPage(t *testing.T, page string, run func(command string) (string, error)
 		if !matches(output(got), s.want) {
 			t.Errorf("%s:%d: %s\ngot:\n%s\nwant:\n%s", page, s.line, s.command, got, strings.Join(s.want, "\n"))
 		}
+	}
+}
+
+// testUpgrade upgrades the control plane to the version that it has, as the page says. The image follows the version,
+// and the patch turns the gate on, although another flag of the server turns it off.
+func testUpgrade(t *testing.T, n node) {
+	for _, s := range pageSteps(t, "kubeadm.md") {
+		if s.file != "" {
+			n.write(s.file, s.content)
+		}
+	}
+	n.must("kubeadm upgrade apply v1.37.1+granular.0.1.0 --yes --force --patches " + work + "/patches" +
+		" --etcd-upgrade=false --certificate-renewal=false --ignore-preflight-errors=all")
+	n.gate("1")
+	const want = "image: registry.k8s.io/kube-apiserver:v1.37.1_granular.0.1.0"
+	if got := strings.TrimSpace(n.must("grep image: /etc/kubernetes/manifests/kube-apiserver.yaml")); got != want {
+		t.Errorf("after the upgrade %s, want %s", got, want)
 	}
 }
 

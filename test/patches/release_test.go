@@ -41,7 +41,8 @@ func project(t *testing.T, changelog string) (string, func(env []string, name st
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
-	for _, args := range [][]string{{"init", "-q"}, {"add", "--all"}, {"-c", "user.name=n", "-c", "user.email=e@localhost", "commit", "-q", "-m", "m"}} {
+	commit := []string{"-c", "user.name=n", "-c", "user.email=e@localhost", "commit", "-q", "-m", "m"}
+	for _, args := range [][]string{{"init", "-q"}, {"add", "--all"}, commit} {
 		if out, err := run(nil, "git", args...); err != nil {
 			t.Fatalf("git %v: %v: %s", args, err, out)
 		}
@@ -59,14 +60,17 @@ func TestReleaseNotes(t *testing.T) {
 		want               string
 		fails              bool
 	}{
-		"a release":                  {changelog: good, version: "v0.3.0", want: "- a change\n"},
-		"a pre-release":              {changelog: good, version: "v0.3.0-rc.1", want: "- soon\n"},
-		"no section":                 {changelog: "## v0.3.01\n\n- x\n", version: "v0.3.0", want: `no section "## v0.3.0"`, fails: true},
-		"another version":            {changelog: good, version: "v0.2.0", want: "the file VERSION says v0.3.0", fails: true},
-		"a change not committed":     {changelog: good, version: "v0.3.0", change: "echo >>VERSION", want: "not committed", fails: true},
-		"a tag elsewhere":            {changelog: good, version: "v0.3.0", change: "git tag v0.3.0 && git -c user.name=n -c user.email=e commit -q --allow-empty -m m", want: "is on another commit", fails: true},
-		"a key that is not there":    {changelog: good, version: "v0.3.0", env: []string{"RELEASE_KEY=none.pem", "RELEASE_BUILDER=b"}, want: "can't read none.pem", fails: true},
-		"a key without its releaser": {changelog: good, version: "v0.3.0", env: []string{"RELEASE_KEY=VERSION"}, want: "RELEASE_BUILDER", fails: true},
+		"a release":              {changelog: good, version: "v0.3.0", want: "- a change\n"},
+		"a pre-release":          {changelog: good, version: "v0.3.0-rc.1", want: "- soon\n"},
+		"no section":             {changelog: "## v0.3.01\n\n- x\n", version: "v0.3.0", want: `no section "## v0.3.0"`, fails: true},
+		"another version":        {changelog: good, version: "v0.2.0", want: "the file VERSION says v0.3.0", fails: true},
+		"a change not committed": {changelog: good, version: "v0.3.0", change: "echo >>VERSION", want: "not committed", fails: true},
+		"a tag elsewhere": {changelog: good, version: "v0.3.0", change: "git tag v0.3.0 && git -c user.name=n -c user.email=e " +
+			"commit -q --allow-empty -m m", want: "is on another commit", fails: true},
+		"a key that is not there": {changelog: good, version: "v0.3.0", env: []string{"RELEASE_KEY=none.pem", "RELEASE_BUILDER=b"},
+			want: "can't read none.pem", fails: true},
+		"a key without its releaser": {changelog: good, version: "v0.3.0", env: []string{"RELEASE_KEY=VERSION"},
+			want: "RELEASE_BUILDER", fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, run := project(t, tc.changelog)
@@ -118,7 +122,7 @@ func TestReleaseWorkflow(t *testing.T) {
 			t.Errorf("the Makefile has no target %s", target[1])
 		}
 	}
-	for _, name := range []string{"RELEASE_VERSION", "RELEASE_KEY", "RELEASE_BUILDER", "RELEASE_REPOSITORY", "OWN_IMAGE_REPOSITORY", "PLUGIN_URL"} {
+	for _, name := range strings.Fields("RELEASE_VERSION RELEASE_KEY RELEASE_BUILDER RELEASE_REPOSITORY OWN_IMAGE_REPOSITORY PLUGIN_URL") {
 		if !strings.Contains(string(text), name) || !strings.Contains(string(makefile), name) {
 			t.Errorf("%s is not in both the workflow and the Makefile", name)
 		}

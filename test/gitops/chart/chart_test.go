@@ -163,7 +163,8 @@ func TestValues(t *testing.T) {
 		hasNot    []string
 		err       string
 	}{
-		"nobody views":    {values: values{"viewFor": "none"}, hasNot: []string{"name: lnamespace-view\n"}, has: []string{"name: lnamespace-create\n"}},
+		"nobody views": {values: values{"viewFor": "none"}, hasNot: []string{"name: lnamespace-view\n"},
+			has: []string{"name: lnamespace-create\n"}},
 		"a group creates": {values: values{"createFor": "staff"}, has: []string{"name: staff\n"}},
 		"an image and flags": {
 			values: values{"image": values{"repository": "example.com/tenants", "tag": "v1"}, "args": []any{"--user-role=admin"}, "replicas": 3},
