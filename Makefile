@@ -90,9 +90,21 @@ RELEASE_VERSION ?= $(shell hack/version.sh granular)
 PLUGIN_VERSION ?= $(RELEASE_VERSION)
 PLUGIN_URL     ?= https://example.com/kube-granular/$(PLUGIN_VERSION)
 
+# Of the platforms, only Linux has servers.
+PLATFORMS ?= darwin/amd64 darwin/arm64 linux/amd64 linux/arm64 windows/amd64 windows/arm64
+empty :=
+comma := ,
+PACK = $(GO) run ./hack/pack --version $(PLUGIN_VERSION) --url $(PLUGIN_URL) --ldflags '$(LDFLAGS)' --out $(BIN)/plugin \
+	--platform $(subst $(empty) ,$(comma),$(strip $(PLATFORMS)))
+
 .PHONY: plugin-archives
 plugin-archives: upstream ## Write archives of kubectl-granular for all platforms, checksums and a krew manifest to bin/plugin; PLUGIN_VERSION=v0.1.0 PLUGIN_URL=https://…
-	$(GO) run ./hack/pack --version $(PLUGIN_VERSION) --url $(PLUGIN_URL) --ldflags '$(LDFLAGS)' --out $(BIN)/plugin
+	$(PACK) --program kubectl-granular
+
+.PHONY: archives
+archives: upstream ## Write archives of all programs to bin/plugin, as plugin-archives does of one; PLATFORMS="linux/amd64 …"
+	@rm -rf $(BIN)/plugin
+	$(PACK)
 
 # kubeadm and kind ask for images below IMAGE_REPOSITORY, by the version.
 IMAGE_ARCHS      ?= amd64 arm64
@@ -100,11 +112,30 @@ IMAGE_REPOSITORY ?= registry.k8s.io
 
 .PHONY: image
 image: upstream ## Write images of kube-apiserver to bin/image, without a daemon: archives, an OCI layout, SBOMs; IMAGE_ARCHS="amd64 arm64"
-	$(call step,images of kube-apiserver,GO=$(GO) IMAGE_REPOSITORY=$(IMAGE_REPOSITORY) hack/image.sh $(GIT_VERSION) '$(LDFLAGS)' $(BIN)/image $(IMAGE_ARCHS))
+	$(call step,images of kube-apiserver,GO=$(GO) IMAGE_REPOSITORY=$(IMAGE_REPOSITORY) hack/image.sh kube-apiserver '$(LDFLAGS)' $(BIN)/image $(IMAGE_ARCHS))
+
+.PHONY: image-tenancy
+image-tenancy: ## Write images of the controller of tenants to bin/image, in the same way; OWN_IMAGE_REPOSITORY=registry.example.com
+	$(call step,images of tenancy-controller,GO=$(GO) hack/image.sh tenancy-controller '' $(BIN)/image $(IMAGE_ARCHS))
+
+.PHONY: image-local
+image-local: upstream ## Write images of kube-granular, the server with etcd, to bin/image, in the same way
+	$(call step,images of kube-granular,GO=$(GO) hack/image.sh kube-granular '$(LDFLAGS)' $(BIN)/image $(IMAGE_ARCHS))
+
+export OWN_IMAGE_REPOSITORY RELEASE_KEY RELEASE_BUILDER RELEASE_REPOSITORY
 
 .PHONY: release
-release: release-notes image plugin-archives ## Write a release to bin/release: images, archives, the series for git am, checksums; RELEASE_VERSION=v0.1.0-rc.1
-	$(call step,release,hack/release.sh $(RELEASE_VERSION) $(BIN)/release $(BIN)/image $(BIN)/plugin)
+release: release-notes ## Write a release to bin/release: images, archives, manifests, a chart, the series for git am, checksums, signatures; RELEASE_VERSION=v0.1.0-rc.1 RELEASE_KEY=FILE RELEASE_BUILDER=URI
+	@$(MAKE) image image-tenancy image-local archives
+	$(call step,release,GO=$(GO) hack/release.sh $(RELEASE_VERSION) $(BIN)/release $(BIN)/image $(BIN)/plugin '$(LDFLAGS)')
+
+.PHONY: release-twice
+release-twice: release-notes ## Build the release in bin/release again, at another path, and fail if a file differs; RELEASE_CACHE=empty compiles all anew
+	$(call step,the same release again,hack/release-twice.sh $(RELEASE_VERSION))
+
+.PHONY: release-verify
+release-verify: ## Verify the signatures and files in RELEASE_DIR, bin/release, with the public key RELEASE_PUBLIC_KEY
+	@GOWORK=off $(GO) -C hack/attest run . verify --key $(abspath $(RELEASE_PUBLIC_KEY)) $(abspath $(or $(RELEASE_DIR),$(BIN)/release))
 
 .PHONY: release-notes
 release-notes: ## Print the changes of RELEASE_VERSION, and fail if the CHANGELOG has none or the tree is not committed
@@ -257,7 +288,7 @@ lint: upstream ## Check the format, the licence headers and names, and run go ve
 	@bare=$$(find $(SOURCES) -name '*.go' -exec grep -L 'SPDX-License-Identifier: Apache-2.0' {} +); \
 	test -z "$$bare" || { echo "without a licence header:" $$bare >&2; exit 1; }
 	@$(GO) run ./hack/names api cmd pkg staging tenancy hack test examples $(wildcard speed)
-	$(call step,go vet,$(GO) vet $(PACKAGES) && $(TENANCY) vet ./... && GOWORK=off $(GO) -C tenancy/bigquery vet ./... && $(COPIER) vet ./... && $(IMAGE) vet ./... && GOWORK=off $(GO) -C test/gitops vet ./... && GOWORK=off $(GO) -C test/ui vet ./...)
+	$(call step,go vet,$(GO) vet $(PACKAGES) && $(TENANCY) vet ./... && GOWORK=off $(GO) -C tenancy/bigquery vet ./... && $(COPIER) vet ./... && $(IMAGE) vet ./... && GOWORK=off $(GO) -C hack/attest vet ./... && GOWORK=off $(GO) -C test/gitops vet ./... && GOWORK=off $(GO) -C test/ui vet ./...)
 
 .PHONY: fmt
 fmt: ## Format the Go code

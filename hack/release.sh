@@ -2,39 +2,78 @@
 # Copyright The kube-granular Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Make the files of a release; `make release` runs this script. They are images, archives of the
-# kubectl plugin, the patch series for `git am`, the project's sources, this version's section of the
-# CHANGELOG, and checksums. Builds are reproducible: the same tree and Go version give the same
-# bytes. Nothing is uploaded.
+# Make the files of a release; `make release` runs this script. They are images and their SBOMs, archives of all
+# programs, manifests and the Helm chart of the controller of tenants, the patch series for `git am`, the
+# project's sources, this version's section of the CHANGELOG, checksums, and signatures if there is a key. Builds
+# are reproducible: the same tree and Go version give the same bytes. Nothing is uploaded.
 #
-#   hack/release.sh VERSION OUT IMAGES PLUGIN
+#   hack/release.sh VERSION OUT IMAGES PROGRAMS LDFLAGS
+#
+# RELEASE_KEY is the private key, RELEASE_BUILDER a URI of who builds, RELEASE_REPOSITORY the URI of the repository.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-version=$1 out=$2 images=$3 plugin=$4
+: "${GO:=go}"
+version=$1 out=$2 images=$3 programs=$4 ldflags=$5
 changes=$(hack/release-notes.sh "$version")
 
 rm -rf "$out"
 mkdir -p "$out"
 printf '%s\n' "$changes" >"$out/CHANGES.md"
 
-# Export the series as patches for `git am`, numbered in order, including patches that add the
-# permission markers.
-hack/upstream/run export --out "$(realpath "$out")/series" >&2
-
-hack/series-applies.sh "$out/series"
-
-# pack FOLDER makes an archive of a folder and removes the folder. The archive does not depend on
+# pack NAME FOLDER makes an archive of the folder FOLDER of $out, and removes it. The archive does not depend on
 # times, owners or the order of files.
 pack() {
-	tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX -C "$out" -c "$1" | gzip -n9 >"$out/kube-granular-$version-$1.tar.gz"
-	rm -rf "${out:?}/$1"
+	tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --format=ustar -C "$out" -c "$2" | gzip -n9 >"$out/$1"
+	rm -rf "${out:?}/$2"
 }
-pack series
+
+# Export the series as patches for `git am`, numbered in order, and prove that the tree which they make builds.
+hack/upstream/run export --out "$(realpath "$out")/series" >&2
+server=$images/$("$GO" env GOARCH)/kube-apiserver
+[ -e "$server" ] || server=
+GO=$GO hack/series-complete.sh "$out/series" "$ldflags" ${server:+"$server"}
+pack "kube-granular-$version-series.tar.gz" series
+
 git archive --format=tar --prefix="kube-granular-$version/" HEAD | gzip -n9 >"$out/kube-granular-$version.tar.gz"
-cp "$images"/kube-apiserver* "$out/"
+
+# The manifests are the folders for `kubectl apply -k`, with the name of the image. The chart has them as files,
+# where the project has a link.
+number=${version#v}
+image=${OWN_IMAGE_REPOSITORY:-kube-granular.dev}/tenancy-controller
+mkdir "$out/tenancy"
+cp -r tenancy/config "$out/tenancy/"
+cp -rL tenancy/charts/tenancy "$out/chart"
+find "$out/tenancy" "$out/chart" -name '*.go' -delete
+sed -i "s|image: tenancy-controller\$|image: $image:$version|" "$out/tenancy/config/components/manager/deployment.yaml"
+pack "kube-granular-tenancy-$version-manifests.tar.gz" tenancy
+sed -i "s|^version: .*|version: $number|; s|^appVersion: .*|appVersion: $version|" "$out/chart/Chart.yaml"
+sed -i "s|repository: tenancy-controller|repository: $image|" "$out/chart/values.yaml"
+mv "$out/chart" "$out/tenancy"
+pack "kube-granular-tenancy-$number.tgz" tenancy
+
+for name in kube-apiserver tenancy-controller kube-granular; do
+	ls "$images/$name"-linux-*.tar >/dev/null
+	cp "$images/$name"*.tar "$images/$name"*.spdx.json "$out/"
+done
 # The folder may also contain archives of other versions, which are not copied.
-cp "$plugin"/kubectl-granular-"$version"-* "$plugin/granular.yaml" "$out/"
-grep -q "version: $version" "$out/granular.yaml" || { echo "$plugin/granular.yaml is of another version: make plugin-archives PLUGIN_VERSION=$version" >&2; exit 1; }
-(cd "$out" && sha256sum -- * >SHA256SUMS)
+cp "$programs"/*-"$version"-*.tar.gz "$out/"
+cp "$programs"/*-"$version"-*.zip "$out/" 2>/dev/null || true
+for manifest in "$programs"/*.yaml; do
+	grep -q "version: $version" "$manifest" || { echo "$manifest is of another version: make plugin-archives PLUGIN_VERSION=$version" >&2; exit 1; }
+	cp "$manifest" "$out/krew-$(basename "$manifest")"
+done
+sums=$(cd "$out" && sha256sum -- *)
+printf '%s\n' "$sums" >"$out/SHA256SUMS"
+
+if [ -n "${RELEASE_KEY:-}" ]; then
+	attest() { GOWORK=off "$GO" -C hack/attest run . "$@"; }
+	attest sign --key "$(realpath "$RELEASE_KEY")" --builder "$RELEASE_BUILDER" --version "$version" \
+		--repository "${RELEASE_REPOSITORY:-}" --commit "$(git rev-parse HEAD)" \
+		--material "go.mod=$(sha256sum go.mod | cut -c 1-64)" --material "go.sum=$(sha256sum go.sum | cut -c 1-64)" \
+		--parameter "kubernetes=$(hack/version.sh kubernetes)" --parameter "sources=$(hack/version.sh digest)" \
+		--parameter "go=$("$GO" env GOVERSION)" "$(realpath "$out")"
+else
+	echo "    not signed, and without provenance: RELEASE_KEY names no key" >&2
+fi
 ls -l "$out" | awk 'NF > 5 { printf "    %-60s %8.1f kB\n", $NF, $5 / 1e3 }' >&2

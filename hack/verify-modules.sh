@@ -15,7 +15,7 @@ tree=upstream/kubernetes
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-for module in api examples/copier hack/image hack/kind/stand-ins hack/upstream staging/src/kube-granular.dev/granular test/gitops test/ui; do
+for module in api examples/copier hack/attest hack/image hack/kind/stand-ins hack/upstream staging/src/kube-granular.dev/granular test/gitops test/ui; do
 	GOWORK=off go -C "$module" mod tidy -diff || { echo "$module/go.mod is not tidy: run GOWORK=off go -C $module mod tidy" >&2; exit 1; }
 done
 

@@ -122,6 +122,10 @@ func checkServer(t *testing.T, image v1.Image, architecture string) {
 		config.Config.Labels["org.opencontainers.image.version"] != "v1.37.1+granular" {
 		t.Errorf("the image's configuration is %+v", config.Config)
 	}
+	// RKE2 calls kube-apiserver by its name, Talos by its path.
+	if !slices.ContainsFunc(config.Config.Env, func(e string) bool { return strings.HasPrefix(e, "PATH=") && strings.Contains(e, "/usr/local/bin:") }) {
+		t.Errorf("kube-apiserver is not on the path: %q", config.Config.Env)
+	}
 	layer := mutate.Extract(image)
 	defer layer.Close()
 	var names []string

@@ -31,6 +31,7 @@ func newCommand() *cobra.Command {
 		packCommand("docker", "Write an archive for `docker load` of the images that standard input lists", writeDocker),
 		packCommand("oci", "Write an OCI image layout, in a tar, of the images that standard input lists", writeOCI),
 		sbomCommand(),
+		rootsCommand(),
 		registryCommand(),
 	)
 	return cmd

@@ -1,10 +1,11 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The command pack makes the release archives of the kubectl plugin.
+// The command pack makes the release archives of the kubectl plugins, of kube-granular and of the controller of
+// tenants.
 //
-//	cmd/kubectl-granular ──► a binary for each platform ──┐
-//	its commands         ──► man pages                  ──┼──► archives ──► checksums, krew manifest
+//	cmd, tenancy/cmd     ──► a binary for each platform ──┐
+//	commands of granular ──► man pages                  ──┼──► archives ──► checksums, krew manifests
 //	LICENSE, completion  ─────────────────────────────────┘
 //
 // Krew is the package manager for kubectl plugins; its manifest has the URL and the checksum of

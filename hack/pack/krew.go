@@ -48,22 +48,17 @@ type selector struct {
 
 const apiVersion = "krew.googlecontainertools.github.com/v1alpha2"
 
-func newManifest(version string) *manifest {
+func newManifest(version string, p program) *manifest {
 	return &manifest{
-		APIVersion: apiVersion, Kind: "Plugin", Metadata: metadata{"granular"},
-		Spec: plugin{
-			Version:          version,
-			ShortDescription: "See, ask and grant permissions of single fields",
-			Description: "A server that authorizes single fields asks for a verb where a field changes,\nsuch as granular:replicas or granular:label(example.com). These commands show which\n" +
-				"field has which verb, who holds them, and make the roles that grant them.\n",
-			Caveats: "The server must publish permissions of fields: a kube-granular kube-apiserver with the\nfeature gate GranularAuthorization. The archive has man pages, and\nkubectl_complete-granular for the path, with which kubectl completes arguments.\n",
-		},
+		APIVersion: apiVersion, Kind: "Plugin", Metadata: metadata{p.krew.name},
+		Spec: plugin{Version: version, ShortDescription: p.krew.short, Description: p.krew.long, Caveats: p.krew.caveats},
 	}
 }
 
-func (m *manifest) add(platform, uri, sum string) {
+func (m *manifest) add(p program, platform, uri, sum string) {
 	system, processor, _ := strings.Cut(platform, "/")
-	m.Spec.Platforms = append(m.Spec.Platforms, release{selector{map[string]string{"os": system, "arch": processor}}, uri, sum, executable(system)})
+	m.Spec.Platforms = append(m.Spec.Platforms,
+		release{selector{map[string]string{"os": system, "arch": processor}}, uri, sum, p.executable(system)})
 }
 
 func (m *manifest) marshal() ([]byte, error) { return yaml.Marshal(m) }

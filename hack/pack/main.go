@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -18,9 +19,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// platforms are the supported platforms, as GOOS/GOARCH.
-var platforms = []string{"darwin/amd64", "darwin/arm64", "linux/amd64", "linux/arm64", "windows/amd64", "windows/arm64"}
-
 func main() {
 	if err := newCommand().Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "pack:", err)
@@ -31,33 +29,34 @@ func main() {
 // options are the command-line options.
 type options struct {
 	version, url, out, ldflags string
-	platforms                  []string
+	platforms, programs        []string
 }
 
 func newCommand() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use:           "pack --version VERSION --url URL",
-		Short:         "Make the archives and the krew manifest of the kubectl plugin",
+		Short:         "Make the archives of the programs, and krew manifests of the kubectl plugins",
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return pack(cmd.Context(), o) },
 	}
-	cmd.Flags().StringVar(&o.version, "version", "", "the version of the plugin, such as v0.1.0")
+	cmd.Flags().StringVar(&o.version, "version", "", "the version of the programs, such as v0.1.0")
 	cmd.Flags().StringVar(&o.url, "url", "", "base URL of the archives: https://example.com/releases/v0.1.0")
 	cmd.Flags().StringVar(&o.out, "out", "bin/plugin", "the folder to write to")
-	cmd.Flags().StringVar(&o.ldflags, "ldflags", "", "further flags of the linker")
+	cmd.Flags().StringVar(&o.ldflags, "ldflags", "", "further flags of the linker, for the programs that are built with Kubernetes")
 	cmd.Flags().StringSliceVar(&o.platforms, "platform", platforms, "the platforms to make archives for")
+	cmd.Flags().StringSliceVar(&o.programs, "program", names(), "the programs to make archives of")
 	return cmd
 }
 
-// pack builds each platform, and writes archives, checksums and the manifest.
+// pack builds each program for each platform, and writes archives, checksums and manifests.
 func pack(ctx context.Context, o options) error {
 	if o.version == "" || o.url == "" {
 		return errors.New("--version and --url are needed: krew's manifest names both")
 	}
-	work, err := os.MkdirTemp("", "kubectl-granular-pack-")
+	work, err := os.MkdirTemp("", "kube-granular-pack-")
 	if err != nil {
 		return err
 	}
@@ -65,74 +64,96 @@ func pack(ctx context.Context, o options) error {
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return err
 	}
-	man := filepath.Join(work, "man")
-	if err := run(ctx, nil, "go", "run", "./hack/reference", "--man", man); err != nil {
-		return fmt.Errorf("write the man pages: %w", err)
-	}
-	manifest := newManifest(o.version)
 	var sums []string
-	for i, platform := range o.platforms {
-		fmt.Fprintf(os.Stderr, "%s (%d of %d)\n", platform, i+1, len(o.platforms))
-		name, err := archive(ctx, o, work, man, platform)
-		if err != nil {
-			return fmt.Errorf("%s: %w", platform, err)
+	for _, name := range o.programs {
+		i := slices.IndexFunc(programs, func(p program) bool { return p.name == name })
+		if i < 0 {
+			return fmt.Errorf("--program: there is no %q, use some of %s", name, strings.Join(names(), ", "))
 		}
-		data, err := os.ReadFile(filepath.Join(o.out, name))
+		more, err := packProgram(ctx, o, work, programs[i])
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", name, err)
 		}
-		sum := sha256.Sum256(data)
-		sums = append(sums, hex.EncodeToString(sum[:])+"  "+name+"\n")
-		manifest.add(platform, strings.TrimSuffix(o.url, "/")+"/"+name, hex.EncodeToString(sum[:]))
-	}
-	text, err := manifest.marshal()
-	if err != nil {
-		return err
-	}
-	if err := checkManifest(text); err != nil {
-		return fmt.Errorf("the manifest: %w", err)
-	}
-	if err := os.WriteFile(filepath.Join(o.out, "granular.yaml"), text, 0o644); err != nil {
-		return err
+		sums = append(sums, more...)
 	}
 	return os.WriteFile(filepath.Join(o.out, "SHA256SUMS"), []byte(strings.Join(sums, "")), 0o644)
 }
 
-// archive makes the archive for a platform, and returns its name.
-func archive(ctx context.Context, o options, work, man, platform string) (string, error) {
-	if !slices.Contains(platforms, platform) {
-		return "", fmt.Errorf("the platform is not supported, use one of %s", strings.Join(platforms, ", "))
+// packProgram makes the archives of a program, and its krew manifest if it has one. It returns lines of checksums.
+func packProgram(ctx context.Context, o options, work string, p program) ([]string, error) {
+	var pages []string
+	if p.manPages {
+		folder := filepath.Join(work, "man")
+		if err := run(ctx, nil, "go", "run", "./hack/reference", "--man", folder); err != nil {
+			return nil, fmt.Errorf("write the man pages: %w", err)
+		}
+		var err error
+		if pages, err = filepath.Glob(filepath.Join(folder, "*.1")); err != nil {
+			return nil, err
+		}
 	}
-	system, processor, _ := strings.Cut(platform, "/")
-	binary := filepath.Join(work, system+"-"+processor)
-	env := []string{"CGO_ENABLED=0", "GOOS=" + system, "GOARCH=" + processor}
-	if err := run(ctx, env, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", strings.TrimSpace("-s -w "+o.ldflags), "-o", binary, "./cmd/kubectl-granular"); err != nil {
-		return "", err
+	manifest := newManifest(o.version, p)
+	var sums []string
+	for _, platform := range o.platforms {
+		if !slices.Contains(platforms, platform) {
+			return nil, fmt.Errorf("%s is not supported, use some of %s", platform, strings.Join(platforms, ", "))
+		}
+		if p.linuxOnly && !strings.HasPrefix(platform, "linux/") {
+			continue
+		}
+		fmt.Fprintf(os.Stderr, "%s for %s\n", p.name, platform)
+		name, err := archive(ctx, o, work, pages, p, platform)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", platform, err)
+		}
+		data, err := os.ReadFile(filepath.Join(o.out, name))
+		if err != nil {
+			return nil, err
+		}
+		sum := sha256.Sum256(data)
+		sums = append(sums, hex.EncodeToString(sum[:])+"  "+name+"\n")
+		manifest.add(p, platform, strings.TrimSuffix(o.url, "/")+"/"+name, hex.EncodeToString(sum[:]))
 	}
-	files := []file{{"LICENSE", "LICENSE", 0o644}, {executable(system), binary, 0o755}}
-	if system != "windows" {
-		files = append(files, file{"kubectl_complete-granular", "cmd/kubectl-granular/kubectl_complete-granular", 0o755})
+	if p.krew.name == "" || len(sums) == 0 {
+		return sums, nil
 	}
-	pages, err := filepath.Glob(filepath.Join(man, "*.1"))
+	text, err := manifest.marshal()
 	if err != nil {
+		return nil, err
+	}
+	if err := checkManifest(text); err != nil {
+		return nil, fmt.Errorf("the manifest: %w", err)
+	}
+	return sums, os.WriteFile(filepath.Join(o.out, p.krew.name+".yaml"), text, 0o644)
+}
+
+// archive makes the archive of a program for a platform, and returns its name.
+func archive(ctx context.Context, o options, work string, pages []string, p program, platform string) (string, error) {
+	system, processor, _ := strings.Cut(platform, "/")
+	binary := filepath.Join(work, strings.Join([]string{p.name, system, processor}, "-"))
+	env := []string{"CGO_ENABLED=0", "GOOS=" + system, "GOARCH=" + processor}
+	ldflags := "-s -w"
+	if p.module == "" {
+		ldflags = strings.TrimSpace(ldflags + " " + o.ldflags)
+	} else {
+		env = append(env, "GOWORK=off")
+	}
+	if err := run(ctx, env, "go", "-C", cmp.Or(p.module, "."), "build", "-trimpath", "-buildvcs=false", "-ldflags", ldflags, "-o", binary,
+		"./cmd/"+p.name); err != nil {
 		return "", err
+	}
+	files := []file{{"LICENSE", "LICENSE", 0o644}, {p.executable(system), binary, 0o755}}
+	if p.completion != "" && system != "windows" {
+		files = append(files, file{p.completion, filepath.Join(p.module, "cmd", p.name, p.completion), 0o755})
 	}
 	for _, page := range pages {
 		files = append(files, file{"man/" + filepath.Base(page), page, 0o644})
 	}
-	name := fmt.Sprintf("kubectl-granular-%s-%s-%s", o.version, system, processor)
+	name := fmt.Sprintf("%s-%s-%s-%s", p.name, o.version, system, processor)
 	if system == "windows" {
 		return name + ".zip", writeArchive(filepath.Join(o.out, name+".zip"), files, writeZip)
 	}
 	return name + ".tar.gz", writeArchive(filepath.Join(o.out, name+".tar.gz"), files, writeTarGz)
-}
-
-// executable returns the name of the plugin's binary on an operating system.
-func executable(system string) string {
-	if system == "windows" {
-		return "kubectl-granular.exe"
-	}
-	return "kubectl-granular"
 }
 
 func run(ctx context.Context, env []string, name string, args ...string) error {

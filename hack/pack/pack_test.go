@@ -27,7 +27,7 @@ func TestPack(t *testing.T) {
 	var archives [][]byte
 	for range 2 {
 		o := options{version: "v0.1.0", url: "https://example.com/v0.1.0/", out: t.TempDir(),
-			platforms: []string{platform}}
+			platforms: []string{platform}, programs: []string{"kubectl-granular"}}
 		if err := pack(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
@@ -91,6 +91,32 @@ func untarred(t *testing.T, data []byte) map[string][]byte {
 	return out
 }
 
+// TestManifests checks the krew manifest of each plugin that has one, and that a name of a program is refused if
+// there is no such program.
+func TestManifests(t *testing.T) {
+	for _, p := range programs {
+		if p.krew.name == "" {
+			continue
+		}
+		m := newManifest("v0.1.0", p)
+		m.add(p, "windows/amd64", "https://example.com/v0.1.0/x.zip", strings.Repeat("0a", 32))
+		text, err := m.marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := checkManifest(text); err != nil {
+			t.Errorf("%s: %v", p.name, err)
+		}
+		if want := "kubectl-" + p.krew.name + ".exe"; m.Spec.Platforms[0].Bin != want {
+			t.Errorf("%s: the binary is %s, and krew expects %s", p.name, m.Spec.Platforms[0].Bin, want)
+		}
+	}
+	o := options{version: "v0.1.0", url: "https://example.com", out: t.TempDir(), programs: []string{"kubectl-none"}}
+	if err := pack(t.Context(), o); err == nil || !strings.Contains(err.Error(), `no "kubectl-none"`) {
+		t.Errorf("a program that does not exist: %v", err)
+	}
+}
+
 // TestZip holds that a zip archive has the files with the mode of executables, and that two
 // archives of the same files are equal.
 func TestZip(t *testing.T) {
@@ -124,13 +150,13 @@ func TestZip(t *testing.T) {
 // TestLint holds that checkManifest accepts a valid manifest, and refuses each manifest that breaks
 // one of krew's rules.
 func TestLint(t *testing.T) {
-	made := newManifest("v0.1.0")
+	made := newManifest("v0.1.0", programs[0])
 	for _, p := range platforms {
 		ending := ".tar.gz"
 		if strings.HasPrefix(p, "windows") {
 			ending = ".zip"
 		}
-		made.add(p, "https://example.com/v0.1.0/x"+ending, strings.Repeat("0a", 32))
+		made.add(programs[0], p, "https://example.com/v0.1.0/x"+ending, strings.Repeat("0a", 32))
 	}
 	text, err := made.marshal()
 	if err != nil {

@@ -22,16 +22,16 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-//go:embed default/namespace.yaml delegation/delegation.yaml crd/tenancy.kube-granular.dev_lnamespaces.yaml crd/tenancy.kube-granular.dev_sudorequests.yaml rbac/controller.yaml rbac/everyone.yaml rbac/requests.yaml policy/lists.yaml policy/creation.yaml policy/billing.yaml policy/namespaces.yaml policy/deletion.yaml policy/sudo.yaml policy/requests.yaml webhook/webhooks.yaml
+//go:embed default/namespace.yaml components/delegation/delegation.yaml crd/tenancy.kube-granular.dev_lnamespaces.yaml crd/tenancy.kube-granular.dev_sudorequests.yaml rbac/controller.yaml rbac/everyone.yaml rbac/requests.yaml policy/lists.yaml policy/creation.yaml policy/billing.yaml policy/namespaces.yaml policy/deletion.yaml policy/sudo.yaml policy/requests.yaml webhook/webhooks.yaml
 var files embed.FS
 
 // Options select the manifests for a cluster, and change some of them.
 type Options struct {
 	// FieldPermissions gives fields of an LNamespace a permission of their own in the
-	// CustomResourceDefinition, for a server that authorizes single fields. The kustomization in
-	// the folder granular makes the same changes.
+	// CustomResourceDefinition, for a server that authorizes single fields. The component
+	// granular makes the same changes.
 	FieldPermissions bool
-	// SudoByDelegation adds the manifests of the folder delegation, for a server that serves
+	// SudoByDelegation adds the manifests of the component delegation, for a server that serves
 	// AuthorityDelegations.
 	SudoByDelegation bool
 	// WebhookURL is the base URL at which the API server calls the webhooks of a controller that
@@ -138,7 +138,7 @@ func Objects(o Options) ([]*unstructured.Unstructured, error) {
 		"policy/namespaces.yaml", "policy/deletion.yaml", "policy/sudo.yaml", "policy/requests.yaml",
 	}
 	if o.SudoByDelegation {
-		paths = append(paths, "delegation/delegation.yaml")
+		paths = append(paths, "components/delegation/delegation.yaml")
 	}
 	if o.WebhookURL != "" {
 		paths = append(paths, "webhook/webhooks.yaml")

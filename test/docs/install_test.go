@@ -12,28 +12,21 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sigs.k8s.io/yaml"
 )
 
-// TestInstall runs the commands of docs/install.md as an administrator on a kind node. They
-// load the image, turn the gate on through kubeadm, and run the server as a systemd unit. The
-// test first turns the gate off in the configuration of kubeadm. At the end it restores the
-// former setting.
+// TestInstall runs the commands of pages of docs/install as an administrator on a kind node, or beside it. They
+// load the image, turn the gate on through kubeadm or in the manifest, and run the server as a systemd unit. The
+// test first turns the gate off in the configuration of kubeadm. At the end it restores the former setting.
 func TestInstall(t *testing.T) {
 	bits := os.Getenv("KUBE_GRANULAR_KIND")
 	if bits == "" {
 		t.Skip("no cluster: KUBE_GRANULAR_KIND is not set, which `make test-kind` does")
 	}
-	page, err := os.ReadFile("../../docs/install.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	steps, err := parse(string(page))
-	if err != nil {
-		t.Fatal(err)
-	}
 	n := node{t: t, name: os.Getenv("KUBE_GRANULAR_KIND_NODE")}
 	n.put("kube-apiserver", filepath.Join(bits, "bits", "kube-apiserver"))
-	n.put("kube-apiserver-linux-amd64.tar", filepath.Join(bits, "kube-apiserver.tar"))
+	n.put(archive, filepath.Join(bits, "kube-apiserver.tar"))
 
 	const kubectl = "kubectl --kubeconfig /etc/kubernetes/admin.conf -n kube-system "
 	// server sets the gate in the configuration of kubeadm, writes the static pod manifest of
@@ -49,25 +42,125 @@ func TestInstall(t *testing.T) {
 	before := strings.TrimSpace(n.must(kubectl + `get cm kubeadm-config -o yaml | grep -o 'GranularAuthorization=[a-z]*' | cut -d= -f2`))
 	t.Cleanup(func() {
 		server(before)
-		n.must("rm -rf " + work + " /usr/local/bin/kube-apiserver-granular /etc/systemd/system/kube-apiserver-granular.service; systemctl daemon-reload")
+		n.must("rm -rf " + work + " /etc/kubernetes/before.yaml /usr/local/bin/kube-apiserver-granular" +
+			" /etc/systemd/system/kube-apiserver-granular.service; systemctl daemon-reload")
 	})
 	server("false")
 
-	for _, s := range steps {
+	t.Run("kubeadm", func(t *testing.T) {
+		n := node{t, n.name}
+		runPage(t, "kubeadm.md", n.run, n.write)
+		// The last command of the page turns the gate off again.
+		n.gate("0")
+	})
+	t.Run("upgrade", func(t *testing.T) { testUpgrade(t, node{t, n.name}) })
+	t.Run("systemd", func(t *testing.T) {
+		n := node{t, n.name}
+		runPage(t, "systemd.md", n.run, n.write)
+	})
+	t.Run("cluster-api", func(t *testing.T) { testControlPlane(t, node{t, n.name}) })
+	t.Run("kind", func(t *testing.T) {
+		if n.name != "granular-control-plane" {
+			t.Skipf("the page is about the cluster granular, and the node is %s", n.name)
+		}
+		n := node{t, n.name}
+		// A cluster of kind alone has no gates.
+		n.must("sed -i '/--feature-gates=/d' /etc/kubernetes/manifests/kube-apiserver.yaml")
+		n.gate("0")
+		dir := t.TempDir()
+		if err := os.Symlink(filepath.Join(bits, "kube-apiserver.tar"), filepath.Join(dir, archive)); err != nil {
+			t.Fatal(err)
+		}
+		runPage(t, "kind.md", func(command string) (string, error) {
+			cmd := exec.CommandContext(t.Context(), "bash", "-c", command)
+			cmd.Dir, cmd.Env = dir, append(os.Environ(), "PATH="+filepath.Join(bits, "bits")+":"+os.Getenv("PATH"))
+			out, err := cmd.CombinedOutput()
+			return string(out), err
+		}, nil)
+		n.gate("0")
+	})
+}
+
+// archive is the name of the image's archive in a release.
+const archive = "kube-apiserver-linux-amd64.tar"
+
+// pageSteps returns the steps of a page of docs/install.
+func pageSteps(t *testing.T, page string) []step {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../../docs/install", page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps, err := parse(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(steps) == 0 {
+		t.Fatalf("%s has no steps", page)
+	}
+	return steps
+}
+
+// runPage runs the commands of a page, and compares their output.
+func runPage(t *testing.T, page string, run func(command string) (string, error), write func(name, content string)) {
+	t.Helper()
+	for _, s := range pageSteps(t, page) {
 		if s.file != "" {
-			n.write(s.file, s.content)
+			write(s.file, s.content)
 			continue
 		}
-		got, err := n.run(s.command)
+		got, err := run(s.command)
 		if (err != nil) != fails(s.want) {
-			t.Fatalf("line %d: %s: %v\n%s", s.line, s.command, err, got)
+			t.Fatalf("%s:%d: %s: %v\n%s", page, s.line, s.command, err, got)
 		}
 		if !matches(output(got), s.want) {
-			t.Errorf("line %d: %s\ngot:\n%s\nwant:\n%s", s.line, s.command, got, strings.Join(s.want, "\n"))
+			t.Errorf("%s:%d: %s\ngot:\n%s\nwant:\n%s", page, s.line, s.command, got, strings.Join(s.want, "\n"))
 		}
 	}
-	// The last command of the kubeadm section turns the gate off again.
-	n.gate("0")
+}
+
+// testUpgrade upgrades the control plane to the version that it has, as the page says. The image follows the version,
+// and the patch turns the gate on, although another flag of the server turns it off.
+func testUpgrade(t *testing.T, n node) {
+	for _, s := range pageSteps(t, "kubeadm.md") {
+		if s.file != "" {
+			n.write(s.file, s.content)
+		}
+	}
+	n.must("kubeadm upgrade apply v1.37.1+granular.0.1.0 --yes --force --patches " + work + "/patches" +
+		" --etcd-upgrade=false --certificate-renewal=false --ignore-preflight-errors=all")
+	n.gate("1")
+	const want = "image: registry.k8s.io/kube-apiserver:v1.37.1_granular.0.1.0"
+	if got := strings.TrimSpace(n.must("grep image: /etc/kubernetes/manifests/kube-apiserver.yaml")); got != want {
+		t.Errorf("after the upgrade %s, want %s", got, want)
+	}
+}
+
+// testControlPlane gives the configuration of kubeadm in the page about Cluster API to kubeadm, which must accept it
+// and derive our image from it.
+func testControlPlane(t *testing.T, n node) {
+	var plane struct {
+		Spec struct {
+			Version           string
+			KubeadmConfigSpec struct{ ClusterConfiguration map[string]any }
+		}
+	}
+	if err := yaml.Unmarshal([]byte(pageSteps(t, "cluster-api.md")[0].content), &plane); err != nil {
+		t.Fatal(err)
+	}
+	configuration := plane.Spec.KubeadmConfigSpec.ClusterConfiguration
+	configuration["apiVersion"], configuration["kind"] = "kubeadm.k8s.io/v1beta4", "ClusterConfiguration"
+	configuration["kubernetesVersion"] = plane.Spec.Version
+	text, err := yaml.Marshal(configuration)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.write("control-plane.yaml", string(text))
+	n.must("kubeadm config validate --config control-plane.yaml")
+	const want = "registry.example.com/k8s/kube-apiserver:v1.37.1_granular.0.1.0"
+	if got := strings.TrimSpace(n.must("kubeadm config images list --config control-plane.yaml | grep apiserver")); got != want {
+		t.Errorf("kubeadm derives the image %s, want %s", got, want)
+	}
 }
 
 // work is the folder on the node in which the commands run.

@@ -32,6 +32,9 @@ func folder(t *testing.T) string {
 // TestCluster runs the scripts one after the other, because they share one node.
 func TestCluster(t *testing.T) { runScripts(t, "testdata") }
 
+// TestChart installs the Helm chart of the controller of tenants, with the image that hack/kind/test loaded.
+func TestChart(t *testing.T) { runScripts(t, filepath.Join("testdata", "chart")) }
+
 // TestClosedCluster runs the scripts for a cluster in which FieldPermissions close all fields that they can. It is skipped
 // unless `hack/kind/test closed` made the cluster.
 func TestClosedCluster(t *testing.T) {
@@ -60,6 +63,8 @@ func runScripts(t *testing.T, scripts string) {
 			env.Vars = append(env.Vars,
 				"KUBECONFIG="+os.Getenv("KUBECONFIG"),
 				"PATH="+strings.Join([]string{filepath.Join(dir, "bits"), filepath.Join(root, "bin"), os.Getenv("PATH")}, string(os.PathListSeparator)),
+				"CHART="+filepath.Join(root, "tenancy", "charts", "tenancy"),
+				"VALUES=fieldPermissions=true,image.repository=kube-granular.dev/tenancy-controller,image.tag="+os.Getenv("KUBE_GRANULAR_TENANCY_TAG"),
 				"RECIPES="+filepath.Join(root, "docs", "recipes"),
 				"DEFINITION=crd/lnamespaces.tenancy.kube-granular.dev")
 			return nil

@@ -1,0 +1,134 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package patches
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// project makes a git repository with what hack/release-notes.sh reads, at version 0.3.0, and returns a function that
+// runs a command in it.
+func project(t *testing.T, changelog string) (string, func(env []string, name string, args ...string) (string, error)) {
+	t.Helper()
+	dir := t.TempDir()
+	copies := map[string]string{"VERSION": "0.3.0\n", "go.mod": "require (\n\tk8s.io/kubernetes v1.37.1\n)\n", "CHANGELOG.md": changelog}
+	for _, script := range []string{"hack/release-notes.sh", "hack/version.sh"} {
+		text, err := os.ReadFile(filepath.Join("../..", script))
+		if err != nil {
+			t.Fatal(err)
+		}
+		copies[script] = string(text)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "hack"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range copies {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(env []string, name string, args ...string) (string, error) {
+		cmd := exec.CommandContext(t.Context(), name, args...)
+		cmd.Dir, cmd.Env = dir, append(append(os.Environ(), "RELEASE_KEY=", "RELEASE_BUILDER="), env...)
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	commit := []string{"-c", "user.name=n", "-c", "user.email=e@localhost", "commit", "-q", "-m", "m"}
+	for _, args := range [][]string{{"init", "-q"}, {"add", "--all"}, commit} {
+		if out, err := run(nil, "git", args...); err != nil {
+			t.Fatalf("git %v: %v: %s", args, err, out)
+		}
+	}
+	return dir, run
+}
+
+// TestReleaseNotes runs the check that comes before the builds of a release.
+func TestReleaseNotes(t *testing.T) {
+	const good = "# Changelog\n\n## Unreleased\n\n- soon\n\n## v0.3.0\n\n- a change\n\n## v0.2.0\n\n- old\n"
+	for name, tc := range map[string]struct {
+		changelog, version string
+		env                []string
+		change             string
+		want               string
+		fails              bool
+	}{
+		"a release":              {changelog: good, version: "v0.3.0", want: "- a change\n"},
+		"a pre-release":          {changelog: good, version: "v0.3.0-rc.1", want: "- soon\n"},
+		"no section":             {changelog: "## v0.3.01\n\n- x\n", version: "v0.3.0", want: `no section "## v0.3.0"`, fails: true},
+		"another version":        {changelog: good, version: "v0.2.0", want: "the file VERSION says v0.3.0", fails: true},
+		"a change not committed": {changelog: good, version: "v0.3.0", change: "echo >>VERSION", want: "not committed", fails: true},
+		"a tag elsewhere": {changelog: good, version: "v0.3.0", change: "git tag v0.3.0 && git -c user.name=n -c user.email=e " +
+			"commit -q --allow-empty -m m", want: "is on another commit", fails: true},
+		"a key that is not there": {changelog: good, version: "v0.3.0", env: []string{"RELEASE_KEY=none.pem", "RELEASE_BUILDER=b"},
+			want: "can't read none.pem", fails: true},
+		"a key without its releaser": {changelog: good, version: "v0.3.0", env: []string{"RELEASE_KEY=VERSION"},
+			want: "RELEASE_BUILDER", fails: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, run := project(t, tc.changelog)
+			if out, err := run(nil, "sh", "-c", tc.change); err != nil {
+				t.Fatalf("%s: %v: %s", tc.change, err, out)
+			}
+			out, err := run(tc.env, "hack/release-notes.sh", tc.version)
+			if (err != nil) != tc.fails || !strings.Contains(out, tc.want) || strings.Contains(out, "- old") {
+				t.Errorf("got %v: %s; want %q", err, out, tc.want)
+			}
+		})
+	}
+}
+
+// TestReleaseWorkflow checks that the workflow is YAML, and that the Makefile has its targets and reads its variables.
+func TestReleaseWorkflow(t *testing.T) {
+	text, err := os.ReadFile("../../.github/workflows/release.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var workflow struct {
+		Jobs map[string]struct {
+			Env   map[string]string
+			Steps []struct {
+				Run string
+				Env map[string]string
+			}
+		}
+	}
+	if err := yaml.Unmarshal(text, &workflow); err != nil {
+		t.Fatal(err)
+	}
+	makefile, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var commands string
+	for _, job := range workflow.Jobs {
+		for _, s := range job.Steps {
+			commands += s.Run + "\n"
+		}
+	}
+	targets := regexp.MustCompile(`(?m)\bmake ([a-z-]+)`).FindAllStringSubmatch(commands, -1)
+	if len(targets) < 3 {
+		t.Errorf("the workflow calls only %v", targets)
+	}
+	for _, target := range targets {
+		if !strings.Contains(string(makefile), "\n"+target[1]+":") {
+			t.Errorf("the Makefile has no target %s", target[1])
+		}
+	}
+	for _, name := range strings.Fields("RELEASE_VERSION RELEASE_KEY RELEASE_BUILDER RELEASE_REPOSITORY OWN_IMAGE_REPOSITORY PLUGIN_URL") {
+		if !strings.Contains(string(text), name) || !strings.Contains(string(makefile), name) {
+			t.Errorf("%s is not in both the workflow and the Makefile", name)
+		}
+	}
+	// The key is deleted whatever happens, and no command prints it.
+	if !strings.Contains(commands, `trap 'rm -f "$RUNNER_TEMP/key.pem"' EXIT`) || strings.Contains(commands, "secrets.") {
+		t.Error("the key could stay on the disk, or be in a command")
+	}
+}
