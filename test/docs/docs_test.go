@@ -114,6 +114,7 @@ func run(t *testing.T, document string) {
 	}()
 	r := newReader(t, c, dir, arguments)
 	for _, s := range steps {
+		s.await(t)
 		if err := r.do(s); err != nil {
 			t.Fatalf("%s: %v", document, err)
 		}
