@@ -57,7 +57,7 @@ func normalise(value any, field string) any {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for key, element := range v {
-			out[key] = normalise(element, key)
+			out[normaliseText(key)] = normalise(element, key) // a key of managed fields may have a UID
 		}
 		return out
 	case []any:
@@ -86,6 +86,10 @@ func normalise(value any, field string) any {
 		switch field {
 		case "nodePort", "healthCheckNodePort":
 			return "PORT"
+		case "targetPort": // that of the service of the server is its own
+			if len(v) == len("44013") {
+				return "PORT"
+			}
 		case "remainingItemCount": // of roles and API services there are more while a gate is on, see isOurs
 			return "COUNT"
 		}

@@ -77,7 +77,7 @@ func (t *tee) serve(tt *testing.T, k *keys) string {
 // ServeHTTP answers as the leader does.
 func (t *tee) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := call{method: r.Method, path: r.URL.Path, query: r.URL.Query(), header: r.Header.Clone()}
-	for _, name := range []string{"X-Remote-User", "X-Remote-Group", "Connection", "Accept-Encoding", "If-None-Match"} {
+	for _, name := range []string{"X-Remote-User", "X-Remote-Group", "Connection", "Accept-Encoding", "If-None-Match", "If-Modified-Since"} {
 		c.header.Del(name)
 	}
 	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
