@@ -14,14 +14,14 @@ var uid = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0
 
 // values maps what the leader chose to what a follower chose in its place.
 type values struct {
-	// words are UIDs, tokens, addresses and markers of pages. versions are resource versions, by the path of an object,
-	// because a version of one object may be that of another one on another server.
-	words, versions map[string]string
-	ports           map[json.Number]json.Number
+	// words are UIDs, tokens, addresses and markers of pages. versions are the resource versions of objects, and lists
+	// those of lists: the version of a list is often that of its newest object, but not on each server.
+	words, versions, lists map[string]string
+	ports                  map[json.Number]json.Number
 }
 
 func newValues() *values {
-	return &values{words: map[string]string{}, versions: map[string]string{}, ports: map[json.Number]json.Number{}}
+	return &values{words: map[string]string{}, versions: map[string]string{}, lists: map[string]string{}, ports: map[json.Number]json.Number{}}
 }
 
 // volume is the name that admission gives the volume with the token of a pod.
@@ -37,6 +37,11 @@ func (v *values) learn(leader, follower any, field string) {
 	switch l := leader.(type) {
 	case map[string]any:
 		if f, ok := follower.(map[string]any); ok {
+			if version, _ := l["resourceVersion"].(string); field == "metadata" && l["name"] == nil && version != "" {
+				v.lists[version], _ = f["resourceVersion"].(string)
+				v.learn(l["continue"], f["continue"], "continue")
+				return
+			}
 			for key, value := range l {
 				if other, ok := f[key]; ok {
 					v.learn(value, other, key)
@@ -198,7 +203,11 @@ func (v *values) path(path string, query url.Values) string {
 	for key, all := range query {
 		for _, value := range all {
 			if key == "resourceVersion" {
-				value = v.version(value)
+				if list, ok := v.lists[value]; ok {
+					value = list
+				} else {
+					value = v.version(value)
+				}
 			}
 			out.Add(key, v.word(value))
 		}
