@@ -172,6 +172,9 @@ func (v *values) version(version string) string {
 // body returns a body with the follower's values. A body without any stays as it is, byte by byte.
 func (v *values) body(contentType string, body []byte) []byte {
 	f := format(contentType)
+	if contentType == "" { // upstream's server takes that for JSON
+		f = mediaJSON
+	}
 	if f == "" || len(body) == 0 {
 		return body
 	}
