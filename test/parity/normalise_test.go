@@ -56,7 +56,11 @@ func normalise(value any, field string) any {
 	switch v := value.(type) {
 	case map[string]any:
 		out := make(map[string]any, len(v))
+		path, _ := v["path"].(string) // of an operation of a JSON patch
 		for key, element := range v {
+			if key == "value" && strings.HasSuffix(path, "/resourceVersion") {
+				element = "VERSION"
+			}
 			out[normaliseText(key)] = normalise(element, key) // a key of managed fields may have a UID
 		}
 		return out
