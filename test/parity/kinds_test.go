@@ -21,7 +21,7 @@ import (
 	"k8s.io/kubernetes/test/integration/etcd"
 )
 
-const some = "^(configmaps|secrets|namespaces|pods|services|deployments|clusterroles|clusterrolebindings|customresourcedefinitions)$"
+const some = "^(configmaps|pods|deployments|clusterroles)$"
 
 var kinds = flag.String("kinds", some, "a regular expression of the resources whose objects live")
 
