@@ -77,35 +77,35 @@ func (c *cluster) end(t *testing.T, end time.Time, rights ...right) (longest tim
 // Attack: somebody continues to use rights whose entry has ended
 // Answer: refused within a second, while the controller runs
 func TestEntriesEnd(t *testing.T) {
-	lns := tenant("ending")
+	lns := tenant("expiring")
 	far := soon(3600)
-	lns.Spec.Users = append(lns.Spec.Users, until("ending-u", far), until("ending-long", far))
-	lns.Spec.Managers = append(lns.Spec.Managers, until("ending-m", far))
-	lns.Spec.Sudoers = append(lns.Spec.Sudoers, until("ending-s", far), until("ending-past", far.Add(-2*time.Hour)))
+	lns.Spec.Users = append(lns.Spec.Users, until("expiring-u", far), until("expiring-long", far))
+	lns.Spec.Managers = append(lns.Spec.Managers, until("expiring-m", far))
+	lns.Spec.Sudoers = append(lns.Spec.Sudoers, until("expiring-s", far), until("expiring-past", far.Add(-2*time.Hour)))
 	shared.make(t, lns)
 	rights := []right{
-		{"ending-u", nil, "create", "deployments", lns.Name, ""},
-		{"ending-m", nil, "update", "lnamespaces", "", lns.Name},
-		{"ending-s", nil, "impersonate", "groups", "", names.SudoGroup(lns.Name)},
+		{"expiring-u", nil, "create", "deployments", lns.Name, ""},
+		{"expiring-m", nil, "update", "lnamespaces", "", lns.Name},
+		{"expiring-s", nil, "impersonate", "groups", "", names.SudoGroup(lns.Name)},
 	}
 	for _, r := range rights {
 		shared.allowed(t, r.name, nil, r.verb, r.resource, r.namespace, r.object)
 	}
-	if err := shared.may("ending-past", nil, "impersonate", "groups", "", names.SudoGroup(lns.Name), false); err != nil {
+	if err := shared.may("expiring-past", nil, "impersonate", "groups", "", names.SudoGroup(lns.Name), false); err != nil {
 		t.Error(err)
 	}
 	// The end comes near only now, so that a slow machine does not reach it before everybody has the rights.
 	end := soon(lasting)
 	shared.change(t, lns, func(s *v1alpha1.LNamespaceSpec) {
-		s.Users[1], s.Managers[1], s.Sudoers[1] = until("ending-u", end), until("ending-m", end), until("ending-s", end)
+		s.Users[1], s.Managers[1], s.Sudoers[1] = until("expiring-u", end), until("expiring-m", end), until("expiring-s", end)
 		// Written in another zone, it is the same moment.
 		s.Sudoers[1].Until = end.In(time.FixedZone("", 5*3600+1800)).Format(time.RFC3339)
 	})
 	t.Logf("the rights ended %s late", shared.end(t, end, rights...))
 	for _, r := range []right{
-		{"ending-user", nil, "create", "deployments", lns.Name, ""}, {"ending-long", nil, "create", "deployments", lns.Name, ""},
-		{"ending-manager", nil, "update", "lnamespaces", "", lns.Name},
-		{"ending-sudoer", nil, "impersonate", "groups", "", names.SudoGroup(lns.Name)},
+		{"expiring-user", nil, "create", "deployments", lns.Name, ""}, {"expiring-long", nil, "create", "deployments", lns.Name, ""},
+		{"expiring-manager", nil, "update", "lnamespaces", "", lns.Name},
+		{"expiring-sudoer", nil, "impersonate", "groups", "", names.SudoGroup(lns.Name)},
 	} {
 		if err := shared.may(r.name, nil, r.verb, r.resource, r.namespace, r.object, true); err != nil {
 			t.Error(err)
@@ -115,11 +115,11 @@ func TestEntriesEnd(t *testing.T) {
 		if err := shared.client.Get(t.Context(), client.ObjectKeyFromObject(lns), lns); err != nil {
 			return err
 		}
-		if g := lns.Status.Granted; !slices.Equal(g.Users, []v1alpha1.Subject{user("ending-user"), user("ending-long")}) ||
-			!slices.Equal(g.Managers, []v1alpha1.Subject{user("ending-manager")}) || !slices.Equal(g.Sudoers, []v1alpha1.Subject{user("ending-sudoer")}) {
+		if g := lns.Status.Granted; !slices.Equal(g.Users, []v1alpha1.Subject{user("expiring-user"), user("expiring-long")}) ||
+			!slices.Equal(g.Managers, []v1alpha1.Subject{user("expiring-manager")}) || !slices.Equal(g.Sudoers, []v1alpha1.Subject{user("expiring-sudoer")}) {
 			return fmt.Errorf("%+v", g)
 		}
-		return shared.hasEvent(t, lns.Name, "SudoerRemoved", "ending-s")
+		return shared.hasEvent(t, lns.Name, "SudoerRemoved", "expiring-s")
 	})
 	if shared.hasEvent(t, lns.Name, "Repaired", "") == nil {
 		t.Error("an event says that somebody else changed an object")
