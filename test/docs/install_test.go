@@ -136,8 +136,8 @@ func testUpgrade(t *testing.T, n node) {
 	}
 }
 
-// testControlPlane gives the configuration of kubeadm in the page about Cluster API to kubeadm, which must accept it
-// and derive our image from it.
+// testControlPlane checks that kubeadm accepts the configuration of kubeadm in the page about Cluster API,
+// and derives our image from it.
 func testControlPlane(t *testing.T, n node) {
 	var plane struct {
 		Spec struct {

@@ -29,7 +29,8 @@ func TestParity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := &rest.Config{Host: tee.serve(t, k), TLSClientConfig: rest.TLSClientConfig{CAFile: k.files.CA, CertData: cert, KeyData: key}, QPS: -1}
+	config := &rest.Config{Host: tee.serve(t, k), QPS: -1}
+	config.TLSClientConfig = rest.TLSClientConfig{CAFile: k.files.CA, CertData: cert, KeyData: key}
 	client{t, tee, []string{"parity-admin", "system:masters"}}.lives(config)
 	tee.compareAll()
 }
@@ -51,7 +52,8 @@ func TestCommands(t *testing.T) {
 	k := newKeys(t)
 	servers := k.startAll(t, "--authorization-mode=RBAC,AlwaysAllow", "--token-auth-file="+filepath.Join(tree, "hack", "testdata", "auth-tokens.csv"),
 		"--enable-admission-plugins=LimitRanger,ResourceQuota",
-		"--disable-admission-plugins=ServiceAccount,DefaultStorageClass,DefaultTolerationSeconds,MutatingAdmissionWebhook,ValidatingAdmissionWebhook,StorageObjectInUseProtection")
+		"--disable-admission-plugins=ServiceAccount,DefaultStorageClass,DefaultTolerationSeconds,MutatingAdmissionWebhook,"+
+			"ValidatingAdmissionWebhook,StorageObjectInUseProtection")
 	tee := newTee(t, servers)
 	address, err := url.Parse(tee.serve(t, k))
 	if err != nil {
@@ -66,10 +68,11 @@ func TestCommands(t *testing.T) {
 	if err := clientcmd.WriteToFile(*config, path); err != nil {
 		t.Fatal(err)
 	}
-	controlplane.StartManager(t, path, "--cluster-signing-cert-file="+filepath.Join(authority, "ca.crt"), "--cluster-signing-key-file="+filepath.Join(authority, "ca.key"),
-		"--kube-api-qps=500", "--kube-api-burst=1000")
+	controlplane.StartManager(t, path, "--cluster-signing-cert-file="+filepath.Join(authority, "ca.crt"),
+		"--cluster-signing-key-file="+filepath.Join(authority, "ca.key"), "--kube-api-qps=500", "--kube-api-burst=1000")
 	controlplane.StartScheduler(t, path)
-	script := exec.CommandContext(t.Context(), filepath.Join("testdata", "commands.sh"), append([]string{tree, address.Port(), filepath.Join(root, "bin")}, flag.Args()...)...)
+	args := append([]string{tree, address.Port(), filepath.Join(root, "bin")}, flag.Args()...)
+	script := exec.CommandContext(t.Context(), filepath.Join("testdata", "commands.sh"), args...)
 	script.Stdout, script.Stderr = os.Stdout, os.Stderr
 	if err := script.Run(); err != nil {
 		t.Logf("upstream's tests: %v", err)

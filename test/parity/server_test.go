@@ -4,30 +4,18 @@
 package parity
 
 import (
-	"bytes"
-	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"fmt"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
-	"syscall"
 	"testing"
-	"time"
-
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"kube-granular.dev/pkg/localcluster/pki"
 	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
 	"kube-granular.dev/test/integration/harness/etcd"
 )
-
-// patience is long enough for starts and stops on a busy machine with two cores.
-const patience = 3 * time.Minute
 
 const auditPolicy = `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Request"}]}`
 
@@ -78,15 +66,7 @@ func newKeys(t *testing.T) *keys {
 // start runs a program on a storage of its own until the test ends.
 func (k *keys) start(t *testing.T, name, program string, flags ...string) *server {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	s := &server{name: name, url: fmt.Sprintf("https://127.0.0.1:%d", port), auditLog: filepath.Join(k.dir, name+".audit")}
+	s := &server{name: name, auditLog: filepath.Join(k.dir, name+".audit")}
 	transport := func(certificates ...tls.Certificate) *http.Client {
 		return &http.Client{
 			Transport:     &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: k.pool, Certificates: certificates}},
@@ -94,48 +74,18 @@ func (k *keys) start(t *testing.T, name, program string, flags ...string) *serve
 		}
 	}
 	s.trusted, s.plain = transport(k.proxy), transport()
-	var log bytes.Buffer
-	process := exec.Command(program, append([]string{
-		"--etcd-servers=" + etcd.Start(t),
-		"--client-ca-file=" + k.files.CA, "--tls-cert-file=" + k.files.ServingCert, "--tls-private-key-file=" + k.files.ServingKey,
-		"--requestheader-client-ca-file=" + k.front.CA, "--requestheader-allowed-names=front-proxy", "--requestheader-username-headers=X-Remote-User",
-		"--requestheader-group-headers=X-Remote-Group", "--requestheader-extra-headers-prefix=X-Remote-Extra-",
-		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-signing-key-file=" + k.files.ServiceAccountSigningKey,
-		"--service-account-key-file=" + k.files.ServiceAccountPublicKey, "--service-cluster-ip-range=10.0.0.0/24", "--endpoint-reconciler-type=none",
-		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--secure-port=" + strconv.Itoa(port), "--allow-privileged",
+	// With the authorizer AlwaysAllow, a server lets nobody in who does not say who it is.
+	asked := call{method: http.MethodGet, header: http.Header{}, user: []string{"parity", "system:masters"}}
+	harness.RunAPIServer(t, program, etcd.Start(t), k.files, func(url string) (bool, error) {
+		s.url = url
+		a, err := s.send(t.Context(), asked, "/readyz", nil, nil)
+		return err == nil && a.code == http.StatusOK, nil
+	}, append([]string{
+		"--requestheader-client-ca-file=" + k.front.CA, "--requestheader-allowed-names=front-proxy",
+		"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-", "--allow-privileged",
 		"--audit-policy-file=" + filepath.Join(k.dir, "audit.yaml"), "--audit-log-path=" + s.auditLog, "--audit-log-mode=blocking-strict",
-		"--shutdown-watch-termination-grace-period=2s",
 	}, flags...)...)
-	process.Args[0] = "kube-apiserver" // managers of fields are named by it
-	process.Stdout, process.Stderr = &log, &log
-	if err := process.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- process.Wait() }()
-	t.Cleanup(func() {
-		_ = process.Process.Signal(syscall.SIGTERM)
-		select {
-		case <-ended:
-		case <-time.After(patience):
-			_ = process.Process.Kill()
-			t.Errorf("%s did not end", name)
-		}
-	})
-	err = wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(context.Context) (bool, error) {
-		select {
-		case err := <-ended:
-			ended <- err
-			return false, fmt.Errorf("it ended: %v\n%s", err, log.String())
-		default:
-		}
-		// With the authorizer AlwaysAllow, a server lets nobody in who does not say who it is.
-		answer, err := s.send(t.Context(), call{method: http.MethodGet, header: http.Header{}, user: []string{"parity", "system:masters"}}, "/readyz", nil, nil)
-		return err == nil && answer.code == http.StatusOK, nil
-	})
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
 	return s
 }
 
@@ -152,7 +102,8 @@ func program(t *testing.T, name string) (string, bool) {
 }
 
 // gates are the feature gates of the project.
-const gates = "GranularAuthorization=true,ProtectedAttributes=true,SelectedAuthority=true,AuthorityDelegation=true,FieldPermissions=true,MetadataReads=true"
+const gates = "GranularAuthorization=true,ProtectedAttributes=true,SelectedAuthority=true,AuthorityDelegation=true," +
+	"FieldPermissions=true,MetadataReads=true"
 
 // formats is upstream's gate that adds CBOR to the formats of bodies.
 const formats = "CBORServingAndStorage=true"

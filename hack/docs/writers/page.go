@@ -34,11 +34,11 @@ func Page() []byte {
 	var b strings.Builder
 	b.WriteString(header)
 	for _, w := range overlay.IndirectWriters() {
-		by := w.By
+		writer := w.By
 		if w.AddOn {
-			by += " (add-on)"
+			writer += " (add-on)"
 		}
-		fmt.Fprintf(&b, "| `%s` of `%s` | %s | `%s` of `%s` |\n", w.Path, w.Resource, by, strings.Join(w.SourcePaths, "`, `"), w.Source)
+		fmt.Fprintf(&b, "| `%s` of `%s` | %s | `%s` of `%s` |\n", w.Path, w.Resource, writer, strings.Join(w.SourcePaths, "`, `"), w.Source)
 	}
 	return []byte(b.String())
 }

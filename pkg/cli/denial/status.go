@@ -68,7 +68,8 @@ func (d *Denial) lack(verbs []string) {
 // statusIn returns the refusal in a text that is a Status as JSON, or nil.
 func statusIn(text string) *Denial {
 	var s metav1.Status
-	if !strings.HasPrefix(text, "{") || json.Unmarshal([]byte(text), &s) != nil || s.Kind != "Status" || s.Reason != metav1.StatusReasonForbidden {
+	if !strings.HasPrefix(text, "{") || json.Unmarshal([]byte(text), &s) != nil || s.Kind != "Status" ||
+		s.Reason != metav1.StatusReasonForbidden {
 		return nil
 	}
 	if d, err := FromStatus(&s); err == nil {

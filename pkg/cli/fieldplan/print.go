@@ -163,8 +163,8 @@ func (p *Plan) printNotes(page *printing.Page) {
 			notes = append(notes, fmt.Sprintf("%s: not owned by %s; a client that does not know the field removes it by an update, and is refused",
 				e.Path, names(e.Droppers)))
 		}
-		for _, by := range e.WrittenBy {
-			notes = append(notes, fmt.Sprintf("%s: not held: written for others by %s", e.Path, by))
+		for _, writer := range e.WrittenBy {
+			notes = append(notes, fmt.Sprintf("%s: not held: written for others by %s", e.Path, writer))
 		}
 		for _, problem := range e.Problems {
 			notes = append(notes, fmt.Sprintf("%s: refused: %s", e.Path, problem))

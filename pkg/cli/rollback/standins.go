@@ -71,7 +71,7 @@ func (s *StandIns) Write(out io.Writer, server string) error {
 	return s.result.Write(out, command, server)
 }
 
-// Explain says in findings whether the file has what stands in.
+// Explain returns findings that also tell whether the file has what stands in, and if not, why.
 func (s *StandIns) Explain(all []Finding) []Finding {
 	out := slices.Clone(all)
 	for i := range out {
@@ -96,14 +96,14 @@ type contents struct {
 func read(ctx context.Context, client dynamic.Interface) (*contents, error) {
 	out := &contents{}
 	for _, s := range sources {
-		into := map[string]*[]*unstructured.Unstructured{
+		list := map[string]*[]*unstructured.Unstructured{
 			"customresourcedefinitions": &out.definitions, "clusterprotectedattributes": &out.attributes, "protectedattributes": &out.attributes,
 			"fieldpermissions": &out.entries, "clusterroles": &out.roles, "roles": &out.roles, "clusterrolebindings": &out.bindings,
 		}[s.resource.Resource]
-		if into == nil {
+		if list == nil {
 			continue
 		}
-		if err := each(ctx, client, s.resource, func(u *unstructured.Unstructured) { *into = append(*into, u) }); err != nil {
+		if err := each(ctx, client, s.resource, func(u *unstructured.Unstructured) { *list = append(*list, u) }); err != nil {
 			return nil, err
 		}
 	}
@@ -218,8 +218,8 @@ func (c *contents) others(than *unstructured.Unstructured, subjects []any) []*un
 // same reports whether two subjects are the same one. namespace is that of an account without one.
 func same(a, b any, namespace string) bool {
 	var one, other rbacv1.Subject
-	for object, into := range map[*rbacv1.Subject]any{&one: a, &other: b} {
-		fields, ok := into.(map[string]any)
+	for object, value := range map[*rbacv1.Subject]any{&one: a, &other: b} {
+		fields, ok := value.(map[string]any)
 		if !ok || runtime.DefaultUnstructuredConverter.FromUnstructured(fields, object) != nil {
 			return false
 		}

@@ -41,7 +41,7 @@ func (p peer) witnessed(t *testing.T) {
 	p.eventually(t, request{as: "witness", method: "GET", path: secretsOfPeers}, func(r response) bool { return r.status == 200 })
 }
 
-// givenByRBAC gives the account a permission of its own, and waits until a server without the binding would allow it.
+// givenByRBAC grants the account a permission of its own, and waits until a server without the binding would allow it.
 func givenByRBAC(t *testing.T, p peer, a agent) {
 	t.Helper()
 	const group = "rbac.authorization.k8s.io"

@@ -34,6 +34,25 @@ func StartUnpatched(t *testing.T, binary, etcd string, ours *cluster.Cluster) *C
 	if err != nil {
 		t.Fatal(err)
 	}
+	config := Config(t, ours, "admin")
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := RunAPIServer(t, binary, etcd, files, func(url string) (bool, error) {
+		answer, err := client.Get(url + "/readyz")
+		if err != nil {
+			return false, nil
+		}
+		return answer.StatusCode == http.StatusOK, answer.Body.Close()
+	}, "--authorization-mode=RBAC")
+	return &Client{URL: url, HTTP: client}
+}
+
+// RunAPIServer runs a program with the flags of kube-apiserver until the test ends, on a free port of the loopback
+// interface. It returns the address when ready says that the server at an address is ready.
+func RunAPIServer(t *testing.T, program, etcd string, files pki.Files, ready func(url string) (bool, error), flags ...string) string {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -43,14 +62,16 @@ func StartUnpatched(t *testing.T, binary, etcd string, ours *cluster.Cluster) *C
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	process := exec.Command(binary,
-		"--etcd-servers="+etcd,
-		"--client-ca-file="+files.CA, "--tls-cert-file="+files.ServingCert, "--tls-private-key-file="+files.ServingKey,
+	process := exec.Command(program, append([]string{
+		"--etcd-servers=" + etcd,
+		"--client-ca-file=" + files.CA, "--tls-cert-file=" + files.ServingCert, "--tls-private-key-file=" + files.ServingKey,
 		"--service-account-issuer=https://kubernetes.default.svc",
-		"--service-account-signing-key-file="+files.ServiceAccountSigningKey, "--service-account-key-file="+files.ServiceAccountPublicKey,
+		"--service-account-signing-key-file=" + files.ServiceAccountSigningKey, "--service-account-key-file=" + files.ServiceAccountPublicKey,
 		"--service-cluster-ip-range=10.0.0.0/24", "--endpoint-reconciler-type=none",
-		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--secure-port="+strconv.Itoa(port),
-		"--authorization-mode=RBAC", "--shutdown-watch-termination-grace-period=2s")
+		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--secure-port=" + strconv.Itoa(port),
+		"--shutdown-watch-termination-grace-period=2s",
+	}, flags...)...)
+	process.Args[0] = "kube-apiserver" // managers of fields are named by it
 	process.Stdout, process.Stderr = &log, &log
 	if err := process.Start(); err != nil {
 		t.Fatal(err)
@@ -63,16 +84,10 @@ func StartUnpatched(t *testing.T, binary, etcd string, ours *cluster.Cluster) *C
 		case <-ended:
 		case <-time.After(patience):
 			_ = process.Process.Kill()
-			t.Error("the server without patches did not end")
+			t.Errorf("%s did not end", program)
 		}
 	})
-	config := Config(t, ours, "admin")
-	config.Host = fmt.Sprintf("https://127.0.0.1:%d", port)
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &Client{URL: config.Host, HTTP: client}
+	url := fmt.Sprintf("https://127.0.0.1:%d", port)
 	err = wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(context.Context) (bool, error) {
 		select {
 		case err := <-ended:
@@ -80,14 +95,10 @@ func StartUnpatched(t *testing.T, binary, etcd string, ours *cluster.Cluster) *C
 			return false, fmt.Errorf("it ended: %v\n%s", err, log.String())
 		default:
 		}
-		answer, err := s.HTTP.Get(s.URL + "/readyz")
-		if err != nil {
-			return false, nil
-		}
-		return answer.StatusCode == http.StatusOK, answer.Body.Close()
+		return ready(url)
 	})
 	if err != nil {
-		t.Fatal("the server without patches is not ready:", err)
+		t.Fatalf("%s is not ready: %v", program, err)
 	}
-	return s
+	return url
 }

@@ -9,7 +9,7 @@ import (
 	gvkschema "k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Indirect says that a controller writes a field of a built-in kind for those who may write other
+// Indirect is a controller that writes a field of a built-in kind for those who may write other
 // fields. An exclusion of the field stops the clients, and does not stop the controller.
 type Indirect struct {
 	// Resource and Path are the field that is written, and By is the controller.
