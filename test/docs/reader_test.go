@@ -5,6 +5,7 @@ package docs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -72,7 +73,9 @@ func newReader(t *testing.T, c *cluster.Cluster, dir string, arguments []string)
 // not behave as the document says.
 func (r *reader) do(s step) error {
 	if s.file != "" {
-		return os.WriteFile(filepath.Join(r.dir, s.file), []byte(s.content), 0o600)
+		// A server that watches the file must never see it empty.
+		file := filepath.Join(r.dir, s.file)
+		return errors.Join(os.WriteFile(file+".new", []byte(s.content), 0o600), os.Rename(file+".new", file))
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
 	defer cancel()
