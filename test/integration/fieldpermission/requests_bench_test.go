@@ -17,12 +17,12 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// BenchmarkRequestsWithEntries measures the processor time of a whole server, etcd included, for ordinary requests of a caller with
-// patch: of a ConfigMap and of a Deployment. One server has no FieldPermissions, one a thousand for other resources, and one
+// BenchmarkRequestsWithEntries measures the processor time of a whole server, etcd included, and the bytes that it allocates, for
+// ordinary requests of a caller with patch: of a ConfigMap and of a Deployment. One server has no FieldPermissions, one a thousand for other resources, and one
 // those of pods, which hold in the template of the Deployment. The servers take turns, and the results are ratios to the first
-// server; "again" is the first server itself.
+// server; "control" is another one without FieldPermissions.
 func BenchmarkRequestsWithEntries(b *testing.B) {
-	const requests = 100
+	const requests = 400
 	start := func(entries ...map[string]any) *cluster.Cluster {
 		c, err := cluster.Start("--demo=false", "--feature-gates", "FieldPermissions=true")
 		if err != nil {
@@ -45,22 +45,22 @@ func BenchmarkRequestsWithEntries(b *testing.B) {
 	for i := range many {
 		others = append(others, object(fmt.Sprintf("r%d.example.com", i), v1alpha1.ModeEnforce, "v1", excluded(".spec.a", "example.com/a")))
 	}
-	none := start()
 	sides := []struct {
 		name string
 		c    *cluster.Cluster
 	}{
-		{"none", none}, {"again", none}, {"others", start(others...)},
+		{"none", start()}, {"control", start()}, {"others", start(others...)},
 		{"pods", start(object("pods", v1alpha1.ModeEnforce, "v1", excluded(".spec.hostNetwork", "example.com/net"), excluded(".spec.hostPID", "example.com/pid")))},
 	}
 	n := 0
-	spent := func(c *cluster.Cluster, path string) float64 {
-		before := cpuOf(b, c)
+	spent := func(c *cluster.Cluster, path string) cost {
+		before := costOf(b, c)
 		for range requests {
 			n++
 			mustSend(b, c, "bench", http.MethodPatch, path, "merge", fmt.Sprintf(`{"metadata":{"labels":{"n":"%d"}}}`, n))
 		}
-		return cpuOf(b, c) - before
+		after := costOf(b, c)
+		return cost{cpu: after.cpu - before.cpu, bytes: after.bytes - before.bytes}
 	}
 	paths := map[string]string{"configmap": "/api/v1/namespaces/default/configmaps/bench", "deployment": "/apis/apps/v1/namespaces/default/deployments/bench"}
 	ratios := map[string][]float64{}
@@ -71,13 +71,16 @@ func BenchmarkRequestsWithEntries(b *testing.B) {
 	}
 	for turn := 0; b.Loop(); turn++ {
 		for kind, path := range paths {
-			cost := map[string]float64{}
+			costs := map[string]cost{}
 			for i := range sides { // in another order in each turn
 				side := sides[(i*(1+turn/len(sides)%2*2)+turn)%len(sides)]
-				cost[side.name] = spent(side.c, path)
+				costs[side.name] = spent(side.c, path)
 			}
+			first := costs[sides[0].name]
 			for _, side := range sides[1:] {
-				ratios[kind+"-"+side.name] = append(ratios[kind+"-"+side.name], cost[side.name]/cost[sides[0].name])
+				name := kind + "-" + side.name
+				ratios[name+"-cpu"] = append(ratios[name+"-cpu"], costs[side.name].cpu/first.cpu)
+				ratios[name+"-bytes"] = append(ratios[name+"-bytes"], costs[side.name].bytes/first.bytes)
 			}
 		}
 	}
@@ -120,22 +123,28 @@ func mustSend(b *testing.B, c *cluster.Cluster, user, method, path, contentType 
 	}
 }
 
-// cpuOf returns the processor time of a server in seconds.
-func cpuOf(b *testing.B, c *cluster.Cluster) float64 {
+// cost is what a server has used since its start: processor time in seconds, and allocated bytes.
+type cost struct{ cpu, bytes float64 }
+
+// costOf returns what a server shows in its metrics.
+func costOf(b *testing.B, c *cluster.Cluster) cost {
 	b.Helper()
 	_, text, err := harness.Request(c, "", http.MethodGet, "/metrics", "", "")
 	if err != nil {
 		b.Fatal(err)
 	}
-	for line := range strings.Lines(text) {
-		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "process_cpu_seconds_total "); ok {
-			seconds, err := strconv.ParseFloat(value, 64)
-			if err != nil {
-				b.Fatal(err)
+	value := func(name string) float64 {
+		for line := range strings.Lines(text) {
+			if value, ok := strings.CutPrefix(strings.TrimSpace(line), name+" "); ok {
+				number, err := strconv.ParseFloat(value, 64)
+				if err != nil {
+					b.Fatal(err)
+				}
+				return number
 			}
-			return seconds
 		}
+		b.Fatalf("the server shows no %s", name)
+		return 0
 	}
-	b.Fatal("the server shows no processor time")
-	return 0
+	return cost{cpu: value("process_cpu_seconds_total"), bytes: value("go_memstats_alloc_bytes_total")}
 }
