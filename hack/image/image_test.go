@@ -42,6 +42,7 @@ func server(t *testing.T, architecture string) spec {
 		Tags:         []string{"registry.k8s.io/kube-apiserver:v1.37.1_granular"},
 		Architecture: architecture,
 		Entrypoint:   []string{"/usr/local/bin/kube-apiserver"},
+		Command:      []string{"--version"},
 		Labels:       map[string]string{"org.opencontainers.image.version": "v1.37.1+granular"},
 		Files:        map[string]string{"/usr/local/bin/kube-apiserver": binary},
 		Bind:         []string{"/usr/local/bin/kube-apiserver"},
@@ -119,6 +120,7 @@ func checkServer(t *testing.T, image v1.Image, architecture string) {
 		t.Errorf("the image is for %s/%s, created %v", config.OS, config.Architecture, config.Created)
 	}
 	if !slices.Equal(config.Config.Entrypoint, []string{"/usr/local/bin/kube-apiserver"}) ||
+		!slices.Equal(config.Config.Cmd, []string{"--version"}) ||
 		config.Config.Labels["org.opencontainers.image.version"] != "v1.37.1+granular" {
 		t.Errorf("the image's configuration is %+v", config.Config)
 	}

@@ -18,10 +18,12 @@ type spec struct {
 	// least one is required.
 	Tags []string `json:"tags"`
 	// Architecture is a GOARCH value, such as arm64. The OS is always linux.
-	Architecture string            `json:"architecture"`
-	Entrypoint   []string          `json:"entrypoint,omitempty"`
-	User         string            `json:"user,omitempty"`
-	Labels       map[string]string `json:"labels,omitempty"`
+	Architecture string   `json:"architecture"`
+	Entrypoint   []string `json:"entrypoint,omitempty"`
+	// Command is what a container runs that names no arguments, behind the entrypoint if there is one.
+	Command []string          `json:"command,omitempty"`
+	User    string            `json:"user,omitempty"`
+	Labels  map[string]string `json:"labels,omitempty"`
 	// Files maps a path in the image to the path of a local file, which is added as an executable.
 	Files map[string]string `json:"files"`
 	// Root is a local folder whose contents are added to the image below /, before Files.

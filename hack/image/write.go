@@ -64,6 +64,7 @@ func build(s spec) (built, error) {
 	config.OS, config.Architecture = "linux", s.Architecture
 	config.Config = v1.Config{
 		Entrypoint: s.Entrypoint,
+		Cmd:        s.Command,
 		Env:        []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
 		User:       s.User,
 		Labels:     s.Labels,
