@@ -16,5 +16,6 @@
 // and metadata alone.
 //
 // The invariant: a difference that is not in the short list of normalise fails the test. Only a read may be repeated, because
-// parts of a server learn of a change a moment later. Watches and streams go to the leader alone and are not compared.
+// parts of a server learn of a change a moment later. The events of an object's life are compared after it. Watches of other
+// programs, and streams, go to the leader alone and are not compared.
 package parity

@@ -149,6 +149,7 @@ func (c client) live(r resource, namespace string) {
 	}
 	reader, nobody := c, c
 	reader.user, nobody.user = []string{"parity-reader"}, []string{"parity-nobody"}
+	began := c.version(collection)
 
 	c.do("GET", object, "", nil)
 	generated := labelled("generated")
@@ -222,6 +223,9 @@ func (c client) live(r resource, namespace string) {
 		who.do("PUT", object, mediaJSON, labelled("9"))
 	}
 	c.do("DELETE", collection+"?labelSelector=parity.example.com/turn", "", nil)
+	if slices.Contains(r.verbs, "watch") {
+		c.watch(r, collection, named, began)
+	}
 	for _, verb := range []string{"get", "update", "patch", "granular", "bind", "readmetadata"} {
 		asked := map[string]any{"group": r.Group, "resource": r.Resource, "verb": verb, "namespace": namespace}
 		c.review("SelfSubjectAccessReview", map[string]any{"resourceAttributes": asked})

@@ -15,7 +15,9 @@ import (
 type tally struct {
 	*testing.T
 	calls, writes, repeated, different int
-	by                                 map[string]int
+	// events are those of watches.
+	events int
+	by     map[string]int
 	// equal has the identifiers of requests whose answers are equal.
 	equal map[string]bool
 }
@@ -41,7 +43,8 @@ func (t *tally) add(c call, leader answer, different map[string]string) {
 
 // report logs what was compared.
 func (t *tally) report() {
-	t.Logf("%d requests, of which %d write; %d answers differ; %d reads were repeated", t.calls, t.writes, t.different, t.repeated)
+	t.Logf("%d requests, of which %d write; %d answers differ; %d reads were repeated; watches had %d events", t.calls, t.writes,
+		t.different, t.repeated, t.events)
 	for _, what := range slices.Sorted(maps.Keys(t.by)) {
 		t.Logf("%7d  %s", t.by[what], what)
 	}

@@ -250,5 +250,8 @@ func (s *server) send(ctx context.Context, c call, path string, body []byte, que
 	}
 	a.code, a.header = response.StatusCode, response.Header
 	a.body, err = io.ReadAll(response.Body)
+	if query.Has("watch") && a.code == http.StatusOK {
+		a.body = events(a.body)
+	}
 	return a, errors.Join(err, response.Body.Close())
 }
