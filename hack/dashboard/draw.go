@@ -41,8 +41,10 @@ func (p panel) draw(w io.Writer, all []series, first, until float64) {
 		top = 1
 	}
 	lines := float64((len(all) + 2) / 3)
-	left, bottom := x+58, y+height-8-lines*14
-	plotWidth, plotHeight := width-68, bottom-(y+26)
+	left, bottom := x+72, y+height-8-lines*14
+	plotWidth, plotHeight := width-82, bottom-(y+26)
+	fmt.Fprintf(w, `<text transform="translate(%g %g) rotate(-90)" text-anchor="middle" font-size="9" fill="#666">%s</text>`+"\n",
+		x+12, bottom-plotHeight/2, html.EscapeString(p.FieldConfig.Defaults.Custom.AxisLabel))
 	for i := range 3 {
 		value := top * float64(i) / 2
 		level := bottom - plotHeight*float64(i)/2

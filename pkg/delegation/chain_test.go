@@ -342,6 +342,38 @@ func TestChainTimes(t *testing.T) {
 	}
 }
 
+// TestCounts holds that each delegation counts once: as ended if it or an ancestor can't be used, and as ending if it or an
+// ancestor ends soon.
+func TestCounts(t *testing.T) {
+	soon, late, past := metav1.NewTime(noon.Add(59*time.Minute)), metav1.NewTime(noon.Add(time.Hour)), metav1.NewTime(noon)
+	idle := int64(600)
+	for name, tc := range map[string]struct {
+		change func(parent, child *v1alpha1.AuthorityDelegation)
+		want   Counts
+	}{
+		"neither ends":         {nil, Counts{Valid: 2}},
+		"the child, soon":      {func(_, child *v1alpha1.AuthorityDelegation) { child.Spec.ExpirationTimestamp = &soon }, Counts{Valid: 1, Ending: 1}},
+		"the child, later":     {func(_, child *v1alpha1.AuthorityDelegation) { child.Spec.ExpirationTimestamp = &late }, Counts{Valid: 2}},
+		"the parent, soon":     {func(parent, _ *v1alpha1.AuthorityDelegation) { parent.Spec.ExpirationTimestamp = &soon }, Counts{Ending: 2}},
+		"the child has ended":  {func(_, child *v1alpha1.AuthorityDelegation) { child.Spec.ExpirationTimestamp = &past }, Counts{Valid: 1, Ended: 1}},
+		"the parent has ended": {func(parent, _ *v1alpha1.AuthorityDelegation) { parent.Spec.ExpirationTimestamp = &past }, Counts{Ended: 2}},
+		"the child is idle": {func(_, child *v1alpha1.AuthorityDelegation) {
+			child.Spec.IdleSeconds, child.CreationTimestamp = &idle, metav1.NewTime(noon.Add(-time.Hour))
+		}, Counts{Valid: 1, Ended: 1}},
+		"the parent is deleted": {func(parent, _ *v1alpha1.AuthorityDelegation) { parent.UID = "other" }, Counts{Valid: 1, Ended: 1}},
+		"its namespace is gone": {func(_, child *v1alpha1.AuthorityDelegation) {
+			child.Spec.Scope = v1alpha1.DelegationScope{Namespace: "gone"}
+		}, Counts{Valid: 1, Ended: 1}},
+	} {
+		if got := family(tc.change).Counts(time.Hour); got != tc.want {
+			t.Errorf("%s: %+v, wanted %+v", name, got, tc.want)
+		}
+	}
+	if got := NewIndex().Counts(time.Hour); got != (Counts{}) {
+		t.Errorf("none: %+v", got)
+	}
+}
+
 // TestEntries holds what an audit event and the status of another delegation say of a chain.
 func TestEntries(t *testing.T) {
 	until := metav1.NewTime(noon.Add(time.Hour))
