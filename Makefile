@@ -185,6 +185,12 @@ upstream: ## Bring upstream/kubernetes up to date: materialise, patch, generate,
 test: build tenancy examples ## Run all tests: library, patches, tools, units, and integration against the real server
 	@GO=$(GO) hack/test.sh $(PACKAGES)
 
+# It compiles kube-apiserver once more, so it is not part of `make verify`, which only loads its packages.
+.PHONY: series-builds
+series-builds: upstream ## Build kube-apiserver in the tree that git am makes of the series, with the patches that only a release has
+	@series=$$(mktemp -d); trap 'rm -rf "$$series"' EXIT; hack/upstream/run export --out "$$series" >/dev/null && \
+	GO=$(GO) hack/series-complete.sh "$$series" '$(LDFLAGS)'
+
 # It compiles most of Kubernetes once more, so it is not part of `make test`.
 .PHONY: test-without-speed
 test-without-speed: upstream ## Build and test the project without the folders patches/speed and speed, in a copy
