@@ -11,6 +11,9 @@ import (
 	"strconv"
 )
 
+// day is a day in seconds.
+const day = 24 * 60 * 60
+
 // column and row are the width and the height, in pixels, of a cell of the dashboard's grid.
 const column, row = 40, 30
 
@@ -72,6 +75,9 @@ func (p panel) format(value float64) string {
 	case "s":
 		if value < 1 {
 			return strconv.FormatFloat(value*1000, 'g', 3, 64) + " ms"
+		}
+		if value >= 2*day {
+			return strconv.FormatFloat(value/day, 'g', 3, 64) + " d"
 		}
 		return strconv.FormatFloat(value, 'g', 3, 64) + " s"
 	case "reqps":

@@ -70,6 +70,21 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
+// TestFormat checks how values are written with the units of the dashboard.
+func TestFormat(t *testing.T) {
+	var p panel
+	for _, tc := range []struct {
+		unit  string
+		value float64
+		want  string
+	}{{"s", 0.0123, "12.3 ms"}, {"s", 90, "90 s"}, {"s", 31104000, "360 d"}, {"reqps", 2.5, "2.5/s"}, {"short", 3, "3"}} {
+		p.FieldConfig.Defaults.Unit = tc.unit
+		if got := p.format(tc.value); got != tc.want {
+			t.Errorf("%v with unit %s: %s, wanted %s", tc.value, tc.unit, got, tc.want)
+		}
+	}
+}
+
 // TestDraw checks that a panel is drawn with its axis.
 func TestDraw(t *testing.T) {
 	var out strings.Builder
