@@ -347,16 +347,22 @@ func TestChainTimes(t *testing.T) {
 func TestCounts(t *testing.T) {
 	soon, late, past := metav1.NewTime(noon.Add(59*time.Minute)), metav1.NewTime(noon.Add(time.Hour)), metav1.NewTime(noon)
 	idle := int64(600)
+	parent := func(end *metav1.Time) func(_, _ *v1alpha1.AuthorityDelegation) {
+		return func(parent, _ *v1alpha1.AuthorityDelegation) { parent.Spec.ExpirationTimestamp = end }
+	}
+	child := func(end *metav1.Time) func(_, _ *v1alpha1.AuthorityDelegation) {
+		return func(_, child *v1alpha1.AuthorityDelegation) { child.Spec.ExpirationTimestamp = end }
+	}
 	for name, tc := range map[string]struct {
 		change func(parent, child *v1alpha1.AuthorityDelegation)
 		want   Counts
 	}{
 		"neither ends":         {nil, Counts{Valid: 2}},
-		"the child, soon":      {func(_, child *v1alpha1.AuthorityDelegation) { child.Spec.ExpirationTimestamp = &soon }, Counts{Valid: 1, Ending: 1}},
-		"the child, later":     {func(_, child *v1alpha1.AuthorityDelegation) { child.Spec.ExpirationTimestamp = &late }, Counts{Valid: 2}},
-		"the parent, soon":     {func(parent, _ *v1alpha1.AuthorityDelegation) { parent.Spec.ExpirationTimestamp = &soon }, Counts{Ending: 2}},
-		"the child has ended":  {func(_, child *v1alpha1.AuthorityDelegation) { child.Spec.ExpirationTimestamp = &past }, Counts{Valid: 1, Ended: 1}},
-		"the parent has ended": {func(parent, _ *v1alpha1.AuthorityDelegation) { parent.Spec.ExpirationTimestamp = &past }, Counts{Ended: 2}},
+		"the child, soon":      {child(&soon), Counts{Valid: 1, Ending: 1}},
+		"the child, later":     {child(&late), Counts{Valid: 2}},
+		"the parent, soon":     {parent(&soon), Counts{Ending: 2}},
+		"the child has ended":  {child(&past), Counts{Valid: 1, Ended: 1}},
+		"the parent has ended": {parent(&past), Counts{Ended: 2}},
 		"the child is idle": {func(_, child *v1alpha1.AuthorityDelegation) {
 			child.Spec.IdleSeconds, child.CreationTimestamp = &idle, metav1.NewTime(noon.Add(-time.Hour))
 		}, Counts{Valid: 1, Ended: 1}},

@@ -19,7 +19,8 @@ func TestDelegations(t *testing.T) {
 	const names = "apiserver_granular_authorization_delegation"
 	compare := func(want string) {
 		t.Helper()
-		if err := testutil.GatherAndCompare(legacyregistry.DefaultGatherer, strings.NewReader(want), names+"s", names+"_requests_total"); err != nil {
+		err := testutil.GatherAndCompare(legacyregistry.DefaultGatherer, strings.NewReader(want), names+"s", names+"_requests_total")
+		if err != nil {
 			t.Error(err)
 		}
 	}

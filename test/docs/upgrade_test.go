@@ -115,7 +115,8 @@ func TestUpgrade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &runbook{text: read(t, "docs", "upgrade.md"), unpatched: filepath.Join(root, "bin", "kube-apiserver-unpatched"), endpoint: etcd.Start(t)}
+	unpatched := filepath.Join(root, "bin", "kube-apiserver-unpatched")
+	b := &runbook{text: read(t, "docs", "upgrade.md"), unpatched: unpatched, endpoint: etcd.Start(t)}
 	if _, err := os.Stat(b.unpatched); err != nil {
 		if os.Getenv("KUBE_GRANULAR_REQUIRE_UNPATCHED") != "" {
 			t.Fatal(err)
@@ -171,7 +172,8 @@ func (b *runbook) patched(t *testing.T) {
 		"--feature-gates=ProtectedAttributes=true,FieldPermissions=true,MetadataReads=true",
 		"--feature-gates=SelectedAuthority=true,AuthorityDelegation=true"}, b.flags...)...)
 	b.reader.env = newReader(t, b.server, t.TempDir(), nil).env
-	for _, gate := range strings.Fields("GranularAuthorization ProtectedAttributes FieldPermissions MetadataReads SelectedAuthority AuthorityDelegation") {
+	const gates = "GranularAuthorization ProtectedAttributes FieldPermissions MetadataReads SelectedAuthority AuthorityDelegation"
+	for _, gate := range strings.Fields(gates) {
 		b.must(t, `kubectl get --raw /metrics | grep -q 'kubernetes_feature_enabled{name="`+gate+`",stage="ALPHA"} 1'`)
 	}
 	// The server makes them a moment after its start.

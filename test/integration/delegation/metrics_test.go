@@ -36,13 +36,15 @@ func TestMetricsOfDelegations(t *testing.T) {
 		`delegation_requests_total{reason="NotDelegate",result="refused"}`: 1,
 		`delegation_requests_total{reason="NotFound",result="refused"}`:    1,
 	})
-	const patch = "application/merge-patch+json"
-	request{as: "root", method: "PATCH", path: delegations + "/" + d, contentType: patch, body: `{"metadata":{"finalizers":["example.com/wait"]}}`}.want(t, 200)
+	patch := func(body string) {
+		request{as: "root", method: "PATCH", path: delegations + "/" + d, contentType: "application/merge-patch+json", body: body}.want(t, 200)
+	}
+	patch(`{"metadata":{"finalizers":["example.com/wait"]}}`)
 	for _, name := range []string{d, ending} {
 		request{as: "root", method: "DELETE", path: delegations + "/" + name}.want(t, 200)
 	}
 	grows(t, before, map[string]float64{`delegations{state="valid"}`: 0, `delegations{state="ending"}`: 0, `delegations{state="ended"}`: 1})
-	request{as: "root", method: "PATCH", path: delegations + "/" + d, contentType: patch, body: `{"metadata":{"finalizers":null}}`}.want(t, 200)
+	patch(`{"metadata":{"finalizers":null}}`)
 	grows(t, before, map[string]float64{`delegations{state="ended"}`: 0})
 }
 

@@ -198,8 +198,12 @@ func testNamespacesEnd(t *testing.T, ours, theirs *stock) {
 		"all-patched": {ours, ours}, "all-stock": {theirs, theirs}, "asks-patched": {ours, theirs}, "asks-stock": {theirs, ours},
 	} {
 		ours.must(t, "kubectl", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+name+`"}}`, "create", "-f", "-")
-		ours.must(t, "kubectl", `{"apiVersion":"authority.kube-granular.dev/v1alpha1","kind":"ProtectedAttribute","metadata":{"name":"a","namespace":"`+name+
-			`"},"spec":{"attributeKind":"Label","attributeName":"a","roleRef":{"kind":"ClusterRole","name":"nobody"}}}`, "create", "-f", "-")
+		ours.must(t, "kubectl", `
+apiVersion: authority.kube-granular.dev/v1alpha1
+kind: ProtectedAttribute
+metadata: {name: a, namespace: `+name+`}
+spec: {attributeKind: Label, attributeName: a, roleRef: {kind: ClusterRole, name: nobody}}
+`, "create", "-f", "-")
 		theirs.must(t, "kubectl", "", "delete", "namespace", name, "--wait=false")
 		asked, err := discovery.NewDiscoveryClientForConfig(configOf(tc.asked))
 		if err != nil {
@@ -220,7 +224,7 @@ func testNamespacesEnd(t *testing.T, ours, theirs *stock) {
 		if out, err := theirs.run(t, "kubectl", "", "get", "namespace", name); err == nil {
 			t.Errorf("%s: the namespace hangs: %s", name, out)
 		}
-		left, _ := ours.run(t, "kubectl", "", "get", "protectedattributes", "--all-namespaces", "-o", "name", "--field-selector=metadata.namespace="+name)
+		left := ours.must(t, "kubectl", "", "get", "protectedattributes", "--namespace", name, "-o", "jsonpath={.items[*].metadata.name}")
 		if gone := left == ""; gone != (name == "all-patched") {
 			t.Errorf("%s: left behind: %q", name, left)
 		}
