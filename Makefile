@@ -185,6 +185,12 @@ upstream: ## Bring upstream/kubernetes up to date: materialise, patch, generate,
 test: build tenancy examples ## Run all tests: library, patches, tools, units, and integration against the real server
 	@GO=$(GO) hack/test.sh $(PACKAGES)
 
+# It compiles kube-apiserver once more, so it is not part of `make verify`, which only loads its packages.
+.PHONY: series-builds
+series-builds: upstream ## Build kube-apiserver in the tree that git am makes of the series, with the patches that only a release has
+	@series=$$(mktemp -d); trap 'rm -rf "$$series"' EXIT; hack/upstream/run export --out "$$series" >/dev/null && \
+	GO=$(GO) hack/series-complete.sh "$$series" '$(LDFLAGS)'
+
 # It compiles most of Kubernetes once more, so it is not part of `make test`.
 .PHONY: test-without-speed
 test-without-speed: upstream ## Build and test the project without the folders patches/speed and speed, in a copy
@@ -218,7 +224,7 @@ test-denials: build ## Check that each test of a denied path fails on a server t
 .PHONY: test-unpatched
 test-unpatched: $(BIN)/kube-granular $(BIN)/kubectl $(BIN)/kube-apiserver-unpatched ## Run a server without the patches beside a patched one, on the same etcd
 	KUBE_GRANULAR_REQUIRE_UNPATCHED=1 $(GO) test -count=1 ./test/integration/unpatched -crossed 10000
-	KUBE_GRANULAR_REQUIRE_UNPATCHED=1 $(GO) test -count=1 ./test/docs -run TestManagedClusters
+	KUBE_GRANULAR_REQUIRE_UNPATCHED=1 $(GO) test -count=1 ./test/docs -run "TestManagedClusters|TestUpgrade"
 
 .PHONY: fuzz
 fuzz: upstream ## Run every fuzzer for FUZZTIME: a count (20000x) or a time (1h)

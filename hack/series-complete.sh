@@ -6,10 +6,14 @@
 # generators write, and a patch with this project's modules, which the patched packages import. Then check that
 # the tree after `git am` is upstream/kubernetes, file by file, and build kube-apiserver in it.
 #
-#   hack/series-complete.sh FOLDER [LDFLAGS [BINARY]]
+#   hack/series-complete.sh [--list] FOLDER [LDFLAGS [BINARY]]
 #
-# LDFLAGS are those of the release. If BINARY is given, the built server must be the same file, byte for byte.
+# LDFLAGS are those of the release. If BINARY is given, the built server must be the same file, byte for byte. With
+# --list, the packages of kube-apiserver are loaded and not compiled, which takes seconds: each import must be found
+# without a network, and those of this project in the tree.
 set -o errexit -o nounset -o pipefail
+list=
+[ "${1:-}" != --list ] || { list=1; shift; }
 series=$(cd "$1" && pwd) ldflags=${2:-} binary=${3:+$(realpath "$3")}
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -82,6 +86,12 @@ differ=$(diff -rq "$tree" "$patched" --exclude=.git --exclude=vendor --exclude=g
 [ -z "$differ" ] || { echo "the tree after git am is not upstream/kubernetes:" >&2; head -n 20 <<<"$differ" >&2; exit 1; }
 echo "$count patches make $(in_tree ls-files | wc -l) files, the same as upstream/kubernetes" >&2
 
+if [ -n "$list" ]; then
+	own=$(cd "$tree" && GOFLAGS=-mod=readonly GOPROXY=off "$GO" list -deps -f '{{with .Module}}{{.Path}} {{.Dir}}{{end}}' ./cmd/kube-apiserver | grep ^kube-granular.dev | sort -u)
+	[ "$(grep -c " $tree/staging/src/kube-granular.dev/" <<<"$own")" = 3 ] || { printf 'modules that are not in the tree after git am:\n%s\n' "$own" >&2; exit 1; }
+	echo "kube-apiserver has all its packages in the tree after git am" >&2
+	exit
+fi
 (cd "$tree" && GOFLAGS="-trimpath -buildvcs=false" CGO_ENABLED=0 "$GO" build -ldflags "-s -w $ldflags" -o "$work/kube-apiserver" ./cmd/kube-apiserver)
 "$work/kube-apiserver" --version >&2
 [ -z "$binary" ] || cmp "$work/kube-apiserver" "$binary" || { echo "the tree after git am makes another kube-apiserver than $binary" >&2; exit 1; }

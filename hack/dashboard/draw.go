@@ -11,6 +11,9 @@ import (
 	"strconv"
 )
 
+// day is a day in seconds.
+const day = 24 * 60 * 60
+
 // column and row are the width and the height, in pixels, of a cell of the dashboard's grid.
 const column, row = 40, 30
 
@@ -41,8 +44,10 @@ func (p panel) draw(w io.Writer, all []series, first, until float64) {
 		top = 1
 	}
 	lines := float64((len(all) + 2) / 3)
-	left, bottom := x+58, y+height-8-lines*14
-	plotWidth, plotHeight := width-68, bottom-(y+26)
+	left, bottom := x+72, y+height-8-lines*14
+	plotWidth, plotHeight := width-82, bottom-(y+26)
+	fmt.Fprintf(w, `<text transform="translate(%g %g) rotate(-90)" text-anchor="middle" font-size="9" fill="#666">%s</text>`+"\n",
+		x+12, bottom-plotHeight/2, html.EscapeString(p.FieldConfig.Defaults.Custom.AxisLabel))
 	for i := range 3 {
 		value := top * float64(i) / 2
 		level := bottom - plotHeight*float64(i)/2
@@ -70,6 +75,9 @@ func (p panel) format(value float64) string {
 	case "s":
 		if value < 1 {
 			return strconv.FormatFloat(value*1000, 'g', 3, 64) + " ms"
+		}
+		if value >= 2*day {
+			return strconv.FormatFloat(value/day, 'g', 3, 64) + " d"
 		}
 		return strconv.FormatFloat(value, 'g', 3, 64) + " s"
 	case "reqps":

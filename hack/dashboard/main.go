@@ -32,8 +32,13 @@ type dashboard struct {
 type panel struct {
 	Type, Title string
 	GridPos     struct{ H, W, X, Y float64 }
-	FieldConfig struct{ Defaults struct{ Unit string } }
-	Targets     []struct{ Expr, LegendFormat string }
+	FieldConfig struct {
+		Defaults struct {
+			Unit   string
+			Custom struct{ AxisLabel string }
+		}
+	}
+	Targets []struct{ Expr, LegendFormat string }
 }
 
 type series struct {

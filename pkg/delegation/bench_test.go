@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -61,6 +62,14 @@ func BenchmarkIndex(b *testing.B) {
 		b.ReportMetric(float64(used()-before)/n, "B/delegation")
 	})
 	bot := &user.DefaultInfo{Name: "bot"}
+	b.Run("count", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if c := x.Counts(time.Hour); c.Valid != n {
+				b.Fatal(c)
+			}
+		}
+	})
 	b.Run("find", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

@@ -342,6 +342,44 @@ func TestChainTimes(t *testing.T) {
 	}
 }
 
+// TestCounts holds that each delegation counts once: as ended if it or an ancestor can't be used, and as ending if it or an
+// ancestor ends soon.
+func TestCounts(t *testing.T) {
+	soon, late, past := metav1.NewTime(noon.Add(59*time.Minute)), metav1.NewTime(noon.Add(time.Hour)), metav1.NewTime(noon)
+	idle := int64(600)
+	parent := func(end *metav1.Time) func(_, _ *v1alpha1.AuthorityDelegation) {
+		return func(parent, _ *v1alpha1.AuthorityDelegation) { parent.Spec.ExpirationTimestamp = end }
+	}
+	child := func(end *metav1.Time) func(_, _ *v1alpha1.AuthorityDelegation) {
+		return func(_, child *v1alpha1.AuthorityDelegation) { child.Spec.ExpirationTimestamp = end }
+	}
+	for name, tc := range map[string]struct {
+		change func(parent, child *v1alpha1.AuthorityDelegation)
+		want   Counts
+	}{
+		"neither ends":         {nil, Counts{Valid: 2}},
+		"the child, soon":      {child(&soon), Counts{Valid: 1, Ending: 1}},
+		"the child, later":     {child(&late), Counts{Valid: 2}},
+		"the parent, soon":     {parent(&soon), Counts{Ending: 2}},
+		"the child has ended":  {child(&past), Counts{Valid: 1, Ended: 1}},
+		"the parent has ended": {parent(&past), Counts{Ended: 2}},
+		"the child is idle": {func(_, child *v1alpha1.AuthorityDelegation) {
+			child.Spec.IdleSeconds, child.CreationTimestamp = &idle, metav1.NewTime(noon.Add(-time.Hour))
+		}, Counts{Valid: 1, Ended: 1}},
+		"the parent is deleted": {func(parent, _ *v1alpha1.AuthorityDelegation) { parent.UID = "other" }, Counts{Valid: 1, Ended: 1}},
+		"its namespace is gone": {func(_, child *v1alpha1.AuthorityDelegation) {
+			child.Spec.Scope = v1alpha1.DelegationScope{Namespace: "gone"}
+		}, Counts{Valid: 1, Ended: 1}},
+	} {
+		if got := family(tc.change).Counts(time.Hour); got != tc.want {
+			t.Errorf("%s: %+v, wanted %+v", name, got, tc.want)
+		}
+	}
+	if got := NewIndex().Counts(time.Hour); got != (Counts{}) {
+		t.Errorf("none: %+v", got)
+	}
+}
+
 // TestEntries holds what an audit event and the status of another delegation say of a chain.
 func TestEntries(t *testing.T) {
 	until := metav1.NewTime(noon.Add(time.Hour))

@@ -6,6 +6,7 @@ package delegation
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -40,6 +41,43 @@ func (x *Index) ReadStored(ctx context.Context, name string) (*Delegation, error
 // Valid reports whether a delegation is valid now. It does not check whether the ancestors of the
 // delegation are valid.
 func (x *Index) Valid(d *Delegation) bool { return x.checkValid(d, x.now(), "") == nil }
+
+// Counts are numbers of delegations by whether they can be used now.
+type Counts struct {
+	// Valid delegations can be used, and do not expire soon.
+	Valid int
+	// Ending delegations can be used, and expire soon, or an ancestor does.
+	Ending int
+	// Ended delegations can't be used, or have an ancestor that can't be used.
+	Ended int
+}
+
+// Counts counts the delegations that this server knows. Ending are those that expire within a time.
+func (x *Index) Counts(soon time.Duration) (c Counts) {
+	x.mu.RLock()
+	all := slices.Collect(x.stored.All())
+	x.mu.RUnlock()
+	now := x.now()
+	for _, d := range all {
+		chain := x.chain("", d.UID)
+		ended := chain == nil || slices.ContainsFunc(chain.Links, func(link *Delegation) bool { return x.checkValid(link, now, "") != nil })
+		switch {
+		case ended:
+			c.Ended++
+		case expires(chain, now.Add(soon)):
+			c.Ending++
+		default:
+			c.Valid++
+		}
+	}
+	return c
+}
+
+// expires reports whether a chain expires before a moment.
+func expires(c *Chain, moment time.Time) bool {
+	until := c.ExpiresAt()
+	return until != nil && until.Time.Before(moment)
+}
 
 // Lease returns the lease of a delegation that a policy issued: its start, which is the creation of
 // the delegation or the last renewal, and its duration. During the lease, the delegation is kept

@@ -18,6 +18,7 @@ import (
 	"kube-granular.dev/granular/overlay"
 	"kube-granular.dev/granular/schema"
 	"kube-granular.dev/pkg/audit"
+	"kube-granular.dev/pkg/metrics"
 )
 
 // auditedWrite is a Write of a caller with the ordinary verb, for entries in mode Audit. After the
@@ -146,6 +147,7 @@ func (a *auditedWrite) Respond(ctx context.Context, result runtime.Object) runti
 		warning.AddWarning(ctx, "", fmt.Sprintf("%s: this change would be refused if FieldPermission %s were enforced", found.path, found.by.Source))
 		audit.WouldExclude(ctx, found.by.Source, found.path)
 		if !granular.IsDryRun(ctx) { // a dry run stores nothing
+			metrics.FieldPermissionAudit()
 			a.enforced.gate.fields.Counted(found.by, found.path, a.enforced.user())
 		}
 	}

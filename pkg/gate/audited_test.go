@@ -24,7 +24,7 @@ import (
 // TestAuditMode checks that mode Audit refuses nothing, and what it reports.
 func TestAuditMode(t *testing.T) {
 	const entry = ".spec.destination acme.io/d excluded"
-	const counted = "things.example.com .spec.destination jane"
+	const want = "things.example.com .spec.destination jane"
 	for name, tc := range map[string]struct {
 		entries            []string
 		authorizer         upstream.Authorizer
@@ -32,8 +32,8 @@ func TestAuditMode(t *testing.T) {
 		observed, final    string
 		counted            string
 	}{
-		"would be refused":     {observed: moved, counted: counted},
-		"in two attempts":      {observed: moved, twice: true, counted: counted},
+		"would be refused":     {observed: moved, counted: want},
+		"in two attempts":      {observed: moved, twice: true, counted: want},
 		"a dry run":            {observed: moved, dry: true, counted: "-"},
 		"another field":        {observed: resized},
 		"the verb is held":     {observed: moved, authorizer: &grants{allow: []string{"granular:acme.io/d"}}},
@@ -88,12 +88,17 @@ func TestAuditMode(t *testing.T) {
 			if tc.dry {
 				responding = granular.WithDryRun(ctx)
 			}
-			if w != nil && w.Respond(responding, object(t, final)) == nil {
-				t.Error("no response")
-			}
+			grown := counted(t, func() {
+				if w != nil && w.Respond(responding, object(t, final)) == nil {
+					t.Error("no response")
+				}
+			})
 			var want []string
 			if tc.counted != "" && tc.counted != "-" {
 				want = []string{tc.counted}
+			}
+			if n := grown["field_permission_audits_total"]; n != len(want) {
+				t.Errorf("the metric grew by %d, wanted %d", n, len(want))
 			}
 			if !slices.Equal(f.counted, want) {
 				t.Errorf("counted %q, wanted %q", f.counted, want)

@@ -1,7 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrics counts and times the work of the Gate (package gate):
+// Package metrics counts and times the work of the Gate (package gate), and counts delegations:
 //
 //	apiserver_granular_authorization_decisions_total{result}           allowed, refused or error
 //	apiserver_granular_authorization_authorizer_calls                  calls of the authorizer for one request
@@ -11,6 +11,9 @@
 //	apiserver_granular_authorization_over_budget_total                 refused because a limit is exceeded
 //	apiserver_granular_authorization_protected_attribute_decisions_total{result}
 //	apiserver_granular_authorization_exclusion_updates_total{result}
+//	apiserver_granular_authorization_field_permission_audits_total     allowed because a mode is Audit
+//	apiserver_granular_authorization_delegations{state}                stored delegations
+//	apiserver_granular_authorization_delegation_requests_total{result,reason}
 //
 // A write for which the Gate has nothing to verify is not counted.
 //
@@ -114,6 +117,12 @@ var (
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"result"})
 
+	fieldPermissionAudits = metrics.NewCounter(&metrics.CounterOpts{
+		Namespace: namespace, Subsystem: subsystem, Name: "field_permission_audits_total",
+		Help:           "Writes that are allowed only because the mode of a FieldPermission is Audit.",
+		StabilityLevel: metrics.ALPHA,
+	})
+
 	overBudget = metrics.NewCounter(&metrics.CounterOpts{
 		Namespace: namespace, Subsystem: subsystem, Name: "over_budget_total",
 		Help:           "Writes refused because they exceed the limit of permission verbs or the cost limit of parameter expressions of one request.",
@@ -121,10 +130,17 @@ var (
 	})
 )
 
-// Register registers the metrics with the server's registry. It must be called only once.
+// Register registers the metrics with the server's registry, except those of delegations. It must be
+// called only once.
 func Register() {
-	for _, c := range []metrics.Registerable{decisions, calls, observing, verifying, trees, protectedAttributes, exclusions, overBudget} {
+	for _, c := range []metrics.Registerable{
+		decisions, calls, observing, verifying, trees, protectedAttributes, exclusions, fieldPermissionAudits, overBudget,
+	} {
 		legacyregistry.MustRegister(c)
+	}
+	// With a zero before it, the first write of a result is an increase that an alert sees.
+	for _, result := range []Result{Admitted, Refused, Bypassed, Audited, Error} {
+		protectedAttributes.WithLabelValues(string(result))
 	}
 }
 
@@ -155,6 +171,12 @@ func Verified(traced context.Context, took time.Duration, result Result) {
 // attribute names, by the result of its verification.
 func ProtectedAttributes(result Result) {
 	protectedAttributes.WithLabelValues(string(result)).Inc()
+}
+
+// FieldPermissionAudit counts one write that is allowed only because the mode of a FieldPermission is
+// Audit.
+func FieldPermissionAudit() {
+	fieldPermissionAudits.Inc()
 }
 
 // Exclusions counts one update that weakens what a definition excludes.

@@ -30,6 +30,8 @@ func TestNamesAndLabels(t *testing.T) {
 	Exclusions(Opened)
 	Exclusions(Kept)
 	Exclusions(Refused)
+	FieldPermissionAudit()
+	ProtectedAttributes(Audited)
 	Calls(ctx, 3)
 	Calls(ctx, 64)
 	Compiled(true)
@@ -58,9 +60,19 @@ apiserver_granular_authorization_decisions_total{result="refused"} 2
 apiserver_granular_authorization_exclusion_updates_total{result="kept"} 1
 apiserver_granular_authorization_exclusion_updates_total{result="opened"} 1
 apiserver_granular_authorization_exclusion_updates_total{result="refused"} 1
+# HELP apiserver_granular_authorization_field_permission_audits_total [ALPHA] Writes that are allowed only because the mode of a FieldPermission is Audit.
+# TYPE apiserver_granular_authorization_field_permission_audits_total counter
+apiserver_granular_authorization_field_permission_audits_total 1
 # HELP apiserver_granular_authorization_over_budget_total [ALPHA] Writes refused because they exceed the limit of permission verbs or the cost limit of parameter expressions of one request.
 # TYPE apiserver_granular_authorization_over_budget_total counter
 apiserver_granular_authorization_over_budget_total 1
+# HELP apiserver_granular_authorization_protected_attribute_decisions_total [ALPHA] Writes that change a label or annotation that a protected attribute names, by result: 'admitted', 'refused', 'audited', 'bypassed' or 'error'. An attempt that the storage repeats counts again.
+# TYPE apiserver_granular_authorization_protected_attribute_decisions_total counter
+apiserver_granular_authorization_protected_attribute_decisions_total{result="admitted"} 0
+apiserver_granular_authorization_protected_attribute_decisions_total{result="audited"} 1
+apiserver_granular_authorization_protected_attribute_decisions_total{result="bypassed"} 0
+apiserver_granular_authorization_protected_attribute_decisions_total{result="error"} 0
+apiserver_granular_authorization_protected_attribute_decisions_total{result="refused"} 0
 # HELP apiserver_granular_authorization_trees_compiled_total [ALPHA] Permission trees compiled from schemas, by result: 'compiled' or 'failed'.
 # TYPE apiserver_granular_authorization_trees_compiled_total counter
 apiserver_granular_authorization_trees_compiled_total{result="compiled"} 1
@@ -68,7 +80,8 @@ apiserver_granular_authorization_trees_compiled_total{result="failed"} 1
 `
 	err := testutil.GatherAndCompare(legacyregistry.DefaultGatherer, strings.NewReader(want),
 		"apiserver_granular_authorization_authorizer_calls", "apiserver_granular_authorization_decisions_total",
-		"apiserver_granular_authorization_exclusion_updates_total",
+		"apiserver_granular_authorization_exclusion_updates_total", "apiserver_granular_authorization_field_permission_audits_total",
+		"apiserver_granular_authorization_protected_attribute_decisions_total",
 		"apiserver_granular_authorization_over_budget_total", "apiserver_granular_authorization_trees_compiled_total")
 	if err != nil {
 		t.Error(err)

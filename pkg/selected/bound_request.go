@@ -46,7 +46,7 @@ func (sel Selection) refuseBound(ctx context.Context, b *accountBinding, caller 
 		chain, _ := u.Chain(ctx, sel.Delegations)
 		audit.Chain(ctx, u.entries(ctx, chain))
 	}
-	audit.Refused(ctx, string(refusal.Reason))
+	reportRefusal(ctx, refusal)
 	if refusal.Reason == delegation.BindingUnknown {
 		return apierrors.NewServiceUnavailable(refusal.Message)
 	}

@@ -20,6 +20,7 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/pkg/audit"
 	"kube-granular.dev/pkg/delegation"
+	"kube-granular.dev/pkg/metrics"
 )
 
 // checkServed returns an error if the caller selected a delegation and this server can't look up
@@ -51,7 +52,7 @@ func (sel Selection) auditChain(ctx context.Context, u *User) (*delegation.Chain
 		return nil, nil
 	}
 	if refusal != nil && refusal.Reason == delegation.DelegatorUnknown {
-		audit.Refused(ctx, string(refusal.Reason))
+		reportRefusal(ctx, refusal)
 		return nil, apierrors.NewServiceUnavailable(refusal.Message)
 	}
 	return chain, nil
@@ -69,12 +70,21 @@ func requireConditions(ctx context.Context, chain *delegation.Chain) context.Con
 	return seam.WithRefusal(ctx, errConditionsUnverified)
 }
 
-// recordRefusal records in the audit event why the selected delegation refused the request, if
-// it did.
-func recordRefusal(ctx context.Context, u *User) {
+// reportResult counts a request under a delegation, and records in the audit event why the delegation
+// refused it, if it did. A request that failed before the delegation was asked is not counted.
+func reportResult(ctx context.Context, u *User) {
 	if refusal := u.refused.Load(); refusal != nil {
-		audit.Refused(ctx, string(refusal.Reason))
+		reportRefusal(ctx, refusal)
+	} else if u.allowed.Load() {
+		metrics.DelegationAllowed()
 	}
+}
+
+// reportRefusal counts a request that is refused because of a delegation, and records the reason in the
+// audit event.
+func reportRefusal(ctx context.Context, refusal *delegation.Refusal) {
+	audit.Refused(ctx, string(refusal.Reason))
+	metrics.DelegationRefused(string(refusal.Reason))
 }
 
 type impersonatorKey struct{}

@@ -68,6 +68,7 @@ func TestChainIsAudited(t *testing.T) {
 		if !tc.unstored {
 			x.Observe(byRobot("d", "1"), false)
 		}
+		before := results(t)["refused DelegatorUnknown "]
 		ctx, annotation := audited(t)
 		chain, err := Selection{Delegations: x}.auditChain(ctx, selecting(t, tc.caller, ofDelegation))
 		if (chain != nil) != tc.chain || apierrors.IsServiceUnavailable(err) != tc.unsure || (err != nil) != tc.unsure {
@@ -78,6 +79,9 @@ func TestChainIsAudited(t *testing.T) {
 		}
 		if got := annotation(ours.RefusedAnnotation); (got == string(delegation.DelegatorUnknown)) != tc.refused {
 			t.Errorf("%s: the audit log has the refusal %q", name, got)
+		}
+		if got := results(t)["refused DelegatorUnknown "] - before; (got == 1) != tc.refused {
+			t.Errorf("%s: counted %v times", name, got)
 		}
 	}
 }
@@ -114,7 +118,7 @@ func TestRefusalIsAudited(t *testing.T) {
 	for _, refusal := range []*delegation.Refusal{nil, {Reason: delegation.NotHeld}} {
 		ctx, annotation := audited(t)
 		s.refused.Store(refusal)
-		recordRefusal(ctx, s)
+		reportResult(ctx, s)
 		want := ""
 		if refusal != nil {
 			want = string(refusal.Reason)

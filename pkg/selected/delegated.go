@@ -83,6 +83,7 @@ func (a *Authorizer) authorizeDelegated(ctx context.Context, s *User, attributes
 	case decision == authorizer.DecisionAllow:
 		if own {
 			chain.RecordUse()
+			s.allowed.Store(true)
 			s.refused.Store(nil)
 		}
 	case own && decision == authorizer.DecisionDeny:

@@ -114,8 +114,8 @@ func TestOutcomeOfDelegated(t *testing.T) {
 			if reason != tc.reason {
 				t.Errorf("the reason of the refusal is %q, wanted %q", reason, tc.reason)
 			}
-			if used := len(x.UnwrittenUses()) > 0; used != tc.used {
-				t.Errorf("used: %t", used)
+			if used := len(x.UnwrittenUses()) > 0; used != tc.used || s.allowed.Load() != tc.used {
+				t.Errorf("used: %t, counted as allowed: %t", used, s.allowed.Load())
 			}
 		})
 	}

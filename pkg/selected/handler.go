@@ -72,7 +72,7 @@ func (sel Selection) Handler(next http.Handler, s runtime.NegotiatedSerializer) 
 				return
 			}
 			ctx = requireConditions(ctx, chain)
-			defer recordRefusal(ctx, selecting)
+			defer reportResult(ctx, selecting)
 			var cancel context.CancelFunc
 			ctx, cancel = sel.untilRevoked(ctx, selecting, httpstream.IsUpgradeRequest(req))
 			defer cancel()

@@ -35,6 +35,8 @@ type User struct {
 	uid atomic.Pointer[types.UID]
 	// refused is why the delegation refused the request, or nil if it did not.
 	refused atomic.Pointer[delegation.Refusal]
+	// allowed is true once the delegation has allowed the request. It may be refused later.
+	allowed atomic.Bool
 	// bound is the binding of the service account, or nil if the caller is not bound.
 	bound *accountBinding
 }

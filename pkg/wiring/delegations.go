@@ -6,6 +6,7 @@ package wiring
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,12 +26,32 @@ import (
 	"kube-granular.dev/pkg/delegation"
 	"kube-granular.dev/pkg/delegation/issue"
 	"kube-granular.dev/pkg/delegation/policy"
+	"kube-granular.dev/pkg/metrics"
 	authorityregistry "kube-granular.dev/pkg/registry/authority"
 )
 
 // writeUsesInterval is how often a server writes to storage when delegations were last used. It
 // writes that only for delegations with idleSeconds, which end if nobody uses them for so long.
 const writeUsesInterval = 5 * time.Second
+
+// ending is how long before its end a delegation counts as ending in the metrics.
+const ending = time.Hour
+
+var registeredDelegations sync.Once
+
+// registerDelegationMetrics registers the metrics of delegations. Like that of registerMetrics, only the first
+// call has an effect: the servers of a process share one index.
+func registerDelegationMetrics(index *delegation.Index) {
+	registeredDelegations.Do(func() {
+		metrics.RegisterDelegations(func() *metrics.Delegations {
+			if !index.HasSynced() {
+				return nil
+			}
+			counts := metrics.Delegations(index.Counts(ending))
+			return &counts
+		})
+	})
+}
 
 // delegating is what one server has for delegations and their policies. It is complete when it is made.
 type delegating struct {

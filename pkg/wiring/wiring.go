@@ -162,6 +162,9 @@ func granularEnabled() bool {
 var registerMetrics = sync.OnceFunc(metrics.Register)
 
 func (s *shared) wrapAuthorizer(configured upstream.Authorizer) upstream.Authorizer {
+	if index := s.delegationsOrNil(); index != nil {
+		registerDelegationMetrics(index)
+	}
 	if s.selectionOrNil() != nil {
 		configured = selected.New(configured, s.delegationsOrNil(), s.boundOrNil())
 	}

@@ -85,7 +85,7 @@ var directions = []struct {
 	{"pkg/selected",
 		[]string{"kube-granular.dev/api/", "kube-granular.dev/granular/permission", "kube-granular.dev/pkg/audit",
 			"kube-granular.dev/pkg/coverage", "kube-granular.dev/pkg/delegation", "kube-granular.dev/pkg/included",
-			"kube-granular.dev/pkg/rbacindex"}},
+			"kube-granular.dev/pkg/metrics", "kube-granular.dev/pkg/rbacindex"}},
 	{"pkg/metadataread", []string{"kube-granular.dev/pkg/audit", "kube-granular.dev/pkg/gate/redact",
 		"kube-granular.dev/pkg/included", "kube-granular.dev/pkg/rbacindex"}},
 	{"pkg/expression", []string{"kube-granular.dev/granular/schema"}},

@@ -29,7 +29,9 @@ the verbs of custom resources.
 In definitions, it finds permissions that the server would refuse, and names without a domain.
 Only the server compiles parameter expressions. With --stored, it finds excluded fields that a
 definition opens, if it replaces the stored one. Only the server compares types, defaults,
-conversions and the keys of lists.
+conversions and the keys of lists. In definitions from a cluster, it finds what they exclude less
+than the configuration that kubectl applied last: a server without kube-granular drops the
+permissions of each definition that it writes.
 
 It compares all roles in the files with all definitions in them. It finds the verb * where a definition
 excludes fields, which this verb opens, also in roles from which another role gathers its rules, and
@@ -54,6 +56,9 @@ Each finding is printed as file:line:column. The exit code is 1 if one of them i
 
 			# Check which roles of the cluster open excluded fields of a definition
 			kubectl get clusterroles,roles --all-namespaces -o yaml | kubectl granular lint definition.yaml -
+
+			# Check which definitions of the cluster lost what they excluded
+			kubectl get customresourcedefinitions -o yaml | kubectl granular lint -
 
 			# Check whether a new definition opens excluded fields of the stored one
 			kubectl get crd robots.factory.example.com -o yaml >stored.yaml

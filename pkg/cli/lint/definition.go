@@ -24,6 +24,9 @@ const maxOnPath = 8
 
 // definition checks the permissions in the schemas of a CustomResourceDefinition.
 func (l *objectLinter) definition(node *yaml.Node) error {
+	if err := l.checkApplied(node); err != nil {
+		return err
+	}
 	group := text(at(node, "spec", "group"))
 	excluded := map[string]bool{}
 	versions := 0

@@ -37,7 +37,7 @@ func Openings(file string, data, stored []byte) ([]Finding, error) {
 		for _, old := range before {
 			if text(at(old, "metadata", "name")) == name {
 				l := &objectLinter{file: file, object: "CustomResourceDefinition " + name}
-				if err := l.openings(node, old); err != nil {
+				if err := l.openings(node, old, l.opens); err != nil {
 					return nil, err
 				}
 				out = append(out, l.findings...)
@@ -69,8 +69,9 @@ func objects(data []byte, kinds ...string) ([]*yaml.Node, error) {
 }
 
 // openings compares a definition with the stored one. Like the server, it compares each version in
-// use with the stored version of the same name, or else with the version that objects are stored in.
-func (l *objectLinter) openings(node, stored *yaml.Node) error {
+// use with the stored version of the same name, or else with the version that objects are stored in. It
+// calls opens for each opening.
+func (l *objectLinter) openings(node, stored *yaml.Node, opens reporter) error {
 	var base []*yaml.Node
 	for _, version := range items(at(stored, "spec", "versions")) {
 		if text(at(version, "storage")) == "true" {
@@ -91,17 +92,17 @@ func (l *objectLinter) openings(node, stored *yaml.Node) error {
 		if i := slices.IndexFunc(base, func(v *yaml.Node) bool { return text(at(v, "name")) == text(at(version, "name")) }); i >= 0 {
 			old = base[i]
 		}
-		if err := l.openedVersion(version, old); err != nil {
+		if err := openedVersion(version, old, opens); err != nil {
 			return err
 		}
 	}
 	if hasExtension(at(stored, "spec", "versions")) && !hasExtension(at(node, "spec", "versions")) {
-		l.opens(node, "the definition has no permission extension any more")
+		opens(node, "the definition has no permission extension any more")
 	}
 	return nil
 }
 
-func (l *objectLinter) openedVersion(version, stored *yaml.Node) error {
+func openedVersion(version, stored *yaml.Node, opens reporter) error {
 	updated, old := at(version, "schema", "openAPIV3Schema"), at(stored, "schema", "openAPIV3Schema")
 	if updated == nil || old == nil {
 		return nil
@@ -120,20 +121,23 @@ func (l *objectLinter) openedVersion(version, stored *yaml.Node) error {
 		way := place.Steps()
 		if place.Node().ExcludedAt && exactly(old, way) && !exactly(updated, way) {
 			lost[place.Pattern()] = true
-			l.opens(nodeAtSchemaPath(updated, way), "the excluded field %s is not in the schema any more", place.Pattern())
+			opens(nodeAtSchemaPath(updated, way), "the excluded field %s is not in the schema any more", place.Pattern())
 		}
 	}
 	for _, w := range decide.Widenings(before, after, expressionIn(old), expressionIn(updated)) {
 		switch pattern := schema.Pattern(w.Way); {
 		case lost[pattern]:
 		case w.Verb == "":
-			l.opens(nodeAtSchemaPath(updated, w.Way), "%s is no longer excluded", pattern)
+			opens(nodeAtSchemaPath(updated, w.Way), "%s is no longer excluded", pattern)
 		default:
-			l.opens(nodeAtSchemaPath(updated, w.Way), "%s can be changed with another permission, %s", pattern, w.Verb)
+			opens(nodeAtSchemaPath(updated, w.Way), "%s can be changed with another permission, %s", pattern, w.Verb)
 		}
 	}
 	return nil
 }
+
+// reporter reports what a change opens, at a place in the new definition.
+type reporter func(node *yaml.Node, format string, args ...any)
 
 func (l *objectLinter) opens(node *yaml.Node, format string, args ...any) {
 	l.report(node, Warning, "%s, which needs the verb %s", fmt.Sprintf(format, args...), permission.Verb{Permission: permission.Exclusion})

@@ -161,7 +161,7 @@ func lease(u *unstructured.Unstructured) []Finding {
 
 func apiService(u *unstructured.Unstructured) []Finding {
 	if u.GetName() == "v1alpha1.authority.kube-granular.dev" {
-		return []Finding{{Effect: Left, What: "registers a group that no server serves; upstream's server deletes it when it starts"}}
+		return []Finding{{Effect: Left, What: "registers a group that no server serves; delete it when all servers are upstream's"}}
 	}
 	return nil
 }

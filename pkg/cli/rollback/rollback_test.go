@@ -120,7 +120,7 @@ func TestRead(t *testing.T) {
 		"another binding":       {`{kind: ClusterRoleBinding, metadata: {name: x}}`, nil},
 		"the server's lease":    {`{kind: Lease, metadata: {name: kube-granular-status, namespace: kube-system}}`, []Finding{{Left, "leases/kube-system/kube-granular-status", "a lease of the server"}}},
 		"a lease of others":     {`{kind: Lease, metadata: {name: kube-granular-status, namespace: shop}}`, nil},
-		"the group":             {`{kind: APIService, metadata: {name: v1alpha1.authority.kube-granular.dev}}`, []Finding{{Left, "apiservices/v1alpha1.authority.kube-granular.dev", "registers a group that no server serves; upstream's server deletes it when it starts"}}},
+		"the group":             {`{kind: APIService, metadata: {name: v1alpha1.authority.kube-granular.dev}}`, []Finding{{Left, "apiservices/v1alpha1.authority.kube-granular.dev", "registers a group that no server serves; delete it when all servers are upstream's"}}},
 		"another group":         {`{kind: APIService, metadata: {name: v1.apps}}`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -61,7 +61,7 @@ func TestAlerts(t *testing.T) {
 			}
 		}
 	}
-	if found != 2 || !strings.Contains(text, "\ntenancy_overdue_ends 0\n") {
+	if found != 3 || !strings.Contains(text, "\ntenancy_overdue_ends 0\n") {
 		t.Errorf("%d metrics", found)
 	}
 }

@@ -26,9 +26,9 @@ import (
 // patience is long enough for starts and stops on a busy machine with two cores.
 const patience = 3 * time.Minute
 
-// StartUnpatched runs a kube-apiserver without patches until the test ends, with the certificates of our server. It returns the
-// client of an administrator.
-func StartUnpatched(t *testing.T, binary, etcd string, ours *cluster.Cluster) *Client {
+// StartUnpatched runs a kube-apiserver without patches until the test ends, with the certificates of our server and more flags. It
+// returns the client of an administrator.
+func StartUnpatched(t *testing.T, binary, etcd string, ours *cluster.Cluster, flags ...string) *Client {
 	t.Helper()
 	_, files, err := pki.Ensure(filepath.Join(ours.Dir, "pki"))
 	if err != nil {
@@ -45,7 +45,7 @@ func StartUnpatched(t *testing.T, binary, etcd string, ours *cluster.Cluster) *C
 			return false, nil
 		}
 		return answer.StatusCode == http.StatusOK, answer.Body.Close()
-	}, "--authorization-mode=RBAC")
+	}, append([]string{"--authorization-mode=RBAC"}, flags...)...)
 	return &Client{URL: url, HTTP: client}
 }
 
