@@ -61,7 +61,7 @@ func TestDefinitionOfTheSameName(t *testing.T) {
 	}
 	// kubectl waits until the definition is gone. Before that, the server deletes all objects
 	// of the definition.
-	must(t, on, "", "delete", "--timeout=1m", "crd", "protectedattributes.authority.kube-granular.dev")
+	must(t, on, "", "delete", "--timeout=4m", "crd", "protectedattributes.authority.kube-granular.dev")
 	if _, err := attributes.Get(t.Context(), "a", metav1.GetOptions{}); err != nil {
 		t.Errorf("after the definition was deleted: %v", err)
 	}
