@@ -102,15 +102,30 @@ func TestCrowdsOfOneSecond(t *testing.T) {
 			i := ((n*step)%len(all) + len(all)) % len(all)
 			all[i].Status = terms.JudgeNew(crew(), &all[i], all, noon)
 		}
-		through := 0
 		for i := range all {
-			if !terms.IsCrowded(all[i].Status) {
-				through++
+			if terms.IsCrowded(all[i].Status) != (i >= terms.Open) {
+				t.Errorf("in steps of %d: request %d: %+v", step, i, all[i].Status)
 			}
 		}
-		if through != terms.Open {
-			t.Errorf("in steps of %d: %d requests wait", step, through)
+	}
+	// Each is judged when it is made, and the cache has none of the results yet.
+	all := filed(29, always(v1alpha1.Person{Username: "ada"}), "")
+	for i := range all {
+		all[i].Name, all[i].CreationTimestamp = fmt.Sprintf("z-%03d", len(all)-i), metav1.Time{Time: noon}
+		if got := terms.JudgeNew(crew(), &all[i], all[:i+1], noon); terms.IsCrowded(got) != (i >= terms.Open) {
+			t.Errorf("request %d, by names that go down: %+v", i, got)
 		}
+	}
+	// Any number of refused ones takes no room from the next one.
+	refused := terms.JudgeNew(crew(), &all[28], all, noon)
+	all = filed(2*terms.Filed, always(v1alpha1.Person{Username: "ada"}), "")
+	for i := range all {
+		all[i].Status = refused
+	}
+	r := asked()
+	r.UID, r.Spec.Decision = "new", nil
+	if got := terms.JudgeNew(crew(), r, all, noon); terms.IsCrowded(got) {
+		t.Errorf("after refused ones: %+v", got)
 	}
 }
 
