@@ -135,16 +135,15 @@ const shared = 10 * time.Second
 type Surveys struct {
 	// asked is the number of readings that have begun.
 	asked atomic.Int64
-	mu    sync.Mutex
-	last  *Survey
+	last  atomic.Pointer[Survey]
+	// mu is held while somebody reads.
+	mu sync.Mutex
 }
 
 // For returns a survey for an LNamespace that exists: all that was there when it was created has been
 // read. It may be some seconds old.
 func (s *Surveys) For(ctx context.Context, api client.Reader, tenant types.UID) (*Survey, error) {
-	s.mu.Lock()
-	last := s.last
-	s.mu.Unlock()
+	last := s.last.Load()
 	if last != nil && tenant != "" && last.uids[tenant] && time.Since(last.begun) < shared {
 		return last, nil
 	}
@@ -157,8 +156,11 @@ func (s *Surveys) Fresh(ctx context.Context, api client.Reader) (*Survey, error)
 	before := s.asked.Load()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.last != nil && s.last.number > before {
-		return s.last, nil
+	if last := s.last.Load(); last != nil && last.number > before {
+		return last, nil
+	}
+	if err := ctx.Err(); err != nil { // the caller has not waited so long
+		return nil, err
 	}
 	number, begun := s.asked.Add(1), time.Now()
 	survey, err := read(ctx, api)
@@ -166,6 +168,6 @@ func (s *Surveys) Fresh(ctx context.Context, api client.Reader) (*Survey, error)
 		return nil, err
 	}
 	survey.number, survey.begun = number, begun
-	s.last = survey
+	s.last.Store(survey)
 	return survey, nil
 }
