@@ -430,7 +430,8 @@ func encode(page *tab, text string) string {
 func TestNarrow(t *testing.T) {
 	page := serve(t, sample(t), "", nil)
 	for _, hash := range []string{
-		"#/fields/apps/Deployment/spec.replicas", "#/people", "#/people/user/ops/apps/Deployment", "#/denials/d1", "#/fields?grant=1", "#/tenants/books",
+		"#/fields/apps/Deployment/spec.replicas", "#/people", "#/people/user/ops/apps/Deployment",
+		"#/denials/d1", "#/fields?grant=1", "#/tenants/books",
 	} {
 		for _, width := range []int64{420, 1280, 2560} {
 			page.size(width, 800)

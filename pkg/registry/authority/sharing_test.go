@@ -29,7 +29,8 @@ func wide(i int) *authority.AuthorityDelegation {
 		rule.APIGroups = []string{fmt.Sprintf("group-%d.example.com", r)}
 		d.Spec.Rules = append(d.Spec.Rules, rule)
 	}
-	d.Spec.Rules = append(d.Spec.Rules, rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"pods"}, ResourceNames: []string{d.Name}})
+	own := rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"pods"}, ResourceNames: []string{d.Name}}
+	d.Spec.Rules = append(d.Spec.Rules, own)
 	d.Status.Rules = d.DeepCopyObject().(*authority.AuthorityDelegation).Spec.Rules
 	return d
 }

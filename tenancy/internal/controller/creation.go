@@ -92,14 +92,16 @@ func (c Creation) tooMany(survey *naming.Survey, t *v1alpha1.LNamespace) *refusa
 	older := 0
 	for i := range survey.Tenants {
 		other := &survey.Tenants[i]
-		if other.UID != t.UID && other.Annotations[names.Creator] == creator && other.Annotations[names.Allowed] != "true" && isOlder(other, &t.ObjectMeta) {
+		if other.UID != t.UID && other.Annotations[names.Creator] == creator && other.Annotations[names.Allowed] != "true" &&
+			isOlder(other, &t.ObjectMeta) {
 			older++
 		}
 	}
 	if older < c.PerCreator {
 		return nil
 	}
-	return &refusal{reasonTooMany, fmt.Sprintf("%q has %d LNamespaces already, and may create %d; delete one, or ask an administrator", creator, older, c.PerCreator)}
+	return &refusal{reasonTooMany, fmt.Sprintf(
+		"%q has %d LNamespaces already, and may create %d; delete one, or ask an administrator", creator, older, c.PerCreator)}
 }
 
 // isOlder reports whether a was created before b. b may be new, without a time of creation. Of two

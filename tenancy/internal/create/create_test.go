@@ -34,7 +34,8 @@ func TestCreateFlags(t *testing.T) {
 		}
 	}
 	for _, typed := range []string{"", "a b", "team --user serviceaccount:x", "team --owner x", "team --until 8h", "team --user ada --until ",
-		"team --user ada --until=", "team --user ada --until 2020-01-01T00:00:00Z", "team --user ada --until 2099-01-01", "team --user ada --until -1h"} {
+		"team --user ada --until=",
+		"team --user ada --until 2020-01-01T00:00:00Z", "team --user ada --until 2099-01-01", "team --user ada --until -1h"} {
 		cmd := create.NewCommand("no-such-kubectl")
 		cmd.SetOut(&bytes.Buffer{})
 		cmd.SetErr(&bytes.Buffer{})

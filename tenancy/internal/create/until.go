@@ -31,7 +31,8 @@ func Until(flags *pflag.FlagSet, now time.Time) (string, error) {
 	if err != nil {
 		length, failed := time.ParseDuration(text)
 		if failed != nil {
-			return "", fmt.Errorf("--until %q: want a time with a time zone, such as 2026-12-31T17:00:00Z, or a time from now, such as 8h", text)
+			return "", fmt.Errorf("--until %q: want a time with a time zone, "+
+				"such as 2026-12-31T17:00:00Z, or a time from now, such as 8h", text)
 		}
 		end = now.Add(length)
 	}

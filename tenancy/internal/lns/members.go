@@ -179,7 +179,8 @@ func prolonged(object *unstructured.Unstructured, field string, entries []v1alph
 		}
 		last = i
 		if other, ends := entry.End(); !ends || other.After(end) {
-			return -1, fmt.Errorf("LNamespace %q: spec.%s has %s %q already, and its entry ends later or never; remove it first: kubectl lns remove %s %s %s",
+			return -1, fmt.Errorf("LNamespace %q: spec.%s has %s %q already, and its entry ends later or never; "+
+				"remove it first: kubectl lns remove %s %s %s",
 				object.GetName(), field, s.Kind, inside(s), object.GetName(), field, text(s))
 		}
 	}

@@ -25,11 +25,15 @@ func TestAdditionWithEnd(t *testing.T) {
 		until   string
 		want    string
 	}{
-		"nobody is there":            {nil, now, `[{"op":"add","path":"/spec","value":{"users":[{"kind":"User","name":"ada","until":"` + now + `"}]}}]`},
-		"somebody else":              {[]any{group}, now, `[{"op":"add","path":"/spec/users/-","value":{"kind":"User","name":"ada","until":"` + now + `"}}]`},
-		"the same end":               {[]any{group, map[string]any{"kind": "User", "name": "ada", "until": now}}, now, `null`},
-		"an earlier end":             {[]any{group, with(now)}, later, `[{"op":"replace","path":"/spec/users/1/until","value":"` + later + `"}]`},
-		"an end in another zone":     {[]any{with("2027-01-01T01:00:00+01:00")}, now, `[{"op":"replace","path":"/spec/users/0/until","value":"` + now + `"}]`},
+		"nobody is there": {nil, now,
+			`[{"op":"add","path":"/spec","value":{"users":[{"kind":"User","name":"ada","until":"` + now + `"}]}}]`},
+		"somebody else": {[]any{group}, now,
+			`[{"op":"add","path":"/spec/users/-","value":{"kind":"User","name":"ada","until":"` + now + `"}}]`},
+		"the same end": {[]any{group, map[string]any{"kind": "User", "name": "ada", "until": now}}, now, `null`},
+		"an earlier end": {[]any{group, with(now)}, later,
+			`[{"op":"replace","path":"/spec/users/1/until","value":"` + later + `"}]`},
+		"an end in another zone": {[]any{with("2027-01-01T01:00:00+01:00")}, now,
+			`[{"op":"replace","path":"/spec/users/0/until","value":"` + now + `"}]`},
 		"an end that can't be read":  {[]any{with("soon")}, now, `[{"op":"replace","path":"/spec/users/0/until","value":"` + now + `"}]`},
 		"no end, beside one":         {[]any{with(now)}, "", `[{"op":"add","path":"/spec/users/-","value":{"kind":"User","name":"ada"}}]`},
 		"a later end":                {[]any{with(later)}, now, "error"},

@@ -22,7 +22,8 @@ import (
 )
 
 // ErrClaimed is the error for a name whose service accounts have permissions already.
-var ErrClaimed = errors.New("service accounts of this namespace, which does not exist, have permissions already, and whoever creates it would get them")
+var ErrClaimed = errors.New("service accounts of this namespace, which does not exist, have permissions already, " +
+	"and whoever creates it would get them")
 
 // Survey is what one reading of the server found: the LNamespaces, and then for which namespaces the
 // permissions of service accounts wait.
@@ -51,7 +52,9 @@ func read(ctx context.Context, api client.Reader) (*Survey, error) {
 	for i := range tenants.Items {
 		t := &tenants.Items[i]
 		s.uids[t.UID] = true
-		s.Tenants = append(s.Tenants, metav1.ObjectMeta{Name: t.Name, UID: t.UID, Annotations: t.Annotations, CreationTimestamp: t.CreationTimestamp})
+		s.Tenants = append(s.Tenants, metav1.ObjectMeta{
+			Name: t.Name, UID: t.UID, Annotations: t.Annotations, CreationTimestamp: t.CreationTimestamp,
+		})
 		for _, list := range [][]v1alpha1.Subject{t.Spec.Users, t.Spec.Managers, t.Spec.Sudoers} {
 			for _, subject := range list {
 				s.add(claimed(string(subject.Kind), subject.Namespace, subject.Name), claim{"LNamespace " + t.Name, t.Name})

@@ -52,7 +52,8 @@ func JudgeNew(t *v1alpha1.LNamespace, r *v1alpha1.SudoRequest, all []v1alpha1.Su
 	if open < Open && filed < Filed {
 		return Judge(t, r, at)
 	}
-	return v1alpha1.SudoRequestStatus{State: v1alpha1.RequestRefused, Message: crowded(), FinishedAt: &metav1.Time{Time: at.Truncate(time.Second)}}
+	finished := &metav1.Time{Time: at.Truncate(time.Second)}
+	return v1alpha1.SudoRequestStatus{State: v1alpha1.RequestRefused, Message: crowded(), FinishedAt: finished}
 }
 
 // isOlder reports whether a was created before b. Of two of the same second, the UID decides, which no client chooses.

@@ -53,20 +53,24 @@ func TestCrowdedRequests(t *testing.T) {
 		who     v1alpha1.Person
 		crowded bool
 	}{
-		"nothing is there":                      {nil, ada, false},
-		"one less":                              {filed(open-1, always(ada), waiting), ada, false},
-		"as many as are allowed":                {filed(open, always(ada), waiting), ada, true},
-		"granted ones":                          {filed(open, always(ada), v1alpha1.RequestGranted), ada, true},
-		"new ones, which are older":             {filed(open, always(ada), ""), ada, true},
-		"finished ones":                         {filed(open, always(ada), done), ada, false},
-		"refused ones":                          {filed(open, always(ada), v1alpha1.RequestRefused), ada, false},
-		"of somebody else":                      {filed(terms.Filed, always(bob), waiting), ada, false},
-		"many that are withdrawn":               {filed(terms.Filed, always(ada), done), ada, true},
-		"one less that is withdrawn":            {filed(terms.Filed-1, always(ada), done), ada, false},
-		"by another name with the same UID":     {filed(open, always(v1alpha1.Person{Username: "ada@example.com", UID: "1"}), waiting), v1alpha1.Person{Username: "ada", UID: "1"}, true},
-		"by another name with another UID":      {filed(open, always(v1alpha1.Person{Username: "bob", UID: "2"}), waiting), v1alpha1.Person{Username: "ada", UID: "1"}, false},
-		"by the same name with another UID":     {filed(open, always(v1alpha1.Person{Username: "ada", UID: "2"}), waiting), v1alpha1.Person{Username: "ada", UID: "1"}, true},
-		"by the same name in other groups":      {filed(open, always(v1alpha1.Person{Username: "ada", Groups: []string{"ops"}}), waiting), ada, true},
+		"nothing is there":           {nil, ada, false},
+		"one less":                   {filed(open-1, always(ada), waiting), ada, false},
+		"as many as are allowed":     {filed(open, always(ada), waiting), ada, true},
+		"granted ones":               {filed(open, always(ada), v1alpha1.RequestGranted), ada, true},
+		"new ones, which are older":  {filed(open, always(ada), ""), ada, true},
+		"finished ones":              {filed(open, always(ada), done), ada, false},
+		"refused ones":               {filed(open, always(ada), v1alpha1.RequestRefused), ada, false},
+		"of somebody else":           {filed(terms.Filed, always(bob), waiting), ada, false},
+		"many that are withdrawn":    {filed(terms.Filed, always(ada), done), ada, true},
+		"one less that is withdrawn": {filed(terms.Filed-1, always(ada), done), ada, false},
+		"by another name with the same UID": {filed(open, always(v1alpha1.Person{Username: "ada@example.com", UID: "1"}), waiting),
+			v1alpha1.Person{Username: "ada", UID: "1"}, true},
+		"by another name with another UID": {filed(open, always(v1alpha1.Person{Username: "bob", UID: "2"}), waiting),
+			v1alpha1.Person{Username: "ada", UID: "1"}, false},
+		"by the same name with another UID": {filed(open, always(v1alpha1.Person{Username: "ada", UID: "2"}), waiting),
+			v1alpha1.Person{Username: "ada", UID: "1"}, true},
+		"by the same name in other groups": {filed(open, always(v1alpha1.Person{Username: "ada", Groups: []string{"ops"}}), waiting),
+			ada, true},
 		"by many accounts of a group":           {filed(open, many, waiting), account("crew:new"), true},
 		"an account that the list names":        {filed(open, many, waiting), account("ci:robot"), false},
 		"by the account that the list names":    {filed(open, always(account("ci:robot")), waiting), account("ci:robot"), true},
@@ -76,7 +80,8 @@ func TestCrowdedRequests(t *testing.T) {
 		r := asked()
 		r.UID, r.Spec.Requester, r.Spec.Decision = "new", tc.who, nil
 		got := terms.JudgeNew(crew(), r, append(tc.others, *r), noon)
-		if terms.IsCrowded(got) != tc.crowded || tc.crowded && (got.State != v1alpha1.RequestRefused || got.FinishedAt == nil || got.Until != nil) {
+		if terms.IsCrowded(got) != tc.crowded ||
+			tc.crowded && (got.State != v1alpha1.RequestRefused || got.FinishedAt == nil || got.Until != nil) {
 			t.Errorf("%s: %+v", name, got)
 		}
 		if !tc.crowded && got.Message != terms.Judge(crew(), r, noon).Message {
@@ -138,7 +143,8 @@ func TestCrowdedRequestsGo(t *testing.T) {
 	if again := terms.Judge(crew(), r, noon); !terms.IsCrowded(again) {
 		t.Errorf("judged once more: %+v", again)
 	}
-	if terms.IsOld(r, noon.Add(terms.Patience-time.Second)) || !terms.IsOld(r, noon.Add(terms.Patience)) || terms.Again(r, r.Status, noon) != terms.Patience {
+	if terms.IsOld(r, noon.Add(terms.Patience-time.Second)) || !terms.IsOld(r, noon.Add(terms.Patience)) ||
+		terms.Again(r, r.Status, noon) != terms.Patience {
 		t.Errorf("kept for %s", terms.Again(r, r.Status, noon))
 	}
 	r.Status.Message = "another reason"

@@ -19,11 +19,11 @@ import (
 // list, as the policy lnamespace-lists does. Administrators may.
 func (l *Lists) prolonged(ctx context.Context, user authenticationv1.UserInfo, before, now *v1alpha1.LNamespace) error {
 	sudoer := naming(before.Spec.Sudoers, before, user)
-	any := append(naming(before.Spec.Managers, before, user), sudoer...)
+	either := append(naming(before.Spec.Managers, before, user), sudoer...)
 	for _, list := range []struct {
 		field string
 		by    []v1alpha1.Subject
-	}{{"users", any}, {"managers", any}, {"sudoers", sudoer}} {
+	}{{"users", either}, {"managers", either}, {"sudoers", sudoer}} {
 		old := lists(before.Spec)[list.field]
 		outlasts := func(entry v1alpha1.Subject) bool {
 			return !slices.Contains(old, entry) && !slices.ContainsFunc(list.by, func(by v1alpha1.Subject) bool { return endsWith(entry, by) })

@@ -41,7 +41,8 @@ func (r *reader) tenants(ctx context.Context) error {
 	}
 	resource.Resource = "sudorequests"
 	open := map[string][]model.SudoRequest{}
-	err := namespaced(ctx, r, what{model.UnknownSudoRequests, resource.Resource}, func(namespace string) lister[*unstructured.UnstructuredList] {
+	requests := what{model.UnknownSudoRequests, resource.Resource}
+	err := namespaced(ctx, r, requests, func(namespace string) lister[*unstructured.UnstructuredList] {
 		return r.Objects.Resource(resource).Namespace(namespace).List
 	}, func(o *unstructured.Unstructured) {
 		q := &sudoRequest{}
