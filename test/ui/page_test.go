@@ -379,6 +379,17 @@ func TestHostileNames(t *testing.T) {
 		for _, key := range []string{"key", "user", "resource", "namespace", "name", "field", "message", "advice"} {
 			set("denials", 2, key)
 		}
+		tenant := snapshot["tenants"].([]any)[0].(map[string]any)
+		tenant["account"], tenant["ready"], tenant["facts"] = name, name, []any{[]any{"Sudo", name}}
+		for _, key := range []string{"people", "requests", "periods", "leftovers"} {
+			for _, row := range tenant[key].([]any) {
+				for _, field := range []string{"name", "who", "reason", "until", "decidedBy", "account", "kind", "maker"} {
+					if _, found := row.(map[string]any)[field]; found {
+						row.(map[string]any)[field] = name
+					}
+				}
+			}
+		}
 		snapshot["texts"].([]any)[6] = name
 		snapshot["about"].(map[string]any)["context"] = name
 		snapshot["unknown"].([]any)[0].(map[string]any)["why"] = name
@@ -396,6 +407,8 @@ func TestHostileNames(t *testing.T) {
 			page.until("document.querySelectorAll('.pane .row').length === 3")
 			page.click(".pane .row:nth-child(3)", "")
 			page.until("document.querySelector('.detail h3') !== null")
+			page.visit("#/tenants/books")
+			page.until("document.querySelectorAll('.detail tr').length === 16")
 			page.visit("#/fields/apps/Deployment?grant=1&who=group;" + encode(page, encode(page, name)))
 			page.until("document.querySelector('dialog[open] .chips li') !== null")
 			if n := eval[int](page, "document.querySelectorAll('script, style, img, iframe, b').length"); n != before {
@@ -417,7 +430,8 @@ func encode(page *tab, text string) string {
 func TestNarrow(t *testing.T) {
 	page := serve(t, sample(t), "", nil)
 	for _, hash := range []string{
-		"#/fields/apps/Deployment/spec.replicas", "#/people", "#/people/user/ops/apps/Deployment", "#/denials/d1", "#/fields?grant=1",
+		"#/fields/apps/Deployment/spec.replicas", "#/people", "#/people/user/ops/apps/Deployment",
+		"#/denials/d1", "#/fields?grant=1", "#/tenants/books",
 	} {
 		for _, width := range []int64{420, 1280, 2560} {
 			page.size(width, 800)
@@ -440,6 +454,7 @@ func TestRoles(t *testing.T) {
 		"#/fields/apps/Deployment": {"tree", "treeitem", "treegrid", "row", "gridcell", "status", "combobox"},
 		"#/people":                 {"listbox", "option", "grid", "columnheader", "rowheader", "gridcell", "status"},
 		"#/denials":                {"grid", "row", "gridcell", "status"},
+		"#/tenants/books":          {"grid", "row", "gridcell", "status"},
 	} {
 		page.visit(hash)
 		page.until("document.querySelector('.pane .row') !== null")

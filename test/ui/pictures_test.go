@@ -25,6 +25,7 @@ func TestPictures(t *testing.T) {
 		"ui-fields":  {"#/fields/apps/Deployment/spec.replicas?ns=shop", 1280, 640},
 		"ui-people":  {"#/people?ns=shop", 1280, 640},
 		"ui-denials": {"#/denials/d1", 1280, 640},
+		"ui-tenants": {"#/tenants/books", 1280, 640},
 		"ui-420":     {"#/fields/apps/Deployment/spec.replicas?ns=shop", 420, 800},
 	} {
 		page := serve(t, sample(t), p.hash, nil)

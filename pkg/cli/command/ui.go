@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/kubectl/pkg/util/term"
 
@@ -43,10 +44,11 @@ func newUI(s *options) *cobra.Command {
 		Short: "Show who may change what, as a page in the browser",
 		Long: `Show who may change what, as a page in the browser.
 
-The page has three views. Fields: the kinds and their fields, the verbs that cover them, and who may
+The page has these views. Fields: the kinds and their fields, the verbs that cover them, and who may
 change each. People: what a subject may change, and by which binding, role and rule. Denials: which
-requests of an audit log were refused, and the smallest role that lifts each. "Grant this to" makes the
-smallest role for picked fields and people. The page changes nothing in the cluster: it shows roles,
+requests of an audit log were refused, and the smallest role that lifts each. Tenants, if the cluster has
+any: their people, who pays, requests for sudo, and what is left over. "Grant this to" makes the smallest
+role for picked fields and people. The page changes nothing in the cluster: it shows roles,
 and you apply them.
 
 The command serves the page on this machine alone, and prints an address that works once, for one
@@ -57,7 +59,7 @@ The page reads with your own rights. What you may not read is shown as unknown, 
 not ask webhooks and other authorizers; for one change, it can ask the server.
 
 With --filename, nothing is read from a cluster: the files have roles, bindings, definitions of custom
-resources, protected attributes and delegations. The kinds of Kubernetes are those of this version.`,
+resources, protected attributes, delegations and tenants. The kinds of Kubernetes are those of this version.`,
 		Example: indentExamples(`
 			# Show the page of the cluster, until Ctrl-C
 			kubectl granular ui
@@ -181,6 +183,10 @@ func (s *options) answers(o *uiFlags, steps *output.Steps) (out *answer.Answers,
 	if err != nil {
 		return nil, nil, err
 	}
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, nil, err
+	}
 	known, err := s.cluster()
 	if err != nil {
 		return nil, nil, err
@@ -191,7 +197,7 @@ func (s *options) answers(o *uiFlags, steps *output.Steps) (out *answer.Answers,
 	}
 	shared := &sharedKinds{cluster: known}
 	source := &collect.Cluster{
-		Core: core, Authority: authority, Kinds: shared.all, Address: config.Host, Context: raw.CurrentContext,
+		Core: core, Authority: authority, Objects: objects, Kinds: shared.all, Address: config.Host, Context: raw.CurrentContext,
 		Namespace: namespace, Everywhere: o.everywhere, Step: steps.Step, Now: time.Now,
 	}
 	if *s.flags.Context != "" {

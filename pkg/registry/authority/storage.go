@@ -41,6 +41,7 @@ func (o jsonOptions) GetRESTOptions(resource schema.GroupResource, example runti
 	if err != nil {
 		return options, err
 	}
+	config.Codec = sharing{config.Codec}
 	options.StorageConfig, options.ResourcePrefix = &config, prefix+resource.Resource
 	return options, nil
 }

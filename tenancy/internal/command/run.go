@@ -66,6 +66,7 @@ func newRunCommand() *cobra.Command {
 		"regular expression for names that only administrators may use, in addition to public top-level domains, words of DNS and *-system; empty means none")
 	fs.StringSliceVar(&o.Names.Allowed, "allowed-names", nil,
 		"names that everybody may use, although they are public top-level domains, words of DNS, *-system or match --reserved-pattern")
+	o.Surveys = &naming.Surveys{}
 	fs.IntVar(&o.PerCreator, "lnamespaces-per-creator", 20,
 		"how many LNamespaces one person may create; administrators are not limited; 0 means any number")
 	fs.DurationVar(&o.DiscoveryEvery, "discovery-every", time.Minute,

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kube-granular.dev/tenancy/api/v1alpha1"
@@ -34,6 +35,8 @@ type Creation struct {
 	Names naming.Rules
 	// PerCreator is the number of LNamespaces that one person can create. 0 means any number.
 	PerCreator int
+	// Surveys reads what is in the cluster.
+	Surveys *naming.Surveys
 }
 
 // refusal explains why a new tenant gets no namespace.
@@ -57,43 +60,53 @@ func (c Creation) refused(ctx context.Context, api client.Reader, t *v1alpha1.LN
 	if err := c.Names.Refused(t.Name); err != nil {
 		return &refusal{reasonName, err.Error()}, nil
 	}
-	if refused, err := c.tooMany(ctx, api, t); refused != nil || err != nil {
-		return refused, err
+	survey, err := c.Surveys.For(ctx, api, t.UID)
+	if err != nil || c.against(survey, t) == nil {
+		return nil, err
 	}
-	err := naming.Claims(ctx, api, t.Name)
-	if errors.Is(err, naming.ErrClaimed) {
-		return &refusal{reasonClaimed, err.Error()}, nil
+	// What speaks against the tenant may be gone since.
+	if survey, err = c.Surveys.Fresh(ctx, api); err != nil {
+		return nil, err
 	}
-	return nil, err
+	return c.against(survey, t), nil
+}
+
+// against returns what speaks against a new tenant in a survey, or nil.
+func (c Creation) against(survey *naming.Survey, t *v1alpha1.LNamespace) *refusal {
+	if refused := c.tooMany(survey, t); refused != nil {
+		return refused
+	}
+	if err := survey.Claims(t.Name); err != nil {
+		return &refusal{reasonClaimed, err.Error()}
+	}
+	return nil
 }
 
 // tooMany returns a refusal if the creator of the tenant has as many older LNamespaces as are allowed.
 // LNamespaces that an administrator allowed do not count.
-func (c Creation) tooMany(ctx context.Context, api client.Reader, t *v1alpha1.LNamespace) (*refusal, error) {
+func (c Creation) tooMany(survey *naming.Survey, t *v1alpha1.LNamespace) *refusal {
 	creator := t.Annotations[names.Creator]
 	if c.PerCreator <= 0 || creator == "" {
-		return nil, nil
-	}
-	list := &v1alpha1.LNamespaceList{}
-	if err := api.List(ctx, list); err != nil {
-		return nil, fmt.Errorf("list LNamespaces: %w", err)
+		return nil
 	}
 	older := 0
-	for i := range list.Items {
-		other := &list.Items[i]
-		if other.UID != t.UID && other.Annotations[names.Creator] == creator && other.Annotations[names.Allowed] != "true" && isOlder(other, t) {
+	for i := range survey.Tenants {
+		other := &survey.Tenants[i]
+		if other.UID != t.UID && other.Annotations[names.Creator] == creator && other.Annotations[names.Allowed] != "true" &&
+			isOlder(other, &t.ObjectMeta) {
 			older++
 		}
 	}
 	if older < c.PerCreator {
-		return nil, nil
+		return nil
 	}
-	return &refusal{reasonTooMany, fmt.Sprintf("%q has %d LNamespaces already, and may create %d; delete one, or ask an administrator", creator, older, c.PerCreator)}, nil
+	return &refusal{reasonTooMany, fmt.Sprintf(
+		"%q has %d LNamespaces already, and may create %d; delete one, or ask an administrator", creator, older, c.PerCreator)}
 }
 
 // isOlder reports whether a was created before b. b may be new, without a time of creation. Of two
 // LNamespaces of the same second, one is older than the other and not the other way round.
-func isOlder(a, b *v1alpha1.LNamespace) bool {
+func isOlder(a, b *metav1.ObjectMeta) bool {
 	if b.CreationTimestamp.IsZero() {
 		return true
 	}

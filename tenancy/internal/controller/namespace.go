@@ -76,7 +76,6 @@ func (r *Tenants) namespace(ctx context.Context, t *v1alpha1.LNamespace) (tenant
 		}}
 		err = r.Create(ctx, made)
 		if err == nil {
-			r.event(t, corev1.EventTypeNormal, "NamespaceCreated", "CreateNamespace", "created the namespace %s", t.Name)
 			return tenantNamespace{uid: made.UID, isNew: true}, nil
 		}
 		if apierrors.IsAlreadyExists(err) { // the cache is stale

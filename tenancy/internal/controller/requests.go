@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,7 +35,7 @@ type requests struct {
 func addRequests(mgr ctrl.Manager, w writer, recorder events.EventRecorder) error {
 	ofTenant := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, t client.Object) []reconcile.Request {
 		list := &v1alpha1.SudoRequestList{}
-		if err := mgr.GetClient().List(ctx, list, client.InNamespace(t.GetName())); err != nil {
+		if err := mgr.GetClient().List(ctx, list, client.InNamespace(t.GetName()), client.UnsafeDisableDeepCopy); err != nil {
 			return nil // does not happen: the list is read from the cache in memory
 		}
 		var all []reconcile.Request
@@ -91,7 +92,15 @@ func (r *requests) judge(ctx context.Context, q *v1alpha1.SudoRequest, at time.T
 		return fmt.Errorf("tenant of SudoRequest %s/%s: %w", q.Namespace, q.Name, err)
 	}
 	before := q.DeepCopy()
-	q.Status = terms.Judge(t, q, at)
+	if q.Status.State == "" {
+		list := &v1alpha1.SudoRequestList{}
+		if err := r.List(ctx, list, client.InNamespace(q.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+			return fmt.Errorf("list the requests for sudo in %s: %w", q.Namespace, err)
+		}
+		q.Status = terms.JudgeNew(t, q, list.Items, at)
+	} else {
+		q.Status = terms.Judge(t, q, at)
+	}
 	if equality.Semantic.DeepEqual(before.Status, q.Status) {
 		return nil
 	}
@@ -103,8 +112,11 @@ func (r *requests) judge(ctx context.Context, q *v1alpha1.SudoRequest, at time.T
 		if q.Status.Until != nil {
 			note += fmt.Sprintf(", until %s", q.Status.Until.UTC().Format(time.RFC3339))
 		}
-		reason := "Sudo" + string(q.Status.State)
-		r.recorder.Eventf(t, q, corev1.EventTypeNormal, reason, "Judge", "%s", bounded(note+": "+q.Spec.Reason, maxMessage))
+		reason, related := "Sudo"+string(q.Status.State), runtime.Object(q)
+		if terms.IsCrowded(q.Status) {
+			related = nil // so that all of them are one event
+		}
+		r.recorder.Eventf(t, related, corev1.EventTypeNormal, reason, "Judge", "%s", bounded(note+": "+q.Spec.Reason, maxMessage))
 	}
 	return nil
 }
@@ -114,7 +126,7 @@ func (r *requests) judge(ctx context.Context, q *v1alpha1.SudoRequest, at time.T
 func (r *Tenants) present(ctx context.Context, t *v1alpha1.LNamespace, at time.Time) (*v1alpha1.LNamespace, error) {
 	list := &v1alpha1.SudoRequestList{}
 	if t.Spec.Sudo.IsOnRequest() {
-		if err := r.List(ctx, list, client.InNamespace(t.Name)); err != nil {
+		if err := r.List(ctx, list, client.InNamespace(t.Name), client.UnsafeDisableDeepCopy); err != nil {
 			return nil, fmt.Errorf("list the requests for sudo of %s: %w", t.Name, err)
 		}
 	}

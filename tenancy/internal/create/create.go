@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,13 +35,24 @@ func NewCommand(path string) *cobra.Command {
 	var dry bool
 	global := map[string]*string{}
 	cmd := &cobra.Command{
-		Use:   "kubectl create lns NAME",
+		Use:   "kubectl-create-lns NAME",
 		Short: "Create an LNamespace, which is a tenant with a namespace, members and an account that pays",
 		Example: `  # A tenant with a user, a group of managers and a service account that may use sudo
-  kubectl create lns team --user ada --manager group:leads --sudoer serviceaccount:ci:deployer --billing 4711`,
+  kubectl create lns team --user ada --manager group:leads --sudoer serviceaccount:ci:deployer --billing 4711
+
+  # A tenant for a workshop, in which nobody has rights after eight hours
+  kubectl create lns workshop --user group:guests --manager ada --until 8h`,
+		Annotations:  map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl create lns"},
 		SilenceUsage: true, SilenceErrors: true,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			until, err := Until(cmd.Flags(), time.Now())
+			if err == nil && until != "" && len(users)+len(managers)+len(sudoers) == 0 {
+				err = errors.New("--until: no flag names anybody")
+			}
+			if err != nil {
+				return kubectl.UsageError(cmd, err)
+			}
 			lns := v1alpha1.LNamespace{
 				TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "LNamespace"},
 				ObjectMeta: metav1.ObjectMeta{Name: args[0]},
@@ -53,8 +65,9 @@ func NewCommand(path string) *cobra.Command {
 				for _, text := range list.from {
 					subject, err := Subject(text)
 					if err != nil {
-						return err
+						return kubectl.UsageError(cmd, err)
 					}
+					subject.Until = until
 					*list.to = append(*list.to, subject)
 				}
 			}
@@ -81,6 +94,8 @@ func NewCommand(path string) *cobra.Command {
 			return run(cmd.Context(), path, text, cmd.OutOrStdout(), cmd.ErrOrStderr(), flags)
 		},
 	}
+	kubectl.ExplainUsage(cmd)
+	AddUntil(cmd, "the people named by the other flags lose what the lists grant")
 	fs := cmd.Flags()
 	fs.StringArrayVar(&users, "user", nil, "member who may edit resources in the namespace: NAME, group:NAME or serviceaccount:NAMESPACE:NAME; can be repeated")
 	fs.StringArrayVar(&managers, "manager", nil, "member who may change the LNamespace, in the same format as --user; can be repeated")

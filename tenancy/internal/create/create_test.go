@@ -16,10 +16,11 @@ import (
 func TestCreateFlags(t *testing.T) {
 	for typed, want := range map[string]string{
 		"team": "apiVersion: tenancy.kube-granular.dev/v1alpha1 kind: LNamespace metadata: name: team spec: billing: {} sudo: {}",
-		"team --user ada --user user:bob --user group:ops:eu":   "spec: billing: {} sudo: {} users: - kind: User name: ada - kind: User name: bob - kind: Group name: ops:eu",
-		"team --manager serviceaccount:ci:deployer":             "managers: - kind: ServiceAccount name: deployer namespace: ci",
-		"team --sudoer ada --allow Lists,Quotas --allow Delete": "sudo: allow: - Lists - Quotas - Delete sudoers: - kind: User name: ada",
-		"team --billing 4711":                                   "billing: account: \"4711\"",
+		"team --user ada --user user:bob --user group:ops:eu":                   "spec: billing: {} sudo: {} users: - kind: User name: ada - kind: User name: bob - kind: Group name: ops:eu",
+		"team --manager serviceaccount:ci:deployer":                             "managers: - kind: ServiceAccount name: deployer namespace: ci",
+		"team --sudoer ada --allow Lists,Quotas --allow Delete":                 "sudo: allow: - Lists - Quotas - Delete sudoers: - kind: User name: ada",
+		"team --billing 4711":                                                   "billing: account: \"4711\"",
+		"team --user ada --manager group:ops --until 2099-12-31T17:00:00+01:00": "managers: - kind: Group name: ops until: \"2099-12-31T16:00:00Z\" sudo: {} users: - kind: User name: ada until: \"2099-12-31T16:00:00Z\"",
 	} {
 		out := bytes.Buffer{}
 		cmd := create.NewCommand("no-such-kubectl")
@@ -32,7 +33,9 @@ func TestCreateFlags(t *testing.T) {
 			t.Errorf("%s: %s", typed, got)
 		}
 	}
-	for _, typed := range []string{"", "a b", "team --user serviceaccount:x", "team --owner x"} {
+	for _, typed := range []string{"", "a b", "team --user serviceaccount:x", "team --owner x", "team --until 8h", "team --user ada --until ",
+		"team --user ada --until=",
+		"team --user ada --until 2020-01-01T00:00:00Z", "team --user ada --until 2099-01-01", "team --user ada --until -1h"} {
 		cmd := create.NewCommand("no-such-kubectl")
 		cmd.SetOut(&bytes.Buffer{})
 		cmd.SetErr(&bytes.Buffer{})

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kube-granular.dev/tenancy/internal/kubectl"
 )
 
 func newAccount(o *options) *cobra.Command {
@@ -25,7 +27,7 @@ From the change on, the new account pays. The billing labels stay as they are.`,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if args[1] == "" {
-			return usageError(cmd, fmt.Errorf("the account is empty"))
+			return kubectl.UsageError(cmd, fmt.Errorf("the account is empty"))
 		}
 		return c.run(cmd, args[0], func(object *unstructured.Unstructured) ([]operation, error) {
 			path := []string{"spec", "billing", "account"}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"kube-granular.dev/api/printing"
+	"kube-granular.dev/tenancy/internal/kubectl"
 )
 
 // operation is an operation of a JSON patch.
@@ -43,7 +44,7 @@ func (c *changer) addFlags(cmd *cobra.Command) {
 // run changes the LNamespace of a name by the operations that edit returns, and prints what happened.
 func (c *changer) run(cmd *cobra.Command, name string, edit func(*unstructured.Unstructured) ([]operation, error)) error {
 	if c.dry != "none" && c.dry != "server" {
-		return usageError(cmd, fmt.Errorf("--dry-run %s: want none or server", c.dry))
+		return kubectl.UsageError(cmd, fmt.Errorf("--dry-run %s: want none or server", c.dry))
 	}
 	api, err := c.tenants()
 	if err != nil {

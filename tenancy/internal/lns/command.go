@@ -14,6 +14,7 @@ import (
 
 	"kube-granular.dev/api/printing"
 	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/kubectl"
 )
 
 // resource is the resource of LNamespaces.
@@ -48,22 +49,8 @@ sudoers, and the account that pays. kubectl create lns creates one.`,
 	flags.ContextOverrideFlags.Namespace = clientcmd.FlagInfo{} // an LNamespace is in no namespace
 	clientcmd.BindOverrideFlags(&o.overrides, fs, flags)
 	cmd.AddCommand(newList(o), newShow(o), newAdd(o), newRemove(o), newAccount(o))
-	cmd.SetFlagErrorFunc(usageError)
-	for _, c := range append(cmd.Commands(), cmd) {
-		valid := c.Args
-		c.Args = func(c *cobra.Command, args []string) error {
-			if err := valid(c, args); err != nil {
-				return usageError(c, err)
-			}
-			return nil
-		}
-	}
+	kubectl.ExplainUsage(cmd)
 	return cmd
-}
-
-// usageError returns the error for wrong flags or arguments, with the next step.
-func usageError(c *cobra.Command, err error) error {
-	return fmt.Errorf("%w; %s --help shows the usage", err, c.CommandPath())
 }
 
 // tenants returns a client of LNamespaces.
@@ -97,10 +84,10 @@ func (o *options) addOutput(cmd *cobra.Command, table bool) {
 		case "", "json", "yaml":
 		case "table", "wide":
 			if !table {
-				return usageError(cmd, fmt.Errorf("--output %s: want %s", o.output, formats))
+				return kubectl.UsageError(cmd, fmt.Errorf("--output %s: want %s", o.output, formats))
 			}
 		default:
-			return usageError(cmd, fmt.Errorf("--output %s: want %s", o.output, formats))
+			return kubectl.UsageError(cmd, fmt.Errorf("--output %s: want %s", o.output, formats))
 		}
 		return run(cmd, args)
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,6 +15,7 @@ import (
 
 	"kube-granular.dev/tenancy/api/v1alpha1"
 	"kube-granular.dev/tenancy/internal/create"
+	"kube-granular.dev/tenancy/internal/kubectl"
 )
 
 // memberList is one of the lists of people in a spec.
@@ -49,14 +51,20 @@ func newAdd(o *options) *cobra.Command {
 		Long: `Add people to a list of a tenant.
 
 WHO is the name of a user, group:NAME or serviceaccount:NAMESPACE:NAME. Who is in the list
-already stays. What others change at the same time is not lost.`,
+already stays. What others change at the same time is not lost.
+
+With --until, the entries end. Of somebody in the list, it prolongs the end, and never shortens it:
+remove the entry first.`,
 		Example: `  # Ada and a group become users of the tenant books
   kubectl lns add books users ada group:readers
+
+  # Ben becomes a user until the end of the year
+  kubectl lns add books users ben --until 2099-12-31T23:59:59Z
 
   # Would the server allow it?
   kubectl lns add books sudoers ada --dry-run=server`,
 		ValidArgsFunction: o.complete(o.completeName, completeList),
-	}, addition)
+	}, addition, func(cmd *cobra.Command) { create.AddUntil(cmd, "the entries end") })
 }
 
 func newRemove(o *options) *cobra.Command {
@@ -70,13 +78,14 @@ the list, the command changes nothing. What others change at the same time is no
 		Example: `  # Ada leaves the list of sudoers of the tenant books
   kubectl lns remove books sudoers ada`,
 		ValidArgsFunction: o.complete(o.completeName, completeList, o.completeMember),
-	}, removal)
+	}, removal, nil)
 }
 
 // newMembers completes a command that changes one list. operations returns the JSON patch for the
 // entries of the list and the subjects that the user named.
 func newMembers(o *options, cmd *cobra.Command,
-	operations func(object *unstructured.Unstructured, field string, who []v1alpha1.Subject) ([]operation, error)) *cobra.Command {
+	operations func(object *unstructured.Unstructured, field string, who []v1alpha1.Subject) ([]operation, error),
+	addFlags func(*cobra.Command)) *cobra.Command {
 	c := &changer{options: o}
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) < 3 {
@@ -88,6 +97,13 @@ func newMembers(o *options, cmd *cobra.Command,
 		return nil
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		until := ""
+		if cmd.Flags().Lookup("until") != nil {
+			var err error
+			if until, err = create.Until(cmd.Flags(), time.Now()); err != nil {
+				return kubectl.UsageError(cmd, err)
+			}
+		}
 		var who []v1alpha1.Subject
 		for _, word := range args[2:] {
 			s, err := create.Subject(word)
@@ -97,7 +113,7 @@ func newMembers(o *options, cmd *cobra.Command,
 			if s.Name == "" {
 				return fmt.Errorf("%q names nobody", word)
 			}
-			if !slices.Contains(who, s) {
+			if s.Until = until; !slices.Contains(who, s) {
 				who = append(who, s)
 			}
 		}
@@ -106,18 +122,31 @@ func newMembers(o *options, cmd *cobra.Command,
 		})
 	}
 	c.addFlags(cmd)
+	if addFlags != nil {
+		addFlags(cmd)
+	}
 	return cmd
 }
 
-// addition returns the operations that add subjects at the end of a list. An entry that ends does not count as the same.
+// addition returns the operations that add subjects at the end of a list. An entry that ends earlier does not count as
+// the same: one without an end is added beside it, and one with an end replaces it.
 func addition(object *unstructured.Unstructured, field string, who []v1alpha1.Subject) ([]operation, error) {
 	entries, err := entriesOf(object, field)
 	if err != nil {
 		return nil, err
 	}
 	var added []any
+	var replaced []operation
 	for _, s := range who {
 		if slices.Contains(entries, s) {
+			continue
+		}
+		index, err := prolonged(object, field, entries, s)
+		if err != nil {
+			return nil, err
+		}
+		if index >= 0 {
+			replaced = append(replaced, operation{Op: "replace", Path: fmt.Sprintf("/spec/%s/%d/until", field, index), Value: s.Until})
 			continue
 		}
 		entry, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&s)
@@ -126,17 +155,36 @@ func addition(object *unstructured.Unstructured, field string, who []v1alpha1.Su
 		}
 		added = append(added, entry)
 	}
-	if len(added) == 0 {
-		return nil, nil
-	}
-	if len(entries) == 0 {
+	if len(added) > 0 && len(entries) == 0 {
 		return setField(object, added, "spec", field), nil
 	}
-	var out []operation
+	out := replaced
 	for _, entry := range added {
 		out = append(out, operation{Op: "add", Path: "/spec/" + field + "/-", Value: entry})
 	}
 	return out, nil
+}
+
+// prolonged returns the index of the entry whose end a subject with an end replaces, or -1. It returns an error if an
+// entry of the subject ends later, because the end would change nothing.
+func prolonged(object *unstructured.Unstructured, field string, entries []v1alpha1.Subject, s v1alpha1.Subject) (int, error) {
+	last := -1
+	end, ends := s.End()
+	if !ends {
+		return last, nil
+	}
+	for i, entry := range entries {
+		if !entry.Same(s) {
+			continue
+		}
+		last = i
+		if other, ends := entry.End(); !ends || other.After(end) {
+			return -1, fmt.Errorf("LNamespace %q: spec.%s has %s %q already, and its entry ends later or never; "+
+				"remove it first: kubectl lns remove %s %s %s",
+				object.GetName(), field, s.Kind, inside(s), object.GetName(), field, text(s))
+		}
+	}
+	return last, nil
 }
 
 // removal returns the operations that remove all entries of the subjects from a list, whenever they end.

@@ -82,7 +82,11 @@ func TestClaimedNames(t *testing.T) {
 		"the tenant's own lists": {tenant("ghost", v1alpha1.LNamespaceSpec{Sudoers: list}), false},
 	} {
 		api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(tc.object).Build()
-		if err := naming.Claims(t.Context(), api, "ghost"); errors.Is(err, naming.ErrClaimed) != tc.claimed || !tc.claimed && err != nil {
+		survey, err := (&naming.Surveys{}).Fresh(t.Context(), api)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := survey.Claims("ghost"); errors.Is(err, naming.ErrClaimed) != tc.claimed || !tc.claimed && err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

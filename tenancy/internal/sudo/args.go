@@ -35,8 +35,8 @@ type Arguments struct {
 var connection = []string{"kubeconfig", "context", "cluster", "user", "server", "token", "certificate-authority",
 	"client-certificate", "client-key", "tls-server-name", "request-timeout"}
 
-// ErrUsage is the error for arguments without a command.
-var ErrUsage = errors.New("usage: kubectl sudo [--reason TEXT] COMMAND… | kubectl sudo -l [-o wide] | kubectl sudo --shell bash|zsh|fish; kubectl sudo --help shows more")
+// errNoCommand is the error for arguments without a command.
+var errNoCommand = errors.New("want the COMMAND of kubectl that sudo runs, or -l")
 
 // Parse parses the arguments of kubectl sudo. Flags of kubectl sudo come before the kubectl
 // command that it runs. This command can begin with the word kubectl, so that kubectl sudo !!
@@ -90,7 +90,7 @@ func Parse(args []string) (Arguments, error) {
 		return a, errors.New("-o needs -l; flags of a command must follow the command")
 	}
 	if a.Shell == "" && !a.List && len(args) == 0 {
-		return a, ErrUsage
+		return a, errNoCommand
 	}
 	return a, a.read(args)
 }

@@ -6,6 +6,7 @@ package sudo
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -50,7 +51,7 @@ type requester struct {
 // requestsCommand returns the command kubectl sudo with the commands for requests.
 func requestsCommand(path string, args []string, s Streams) *cobra.Command {
 	r := &requester{Kubectl: kubectl.Kubectl{Path: path}, Streams: s}
-	root := &cobra.Command{Use: "kubectl sudo", SilenceUsage: true, SilenceErrors: true}
+	root := &cobra.Command{Use: "kubectl-sudo", Annotations: display, SilenceUsage: true, SilenceErrors: true}
 	root.SetArgs(args)
 	root.SetOut(s.Out)
 	root.SetErr(s.ErrOut)
@@ -78,12 +79,12 @@ func requestsCommand(path string, args []string, s Streams) *cobra.Command {
 		Use: "request", Short: "Request sudo for a time, and wait until the request is seen",
 		Example: `  # Sudo for an hour in the tenant crew
   kubectl sudo request -n crew --for 1h --reason "restore the database, TICKET-1"`,
-		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return r.request(cmd.Context()) },
+		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return r.request(cmd.Context(), cmd) },
 	}
 	request.Flags().StringVar(&r.length, "for", "", "how long, such as 1h or 30m")
 	list := &cobra.Command{
 		Use: "requests", Short: "List requests for sudo",
-		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return r.list(cmd.Context()) },
+		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return r.list(cmd.Context(), cmd) },
 	}
 	list.Flags().BoolVarP(&r.all, "all-namespaces", "A", false, "of all tenants")
 	list.Flags().StringVarP(&r.output, "output", "o", "", "wide, json or yaml")
@@ -96,17 +97,18 @@ func requestsCommand(path string, args []string, s Streams) *cobra.Command {
 		root.AddCommand(&cobra.Command{Use: name + " NAME", Short: short, Args: cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error { return r.decide(cmd.Context(), args[0], verdict) }})
 	}
+	kubectl.ExplainUsage(root)
 	return root
 }
 
 // request creates a request for sudo, and prints what the controller says about it.
-func (r *requester) request(ctx context.Context) error {
+func (r *requester) request(ctx context.Context, cmd *cobra.Command) error {
 	length, err := lengthOf(r.length)
-	if err != nil {
-		return err
+	if err == nil && r.reason == "" {
+		err = errors.New("--reason: say why, for those who approve and for the audit log")
 	}
-	if r.reason == "" {
-		return fmt.Errorf("--reason: say why, for those who approve and for the audit log")
+	if err != nil {
+		return kubectl.UsageError(cmd, err)
 	}
 	text, err := json.Marshal(map[string]any{
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "SudoRequest",

@@ -11,16 +11,18 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"kube-granular.dev/api/printing"
 	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/kubectl"
 )
 
 // list prints the requests: those that wait first, then those that give sudo, then the others, the newest
 // of each first.
-func (r *requester) list(ctx context.Context) error {
+func (r *requester) list(ctx context.Context, cmd *cobra.Command) error {
 	args := []string{"get", requestResource, "--namespace", r.namespace}
 	if r.all {
 		args = []string{"get", requestResource, "--all-namespaces"}
@@ -34,7 +36,7 @@ func (r *requester) list(ctx context.Context) error {
 		return err
 	case "", "wide":
 	default:
-		return fmt.Errorf("--output %s: want wide, json or yaml", r.output)
+		return kubectl.UsageError(cmd, fmt.Errorf("--output %q: want wide, json or yaml", r.output))
 	}
 	out, err := r.Output(ctx, append(args, "--output", "json")...)
 	if err != nil {

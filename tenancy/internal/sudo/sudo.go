@@ -11,6 +11,8 @@ import (
 	"io"
 	"slices"
 
+	"github.com/spf13/cobra"
+
 	"kube-granular.dev/api/printing"
 	"kube-granular.dev/tenancy/api/v1alpha1"
 	"kube-granular.dev/tenancy/internal/grants"
@@ -35,7 +37,7 @@ func Run(ctx context.Context, path string, args []string, s Streams) (int, error
 	}
 	a, err := Parse(args)
 	if err != nil {
-		return 2, err
+		return exitCode(usageError(err))
 	}
 	if a.Help {
 		return exitCode(printing.Fprintf(s.Out, "%s", printing.Escaped(help)))
@@ -86,6 +88,14 @@ func Run(ctx context.Context, path string, args []string, s Streams) (int, error
 	}
 	return k.Run(ctx, s.In, s.Out, s.ErrOut, append(flags, a.Command...)...)
 }
+
+// usageError returns the error for wrong flags or arguments of kubectl sudo itself, as other plugins print it.
+func usageError(err error) error {
+	return kubectl.UsageError(&cobra.Command{Use: "kubectl-sudo", Annotations: display}, err)
+}
+
+// display is how messages and help call the command.
+var display = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl sudo"}
 
 // exitCode returns the exit code of the process, which is 1 for an error and 0 for nil, and err.
 func exitCode(err error) (int, error) {
@@ -198,7 +208,7 @@ func shell(name string, out io.Writer) error {
 		"fish": "function ksudo; if test (count $argv) -eq 0; eval kubectl sudo $history[1]; else; kubectl sudo $argv; end; end\n",
 	}[name]
 	if !ok {
-		return fmt.Errorf("--shell %s: want bash, zsh or fish", name)
+		return usageError(fmt.Errorf("--shell %q: want bash, zsh or fish", name))
 	}
 	return printing.Fprintf(out, "%s", printing.Escaped(text))
 }

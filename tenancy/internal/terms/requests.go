@@ -185,7 +185,7 @@ func Again(r *v1alpha1.SudoRequest, s v1alpha1.SudoRequestStatus, at time.Time) 
 	next := r.CreationTimestamp.Add(Patience)
 	switch {
 	case s.State.IsFinal() && s.FinishedAt != nil:
-		next = s.FinishedAt.Add(Kept)
+		next = s.FinishedAt.Add(kept(s))
 	case s.State == v1alpha1.RequestGranted && s.Until != nil:
 		next = s.Until.Time
 	}
@@ -194,5 +194,5 @@ func Again(r *v1alpha1.SudoRequest, s v1alpha1.SudoRequestStatus, at time.Time) 
 
 // IsOld reports whether a request is finished for so long that it can be deleted.
 func IsOld(r *v1alpha1.SudoRequest, at time.Time) bool {
-	return r.Status.State.IsFinal() && r.Status.FinishedAt != nil && at.Sub(r.Status.FinishedAt.Time) >= Kept
+	return r.Status.State.IsFinal() && r.Status.FinishedAt != nil && at.Sub(r.Status.FinishedAt.Time) >= kept(r.Status)
 }

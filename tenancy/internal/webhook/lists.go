@@ -86,6 +86,15 @@ func (l *Lists) Handle(ctx context.Context, req admission.Request) admission.Res
 	judge := l.created
 	if req.Operation == admissionv1.Update {
 		judge = func(ctx context.Context, req admission.Request, t *v1alpha1.LNamespace) error {
+			old := v1alpha1.LNamespace{}
+			if err := json.Unmarshal(req.OldObject.Raw, &old); err != nil {
+				return err
+			}
+			if err := l.prolonged(ctx, req.UserInfo, &old, t); errors.Is(err, errReview) {
+				return err
+			} else if err != nil {
+				return errors.Join(l.changed(ctx, req, before, now), err)
+			}
 			return l.changed(ctx, req, before, now)
 		}
 	}

@@ -123,7 +123,11 @@ func refuseCom(_ context.Context, _ client.Reader, t *v1alpha1.LNamespace) (refu
 // api returns a client whose access reviews allow only the given verbs, such as "users@team": the
 // permission users on the LNamespace team, or on all LNamespaces if the name is empty. The verb
 // "deny" makes all reviews deny, and "error" makes them fail.
-func api(t *testing.T, verbs ...string) client.Client {
+func api(t *testing.T, verbs ...string) client.Client { return apiFor(t, "mia", verbs...) }
+
+// apiFor returns an API server that answers access reviews about a user.
+func apiFor(t *testing.T, user string, verbs ...string) client.Client {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
@@ -136,7 +140,7 @@ func api(t *testing.T, verbs ...string) client.Client {
 				return errors.New("the created object is not an access review")
 			}
 			a := r.Spec.ResourceAttributes
-			if a.Group != "tenancy.kube-granular.dev" || a.Resource != "lnamespaces" || r.Spec.User != "mia" || len(r.Spec.Groups) != 1 || len(r.Spec.Extra["k"]) != 1 {
+			if a.Group != "tenancy.kube-granular.dev" || a.Resource != "lnamespaces" || r.Spec.User != user || len(r.Spec.Groups) != 1 || len(r.Spec.Extra["k"]) != 1 {
 				return fmt.Errorf("unexpected access review: %+v", r.Spec)
 			}
 			if slices.Contains(verbs, "error") {

@@ -13,6 +13,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	authorityclient "kube-granular.dev/api/client/clientset/versioned"
@@ -25,6 +26,8 @@ import (
 type Cluster struct {
 	Core      kubernetes.Interface
 	Authority authorityclient.Interface
+	// Objects reads kinds of other modules.
+	Objects dynamic.Interface
 	// Kinds returns all kinds of the server that can be changed. It may return some together with an error
 	// about the others.
 	Kinds func() ([]*kinds.Kind, error)
@@ -58,6 +61,7 @@ func (c *Cluster) Collect(ctx context.Context) (*snapshot.Input, error) {
 	r := &reader{Cluster: c, in: input}
 	for _, read := range []func(context.Context) error{
 		r.whoAmI, r.namespaces, r.clusterRoles, r.roles, r.clusterRoleBindings, r.roleBindings, r.attributes, r.delegations,
+		r.tenants,
 	} {
 		if err := read(ctx); err != nil {
 			return nil, err

@@ -4,6 +4,7 @@
 package collect
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -26,6 +27,9 @@ type Files struct {
 
 	names []string
 	in    snapshot.Input
+	// tenants and requests are joined when all files are read.
+	tenants  []*lnamespace
+	requests []*sudoRequest
 	// Ignored are the kinds of objects that the page does not show, with their number.
 	Ignored map[string]int
 }
@@ -71,6 +75,14 @@ func (f *Files) add(o *manifest.Object) error {
 				f.in.Delegations = append(f.in.Delegations, d)
 			}
 		})
+	case group == tenancyGroup && o.Kind == "LNamespace":
+		return loose(o, func(t *lnamespace) { f.tenants = append(f.tenants, t) })
+	case group == tenancyGroup && o.Kind == "SudoRequest":
+		return loose(o, func(q *sudoRequest) {
+			if f.place(&q.Namespace); q.isOpen() {
+				f.requests = append(f.requests, q)
+			}
+		})
 	case o.APIVersion == "v1" && o.Kind == "Namespace":
 		f.in.Namespaces = append(f.in.Namespaces, o.Name)
 		return nil
@@ -98,11 +110,28 @@ func decode[T any](o *manifest.Object, add func(*T)) error {
 	return nil
 }
 
+// loose decodes the part of an object that the page shows. No right follows from it.
+func loose[T any](o *manifest.Object, add func(*T)) error {
+	out := new(T)
+	if err := json.Unmarshal(o.JSON, out); err != nil {
+		return fmt.Errorf("%s: %s %s: %w", o.File, o.Kind, o.Name, err)
+	}
+	add(out)
+	return nil
+}
+
 // Input returns what was collected. Files tell nothing about what they lack.
 func (f *Files) Input() *snapshot.Input {
 	input := f.in
+	open := map[string][]model.SudoRequest{}
+	for _, q := range f.requests {
+		open[q.Namespace] = append(open[q.Namespace], q.model())
+	}
+	for _, t := range f.tenants {
+		input.Tenants = append(input.Tenants, t.model(f.Now, open[t.Name]))
+	}
 	input.Builtin = true
-	input.About = model.About{Cluster: strings.Join(f.names, ", "), Collected: f.Now.UTC().Format(time.RFC3339)}
+	input.About = model.About{Cluster: strings.Join(f.names, ", "), Collected: f.Now.UTC().Format(time.RFC3339), Tenants: len(f.tenants) > 0}
 	input.Unknown = []model.Unknown{{
 		What: model.UnknownKinds, Why: "without a server, the kinds are those of Kubernetes and of the definitions in the files",
 	}}

@@ -5,6 +5,7 @@ package collect
 
 import (
 	"context"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -72,7 +73,8 @@ func namespaced[L runtime.Object, O any](ctx context.Context, r *reader, w what,
 // isKnown reports whether a list could be read, and else adds it to what is unknown. A server that does not
 // serve a resource of ours has no objects of it: that is known.
 func (r *reader) isKnown(w what, err error) bool {
-	if ours := w.name == model.UnknownProtected || w.name == model.UnknownDelegations; ours && apierrors.IsNotFound(err) {
+	ours := []string{model.UnknownProtected, model.UnknownDelegations, model.UnknownSudoRequests}
+	if slices.Contains(ours, w.name) && apierrors.IsNotFound(err) {
 		return true
 	}
 	if err != nil {

@@ -36,6 +36,8 @@ type Snapshot struct {
 	Delegations []Delegation `json:"delegations"`
 	Protected   []Protected  `json:"protected"`
 	Denials     []Denial     `json:"denials"`
+	// Tenants are the LNamespaces, sorted by name. Without About.Tenants, the cluster has no such kind.
+	Tenants []Tenant `json:"tenants,omitempty"`
 }
 
 // None is the index of nothing, such as the namespace of a ClusterRoleBinding.
@@ -59,6 +61,8 @@ type About struct {
 	// Denials is the source of Denials: the name of the audit log. It is empty if none was given, and
 	// then an empty list of Denials means nothing.
 	Denials string `json:"denials,omitempty"`
+	// Tenants is true if the cluster has the kind LNamespace.
+	Tenants bool `json:"tenants,omitempty"`
 	// Masters is the index of the subject of the group system:masters, which may do everything without a
 	// binding.
 	Masters int `json:"masters"`
@@ -80,13 +84,16 @@ const (
 	UnknownDelegations         = "authoritydelegations"
 	UnknownProtected           = "protectedattributes"
 	UnknownDenials             = "denials"
+	UnknownTenants             = "lnamespaces"
+	UnknownSudoRequests        = "sudorequests"
 )
 
 // Unknown is something that could not be read.
 type Unknown struct {
 	// What is one of the constants above.
 	What string `json:"what"`
-	// Of is the resource if What is UnknownKind, such as widgets.example.com.
+	// Of is the resource if What is UnknownKind, such as widgets.example.com, or the one object that could
+	// not be read.
 	Of string `json:"of,omitempty"`
 	// Except are the namespaces in which What is known although it is not known elsewhere.
 	Except []string `json:"except,omitempty"`

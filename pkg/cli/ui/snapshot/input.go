@@ -31,6 +31,7 @@ type Input struct {
 	// Delegations are those that are in force.
 	Delegations []*v1alpha1.AuthorityDelegation
 	Attributes  []Attribute
+	Tenants     []model.Tenant
 	// Unknown is what could not be read.
 	Unknown []model.Unknown
 }

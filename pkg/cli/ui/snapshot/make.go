@@ -27,6 +27,7 @@ func Make(input *Input) (*model.Snapshot, error) {
 	m.addCells()
 	m.addDelegationsToKinds()
 	m.addGroups()
+	m.out.Tenants = slices.SortedFunc(slices.Values(input.Tenants), func(a, b model.Tenant) int { return strings.Compare(a.Name, b.Name) })
 	m.out.Texts, m.out.Names = m.texts.values, append([]string{}, m.names.values...)
 	return m.out, m.out.Validate()
 }

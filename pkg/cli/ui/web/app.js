@@ -6,13 +6,14 @@ import { List } from "./list.js";
 import { address, route, visit } from "./route.js";
 import { Data, matches, words } from "./data.js";
 import { ask, file, load } from "./answers.js";
-import { namespaceOf, toKind, toSubject } from "./detail.js";
+import { namespaceOf, pairs, toKind, toSubject } from "./detail.js";
 import { Grant } from "./grant.js";
 import { Fields } from "./fields.js";
 import { People } from "./people.js";
 import { Denials } from "./denials.js";
+import { Tenants } from "./tenants.js";
 
-const views = { fields: new Fields(), people: new People(), denials: new Denials() };
+const views = { fields: new Fields(), people: new People(), denials: new Denials(), tenants: new Tenants() };
 const grant = new Grant(), main = byId("main");
 /** @type {Data} */
 let data;
@@ -20,6 +21,7 @@ let data;
 /** What can be searched: kinds, people and fields, made when the search is first used. */
 const index = () => data.once("index", () => [
   ...data.kinds.map(k => ({ id: "k" + k.i, type: "kind", text: k.full + " " + k.kind, lower: k.lower, path: toKind(k) })),
+  ...(data.s.tenants ?? []).map(t => ({ id: "t" + t.name, type: "tenant", text: t.name, lower: t.name, path: ["tenants", t.name] })),
   ...data.subjects.map(x => ({ id: "s" + x.i, type: x.word, text: x.name, lower: x.lower, path: toSubject(x) })),
   ...data.kinds.flatMap(k => data.places(k).slice(1).map(p => ({
     id: k.id + p.path, type: k.kind, text: p.path + " " + (p.field.o ?? []).map(v => data.s.verbs[v].v).join(" "),
@@ -53,17 +55,20 @@ const space = el("select", { "aria-label": "Namespace", onchange: () => visit(ro
 const who = el("span.dim"), name = el("h1");
 const again = !file && el("button", { type: "button", title: "Collect anew", "aria-label": "Collect anew",
   onclick: () => start(signal => ask("snapshot", {}, signal)) }, "⟳");
-const help = el("dialog", { "aria-label": "Keys" }, el("h2", {}, "Keys"), el("dl", {}, [
-  ["/", "search"], ["1 2 3", "fields, people, denials"], ["↑ ↓ ← →", "move; open and close in a tree"],
+const help = el("dialog", { "aria-label": "Keys" }, el("h2", {}, "Keys"), pairs([
+  ["/", "search"], ["1 2 3 4", "fields, people, denials, tenants"], ["↑ ↓ ← →", "move; open and close in a tree"],
   ["Home End", "first, last"], ["Enter", "open"], ["Tab", "next part of the page"],
   ["Alt ←", "back"], ["Esc", "close, leave the search"], ["?", "this list"],
-].map(([k, t]) => [el("dt", {}, el("kbd", {}, k)), el("dd", {}, t)])),
+].map(([k, t]) => [el("kbd", {}, k), t])),
   el("button", { type: "button", onclick: () => help.close() }, "Close"));
 const theme = el("button", { type: "button", title: "Light or dark", "aria-label": "Light or dark", onclick: () => {
   const root = document.documentElement.dataset;
   root.theme = (root.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark" ? "light" : "dark";
 } }, "◐");
-const tabs = { fields: el("a", {}, "Fields"), people: el("a", {}, "People"), denials: el("a", {}, "Denials") };
+const tabs = Object.fromEntries(Object.keys(views).map(v => [v, el("a", {}, v[0].toUpperCase() + v.slice(1))]));
+
+/** Reports whether there is such a view: a cluster without the kind has no tenants. @param {string} v */
+const has = v => Object.hasOwn(views, v) && (v !== "tenants" || data?.s.about.tenants);
 
 /** Another view begins without filters. */
 const fresh = { q: "", f: "", k: "", all: "", grant: "", picks: "", who: "", names: "" };
@@ -74,16 +79,17 @@ const focusView = () => /** @type {HTMLElement} */ (main.querySelector(".pane .l
 /** Shows what the address says. */
 function show() {
   if (!data) return;
-  const id = Object.hasOwn(views, route().path[0]) ? route().path[0] : "fields", view = views[id], ns = namespaceOf(data);
+  const id = has(route().path[0]) ? route().path[0] : "fields", view = views[id], ns = namespaceOf(data);
   if (main.dataset.view !== id) {
     main.dataset.view = id;
     main.replaceChildren(...view.nodes);
   }
   for (const [tab, link] of Object.entries(tabs)) {
     link.href = address([tab], fresh);
+    link.hidden = !has(tab);
     tab === id ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current");
   }
-  const open = views.denials.shown(data).length;
+  const open = views.denials.listed(data).length;
   tabs.denials.textContent = "Denials" + (open ? " " + open : "");
   space.value = ns || "*";
   view.update(data);
@@ -145,7 +151,7 @@ addEventListener("keydown", e => {
   const typing = /** @type {HTMLElement} */ (e.target).closest?.("input, textarea, select");
   if (e.key === "Escape" && e.target === search) { search.value = ""; box.hidden = true; focusView(); return; }
   if (typing || e.ctrlKey || e.metaKey || e.altKey || document.querySelector("dialog[open]")) return;
-  const view = ["fields", "people", "denials"][Number(e.key) - 1];
+  const view = Object.keys(views).filter(has)[Number(e.key) - 1];
   if (e.key === "/") search.focus();
   else if (e.key === "?") help.showModal();
   else if (view) { visit([view], fresh); focusView(); } else return;

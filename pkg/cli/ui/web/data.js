@@ -431,3 +431,5 @@ export class Data {
 export const words = q => (q ?? "").toLowerCase().split(/\s+/).filter(Boolean);
 /** @param {string} lower @param {string[]} all */
 export const matches = (lower, all) => all.every(w => lower.includes(w));
+/** What has all words in its text, which is made once. @param {any[]} all @param {string} [q] @param {(x: any) => any[]} [text] */
+export const find = (all, q, text = () => []) => all.filter(x => matches(x.lower ??= text(x).join(" ").toLowerCase(), words(q)));

@@ -4,19 +4,17 @@
 import { block, count, el, say } from "./dom.js";
 import { List } from "./list.js";
 import { route, visit } from "./route.js";
-import { matches, words } from "./data.js";
+import { find } from "./data.js";
 import { ask, file, fill } from "./answers.js";
-import { badge, filter, holders, link, refill, subjectLink, toKind } from "./detail.js";
+import { View, badge, filter, holders, link, subjectLink, toKind } from "./detail.js";
 import { grantButton, remedy } from "./grant.js";
 
 const store = "kube-granular.right";
 
 /** The view of refused requests: why, who could have, and the least role that helps. */
-export class Denials {
-  /** @type {import("./data.js").Data} */
-  data;
-
+export class Denials extends View {
   constructor() {
+    super();
     this.pasted = /** @type {any[]} */ ([]);
     try {
       this.right = new Set(JSON.parse(localStorage.getItem(store) ?? "[]"));
@@ -32,38 +30,29 @@ export class Denials {
     this.status = el("div", { "aria-live": "polite" });
     this.hidden = el("input", { type: "checkbox", onchange: () => visit(route().path, { all: this.hidden.checked ? "1" : "" }, true) });
     this.source = el("p.dim");
-    this.detail = el("section.detail", { "aria-label": "Refusal", tabindex: 0 });
-    this.nodes = [
-      el("section.side", { "aria-label": "Source" },
-        el("div.bar", {}, this.source, el("label", {}, this.hidden, " also those that are right"),
-        el("form", { onsubmit: e => { e.preventDefault(); this.explain(); } }, this.text, el("button", {}, "Explain")), this.status)),
-      el("section.pane", { "aria-label": "Refused requests" },
-        el("div.bar", {}, el("h2", {}, "Refused requests"), el("span.grow"), filter("q", "Filter refusals")), this.list.node), this.detail,
-    ];
+    const form = el("form", { onsubmit: e => { e.preventDefault(); this.explain(); } }, this.text, el("button", {}, "Explain"));
+    this.lay(["Source", "Refused requests", "Refusal"], [this.source, el("label", {}, this.hidden, " also those that are right"), form,
+      this.status], null, [el("h2", {}, "Refused requests"), filter("q", "Filter refusals")], this.list.node);
   }
 
   /** The refusals that are not hidden. @param {any} data @param {boolean} [all] */
-  shown(data, all) { return [...this.pasted, ...data.s.denials].filter(d => all || !this.right.has(d.key)); }
+  listed(data, all) { return [...this.pasted, ...data.s.denials].filter(d => all || !this.right.has(d.key)); }
 
   /** Shows what the address says. @param {any} data */
   update(data) {
-    const { path: [, key], query } = route(), q = words(query.q), all = [...this.pasted, ...data.s.denials];
-    this.data = data;
-    refill(this.nodes);
+    const { path: [, key], query } = this.take(data), all = [...this.pasted, ...data.s.denials];
     this.hidden.checked = query.all === "1";
     const dark = data.s.unknown.find(u => u.what === "denials");
     const from = data.s.about.denials ? "From " + data.s.about.denials : "No audit log was given: paste a refusal.";
     const more = data.more > 0 && ", and " + data.more + " earlier ones";
     this.source.replaceChildren(...el("p", {}, dark ? "? " + dark.why : from, more).childNodes);
     const picked = all.find(d => d.key === key);
-    const lower = d => d.lower ??= [d.user, d.verb, d.resource, d.namespace, d.name, d.field, ...(d.missing ?? [])].join(" ").toLowerCase();
-    const rows = this.shown(data, this.hidden.checked).filter(d => matches(lower(d), q)).map(d => ({ id: d.key, d }));
+    const rows = find(this.listed(data, this.hidden.checked), query.q,
+      d => [d.user, d.verb, d.resource, d.namespace, d.name, d.field, ...(d.missing ?? [])]).map(d => ({ id: d.key, d }));
     this.list.o.empty = data.s.about.denials || this.pasted.length ? "nothing matches" : "? not known: no audit log was given";
     this.list.set(rows, key);
-    if (picked && this.now === picked.key + picked.count) return;
-    this.now = picked && picked.key + picked.count;
     const none = key ? "No refusal has this address." : "A refusal shows here why, who could have, and the least role that helps.";
-    this.detail.replaceChildren(...(picked ? this.drawDetail(picked) : [el("p.dim", {}, none)]));
+    this.tell([none, picked?.key, picked?.count, this.right.has(key)], () => (picked ? this.drawDetail(picked) : [el("p.dim", {}, none)]));
   }
 
   /** @param {any} d */
@@ -78,8 +67,8 @@ export class Denials {
   drawDetail(d) {
     const data = this.data, kind = data.kinds[d.kind], subject = data.subjects[d.subject],
       place = kind && d.field && data.place(kind, d.field);
-    const hide = el("button", { type: "button", onclick: () => this.hide(d) },
-      this.right.has(d.key) ? "This is not right" : "This is right: hide it");
+    const right = this.right.has(d.key) ? "This is not right" : "This is right: hide it";
+    const hide = el("button", { type: "button", onclick: () => this.hide(d) }, right);
     say(d.user + " was refused " + (d.field || d.resource));
     const helps = (d.missing ?? []).map(v => [badge(v), " "]);
     return [
@@ -106,7 +95,6 @@ export class Denials {
       localStorage.setItem(store, JSON.stringify([...this.right].slice(-1000)));
     } catch { /* as above */ }
     say(had ? "shown again" : "hidden");
-    this.now = "";
     visit(["denials"]);
   }
 

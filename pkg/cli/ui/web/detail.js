@@ -58,11 +58,48 @@ export function filter(key, label) {
   });
 }
 
-/** Puts what the address says into the filters of a view. @param {HTMLElement[]} nodes */
-export function refill(nodes) {
-  for (const n of nodes) for (const i of /** @type {any} */ (n.querySelectorAll("[data-filter]"))) {
-    const value = route().query[i.dataset.filter] ?? "";
-    if (i.value !== value) i.value = value;
+/** A table. @param {string[]} heads @param {any[][]} rows */
+export const table = (heads, rows) => el("table", {}, el("tr", {}, heads.map(h => el("th", { scope: "col" }, h))),
+  rows.map(r => el("tr", {}, r.map(c => el("td", {}, c)))));
+/** Names, each with a text. @param {any[][]} all */
+export const pairs = all => el("dl", {}, all.map(([name, text]) => [el("dt", {}, name), el("dd", {}, text)]));
+
+/** What all views have: a list to pick from, a pane with what is in it, and details of what is picked there. */
+export class View {
+  /** @type {import("./data.js").Data} */
+  data;
+  ns = "";
+  shown = ""; // what the details are about
+
+  /**
+   * @param {string[]} labels of the three parts
+   * @param {Node[]} side what stands above the list @param {Node | null} list
+   * @param {Node[]} bar what stands above the pane @param {Node[]} below
+   */
+  lay(labels, side, list, bar, ...below) {
+    this.detail = el("section.detail", { "aria-label": labels[2], tabindex: 0 });
+    this.bar = el("div.bar", {}, bar[0], el("span.grow"), bar.slice(1));
+    this.pane = el("section.pane", { "aria-label": labels[1] }, this.bar, below);
+    this.nodes = [el("section.side", { "aria-label": labels[0] }, el("div.bar", {}, side), list), this.pane, this.detail];
+  }
+
+  /** Takes over the data, and puts what the address says into the filters. @param {any} data */
+  take(data) {
+    [this.data, this.ns] = [data, namespaceOf(data)];
+    for (const n of this.nodes) for (const i of /** @type {any} */ (n.querySelectorAll("[data-filter]"))) {
+      const value = route().query[i.dataset.filter] ?? "";
+      if (i.value !== value) i.value = value;
+    }
+    return { ...route(), ns: this.ns };
+  }
+
+  /** Draws the details, unless they are about that already. @param {any[]} key @param {() => (Node | string)[]} draw */
+  tell(key, draw) {
+    const text = key.join("\n");
+    if (this.shown === text) return;
+    this.shown = text;
+    this.detail.replaceChildren(...draw());
+    this.detail.scrollTop = 0;
   }
 }
 

@@ -5,17 +5,13 @@ import { count, el, say } from "./dom.js";
 import { List } from "./list.js";
 import { route, visit } from "./route.js";
 import { matches, words } from "./data.js";
-import { badge, filter, holders, inside, link, mark, marks, namespaceOf, refill, toKind, unknownLocks } from "./detail.js";
+import { View, badge, filter, holders, inside, link, mark, marks, toKind, unknownLocks } from "./detail.js";
 import { grantButton } from "./grant.js";
 
 /** The view of kinds, the fields of one kind, and who may change one field. */
-export class Fields {
-  /** @type {import("./data.js").Data} */
-  data;
-  ns = "";
-  shown = ""; // what the details are about
-
+export class Fields extends View {
   constructor() {
+    super();
     this.closed = new Set(); // groups of kinds
     this.opened = new Map(); // places that were opened or closed by hand, by kind and path
     this.kinds = new List({
@@ -33,22 +29,13 @@ export class Fields {
     });
     this.all = el("input", { type: "checkbox", onchange: () => visit(route().path, { all: this.all.checked ? "1" : "" }, true) });
     this.title = el("h2");
-    this.detail = el("section.detail", { "aria-label": "Field", tabindex: 0 });
-    this.nodes = [
-      el("section.side", { "aria-label": "Kinds" },
-        el("div.bar", {}, filter("q", "Filter kinds"), el("label", {}, this.all, " also kinds without holders")), this.kinds.node),
-      el("section.pane", { "aria-label": "Fields" },
-        el("div.bar", {}, this.title, el("span.grow"), filter("f", "Filter fields and verbs")), this.tree.node),
-      this.detail,
-    ];
+    this.lay(["Kinds", "Fields", "Field"], [filter("q", "Filter kinds"), el("label", {}, this.all, " also kinds without holders")],
+      this.kinds.node, [this.title, filter("f", "Filter fields and verbs")], this.tree.node);
   }
 
   /** Shows what the address says. @param {any} data */
   update(data) {
-    const { path: [, group, name, path], query } = route(), ns = namespaceOf(data);
-    this.data = data;
-    this.ns = ns;
-    refill(this.nodes);
+    const { path: [, group, name, path], query, ns } = this.take(data);
     this.all.checked = query.all === "1";
     this.kind = data.kindById.get(group + "/" + name);
     this.kinds.set(this.kindRows(words(query.q), query.all === "1"), this.kind?.id);
@@ -57,17 +44,12 @@ export class Fields {
       this.tree.o.empty = name ? "the snapshot has no kind " + name + " in " + group : "Pick a kind on the left, or search with /.";
       this.tree.set([]);
       const dark = data.s.unknown.map(u => el("p.unknown", {}, "? ", [u.what, u.of].filter(Boolean).join(" "), ": ", u.why));
-      this.detail.replaceChildren(el("p.dim", {}, "A field shows here who may change it."), ...legend(), ...dark);
-      return;
+      return this.tell([data.s.about.collected], () => [el("p.dim", {}, "A field shows here who may change it."), ...legend(), ...dark]);
     }
     this.title.replaceChildren(this.kind.full, " ", el("small", {}, this.kind.kind + " " + this.kind.version));
     const place = path === undefined ? null : data.place(this.kind, path);
-    const key = [this.kind.id, path, ns, data.s.about.collected].join("\n");
     this.tree.set(this.placeRows(words(query.f), place), place?.path);
-    if (this.shown === key) return;
-    this.shown = key;
-    this.detail.replaceChildren(...(place ? this.drawDetail(place, path) : this.drawAbout()));
-    this.detail.scrollTop = 0;
+    this.tell([this.kind.id, path, ns, data.s.about.collected], () => (place ? this.drawDetail(place, path) : this.drawAbout()));
   }
 
   /** @param {string[]} q @param {boolean} all */

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import { block, el } from "./dom.js";
-import { route, visit } from "./route.js";
+import { decode, route, visit } from "./route.js";
 import { matches, words } from "./data.js";
 import { ask, file, fill, shell } from "./answers.js";
 import { badge, inside, namespaceOf } from "./detail.js";
@@ -12,9 +12,7 @@ import { badge, inside, namespaceOf } from "./detail.js";
 /** A list of lists of texts as one text of an address, and back. @param {string[][]} all */
 const pack = all => all.map(x => x.map(encodeURIComponent).join(";")).join(",");
 /** @param {string} [text] */
-const unpack = text => (text ?? "").split(",").filter(Boolean).map(x => x.split(";").map(y => {
-  try { return decodeURIComponent(y); } catch { return y; }
-}));
+const unpack = text => (text ?? "").split(",").filter(Boolean).map(x => x.split(";").map(decode));
 /** @param {Pick[]} picks @param {any[]} subjects */
 const state = (picks, subjects) => ({ grant: "1", picks: pack(picks.map(p => [p.kind.id, p.path, p.parameter ?? ""])),
   who: pack(subjects.map(s => [s.word, s.name])) });
@@ -91,8 +89,7 @@ export class Grant {
     this.where.textContent = "It holds " + inside(this.ns) + ". Nothing is applied from here.";
     this.names.value = query.names ?? "";
     this.who.replaceChildren(...this.subjects.map(s => el("li", {}, s.word + " " + s.name,
-      el("button", { type: "button", "aria-label": "remove " + s.name,
-        onclick: () => this.change(state(this.picked, this.subjects.filter(x => x !== s))) }, "✕"))));
+      this.remove(s.name, () => state(this.picked, this.subjects.filter(x => x !== s))))));
     this.picks.replaceChildren(...this.picked.map(p => this.drawPick(p)));
     if (!this.node.open) this.node.showModal();
     const open = this.picked.find(p => this.verb(p).p && !p.parameter);
@@ -105,13 +102,16 @@ export class Grant {
   /** The least verb of a pick. @param {Pick} p */
   verb(p) { return this.data.s.verbs[this.data.place(p.kind, p.path).field.c?.at(-1)] ?? {}; }
 
+  /** @param {string} name @param {() => Record<string, string>} rest what stays */
+  remove(name, rest) { return el("button", { type: "button", "aria-label": "remove " + name, onclick: () => this.change(rest()) }, "✕"); }
+
   /** @param {Pick} p */
   drawPick(p) {
     const verb = this.verb(p), rest = this.picked.filter(x => x !== p);
     return el("li", {}, el("code", {}, p.kind.full + " " + p.path), " ", verb.v ? badge(verb.v) : "no permission covers it", " ",
       verb.p && el("input", { value: p.parameter ?? "", placeholder: verb.p, "aria-label": verb.p,
         onchange: e => { p.parameter = e.target.value.trim(); this.change(state(this.picked, this.subjects)); } }),
-      el("button", { type: "button", "aria-label": "remove " + p.path, onclick: () => this.change(state(rest, this.subjects)) }, "✕"));
+      this.remove(p.path, () => state(rest, this.subjects)));
   }
 
   /** The server knows the least role; a file writes the plain one. */

@@ -166,11 +166,9 @@ export class List {
   key(e, lent) {
     if ((!lent && e.target !== this.node) || e.ctrlKey || e.metaKey || e.altKey || !this.rows.length) return;
     const row = this.rows[this.at], page = Math.max(1, Math.floor((this.size.height - this.headHeight) / this.rowHeight) - 1);
+    const step = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page }[e.key];
     switch (e.key) {
-      case "ArrowDown": this.go(this.at + 1); break;
-      case "ArrowUp": this.go(this.at - 1); break;
-      case "PageDown": this.go(this.at + page); break;
-      case "PageUp": this.go(this.at - page); break;
+      case "ArrowDown": case "ArrowUp": case "PageDown": case "PageUp": this.go(this.at + step); break;
       case "Home": this.go(this.columns ? this.at : 0, -1); break;
       case "End": this.columns ? this.go(this.at, this.columns - 1) : this.go(this.rows.length - 1); break;
       case "ArrowRight":

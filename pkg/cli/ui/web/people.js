@@ -4,23 +4,19 @@
 import { count, el, say } from "./dom.js";
 import { List } from "./list.js";
 import { route, visit } from "./route.js";
-import { ALL, NO, matches, words } from "./data.js";
+import { ALL, NO, find } from "./data.js";
 import { ask, file, fill, shell } from "./answers.js";
-import { badge, filter, inPart, inside, link, marks, namespaceOf, origin, refill, shapes } from "./detail.js";
-import { toKind, toSubject, unknownLocks, unknowns } from "./detail.js";
+import { View, badge, filter, inPart, inside, link, marks, origin, shapes, table, toKind, toSubject } from "./detail.js";
+import { unknownLocks, unknowns } from "./detail.js";
 import { grantButton } from "./grant.js";
 
 /** @param {any} subject */
 const title = subject => subject.word + " " + subject.name;
 
 /** The view of subjects: the matrix of all, the rights of one, and where one right comes from. */
-export class People {
-  /** @type {import("./data.js").Data} */
-  data;
-  ns = "";
-  shown = ""; // what the details are about
-
+export class People extends View {
   constructor() {
+    super();
     this.list = new List({
       role: "listbox", label: "People",
       draw: r => [el("span" + (r.total ? "" : ".faint"), {}, r.text), el("small", {}, r.dark ? "?" : r.total ?? "")],
@@ -40,37 +36,31 @@ export class People {
     });
     this.title = el("h2");
     this.notes = el("div.notes");
-    this.detail = el("section.detail", { "aria-label": "Right", tabindex: 0 });
     this.text = el("textarea", { "aria-label": "A change", spellcheck: "false",
       placeholder: "YAML, a kubectl command line, or: deployments/web {\"spec\":{\"replicas\":5}}" });
     this.answer = el("div", { "aria-live": "polite" });
     this.box = el("details.bar", {}, el("summary", {}, "Would this be allowed?"),
       el("form", { onsubmit: e => { e.preventDefault(); this.allowed(); } }, this.text, el("button", {}, "Ask")), this.answer);
     this.legend = el("p.legend", {}, Object.values(shapes).map(s => el("span", {}, s.sign + " " + s.text)));
-    this.pane = el("section.pane", { "aria-label": "Rights" });
-    const narrow = el("div.bar", {}, filter("q", "Filter people, or user:name"));
-    this.side = el("section.side", { "aria-label": "People" }, narrow, this.list.node);
-    this.nodes = [this.side, this.pane, this.detail];
-    this.bar = el("div.bar", {}, this.title, el("span.grow"), filter("k", "Filter kinds"));
+    this.lay(["People", "Rights", "Right"], [filter("q", "Filter people, or user:name")], this.list.node,
+      [this.title, filter("k", "Filter kinds")]);
   }
 
   /** Shows what the address says. @param {any} data */
   update(data) {
-    const { path: [, word, name, group, kind], query } = route(), ns = namespaceOf(data);
+    const { path: [, word, name, group, kind], query, ns } = this.take(data);
     const subject = this.subject = name === undefined ? null : data.subject(word, name);
-    [this.data, this.ns, this.detail.hidden] = [data, ns, !subject];
+    this.detail.hidden = !subject;
     const parts = subject ? [this.notes, this.rights.node, this.box] : [this.notes, this.matrix.node, this.legend];
     if (!parts[1].isConnected) this.pane.replaceChildren(this.bar, ...parts);
-    refill([this.side, this.bar]);
-    const q = words(query.q), k = words(query.k), totals = data.totals(ns).subjects;
-    const found = this.sorted().filter(x => matches(x.lower, q));
+    const found = find(this.sorted(), query.q), totals = data.totals(ns).subjects;
     this.columns = found.filter(x => totals[x.i] || data.unsure(x, ns));
     const row = x => ({ id: x.id, subject: x, text: title(x), total: totals[x.i], dark: data.unsure(x, ns) });
     const rows = /** @type {any[]} */ (found).map(row);
     const typed = (query.q ?? "").match(/^(user|group|serviceaccount):(.+)$/), asked = typed && data.subject(typed[1], typed[2]);
     if (asked?.i < 0) rows.unshift({ id: asked.id, subject: asked, text: "ask for " + asked.id, total: 1, dark: true });
     this.list.set([{ id: "", text: "▦ matrix of all", total: this.columns.length }, ...rows], subject?.id ?? "");
-    const kinds = data.kinds.filter(x => matches(x.lower, k));
+    const kinds = find(data.kinds, query.k);
     if (subject) this.drawSubject(kinds, data.kindById.get(group + "/" + kind));
     else this.drawMatrix(kinds);
   }
@@ -106,25 +96,26 @@ export class People {
     const rows = kinds.map(kind => ({ id: kind.id, kind, held: data.level(kind, subject, ns) }))
       .filter(r => r.held || (dark && r.kind === picked)).sort((a, b) => rank(b) - rank(a) || (a.id < b.id ? -1 : 1));
     this.title.replaceChildren(...el("h2", {}, title(subject), " ", el("small", {}, inside(ns))).childNodes);
-    const key = [subject.id, ns, picked?.id, data.s.about.collected].join("\n");
     this.rights.o.empty = dark ? "? no right that is known" : "no right on any kind";
     this.rights.set(rows, picked?.id);
-    if (this.shown === key) return;
-    this.shown = key;
-    this.notes.replaceChildren(...unknowns(data, ns), ...[
-      master && el("p.mark", {}, "▲ may do everything, without a binding"),
-      !master && data.exempt(subject, ns) && el("p.mark", {}, "▲ may change protected labels and annotations: holds bypass"),
-      powers.length > 0 && el("p.mark", {}, "▲ can get more rights: may " + powers.join(", ")),
-      metadata.length > 0 && el("p.dim", {}, "reads metadata, without data, of " + metadata.map(r => r === "*" ? "all resources" : r).join(", ")),
-      dark && !data.unknown(ns).length && el("p.unknown", {}, "? a role that is bound can't be read: what is missing here is not known"),
-      subject.word === "user" && el("p.dim", {}, "Groups that come with a login can't be read from a cluster: look at them too."),
-      subject.groups.length > 0 && el("p.dim", {}, "also as ",
-        subject.groups.map((g, i) => [i > 0 && ", ", link(toSubject(data.subjects[g]), data.subjects[g].name)])),
-    ].filter(Boolean));
-    say(title(subject) + ": " + count(rows.length, "kind") + " " + inside(ns));
-    this.detail.replaceChildren(...(picked ? this.drawCell(picked)
-      : [el("p.dim", {}, "Enter on a kind shows where the right comes from."), el("div.actions", {}, grantButton([], [subject]))]));
+    this.tell([subject.id, ns, picked?.id, data.s.about.collected], () => {
+      this.notes.replaceChildren(...unknowns(data, ns), ...[
+        master && el("p.mark", {}, "▲ may do everything, without a binding"),
+        !master && data.exempt(subject, ns) && el("p.mark", {}, "▲ may change protected labels and annotations: holds bypass"),
+        powers.length > 0 && el("p.mark", {}, "▲ can get more rights: may " + powers.join(", ")),
+        metadata.length > 0 && el("p.dim", {}, "reads metadata, without data, of ",
+          metadata.map(r => r === "*" ? "all resources" : r).join(", ")),
+        dark && !data.unknown(ns).length && el("p.unknown", {}, "? a role that is bound can't be read: what is missing here is not known"),
+        subject.word === "user" && el("p.dim", {}, "Groups that come with a login can't be read from a cluster: look at them too."),
+        subject.groups.length > 0 && el("p.dim", {}, "also as ",
+          subject.groups.map((g, i) => [i > 0 && ", ", link(toSubject(data.subjects[g]), data.subjects[g].name)])),
+      ].filter(Boolean));
+      say(title(subject) + ": " + count(rows.length, "kind") + " " + inside(ns));
+      return picked ? this.drawCell(picked) : [el("p.dim", {}, "Enter on a kind shows where the right comes from."), this.grant()];
+    });
   }
+
+  grant() { return el("div.actions", {}, grantButton([], [this.subject])); }
 
   /** @param {any} r */
   drawRight(r) {
@@ -159,7 +150,7 @@ export class People {
       ...unknownLocks(data, ns), ...this.locks(kind, entries),
       el("h3", {}, "by"), el("ul", {}, fixed.map(e => origin(data, e))),
       delegated.length > 0 && el("h3", {}, "through delegations"), el("ul", {}, delegated.map(e => origin(data, e))),
-      el("div.actions", {}, grantButton([], [subject])),
+      this.grant(),
     ].filter(Boolean);
   }
 
@@ -184,11 +175,10 @@ export class People {
     const verdict = (yes, good, bad) => el("strong." + (yes ? "yes" : "no"), {}, yes ? "✓ " + good : "✕ " + bad);
     const reason = f => [f.allowed ? f.verb : f.verbs?.join(" "), f.why && " " + f.why];
     const field = f => [el("code", {}, f.path), verdict(f.allowed, "yes", "no"), reason(f)];
-    const head = el("tr", {}, ["Field", "Allowed", "By, or needs one of"].map(t => el("th", { scope: "col" }, t)));
     const evaluation = e => [
       el("p", {}, verdict(e.allowed, "allowed", "refused"), " " + e.verb + " " + e.object, e.by && el("small", {}, " " + e.by),
         e.missing && " lacks " + e.missing),
-      e.fields?.length > 0 && el("table", {}, head.cloneNode(true), e.fields.map(f => el("tr", {}, field(f).map(c => el("td", {}, c))))),
+      e.fields?.length > 0 && table(["Field", "Allowed", "By, or needs one of"], e.fields.map(field)),
       e.server && el("p", {}, "The server " + (e.server.allowed ? "allows it" : "refuses it: " + (e.server.message ?? ""))),
       !e.sure && el("p.unknown", {}, "? without a dry run: what defaulting and admission would change is not known"),
     ];

@@ -17,7 +17,7 @@ export function route() {
 }
 
 /** A link may come from anywhere, so a part that can't be decoded stays as it is. @param {string} part */
-function decode(part) {
+export function decode(part) {
   try {
     return decodeURIComponent(part);
   } catch {

@@ -21,7 +21,8 @@ var files embed.FS
 
 // modules are the script's modules; each imports only modules that stand before it.
 var modules = []string{
-	"dom.js", "list.js", "route.js", "data.js", "answers.js", "detail.js", "grant.js", "fields.js", "people.js", "denials.js", "app.js",
+	"dom.js", "list.js", "route.js", "data.js", "answers.js", "detail.js", "grant.js", "fields.js", "people.js", "denials.js",
+	"tenants.js", "app.js",
 }
 
 // linkage matches what only modules in files of their own have: import lines, and the word export.

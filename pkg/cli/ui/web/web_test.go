@@ -96,3 +96,25 @@ func TestModules(t *testing.T) {
 		}
 	}
 }
+
+// TestSize holds the limit of the page's own script and style, so that somebody can still read them. What views
+// have in common is written once, and the limit never grows.
+func TestSize(t *testing.T) {
+	const limit = 1500
+	comment := regexp.MustCompile(`^\s*(?://.*|/?\*.*)?$`)
+	count := 0
+	for _, name := range append(slices.Clone(modules), "style.css") {
+		text, err := fs.ReadFile(files, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if !comment.MatchString(strings.TrimSuffix(line, "\n")) {
+				count++
+			}
+		}
+	}
+	if count > limit {
+		t.Errorf("%d lines, and %d at most", count, limit)
+	}
+}

@@ -1,0 +1,72 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+
+	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/names"
+)
+
+// prolonged returns an error if the caller adds an entry that ends later than the entry by which it may change the
+// list, as the policy lnamespace-lists does. Administrators may.
+func (l *Lists) prolonged(ctx context.Context, user authenticationv1.UserInfo, before, now *v1alpha1.LNamespace) error {
+	sudoer := naming(before.Spec.Sudoers, before, user)
+	either := append(naming(before.Spec.Managers, before, user), sudoer...)
+	for _, list := range []struct {
+		field string
+		by    []v1alpha1.Subject
+	}{{"users", either}, {"managers", either}, {"sudoers", sudoer}} {
+		old := lists(before.Spec)[list.field]
+		outlasts := func(entry v1alpha1.Subject) bool {
+			return !slices.Contains(old, entry) && !slices.ContainsFunc(list.by, func(by v1alpha1.Subject) bool { return endsWith(entry, by) })
+		}
+		if len(list.by) == 0 || !slices.ContainsFunc(lists(now.Spec)[list.field], outlasts) {
+			continue
+		}
+		administrator, err := l.may(ctx, user, authorizationv1.ResourceAttributes{Verb: "update", Subresource: "status"})
+		if administrator || err != nil {
+			return err
+		}
+		return fmt.Errorf("spec.%s can't have an entry that ends later than the entry by which you may change it", list.field)
+	}
+	return nil
+}
+
+// endsWith reports whether an entry ends with another one, or before it. An end that can't be read is after all others.
+func endsWith(entry, other v1alpha1.Subject) bool {
+	last, ends := other.End()
+	if !ends {
+		return true
+	}
+	end, _ := entry.End()
+	return !end.IsZero() && !end.After(last)
+}
+
+// naming returns the entries of a list that name the caller. The user that groups and service accounts share for sudo
+// tells none of them, so it counts as all of the list of sudoers.
+func naming(list []v1alpha1.Subject, t *v1alpha1.LNamespace, user authenticationv1.UserInfo) []v1alpha1.Subject {
+	me := names.Person(user.Username)
+	var found []v1alpha1.Subject
+	for _, entry := range list {
+		isNamed := names.Username(entry) == me
+		switch {
+		case entry.Bare().Kind == v1alpha1.UserKind:
+		case user.Username == names.SudoUser(t.Name):
+			isNamed = slices.Contains(t.Spec.Sudoers, entry)
+		case entry.Kind == v1alpha1.GroupKind:
+			isNamed = slices.Contains(user.Groups, entry.Name)
+		}
+		if isNamed {
+			found = append(found, entry)
+		}
+	}
+	return found
+}
