@@ -102,7 +102,7 @@ func (w *walk) resolve(expr ast.Expr, in *declaration, groups []group) (ast.Expr
 		default:
 			return expr, in, groups
 		}
-		if seen[next] || next.TypeParams != nil {
+		if seen[next] {
 			return nil, in, groups
 		}
 		seen[next] = true
