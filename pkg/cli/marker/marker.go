@@ -104,9 +104,6 @@ func validate(extension, value string) error {
 			if err := permission.Validate(name); err != nil {
 				return err
 			}
-			if permission.Reserved(name) {
-				return fmt.Errorf("permission %q is reserved: it does not stand for a field", name)
-			}
 		}
 	}
 	return nil

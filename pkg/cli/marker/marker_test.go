@@ -200,7 +200,6 @@ func TestParse(t *testing.T) {
 		"permission=Replicas":                "+kube-granular:permission: permission: the name must begin with a lower-case letter",
 		"permission=granular:replicas":       `+kube-granular:permission: permission: the name must not begin with "granular:", only a permission verb does`,
 		"permission=granular":                "+kube-granular:permission: permission: the name is reserved for the general verb",
-		"permission=protectedLabel":          `+kube-granular:permission: permission "protectedLabel" is reserved: it does not stand for a field`,
 		"permission=a,":                      "+kube-granular:permission: permission: the name is empty",
 		"permission:excluded=true":           "+kube-granular:permission:excluded takes no value; without the marker, the permission is not excluded",
 		"permission:excluded=false":          "+kube-granular:permission:excluded takes no value; without the marker, the permission is not excluded",
