@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 
 	"kube-granular.dev/hack/docs/attacks"
+	"kube-granular.dev/hack/docs/conformance"
 	"kube-granular.dev/hack/docs/controllers"
 	"kube-granular.dev/hack/docs/diagram"
 	"kube-granular.dev/hack/docs/references"
@@ -38,6 +39,7 @@ func run(root string, verify bool) error {
 		page func() ([]byte, error)
 	}{
 		{attacks.File, func() ([]byte, error) { return attacks.Page(root) }},
+		{conformance.File, func() ([]byte, error) { return conformance.Page(root) }},
 		{controllers.File, controllers.Page},
 		{writers.File, func() ([]byte, error) { return writers.Page(), nil }},
 		{schemas.DefinitionFile, schemas.Definition},
