@@ -68,19 +68,19 @@ func (t *goTypes) mark(f File) ([]byte, []Addition, error) {
 		return nil, nil, err
 	}
 	additions := missing(f, wanted)
-	written := File{f.Name, insert(f.Data, additions)}
+	result := File{f.Name, insert(f.Data, additions)}
 	if len(t.faults) > 0 {
-		return written.Data, additions, nil
+		return result.Data, additions, nil
 	}
 	// The written file must have nothing to add. The linter then sees what the server would refuse.
-	again, err := t.visit(written)
+	again, err := t.visit(result)
 	if err != nil {
 		return nil, nil, err
 	}
-	if left := missing(written, again); len(left) > 0 {
+	if left := missing(result, again); len(left) > 0 {
 		return nil, nil, fmt.Errorf("%s:%d: the extension of the marker at %s can't be added there", f.Name, left[0].Line, left[0].Marker)
 	}
-	return written.Data, additions, t.lint(written, again, additions)
+	return result.Data, additions, t.lint(result, again, additions)
 }
 
 // visit walks through all definitions of a file. It returns the wanted extensions of each schema.
@@ -118,16 +118,16 @@ func (w *walk) definition(node *yaml.Node) error {
 		return fmt.Errorf("%s:%d: the definition has no versions", w.file, node.Line)
 	}
 	for _, version := range versions.Content {
-		name, written := text(at(version, "name")), at(version, "schema", "openAPIV3Schema")
-		if written == nil {
+		name, root := text(at(version, "name")), at(version, "schema", "openAPIV3Schema")
+		if root == nil {
 			return fmt.Errorf("%s:%d: version %s has no schema", w.file, version.Line, name)
 		}
 		d, err := w.kind(group, name, kind)
 		if err != nil {
 			return fmt.Errorf("%s:%d: %w", w.file, version.Line, err)
 		}
-		w.schema(written, d.Name, d, nil)
-		w.compare(written)
+		w.schema(root, d.Name, d, nil)
+		w.compare(root)
 	}
 	return nil
 }
@@ -170,7 +170,7 @@ func (w *walk) compare(node *yaml.Node) {
 			w.compare(value)
 		case m == nil:
 			w.fault(position, "no marker wants %s: run controller-gen first, which removes it", key.Value)
-		case scalar(value.Value) != m.value:
+		case written(value) != m.value:
 			w.fault(position, "%s is not what the marker at %s wants: run controller-gen first, which removes it",
 				key.Value, lineOf(m.position))
 		}
@@ -184,9 +184,9 @@ func (w *walk) compare(node *yaml.Node) {
 
 // lint adds what the server would refuse in a written file to the mistakes. Their place is the marker or, for
 // other mistakes, the line of the file before the additions.
-func (t *goTypes) lint(f File, written map[*yaml.Node]map[string]*marker, additions []Addition) error {
+func (t *goTypes) lint(f File, wanted map[*yaml.Node]map[string]*marker, additions []Addition) error {
 	markers := map[int]token.Position{}
-	for node, all := range written {
+	for node, all := range wanted {
 		for extension, m := range all {
 			markers[node.Content[keyIndex(node, extension)].Line] = m.position
 		}

@@ -9,19 +9,27 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"kube-granular.dev/api/printing"
 )
+
+// written returns a value of a definition as scalar returns it.
+func written(node *yaml.Node) string {
+	if node.Tag == "!!bool" {
+		return node.Value
+	}
+	return scalar(node.Value)
+}
 
 // scalar returns a text as YAML.
 func scalar(value string) string {
-	if value == "true" {
-		return value
-	}
-	out, err := yaml.Marshal(value)
+	out, err := printing.MarshalYAML(value)
 	if err != nil {
-		return value // a string can always be encoded
+		return strconv.Quote(value) // a string can always be encoded
 	}
 	return strings.TrimSuffix(string(out), "\n")
 }

@@ -187,7 +187,7 @@ func TestParse(t *testing.T) {
 		"items:items:permission=mark":                           "2 x-kubernetes-permission-verb: mark",
 		"permission:excluded":                                   "0 x-kubernetes-permission-excluded: true",
 		"permission:scope=podTemplate":                          "0 x-kubernetes-permission-scope: podTemplate",
-		"permission:parameter-source=true":                      "0 x-kubernetes-permission-parameter-source: true",
+		"permission:parameter-source=true":                      `0 x-kubernetes-permission-parameter-source: "true"`,
 		`permission:parameterized-by="1"`:                       `0 x-kubernetes-permission-parameterized-by: "1"`,
 		"permission:parameter-treatment=slash-delimited-prefix": "0 x-kubernetes-permission-parameter-treatment: slash-delimited-prefix",
 		"permission:parameter-expression=self.split('=')[0]":    "0 x-kubernetes-permission-parameter-expression: self.split('=')[0]",
