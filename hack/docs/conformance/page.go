@@ -42,6 +42,8 @@ var (
 			"They run a shell in a pod, which the image that is built here does not have."),
 		because(`Projected PodCertificate .*mTLS connection`,
 			"They need a test program that knows its version, and the one that is built here does not."),
+		because(`ClusterTrustBundle.* should prevent a pod from starting`,
+			"They wait for a state of kubelet for ten seconds, which is too short beside other tests."),
 		because(`\[Slow\]`, "They are slow: they wait for minutes."),
 		because(`\[Disruptive\]`, "They are disruptive: they evict the pods of other tests."),
 	}
