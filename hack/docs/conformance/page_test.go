@@ -5,6 +5,7 @@ package conformance
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -54,7 +55,7 @@ func TestWhyTestsDoNotRun(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %q", name, got, err, want)
 		}
 	}
-	if got, image, err := statusOf(root, test{"[sig-apps] a [Conformance]", "test/e2e/network/endpoints.go"}, commands); err != nil || !image || !strings.HasSuffix(got, ": Nginx.") {
+	if got, image, err := statusOf(root, test{"[sig-apps] a [Conformance]", "test/e2e/common/node/image_volume.go"}, commands); err != nil || !image || !strings.HasSuffix(got, ": Kitten.") {
 		t.Errorf("a test of an image: %q, %t, %v", got, image, err)
 	}
 	if got, _, err := statusOf(root, test{"[sig-new] a [Conformance]", file}, commands); err == nil {
@@ -62,6 +63,9 @@ func TestWhyTestsDoNotRun(t *testing.T) {
 	}
 	if got, _, err := statusOf(root, test{"[sig-node] a [Conformance]", "test/e2e/none.go"}, commands); err == nil {
 		t.Errorf("a test without a file: %q", got)
+	}
+	if all, err := built(root); err != nil || !slices.Contains(all, "Agnhost") || !slices.Contains(all, "BusyBox") || !slices.Contains(all, "APIServer") {
+		t.Errorf("the images that are built: %v, %v", all, err)
 	}
 	if commands[0].has("[sig-api-machinery] a [Feature:b] [Conformance]") || (run{focus: regexp.MustCompile("a"), skip: regexp.MustCompile("b")}).has("ab") {
 		t.Error("what is skipped runs")

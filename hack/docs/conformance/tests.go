@@ -82,18 +82,39 @@ func runs(root string) ([]run, error) {
 // imageName matches the name of an image in a test.
 var imageName = regexp.MustCompile(`\bimageutils\.GetE2EImage\(imageutils\.(\w+)\)`)
 
-// built are the images that hack/kind/e2e builds.
-var built = []string{"Agnhost", "BusyBox", "APIServer", "Pause"}
+// stands are the images that hack/kind/e2e may build, by the name in a test, with the text that the script then has.
+// The pause image is on each node.
+var stands = map[string]string{"Agnhost": "(image agnhost)", "BusyBox": "(image busybox)", "APIServer": "(image sample-apiserver)",
+	"Nginx": "grep /nginx:"}
+
+// built returns the images that the tests find.
+func built(root string) ([]string, error) {
+	script, err := os.ReadFile(filepath.Join(root, "hack", "kind", "e2e"))
+	if err != nil {
+		return nil, err
+	}
+	out := []string{"Pause"}
+	for name, text := range stands {
+		if strings.Contains(string(script), text) {
+			out = append(out, name)
+		}
+	}
+	return out, nil
+}
 
 // images returns the images of a file that are not built here.
 func images(root, file string) ([]string, error) {
+	known, err := built(root)
+	if err != nil {
+		return nil, err
+	}
 	data, err := os.ReadFile(filepath.Join(root, tree, filepath.FromSlash(file)))
 	if err != nil {
 		return nil, err
 	}
 	var out []string
 	for _, found := range imageName.FindAllStringSubmatch(string(data), -1) {
-		if !slices.Contains(built, found[1]) && !slices.Contains(out, found[1]) {
+		if !slices.Contains(known, found[1]) && !slices.Contains(out, found[1]) {
 			out = append(out, found[1])
 		}
 	}
