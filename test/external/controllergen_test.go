@@ -22,7 +22,8 @@ func TestDefinitionsOfControllerGen(t *testing.T) {
 		t.Fatal(err)
 	}
 	generator := filepath.Join(t.TempDir(), "controller-gen")
-	if out, err := run(t, filepath.Join(root, "tenancy"), "build", "-o", generator, "sigs.k8s.io/controller-tools/cmd/controller-gen"); err != nil {
+	const program = "sigs.k8s.io/controller-tools/cmd/controller-gen"
+	if out, err := run(t, filepath.Join(root, "tenancy"), "build", "-o", generator, program); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	page, err := os.ReadFile(filepath.Join(root, "docs", "tutorials", "crd-author.md"))

@@ -25,7 +25,7 @@ func newTools(t *testing.T, clusters ...string) tools {
 	s := tools{dir, filepath.Join(t.TempDir(), "path")}
 	for file, script := range map[string]string{
 		filepath.Join(dir, "bits", "kind"): "case $1 in get) ls ../clusters;; delete) rm ../clusters/$4;; esac",
-		filepath.Join(s.bin, "docker"):     "echo docker $* >>../log; case $1 in ps) [ \"$2\" != --quiet ] || ls ../clusters ../containers;; esac",
+		filepath.Join(s.bin, "docker"):     "echo docker $* >>../log\ncase $1 in ps) [ \"$2\" != --quiet ] || ls ../clusters ../containers;; esac",
 	} {
 		text := fmt.Sprintf("#!/bin/sh\ncd %s || exit\n%s\n", filepath.Join(dir, "bits"), script)
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
@@ -55,7 +55,8 @@ func (s tools) run(variables string, script ...string) (string, error) {
 			cmd.Env = append(cmd.Env, v)
 		}
 	}
-	cmd.Env = append(append(cmd.Env, "KIND_DIR="+s.dir, "PATH="+s.bin+string(os.PathListSeparator)+os.Getenv("PATH")), strings.Fields(variables)...)
+	cmd.Env = append(cmd.Env, "KIND_DIR="+s.dir, "PATH="+s.bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	cmd.Env = append(cmd.Env, strings.Fields(variables)...)
 	// A file, because the sleep between two messages of progress outlives the script, and would hold a pipe open.
 	log, err := os.Create(filepath.Join(s.bin, "output"))
 	if err != nil {
@@ -170,7 +171,8 @@ func TestConfiguration(t *testing.T) {
 	arguments, volumes, mounts = read("KIND_NODES=3 KIND_AUDIT_POLICY=../../pkg/localcluster/audit-policy.yaml")
 	if diff := cmp.Diff([]any{
 		append(plain, argument{"audit-policy-file", file}, argument{"audit-log-path", "/var/log/kubernetes/audit.log"}),
-		[]volume{{"audit-policy", file, file, "File", true}, {"audit-log", "/var/log/kubernetes", "/var/log/kubernetes", "DirectoryOrCreate", false}},
+		[]volume{{"audit-policy", file, file, "File", true},
+			{"audit-log", "/var/log/kubernetes", "/var/log/kubernetes", "DirectoryOrCreate", false}},
 		[][]mount{one, one, one},
 	}, []any{arguments, volumes, mounts}); diff != "" {
 		t.Errorf("with a policy (-want +got):\n%s", diff)

@@ -52,8 +52,10 @@ var (
 		because(`^\[sig-storage\]`, "They test volumes, which kubelet and their drivers provide. No patch changes them. Not tried."),
 		because(`^\[sig-network\]`, "They test kube-proxy, DNS and the pod network, which no patch changes. Not tried."),
 		because(`^\[sig-scheduling\]`, "They test the scheduler, which no patch changes. Not tried."),
-		because(`^\[sig-(cli|instrumentation|architecture)\]`, "They test kubectl, events or the number of nodes, which no patch changes. Not tried."),
-		because(`^\[sig-apps\]`, "They test controllers, of which `make test-kind-closed` tries those whose pods need no further image. Not tried."),
+		because(`^\[sig-(cli|instrumentation|architecture)\]`,
+			"They test kubectl, events or the number of nodes, which no patch changes. Not tried."),
+		because(`^\[sig-apps\]`,
+			"They test controllers, of which `make test-kind-closed` tries those whose pods need no further image. Not tried."),
 	}
 )
 

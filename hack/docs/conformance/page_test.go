@@ -55,7 +55,8 @@ func TestWhyTestsDoNotRun(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %q", name, got, err, want)
 		}
 	}
-	if got, image, err := statusOf(root, test{"[sig-apps] a [Conformance]", "test/e2e/common/node/image_volume.go"}, commands); err != nil || !image || !strings.HasSuffix(got, ": Kitten.") {
+	got, image, err := statusOf(root, test{"[sig-apps] a [Conformance]", "test/e2e/common/node/image_volume.go"}, commands)
+	if err != nil || !image || !strings.HasSuffix(got, ": Kitten.") {
 		t.Errorf("a test of an image: %q, %t, %v", got, image, err)
 	}
 	if got, _, err := statusOf(root, test{"[sig-new] a [Conformance]", file}, commands); err == nil {
@@ -64,10 +65,14 @@ func TestWhyTestsDoNotRun(t *testing.T) {
 	if got, _, err := statusOf(root, test{"[sig-node] a [Conformance]", "test/e2e/none.go"}, commands); err == nil {
 		t.Errorf("a test without a file: %q", got)
 	}
-	if all, err := built(root); err != nil || !slices.Contains(all, "Agnhost") || !slices.Contains(all, "BusyBox") || !slices.Contains(all, "APIServer") {
-		t.Errorf("the images that are built: %v, %v", all, err)
+	all, err := built(root)
+	for _, name := range []string{"Agnhost", "APIServer", "BusyBox", "Pause"} {
+		if err != nil || !slices.Contains(all, name) {
+			t.Errorf("the images that are built: %v without %s, %v", all, name, err)
+		}
 	}
-	if commands[0].has("[sig-api-machinery] a [Feature:b] [Conformance]") || (run{focus: regexp.MustCompile("a"), skip: regexp.MustCompile("b")}).has("ab") {
+	both := run{focus: regexp.MustCompile("a"), skip: regexp.MustCompile("b")}
+	if commands[0].has("[sig-api-machinery] a [Feature:b] [Conformance]") || both.has("ab") {
 		t.Error("what is skipped runs")
 	}
 }

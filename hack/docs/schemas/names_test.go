@@ -50,7 +50,8 @@ func accepts(t *testing.T, schema object, text string) bool {
 // texts are names and parts of names at the bounds of what is valid, and random ones made of their characters.
 func texts() []string {
 	domain := strings.Repeat("a.", 126) + "a"
-	out := []string{"", "a", "A", "a1", "1a", "aB", "a-b", "a.b", "a/b", "a.b/c", "a.b/C", "a.b/", "/a", "a.b/c/d", "-a.b/c", "a-.b/c", "a.-b/c",
+	out := []string{"", "a", "A", "a1", "1a", "aB", "a-b", "a.b", "a/b", "a.b/c", "a.b/C", "a.b/", "/a", "a.b/c/d",
+		"-a.b/c", "a-.b/c", "a.-b/c",
 		"a..b/c", ".a.b/c", "a.b./c", "a.B/c", "granular", "a.b/granular", "granular:a", "none", strings.Repeat("a", 63), strings.Repeat("a", 64),
 		domain + "/a", domain + "a/a", "a.b/" + strings.Repeat("a", 63), "a.b/" + strings.Repeat("a", 64), "é", "a b", "a\n", "a,b", "a.b/c,d"}
 	random := rand.New(rand.NewPCG(1, 2))
@@ -110,7 +111,8 @@ func TestVerbsAreThoseOfTheLibrary(t *testing.T) {
 		v = permission.Verb{Permission: "label", Parameter: string([]byte{byte(c)}), Parameterized: true}.String()
 		check(v, true)
 	}
-	for _, parameter := range []string{strings.Repeat("a", permission.MaxParameterLength), strings.Repeat("a", permission.MaxParameterLength+1),
+	for _, parameter := range []string{
+		strings.Repeat("a", permission.MaxParameterLength), strings.Repeat("a", permission.MaxParameterLength+1),
 		strings.Repeat("%28", 85) + "a", strings.Repeat("%28", 86), "%2", "%", "%41", "%2f", "%2F"} {
 		v := "granular:label(" + parameter + ")"
 		_, err := permission.Parse(v)

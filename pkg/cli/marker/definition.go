@@ -146,7 +146,8 @@ func (t *goTypes) kind(group, version, kind string) (*declaration, error) {
 		found = d
 	}
 	if found == nil {
-		return nil, fmt.Errorf("no folder has the type %s of %s/%s: its package needs the comment +groupName=%s, and the name %s or the comment +versionName=%s",
+		return nil, fmt.Errorf("no folder has the type %s of %s/%s: its package needs the comment +groupName=%s, "+
+			"and the name %s or the comment +versionName=%s",
 			kind, group, version, group, version, version)
 	}
 	return found, nil

@@ -80,7 +80,7 @@ func readTypes(folders []string) (*goTypes, error) {
 			if err != nil || !entry.IsDir() {
 				return err
 			}
-			if base := filepath.Base(path); path != dir && (base == "vendor" || base == "testdata" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_")) {
+			if path != dir && isSkipped(filepath.Base(path)) {
 				return fs.SkipDir
 			}
 			if err := t.name(path); !errors.As(err, new(*build.NoGoError)) {
@@ -93,6 +93,11 @@ func readTypes(folders []string) (*goTypes, error) {
 		}
 	}
 	return t, nil
+}
+
+// isSkipped reports whether "..." does not stand for folders with a name, as in Go itself.
+func isSkipped(name string) bool {
+	return name == "vendor" || name == "testdata" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")
 }
 
 // findModule notes the module that a folder is in, if it is in one.
