@@ -154,7 +154,7 @@ tenancy-bigquery: ## Build bin/tenancy-controller-bigquery, the controller of te
 examples: ## Build bin/copier, an example of a controller that acts for others
 	$(call step,build examples,$(COPIER) build -o $(CURDIR)/$(BIN)/ .)
 
-# What hack/kind reads: KIND_NODES=1|3, KIND_GATES, KIND_OFFLINE=1, KIND_DIR, KIND_NAME.
+# What hack/kind reads: KIND_NODES=1|3, KIND_GATES, KIND_AUDIT_POLICY, KIND_OFFLINE=1, KIND_DIR, KIND_NAME.
 export KIND_NODES KIND_GATES KIND_OFFLINE KIND_DIR KIND_NAME KIND_PURGE
 
 .PHONY: kind
@@ -162,7 +162,7 @@ kind: upstream ## Create a kind cluster with the patched server; KIND_NODES=1 or
 	@GO=$(GO) hack/kind/up
 
 .PHONY: kind-down
-kind-down: ## Stop the kind cluster and the programs that it started; KIND_PURGE=1 also removes what was built for it
+kind-down: ## Stop the kind cluster KIND_NAME, and after the last one the programs that they started; KIND_PURGE=1 also removes what was built for it
 	@hack/kind/down
 
 .PHONY: clean
@@ -206,7 +206,7 @@ test-kind-ha: upstream $(BIN)/kube-apiserver-unpatched ## Test three servers and
 	@GO=$(GO) hack/kind/test ha
 
 .PHONY: test-kind-e2e
-test-kind-e2e: upstream ## Run upstream's conformance tests of what the patches change against the kind cluster
+test-kind-e2e: upstream ## Run upstream's conformance tests of the API server and of authorization against the kind cluster
 	@GO=$(GO) hack/kind/test e2e
 
 .PHONY: test-kind-closed

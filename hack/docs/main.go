@@ -1,7 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The command docs writes the pages of docs/generated that need no running server. With -verify it
+// The command docs writes the pages of docs/generated that need no running server, and the JSON schemas of docs/schemas. With -verify it
 // only checks that the pages are up to date, and it also fails if a document names a test, a
 // script, a file or a heading that does not exist.
 package main
@@ -15,9 +15,11 @@ import (
 	"path/filepath"
 
 	"kube-granular.dev/hack/docs/attacks"
+	"kube-granular.dev/hack/docs/conformance"
 	"kube-granular.dev/hack/docs/controllers"
 	"kube-granular.dev/hack/docs/diagram"
 	"kube-granular.dev/hack/docs/references"
+	"kube-granular.dev/hack/docs/schemas"
 	"kube-granular.dev/hack/docs/writers"
 )
 
@@ -37,8 +39,11 @@ func run(root string, verify bool) error {
 		page func() ([]byte, error)
 	}{
 		{attacks.File, func() ([]byte, error) { return attacks.Page(root) }},
+		{conformance.File, func() ([]byte, error) { return conformance.Page(root) }},
 		{controllers.File, controllers.Page},
 		{writers.File, func() ([]byte, error) { return writers.Page(), nil }},
+		{schemas.DefinitionFile, schemas.Definition},
+		{schemas.RoleFile, schemas.Role},
 		{diagram.File, func() ([]byte, error) { return diagram.Draw(), nil }},
 	} {
 		page, err := p.page()

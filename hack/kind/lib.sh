@@ -15,6 +15,7 @@ here=$root/hack/kind
 KIND_DIR=${KIND_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/kube-granular/kind}
 KIND_NODES=${KIND_NODES:-1}
 KIND_OFFLINE=${KIND_OFFLINE:-}
+KIND_AUDIT_POLICY=${KIND_AUDIT_POLICY:-}
 KIND_REGISTRIES=${KIND_REGISTRIES:-} # For hack/kind/registries alone.
 name=${KIND_NAME:-granular}
 version=$("$root/hack/version.sh" server)

@@ -29,7 +29,7 @@ func folder(t *testing.T) string {
 	return dir
 }
 
-// TestCluster runs the scripts one after the other, because they share one node.
+// TestCluster runs the scripts one after the other, because they share one node, and one of them drains it.
 func TestCluster(t *testing.T) { runScripts(t, "testdata") }
 
 // TestChart installs the Helm chart of the controller of tenants, with the image that hack/kind/test loaded.
@@ -57,7 +57,7 @@ func runScripts(t *testing.T, scripts string) {
 	if out, err := kubectl.CombinedOutput(); err != nil {
 		t.Fatalf("uncordon all nodes: %v: %s", err, out)
 	}
-	testscript.Run(t, testscript.Params{
+	testscript.RunT(oneByOne{t}, testscript.Params{
 		Dir: scripts,
 		Setup: func(env *testscript.Env) error {
 			env.Vars = append(env.Vars,
@@ -69,8 +69,7 @@ func runScripts(t *testing.T, scripts string) {
 				"DEFINITION=crd/lnamespaces.tenancy.kube-granular.dev")
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"eventually": eventually, "refused": refused},
-		// A failed script may not have cleaned up, so no other script runs after it.
+		Cmds:               map[string]func(*testscript.TestScript, bool, []string){"eventually": eventually, "refused": refused},
 		RequireUniqueNames: true,
 		ContinueOnError:    false,
 	})
@@ -105,6 +104,23 @@ func refused(ts *testscript.TestScript, neg bool, args []string) {
 	text := ts.ReadFile("stderr")
 	if err == nil || !strings.Contains(text, "is forbidden") || !strings.Contains(text, args[0]) {
 		ts.Fatalf("%s", fmt.Sprintf("%s: want it forbidden with %q, got %v: %s", strings.Join(args[1:], " "), args[0], err, text))
+	}
+}
+
+// TestAudit checks that the node logs what the audit policy of `hack/kind/test` names: requests of granular callers
+// have annotations. It is skipped if the cluster was made without an audit policy.
+func TestAudit(t *testing.T) {
+	folder(t)
+	log := os.Getenv("KUBE_GRANULAR_KIND_AUDIT_LOG")
+	if log == "" {
+		t.Skip("the cluster has no audit log: KIND_AUDIT_POLICY was not set when it was made")
+	}
+	out, err := exec.CommandContext(t.Context(), "docker", "exec", os.Getenv("KUBE_GRANULAR_KIND_NODE"), "cat", log).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if !strings.Contains(string(out), `"kind":"Event"`) || !strings.Contains(string(out), "granular.authorization.kube-granular.dev/") {
+		t.Errorf("%d bytes of audit log have no event of a granular caller", len(out))
 	}
 }
 

@@ -137,7 +137,7 @@ var directions = []struct {
 			"kube-granular.dev/test/integration/"}},
 	{"cmd/kubectl-granular", []string{"kube-granular.dev/api/printing", "kube-granular.dev/pkg/cli/"}},
 	{"cmd", []string{"kube-granular.dev/api/printing", "kube-granular.dev/granular/", "kube-granular.dev/pkg/"}},
-	{"hack/docs", []string{"kube-granular.dev/api/authority/v1alpha1", "kube-granular.dev/granular/overlay", "kube-granular.dev/hack/docs/"}},
+	{"hack/docs", []string{"kube-granular.dev/api/authority/v1alpha1", "kube-granular.dev/granular/", "kube-granular.dev/hack/docs/"}},
 	{"hack/pack", nil},
 	{"hack/reference", []string{"kube-granular.dev/pkg/cli/command"}},
 	{"hack/mutants", []string{"kube-granular.dev/hack/mutants/"}},

@@ -59,7 +59,7 @@ Nothing is written to the cluster without --apply, except by lend.`,
 	s.flags.AddFlags(cmd.PersistentFlags())
 	s.completeFlags(cmd)
 	cmd.AddCommand(newExplain(s), newVerbs(s), newCanI(s), newWhoCan(s), newRole(s), newCheck(s), newReport(s), newMatrix(s),
-		newExplainDenial(s), newLint(s), newStored(s), newLend(s), newExport(s), newFieldPermission(s), newUI(s))
+		newExplainDenial(s), newLint(s), newMark(s), newStored(s), newLend(s), newExport(s), newFieldPermission(s), newUI(s))
 	cmd.SetVersionTemplate("{{.Version}}\n")
 	cmd.SetFlagErrorFunc(usageError)
 	for _, c := range append(cmd.Commands(), cmd) {

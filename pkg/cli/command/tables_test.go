@@ -40,7 +40,7 @@ func tablesIn(text string) []string {
 }
 
 // withoutTable are the commands that print no table.
-var withoutTable = []string{"explain-denial", "lint", "ui", "export", "field-permission"}
+var withoutTable = []string{"explain-denial", "lint", "mark", "ui", "export", "field-permission"}
 
 // TestTablesFit runs every command against a cluster and a log with long names, keys, verbs and
 // reasons. No line of a table is wider than a table may be. The last line says that texts are

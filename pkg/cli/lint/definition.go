@@ -37,6 +37,7 @@ func (l *objectLinter) definition(node *yaml.Node) error {
 		}
 		versions++
 		l.checkConditions(written)
+		l.checkMisplaced(written)
 		tree, err := l.compile(written)
 		if err != nil {
 			return err
@@ -73,7 +74,7 @@ func (l *objectLinter) definition(node *yaml.Node) error {
 // checkConditions warns if the conditions in a schema are a list whose elements have no key. A role can
 // name the permission of a single condition, but this permission does not exist then.
 func (l *objectLinter) checkConditions(written *yaml.Node) {
-	if list := conditionsWithoutKeys(written); list != nil && text(value(written, schema.ExtVerb)) != "none" {
+	if list := conditionsWithoutKeys(written); list != nil && text(value(written, schema.ExtVerb)) != none {
 		l.report(list, Warning, "the list is no map by type (x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [type]), "+
 			"so granular:condition(...) covers none of its elements")
 	}
@@ -172,7 +173,7 @@ func (l *objectLinter) checkNames(node *yaml.Node, group string) {
 	if node.Kind == yaml.MappingNode {
 		for _, ext := range []string{schema.ExtVerb, schema.ExtScope} {
 			place := value(node, ext)
-			if place == nil || place.Value == "none" {
+			if place == nil || place.Value == none {
 				continue
 			}
 			for name := range strings.SplitSeq(place.Value, ",") {
