@@ -52,7 +52,7 @@ func TestMetadataReads(t *testing.T) {
 	d := delegation{scope: n, rules: readSecrets}.by(t, "alice", "")
 	other := delegation{scope: n,
 		rules: `{"apiGroups":[""],"resources":["secrets"],"verbs":["readmetadata"],"resourceNames":["other"]}`}.by(t, "alice", "")
-	const watched = "?watch=1&resourceVersion=0&timeoutSeconds=1"
+	const watched = "?watch=1&resourceVersion=0&timeoutSeconds=5"
 	for path, accept := range map[string]string{secrets: metadataLists, secrets + "/db": metadataOnes, secrets + watched: metadataOnes} {
 		metadataOf(path, accept, d).shown(t, `"name":"db"`)
 		// The twins: without the delegation, under one that names another object, for the whole object.

@@ -111,8 +111,13 @@ func TestSweep(t *testing.T) {
 			group.Go(func() {
 				defer func() { <-slots }()
 				answer := reader.get(t, one.path, one.accept)
-				sent.Add(1)
 				got := answer.Code == http.StatusOK
+				for seconds := 2; got && isCut(one, answer) && seconds <= 32; seconds *= 2 {
+					longer := fmt.Sprintf("timeoutSeconds=%d", seconds)
+					answer = reader.get(t, strings.ReplaceAll(one.path, "timeoutSeconds=1", longer), one.accept)
+					got = answer.Code == http.StatusOK
+				}
+				sent.Add(1)
 				what := fmt.Sprintf("GET %s as %q", one.path, one.accept)
 				switch {
 				case shows(answer.Body) || shows([]byte(fmt.Sprint(answer.Header))):
@@ -146,6 +151,11 @@ func TestSweep(t *testing.T) {
 	if sent.Load() < 1000 {
 		t.Errorf("only %d requests", sent.Load())
 	}
+}
+
+// isCut reports whether a watch ended before the server sent the object, as it may on a busy machine.
+func isCut(one request, a harness.Answer) bool {
+	return strings.Contains(one.path, "timeoutSeconds=1") && !bytes.Contains(a.Body, []byte(name)) && !strings.Contains(one.path, "limit=1")
 }
 
 // unsupported reports whether the server answers nobody in this form: it streams no YAML, and one API
