@@ -27,6 +27,7 @@ var texts = []struct {
 	{regexp.MustCompile(`resourceVersion\\*":\\*"\d+`), "VERSION"},
 	{regexp.MustCompile(`kube-api-access-\w{5}`), "VOLUME"},
 	{regexp.MustCompile(`(continue|resourceVersion)=[^&" ]+`), "$1=VERSION"},
+	{regexp.MustCompile(`(precondition|record) \(\d+\)`), "$1 (VERSION)"},
 	// A message may contain the whole object, with managed fields in the order of their seconds.
 	{regexp.MustCompile(`(?s)managedFields\\*":.*`), "FIELDS"},
 	// A scheme is named by the file that makes it, which depends on the folder of the sources.
