@@ -75,8 +75,9 @@ func normalise(value any, field string) any {
 			}
 			out = append(out, normalise(element, field))
 		}
-		// Managers are sorted by the second of their last change.
-		if field == "managedFields" {
+		// Managers are sorted by the second of their last change. The resources that definitions add to a group are in no order.
+		isObject := func(element any) bool { _, ok := element.(map[string]any); return ok }
+		if field == "managedFields" || field == "resources" && slices.ContainsFunc(out, isObject) {
 			slices.SortFunc(out, func(a, b any) int { return strings.Compare(text(a), text(b)) })
 		}
 		// A list is sorted by names, and names that are addresses sort in another way on another server.

@@ -17,11 +17,14 @@ type values struct {
 	// words are UIDs, tokens, addresses and markers of pages. versions are the resource versions of objects, and lists
 	// those of lists: the version of a list is often that of its newest object, but not on each server.
 	words, versions, lists map[string]string
-	ports                  map[json.Number]json.Number
+	// deletions are the seconds in which the deletion of an object began.
+	deletions map[string]string
+	ports     map[json.Number]json.Number
 }
 
 func newValues() *values {
-	return &values{words: map[string]string{}, versions: map[string]string{}, lists: map[string]string{}, ports: map[json.Number]json.Number{}}
+	return &values{words: map[string]string{}, versions: map[string]string{}, lists: map[string]string{}, deletions: map[string]string{},
+		ports: map[json.Number]json.Number{}}
 }
 
 // volume is the name that admission gives the volume with the token of a pod.
@@ -65,6 +68,8 @@ func (v *values) learn(leader, follower any, field string) {
 		case !ok || f == "" || l == "":
 		case field == "resourceVersion":
 			v.versions[l] = f
+		case field == "deletionTimestamp":
+			v.deletions[l] = f
 		case l != f && (own[field] || volume.MatchString(l) && volume.MatchString(f)):
 			v.words[l] = f
 		}
@@ -150,6 +155,8 @@ func (v *values) translate(value any, field string) (any, bool) {
 		other := v.word(x)
 		if field == "resourceVersion" {
 			other = v.version(x)
+		} else if deletion, ok := v.deletions[x]; ok && field == "deletionTimestamp" {
+			other = deletion
 		}
 		return other, other != x
 	case json.Number:
