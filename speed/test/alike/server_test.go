@@ -185,10 +185,10 @@ func (s *server) send(t *testing.T, k kind, w write) answer {
 		}
 		// The order of several errors in a message is random, and so is the spacing in a diff.
 		// So lines are sorted, and spaces are unified. A message may contain the whole object, and any entry of its
-		// managedFields may be the last one, before the bracket.
+		// managedFields may be the last one, before the brackets.
 		lines := strings.FieldsFunc(accidents.ReplaceAllString(status.Message, ""), func(r rune) bool { return r == '\n' || r == ',' })
 		for i := range lines {
-			lines[i] = strings.TrimRight(strings.Join(strings.Fields(lines[i]), " "), "]")
+			lines[i] = strings.TrimRight(strings.Join(strings.Fields(lines[i]), " "), "]}")
 		}
 		slices.Sort(lines)
 		out.Message = strings.Join(lines, "\n")
