@@ -78,8 +78,13 @@ func (k *keys) start(t *testing.T, name, program string, flags ...string) *serve
 	asked := call{method: http.MethodGet, header: http.Header{}, user: []string{"parity", "system:masters"}}
 	harness.RunAPIServer(t, program, etcd.Start(t), k.files, func(url string) (bool, error) {
 		s.url = url
-		a, err := s.send(t.Context(), asked, "/readyz", nil, nil)
-		return err == nil && a.code == http.StatusOK, nil
+		// A server may be ready before it has made its namespaces, in which controllers write at once.
+		for _, path := range []string{"/readyz", "/api/v1/namespaces/kube-node-lease", "/api/v1/namespaces/default"} {
+			if a, err := s.send(t.Context(), asked, path, nil, nil); err != nil || a.code != http.StatusOK {
+				return false, nil
+			}
+		}
+		return true, nil
 	}, append([]string{
 		"--requestheader-client-ca-file=" + k.front.CA, "--requestheader-allowed-names=front-proxy",
 		"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group",
