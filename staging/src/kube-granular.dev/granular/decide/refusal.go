@@ -219,7 +219,7 @@ func (r *Refusal) Missing() (verbs, together []string) {
 	switch {
 	case r.General == "":
 		return nil, nil
-	case r.Reason == Budget, r.Reason == Cost, len(r.Together) == 0 && (r.Specific == "" || r.Specific == r.General):
+	case r.Reason == Budget, r.Reason == Cost, len(r.Together) == 0 && r.Specific == r.General:
 		return []string{r.General}, nil
 	case len(r.Together) == 0:
 		return []string{r.Specific, r.General}, nil
