@@ -26,7 +26,7 @@ why the others do not. ` + "`E2E_FOCUS`" + ` selects others, for example all on 
 
 `
 
-// reason says why tests do not run.
+// reason is why tests do not run.
 type reason struct {
 	// names matches the names of the tests.
 	names *regexp.Regexp

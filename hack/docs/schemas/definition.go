@@ -61,7 +61,7 @@ func Definition() ([]byte, error) {
 
 func ref(name string) object { return object{"$ref": "#/definitions/" + name} }
 
-// below says which schemas lie below a schema. Those that only restrict values have no permissions.
+// below returns the schemas that lie below a schema, by keyword. Those that only restrict values have no permissions.
 func below(name string) object {
 	bare := object{"items": ref("bare")}
 	return object{"properties": object{
@@ -70,7 +70,7 @@ func below(name string) object {
 	}}
 }
 
-// replaced says that the schemas that the server replaces by its own have no permissions.
+// replaced returns the schemas that the server replaces by its own, which have no permissions.
 func replaced() object {
 	return object{"properties": object{"properties": object{"properties": object{
 		"apiVersion": ref("bare"), "kind": ref("bare"), "metadata": ref("bare")}}}}

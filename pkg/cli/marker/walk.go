@@ -143,7 +143,7 @@ func (w *walk) structure(node *yaml.Node, s *ast.StructType, in *declaration, ab
 // inlined visits the fields of an inlined struct. It has no schema of its own, so neither the field nor the type
 // can have a marker there.
 func (w *walk) inlined(node *yaml.Node, f *ast.Field, in *declaration, above map[*ast.StructType]bool) {
-	expr, from, groups := w.resolve(f.Type, in, []group{{markers: w.fields[f]}})
+	expr, origin, groups := w.resolve(f.Type, in, []group{{markers: w.fields[f]}})
 	for _, g := range groups {
 		for _, m := range g.markers {
 			m.used = true
@@ -151,7 +151,7 @@ func (w *walk) inlined(node *yaml.Node, f *ast.Field, in *declaration, above map
 		}
 	}
 	if s, ok := expr.(*ast.StructType); ok {
-		w.structure(node, s, from, above)
+		w.structure(node, s, origin, above)
 	}
 }
 
@@ -177,7 +177,7 @@ func fieldName(f *ast.Field) (name string, inlined bool) {
 }
 
 // want notes that a schema must have the extension of a marker. Two markers must not say different things.
-func (w *walk) want(node *yaml.Node, m *marker, from group) {
+func (w *walk) want(node *yaml.Node, m *marker, members group) {
 	m.used = true
 	all := w.wanted[node]
 	if all == nil {
@@ -192,7 +192,7 @@ func (w *walk) want(node *yaml.Node, m *marker, from group) {
 		}
 		return
 	}
-	for _, same := range from.markers {
+	for _, same := range members.markers {
 		if same == other {
 			w.fault(m.position, "%s is there twice, also at line %d", m.extension, other.position.Line)
 			return

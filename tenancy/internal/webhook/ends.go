@@ -22,13 +22,14 @@ func (l *Lists) prolonged(ctx context.Context, user authenticationv1.UserInfo, b
 	either := append(naming(before.Spec.Managers, before, user), sudoer...)
 	for _, list := range []struct {
 		field string
-		by    []v1alpha1.Subject
+		held  []v1alpha1.Subject
 	}{{"users", either}, {"managers", either}, {"sudoers", sudoer}} {
 		old := lists(before.Spec)[list.field]
 		outlasts := func(entry v1alpha1.Subject) bool {
-			return !slices.Contains(old, entry) && !slices.ContainsFunc(list.by, func(by v1alpha1.Subject) bool { return endsWith(entry, by) })
+			lasts := func(own v1alpha1.Subject) bool { return endsWith(entry, own) }
+			return !slices.Contains(old, entry) && !slices.ContainsFunc(list.held, lasts)
 		}
-		if len(list.by) == 0 || !slices.ContainsFunc(lists(now.Spec)[list.field], outlasts) {
+		if len(list.held) == 0 || !slices.ContainsFunc(lists(now.Spec)[list.field], outlasts) {
 			continue
 		}
 		administrator, err := l.may(ctx, user, authorizationv1.ResourceAttributes{Verb: "update", Subresource: "status"})
