@@ -230,4 +230,13 @@ func TestFieldRoles(t *testing.T) {
 			t.Errorf("%s does not bypass", name)
 		}
 	}
+	// Upstream binds these accounts too, to roles in kube-system. They are no controllers: nothing runs as them.
+	for _, name := range []string{"ServiceAccount kube-system kube-controller-manager", "ServiceAccount kube-system kube-scheduler"} {
+		if slices.Contains(bound[FieldControllersRole], name) {
+			t.Errorf("%s bypasses", name)
+		}
+	}
+	if once := slices.Compact(slices.Sorted(slices.Values(bound[FieldControllersRole]))); len(once) != len(bound[FieldControllersRole]) {
+		t.Errorf("bound twice: %v", bound[FieldControllersRole])
+	}
 }

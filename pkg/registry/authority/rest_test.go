@@ -80,8 +80,8 @@ func (f optionsFunc) GetRESTOptions(schema.GroupResource, runtime.Object) (gener
 	return f()
 }
 
-// TestStorageOptions holds that objects are stored as JSON whatever the server's own codec is, that the
-// server's options do not change, and that there is no storage without them.
+// TestStorageOptions holds that objects are stored as JSON whatever the server's own codec is, that delegations that
+// are read share what is equal, that the server's options do not change, and that there is no storage without them.
 func TestStorageOptions(t *testing.T) {
 	server := &storagebackend.ConfigForResource{Config: storagebackend.Config{Prefix: "/registry"}}
 	got, err := jsonOptions{optionsFunc(func() (generic.RESTOptions, error) { return generic.RESTOptions{StorageConfig: server}, nil })}.
@@ -93,6 +93,12 @@ func TestStorageOptions(t *testing.T) {
 	data, err := runtime.Encode(got.StorageConfig.Codec, attribute("a"))
 	if err != nil || len(data) == 0 || data[0] != '{' || got.StorageConfig.EncodeVersioner == nil {
 		t.Errorf("stored as %s, %v", data, err)
+	}
+	if data, err = runtime.Encode(got.StorageConfig.Codec, wide(1)); err != nil {
+		t.Fatal(err)
+	}
+	if d := decoded(t, got.StorageConfig.Codec, data); &d.Spec.Rules[0] != &d.Status.Rules[0] {
+		t.Error("the status has its own rules, which are equal")
 	}
 	lost := errors.New("lost")
 	failing := jsonOptions{optionsFunc(func() (generic.RESTOptions, error) { return generic.RESTOptions{StorageConfig: server}, lost })}

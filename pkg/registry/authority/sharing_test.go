@@ -97,6 +97,18 @@ func TestDelegationsShareTexts(t *testing.T) {
 	}
 }
 
+// TestUndecodable checks that what is stored and is no delegation is an error, and no delegation without rules.
+func TestUndecodable(t *testing.T) {
+	text, err := kruntime.Encode(storageCodec(t), wide(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	object, _, err := storageCodec(t).Decode(text[:len(text)/2], nil, nil)
+	if err == nil {
+		t.Errorf("half a delegation became %v", object)
+	}
+}
+
 // TestMemoryOfDelegations measures what many delegations take that a server has decoded, with sharing and without.
 func TestMemoryOfDelegations(t *testing.T) {
 	const count = 200
