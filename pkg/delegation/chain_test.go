@@ -371,9 +371,14 @@ func TestCounts(t *testing.T) {
 			child.Spec.Scope = v1alpha1.DelegationScope{Namespace: "gone"}
 		}, Counts{Valid: 1, Ended: 1}},
 	} {
-		if got := family(tc.change).Counts(time.Hour); got != tc.want {
+		x := family(tc.change)
+		if got := x.Counts(time.Hour); got != tc.want {
 			t.Errorf("%s: %+v, wanted %+v", name, got, tc.want)
 		}
+		if !x.mu.TryLock() {
+			t.Fatalf("%s: who counts holds the lock for ever", name)
+		}
+		x.mu.Unlock()
 	}
 	if got := NewIndex().Counts(time.Hour); got != (Counts{}) {
 		t.Errorf("none: %+v", got)

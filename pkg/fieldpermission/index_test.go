@@ -90,6 +90,10 @@ func TestEntriesByResource(t *testing.T) {
 		before[resource], _ = x.Entries("example.com", resource)
 	}
 	one, _ := x.Entries("example.com", "r1")
+	own := x.Own(schema.GroupResource{Group: "example.com", Resource: "r1"})
+	if own != one || x.Own(schema.GroupResource{Resource: "r1"}) != nil {
+		t.Errorf("its own entries are %+v", own)
+	}
 	if core, _ := x.Entries("", "services"); core == nil || !core.Excludes() || !core.Enforced || core.Source != "services" {
 		t.Errorf("services: %+v", core)
 	}

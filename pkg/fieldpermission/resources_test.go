@@ -6,6 +6,7 @@ package fieldpermission_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 
@@ -59,6 +60,30 @@ func TestUnknownResources(t *testing.T) {
 	p := object("services", "v1", auditing, field(".spec.type", "example.com/x", false))
 	if err := author.Prepare(t.Context(), p, nil); !apierrors.IsInternalError(err) {
 		t.Errorf("stored, and the schema can't be read: %v", err)
+	}
+	// Entries of pods hold in kinds with a pod template too, which are read later.
+	for name, spoil := range map[string]func(*fieldpermission.Resources){
+		"a kind with a template that can't be discovered": func(r *fieldpermission.Resources) {
+			discover := r.Discover
+			r.Discover = func(groupVersion string) (*metav1.APIResourceList, error) {
+				if groupVersion == "v1" {
+					return discover(groupVersion)
+				}
+				return nil, lost
+			}
+		},
+		"a kind with a template whose schema can't be read": func(r *fieldpermission.Resources) {
+			config := *r.OpenAPI
+			r.OpenAPI, config.Definitions = &config, maps.Clone(config.Definitions)
+			maps.DeleteFunc(config.Definitions, func(name string, _ common.OpenAPIDefinition) bool { return strings.Contains(name, "apps") })
+		},
+	} {
+		author := fieldpermission.Author{Resources: Resources(), Own: noEntries}
+		spoil(author.Resources)
+		p := object("pods", "v1", auditing, field(".spec.hostNetwork", "example.com/x", false))
+		if err := author.Prepare(t.Context(), p, nil); !apierrors.IsInternalError(err) {
+			t.Errorf("%s: stored: %v", name, err)
+		}
 	}
 	found, err := Resources().FindBuiltIn(services)
 	if err != nil || found == nil {

@@ -152,11 +152,9 @@ func (b *Bound) held(account *corev1.ServiceAccount) *corev1.ServiceAccount {
 	if b.store == nil {
 		return nil
 	}
-	object, found, err := b.store.Get(account)
-	if held, ok := object.(*corev1.ServiceAccount); ok && found && err == nil {
-		return held
-	}
-	return nil
+	object, _, _ := b.store.Get(account)
+	held, _ := object.(*corev1.ServiceAccount)
+	return held
 }
 
 // versionOf returns the resource version of an account, or 0 if it has none.

@@ -112,23 +112,25 @@ func TestBoundLearns(t *testing.T) {
 		then func(b *Bound, i *informed)
 		// want is the delegation that the account has, or "" if it is free.
 		want string
+		// waits tells that the report of what was learned is still to come.
+		waits bool
 	}{
-		"nothing is reported":          {version("4"), func(*Bound, *informed) {}, "d"},
-		"an earlier state":             {version("4"), func(_ *Bound, i *informed) { i.OnUpdate(nil, version("4", other)) }, "d"},
-		"the state itself":             {version("4"), func(_ *Bound, i *informed) { i.OnUpdate(nil, version("5", boundToD)) }, "d"},
-		"a later state":                {version("4"), func(_ *Bound, i *informed) { i.OnUpdate(nil, version("6", other)) }, "e"},
-		"released later":               {version("4"), func(_ *Bound, i *informed) { i.OnUpdate(nil, version("6")) }, ""},
-		"a later state, and again":     {version("4"), func(_ *Bound, i *informed) { i.OnUpdate(nil, version("6", other)); i.OnUpdate(nil, version("7")) }, ""},
-		"removed later":                {version("4"), func(_ *Bound, i *informed) { i.OnDelete(version("6", boundToD)) }, ""},
-		"an earlier one is removed":    {version("4"), func(_ *Bound, i *informed) { i.OnDelete(version("3")) }, "d"},
-		"removed, and it was missed":   {version("4"), func(_ *Bound, i *informed) { i.OnDelete(cache.DeletedFinalStateUnknown{Obj: version("3")}) }, ""},
-		"the informer has a later one": {version("6", other), func(*Bound, *informed) {}, "e"},
-		"the informer has released it": {version("6"), func(*Bound, *informed) {}, ""},
-		"the informer has none":        {nil, func(*Bound, *informed) {}, "d"},
+		"nothing is reported":          {version("4"), func(*Bound, *informed) {}, "d", true},
+		"an earlier state":             {version("4"), func(_ *Bound, i *informed) { i.OnUpdate(nil, version("4", other)) }, "d", true},
+		"the state itself":             {version("4"), func(_ *Bound, i *informed) { i.OnUpdate(nil, version("5", boundToD)) }, "d", false},
+		"a later state":                {version("4"), func(_ *Bound, i *informed) { i.OnUpdate(nil, version("6", other)) }, "e", false},
+		"released later":               {version("4"), func(_ *Bound, i *informed) { i.OnUpdate(nil, version("6")) }, "", false},
+		"a later state, and again":     {version("4"), func(_ *Bound, i *informed) { i.OnUpdate(nil, version("6", other)); i.OnUpdate(nil, version("7")) }, "", false},
+		"removed later":                {version("4"), func(_ *Bound, i *informed) { i.OnDelete(version("6", boundToD)) }, "", false},
+		"an earlier one is removed":    {version("4"), func(_ *Bound, i *informed) { i.OnDelete(version("3")) }, "d", true},
+		"removed, and it was missed":   {version("4"), func(_ *Bound, i *informed) { i.OnDelete(cache.DeletedFinalStateUnknown{Obj: version("3")}) }, "", false},
+		"the informer has a later one": {version("6", other), func(*Bound, *informed) {}, "e", true},
+		"the informer has released it": {version("6"), func(*Bound, *informed) {}, "", true},
+		"the informer has none":        {nil, func(*Bound, *informed) {}, "d", true},
 		"learned again, and released": {version("4"), func(b *Bound, i *informed) {
 			b.Learn(version("7"))
 			i.OnUpdate(nil, version("5", boundToD))
-		}, ""},
+		}, "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, i := NewBound(), &informed{synced: true, store: cache.NewStore(cache.MetaNamespaceKeyFunc)}
@@ -149,6 +151,9 @@ func TestBoundLearns(t *testing.T) {
 			}
 			if got != c.want {
 				t.Errorf("bound to %q, want %q", got, c.want)
+			}
+			if waits := len(b.learned) == 1; waits != c.waits {
+				t.Errorf("waits for a report: %v", b.learned)
 			}
 		})
 	}

@@ -109,6 +109,12 @@ func TestConnectionsFailClosed(t *testing.T) {
 	if got := onUpgrade(t.Context(), "", plain, httptest.NewRequest(http.MethodGet, "/", nil)); got != http.ResponseWriter(plain) {
 		t.Errorf("a request that does not upgrade gets %T", got)
 	}
+	if got := onUpgrade(nil, "", plain, upgrade); got != http.ResponseWriter(plain) {
+		t.Errorf("a connection without an end and a selection gets %T", got)
+	}
+	if got, ok := onUpgrade(nil, "s", server{notTaken{httptest.NewRecorder()}}, upgrade).(*upgradingWriter); !ok || got.repeated != "s" {
+		t.Errorf("a connection without an end repeats nothing: %v", got)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	connection, _, err := onUpgrade(ctx, "", server{notTaken{httptest.NewRecorder()}}, upgrade).(http.Hijacker).Hijack()
@@ -166,6 +172,11 @@ func TestRepeatingConnection(t *testing.T) {
 		}
 		if got := to.text.String(); got != tc.want {
 			t.Errorf("%s: %q, wanted %q", name, got, tc.want)
+		}
+	}
+	for name, text := range map[string]string{"no answer": "\x80\x03\r\n", "no whole line": "HTTP/1.1 101"} {
+		if n, err := (&repeatingConnection{Conn: &written{accepts: 1}, header: header}).Write([]byte(text)); n != 1 || err == nil {
+			t.Errorf("%s, of which one byte is accepted: %d bytes, error %v", name, n, err)
 		}
 	}
 	const answer = status + "\r\n"

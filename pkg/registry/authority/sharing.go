@@ -32,7 +32,7 @@ func (s sharing) Decode(data []byte, defaults *schema.GroupVersionKind, into run
 
 func shareRules(d *authority.AuthorityDelegation) {
 	shareTexts(d.Spec.Rules)
-	if len(d.Spec.Rules) > 0 && reflect.DeepEqual(d.Spec.Rules, d.Status.Rules) {
+	if reflect.DeepEqual(d.Spec.Rules, d.Status.Rules) {
 		d.Spec.Rules = slices.Clip(d.Spec.Rules) // so that nobody appends to both
 		d.Status.Rules = d.Spec.Rules
 		return
