@@ -24,6 +24,7 @@ import (
 	"github.com/go-logr/logr"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -185,10 +186,14 @@ func (c *cluster) prepare() error {
 	if c.client, err = client.New(c.admin, client.Options{Scheme: scheme}); err != nil {
 		return err
 	}
-	// Some seconds after a definition was created, the server does not have its schema for policies.
+	// Some seconds after a definition was created, the server does not serve it, or does not have its schema for policies.
+	// Another error comes from what serves it, such as a webhook that does not run yet.
 	deadline := time.Now().Add(patience)
-	attempt := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "attempt-"}}
-	for err = c.client.Create(context.Background(), attempt, client.DryRunAll); apierrors.IsServiceUnavailable(err); err = c.client.Create(context.Background(), attempt, client.DryRunAll) {
+	for {
+		err := c.client.Create(context.Background(), &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "attempt-"}}, client.DryRunAll)
+		if !apierrors.IsServiceUnavailable(err) && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
+			break
+		}
 		if time.Now().After(deadline) {
 			return err
 		}
