@@ -137,9 +137,8 @@ func (c *accountWrite) end() {
 	namespace, name := c.changing.GetNamespace(), c.changing.GetName()
 	c.changing = nil
 	// The change is stored, whether or not the client still waits.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), readBackTimeout)
-	defer cancel()
-	_ = wait.PollUntilContextCancel(ctx, readBackTimeout/50, true, func(ctx context.Context) (bool, error) {
+	ctx := context.WithoutCancel(c.ctx)
+	_ = wait.PollUntilContextTimeout(ctx, readBackTimeout/50, readBackTimeout, true, func(ctx context.Context) (bool, error) {
 		account, err := c.Issuer.Client.CoreV1().ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
 		if err == nil {
 			c.Bound.Learn(account)
