@@ -227,7 +227,7 @@ test-unpatched: $(BIN)/kube-granular $(BIN)/kubectl $(BIN)/kube-apiserver-unpatc
 	KUBE_GRANULAR_REQUIRE_UNPATCHED=1 $(GO) test -count=1 ./test/docs -run "TestManagedClusters|TestUpgrade"
 
 .PHONY: fuzz
-fuzz: upstream ## Run every fuzzer for FUZZTIME: a count (20000x) or a time (1h)
+fuzz: upstream ## Run every fuzzer for FUZZTIME: a count (20000x) or a time (1h); FUZZ=REGEXP selects some, FUZZ_KEEP=20 keeps so many inputs that they found
 	hack/fuzz.sh
 
 SHARE        ?= 250

@@ -1,27 +1,37 @@
 #!/usr/bin/env bash
-# Run every fuzz test of the project, each for FUZZTIME: a number of inputs (the default is
-# 20000x) or a time such as 1h. Fail if a fuzz test finds a failing input, or if go test does not
-# run it. The default is a number of inputs because with a time go test may fail only because the
-# time is over ("context deadline exceeded").
+# Run fuzz tests of the project, each for FUZZTIME: a number of inputs (the default is
+# 20000x) or a time such as 1h. FUZZ is a pattern of their names; the default is all. Fail if one
+# finds a failing input, or if go test does not run it. The default is a number of inputs because
+# with a time go test may fail only because the time is over ("context deadline exceeded").
+#
+# With FUZZ_KEEP, so many of the inputs that reach new code, the shortest, are kept in testdata/fuzz
+# of the package. To commit them makes each later run, and go test, begin with them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 fuzztime=${FUZZTIME:-20000x}
 count=0
 while IFS=: read -r file name; do
+	[[ $name =~ ^(${FUZZ:-.*})$ ]] || continue
 	dir=$(dirname "$file")
 	echo "==> $name in $dir for $fuzztime" >&2
-	out=$(go test -run '^$' -fuzz "^$name\$" -fuzztime "$fuzztime" -fuzzminimizetime 1x "./$dir" 2>&1) || {
+	out=$(go test -run '^$' -fuzz "^$name\$" -fuzztime "$fuzztime" -fuzzminimizetime 1x ${FUZZ_ARGS:-} "./$dir" 2>&1) || {
 		echo "$out"
 		exit 1
 	}
 	# If the output has no such line, go test found no fuzz test of this name, which is no error for
 	# go test.
-	grep -q '^fuzz: elapsed' <<<"$out" || {
+	grep '^fuzz: elapsed' <<<"$out" | tail -n 1 >&2 || {
 		echo "$out"
 		echo "$name matched no fuzzer" >&2
 		exit 1
 	}
+	if [ -n "${FUZZ_KEEP:-}" ]; then
+		found=$(go env GOCACHE)/fuzz/$(go list "./$dir")/$name
+		mkdir -p "$dir/testdata/fuzz/$name"
+		find "$found" -type f -printf '%s %p\n' 2>/dev/null | sort -n | head -n "$FUZZ_KEEP" | cut -d ' ' -f 2- |
+			xargs -r cp -t "$dir/testdata/fuzz/$name"
+	fi
 	count=$((count + 1))
 done < <(git grep -oE '^func Fuzz[A-Za-z0-9_]+' -- '*_test.go' ':!upstream' | sed -E 's/:func /:/')
-[ "$count" -gt 0 ] || { echo "there are no fuzzers" >&2; exit 1; }
+[ "$count" -gt 0 ] || { echo "there are no such fuzzers" >&2; exit 1; }
 echo "fuzzers: $count ran, none found anything"
