@@ -260,7 +260,7 @@ func (c *checker) compile(definitions map[string]*spec.Schema, enforced bool) {
 	}
 	for i := range outcomes {
 		f := &c.entries.Fields[i]
-		if outcomes[i].State != Active || !carries(tree, f, f.Path, outcomes[i].Excluded) {
+		if !carries(tree, f, f.Path, outcomes[i].Excluded) {
 			c.report(i, PathPart, "no permission is possible at this field in version %s", c.kind.Version)
 		}
 	}

@@ -66,7 +66,7 @@ func (s *search) below(c schema.Cursor, path Path) {
 
 func (s *search) at(c schema.Cursor, path Path) {
 	name := c.Definition()
-	if name == s.definition || name != "" && twins[name] == s.definition && resolve(c, s.rest).reason == "" {
+	if name == s.definition || twins[name] == s.definition && resolve(c, s.rest).reason == "" {
 		if whole := slices.Concat(path, s.rest); !s.known(whole) {
 			s.found = append(s.found, whole.String())
 		}

@@ -145,6 +145,22 @@ func TestAlsoReachable(t *testing.T) {
 	}
 }
 
+// TestTwins checks that a field of containers is also reachable in ephemeral containers, if these have it.
+func TestTwins(t *testing.T) {
+	replace := []string{
+		"project: {type: string, default: default}", "project: {$ref: '#/definitions/io.k8s.api.core.v1.Container'}",
+		"server: {type: string}", "server: {$ref: '#/definitions/io.k8s.api.core.v1.EphemeralContainer'}",
+		"io.example.v1.Application:\n", "io.k8s.api.core.v1.Container: {type: object, properties: {image: {type: string}, probe: {type: string}}}\n" +
+			"io.k8s.api.core.v1.EphemeralContainer: {type: object, properties: {image: {type: string}}}\nio.example.v1.Application:\n",
+	}
+	for field, want := range map[string]string{"image": ".spec.destination.server.image", "probe": ""} {
+		_, outcomes := applied(t, definitions(t, replace...), entries(t, ".spec.project."+field+" acme.io/a excluded"), true)
+		if got := strings.Join(outcomes[0].AlsoReachable, " "); got != want {
+			t.Errorf("%s: %q, want %q", field, got, want)
+		}
+	}
+}
+
 // TestReachableBounds checks that the paths are limited: none has more steps than a path may have before the
 // field, and the search goes no deeper once it has found 32.
 func TestReachableBounds(t *testing.T) {

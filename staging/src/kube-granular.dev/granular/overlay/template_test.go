@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	gvkschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"sigs.k8s.io/yaml"
 
 	"kube-granular.dev/granular/decide"
 	"kube-granular.dev/granular/overlay"
@@ -86,6 +88,14 @@ func TestInForce(t *testing.T) {
 		if tc.want == told(tc.own) && got != tc.own {
 			t.Errorf("%s: another pointer to the same", name)
 		}
+	}
+	// Entries of one resource hold together with others later, and share no memory with what held before.
+	own.Fields = slices.Grow(own.Fields, 4)
+	deployments := gvkschema.ParseGroupResource("deployments.apps")
+	first := overlay.InForce(deployments, own, ofPods(t, true, ".spec.a acme.io/a"))
+	before := told(first)
+	if overlay.InForce(deployments, own, ofPods(t, true, ".spec.b acme.io/b")); told(first) != before {
+		t.Errorf("later entries change earlier ones: %s, before %s", told(first), before)
 	}
 	if all := overlay.HoldsIn(); len(all) != 9 || !slices.IsSortedFunc(all[:8], func(a, b gvkschema.GroupResource) int { return strings.Compare(a.String(), b.String()) }) {
 		t.Error(all)
@@ -245,9 +255,11 @@ func TestShared(t *testing.T) {
 		{".spec.template.spec.a acme.io/own", ".spec.a acme.io/a excluded", ""},
 		{".spec.template.spec.a acme.io/own excluded", ".spec.a acme.io/a", ""},
 		{".spec.template.spec.b acme.io/own excluded", ".spec.a acme.io/a excluded", ""},
+		{".spec.template acme.io/t excluded; .spec.template.spec acme.io/own excluded", ".spec.a acme.io/a excluded", ".spec.template.spec.a"},
+		{".spec.template acme.io/t excluded", ".spec.a acme.io/a excluded; .spec.b acme.io/b excluded", ".spec.template.spec.a .spec.template.spec.b"},
 	} {
 		var got []string
-		for _, p := range overlay.Shared(deployments, entries(t, tc.own), ofPods(t, true, tc.pods)) {
+		for _, p := range overlay.Shared(deployments, entries(t, strings.Split(tc.own, "; ")...), ofPods(t, true, strings.Split(tc.pods, "; ")...)) {
 			got = append(got, p.String())
 		}
 		if strings.Join(got, " ") != tc.want {
@@ -256,5 +268,67 @@ func TestShared(t *testing.T) {
 	}
 	if overlay.Shared(deployments, nil, ofPods(t, true, ".spec.a acme.io/a excluded")) != nil || overlay.Shared(deployments, entries(t, ".spec.a acme.io/a excluded"), nil) != nil {
 		t.Error("shared with nobody")
+	}
+}
+
+// TestHistory checks that an exclusion of pods that is found by name is in the permission tree of a ControllerRevision,
+// and not in the one for objects of a Go type.
+func TestHistory(t *testing.T) {
+	all := map[string]*spec.Schema{}
+	if err := yaml.UnmarshalStrict([]byte(`
+revision:
+  type: object
+  x-kubernetes-group-version-kind: [{group: apps, version: v1, kind: ControllerRevision}]
+  properties: {data: {type: object}, revision: {type: integer}}
+`), &all); err != nil {
+		t.Fatal(err)
+	}
+	kind := gvkschema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ControllerRevision"}
+	own := entries(t, ".revision acme.io/r excluded")
+	e := overlay.InForce(gvkschema.ParseGroupResource("controllerrevisions.apps"), own, ofPods(t, true, ".spec.hostNetwork acme.io/n excluded"))
+	changed, outcomes, err := overlay.Apply(all, kind, e, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o := outcomes[1]; o.State != overlay.Active || !o.Excluded || o.Path != `.data[".spec.hostNetwork"]` {
+		t.Errorf("the entry of pods: %+v", o)
+	}
+	tree, err := schema.ByKind(changed, kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := overlay.Verify(tree, e, outcomes); err != nil {
+		t.Error(err)
+	}
+	before := told(e)
+	if typed := e.WithoutNamed(); told(typed) != "applications.example.io v1 false; .revision acme.io/r excluded" || told(e) != before {
+		t.Errorf("of a Go type: %s, of %s", told(typed), told(e))
+	}
+	if own.WithoutNamed() != own {
+		t.Error("another pointer to the same")
+	}
+}
+
+// TestWrittenFor checks which controllers write a field for others.
+func TestWrittenFor(t *testing.T) {
+	for _, tc := range []struct{ resource, path, want string }{
+		{"deployments.apps", ".spec.replicas", "horizontal-pod-autoscaler"},
+		{"deployments.apps", ".spec", "horizontal-pod-autoscaler"},
+		{"deployments.apps", ".spec.paused", ""},
+		{"deployments.example.com", ".spec.replicas", ""},
+		{"controllerrevisions.apps", ".data", "daemonset-controller statefulset-controller"},
+		{"persistentvolumeclaims", ".spec.volumeName", "ephemeral-volume-controller statefulset-controller persistent-volume-binder"},
+	} {
+		path, err := overlay.ParsePath(tc.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, w := range overlay.WrittenFor(gvkschema.ParseGroupResource(tc.resource), path) {
+			got = append(got, w.By)
+		}
+		if strings.Join(got, " ") != tc.want {
+			t.Errorf("%s of %s: %q", tc.path, tc.resource, got)
+		}
 	}
 }
