@@ -8,7 +8,8 @@
 // cluster the controller manager fills them in. A local cluster has no controller manager, so
 // this package runs upstream's controller.
 //
-// Invariant: the controller does the same as in kube-controller-manager, and nothing else.
+// Invariant: the controller writes the same as in kube-controller-manager, and nothing else. It does not look at all
+// roles for the event of a role that no aggregated role selects.
 package aggregation
 
 import (
@@ -30,8 +31,16 @@ func Start(ctx context.Context, cfg *rest.Config) (wait func(), err error) {
 	if err != nil {
 		return nil, err
 	}
+	return start(ctx, client)
+}
+
+func start(ctx context.Context, client kubernetes.Interface) (wait func(), err error) {
 	factory := informers.NewSharedInformerFactory(client, 0)
-	controller := clusterroleaggregation.NewClusterRoleAggregation(factory.Rbac().V1().ClusterRoles(), client.RbacV1())
+	roles, err := newFiltered(factory.Rbac().V1().ClusterRoles())
+	if err != nil {
+		return nil, err
+	}
+	controller := clusterroleaggregation.NewClusterRoleAggregation(roles, client.RbacV1())
 	factory.Start(ctx.Done())
 	done := make(chan struct{})
 	go func() {

@@ -39,6 +39,7 @@ type runOptions struct {
 	billing                         store.Config
 	kubeconfig, namespace, pattern  string
 	metricsAddress, healthAddress   string
+	pprofAddress                    string
 	leaderElect, untilStdin         bool
 	webhook                         webhookOptions
 	leaseDuration, renew, retryWait time.Duration
@@ -74,6 +75,7 @@ func newRunCommand() *cobra.Command {
 	fs.IntVar(&o.Workers, "workers", 8, "number of tenants that are reconciled at the same time")
 	fs.StringVar(&o.metricsAddress, "metrics-address", "127.0.0.1:8080", "address that serves metrics; 0 disables them")
 	fs.StringVar(&o.healthAddress, "health-address", "127.0.0.1:8081", "address that serves /healthz and /readyz; 0 disables them")
+	fs.StringVar(&o.pprofAddress, "pprof-address", "0", "address that serves /debug/pprof, the profiles of the process; 0 disables them")
 	fs.BoolVar(&o.leaderElect, "leader-elect", true, "reconcile only while holding the lease, so that only one replica works")
 	fs.DurationVar(&o.leaseDuration, "lease-duration", 15*time.Second,
 		"how long other replicas wait after the last renewal of the lease before they take it over")
@@ -118,6 +120,7 @@ func run(cmd *cobra.Command, o runOptions) error {
 		Cache:                   controller.Cache(o.Options),
 		Metrics:                 metricsserver.Options{BindAddress: o.metricsAddress},
 		HealthProbeBindAddress:  o.healthAddress,
+		PprofBindAddress:        o.pprofAddress,
 		LeaderElection:          o.leaderElect,
 		LeaderElectionID:        "tenancy-controller",
 		LeaderElectionNamespace: o.namespace,

@@ -40,6 +40,9 @@ type ends struct {
 // addEnds adds the reconciler of ends to a manager, and returns the source of the tenants that are due.
 func addEnds(mgr ctrl.Manager) (source.Source, error) {
 	r := &ends{Reader: mgr.GetClient(), due: make(chan event.GenericEvent)}
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.LNamespace{}, endsIndex, indexEnds); err != nil {
+		return nil, err
+	}
 	if err := r.registerOverdue(); err != nil {
 		return nil, err
 	}

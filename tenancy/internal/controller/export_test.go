@@ -125,3 +125,14 @@ func Remove(ctx context.Context, cached client.Client, live, unlabelled client.R
 
 // IsFirst reports whether the tenant has no status yet.
 var IsFirst = isFirst
+
+// EndsIndex is the index of tenants in which something ends, and IndexEnds returns its values.
+const EndsIndex = endsIndex
+
+// IndexEnds returns the values of the index EndsIndex.
+var IndexEnds = indexEnds
+
+// Overdue returns the number of tenants in which somebody has rights that have ended.
+func Overdue(ctx context.Context, c client.Reader, at time.Time) int {
+	return (&ends{Reader: c}).overdue(ctx, at)
+}

@@ -59,16 +59,30 @@ func Present(t *v1alpha1.LNamespace, requests []v1alpha1.SudoRequest, at time.Ti
 // NextEnd returns the time at which the next entry of a list, or sudo by a request, ends. found is false if
 // none ends.
 func NextEnd(t *v1alpha1.LNamespace, at time.Time) (next time.Time, found bool) {
-	ending := slices.Concat(t.Spec.Users, t.Spec.Managers, t.Spec.Sudoers)
-	for _, granted := range t.Status.Sudo {
-		ending = append(ending, granted.Subject)
-	}
-	for _, entry := range ending {
+	for _, entry := range entries(t) {
 		if end, ends := entry.End(); ends && at.Before(end) && (!found || end.Before(next)) {
 			next, found = end, true
 		}
 	}
 	return next, found
+}
+
+// HasEnds reports whether an entry of a list, or sudo by a request, ends at some time. A tenant without is never
+// overdue.
+func HasEnds(t *v1alpha1.LNamespace) bool {
+	return slices.ContainsFunc(entries(t), func(entry v1alpha1.Subject) bool {
+		_, ends := entry.End()
+		return ends
+	})
+}
+
+// entries returns the entries of all lists, and those of sudo by a request.
+func entries(t *v1alpha1.LNamespace) []v1alpha1.Subject {
+	all := slices.Concat(t.Spec.Users, t.Spec.Managers, t.Spec.Sudoers)
+	for _, granted := range t.Status.Sudo {
+		all = append(all, granted.Subject)
+	}
+	return all
 }
 
 // IsOverdue reports whether the status says that somebody has rights that the lists do not give any

@@ -81,3 +81,26 @@ func TestNextEnd(t *testing.T) {
 		}
 	}
 }
+
+// TestHasEnds checks in which tenants something ends: without that, no tenant is overdue.
+func TestHasEnds(t *testing.T) {
+	forever, ending := entry("ada", ""), entry("ada", "2026-11-27T13:00:00Z")
+	for name, tc := range map[string]struct {
+		change func(*v1alpha1.LNamespace)
+		want   bool
+	}{
+		"nobody":         {func(*v1alpha1.LNamespace) {}, false},
+		"without an end": {func(l *v1alpha1.LNamespace) { l.Spec.Users = []v1alpha1.Subject{forever} }, false},
+		"a user":         {func(l *v1alpha1.LNamespace) { l.Spec.Users = []v1alpha1.Subject{forever, ending} }, true},
+		"a manager":      {func(l *v1alpha1.LNamespace) { l.Spec.Managers = []v1alpha1.Subject{ending} }, true},
+		"a sudoer":       {func(l *v1alpha1.LNamespace) { l.Spec.Sudoers = []v1alpha1.Subject{ending} }, true},
+		"no time":        {func(l *v1alpha1.LNamespace) { l.Spec.Users = []v1alpha1.Subject{entry("bad", "never")} }, true},
+		"granted sudo":   {func(l *v1alpha1.LNamespace) { l.Status.Sudo = []v1alpha1.GrantedSudo{{Subject: ending}} }, true},
+	} {
+		lns := &v1alpha1.LNamespace{}
+		tc.change(lns)
+		if got := terms.HasEnds(lns); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}

@@ -177,7 +177,7 @@ func (c *cluster) prepare() error {
 	}
 	for _, arg := range [][]string{
 		{"apply", "--server-side", "-k", filepath.Join(c.root, "tenancy", "config", c.config)},
-		{"wait", "--for=condition=Established", "--timeout=120s", "crd/lnamespaces.tenancy.kube-granular.dev", "crd/sudorequests.tenancy.kube-granular.dev"},
+		{"wait", "--for=condition=Established", "--timeout=120s", "crd", "--all"},
 	} {
 		if out, err := c.kubectl("admin", arg...); err != nil {
 			return fmt.Errorf("kubectl %s: %w\n%s", strings.Join(arg, " "), err, out)

@@ -5,8 +5,11 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -15,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -22,15 +26,23 @@ import (
 )
 
 var (
-	beside = flag.String("beside", "", "folder with bin and tenancy/config of another version, which BenchmarkGrowth measures at the same time")
-	block  = flag.Int("block", 100, "tenants that BenchmarkGrowth makes at once")
-	folder = flag.String("folder", "", "folder of manifests for BenchmarkGrowth: granular is for a server that authorizes fields")
-	heaps  = flag.String("heaps", "", "folder to which BenchmarkGrowth writes a heap profile of each server, and a CPU profile of the last block")
+	beside = flag.String("beside", "",
+		"folder with bin and tenancy/config of another version, which BenchmarkGrowth measures at the same time")
+	block    = flag.Int("block", 100, "tenants that BenchmarkGrowth makes at once")
+	folder   = flag.String("folder", "", "folder of manifests for BenchmarkGrowth: granular is for a server that authorizes fields")
+	heaps    = flag.String("heaps", "", "folder to which BenchmarkGrowth writes a heap profile of each server")
+	profiles = flag.String("profiles", "",
+		"folder to which BenchmarkGrowth writes CPU profiles of each server and controller, for the first seconds of each block")
 )
+
+// profiled is how long the CPU profiles of a block last. A block that ends before makes a profile that has idle time.
+const profiled = 8 * time.Second
 
 // measuredVersion is a cluster of one version of the project, with its controller.
 type measuredVersion struct {
 	name, address string
+	// pprof is the address of the profiles of the controller.
+	pprof string
 	*cluster
 	controller *controller
 }
@@ -79,11 +91,23 @@ func startVersion(b *testing.B, name, top string) *measuredVersion {
 	if v.address, err = freeAddress(); err != nil {
 		b.Fatal(err)
 	}
-	v.controller, err = c.startController(append(flags, "--metrics-address", v.address, "--leader-elect=false", "--discovery-every", "1h")...)
-	if err != nil {
+	flags = append(flags, "--metrics-address", v.address, "--leader-elect=false", "--discovery-every", "1h")
+	if *profiles != "" {
+		if v.pprof, err = freeAddress(); err != nil {
+			b.Fatal(err)
+		}
+		flags = append(flags, "--pprof-address", v.pprof)
+	}
+	if v.controller, err = c.startController(flags...); err != nil {
 		b.Fatal(err)
 	}
-	if err := c.client.Create(b.Context(), seven(0)); err != nil {
+	// A policy that the server loads late may not have the schema of LNamespaces yet.
+	deadline := time.Now().Add(patience)
+	for err = c.client.Create(b.Context(), seven(0)); apierrors.IsServiceUnavailable(err) && time.Now().Before(deadline); {
+		time.Sleep(50 * time.Millisecond)
+		err = c.client.Create(b.Context(), seven(0))
+	}
+	if err != nil {
 		b.Fatal(err)
 	}
 	v.ready(b, 1)
@@ -94,7 +118,7 @@ func startVersion(b *testing.B, name, top string) *measuredVersion {
 // grow makes a block of tenants, and logs what they cost.
 func (v *measuredVersion) grow(b *testing.B, first, count int) {
 	b.Helper()
-	process := v.controller.process.Process
+	process, before := v.controller.process.Process, read(b, v.address)
 	if err := process.Signal(syscall.SIGSTOP); err != nil {
 		b.Fatal(err)
 	}
@@ -103,23 +127,62 @@ func (v *measuredVersion) grow(b *testing.B, first, count int) {
 	if err := process.Signal(syscall.SIGCONT); err != nil {
 		b.Fatal(err)
 	}
-	if *heaps != "" && first+*block > *tenants {
-		go func() {
-			if profile, err := v.kubectl("admin", "get", "--raw", "/debug/pprof/profile?seconds=5"); err == nil {
-				_ = os.WriteFile(filepath.Join(*heaps, v.name+"-cpu.pb.gz"), []byte(profile), 0o600)
-			}
-		}()
-	}
-	own, began, before := cpu(b, process.Pid), time.Now(), read(b, v.address)
+	profile := v.profile(first)
+	own, began := cpu(b, process.Pid), time.Now()
 	quiet(b, v.address, int(before.reconciled)+count)
 	took := time.Since(began)
 	n := read(b, v.address)
 	server, own = cpu(b, v.process.Process.Pid)-server, cpu(b, process.Pid)-own
 	each := func(d time.Duration) float64 { return float64(d.Microseconds()) / float64(count) / 1000 }
 	// The testing package shows only the first lines of a log.
-	fmt.Printf("%s %s: tenants %d to %d: %.1f a second, CPU for each: server %.1f ms, controller %.1f ms, %.1f requests for each: %s\n", v.name, *mode,
-		first, first+count-1, float64(count)/took.Seconds(), each(server), each(own), n.since(before).total()/float64(count), n.since(before))
+	requests := n.since(before)
+	fmt.Printf("%s %s: tenants %d to %d: %.1f a second, CPU for each: server %.1f ms, controller %.1f ms, %.1f requests for each: %s\n",
+		v.name, *mode, first, first+count-1, float64(count)/took.Seconds(), each(server), each(own), requests.total()/float64(count), requests)
+	if err := <-profile; err != nil {
+		b.Fatal(err)
+	}
 	v.ready(b, first+count)
+}
+
+// profile begins to write the CPU profiles of the server and the controller for a block of tenants, if they are
+// wanted. The channel gets one error, or nil, when they are written.
+func (v *measuredVersion) profile(first int) <-chan error {
+	done := make(chan error, 1)
+	if *profiles == "" {
+		done <- nil
+		return done
+	}
+	path := fmt.Sprintf("/debug/pprof/profile?seconds=%.0f", profiled.Seconds())
+	write := func(process string, profile []byte, err error) error {
+		if err != nil {
+			return fmt.Errorf("profile of the %s: %w", process, err)
+		}
+		return os.WriteFile(filepath.Join(*profiles, fmt.Sprintf("%s-%05d-%s.pb.gz", v.name, first, process)), profile, 0o600)
+	}
+	server := make(chan error, 1)
+	go func() {
+		profile, err := v.kubectl("admin", "get", "--raw", path)
+		server <- write("server", []byte(profile), err)
+	}()
+	go func() {
+		profile, err := download("http://" + v.pprof + path)
+		done <- errors.Join(write("controller", profile, err), <-server)
+	}()
+	return done
+}
+
+// download returns the body of the answer to a GET.
+func download(address string) ([]byte, error) {
+	answer, err := http.Get(address)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", answer.Status, body)
+	}
+	return body, err
 }
 
 // ready waits until all tenants are ready.

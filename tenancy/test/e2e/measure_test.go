@@ -139,15 +139,21 @@ func resident(b testing.TB, pid int) (now, most int) {
 	return now, most
 }
 
-// quiet waits until the work queues are empty and at least count tenants were reconciled.
+// quiet waits until the work queues are empty and at least count tenants were reconciled. Until then it reads the
+// metrics rarely, because each reading takes time of the controller that is measured.
 func quiet(b testing.TB, address string, count int) {
 	b.Helper()
 	for settled := 0; settled < 3; {
-		n := read(b, address)
-		if settled++; n.queued > 0 || n.reconciled < float64(count) {
+		n, interval := read(b, address), 50*time.Millisecond
+		switch {
+		case n.reconciled < float64(count):
+			settled, interval = 0, 250*time.Millisecond
+		case n.queued > 0:
 			settled = 0
+		default:
+			settled++
 		}
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(interval)
 	}
 }
 
