@@ -12,12 +12,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	gvk "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	upstreamaudit "k8s.io/apiserver/pkg/audit"
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/granular"
 	"k8s.io/apiserver/pkg/warning"
 
+	"kube-granular.dev/granular/overlay"
+	"kube-granular.dev/granular/schema"
 	ours "kube-granular.dev/pkg/audit"
 )
 
@@ -42,6 +45,7 @@ func TestAuditMode(t *testing.T) {
 		"a granular caller":    {observed: moved, marked: true, authorizer: &grants{allow: []string{"granular:specification"}}},
 		"inside another":       {entries: []string{entry, ".spec.destination.server acme.io/s excluded"}, observed: moved, counted: "things.example.com .spec.destination.server jane"},
 		"the field is retyped": {entries: []string{".spec.destination.server.host acme.io/h excluded"}, observed: moved, counted: "things.example.com .spec.destination.server jane"},
+		"inside the entry":     {entries: []string{".spec acme.io/all excluded"}, observed: resized, counted: "things.example.com .spec jane"},
 		"an element":           {entries: []string{".spec.ports[*].number acme.io/n excluded"}, observed: renumbered, counted: "things.example.com .spec.ports[*].number jane"},
 		"the authorizer fails": {observed: moved, authorizer: &grants{fail: []string{"granular:acme.io/d"}}},
 		"only names":           {entries: []string{".spec.destination acme.io/d"}, observed: moved},
@@ -107,6 +111,20 @@ func TestAuditMode(t *testing.T) {
 				t.Errorf("warned %q, audited %q", *heard, annotation(ctx, ours.WouldExcludeAnnotation))
 			}
 		})
+	}
+}
+
+// TestAuditedWithoutTree checks which FieldPermission is counted for a kind that can't be compiled with all exclusions
+// in force: the one in mode Audit, whether it is that of the resource or of pods. An enforced one refuses all writes.
+func TestAuditedWithoutTree(t *testing.T) {
+	deployments := gvk.GroupResource{Group: "apps", Resource: "deployments"}
+	for _, enforced := range []string{"pods", "deployments.apps"} {
+		own := entriesOf(t, "deployments.apps", enforced == "deployments.apps", ".spec.replicas acme.io/r excluded")
+		pods := entriesOf(t, "pods", enforced == "pods", ".spec.hostNetwork acme.io/x excluded")
+		w := &write{kind: &kind{added: entrySet{entries: overlay.InForce(deployments, own, pods), all: true}}}
+		if got := w.refusedEntry(); got.by.Source == enforced || got.by.Enforced || got.path != schema.Pattern(nil) {
+			t.Errorf("while that of %s is enforced: that of %s at %s", enforced, got.by.Source, got.path)
+		}
 	}
 }
 

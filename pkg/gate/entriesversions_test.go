@@ -128,6 +128,7 @@ func TestEntriesOfScale(t *testing.T) {
 		counted         int
 	}{
 		"excluded":            {entry: ".spec.size acme.io/size excluded", to: 2, says: `cannot change .spec.replicas in namespace "n" through "things/scale": needs the verb "granular:acme.io/size" (excluded by FieldPermission things.example.com)`},
+		"excluded, to none":   {entry: ".spec.size acme.io/size excluded", to: 0, says: `needs the verb "granular:acme.io/size" (excluded by`},
 		"excluded, the verb":  {entry: ".spec.size acme.io/size excluded", allow: []string{"granular:acme.io/size"}, to: 2},
 		"excluded, unchanged": {entry: ".spec.size acme.io/size excluded", to: 1},
 		"excluded around it":  {entry: ".spec acme.io/all excluded", to: 2, says: "granular:acme.io/all"},

@@ -4,6 +4,7 @@
 package gate
 
 import (
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -33,6 +34,7 @@ func TestNamedChanges(t *testing.T) {
 		"unreadable":          {revision(without), revision(unreadable), 1},
 		"created, unreadable": {nil, revision(unreadable), 1},
 		"was unreadable":      {revision(unreadable), revision(without), 0},
+		"stays unreadable":    {revision(unreadable), revision(unreadable), 1},
 		"of no known Go type": {nil, "data", 1},
 		"neither has it":      {revision(without), revision(`{"b": 1}`), 0},
 	} {
@@ -42,5 +44,10 @@ func TestNamedChanges(t *testing.T) {
 	}
 	if got := (*named)(nil).changes(revision(without), revision(with)); got != nil {
 		t.Errorf("where nothing is found by name: %v", got)
+	}
+	// Where the tree with these fields can't be compiled, nothing is written.
+	f = inTemplates("controllerrevisions.apps", nil, entriesOf(t, "pods", true, ".spec.hostNetwork acme.io/"+strings.Repeat("x", 64)+" excluded"))
+	if k := kindWith(target, entrySet{entries: f.entries["controllerrevisions.apps"]}); k.err == nil || k.walker != nil {
+		t.Errorf("without a tree: %v, walker %v", k.err, k.walker)
 	}
 }
