@@ -50,7 +50,7 @@ type variant struct {
 func classes() []class {
 	var out []class
 	for size := 1; size <= 3; size++ {
-		for number := range forests(size) {
+		for number := range Forests(size) {
 			for _, odd := range []bool{false, true} {
 				out = append(out, class{size, number, variant{odd: odd}}, class{size, number, variant{odd: odd, same: true}})
 				if size < 3 {
@@ -95,17 +95,18 @@ func TestEveryWorld(t *testing.T) {
 // judge judges one of share writes of the class. It returns the first worlds in which the answers differ.
 func (c class) judge(share int) (found tally, differences []string) {
 	found.classes = 1
-	fields, interner := named(forests(c.size)[c.number]), schema.NewInterner()
-	root, outside := &node{kind: rule.Object, kids: fields}, []mark{{}}
+	fields, interner := Forests(c.size)[c.number], schema.NewInterner()
+	root, outside := Root(fields), []Mark{{}}
 	if c.metadata {
-		root.kids = []*node{{kind: rule.Object, name: "metadata", kids: fields}}
-		outside = append(outside, mark{verb: true})
+		root = Root([]*Node{{Kind: rule.Object, Kids: fields}})
+		root.Kids[0].Name = "metadata"
+		outside = append(outside, Mark{Verb: true})
 	}
-	all, typ, number := objects(root, c.odd), goType(root, false), 0
-	for range marked(fields, surroundings{inField: true}) {
+	all, typ, number := Objects(root, c.odd), goType(root, false), 0
+	for range Marked(fields, Surroundings{InField: true}) {
 		for _, m := range outside {
 			if c.metadata {
-				root.kids[0].mark = m
+				root.Kids[0].Mark = m
 			}
 			k, err := compiled(root, c.same, interner)
 			if err != nil {
