@@ -6,6 +6,7 @@ package worlds
 import (
 	"context"
 	"fmt"
+	"math/bits"
 )
 
 // MaxVerbs is how many verbs a Caller can be asked for.
@@ -24,13 +25,17 @@ type Caller struct {
 	asked, held uint64
 	// waiting are the callers still to be judged: those who hold the last verb that they were asked for.
 	waiting [][2]uint64
+	writes  uint64
 }
 
 // NewCaller returns a caller who was asked for no verb yet.
 func NewCaller() *Caller { return &Caller{verbs: map[string]int{}} }
 
 // Begin turns into the first caller of a write: one who holds nothing.
-func (c *Caller) Begin() { c.asked, c.held, c.waiting = 0, 0, c.waiting[:0] }
+func (c *Caller) Begin() {
+	c.asked, c.held, c.waiting = 0, 0, c.waiting[:0]
+	c.writes++
+}
 
 // Next turns into the next caller of the same write. It returns false if there is none.
 func (c *Caller) Next() bool {
@@ -62,9 +67,24 @@ func (c *Caller) Holds(verb string) bool {
 	return c.held&bit != 0
 }
 
-// Sets returns how many sets there are of the verbs that were asked for in all writes. The callers of one
-// write stand for all of them together.
-func (c *Caller) Sets() uint64 { return 1 << len(c.names) }
+// Worlds returns how many worlds were judged: each write that began is one with each set of the verbs that were
+// asked for in all writes together. The callers of one write stand for all of these sets, because each set
+// agrees with exactly one of them. There are more such verbs if more writes are judged, so this is a lower
+// bound. It panics if the number does not fit.
+func (c *Caller) Worlds() uint64 {
+	over, out := bits.Mul64(c.writes, 1<<len(c.names))
+	return exact(out, over)
+}
+
+// Sum returns a + b, and panics if the number does not fit.
+func Sum(a, b uint64) uint64 { return exact(bits.Add64(a, b, 0)) }
+
+func exact(number, over uint64) uint64 {
+	if over > 0 {
+		panic("too many worlds to be counted")
+	}
+	return number
+}
 
 // FirstAllowed implements decide.Authorizer.
 func (c *Caller) FirstAllowed(_ context.Context, verbs []string) (int, error) {
