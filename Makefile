@@ -231,7 +231,7 @@ fuzz: upstream ## Run every fuzzer for FUZZTIME: a count (20000x) or a time (1h)
 	hack/fuzz.sh
 
 SHARE          ?= 250
-VERSIONS_SHARE ?= 300
+VERSIONS_SHARE ?= 100
 CEDAR_WRITES   ?= 250000
 ROUNDS         ?= 15
 

@@ -154,6 +154,7 @@ func (w *write) String() string {
 		data, _ := json.Marshal(v)
 		return string(data)
 	}
-	return fmt.Sprintf("%v as stored, %v as v1, webhook %t: stored in %s %s (a field of no version: %t), sent in %s %s, about to be stored %s, granular %t",
-		w.current.root, w.other.root, w.webhook, w.source.kind.Version, text(w.stored), w.unknown, w.request.kind.Version, text(w.sent), text(w.final), w.granular)
+	stored := fmt.Sprintf("stored in %s %s (a field of no version: %t)", w.source.kind.Version, text(w.stored), w.unknown)
+	return fmt.Sprintf("%v as stored, %v as v1, webhook %t: %s, sent in %s %s, about to be stored %s, granular %t",
+		w.current.root, w.other.root, w.webhook, stored, w.request.kind.Version, text(w.sent), text(w.final), w.granular)
 }

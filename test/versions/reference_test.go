@@ -69,8 +69,7 @@ func (w *write) reference() *reference {
 	}
 	// The version of the request.
 	shown := before(w.request)
-	out.add(w.granular, !w.granular, w.request.differences(shown, w.sent),
-		w.request.differences(shown, w.final), w.admitted)
+	out.add(w.granular, !w.granular, w.request.differences(shown, w.sent), w.request.differences(shown, w.final), w.admitted)
 	// The versions in which objects are stored.
 	for _, v := range d.versions() {
 		if v != d.current && (v != w.source || w.stored == nil) || v == d.current && v == w.request {
@@ -96,7 +95,8 @@ func (w *write) reference() *reference {
 		if object, ok := shown.(map[string]any); ok {
 			old = d.converted(object, w.request, v)
 		}
-		out.add(false, true, v.differences(old, d.converted(w.sent, w.request, v)), v.differences(old, d.converted(w.final, w.request, v)), w.admitted)
+		sent, final := d.converted(w.sent, w.request, v), d.converted(w.final, w.request, v)
+		out.add(false, true, v.differences(old, sent), v.differences(old, final), w.admitted)
 	}
 	return out
 }

@@ -12,6 +12,9 @@ import (
 	"kube-granular.dev/granular/rule/worlds"
 )
 
+// golden spreads numbers over 64 bits: it is 2^64 divided by the golden ratio.
+const golden = 0x9E3779B97F4A7C15
+
 // space is all writes of the definitions whose stored version has one shape. The marks of root change.
 type space struct {
 	root *worlds.Node
@@ -79,12 +82,13 @@ func shape(n *worlds.Node) string {
 	return out + "]"
 }
 
-// judge judges one write of step with the marks that root has. number says where it begins.
+// judge judges one write of step with the marks that root has. number, that of the marks, says where it begins:
+// at places that are spread over all regions.
 func (s *space) judge(found *tally, step, number int) error {
 	var d *definition
 	var err error
 	var caller *worlds.Caller
-	number = number * 7919 % step
+	number = int(uint64(number) * golden % uint64(step))
 	for _, r := range s.regions {
 		if number < r.size {
 			found.definitions++

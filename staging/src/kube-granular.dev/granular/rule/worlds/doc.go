@@ -37,5 +37,5 @@
 // after some differences, which are in the smallest schemas.
 //
 // Invariant: the worlds are enumerated in a fixed order, without chance, so a difference can be repeated. The
-// package links the rule and the form of schemas, and no code that it judges. No server links it.
+// package takes from package schema only the names of extensions. No server links it.
 package worlds
