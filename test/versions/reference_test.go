@@ -112,14 +112,14 @@ func (d *definition) stores(v *version, old any, object map[string]any, request 
 	}
 	kept := v.differences(old, written)
 	return slices.DeleteFunc(out, func(one rule.Difference) bool {
-		return !slices.ContainsFunc(kept, func(other rule.Difference) bool { return overlap(one, other) })
+		return !slices.ContainsFunc(kept, func(other rule.Difference) bool { return isInside(one, other) })
 	})
 }
 
-// overlap reports whether two differences are the same, or one contains the other.
-func overlap(a, b rule.Difference) bool {
-	x, y := a[0].String(), b[0].String()
-	return strings.HasPrefix(x, y) || strings.HasPrefix(y, x)
+// isInside reports whether a difference is the other one, contains it, or is inside a place that differs as a whole.
+func isInside(one, other rule.Difference) bool {
+	x, y := one[0].String(), other[0].String()
+	return strings.HasPrefix(y, x) || differsAsWhole(other) && strings.HasPrefix(x, y)
 }
 
 // differences returns what differs between two objects. A new object has new metadata.

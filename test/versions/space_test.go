@@ -114,7 +114,7 @@ func (s *space) judge(found *tally, step, number int) error {
 			}
 		}
 		if caller != nil {
-			found.worlds = worlds.Sum(found.worlds, caller.Worlds())
+			found.worlds = found.worlds.Plus(caller.Worlds())
 			caller = nil
 		}
 		number -= r.size

@@ -9,8 +9,8 @@ import (
 	"math/bits"
 )
 
-// MaxVerbs is how many verbs a Caller can be asked for.
-const MaxVerbs = 63
+// maxVerbs is how many verbs a Caller can be asked for.
+const maxVerbs = 63
 
 // Caller is somebody who holds a set of verbs. The set is decided one verb at a time: a verb that nobody
 // asked for can't matter, so one caller stands for all sets that agree in the verbs that were asked for.
@@ -26,6 +26,8 @@ type Caller struct {
 	// waiting are the callers still to be judged: those who hold the last verb that they were asked for.
 	waiting [][2]uint64
 	writes  uint64
+	// over is set if there were too many verbs.
+	over bool
 }
 
 // NewCaller returns a caller who was asked for no verb yet.
@@ -48,13 +50,14 @@ func (c *Caller) Next() bool {
 	return true
 }
 
-// Holds reports whether the caller holds a verb. The first time, it does not, and a caller who does waits. It
-// panics if it was asked for more than MaxVerbs verbs in all writes.
+// Holds reports whether the caller holds a verb. The first time, it does not, and a caller who does waits. If it
+// was asked for 63 other verbs, it holds no more, and Worlds says that the number does not fit.
 func (c *Caller) Holds(verb string) bool {
 	i, ok := c.verbs[verb]
 	if !ok {
-		if i = len(c.verbs); i == MaxVerbs {
-			panic("too many verbs for one caller")
+		if i = len(c.verbs); i == maxVerbs {
+			c.over = true
+			return false
 		}
 		c.verbs[verb] = i
 		c.names = append(c.names, verb)
@@ -70,20 +73,23 @@ func (c *Caller) Holds(verb string) bool {
 // Worlds returns how many worlds were judged: each write that began is one with each set of the verbs that were
 // asked for in all writes together. The callers of one write stand for all of these sets, because each set
 // agrees with exactly one of them. There are more such verbs if more writes are judged, so this is a lower
-// bound. It panics if the number does not fit.
-func (c *Caller) Worlds() uint64 {
-	over, out := bits.Mul64(c.writes, 1<<len(c.names))
-	return exact(out, over)
+// bound.
+func (c *Caller) Worlds() Count {
+	over, number := bits.Mul64(c.writes, 1<<len(c.names))
+	return Count{Number: number, Over: c.over || over > 0}
 }
 
-// Sum returns a + b, and panics if the number does not fit.
-func Sum(a, b uint64) uint64 { return exact(bits.Add64(a, b, 0)) }
+// Count is a number of worlds.
+type Count struct {
+	Number uint64
+	// Over is set if the number does not fit. Then Number has no meaning.
+	Over bool
+}
 
-func exact(number, over uint64) uint64 {
-	if over > 0 {
-		panic("too many worlds to be counted")
-	}
-	return number
+// Plus returns the sum.
+func (c Count) Plus(other Count) Count {
+	number, over := bits.Add64(c.Number, other.Number, 0)
+	return Count{Number: number, Over: c.Over || other.Over || over > 0}
 }
 
 // FirstAllowed implements decide.Authorizer.

@@ -46,32 +46,39 @@ func TestCallersAreAllSets(t *testing.T) {
 			t.Fatalf("write %d: its callers stand for %d sets", write, sets)
 		}
 	}
-	if got := c.Worlds(); got != 50<<verbs {
-		t.Errorf("counted %d worlds", got)
+	if got := c.Worlds(); got != (Count{Number: 50 << verbs}) {
+		t.Errorf("counted %v worlds", got)
 	}
 }
 
-// TestCountsAreExact checks that a number that does not fit is not returned.
+// TestCountsAreExact checks that a number that does not fit is not taken for one that does.
 func TestCountsAreExact(t *testing.T) {
 	many := NewCaller()
-	for i := range MaxVerbs {
+	many.Begin()
+	for i := range maxVerbs {
 		many.Holds(fmt.Sprint(i))
 	}
-	many.writes = 2
-	for name, count := range map[string]func(){
-		"a sum":                   func() { Sum(1<<63, 1<<63) },
-		"a product":               func() { many.Worlds() },
-		"a verb more":             func() { many.Holds("one more") },
-		"the largest sum":         func() { Sum(1<<63, 1<<63-1); panic("fits") },
-		"a verb that was counted": func() { many.Holds("1"); panic("fits") },
+	largest := many.Worlds()
+	many.Begin()
+	twice := many.Worlds()
+	again := NewCaller()
+	for i := range maxVerbs + 1 {
+		again.Holds(fmt.Sprint(i))
+	}
+	for name, tc := range map[string]struct {
+		count Count
+		over  bool
+	}{
+		"63 verbs":             {largest, false},
+		"63 verbs, two writes": {twice, true},
+		"64 verbs":             {again.Worlds(), true},
+		"a sum":                {largest.Plus(Count{Number: 1<<63 - 1}), false},
+		"a larger sum":         {largest.Plus(largest), true},
+		"after one":            {Count{}.Plus(twice), true},
+		"before one":           {twice.Plus(Count{}), true},
 	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: no panic", name)
-				}
-			}()
-			count()
-		}()
+		if tc.count.Over != tc.over {
+			t.Errorf("%s: %+v", name, tc.count)
+		}
 	}
 }

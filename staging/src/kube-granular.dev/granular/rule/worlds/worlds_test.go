@@ -27,7 +27,7 @@ const maxDifferent = 20
 // see Caller.Worlds.
 type tally struct {
 	shapes, schemas, refused, writes, typed, callers, different int
-	worlds                                                      uint64
+	worlds                                                      Count
 }
 
 func (t *tally) add(other tally) {
@@ -38,7 +38,7 @@ func (t *tally) add(other tally) {
 	t.typed += other.typed
 	t.callers += other.callers
 	t.different += other.different
-	t.worlds = Sum(t.worlds, other.worlds)
+	t.worlds = t.worlds.Plus(other.worlds)
 }
 
 // class is a set of worlds with the same shape of the schema.
@@ -100,9 +100,10 @@ func TestEveryWorld(t *testing.T) {
 	close(work)
 	workers.Wait()
 	minutes := time.Since(start).Minutes()
-	t.Logf("%d million worlds in %d classes: %+v", total.worlds/1e6, total.callers, total)
-	t.Logf("%.1f million worlds and %.1f million classes a minute", float64(total.worlds)/1e6/minutes, float64(total.callers)/1e6/minutes)
-	if total.shapes < 100 || total.schemas < 10_000 || total.callers < 100_000 || total.typed < 1000 || total.worlds < 10_000_000 {
+	t.Logf("%d million worlds in %d classes: %+v", total.worlds.Number/1e6, total.callers, total)
+	t.Logf("%.1f million worlds and %.1f million classes a minute", float64(total.worlds.Number)/1e6/minutes, float64(total.callers)/1e6/minutes)
+	few := total.shapes < 100 || total.schemas < 10_000 || total.callers < 100_000 || total.typed < 1000
+	if few || total.worlds.Over || total.worlds.Number < 10_000_000 {
 		t.Errorf("that is no proof: %+v", total)
 	}
 }
@@ -134,7 +135,7 @@ func (c class) judge(share int) (found tally, differences []string) {
 			found.schemas++
 			number++
 			err = k.judgeAll(&found, all, share, number)
-			found.typed, found.worlds = found.typed+k.typedWrites, Sum(found.worlds, k.caller.Worlds())
+			found.typed, found.worlds = found.typed+k.typedWrites, found.worlds.Plus(k.caller.Worlds())
 			if err != nil {
 				if found.different++; len(differences) < 3 {
 					differences = append(differences, fmt.Sprintf("%v: %v", root, err))
