@@ -230,13 +230,15 @@ test-unpatched: $(BIN)/kube-granular $(BIN)/kubectl $(BIN)/kube-apiserver-unpatc
 fuzz: upstream ## Run every fuzzer for FUZZTIME: a count (20000x) or a time (1h); FUZZ=REGEXP selects some, FUZZ_KEEP=20 keeps so many inputs that they found
 	hack/fuzz.sh
 
-SHARE        ?= 250
-CEDAR_WRITES ?= 250000
-ROUNDS       ?= 15
+SHARE          ?= 250
+VERSIONS_SHARE ?= 100
+CEDAR_WRITES   ?= 250000
+ROUNDS         ?= 15
 
 .PHONY: proofs
-proofs: upstream $(BIN)/kube-apiserver $(BIN)/kube-apiserver-unpatched $(BIN)/kubectl ## Prove what docs/proofs.md says: every small world (one of SHARE; SHARE=1 takes hours), Cedar, what can be granted, models if Spin is installed, histories of three servers, and that no client can tell our server from upstream's
+proofs: upstream $(BIN)/kube-apiserver $(BIN)/kube-apiserver-unpatched $(BIN)/kubectl ## Prove what docs/proofs.md says: every small world (one of SHARE; SHARE=1 takes hours), those of several versions (one of VERSIONS_SHARE), Cedar, what can be granted, models if Spin is installed, histories of three servers, and that no client can tell our server from upstream's
 	cd staging/src/kube-granular.dev/granular && $(GO) test -count=1 -timeout 0 -v -run TestEveryWorld ./rule/worlds -share=$(SHARE)
+	$(GO) test -count=1 -timeout 0 -v ./test/versions -share=$(VERSIONS_SHARE)
 	$(GO) test -count=1 -timeout 0 -v ./test/cedar -writes=$(CEDAR_WRITES)
 	$(GO) test -count=1 -v -run 'TestGrantable|TestMissingAsIncludes|TestDelegatedIsIncluded' ./pkg/included ./pkg/delegation/issue
 	$(GO) test -count=1 -v ./test/model

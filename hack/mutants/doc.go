@@ -8,11 +8,12 @@
 //	make mutants MUTANTS=20 SEED=7      20 of each package, chosen at random
 //	make mutants MUTANTS_ARGS="-match compareSet change"
 //	make mutants MUTANTS_ARGS="-own -longest 1s schema"
+//	make mutants MUTANTS=50 MUTANTS_ARGS="-by staging/src/kube-granular.dev/granular/rule/worlds decide change"
 //
 //	make mutants-all                    those of all packages that changed since they passed
 //
 // The command with -own runs only quick tests of the package itself. It finds mutants that perhaps
-// survive all tests too.
+// survive all tests too. With -by it runs only the tests of one other package, to measure these.
 //
 // The command makes small faults (mutants), one at a time: a condition is negated, && becomes
 // ||, == becomes !=, < becomes <=, a returned bool is inverted, a returned error becomes nil

@@ -34,7 +34,7 @@ func main() {
 // options are the command-line options.
 type options struct {
 	root, list, output string
-	stamp, match       string
+	stamp, match, by   string
 	again              []string
 	own                bool
 	packages           []string
@@ -59,6 +59,7 @@ func parse(args []string, errs io.Writer) (*options, error) {
 	again := ""
 	flags.StringVar(&again, "again", "", "only the mutants in this file, such as the progress output of an earlier run; a mutant is at the end of a line")
 	flags.BoolVar(&o.own, "own", false, "run only the tests of the package itself: faster, but more mutants survive")
+	flags.StringVar(&o.by, "by", "", "run only the tests of this package folder, which need not be a target: to see what these tests notice by themselves")
 	flags.IntVar(&o.sample, "n", 0, "how many mutants of each package to try, chosen at random from those that are not in the list; 0 is all")
 	flags.Uint64Var(&o.seed, "seed", 1, "the seed of the random choice of -n")
 	flags.IntVar(&o.workers, "workers", 2, "how many processes run at a time")
@@ -83,8 +84,8 @@ func parse(args []string, errs io.Writer) (*options, error) {
 		}
 		o.again = strings.Split(string(text), "\n")
 	}
-	if o.stamp != "" && (o.own || o.match != "" || o.again != nil || o.sample > 0) {
-		return nil, errors.New("-stamp tries all mutants, so it excludes -own, -match, -again and -n")
+	if o.stamp != "" && (o.own || o.by != "" || o.match != "" || o.again != nil || o.sample > 0) {
+		return nil, errors.New("-stamp tries all mutants, so it excludes -own, -by, -match, -again and -n")
 	}
 	if o.stamp == "" && o.within > 0 {
 		return nil, errors.New("-within needs -stamp")
@@ -119,6 +120,9 @@ func run(ctx context.Context, targets []target, args []string, out, errs io.Writ
 	}
 	if o.own {
 		chosen = withoutAbove(chosen)
+	}
+	if o.by != "" {
+		chosen = withTestsOf(chosen, filepath.Clean(o.by))
 	}
 	if o.stamp != "" {
 		return tryStale(ctx, o, chosen, list, out, errs)

@@ -149,6 +149,9 @@ func TestSmall(t *testing.T) {
 	if out, _, _ = call("-own", "-match", "Both"); !strings.HasSuffix(out, "\n2 mutants, 0 noticed (0.0 %), 1 listed, 1 new\n") {
 		t.Errorf("by its own tests\n%s", out)
 	}
+	if out, _, _ = call("-by", "high", "-match", "Both"); !strings.HasSuffix(out, "\n2 mutants, 2 noticed (100.0 %), 0 listed, 0 new\n") {
+		t.Errorf("by the tests of another package\n%s", out)
+	}
 	before := filepath.Join(root, "before")
 	if err := os.WriteFile(before, []byte(errs), 0o600); err != nil {
 		t.Fatal(err)
@@ -165,7 +168,7 @@ func TestSmall(t *testing.T) {
 func TestArguments(t *testing.T) {
 	for _, args := range [][]string{
 		{"-o", "yaml"}, {"-root", "testdata/none", "nowhere"}, {"-nonsense"}, {"-within", "1s"},
-		{"-stamp", "passed", "-own"}, {"-stamp", "passed", "-n", "3"}, {"-stamp", "passed", "-match", "Both"},
+		{"-stamp", "passed", "-own"}, {"-stamp", "passed", "-by", "high"}, {"-stamp", "passed", "-n", "3"}, {"-stamp", "passed", "-match", "Both"},
 	} {
 		if err := run(t.Context(), smallTargets, args, io.Discard, io.Discard); err == nil {
 			t.Errorf("accepted %q", args)

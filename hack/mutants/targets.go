@@ -85,3 +85,12 @@ func withoutAbove(targets []target) []target {
 	}
 	return out
 }
+
+// withTestsOf returns the targets with the tests of one other package, which run in round 1.
+func withTestsOf(targets []target, folder string) []target {
+	out := slices.Clone(targets)
+	for i := range out {
+		out[i].above = []string{folder}
+	}
+	return out
+}

@@ -54,8 +54,12 @@ func try(ctx context.Context, o *options, targets []target, list survivors.List,
 	reached, said := map[int]bool{}, time.Now()
 	// In the first round, each mutant meets the tests of its own package, which notice most
 	// mutants. In later rounds, the remaining mutants meet the tests of packages that use their
-	// package. These packages take long to build.
-	for round, left := 0, chosen; len(left) > 0; round++ {
+	// package. These packages take long to build. With -by there is only the first of the later rounds.
+	round := 0
+	if o.by != "" {
+		round = 1
+	}
+	for left := chosen; len(left) > 0; round++ {
 		binaries := map[string]*measure.Binary{}
 		for _, folder := range packagesInRound(round, targets, left) {
 			b, err := measure.Build(ctx, o.root, work, overlay, folder)

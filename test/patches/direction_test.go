@@ -128,6 +128,7 @@ var directions = []struct {
 	{"test/parity", []string{"kube-granular.dev/pkg/localcluster/pki", "kube-granular.dev/test/integration/cluster",
 		"kube-granular.dev/test/integration/harness"}},
 	{"test/exclusions", []string{"kube-granular.dev/granular/overlay", "kube-granular.dev/pkg/gate"}},
+	{"test/versions", []string{"kube-granular.dev/granular/", "kube-granular.dev/pkg/gate"}},
 	{"test/integration/cluster", nil},
 	{"test/integration/harness",
 		[]string{"kube-granular.dev/granular/corpus", "kube-granular.dev/pkg/localcluster/etcd",

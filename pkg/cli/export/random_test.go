@@ -6,6 +6,7 @@ package export
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -261,12 +262,15 @@ func sorted(v any) any {
 	return v
 }
 
+// randomly is the number of writes that TestRandomWrites judges.
+var randomly = flag.Int("writes", 10_000, "random writes that are judged")
+
 // TestRandomWrites compares the decisions about random writes with those of the library. A policy never allows
 // what the library refuses. It refuses what the library allows only for the printed limit of the order of lists.
 // The parts run in parallel, and make 10,000 writes together.
 func TestRandomWrites(t *testing.T) {
-	const parts, writes = 4, 10000
-	all := worlds(t)
+	const parts = 4
+	all, writes := worlds(t), *randomly
 	var counts [parts]tally
 	t.Run("parts", func(t *testing.T) {
 		for part := range uint64(parts) {

@@ -14,7 +14,8 @@
 // records 0004, 0009, 0080 and 0091.
 //
 // Package worlds judges every small world with this package and with the packages change and decide,
-// and compares the answers.
+// and compares the answers. Package kube-granular.dev/test/versions judges worlds of several versions of a
+// definition with this package and with package gate.
 //
 // Invariant: the package imports nothing of this project, so it can't repeat a fault of the code that
 // it judges. It leaves out what such a world does not have: expressions, images, the limit of verbs in a

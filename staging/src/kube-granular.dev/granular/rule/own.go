@@ -18,7 +18,7 @@ func Own(sent, stored []Difference) []Difference {
 // Both returns the differences that the caller made and that are about to be stored, with the values of both.
 func Both(sent, stored []Difference) (out []Difference) {
 	for _, d := range stored {
-		if i := slices.IndexFunc(sent, d.same); i >= 0 {
+		if i := slices.IndexFunc(sent, d.Same); i >= 0 {
 			out = append(out, slices.Concat(d, sent[i]))
 		}
 	}
@@ -30,16 +30,17 @@ func Both(sent, stored []Difference) (out []Difference) {
 func moved(sent, stored []Difference) (out []Difference) {
 	for _, d := range sent {
 		elsewhere := func(other Difference) bool {
-			return d.name() != "" && other.name() == d.name() && !slices.ContainsFunc(sent, other.same)
+			return d.name() != "" && other.name() == d.name() && !slices.ContainsFunc(sent, other.Same)
 		}
-		if !slices.ContainsFunc(stored, d.same) && slices.ContainsFunc(stored, elsewhere) {
+		if !slices.ContainsFunc(stored, d.Same) && slices.ContainsFunc(stored, elsewhere) {
 			out = append(out, d)
 		}
 	}
 	return out
 }
 
-func (d Difference) same(other Difference) bool { return d[0].String() == other[0].String() }
+// Same reports whether the same fields and keys lead to another difference.
+func (d Difference) Same(other Difference) bool { return d[0].String() == other[0].String() }
 
 // name returns the name of the most specific permission that covers a difference, if possible one that is not
 // for a single element of a list.

@@ -1,7 +1,8 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package worlds compares the library with the rule in every small world. It has only tests.
+// Package worlds enumerates every small world: schemas, objects, writes and callers. Its tests compare the
+// library with the rule in each of them, and tests of the server use the same schemas, objects and callers.
 //
 // A world is a schema, a stored object, an object that a caller sends, perhaps another one that is about to
 // be stored because others changed it, whether the caller holds the ordinary verb, and the caller's set of
@@ -24,11 +25,17 @@
 // If others change the object, the answer must be the same unless a field differs as a whole. Then the
 // library may refuse more, and may never allow what the rule refuses.
 //
-// A world of two versions is two worlds, because the library compares in one version at a time. Which
-// versions are compared, and what each shows of the stored object, is decided by package
-// kube-granular.dev/pkg/gate, whose tests cover that.
+// The library compares in one version at a time. Which versions are compared, and what each shows of the stored
+// object, is decided by package kube-granular.dev/pkg/gate. Package kube-granular.dev/test/versions judges worlds
+// of several versions with it.
 //
-// A run judges a sample of each schema's writes. The flag -share says which part: -share=1 judges all.
+// A run counts worlds and classes. A class is one judged caller: all callers that agree in the verbs that were
+// asked for in this write. A world is a write with one set of the verbs that were asked for in any write of the
+// schema, so each write is 2^n worlds. See Caller.Worlds for why that is a lower bound.
 //
-// Invariant: the worlds are enumerated in a fixed order, without chance, so a difference can be repeated.
+// A run judges a sample of each schema's writes. The flag -share says which part: -share=1 judges all. It ends
+// after some differences, which are in the smallest schemas.
+//
+// Invariant: the worlds are enumerated in a fixed order, without chance, so a difference can be repeated. The
+// package takes from package schema only the names of extensions. No server links it.
 package worlds

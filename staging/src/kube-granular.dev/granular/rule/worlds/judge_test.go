@@ -20,7 +20,7 @@ import (
 
 // kind is one small schema in both forms.
 type kind struct {
-	root  *node
+	root  *Node
 	field *rule.Field
 	// walker compares along the tree of the schema. referring does so along the tree of a schema that has
 	// each field as a definition of its own; such trees share nodes.
@@ -28,12 +28,12 @@ type kind struct {
 	// goType is a Go type of the objects, and typedWrites counts the writes of which it was compared.
 	goType      reflect.Type
 	typedWrites int
-	caller      caller
+	caller      Caller
 }
 
 // compiled returns the kind of a schema. shared is the interner of many kinds.
-func compiled(root *node, same bool, shared *schema.Interner) (*kind, error) {
-	s := (&author{same: same}).openAPI(root, 0)
+func compiled(root *Node, same bool, shared *schema.Interner) (*kind, error) {
+	s := Names{Same: same}.OpenAPI(root)
 	tree, err := schema.Compile(map[string]*spec.Schema{"root": &s}, "root")
 	if err != nil {
 		return nil, err
@@ -45,8 +45,8 @@ func compiled(root *node, same bool, shared *schema.Interner) (*kind, error) {
 		return nil, err
 	}
 	return &kind{
-		root: root, field: (&author{same: same}).field(root, place{}, false), walker: change.NewWalker(tree), referring: change.NewWalker(other),
-		caller: caller{verbs: map[string]int{}},
+		root: root, field: Names{Same: same}.Field(root), walker: change.NewWalker(tree), referring: change.NewWalker(other),
+		caller: *NewCaller(),
 	}, nil
 }
 
@@ -72,63 +72,6 @@ func apart(s spec.Schema, definitions map[string]*spec.Schema) *spec.Schema {
 		s.Items = &spec.SchemaOrArray{Schema: refer(*s.Items.Schema)}
 	}
 	return &s
-}
-
-// caller is somebody who holds a set of verbs. The set is decided one verb at a time: a verb that nobody
-// asked for can't matter, so one caller stands for all sets that agree in the verbs that were asked for.
-type caller struct {
-	verbs       map[string]int
-	names       []string
-	asked, held uint64
-	// waiting are the callers still to be judged: those who hold the last verb that they were asked for.
-	waiting [][2]uint64
-}
-
-// holds reports whether the caller holds a verb. The first time, it does not, and a caller who does waits.
-func (c *caller) holds(verb string) bool {
-	i, ok := c.verbs[verb]
-	if !ok {
-		i = len(c.verbs)
-		c.verbs[verb] = i
-		c.names = append(c.names, verb)
-	}
-	bit := uint64(1) << i
-	if c.asked&bit == 0 {
-		c.waiting = append(c.waiting, [2]uint64{c.asked | bit, c.held | bit})
-		c.asked |= bit
-	}
-	return c.held&bit != 0
-}
-
-// next turns into the next waiting caller, and returns false if there is none.
-func (c *caller) next() bool {
-	last := len(c.waiting) - 1
-	if last < 0 {
-		return false
-	}
-	c.asked, c.held = c.waiting[last][0], c.waiting[last][1]
-	c.waiting = c.waiting[:last]
-	return true
-}
-
-// FirstAllowed implements decide.Authorizer.
-func (c *caller) FirstAllowed(_ context.Context, verbs []string) (int, error) {
-	for i, verb := range verbs {
-		if c.holds(verb) {
-			return i, nil
-		}
-	}
-	return -1, nil
-}
-
-func (c *caller) String() string {
-	var out []string
-	for i, name := range c.names {
-		if c.held>>i&1 == 1 {
-			out = append(out, name)
-		}
-	}
-	return fmt.Sprint(out)
 }
 
 // write is one world, but for the verbs of the caller.
@@ -207,9 +150,9 @@ func (k *kind) judge(w write, way int) (int, error) {
 		return 0, err
 	}
 	c, judged := &k.caller, 0
-	c.asked, c.held = 0, 0
-	for more := true; more; more = c.next() {
-		want := rule.Allowed(w.granular, differences, c.holds)
+	c.Begin()
+	for more := true; more; more = c.Next() {
+		want := rule.Allowed(w.granular, differences, c.Holds)
 		early := decide.New(c, 0).CoveredAsObserved(context.Background(), observed, w.granular)
 		got, err := k.decide(w, usual)
 		if err != nil {
@@ -267,9 +210,9 @@ func (k *kind) judgeAdmitted(w write) (int, error) {
 		return 0, err
 	}
 	c, judged := &k.caller, 0
-	c.asked, c.held = 0, 0
-	for more := true; more; more = c.next() {
-		needed := rule.Allowed(w.granular, own, c.holds)
+	c.Begin()
+	for more := true; more; more = c.Next() {
+		needed := rule.Allowed(w.granular, own, c.Holds)
 		early := decide.New(c, 0).CoveredAsObserved(context.Background(), observed, w.granular)
 		got, err := k.decide(w, changes)
 		if err != nil {
@@ -290,4 +233,23 @@ func (k *kind) judgeAdmitted(w write) (int, error) {
 
 func differsAsWhole(d rule.Difference) bool {
 	return slices.ContainsFunc(d, func(p rule.Place) bool { return p[len(p)-1].Whole })
+}
+
+// copied returns a value that shares no memory with v.
+func copied(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, x := range v {
+			out[k] = copied(x)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = copied(v[i])
+		}
+		return out
+	}
+	return v
 }

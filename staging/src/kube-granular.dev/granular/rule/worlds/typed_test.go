@@ -13,21 +13,21 @@ import (
 
 // goType returns a Go type for the values of a node, as the types of built-in kinds are made: a field that
 // may be absent is a pointer, a map or a slice.
-func goType(n *node, isField bool) reflect.Type {
+func goType(n *Node, isField bool) reflect.Type {
 	var out reflect.Type
-	switch n.kind {
+	switch n.Kind {
 	case rule.Scalar:
 		out = reflect.TypeFor[string]()
 	case rule.Object:
 		fields := []reflect.StructField{goField("k", reflect.TypeFor[string]()), goField("unknown", reflect.TypeFor[*string]())}
-		for _, kid := range n.kids {
-			fields = append(fields, goField(kid.name, goType(kid, true)))
+		for _, kid := range n.Kids {
+			fields = append(fields, goField(kid.Name, goType(kid, true)))
 		}
 		out = reflect.StructOf(fields)
 	case rule.Map:
-		return reflect.MapOf(reflect.TypeFor[string](), goType(n.kids[0], false))
+		return reflect.MapOf(reflect.TypeFor[string](), goType(n.Kids[0], false))
 	default:
-		return reflect.SliceOf(goType(n.kids[0], false))
+		return reflect.SliceOf(goType(n.Kids[0], false))
 	}
 	if isField {
 		return reflect.PointerTo(out)

@@ -18,20 +18,27 @@ import (
 
 var share = flag.Int("share", 1500, "judge one write of so many, of each schema in turn; 1 judges all")
 
-// tally counts what was judged. classes are shapes of schemas with one sort of objects; refused are schemas
-// that do not compile, because fields with one name for their permissions disagree about it; callers stand
-// for all sets of verbs that agree in the verbs that are asked for. typed are writes of which a Go type was
-// compared too.
-type tally struct{ classes, schemas, refused, writes, typed, callers, different int }
+// maxDifferent is the number of schemas with a difference after which a run ends. The smallest come first.
+const maxDifferent = 20
+
+// tally counts what was judged. shapes are shapes of schemas with one sort of objects; refused are schemas
+// that do not compile, because fields with one name for their permissions disagree about it. typed are writes
+// of which a Go type was compared too. callers are the classes of worlds, and worlds is what they stand for:
+// see Caller.Worlds.
+type tally struct {
+	shapes, schemas, refused, writes, typed, callers, different int
+	worlds                                                      Count
+}
 
 func (t *tally) add(other tally) {
-	t.classes += other.classes
+	t.shapes += other.shapes
 	t.schemas += other.schemas
 	t.refused += other.refused
 	t.writes += other.writes
 	t.typed += other.typed
 	t.callers += other.callers
 	t.different += other.different
+	t.worlds = t.worlds.Plus(other.worlds)
 }
 
 // class is a set of worlds with the same shape of the schema.
@@ -50,7 +57,7 @@ type variant struct {
 func classes() []class {
 	var out []class
 	for size := 1; size <= 3; size++ {
-		for number := range forests(size) {
+		for number := range Forests(size) {
 			for _, odd := range []bool{false, true} {
 				out = append(out, class{size, number, variant{odd: odd}}, class{size, number, variant{odd: odd, same: true}})
 				if size < 3 {
@@ -82,30 +89,40 @@ func TestEveryWorld(t *testing.T) {
 		})
 	}
 	for _, c := range classes() {
+		counting.Lock()
+		enough := total.different >= maxDifferent
+		counting.Unlock()
+		if enough {
+			break
+		}
 		work <- c
 	}
 	close(work)
 	workers.Wait()
-	t.Logf("%+v, %.1f million callers a minute", total, float64(total.callers)/1e6/time.Since(start).Minutes())
-	if total.classes < 100 || total.schemas < 10_000 || total.callers < 100_000 || total.typed < 1000 {
+	minutes := time.Since(start).Minutes()
+	t.Logf("%d million worlds in %d classes: %+v", total.worlds.Number/1e6, total.callers, total)
+	t.Logf("%.1f million worlds and %.1f million classes a minute", float64(total.worlds.Number)/1e6/minutes, float64(total.callers)/1e6/minutes)
+	few := total.shapes < 100 || total.schemas < 10_000 || total.callers < 100_000 || total.typed < 1000
+	if few || total.worlds.Over || total.worlds.Number < 10_000_000 {
 		t.Errorf("that is no proof: %+v", total)
 	}
 }
 
 // judge judges one of share writes of the class. It returns the first worlds in which the answers differ.
 func (c class) judge(share int) (found tally, differences []string) {
-	found.classes = 1
-	fields, interner := named(forests(c.size)[c.number]), schema.NewInterner()
-	root, outside := &node{kind: rule.Object, kids: fields}, []mark{{}}
+	found.shapes = 1
+	fields, interner := Forests(c.size)[c.number], schema.NewInterner()
+	root, outside := Root(fields), []Mark{{}}
 	if c.metadata {
-		root.kids = []*node{{kind: rule.Object, name: "metadata", kids: fields}}
-		outside = append(outside, mark{verb: true})
+		root = Root([]*Node{{Kind: rule.Object, Kids: fields}})
+		root.Kids[0].Name = "metadata"
+		outside = append(outside, Mark{Verb: true})
 	}
-	all, typ, number := objects(root, c.odd), goType(root, false), 0
-	for range marked(fields, surroundings{inField: true}) {
+	all, typ, number := Objects(root, c.odd), goType(root, false), 0
+	for range Marked(fields, Surroundings{InField: true}) {
 		for _, m := range outside {
 			if c.metadata {
-				root.kids[0].mark = m
+				root.Kids[0].Mark = m
 			}
 			k, err := compiled(root, c.same, interner)
 			if err != nil {
@@ -118,10 +135,13 @@ func (c class) judge(share int) (found tally, differences []string) {
 			found.schemas++
 			number++
 			err = k.judgeAll(&found, all, share, number)
-			found.typed += k.typedWrites
+			found.typed, found.worlds = found.typed+k.typedWrites, found.worlds.Plus(k.caller.Worlds())
 			if err != nil {
 				if found.different++; len(differences) < 3 {
 					differences = append(differences, fmt.Sprintf("%v: %v", root, err))
+				}
+				if found.different >= maxDifferent {
+					return found, differences
 				}
 			}
 		}

@@ -12,12 +12,12 @@ var keys = []string{"d/a", "d"}
 
 // values returns the values that a field can have, the absent one first. odd values are those that a server
 // would mostly refuse or prune: nulls, another shape, unknown fields. There are fewer others then.
-func values(n *node, odd bool) []any {
+func values(n *Node, odd bool) []any {
 	out := []any{rule.Absent{}}
 	if odd {
 		out = append(out, nil)
 	}
-	switch n.kind {
+	switch n.Kind {
 	case rule.Scalar:
 		if odd {
 			return append(out, "v", map[string]any{})
@@ -27,17 +27,17 @@ func values(n *node, odd bool) []any {
 		if odd {
 			out = append(out, "v")
 		}
-		return append(out, objects(n, odd)...)
+		return append(out, Objects(n, odd)...)
 	case rule.Map:
 		if odd {
 			out = append(out, "v")
 		}
-		for _, a := range values(n.kids[0], odd) {
+		for _, a := range values(n.Kids[0], odd) {
 			if odd {
 				out = append(out, object("d", a))
 				continue
 			}
-			for _, b := range values(n.kids[0], odd) {
+			for _, b := range values(n.Kids[0], odd) {
 				out = append(out, object(keys[0], a, keys[1], b))
 			}
 		}
@@ -58,26 +58,26 @@ func values(n *node, odd bool) []any {
 }
 
 // lists returns the lists of at most two elements.
-func lists(n *node, odd bool) []any {
+func lists(n *Node, odd bool) []any {
 	out := []any{[]any{}}
 	var elements []any
-	if n.kind == rule.MapList {
+	if n.Kind == rule.MapList {
 		for _, key := range keys {
 			if odd && key != keys[0] {
 				continue
 			}
-			for _, v := range objects(n.kids[0], odd) {
+			for _, v := range Objects(n.Kids[0], odd) {
 				v.(map[string]any)["k"] = key
 				elements = append(elements, v)
 			}
 		}
 	} else {
-		elements = values(n.kids[0], odd)[1:]
+		elements = values(n.Kids[0], odd)[1:]
 	}
 	for _, a := range elements {
 		out = append(out, []any{a})
 		for _, b := range elements {
-			if !odd || n.kind == rule.MapList {
+			if !odd || n.Kind == rule.MapList {
 				out = append(out, []any{a, b})
 			}
 		}
@@ -85,14 +85,14 @@ func lists(n *node, odd bool) []any {
 	return out
 }
 
-// objects returns the objects with all values of their fields.
-func objects(n *node, odd bool) []any {
+// Objects returns the objects with all values of their fields.
+func Objects(n *Node, odd bool) []any {
 	out := []any{map[string]any{}}
-	for _, kid := range n.kids {
+	for _, kid := range n.Kids {
 		var more []any
 		for _, v := range values(kid, odd) {
 			for _, o := range out {
-				more = append(more, with(o, kid.name, v))
+				more = append(more, with(o, kid.Name, v))
 			}
 		}
 		out = more
@@ -123,23 +123,4 @@ func object(fields ...any) any {
 		out = with(out, fields[i].(string), fields[i+1])
 	}
 	return out
-}
-
-// copied returns a value that shares no memory with v.
-func copied(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k, x := range v {
-			out[k] = copied(x)
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i := range v {
-			out[i] = copied(v[i])
-		}
-		return out
-	}
-	return v
 }
