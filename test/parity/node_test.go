@@ -30,6 +30,9 @@ type node struct {
 	pods   atomic.Int32
 }
 
+// address is that of the node. Nothing answers on the port of a kubelet.
+const address = "127.0.0.1"
+
 // startNode adds a node that is ready until the test ends.
 func startNode(t *testing.T, config *rest.Config, name string) {
 	t.Helper()
@@ -48,7 +51,7 @@ func startNode(t *testing.T, config *rest.Config, name string) {
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
 			corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64"}},
 		Status: corev1.NodeStatus{Capacity: size, Allocatable: size, Conditions: []corev1.NodeCondition{ready},
-			Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.1"}, {Type: corev1.NodeHostName, Address: name}}},
+			Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address}, {Type: corev1.NodeHostName, Address: address}}},
 	}
 	if _, err := client.CoreV1().Nodes().Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -91,7 +94,7 @@ func (n *node) tend(ctx context.Context, pod *corev1.Pod) {
 // running returns the status of a pod whose containers all run.
 func (n *node) running(pod *corev1.Pod) corev1.PodStatus {
 	now := metav1.Now()
-	out := corev1.PodStatus{Phase: corev1.PodRunning, ObservedGeneration: pod.Generation, HostIP: "192.0.2.1", PodIP: pod.Status.PodIP, StartTime: &now}
+	out := corev1.PodStatus{Phase: corev1.PodRunning, ObservedGeneration: pod.Generation, HostIP: address, PodIP: pod.Status.PodIP, StartTime: &now}
 	if out.PodIP == "" {
 		i := n.pods.Add(1)
 		out.PodIP = fmt.Sprintf("198.18.%d.%d", i/250%250, i%250+1)

@@ -139,8 +139,9 @@ func (v *values) translate(value any, field string) (any, bool) {
 				inner = path[strings.LastIndex(path, "/")+1:]
 			}
 			var c bool
-			out[key], c = v.translate(element, inner)
-			changed = changed || c
+			other := v.word(key) // a key of managed fields may have a UID
+			out[other], c = v.translate(element, inner)
+			changed = changed || c || other != key
 		}
 		return out, changed
 	case []any:
