@@ -4,7 +4,6 @@
 package parity
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"flag"
@@ -12,13 +11,16 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/yaml"
 
+	"kube-granular.dev/test/integration/cluster"
 	"kube-granular.dev/test/integration/harness/controlplane"
 )
 
@@ -73,14 +75,28 @@ func TestConformance(t *testing.T) {
 	tee.compareAll()
 }
 
-// selected returns expressions for the names of the tests in the list that the flag selects. It fails the test if upstream
-// has no test of a name.
-func selected(t *testing.T, suite string) []string {
+// conformanceList returns the names of the tests that run, and expressions for those that are left out.
+func conformanceList(t *testing.T) (names []string, left []*regexp.Regexp) {
 	t.Helper()
 	list, err := os.ReadFile(filepath.Join("testdata", "conformance.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	for line := range strings.Lines(string(list)) {
+		line = strings.TrimSuffix(line, "\n")
+		if expression, ok := strings.CutPrefix(line, "- "); ok {
+			left = append(left, regexp.MustCompile(expression))
+		} else if line != "" && !strings.HasPrefix(line, "#") {
+			names = append(names, line)
+		}
+	}
+	return names, left
+}
+
+// selected returns expressions for the names of the tests that the flag selects. It fails the test if upstream has no test of a
+// name.
+func selected(t *testing.T, suite string) []string {
+	t.Helper()
 	tests, err := exec.CommandContext(t.Context(), suite, "--list-tests").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -89,16 +105,15 @@ func selected(t *testing.T, suite string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	names, _ := conformanceList(t)
 	out := []string{}
-	for lines := bufio.NewScanner(bytes.NewReader(list)); lines.Scan(); {
-		name := lines.Text()
-		if name == "" || strings.HasPrefix(name, "#") || !chosen.MatchString(name) {
-			continue
-		}
+	for _, name := range names {
 		if !bytes.Contains(tests, []byte(": "+name+"\n")) {
 			t.Errorf("upstream has no test %q", name)
 		}
-		out = append(out, regexp.QuoteMeta(name))
+		if chosen.MatchString(name) {
+			out = append(out, regexp.QuoteMeta(name))
+		}
 	}
 	if len(out) == 0 {
 		t.Fatalf("no test matches %q", *conformance)
@@ -106,18 +121,62 @@ func selected(t *testing.T, suite string) []string {
 	return out
 }
 
+// TestConformanceList checks that each of upstream's conformance tests runs, or is left out for a reason.
+func TestConformanceList(t *testing.T) {
+	root, err := cluster.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, "upstream", "kubernetes", "test", "conformance", "testdata", "conformance.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct{ Codename string }{}
+	if err := yaml.Unmarshal(text, &tests); err != nil {
+		t.Fatal(err)
+	}
+	names, left := conformanceList(t)
+	if !slices.IsSorted(names) {
+		t.Error("the names are not sorted")
+	}
+	used, known := map[int]bool{}, map[string]bool{}
+	for _, test := range tests {
+		known[test.Codename] = true
+		if slices.Contains(names, test.Codename) {
+			continue
+		}
+		i := slices.IndexFunc(left, func(e *regexp.Regexp) bool { return e.MatchString(test.Codename) })
+		if i < 0 {
+			t.Errorf("%q does not run, and no reason is given", test.Codename)
+		}
+		used[i] = true
+	}
+	for i, expression := range left {
+		if !used[i] {
+			t.Errorf("%q leaves nothing out", expression)
+		}
+	}
+	for _, name := range names {
+		if strings.Contains(name, "[Conformance]") && !known[name] {
+			t.Errorf("upstream has no conformance test %q", name)
+		}
+	}
+}
+
 // logOutcomes logs which of upstream's tests failed, and fails the test unless as many ran as are wanted.
 func logOutcomes(t *testing.T, path string, wanted int) {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
+		return
 	}
 	reports := []struct {
 		SpecReports []struct{ LeafNodeType, LeafNodeText, State string }
 	}{}
 	if err := json.Unmarshal(text, &reports); err != nil {
-		t.Fatal(err)
+		t.Error(err)
+		return
 	}
 	states := map[string]int{}
 	for _, report := range reports {
