@@ -15,8 +15,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/yaml"
 
@@ -24,7 +22,8 @@ import (
 	"kube-granular.dev/test/integration/harness/controlplane"
 )
 
-var conformance = flag.String("conformance", "", "a regular expression of the tests in testdata/conformance.txt that run also; all take half an hour")
+var conformance = flag.String("conformance", "",
+	"a regular expression of those tests in testdata/conformance.txt that also run; all of them take half an hour")
 
 // TestConformance runs upstream's tests of conformance that need no kubelet, beside upstream's controllers and scheduler.
 // What the tests themselves say is logged alone, as in TestCommands. But they must run.
@@ -40,38 +39,24 @@ func TestConformance(t *testing.T) {
 	names := selected(t, suite)
 	k := newKeys(t)
 	tee := newTee(t, k.startAll(t, "--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction"))
-	cert, key, err := k.authority.Client("parity-admin", "system:masters")
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := &rest.Config{Host: tee.serve(t, k), QPS: -1}
-	config.TLSClientConfig = rest.TLSClientConfig{CAFile: k.files.CA, CertData: cert, KeyData: key}
-	file := clientcmdapi.NewConfig()
-	file.Clusters["c"] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthority: k.files.CA}
-	file.AuthInfos["u"] = &clientcmdapi.AuthInfo{ClientCertificateData: cert, ClientKeyData: key}
-	file.Contexts["c"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
-	file.CurrentContext = "c"
-	dir := t.TempDir()
-	kubeconfig := filepath.Join(dir, "kubeconfig")
-	if err := clientcmd.WriteToFile(*file, kubeconfig); err != nil {
-		t.Fatal(err)
-	}
+	config := k.administrator(t, tee.serve(t, k))
+	kubeconfig := k.kubeconfig(t, config.Host, &clientcmdapi.AuthInfo{ClientCertificateData: config.CertData, ClientKeyData: config.KeyData})
 	// The node reports nothing after its creation.
-	controlplane.StartManager(t, kubeconfig, "--root-ca-file="+k.files.CA, "--service-account-private-key-file="+k.files.ServiceAccountSigningKey,
-		"--cluster-signing-cert-file="+k.files.CA, "--cluster-signing-key-file="+filepath.Join(filepath.Dir(k.files.CA), "ca.key"),
-		"--node-monitor-grace-period=24h", "--kube-api-qps=500", "--kube-api-burst=1000")
+	controlplane.StartManager(t, kubeconfig, "--node-monitor-grace-period=24h", "--kube-api-qps=500", "--kube-api-burst=1000",
+		"--root-ca-file="+k.files.CA, "--service-account-private-key-file="+k.files.ServiceAccountSigningKey,
+		"--cluster-signing-cert-file="+k.files.CA, "--cluster-signing-key-file="+filepath.Join(filepath.Dir(k.files.CA), "ca.key"))
 	controlplane.StartScheduler(t, kubeconfig)
 	startNode(t, config, "parity")
-	report := filepath.Join(dir, "report.json")
+	dir, report := t.TempDir(), "report.json"
 	kubectl, _ := program(t, "kubectl")
-	run := exec.CommandContext(t.Context(), runner, "--procs=4", "--no-color", "--timeout=2h", "--json-report="+filepath.Base(report), "--output-dir="+dir,
-		"--silence-skips", "--focus=("+strings.Join(names, "|")+")$", suite, "--", "--provider=local", "--kubeconfig="+kubeconfig, "--kubectl-path="+kubectl,
-		"--dump-logs-on-failure=false", "--e2e-output-dir="+dir)
+	run := exec.CommandContext(t.Context(), runner, "--procs=4", "--no-color", "--silence-skips", "--timeout=2h",
+		"--json-report="+report, "--output-dir="+dir, "--focus=("+strings.Join(names, "|")+")$", suite, "--", "--provider=local",
+		"--kubeconfig="+kubeconfig, "--kubectl-path="+kubectl, "--dump-logs-on-failure=false", "--e2e-output-dir="+dir)
 	run.Stdout, run.Stderr = os.Stdout, os.Stderr
 	if err := run.Run(); err != nil {
 		t.Logf("upstream's tests: %v", err)
 	}
-	logOutcomes(t, report, len(names))
+	logOutcomes(t, filepath.Join(dir, report), len(names))
 	tee.compareAll()
 }
 

@@ -94,20 +94,26 @@ func (n *node) tend(ctx context.Context, pod *corev1.Pod) {
 // running returns the status of a pod whose containers all run.
 func (n *node) running(pod *corev1.Pod) corev1.PodStatus {
 	now := metav1.Now()
-	out := corev1.PodStatus{Phase: corev1.PodRunning, ObservedGeneration: pod.Generation, HostIP: address, PodIP: pod.Status.PodIP, StartTime: &now}
+	out := corev1.PodStatus{
+		Phase: corev1.PodRunning, ObservedGeneration: pod.Generation, HostIP: address, PodIP: pod.Status.PodIP, StartTime: &now,
+	}
 	if out.PodIP == "" {
 		i := n.pods.Add(1)
 		out.PodIP = fmt.Sprintf("198.18.%d.%d", i/250%250, i%250+1)
 	}
 	out.PodIPs, out.HostIPs = []corev1.PodIP{{IP: out.PodIP}}, []corev1.HostIP{{IP: out.HostIP}}
-	for _, condition := range []corev1.PodConditionType{corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady, corev1.PodReadyToStartContainers} {
-		out.Conditions = append(out.Conditions, corev1.PodCondition{Type: condition, Status: corev1.ConditionTrue, LastTransitionTime: now,
-			ObservedGeneration: pod.Generation})
+	for _, condition := range []corev1.PodConditionType{
+		corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady, corev1.PodReadyToStartContainers,
+	} {
+		out.Conditions = append(out.Conditions, corev1.PodCondition{
+			Type: condition, Status: corev1.ConditionTrue, LastTransitionTime: now, ObservedGeneration: pod.Generation,
+		})
 	}
 	started := true
 	for _, c := range pod.Spec.Containers {
 		out.ContainerStatuses = append(out.ContainerStatuses, corev1.ContainerStatus{
-			Name: c.Name, Image: c.Image, ImageID: c.Image, ContainerID: "none://" + string(pod.UID) + "/" + c.Name, Ready: true, Started: &started,
+			Name: c.Name, Image: c.Image, ImageID: c.Image, ContainerID: "none://" + string(pod.UID) + "/" + c.Name,
+			Ready: true, Started: &started,
 			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}},
 		})
 	}

@@ -11,6 +11,10 @@ import (
 	"path/filepath"
 	"testing"
 
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
 	"kube-granular.dev/pkg/localcluster/pki"
 	"kube-granular.dev/test/integration/cluster"
 	"kube-granular.dev/test/integration/harness"
@@ -61,6 +65,31 @@ func newKeys(t *testing.T) *keys {
 		t.Fatal(err)
 	}
 	return k
+}
+
+// administrator returns the configuration of an administrator's client.
+func (k *keys) administrator(t *testing.T, url string) *rest.Config {
+	t.Helper()
+	cert, key, err := k.authority.Client("parity-admin", "system:masters")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &rest.Config{Host: url, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAFile: k.files.CA, CertData: cert, KeyData: key}}
+}
+
+// kubeconfig writes a file for programs that call as a user, and returns its path.
+func (k *keys) kubeconfig(t *testing.T, url string, user *clientcmdapi.AuthInfo) string {
+	t.Helper()
+	config := clientcmdapi.NewConfig()
+	config.Clusters["c"] = &clientcmdapi.Cluster{Server: url, CertificateAuthority: k.files.CA}
+	config.AuthInfos["u"] = user
+	config.Contexts["c"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
+	config.CurrentContext = "c"
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // start runs a program on a storage of its own until the test ends.
