@@ -119,6 +119,7 @@ func (k *keys) start(t *testing.T, name, program string, flags ...string) *serve
 		"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group",
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-", "--allow-privileged",
 		"--audit-policy-file=" + filepath.Join(k.dir, "audit.yaml"), "--audit-log-path=" + s.auditLog, "--audit-log-mode=blocking-strict",
+		"--audit-log-maxsize=100000", // megabytes: otherwise the log goes on in another file
 	}, flags...)...)
 	return s
 }
