@@ -236,14 +236,14 @@ CEDAR_WRITES   ?= 250000
 ROUNDS         ?= 15
 
 .PHONY: proofs
-proofs: upstream $(BIN)/kube-apiserver $(BIN)/kube-apiserver-unpatched $(BIN)/kubectl ## Prove what docs/proofs.md says: every small world (one of SHARE; SHARE=1 takes hours), those of several versions (one of VERSIONS_SHARE), Cedar, what can be granted, models if Spin is installed, histories of three servers, and that no client can tell our server from upstream's
+proofs: upstream $(BIN)/kube-apiserver $(BIN)/kube-apiserver-unpatched $(BIN)/kubectl $(BIN)/e2e.test $(BIN)/ginkgo ## Prove what docs/proofs.md says: every small world (one of SHARE; SHARE=1 takes hours), those of several versions (one of VERSIONS_SHARE), Cedar, what can be granted, models if Spin is installed, histories of three servers, and that no client can tell our server from upstream's
 	cd staging/src/kube-granular.dev/granular && $(GO) test -count=1 -timeout 0 -v -run TestEveryWorld ./rule/worlds -share=$(SHARE)
 	$(GO) test -count=1 -timeout 0 -v ./test/versions -share=$(VERSIONS_SHARE)
 	$(GO) test -count=1 -timeout 0 -v ./test/cedar -writes=$(CEDAR_WRITES)
 	$(GO) test -count=1 -v -run 'TestGrantable|TestMissingAsIncludes|TestDelegatedIsIncluded' ./pkg/included ./pkg/delegation/issue
 	$(GO) test -count=1 -v ./test/model
 	$(GO) test -count=1 -timeout 0 -v ./test/history -rounds=$(ROUNDS)
-	$(GO) test -count=1 -timeout 0 -v ./test/parity -kinds=. -commands
+	$(GO) test -count=1 -timeout 0 -v ./test/parity -kinds=. -commands -conformance=.
 
 MUTANTS      ?= 0
 SEED         ?= 1
@@ -303,7 +303,7 @@ fmt: ## Format the Go code
 	gofmt -w $(SOURCES)
 
 # go build itself knows best what is up to date; it takes seconds to find out.
-.PHONY: $(BIN)/kube-apiserver $(BIN)/kube-apiserver-patient $(BIN)/kube-apiserver-unpatched $(BIN)/requests $(BIN)/kube-granular $(BIN)/kube-granular-race $(BIN)/kubectl $(BIN)/kubectl-with $(BIN)/kubectl-granular $(BIN)/etcd $(BIN)/example-webhook
+.PHONY: $(BIN)/kube-apiserver $(BIN)/kube-apiserver-patient $(BIN)/kube-apiserver-unpatched $(BIN)/requests $(BIN)/kube-granular $(BIN)/kube-granular-race $(BIN)/kubectl $(BIN)/kubectl-with $(BIN)/kubectl-granular $(BIN)/etcd $(BIN)/example-webhook $(BIN)/e2e.test $(BIN)/ginkgo
 $(BIN)/kube-apiserver: upstream
 	$(call build,$@,./upstream/kubernetes/cmd/kube-apiserver)
 $(BIN)/kube-granular: upstream
@@ -332,6 +332,11 @@ $(BIN)/example-webhook: upstream
 	$(call build,$@,./cmd/example-webhook)
 $(BIN)/requests: upstream
 	$(call build,$@,./test/bench/requests)
+# Upstream's conformance suite, and what runs several of its tests at a time.
+$(BIN)/e2e.test: upstream
+	$(call step,build $@,$(GO) test -c -ldflags '-s -w' -o $@ ./upstream/kubernetes/test/e2e)
+$(BIN)/ginkgo: upstream
+	$(call step,build $@,$(GO) build -ldflags '-s -w' -o $@ github.com/onsi/ginkgo/v2/ginkgo)
 # Straight from the module that go.mod pins and hack/upstream copies. What it needs and we
 # don't is verified by its own go.sum.
 $(BIN)/kube-apiserver-unpatched: upstream

@@ -87,6 +87,12 @@ func decode(format string, body []byte) (value any, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
 	err = decoder.Decode(&value)
+	// Protocol Buffers do not tell an empty list from none.
+	if object, ok := value.(map[string]any); ok && format == mediaProtobuf && object["items"] == nil {
+		if _, isList := object["items"]; isList {
+			object["items"] = []any{}
+		}
+	}
 	return value, err
 }
 

@@ -54,6 +54,25 @@ func isOurs(element any, field string) bool {
 	return false
 }
 
+// isRepair reports whether an element of a list is an event that a server itself wrote. It writes one if it looks through the
+// addresses and ports while a service is being made.
+func isRepair(element any, field string) bool {
+	if field == "rows" {
+		row, _ := element.(map[string]any)
+		element = row["object"]
+	} else if field != "items" {
+		return false
+	}
+	object, _ := element.(map[string]any)
+	metadata, _ := object["metadata"].(map[string]any)
+	fields, _ := metadata["managedFields"].([]any)
+	if len(fields) != 1 {
+		return false
+	}
+	entry, _ := fields[0].(map[string]any)
+	return entry["manager"] == "kube-apiserver" && entry["apiVersion"] == "events.k8s.io/v1"
+}
+
 // normalise returns a value without what two servers never agree in.
 func normalise(value any, field string) any {
 	switch v := value.(type) {
@@ -64,20 +83,24 @@ func normalise(value any, field string) any {
 			if key == "value" && strings.HasSuffix(path, "/resourceVersion") {
 				element = "VERSION"
 			}
+			if message, ok := element.(string); ok && key == "message" {
+				element = sorted(message, v["reason"])
+			}
 			out[normaliseText(key)] = normalise(element, key) // a key of managed fields may have a UID
 		}
 		return out
 	case []any:
 		out := make([]any, 0, len(v))
 		for _, element := range v {
-			if isOurs(element, field) {
+			if isOurs(element, field) || isRepair(element, field) {
 				continue
 			}
 			out = append(out, normalise(element, field))
 		}
-		// Managers are sorted by the second of their last change. The resources that definitions add to a group are in no order.
+		// Managers are sorted by the second of their last change. The resources that definitions add to a group are in no order, and
+		// neither are the faults of a custom resource.
 		isObject := func(element any) bool { _, ok := element.(map[string]any); return ok }
-		if field == "managedFields" || field == "resources" && slices.ContainsFunc(out, isObject) {
+		if field == "managedFields" || field == "causes" || field == "resources" && slices.ContainsFunc(out, isObject) {
 			slices.SortFunc(out, func(a, b any) int { return strings.Compare(text(a), text(b)) })
 		}
 		// A list is sorted by names, and names that are addresses sort in another way on another server.
@@ -103,6 +126,25 @@ func normalise(value any, field string) any {
 		}
 	}
 	return value
+}
+
+// sorted returns a message whose list of faults is in order. A server looks at the properties of a custom resource, at the fields
+// of an applied one, and at the sizes that a LimitRange has, in no order.
+func sorted(message string, reason any) string {
+	start, separator := ": [", ", "
+	switch {
+	case strings.HasPrefix(message, "failed to create typed patch object"):
+		start, separator = "errors:\n", "\n"
+	case reason != "Invalid" && reason != "Forbidden":
+		return message
+	}
+	about, list, ok := strings.Cut(message, start)
+	if !ok {
+		return message
+	}
+	faults := strings.Split(strings.TrimSuffix(list, "]"), separator)
+	slices.Sort(faults)
+	return about + start + strings.Join(faults, separator)
 }
 
 func text(value any) string {
@@ -148,6 +190,9 @@ func (a answer) differs(other answer) string {
 				texts := make([]string, len(values))
 				for i, v := range values {
 					texts[i] = normaliseText(v)
+				}
+				if key == "Warning" && !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(text, " value: ") }) {
+					slices.Sort(texts) // faults of a custom resource that were there before, see sorted
 				}
 				value = texts
 			}

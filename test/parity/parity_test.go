@@ -11,8 +11,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"kube-granular.dev/test/integration/cluster"
@@ -25,13 +23,7 @@ func TestParity(t *testing.T) {
 	servers := k.startAll(t, "--authorization-mode=Node,RBAC", "--runtime-config=api/all=true",
 		"--enable-admission-plugins=NodeRestriction,OwnerReferencesPermissionEnforcement,AlwaysPullImages")
 	tee := newTee(t, servers)
-	cert, key, err := k.authority.Client("parity-admin", "system:masters")
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := &rest.Config{Host: tee.serve(t, k), QPS: -1}
-	config.TLSClientConfig = rest.TLSClientConfig{CAFile: k.files.CA, CertData: cert, KeyData: key}
-	client{t, tee, []string{"parity-admin", "system:masters"}}.lives(config)
+	client{t, tee, []string{"parity-admin", "system:masters"}}.lives(k.administrator(t, tee.serve(t, k)))
 	tee.compareAll()
 }
 
@@ -59,15 +51,7 @@ func TestCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := clientcmdapi.NewConfig()
-	config.Clusters["c"] = &clientcmdapi.Cluster{Server: address.String(), CertificateAuthority: k.files.CA}
-	config.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: "admin-token"}
-	config.Contexts["c"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
-	config.CurrentContext = "c"
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		t.Fatal(err)
-	}
+	path := k.kubeconfig(t, address.String(), &clientcmdapi.AuthInfo{Token: "admin-token"})
 	controlplane.StartManager(t, path, "--cluster-signing-cert-file="+filepath.Join(authority, "ca.crt"),
 		"--cluster-signing-key-file="+filepath.Join(authority, "ca.key"), "--kube-api-qps=500", "--kube-api-burst=1000")
 	controlplane.StartScheduler(t, path)

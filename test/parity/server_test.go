@@ -11,6 +11,10 @@ import (
 	"path/filepath"
 	"testing"
 
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
 	"kube-granular.dev/pkg/localcluster/pki"
 	"kube-granular.dev/test/integration/cluster"
 	"kube-granular.dev/test/integration/harness"
@@ -63,6 +67,31 @@ func newKeys(t *testing.T) *keys {
 	return k
 }
 
+// administrator returns the configuration of an administrator's client.
+func (k *keys) administrator(t *testing.T, url string) *rest.Config {
+	t.Helper()
+	cert, key, err := k.authority.Client("parity-admin", "system:masters")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &rest.Config{Host: url, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAFile: k.files.CA, CertData: cert, KeyData: key}}
+}
+
+// kubeconfig writes a file for programs that call as a user, and returns its path.
+func (k *keys) kubeconfig(t *testing.T, url string, user *clientcmdapi.AuthInfo) string {
+	t.Helper()
+	config := clientcmdapi.NewConfig()
+	config.Clusters["c"] = &clientcmdapi.Cluster{Server: url, CertificateAuthority: k.files.CA}
+	config.AuthInfos["u"] = user
+	config.Contexts["c"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
+	config.CurrentContext = "c"
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // start runs a program on a storage of its own until the test ends.
 func (k *keys) start(t *testing.T, name, program string, flags ...string) *server {
 	t.Helper()
@@ -90,6 +119,7 @@ func (k *keys) start(t *testing.T, name, program string, flags ...string) *serve
 		"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group",
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-", "--allow-privileged",
 		"--audit-policy-file=" + filepath.Join(k.dir, "audit.yaml"), "--audit-log-path=" + s.auditLog, "--audit-log-mode=blocking-strict",
+		"--audit-log-maxsize=100000", // megabytes: otherwise the log goes on in another file
 	}, flags...)...)
 	return s
 }

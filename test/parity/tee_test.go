@@ -157,7 +157,7 @@ func (t *tee) settle(ctx context.Context, c call) {
 
 // compare sends a call to all servers and compares their answers. repeat asks again as long as a follower may be late.
 func (t *tee) compare(ctx context.Context, c call, repeat bool) (answer, error) {
-	for deadline := time.Now().Add(late); ; {
+	for deadline, resume := time.Now().Add(late), time.Now().Add(late/4); ; {
 		c.id = string(uuid.NewUUID())
 		answers, err := t.send(ctx, c)
 		if err != nil {
@@ -186,6 +186,12 @@ func (t *tee) compare(ctx context.Context, c call, repeat bool) (answer, error) 
 			return answers[0], nil
 		}
 		t.tally.repeated++
+		if time.Now().After(resume) {
+			resume = deadline
+			for _, s := range t.servers {
+				s.resume(ctx)
+			}
+		}
 		select {
 		case <-time.After(50 * time.Millisecond):
 		case <-ctx.Done():

@@ -17,13 +17,14 @@ type values struct {
 	// words are UIDs, tokens, addresses and markers of pages. versions are the resource versions of objects, and lists
 	// those of lists: the version of a list is often that of its newest object, but not on each server.
 	words, versions, lists map[string]string
-	// deletions are the seconds in which the deletion of an object began.
-	deletions map[string]string
-	ports     map[json.Number]json.Number
+	// seconds are those in which the deletion of an object began, or in which a condition changed. Who writes a condition of a
+	// definition back must not change it.
+	seconds map[string]string
+	ports   map[json.Number]json.Number
 }
 
 func newValues() *values {
-	return &values{words: map[string]string{}, versions: map[string]string{}, lists: map[string]string{}, deletions: map[string]string{},
+	return &values{words: map[string]string{}, versions: map[string]string{}, lists: map[string]string{}, seconds: map[string]string{},
 		ports: map[json.Number]json.Number{}}
 }
 
@@ -34,6 +35,9 @@ var volume = regexp.MustCompile(`^kube-api-access-\w{5}$`)
 var own = map[string]bool{
 	"uid": true, "token": true, "clusterIP": true, "clusterIPs": true, "continue": true, "certificate": true, "parentUID": true,
 }
+
+// isSecond has the fields with a time that a server fills in by itself and a client writes back.
+var isSecond = map[string]bool{"deletionTimestamp": true, "lastTransitionTime": true}
 
 // learn compares two answers to the same request, and remembers what the servers chose.
 func (v *values) learn(leader, follower any, field string) {
@@ -68,8 +72,8 @@ func (v *values) learn(leader, follower any, field string) {
 		case !ok || f == "" || l == "":
 		case field == "resourceVersion":
 			v.versions[l] = f
-		case field == "deletionTimestamp":
-			v.deletions[l] = f
+		case isSecond[field]:
+			v.seconds[field+" "+l] = f
 		case l != f && (own[field] || volume.MatchString(l) && volume.MatchString(f)):
 			v.words[l] = f
 		}
@@ -139,8 +143,9 @@ func (v *values) translate(value any, field string) (any, bool) {
 				inner = path[strings.LastIndex(path, "/")+1:]
 			}
 			var c bool
-			out[key], c = v.translate(element, inner)
-			changed = changed || c
+			other := v.word(key) // a key of managed fields may have a UID
+			out[other], c = v.translate(element, inner)
+			changed = changed || c || other != key
 		}
 		return out, changed
 	case []any:
@@ -155,8 +160,8 @@ func (v *values) translate(value any, field string) (any, bool) {
 		other := v.word(x)
 		if field == "resourceVersion" {
 			other = v.version(x)
-		} else if deletion, ok := v.deletions[x]; ok && field == "deletionTimestamp" {
-			other = deletion
+		} else if second, ok := v.seconds[field+" "+x]; ok {
+			other = second
 		}
 		return other, other != x
 	case json.Number:
