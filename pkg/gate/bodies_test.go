@@ -35,7 +35,7 @@ func storedPod() *corev1.Pod {
 	p.Labels = map[string]string{"super.safe.com/label": "a", "app": "web"}
 	p.Annotations = map[string]string{"super.safe.com/note": "a", "other.example.com/note": "b"}
 	p.Finalizers = []string{"super.safe.com/keep", "other.example.com/keep"}
-	p.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
+	p.Status.Phase, p.Status.Conditions = corev1.PodRunning, []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	legacyscheme.Scheme.Default(p)
 	return p
 }
@@ -117,7 +117,8 @@ func changingBodies(t testing.TB, stored *corev1.Pod) []body {
 		{3, []byte(`[{"op":"copy","from":"/spec/nodeName","path":"/metadata/labels/super.safe.com~1label"}]`)},
 		{4, []byte(`{"metadata":{"labels":{"super.safe.com/label":null},"finalizers":["other.example.com/keep"]},"status":{"phase":"Failed"}}`)},
 		{5, []byte(`{"metadata":{"labels":{"$patch":"replace"}},"spec":{"containers":[{"name":"c","$patch":"delete"},{"name":"d"}]}}`)},
-		{5, []byte(`{"spec":{"$setElementOrder/containers":[{"name":"c"}],"$retainKeys":["containers"],"containers":[{"name":"c","image":"x"}]}}`)},
+		{5, []byte(`{"spec":{"$setElementOrder/containers":[{"name":"c"}],"$retainKeys":["containers"],` +
+			`"containers":[{"name":"c","image":"x"}]}}`)},
 	}
 }
 

@@ -46,7 +46,8 @@ func TestNamedChanges(t *testing.T) {
 		t.Errorf("where nothing is found by name: %v", got)
 	}
 	// Where the tree with these fields can't be compiled, nothing is written.
-	f = inTemplates("controllerrevisions.apps", nil, entriesOf(t, "pods", true, ".spec.hostNetwork acme.io/"+strings.Repeat("x", 64)+" excluded"))
+	long := entriesOf(t, "pods", true, ".spec.hostNetwork acme.io/"+strings.Repeat("x", 64)+" excluded")
+	f = inTemplates("controllerrevisions.apps", nil, long)
 	if k := kindWith(target, entrySet{entries: f.entries["controllerrevisions.apps"]}); k.err == nil || k.walker != nil {
 		t.Errorf("without a tree: %v, walker %v", k.err, k.walker)
 	}

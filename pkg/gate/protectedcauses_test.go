@@ -40,7 +40,8 @@ func TestCausesOfAProtectedLabel(t *testing.T) {
 		}
 		got, ok := refusal.FromCauses(status.Status().Details.Causes)
 		want := &refusal.Details{
-			User: "jane", Namespace: "n", Field: ".metadata.labels[example.com/env]", Needs: refused.Needs(), Protected: "label", ProtectedNamespace: "n",
+			User: "jane", Namespace: "n", Field: ".metadata.labels[example.com/env]", Needs: refused.Needs(),
+			Protected: "label", ProtectedNamespace: "n",
 			Verbs: []string{verb}, Roles: []string{"ClusterRole/releaser", "Role/deployer"},
 		}
 		if hide {

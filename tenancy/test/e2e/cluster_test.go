@@ -190,7 +190,8 @@ func (c *cluster) prepare() error {
 	// Another error comes from what serves it, such as a webhook that does not run yet.
 	deadline := time.Now().Add(patience)
 	for {
-		err := c.client.Create(context.Background(), &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "attempt-"}}, client.DryRunAll)
+		attempt := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "attempt-"}}
+		err := c.client.Create(context.Background(), attempt, client.DryRunAll)
 		if !apierrors.IsServiceUnavailable(err) && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
 			break
 		}
