@@ -17,8 +17,8 @@ type values struct {
 	// words are UIDs, tokens, addresses and markers of pages. versions are the resource versions of objects, and lists
 	// those of lists: the version of a list is often that of its newest object, but not on each server.
 	words, versions, lists map[string]string
-	// seconds are those in which the deletion of an object began, or in which a condition changed. Who writes a condition of a
-	// definition back must not change it.
+	// seconds are those in which the deletion of an object began, or in which a condition or the phase of a volume changed. Who
+	// writes a condition of a definition, or a volume, back must not change it.
 	seconds map[string]string
 	ports   map[json.Number]json.Number
 }
@@ -37,7 +37,7 @@ var own = map[string]bool{
 }
 
 // isSecond has the fields with a time that a server fills in by itself and a client writes back.
-var isSecond = map[string]bool{"deletionTimestamp": true, "lastTransitionTime": true}
+var isSecond = map[string]bool{"deletionTimestamp": true, "lastTransitionTime": true, "lastPhaseTransitionTime": true}
 
 // learn compares two answers to the same request, and remembers what the servers chose.
 func (v *values) learn(leader, follower any, field string) {
