@@ -117,6 +117,19 @@ func TestEntriesInConvertedVersion(t *testing.T) {
 	}
 }
 
+// TestScaleRemovesNothing sets the replicas of a custom resource to zero through its scale. A zero of a Go type counts as
+// absent, but the request removes no field.
+func TestScaleRemovesNothing(t *testing.T) {
+	of := scaleTarget(t, strings.ReplaceAll(silent, `"size"`, `"replicas"`), "spec", "replicas")
+	of.Schema.Excludes = []gvk.GroupVersionKind{}
+	ctx := requestContext("update")
+	w := New(&grants{}, WithFieldPermissions(withEntries(entriesOf(t, thingEntries, true, ".spec.replicas acme.io/r excluded")))).Begin(ctx, of)
+	if err := w.Observe(ctx, scaleTo(0), scaleTo(1)); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, w.Verify(ctx, scaleTo(0), scaleTo(1)), `needs the verb "granular:acme.io/r" (excluded by`)
+}
+
 // TestEntriesOfScale writes the scale of a custom resource whose replicas have an entry.
 func TestEntriesOfScale(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -128,7 +141,6 @@ func TestEntriesOfScale(t *testing.T) {
 		counted         int
 	}{
 		"excluded":            {entry: ".spec.size acme.io/size excluded", to: 2, says: `cannot change .spec.replicas in namespace "n" through "things/scale": needs the verb "granular:acme.io/size" (excluded by FieldPermission things.example.com)`},
-		"excluded, to none":   {entry: ".spec.size acme.io/size excluded", to: 0, says: `needs the verb "granular:acme.io/size" (excluded by`},
 		"excluded, the verb":  {entry: ".spec.size acme.io/size excluded", allow: []string{"granular:acme.io/size"}, to: 2},
 		"excluded, unchanged": {entry: ".spec.size acme.io/size excluded", to: 1},
 		"excluded around it":  {entry: ".spec acme.io/all excluded", to: 2, says: "granular:acme.io/all"},

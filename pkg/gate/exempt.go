@@ -60,8 +60,7 @@ func (w *write) source(refusal *decide.Refusal) string {
 // field removes it without an intention, and its user would search for the value in vain. told is the refusal as the
 // caller may see it: of what is withheld, removes tells nothing.
 func (w *write) removes(version inVersion, refusal, told *decide.Refusal, newObj, oldObj runtime.Object) (removed bool) {
-	hidden := told != refusal || version.kind == w.kind && w.scale.isReplicas(refusal.Change)
-	if !refusal.ByEntry() || hidden {
+	if !refusal.ByEntry() || told != refusal {
 		return false
 	}
 	version.kind.locate(version.target, refusal.Change, newObj, oldObj, func(walker *change.Walker, c change.Change, old, new any) string {
