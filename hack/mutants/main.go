@@ -59,7 +59,8 @@ func parse(args []string, errs io.Writer) (*options, error) {
 	again := ""
 	flags.StringVar(&again, "again", "", "only the mutants in this file, such as the progress output of an earlier run; a mutant is at the end of a line")
 	flags.BoolVar(&o.own, "own", false, "run only the tests of the package itself: faster, but more mutants survive")
-	flags.StringVar(&o.by, "by", "", "run only the tests of this package folder, which need not be a target: to see what these tests notice by themselves")
+	flags.StringVar(&o.by, "by", "",
+		"run only the tests of this package folder, which need not be a target: to see what these tests notice by themselves")
 	flags.IntVar(&o.sample, "n", 0, "how many mutants of each package to try, chosen at random from those that are not in the list; 0 is all")
 	flags.Uint64Var(&o.seed, "seed", 1, "the seed of the random choice of -n")
 	flags.IntVar(&o.workers, "workers", 2, "how many processes run at a time")

@@ -72,7 +72,7 @@ func startNode(t *testing.T, config *rest.Config, name string) {
 	t.Cleanup(factory.Shutdown)
 }
 
-// tend says what a kubelet would say of a pod. An error is ignored: the informer repeats each pod soon.
+// tend writes the status of a pod that a kubelet would write. An error is ignored: the informer repeats each pod soon.
 func (n *node) tend(ctx context.Context, pod *corev1.Pod) {
 	pods := n.client.CoreV1().Pods(pod.Namespace)
 	if pod.DeletionTimestamp != nil {

@@ -23,7 +23,7 @@ type place struct {
 	metadata    bool
 }
 
-// Names says how the permissions of a kind are named. The default is a letter and the number of the node.
+// Names chooses the names of the permissions of a kind. The default is a letter and the number of the node.
 type Names struct {
 	// Same gives all permissions of a kind one name.
 	Same bool
