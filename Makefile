@@ -223,7 +223,7 @@ test-denials: build ## Check that each test of a denied path fails on a server t
 
 .PHONY: test-unpatched
 test-unpatched: $(BIN)/kube-granular $(BIN)/kubectl $(BIN)/kube-apiserver-unpatched ## Run a server without the patches beside a patched one, on the same etcd
-	KUBE_GRANULAR_REQUIRE_UNPATCHED=1 $(GO) test -count=1 ./test/integration/unpatched -crossed 10000
+	KUBE_GRANULAR_REQUIRE_UNPATCHED=1 $(GO) test -count=1 ./test/integration/unpatched -crossed 1000000
 	KUBE_GRANULAR_REQUIRE_UNPATCHED=1 $(GO) test -count=1 ./test/docs -run "TestManagedClusters|TestUpgrade"
 
 .PHONY: fuzz
