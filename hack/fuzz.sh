@@ -4,8 +4,9 @@
 # finds a failing input, or if go test does not run it. The default is a number of inputs because
 # with a time go test may fail only because the time is over ("context deadline exceeded").
 #
-# With FUZZ_KEEP, so many of the inputs that reach new code, the shortest, are kept in testdata/fuzz
-# of the package. To commit them makes each later run, and go test, begin with them.
+# With FUZZ_KEEP, so many of the inputs that reach new code are kept in testdata/fuzz of the package: of
+# those up to 4 kB some of each length, because the shortest ones are mostly refused at once. To commit
+# them makes each later run, and go test, begin with them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 fuzztime=${FUZZTIME:-20000x}
@@ -28,7 +29,8 @@ while IFS=: read -r file name; do
 	if [ -n "${FUZZ_KEEP:-}" ]; then
 		found=$(go env GOCACHE)/fuzz/$(go list "./$dir")/$name
 		mkdir -p "$dir/testdata/fuzz/$name"
-		find "$found" -type f -printf '%s %p\n' 2>/dev/null | sort -n | head -n "$FUZZ_KEEP" | cut -d ' ' -f 2- |
+		find "$found" -type f -size -4096c -printf '%s %p\n' 2>/dev/null | sort -n |
+			awk -v n="$FUZZ_KEEP" '{ all[NR] = $2 } END { n = n < NR ? n : NR; for (i = 1; i <= n; i++) print all[int(i * NR / n)] }' |
 			xargs -r cp -t "$dir/testdata/fuzz/$name"
 	fi
 	count=$((count + 1))
