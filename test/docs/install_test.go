@@ -67,22 +67,40 @@ func TestInstall(t *testing.T) {
 		// A cluster of kind alone has no gates.
 		n.must("sed -i '/--feature-gates=/d' /etc/kubernetes/manifests/kube-apiserver.yaml")
 		n.gate("0")
-		dir := t.TempDir()
-		if err := os.Symlink(filepath.Join(bits, "kube-apiserver.tar"), filepath.Join(dir, archive)); err != nil {
-			t.Fatal(err)
-		}
-		runPage(t, "kind.md", func(command string) (string, error) {
-			cmd := exec.CommandContext(t.Context(), "bash", "-c", command)
-			cmd.Dir, cmd.Env = dir, append(os.Environ(), "PATH="+filepath.Join(bits, "bits")+":"+os.Getenv("PATH"))
-			out, err := cmd.CombinedOutput()
-			return string(out), err
-		}, nil)
+		runPage(t, "kind.md", beside(t, bits, archive, "kube-apiserver.tar"), nil)
 		n.gate("0")
 	})
 }
 
-// archive is the name of the image's archive in a release.
-const archive = "kube-apiserver-linux-amd64.tar"
+// TestInstallDocker runs the commands of the page about Docker, which needs no cluster.
+func TestInstallDocker(t *testing.T) {
+	bits := os.Getenv("KUBE_GRANULAR_KIND")
+	if bits == "" {
+		t.Skip("no images: KUBE_GRANULAR_KIND is not set, which `make test-kind` does")
+	}
+	runPage(t, "docker.md", beside(t, bits, local, filepath.Join("image", local)), nil)
+}
+
+// beside returns a function that runs a command on this machine, in a folder with an archive of a release, which is
+// a file in bits.
+func beside(t *testing.T, bits, archive, file string) func(command string) (string, error) {
+	dir := t.TempDir()
+	if err := os.Symlink(filepath.Join(bits, file), filepath.Join(dir, archive)); err != nil {
+		t.Fatal(err)
+	}
+	return func(command string) (string, error) {
+		cmd := exec.CommandContext(t.Context(), "bash", "-c", command)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "PATH="+filepath.Join(bits, "bits")+":"+os.Getenv("PATH"))
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+}
+
+// archive and local are the names of the images' archives in a release: of kube-apiserver, and of a server with etcd.
+const (
+	archive = "kube-apiserver-linux-amd64.tar"
+	local   = "kube-granular-linux-amd64.tar"
+)
 
 // pageSteps returns the steps of a page of docs/install.
 func pageSteps(t *testing.T, page string) []step {
