@@ -150,7 +150,7 @@ func (d *Dialect) check(l *language, expression string) (*cel.Ast, error) {
 type plainSource struct{ common.Source }
 
 // Snippet finds no line.
-func (plainSource) Snippet(int) (string, bool) { return "", false }
+func (plainSource) Snippet(int) (line string, found bool) { return }
 
 // plan makes a program with the interpreter of CEL. It does not use cel.Env.Program, whose options in
 // the environments of Kubernetes count costs on a stack that grows with each iteration of a loop, and
