@@ -32,7 +32,7 @@ LDFLAGS := $(foreach p,k8s.io/client-go/pkg/version k8s.io/component-base/versio
 	-X $(p).gitCommit=$(DIGEST) -X $(p).gitTreeState=clean)
 
 # Our modules that go.work joins; the upstream tree's tests are test-upstream's.
-PACKAGES := ./... ./api/... ./hack/upstream/... ./staging/src/kube-granular.dev/granular/... ./test/bench/... ./test/cedar/... ./test/history/...
+PACKAGES := ./hack/upstream/... ./staging/src/kube-granular.dev/granular/... ./api/... ./test/cedar/... ./test/history/... ./... ./test/bench/...
 SOURCES  := $(wildcard api cmd pkg speed hack patches test staging tenancy examples)
 
 # The controller of tenants is built against released modules, and is no part of the workspace.

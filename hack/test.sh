@@ -6,18 +6,28 @@
 # tests of a module fail, those of the next module still run.
 #
 #   hack/test.sh PACKAGE...   the packages of the workspace
+#
+# With TEST_WITHIN, a number of seconds, a row of the summary that has not begun by then is skipped, and the
+# summary says so. CI sets it, so that a slow machine skips what matters least and not what stands last.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 : "${GO:=go}"
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+work=$(mktemp -d)
+log=$work/log
+beside=
+# A shell without a terminal lets its background jobs outlive an interrupt.
+trap '[ -z "$beside" ] || kill -- "-$beside" 2>/dev/null || true; rm -rf "$work"' EXIT
 rows=() failed=0 tested=0 total=0
 
 # run NAME COMMAND... runs the tests of one module, and adds a row with the results to the summary.
 run() {
 	local name=$1 started=$SECONDS result=passed ok bad none
 	shift
+	if [ -n "${TEST_WITHIN:-}" ] && [ "$SECONDS" -gt "$TEST_WITHIN" ]; then
+		rows+=("$(printf '%-20s %8s %8s %8s %8s  %s' "$name" - - - - "SKIPPED, as $TEST_WITHIN s are over")")
+		return
+	fi
 	"$@" 2>&1 | tee "$log" || { result=FAILED failed=1; }
 	# go test prints a line for each package: ok, FAIL, or that there are no test files.
 	ok=$(grep -c '^ok  	' "$log" || true)
@@ -27,16 +37,50 @@ run() {
 	rows+=("$(printf '%-20s %8s %8s %8s %8s  %s' "$name" "$ok" "$bad" "$none" "$((SECONDS - started))" "$result")")
 }
 
-# Tests of a running server wait more than they compute, so one package more than there are cores
-# runs at a time.
-run workspace "$GO" test -p "$(($(nproc) + 1))" -timeout 30m "$@"
-run tenancy env GOWORK=off "$GO" -C tenancy test -timeout 30m ./...
+# Tests of the commands that people type: most of their time is kubectl's start, some thousand times. The boundary
+# is tested by the other packages.
+commands='/test/(integration/(plugin|recipes|roletest)|bench/requests)$'
+packages=$("$GO" list "$@")
+
+# workspace NAME PACKAGE... tests packages of the workspace. Tests of a running server wait more than they
+# compute, so one package more than there are cores runs at a time.
+workspace() {
+	local name=$1
+	shift
+	[ $# = 0 ] || run "$name" "$GO" test -p "$(($(nproc) + 1))" -timeout 30m "$@"
+}
+
+# The tests of tenants mostly wait, so they run beside those of the workspace.
+tenants() {
+	local code=0
+	env GOWORK=off "$GO" -C tenancy test -timeout 30m ./... >"$work/tenants" 2>&1 || code=$?
+	echo "$code" >"$work/ended"
+}
+
+# show_tenants prints what the tests of tenants print, until they end, and returns their exit code.
+show_tenants() {
+	tail --pid="$beside" -n +1 -f "$work/tenants"
+	return "$(cat "$work/ended")"
+}
+
+mapfile -t boundary < <(grep -vE "$commands" <<<"$packages")
+mapfile -t typed < <(grep -E "$commands" <<<"$packages")
+# In a group of processes of its own, so that its servers can be ended with it.
+set -o monitor
+touch "$work/tenants"
+tenants &
+beside=$!
+set +o monitor
+workspace workspace "${boundary[@]}"
+# They began in time, so they are never skipped; the summary has the seconds that were left of them.
+TEST_WITHIN= run tenancy show_tenants
 run tenancy/bigquery env GOWORK=off "$GO" -C tenancy/bigquery test ./...
 run hack/image env GOWORK=off "$GO" -C hack/image test ./...
 run hack/attest env GOWORK=off "$GO" -C hack/attest test ./...
 # Go does not see that files of another module changed, which the chart reads.
 run test/gitops env GOWORK=off "$GO" -C test/gitops test -count=1 ./...
 run test/ui env GOWORK=off "$GO" -C test/ui test ./...
+workspace commands "${typed[@]}"
 
 printf '\n%-20s %8s %8s %8s %8s  %s\n' MODULE PASSED FAILED 'NO TESTS' SECONDS RESULT
 printf '%s\n' "${rows[@]}"
