@@ -19,7 +19,11 @@ import (
 	"kube-granular.dev/tenancy/api/v1alpha1"
 	"kube-granular.dev/tenancy/config"
 	"kube-granular.dev/tenancy/internal/grants"
+	"kube-granular.dev/tenancy/internal/names"
 )
+
+// patience is how long install waits for the API server to apply the policies. It takes some seconds.
+const patience = 2 * time.Minute
 
 // newManifestsCommands returns the commands that print and apply the manifests.
 func newManifestsCommands() []*cobra.Command {
@@ -63,7 +67,7 @@ func newManifestsCommands() []*cobra.Command {
 }
 
 // install applies the manifests by server-side apply, and then waits until the API server serves
-// LNamespaces and accepts new ones. To install a second time is safe. At the end, it prints what it grants to whom.
+// LNamespaces and writes down who creates one. To install a second time is safe. At the end, it prints what it grants to whom.
 func install(ctx context.Context, kubeconfig string, o config.Options, out io.Writer) error {
 	objects, err := config.Objects(o)
 	if err != nil {
@@ -93,28 +97,43 @@ func install(ctx context.Context, kubeconfig string, o config.Options, out io.Wr
 		}
 		printing.Fprintf(out, "%s %s\n", object.GetKind(), object.GetName())
 	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := awaitForce(ctx, api); err != nil {
+		return err
+	}
+	for _, grant := range o.Grants() {
+		printing.Fprintf(out, "%s\n", grant)
+	}
+	return nil
+}
+
+// awaitForce waits until the API server serves LNamespaces and applies the policy for new ones, or the context ends.
+func awaitForce(ctx context.Context, api client.Client) error {
 	for {
 		err := api.List(ctx, &v1alpha1.LNamespaceList{}, client.Limit(1))
-		if err == nil && isMutable(ctx, api) {
-			for _, grant := range o.Grants() {
-				printing.Fprintf(out, "%s\n", grant)
-			}
+		if err == nil && inForce(ctx, api) {
 			return nil
 		}
-		if err != nil && !apierrors.IsNotFound(err) {
+		if err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
 			return err
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return fmt.Errorf("MutatingAdmissionPolicy lnamespace-creation: not in force, a new LNamespace gets no creator; "+
+				"the API server needs the admission plugin MutatingAdmissionPolicy: %w", ctx.Err())
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }
 
-// isMutable reports whether the API server can apply the policy for new LNamespaces. Some seconds after
-// a definition was created, the server does not have its schema for policies, and refuses new objects.
-func isMutable(ctx context.Context, api client.Client) bool {
+// inForce reports whether the API server applies the policy for new LNamespaces. For some seconds after a policy was
+// created, the server knows nothing of it and a new object gets no creator; then it may lack the schema for it and
+// refuse new objects. Another error comes from what decides after the policy, such as a webhook that does not run yet.
+func inForce(ctx context.Context, api client.Client) bool {
 	attempt := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "install-"}}
-	return !apierrors.IsServiceUnavailable(api.Create(ctx, attempt, client.DryRunAll))
+	if err := api.Create(ctx, attempt, client.DryRunAll); err != nil {
+		return !apierrors.IsServiceUnavailable(err)
+	}
+	return attempt.Annotations[names.Creator] != ""
 }

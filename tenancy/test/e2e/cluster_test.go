@@ -38,6 +38,7 @@ import (
 	authority "kube-granular.dev/api/authority/v1alpha1"
 
 	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/names"
 )
 
 // patience is the timeout of each wait. It is long enough for a busy machine.
@@ -186,17 +187,19 @@ func (c *cluster) prepare() error {
 	if c.client, err = client.New(c.admin, client.Options{Scheme: scheme}); err != nil {
 		return err
 	}
-	// Some seconds after a definition was created, the server does not serve it, or does not have its schema for policies.
-	// Another error comes from what serves it, such as a webhook that does not run yet.
+	// Some seconds after a definition was created, the server does not serve it, or does not have its schema for policies;
+	// and it may learn of a policy later than of the definition. Another error comes from what decides after the policy, such
+	// as a webhook that does not run yet.
 	deadline := time.Now().Add(patience)
 	for {
 		attempt := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "attempt-"}}
 		err := c.client.Create(context.Background(), attempt, client.DryRunAll)
-		if !apierrors.IsServiceUnavailable(err) && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
+		if err == nil && attempt.Annotations[names.Creator] != "" ||
+			err != nil && !apierrors.IsServiceUnavailable(err) && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
 			break
 		}
 		if time.Now().After(deadline) {
-			return err
+			return fmt.Errorf("the policy lnamespace-creation is not in force: %v", err)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
