@@ -120,8 +120,11 @@ func awaitForce(ctx context.Context, api client.Client) error {
 		}
 		select {
 		case <-ctx.Done():
+			if err != nil {
+				return fmt.Errorf("LNamespace: not served: %w", err)
+			}
 			return fmt.Errorf("MutatingAdmissionPolicy lnamespace-creation: not in force, a new LNamespace gets no creator; "+
-				"the API server needs the admission plugin MutatingAdmissionPolicy: %w", ctx.Err())
+				"check that the API server's admission plugin MutatingAdmissionPolicy is on: %w", ctx.Err())
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
