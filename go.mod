@@ -123,8 +123,6 @@ require (
 	k8s.io/mount-utils v0.37.1
 	k8s.io/pod-security-admission v0.37.1
 	k8s.io/sample-apiserver v0.37.1
-	k8s.io/sample-cli-plugin v0.37.1
-	k8s.io/sample-controller v0.37.1
 	k8s.io/streaming v0.37.1
 )
 
@@ -161,7 +159,5 @@ replace (
 	k8s.io/mount-utils v0.0.0 => k8s.io/mount-utils v0.37.1
 	k8s.io/pod-security-admission v0.0.0 => k8s.io/pod-security-admission v0.37.1
 	k8s.io/sample-apiserver v0.0.0 => k8s.io/sample-apiserver v0.37.1
-	k8s.io/sample-cli-plugin v0.0.0 => k8s.io/sample-cli-plugin v0.37.1
-	k8s.io/sample-controller v0.0.0 => k8s.io/sample-controller v0.37.1
 	k8s.io/streaming v0.0.0 => k8s.io/streaming v0.37.1
 )

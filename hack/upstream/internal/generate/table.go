@@ -123,7 +123,7 @@ func codeGenerator(name, tag, output string, flags ...string) Generator {
 func openAPI() Generator {
 	return Generator{
 		Name: "openapi-gen", Version: 1, Patched: true, Tag: regexp.MustCompile(`\+k8s:openapi`), Sees: whole,
-		Except: []string{"staging/src/k8s.io/code-generator/", "staging/src/k8s.io/sample-apiserver/", "staging/src/k8s.io/sample-controller/"},
+		Except: []string{"staging/src/k8s.io/code-generator/", "staging/src/k8s.io/sample-apiserver/"},
 		Output: func(file string) bool {
 			return file == openAPIDir+"/zz_generated.openapi.go" || path.Base(file) == "zz_generated.model_name.go"
 		},

@@ -138,7 +138,7 @@ func parseSums(gosum []byte) map[module.Version]string {
 // upstreamFacts is the content of Kubernetes' own go.mod that the tool needs.
 type upstreamFacts struct {
 	Go         string
-	Staging    []string
+	Staging    []string          // the staging modules that it requires
 	Generators map[string]string // module -> version
 }
 
@@ -152,13 +152,19 @@ func readUpstream(gomod []byte) (upstreamFacts, error) {
 		return u, errors.New("go.mod of " + Kubernetes + ": no go line")
 	}
 	u.Go = f.Go.Version
+	required := map[string]bool{}
+	for _, r := range f.Require {
+		required[r.Mod.Path] = true
+	}
+	// Kubernetes replaces some samples that it does not require. No program is built from them, and the module proxy
+	// does not always serve them.
 	for _, r := range f.Replace {
-		if r.New.Path == stagingDir+r.Old.Path {
+		if r.New.Path == stagingDir+r.Old.Path && required[r.Old.Path] {
 			u.Staging = append(u.Staging, r.Old.Path)
 		}
 	}
 	if len(u.Staging) == 0 {
-		return u, errors.New("go.mod of " + Kubernetes + ": replaces no module with " + stagingDir)
+		return u, errors.New("go.mod of " + Kubernetes + ": requires no module that it replaces with " + stagingDir)
 	}
 	sort.Strings(u.Staging)
 	u.Generators = map[string]string{}

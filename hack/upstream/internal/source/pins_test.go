@@ -4,8 +4,11 @@
 package source
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/mod/module"
 )
 
 func TestStagingVersion(t *testing.T) {
@@ -44,4 +47,25 @@ func TestPins(t *testing.T) {
 	}
 }
 
-// TestModuleSum compares moduleSum with package dirhash of golang.org/x/mod, which defines the sum.
+// TestReadUpstream checks that a staging module belongs to the tree only if Kubernetes requires it.
+func TestReadUpstream(t *testing.T) {
+	generators := ""
+	for path := range generatorDirs {
+		version := " v0.1.0"
+		if _, major, ok := module.SplitPathVersion(path); ok && major != "" {
+			version = " " + strings.TrimPrefix(major, "/") + ".0.0"
+		}
+		generators += "\t" + path + version + "\n"
+	}
+	const replaced = "replace k8s.io/api => ./staging/src/k8s.io/api\n" +
+		"replace k8s.io/sample-controller => ./staging/src/k8s.io/sample-controller\n" +
+		"replace k8s.io/other => ../other\n"
+	head := "module k8s.io/kubernetes\n\ngo 1.26.0\n\nrequire (\n" + generators
+	got, err := readUpstream([]byte(head + "\tk8s.io/api v0.0.0\n\tk8s.io/other v0.0.0\n)\n" + replaced))
+	if err != nil || !slices.Equal(got.Staging, []string{"k8s.io/api"}) {
+		t.Errorf("got %v, %v", got.Staging, err)
+	}
+	if got, err := readUpstream([]byte(head + ")\n" + replaced)); err == nil || !strings.Contains(err.Error(), "requires no module") {
+		t.Errorf("got %v, %v", got.Staging, err)
+	}
+}
