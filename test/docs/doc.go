@@ -1,8 +1,8 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package docs runs the commands in the documentation, and compares the numbers and messages in
-// it with the code.
+// Package docs runs the commands in the documentation. Package facts compares what the documentation states with the
+// code.
 //
 // The README and every file of docs/tutorials run against a cluster of their own:
 //

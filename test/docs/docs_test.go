@@ -21,6 +21,16 @@ var started = map[string][]string{
 	"selected-authority.md": {"--feature-gates", "SelectedAuthority=true"},
 }
 
+// read returns the content of a file below docs.
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../../docs", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 // TestTutorials runs, as a reader would, the commands of every tutorial, of the README and of
 // the documents in started.
 func TestTutorials(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 // without .cel.
 func documentedExpressions(t *testing.T) map[string]string {
 	t.Helper()
-	steps, err := parse(read(t, "docs", "authorizers.md"))
+	steps, err := parse(read(t, "authorizers.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ type k9sPlugins struct {
 // of k9s in each argument, and starts the command without a shell of its own.
 func TestK9s(t *testing.T) {
 	var file k9sPlugins
-	if err := yaml.UnmarshalStrict([]byte(read(t, "docs", "integrations", "k9s.yaml")), &file); err != nil {
+	if err := yaml.UnmarshalStrict([]byte(read(t, "integrations/k9s.yaml")), &file); err != nil {
 		t.Fatal(err)
 	}
 	c, err := cluster.Start()

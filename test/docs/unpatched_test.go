@@ -28,16 +28,13 @@ func TestManagedClusters(t *testing.T) {
 		}
 		t.Skip("bin/kube-apiserver-unpatched is missing: run `make bin/kube-apiserver-unpatched`")
 	}
-	text, err := os.ReadFile(filepath.Join(root, "docs", "tutorials", "managed-clusters.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	steps, err := parse(string(text))
+	text := read(t, "tutorials/managed-clusters.md")
+	steps, err := parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// Our server has the certificates, and answers no command.
-	c := harness.Start(t, upArguments(string(text))...)
+	c := harness.Start(t, upArguments(text)...)
 	unpatched := harness.StartUnpatched(t, binary, etcd.Start(t), c)
 	config, err := clientcmd.LoadFromFile(c.Kubeconfig("admin"))
 	if err != nil {

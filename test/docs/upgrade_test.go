@@ -116,7 +116,7 @@ func TestUpgrade(t *testing.T) {
 		t.Fatal(err)
 	}
 	unpatched := filepath.Join(root, "bin", "kube-apiserver-unpatched")
-	b := &runbook{text: read(t, "docs", "upgrade.md"), unpatched: unpatched, endpoint: etcd.Start(t)}
+	b := &runbook{text: read(t, "upgrade.md"), unpatched: unpatched, endpoint: etcd.Start(t)}
 	if _, err := os.Stat(b.unpatched); err != nil {
 		if os.Getenv("KUBE_GRANULAR_REQUIRE_UNPATCHED") != "" {
 			t.Fatal(err)

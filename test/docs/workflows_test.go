@@ -25,11 +25,8 @@ func TestWorkflows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(root, "docs", "role-tests.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	steps, err := parse(string(text))
+	text := read(t, "role-tests.md")
+	steps, err := parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,8 +37,8 @@ func TestWorkflows(t *testing.T) {
 	}
 	sum := fmt.Sprintf("%x", sha256.Sum256(content))
 	for name, commands := range map[string][]string{
-		"GitHub": gitHubSteps(t, section(t, string(text), "## GitHub Actions")),
-		"GitLab": gitLabSteps(t, section(t, string(text), "## GitLab")),
+		"GitHub": gitHubSteps(t, section(t, text, "## GitHub Actions")),
+		"GitLab": gitLabSteps(t, section(t, text, "## GitLab")),
 	} {
 		for _, tc := range []struct{ what, sum, verbs, says string }{
 			{"passes", sum, "[get, granular,", ""},

@@ -1,7 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package docs
+package facts
 
 import (
 	"fmt"
@@ -17,7 +17,6 @@ import (
 	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/pkg/audit"
 	"kube-granular.dev/pkg/gate/redact"
-	"kube-granular.dev/test/integration/cluster"
 )
 
 // longestVerb is the length of the longest verb that is possible: "granular", a colon, a
@@ -53,8 +52,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// TestMessages checks that the messages and metrics that operations.md explains exist in the
-// code.
+// TestMessages checks that the messages and metrics that operations.md explains exist in the code.
 func TestMessages(t *testing.T) {
 	operations := read(t, "docs", "operations.md")
 	code := source(t)
@@ -110,14 +108,9 @@ func metric(text string) []string {
 	return []string{`Name: "` + name + `"`}
 }
 
-// source returns the text of the Go files and patches below pkg, staging and patches, without
-// tests.
+// source returns the text of the Go files and patches below pkg, staging and patches, without tests.
 func source(t *testing.T) string {
 	t.Helper()
-	root, err := cluster.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
 	var b strings.Builder
 	for _, folder := range []string{"pkg", "staging", "patches"} {
 		err := filepath.WalkDir(filepath.Join(root, folder), func(file string, entry fs.DirEntry, err error) error {
@@ -135,12 +128,12 @@ func source(t *testing.T) string {
 	return b.String()
 }
 
+// root is the project's folder.
+const root = "../.."
+
+// read returns the content of a file of the project.
 func read(t *testing.T, path ...string) string {
 	t.Helper()
-	root, err := cluster.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
 	data, err := os.ReadFile(filepath.Join(append([]string{root}, path...)...))
 	if err != nil {
 		t.Fatal(err)
@@ -156,13 +149,13 @@ func thousands(n int) string {
 	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
 }
 
-// TestNamedTestsExist checks that the tests and scripts that docs/production-readiness.md and
+// TestNamedTests checks that the tests and scripts that docs/production-readiness.md and
 // docs/comparison.md name exist.
-func TestNamedTestsExist(t *testing.T) {
+func TestNamedTests(t *testing.T) {
 	there := map[string]bool{}
 	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 	for _, dir := range []string{"test", "pkg", "staging", "speed", "tenancy"} {
-		err := filepath.WalkDir(filepath.Join("../..", dir), func(path string, _ fs.DirEntry, err error) error {
+		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, "_test.go") {
 				return err
 			}
@@ -176,25 +169,17 @@ func TestNamedTestsExist(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	page, err := os.ReadFile("../../docs/production-readiness.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	named := regexp.MustCompile("`(Test\\w+)`").FindAllSubmatch(page, -1)
+	named := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(read(t, "docs", "production-readiness.md"), -1)
 	if len(named) < 20 {
 		t.Errorf("the page names %d tests", len(named))
 	}
-	comparison, err := os.ReadFile("../../docs/comparison.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range regexp.MustCompile("`(compare_\\w+)`").FindAllSubmatch(comparison, -1) {
-		if _, err := os.Stat("../integration/testdata/script/" + string(m[1]) + ".txtar"); err != nil {
+	for _, m := range regexp.MustCompile("`(compare_\\w+)`").FindAllStringSubmatch(read(t, "docs", "comparison.md"), -1) {
+		if _, err := os.Stat(filepath.Join(root, "test/integration/testdata/script", m[1]+".txtar")); err != nil {
 			t.Errorf("docs/comparison.md names a script: %v", err)
 		}
 	}
 	for _, m := range named {
-		if !there[string(m[1])] {
+		if !there[m[1]] {
 			t.Errorf("docs/production-readiness.md names %s, which is not there", m[1])
 		}
 	}

@@ -1,7 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package docs
+package facts
 
 import (
 	"io/fs"
@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"kube-granular.dev/test/integration/cluster"
 )
 
 // elsewhere lists folders whose pages have an index of their own, which docs/README.md links.
@@ -18,13 +16,9 @@ var elsewhere = map[string]string{"adr": "adr/README.md", "measurements": "measu
 
 // TestIndex checks that docs/README.md, the index of all pages, links every page.
 func TestIndex(t *testing.T) {
-	root, err := cluster.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
 	index := read(t, "docs", "README.md")
 	pages := 0
-	err = fs.WalkDir(os.DirFS(filepath.Join(root, "docs")), ".", func(page string, _ fs.DirEntry, err error) error {
+	err := fs.WalkDir(os.DirFS(filepath.Join(root, "docs")), ".", func(page string, _ fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(page) != ".md" || page == "README.md" {
 			return err
 		}
