@@ -86,6 +86,11 @@ differ=$(diff -rq "$tree" "$patched" --exclude=.git --exclude=vendor --exclude=g
 [ -z "$differ" ] || { echo "the tree after git am is not upstream/kubernetes:" >&2; head -n 20 <<<"$differ" >&2; exit 1; }
 echo "$count patches make $(in_tree ls-files | wc -l) files, the same as upstream/kubernetes" >&2
 
+# A clone of Kubernetes has all modules that its go.work lists. The tree lacks samples that Kubernetes does not require.
+grep -oE '\./staging/src/\S+' "$tree/go.work" | while read -r module; do
+	[ -e "$tree/$module" ] || "$GO" work edit -dropuse="$module" "$tree/go.work"
+done
+
 if [ -n "$list" ]; then
 	own=$(cd "$tree" && GOFLAGS=-mod=readonly GOPROXY=off "$GO" list -deps -f '{{with .Module}}{{.Path}} {{.Dir}}{{end}}' ./cmd/kube-apiserver | grep ^kube-granular.dev | sort -u)
 	[ "$(grep -c " $tree/staging/src/kube-granular.dev/" <<<"$own")" = 3 ] || { printf 'modules that are not in the tree after git am:\n%s\n' "$own" >&2; exit 1; }
