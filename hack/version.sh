@@ -4,9 +4,9 @@
 
 # Print what identifies a build. All other scripts and the Makefile call this one.
 #
-#   hack/version.sh kubernetes   the version of Kubernetes that the series is made for: v1.37.1
+#   hack/version.sh kubernetes   the version of Kubernetes that the series is made for: v1.37.2
 #   hack/version.sh granular     the version of kube-granular: v0.1.0
-#   hack/version.sh server       both, as servers and binaries report it: v1.37.1+granular.0.1.0
+#   hack/version.sh server       both, as servers and binaries report it: v1.37.2+granular.0.1.0
 #   hack/version.sh tag          the same for an image, whose tag can't have a plus sign
 #   hack/version.sh digest       a digest of all sources that decide what a server does, without tests
 set -o errexit -o nounset -o pipefail

@@ -4,9 +4,9 @@ module kube-granular.dev/examples/copier
 go 1.26.0
 
 require (
-	k8s.io/api v0.37.1
-	k8s.io/apimachinery v0.37.1
-	k8s.io/client-go v0.37.1
+	k8s.io/api v0.37.2
+	k8s.io/apimachinery v0.37.2
+	k8s.io/client-go v0.37.2
 	kube-granular.dev/api v0.0.0
 	sigs.k8s.io/controller-runtime v0.25.2
 )

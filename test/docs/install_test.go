@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -105,11 +106,7 @@ const (
 // pageSteps returns the steps of a page of docs/install.
 func pageSteps(t *testing.T, page string) []step {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("../../docs/install", page))
-	if err != nil {
-		t.Fatal(err)
-	}
-	steps, err := parse(string(text))
+	steps, err := parse(read(t, "install/"+page))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,10 +142,11 @@ func testUpgrade(t *testing.T, n node) {
 			n.write(s.file, s.content)
 		}
 	}
-	n.must("kubeadm upgrade apply v1.37.1+granular.0.1.0 --yes --force --patches " + work + "/patches" +
+	version := regexp.MustCompile(`v[0-9.]+\+granular\.[0-9.]*[0-9]`).FindString(read(t, "install/kubeadm.md"))
+	n.must("kubeadm upgrade apply " + version + " --yes --force --patches " + work + "/patches" +
 		" --etcd-upgrade=false --certificate-renewal=false --ignore-preflight-errors=all")
 	n.gate("1")
-	const want = "image: registry.k8s.io/kube-apiserver:v1.37.1_granular.0.1.0"
+	want := "image: registry.k8s.io/kube-apiserver:" + strings.Replace(version, "+", "_", 1)
 	if got := strings.TrimSpace(n.must("grep image: /etc/kubernetes/manifests/kube-apiserver.yaml")); got != want {
 		t.Errorf("after the upgrade %s, want %s", got, want)
 	}
@@ -175,7 +173,7 @@ func testControlPlane(t *testing.T, n node) {
 	}
 	n.write("control-plane.yaml", string(text))
 	n.must("kubeadm config validate --config control-plane.yaml")
-	const want = "registry.example.com/k8s/kube-apiserver:v1.37.1_granular.0.1.0"
+	want := "registry.example.com/k8s/kube-apiserver:" + strings.Replace(plane.Spec.Version, "+", "_", 1)
 	if got := strings.TrimSpace(n.must("kubeadm config images list --config control-plane.yaml | grep apiserver")); got != want {
 		t.Errorf("kubeadm derives the image %s, want %s", got, want)
 	}

@@ -1,0 +1,72 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package facts
+
+import (
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/version"
+)
+
+// pinned returns what hack/version.sh prints for a part of the version, without the v in front of it.
+func pinned(t *testing.T, part string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), filepath.Join(root, "hack/version.sh"), part).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimPrefix(strings.TrimSpace(string(out)), "v")
+}
+
+// identity matches the version of a build, as servers report it and as images are tagged.
+var identity = regexp.MustCompile(`v(\d+\.\d+\.\d+)[+_]granular\.(\d+\.\d+\.\d+)`)
+
+// TestInstalledVersion checks that the pages an operator installs by name the version of the sources. A later number
+// of kube-granular is an example of an upgrade.
+func TestInstalledVersion(t *testing.T) {
+	kubernetes, granular := pinned(t, "kubernetes"), version.MustParseGeneric(pinned(t, "granular"))
+	pages, err := filepath.Glob(filepath.Join(root, "docs/install/*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, page := range append(pages, filepath.Join(root, "docs/install.md"), filepath.Join(root, "docs/support.md")) {
+		for _, m := range identity.FindAllStringSubmatch(read(t, strings.TrimPrefix(page, root)), -1) {
+			found++
+			if own := version.MustParseGeneric(m[2]); own.LessThan(granular) || own.EqualTo(granular) && m[1] != kubernetes {
+				t.Errorf("%s names %s; the sources make v%s+granular.%s", filepath.Base(page), m[0], kubernetes, granular)
+			}
+		}
+	}
+	if found < 10 {
+		t.Errorf("the pages name %d versions", found)
+	}
+	for _, page := range []string{"README.md", "docs/install.md", "patches/README.md"} {
+		if !strings.Contains(read(t, page), "**v"+kubernetes+"**") {
+			t.Errorf("%s does not say that the series is made for **v%s**", page, kubernetes)
+		}
+	}
+}
+
+// TestModuleVersions checks that all our modules use the version of Kubernetes' modules that the server is built from.
+func TestModuleVersions(t *testing.T) {
+	staging := "v0." + strings.TrimPrefix(pinned(t, "kubernetes"), "1.")
+	required := regexp.MustCompile(`(?m)^(?:require)?\s+k8s\.io/(api|apimachinery|client-go) (v\S+)`)
+	found := 0
+	for _, module := range []string{"api", "examples/copier", "staging/src/kube-granular.dev/granular", "tenancy", "tenancy/bigquery"} {
+		for _, m := range required.FindAllStringSubmatch(read(t, module, "go.mod"), -1) {
+			found++
+			if m[2] != staging {
+				t.Errorf("%s/go.mod requires k8s.io/%s %s, want %s", module, m[1], m[2], staging)
+			}
+		}
+	}
+	if found < 10 {
+		t.Errorf("the modules require %d modules of Kubernetes", found)
+	}
+}
