@@ -124,10 +124,14 @@ image-local: upstream ## Write images of kube-granular, the server with etcd, to
 
 export OWN_IMAGE_REPOSITORY RELEASE_KEY RELEASE_BUILDER RELEASE_REPOSITORY
 
+# A release is compiled by the Go that upstream uses for its version: the standard library is a part of the server, and the
+# bytes do not depend on the Go of the machine.
+RELEASE_TOOLCHAIN = go$(shell cat upstream/kubernetes/.go-version)
+
 .PHONY: release
-release: release-notes ## Write a release to bin/release: images, archives, manifests, a chart, the series for git am, checksums, signatures; RELEASE_VERSION=v0.1.0-rc.1 RELEASE_KEY=FILE RELEASE_BUILDER=URI
-	@$(MAKE) image image-tenancy image-local archives
-	$(call step,release,GO=$(GO) hack/release.sh $(RELEASE_VERSION) $(BIN)/release $(BIN)/image $(BIN)/plugin '$(LDFLAGS)')
+release: release-notes upstream ## Write a release to bin/release: images, archives, manifests, a chart, the series for git am, checksums, signatures; RELEASE_VERSION=v0.1.0-rc.1 RELEASE_KEY=FILE RELEASE_BUILDER=URI
+	@GOTOOLCHAIN=$(RELEASE_TOOLCHAIN) $(MAKE) image image-tenancy image-local archives
+	$(call step,release,GOTOOLCHAIN=$(RELEASE_TOOLCHAIN) GO=$(GO) hack/release.sh $(RELEASE_VERSION) $(BIN)/release $(BIN)/image $(BIN)/plugin '$(LDFLAGS)')
 
 .PHONY: release-twice
 release-twice: release-notes ## Build the release in bin/release again, at another path, and fail if a file differs; RELEASE_CACHE=empty compiles all anew
