@@ -3,8 +3,8 @@
 
 // Package ha tests a cluster of three servers and three etcd members behind a load balancer,
 // which `make kind KIND_NODES=3` creates. While granular and ordinary callers write, the tests
-// turn the gate off and on on one server after the other, stop servers and members, cut them
-// off, and fill their disks.
+// turn gates off and on on one server after the other, replace servers by upstream's, stop
+// servers and members, cut them off, and fill their disks.
 //
 //	writers ──► load balancer ──► 3 × kube-apiserver ──► 3 × etcd
 //	     └── what was acknowledged, refused, unanswered ──► compared with what is stored
