@@ -112,8 +112,10 @@ var closed = []struct{ name, user, path, body, selection string }{
 	{"a field that a FieldPermission closes", "olga", settings, `{"immutable":true}`, ""},
 	{"a label that is protected in the cluster", "olga", settings, `{"metadata":{"labels":{"ha-env":"prod"}}}`, ""},
 	{"an annotation that is protected in the namespace", "olga", settings, `{"metadata":{"annotations":{"team":"a"}}}`, ""},
-	{"a selected role without the verb", "rob", settings, label, `{"authorityReference":{"kind":"ClusterRole","name":"ha-reader"}}`},
-	{"a selected delegation without the verb", "rob", settings, label, `{"authorityReference":{"kind":"AuthorityDelegation","name":"ha-reads"}}`},
+	{"a selected role without the verb", "rob", settings, label,
+		`{"authorityReference":{"kind":"ClusterRole","name":"ha-reader"}}`},
+	{"a selected delegation without the verb", "rob", settings, label,
+		`{"authorityReference":{"kind":"AuthorityDelegation","name":"ha-reads"}}`},
 	{"a bound account", "system:serviceaccount:ha:agent", settings, label, ""},
 }
 
@@ -200,9 +202,10 @@ func (s *set) answers(t *testing.T, node, code int) {
 func (s *set) gates(t *testing.T, node int, gates string) {
 	t.Helper()
 	s.edit(t, node, "kube-apiserver.yaml", "s/--feature-gates=.*/--feature-gates="+gates+"/")
+	const last = `kubernetes_feature_enabled{name="AuthorityDelegation",stage="ALPHA"} 1`
 	s.until(t, s.nodes[node]+" has the gates "+gates, func(ctx context.Context) bool {
 		data, err := s.direct[node].RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
-		return err == nil && (strings.Contains(string(data), `feature_enabled{name="AuthorityDelegation",stage="ALPHA"} 1`) == (gates == everyGate))
+		return err == nil && strings.Contains(string(data), last) == (gates == everyGate)
 	})
 	s.ready(t, node)
 }
