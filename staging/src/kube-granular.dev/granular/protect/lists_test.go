@@ -12,7 +12,8 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// TestReservedIn checks which keys of a domain the server itself sets, for labels and for annotations.
+// TestReservedIn checks which keys of a domain the server itself sets, for labels and for annotations. It asks often, because
+// two keys that are not sorted come in the right order every other time.
 func TestReservedIn(t *testing.T) {
 	for _, tc := range []struct {
 		kind   schema.Attribute
@@ -26,8 +27,11 @@ func TestReservedIn(t *testing.T) {
 		{schema.Label, "deployment.kubernetes.io/", nil},
 		{schema.Label, "example.com/", nil},
 	} {
-		if diff := cmp.Diff(tc.want, ReservedIn(tc.kind, tc.domain)); diff != "" {
-			t.Errorf("%v in %s: (-want +got)\n%s", tc.kind, tc.domain, diff)
+		for range 64 {
+			if diff := cmp.Diff(tc.want, ReservedIn(tc.kind, tc.domain)); diff != "" {
+				t.Errorf("%v in %s: (-want +got)\n%s", tc.kind, tc.domain, diff)
+				break
+			}
 		}
 	}
 }
