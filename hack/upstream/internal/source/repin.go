@@ -47,8 +47,8 @@ func (s *Source) Sums(ctx context.Context) ([]string, error) {
 }
 
 // Repin returns a go.mod and a go.sum for the upstream version of s. It changes the pins in go.mod
-// to that version, drops staging modules that the version no longer has, and adds sums to the
-// lines of go.sum.
+// to that version, drops staging modules that the version no longer has, and replaces the sums of the
+// pinned modules in go.sum.
 func Repin(gomod, gosum []byte, s *Source, sums []string) (newMod, newSum []byte, err error) {
 	f, err := modfile.Parse("go.mod", gomod, nil)
 	if err != nil {
@@ -88,9 +88,20 @@ func Repin(gomod, gosum []byte, s *Source, sums []string) (newMod, newSum []byte
 	if newMod, err = f.Format(); err != nil {
 		return nil, nil, fmt.Errorf("go.mod: %w", err)
 	}
+	// former reports whether the line of a sum is that of a module which go.mod pins no longer.
+	former := func(line []string) bool {
+		if len(line) != 3 {
+			return false
+		}
+		path, version := line[0], strings.TrimSuffix(line[1], "/go.mod")
+		pinned := path == Kubernetes && version == old.Version || strings.HasPrefix(path, "k8s.io/") && version == oldStaging
+		return pinned && version != wanted[path]
+	}
 	lines := map[string]bool{}
 	for line := range strings.Lines(string(gosum)) {
-		lines[strings.TrimSpace(line)] = true
+		if !former(strings.Fields(line)) {
+			lines[strings.TrimSpace(line)] = true
+		}
 	}
 	for _, line := range sums {
 		lines[line] = true
