@@ -13,126 +13,17 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
+	"kube-granular.dev/test/kind/guarded"
 )
 
 // everyGate turns on all gates of the project.
 const everyGate = "GranularAuthorization=true,MetadataReads=true,ProtectedAttributes=true,FieldPermissions=true," +
 	"SelectedAuthority=true,AuthorityDelegation=true,PrunedFieldManagement=true,CompiledEquality=true"
 
-// features has an object of each gate that protects something, in the namespace of the load.
-const features = `
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: settings, namespace: ha}
----
-apiVersion: v1
-kind: ServiceAccount
-metadata: {name: agent, namespace: ha}
----
-apiVersion: ha.example.com/v1
-kind: boilers
-metadata: {name: a, namespace: ha}
-valve: closed
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata: {name: writer, namespace: ha}
-rules:
-- {apiGroups: [""], resources: [configmaps], verbs: [get, update, patch]}
-- {apiGroups: [ha.example.com], resources: [boilers], verbs: [get, update, patch]}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: writer, namespace: ha}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: writer}
-subjects:
-- {kind: User, apiGroup: rbac.authorization.k8s.io, name: olga}
-- {kind: User, apiGroup: rbac.authorization.k8s.io, name: rob}
-- {kind: ServiceAccount, namespace: ha, name: agent}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: ha-reader}
-rules: [{apiGroups: [""], resources: [configmaps], verbs: [get]}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: ha-reader}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: ha-reader}
-subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: rob}]
----
-apiVersion: authority.kube-granular.dev/v1alpha1
-kind: ClusterProtectedAttribute
-metadata: {name: ha-env}
-spec: {attributeKind: Label, attributeName: ha-env, roleRef: {kind: ClusterRole, name: nobody}}
----
-apiVersion: authority.kube-granular.dev/v1alpha1
-kind: ProtectedAttribute
-metadata: {name: team, namespace: ha}
-spec: {attributeKind: Annotation, attributeName: team, roleRef: {kind: ClusterRole, name: nobody}}
----
-apiVersion: authority.kube-granular.dev/v1alpha1
-kind: FieldPermission
-metadata: {name: configmaps}
-spec: {version: v1, mode: Enforce, fields: [{path: .immutable, permission: example.com/freeze, excluded: true}]}
-`
+// before is where a node keeps the manifest of its server that it had before the test.
+const before = "/etc/kubernetes/before-gates.yaml"
 
-// bound binds the account of features to a delegation of reads.
-const bound = `
-uid=$(kubectl get serviceaccount agent -n ha -o jsonpath={.metadata.uid})
-kubectl apply -f - <<END
-apiVersion: authority.kube-granular.dev/v1alpha1
-kind: AuthorityDelegation
-metadata: {name: ha-reads}
-spec:
-  delegates: [{kind: User, name: rob}, {kind: ServiceAccount, namespace: ha, name: agent, uid: $uid}]
-  scope: {namespace: ha}
-  rules: [{apiGroups: [""], resources: [configmaps], verbs: [get]}]
-END
-uid=$(kubectl get authoritydelegation ha-reads -o jsonpath={.metadata.uid})
-kubectl annotate --overwrite serviceaccount agent -n ha authority.kube-granular.dev/acts-under='{"name":"ha-reads","uid":"'$uid'"}'
-`
-
-// unbound deletes what would be left of features and bound if the namespace ended on servers without gates.
-const unbound = `
-kubectl delete --ignore-not-found clusterprotectedattribute/ha-env fieldpermission/configmaps authoritydelegation/ha-reads
-kubectl delete --ignore-not-found protectedattribute/team -n ha
-kubectl delete --ignore-not-found clusterrole/ha-reader clusterrolebinding/ha-reader`
-
-const (
-	before   = "/etc/kubernetes/before-gates.yaml"
-	settings = "/api/v1/namespaces/ha/configmaps/settings"
-	label    = `{"metadata":{"labels":{"free":"1"}}}`
-)
-
-// closed are the requests that our server refuses with the objects of features. A stock server allows them.
-var closed = []struct{ name, user, path, body, selection string }{
-	{"an excluded field", "olga", "/apis/ha.example.com/v1/namespaces/ha/boilers/a", `{"valve":"open"}`, ""},
-	{"a field that a FieldPermission closes", "olga", settings, `{"immutable":true}`, ""},
-	{"a label that is protected in the cluster", "olga", settings, `{"metadata":{"labels":{"ha-env":"prod"}}}`, ""},
-	{"an annotation that is protected in the namespace", "olga", settings, `{"metadata":{"annotations":{"team":"a"}}}`, ""},
-	{"a selected role without the verb", "rob", settings, label,
-		`{"authorityReference":{"kind":"ClusterRole","name":"ha-reader"}}`},
-	{"a selected delegation without the verb", "rob", settings, label,
-		`{"authorityReference":{"kind":"AuthorityDelegation","name":"ha-reads"}}`},
-	{"a bound account", "system:serviceaccount:ha:agent", settings, label, ""},
-}
-
-// attempt sends one of the requests that must be refused to a node's server, as a dry run, and returns the status of
-// the answer, or 0 if there is none.
-func (s *set) attempt(ctx context.Context, node, which int) int {
-	one, code := closed[which], 0
-	request := s.direct[node].RESTClient().Patch(types.MergePatchType).AbsPath(one.path).Param("dryRun", "All").
-		SetHeader("Impersonate-User", one.user).Body([]byte(one.body)).Timeout(3 * time.Second)
-	if one.selection != "" {
-		request.SetHeader("Authority-Selector", one.selection)
-	}
-	request.Do(ctx).StatusCode(&code)
-	return code
-}
-
-// attempts sends all requests that must be refused to all servers, again and again.
+// attempts sends all requests to guarded objects to all servers, again and again, as dry runs.
 type attempts struct {
 	// shut tells for each node that its server is ours, or none, so nothing may be allowed.
 	shut    [3]atomic.Bool
@@ -140,6 +31,14 @@ type attempts struct {
 
 	mu      sync.Mutex
 	allowed []string
+}
+
+// attempt sends a request to a node's server, as a dry run, and returns the status of the answer, or 0 if there is none in
+// three seconds.
+func (s *set) attempt(ctx context.Context, node int, r guarded.Request) int {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	return r.Send(ctx, s.direct[node].RESTClient(), namespace, 0, true)
 }
 
 // attempts starts to send the requests, until the test ends. All servers are shut.
@@ -152,15 +51,16 @@ func (s *set) attempts(t *testing.T) *attempts {
 		a.shut[node].Store(true)
 		all.Go(func() {
 			for ctx.Err() == nil {
-				for which := range closed {
+				for _, r := range guarded.Requests {
 					shut := a.shut[node].Load()
-					code := s.attempt(ctx, node, which)
+					code := s.attempt(ctx, node, r)
 					switch {
+					case r.Want == http.StatusOK:
 					case code == http.StatusForbidden:
 						a.refused[node].Add(1)
 					case code == http.StatusOK && shut && a.shut[node].Load():
 						a.mu.Lock()
-						a.allowed = append(a.allowed, s.nodes[node]+" allowed "+closed[which].name)
+						a.allowed = append(a.allowed, s.nodes[node]+" allowed "+r.Name)
 						a.mu.Unlock()
 					}
 				}
@@ -178,8 +78,8 @@ func (s *set) attempts(t *testing.T) *attempts {
 func (a *attempts) check(t *testing.T, s *set, when string) {
 	t.Helper()
 	for node := range s.nodes {
-		before := a.refused[node].Load()
-		s.until(t, s.nodes[node]+" refuses "+when, func(context.Context) bool { return a.refused[node].Load() > before+int64(len(closed)) })
+		enough := a.refused[node].Load() + int64(len(guarded.Requests))
+		s.until(t, s.nodes[node]+" refuses "+when, func(context.Context) bool { return a.refused[node].Load() > enough })
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -189,12 +89,17 @@ func (a *attempts) check(t *testing.T, s *set, when string) {
 	a.allowed = nil
 }
 
-// answers waits until a node's server answers each of the requests with the code.
-func (s *set) answers(t *testing.T, node, code int) {
+// answers waits until a node's server answers each request as it must: ours with every gate on, or upstream's, which
+// allows all of them.
+func (s *set) answers(t *testing.T, node int, ours bool) {
 	t.Helper()
-	for which := range closed {
-		s.until(t, fmt.Sprintf("%s answers %d to %s", s.nodes[node], code, closed[which].name),
-			func(ctx context.Context) bool { return s.attempt(ctx, node, which) == code })
+	for _, r := range guarded.Requests {
+		code := http.StatusOK
+		if ours {
+			code = r.Want
+		}
+		s.until(t, fmt.Sprintf("%s answers %d to %s of %s", s.nodes[node], code, r.Name, r.User),
+			func(ctx context.Context) bool { return s.attempt(ctx, node, r) == code })
 	}
 }
 
@@ -210,17 +115,6 @@ func (s *set) gates(t *testing.T, node int, gates string) {
 	s.ready(t, node)
 }
 
-// administer runs commands on the first node as an administrator, and reports whether all succeed.
-func (s *set) administer(t *testing.T, script string) bool {
-	t.Helper()
-	out := s.on(t, 0, "export KUBECONFIG=/etc/kubernetes/admin.conf; set +e; (set -e; "+script+"\n) 2>&1; echo ended $?")
-	done := strings.HasSuffix(out, "ended 0\n")
-	if !done {
-		t.Log(out)
-	}
-	return done
-}
-
 // TestEveryGate uses every gate on three servers under load. It turns the gates on, kills each server, replaces the
 // servers by upstream's and puts them back, one after the other, as docs/upgrade.md says, and turns the gates off.
 // No server of ours allows what is closed, from its first answer after a start, and no writer is refused.
@@ -228,7 +122,10 @@ func TestEveryGate(t *testing.T) {
 	image, s := unpatched(t), open(t)
 	s.all(t, true)
 	l := start(t, s, 6, 3)
-	s.define(t, "boilers")
+	objects, err := guarded.New(s.config, namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
 	former := strings.TrimSpace(s.on(t, 0, "grep -o 'feature-gates=.*' "+manifest+" | cut -d = -f 2-"))
 	for node := range s.nodes {
 		s.on(t, node, "cp "+manifest+" "+before)
@@ -236,12 +133,16 @@ func TestEveryGate(t *testing.T) {
 		s.gates(t, node, everyGate)
 		l.progress(t, s, "after "+s.nodes[node]+" has every gate", everybody)
 	}
-	t.Cleanup(func() { s.administer(t, unbound) })
-	s.until(t, "the objects are made", func(context.Context) bool {
-		return s.administer(t, "kubectl apply -f - <<'END'\n"+features+"\nEND\n"+bound)
+	t.Cleanup(func() { _ = objects.Delete(context.WithoutCancel(t.Context())) })
+	s.until(t, "the objects are made", func(ctx context.Context) bool {
+		err := objects.Apply(ctx)
+		if err != nil {
+			t.Log(err)
+		}
+		return err == nil
 	})
 	for node := range s.nodes {
-		s.answers(t, node, http.StatusForbidden)
+		s.answers(t, node, true)
 	}
 	a := s.attempts(t)
 	a.check(t, s, "with three servers")
@@ -257,7 +158,7 @@ func TestEveryGate(t *testing.T) {
 	for node := range s.nodes {
 		a.shut[node].Store(false)
 		s.upstreams(t, node, image)
-		s.answers(t, node, http.StatusOK)
+		s.answers(t, node, false)
 		l.progress(t, s, "after "+s.nodes[node]+" was downgraded", ordinary)
 	}
 	for node := range s.nodes {
@@ -269,12 +170,12 @@ func TestEveryGate(t *testing.T) {
 	l.progress(t, s, "with three servers of ours", everybody)
 	a.check(t, s, "after three servers came back")
 	for node := range s.nodes {
-		s.answers(t, node, http.StatusForbidden)
+		s.answers(t, node, true)
 		t.Logf("%s refused %d requests", s.nodes[node], a.refused[node].Load())
 	}
 
-	if !s.administer(t, unbound) {
-		t.Error("the objects are still there")
+	if err := objects.Delete(t.Context()); err != nil {
+		t.Error(err)
 	}
 	for node := range s.nodes {
 		a.shut[node].Store(false)

@@ -1,12 +1,14 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The command soak puts load on a cluster for an hour, and reports whether kube-apiserver leaks
+// The command soak puts load on a cluster for a long time, and reports whether kube-apiserver leaks
 // memory, fails or gets slower.
 //
-//	20 operators with granular verbs ──┐
-//	churn: definitions, roles, namespaces ├──► server, gate on ──► samples of its memory, goroutines, trees
-//	an ordinary caller, in turn ───────┴──► server, gate off, on the same etcd
+//	20 operators with granular verbs ────────────────┐
+//	callers that what each gate protects refuses ────┤
+//	churn: definitions, roles, namespaces,           │
+//	       delegations, tenants ─────────────────────┼──► server, gates on ──► samples of its memory, goroutines, trees
+//	an ordinary caller, in turn ─────────────────────┴──► server, gates off, on the same etcd
 //
 // The second server is a control. Growth that both servers show is Kubernetes' own. Latencies
 // are reported as the ratio of the two servers in the same run.

@@ -18,6 +18,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"kube-granular.dev/test/kind/guarded"
 )
 
 // namespace is the namespace of all objects, except those in the namespaces of churnNamespaces,
@@ -28,6 +30,7 @@ type options struct {
 	kubeconfig, server, control, out string
 	duration, every, pause           time.Duration
 	operators                        int
+	tenants                          bool
 }
 
 // run is the state that all parts of a soak share.
@@ -38,6 +41,7 @@ type run struct {
 	dynamic  dynamic.Interface
 	valve    dynamic.Interface // for the operator that writes custom resources
 	config   *rest.Config
+	guarded  *guarded.Objects
 	allowed  atomic.Int64
 	refused  atomic.Int64
 	churned  atomic.Int64
@@ -59,6 +63,7 @@ func main() {
 	flag.DurationVar(&o.every, "every", 15*time.Second, "the time between two samples")
 	flag.DurationVar(&o.pause, "pause", time.Second, "the time between two writes of an operator")
 	flag.IntVar(&o.operators, "operators", 20, "how many operators write")
+	flag.BoolVar(&o.tenants, "tenants", false, "make tenants, too, which needs a controller of tenants in the cluster")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -80,10 +85,17 @@ func soak(ctx context.Context, o options) error {
 	if err != nil {
 		return fmt.Errorf("prepare: %w", err)
 	}
+	if err := r.guard(ctx); err != nil {
+		return fmt.Errorf("guard: %w", err)
+	}
 	until, cancel := context.WithTimeout(ctx, o.duration)
 	defer cancel()
 	var all sync.WaitGroup
-	for _, part := range append(operators, r.churnDefinitions, r.churnRoles, r.churnNamespaces, r.compare, r.sample) {
+	parts := append(operators, r.attack, r.churnDefinitions, r.churnRoles, r.churnNamespaces, r.churnDelegations, r.compare, r.sample)
+	if r.tenants {
+		parts = append(parts, r.churnTenants)
+	}
+	for _, part := range parts {
 		all.Go(func() { part(until) })
 	}
 	all.Wait()
@@ -98,7 +110,7 @@ func (r *run) connect() error {
 	if r.server != "" {
 		config.Host = r.server
 	}
-	config.QPS = -1
+	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
 	r.config = config
 	if r.admin, err = kubernetes.NewForConfig(config); err != nil {
 		return err
@@ -112,12 +124,13 @@ func (r *run) connect() error {
 	return err
 }
 
-// fault stores the description of an unexpected result. After a hundred of them, it ignores more.
+// fault prints the description of an unexpected result, and stores it. After a hundred of them, it ignores more.
 func (r *run) fault(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.wrong) < 100 {
 		r.wrong = append(r.wrong, fmt.Sprintf(format, args...))
+		fmt.Fprintln(os.Stderr, "wrong:", r.wrong[len(r.wrong)-1])
 	}
 }
 
