@@ -49,6 +49,7 @@ type run struct {
 	mu       sync.Mutex
 	wrong    []string
 	on, off  []time.Duration
+	lasted   time.Duration // It is shorter than the duration if the run was interrupted.
 	samples  []sample
 	controls []sample
 }
@@ -98,7 +99,9 @@ func soak(ctx context.Context, o options) error {
 	for _, part := range parts {
 		all.Go(func() { part(until) })
 	}
+	started := time.Now()
 	all.Wait()
+	r.lasted = time.Since(started).Round(time.Second)
 	return r.report()
 }
 

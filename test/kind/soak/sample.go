@@ -129,7 +129,7 @@ func quarter(samples []sample, metric, which int) float64 {
 func (r *run) summary() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%v, %d operators: %d writes allowed, %d refused, %d conflicts, %d times churned, %d wrong\n\n",
-		r.duration, r.operators, r.allowed.Load(), r.refused.Load(), r.retried.Load(), r.churned.Load(), len(r.wrong))
+		r.lasted, r.operators, r.allowed.Load(), r.refused.Load(), r.retried.Load(), r.churned.Load(), len(r.wrong))
 	w := tabwriter.NewWriter(&out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(w, "METRIC\tGATE ON, 2ND QUARTER\tLAST QUARTER\tGATE OFF, 2ND QUARTER\tLAST QUARTER")
 	for i, m := range measured {
