@@ -213,6 +213,10 @@ test-kind-ha: upstream $(BIN)/kube-apiserver-unpatched ## Test three servers and
 test-kind-e2e: upstream ## Run upstream's conformance tests of the API server and of authorization against the kind cluster
 	@GO=$(GO) hack/kind/test e2e
 
+.PHONY: test-kind-soak
+test-kind-soak: upstream ## Put load on a kind cluster with every gate for two hours, SOAK_DURATION, and look for errors and for memory that grows
+	@GO=$(GO) hack/kind/test soak
+
 .PHONY: test-kind-closed
 test-kind-closed: upstream tenancy ## Test a kind cluster in which FieldPermissions close every field that they can, with upstream's tests of controllers
 	@GO=$(GO) hack/kind/test closed

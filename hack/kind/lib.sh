@@ -29,6 +29,10 @@ if [ -n "$KIND_OFFLINE" ]; then
 	export DOCKER_HOST=unix://$run/docker.sock
 fi
 
+# Each gate of this project that upstream does not turn on by itself.
+every_gate=GranularAuthorization=true,MetadataReads=true,ProtectedAttributes=true,FieldPermissions=true
+every_gate+=,SelectedAuthority=true,AuthorityDelegation=true,PrunedFieldManagement=true,CompiledEquality=true
+
 # Where hack/kind/registries answers for the registries: an address of a bridge of the project's own
 # daemon, which no other machine knows.
 gateway=172.30.255.1
