@@ -271,6 +271,13 @@ mutants-all: upstream ## Try all small faults in the packages that changed since
 test-race: $(BIN)/kube-granular-race $(BIN)/kubectl ## Run the concurrency test against a server with the race detector; RACE_ARGS="-writers=400" passes flags
 	KUBE_GRANULAR_SERVER=$(CURDIR)/$< CGO_ENABLED=1 $(GO) test -race -v -count=1 -timeout 60m ./test/integration/concurrency $(RACE_ARGS)
 
+# Debian's package qemu-user-static has the emulator, under which the server is many times slower.
+.PHONY: test-arm64
+test-arm64: $(BIN)/kube-granular $(BIN)/kubectl $(BIN)/kubectl-with ## Run the scenarios of test/corpus against the server of the arm64 image, which qemu-aarch64-static emulates
+	@command -v qemu-aarch64-static >/dev/null || { echo "qemu-aarch64-static is missing; install qemu-user-static" >&2; exit 1; }
+	@$(MAKE) image-local IMAGE_ARCHS=arm64
+	KUBE_GRANULAR_SERVER=$(CURDIR)/hack/emulated-server $(GO) test -v -count=1 -timeout 60m ./test/integration -run 'TestCorpus$$'
+
 .PHONY: test-upstream
 test-upstream: upstream $(BIN)/etcd ## Run upstream's own tests of what the patches change; UPSTREAM_ARGS=units or "integration auth" runs a part
 	test/upstream/run $(UPSTREAM_ARGS)
