@@ -4,6 +4,7 @@
 package facts
 
 import (
+	"encoding/json"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -53,6 +54,48 @@ func TestInstalledVersion(t *testing.T) {
 		if !strings.Contains(read(t, page), "**v"+kubernetes+"**") {
 			t.Errorf("%s does not say that the series is made for **v%s**", page, kubernetes)
 		}
+	}
+}
+
+// TestServerModules checks that the server is built with the modules that upstream's go.mod requires. The go command selects
+// one version of a module for the whole workspace, so a module of tests or tools that requires a newer one would change
+// the server.
+func TestServerModules(t *testing.T) {
+	command := func(args ...string) []byte {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "go", args...)
+		cmd.Dir = root
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("go %v: %v", args, err)
+		}
+		return out
+	}
+	read(t, "go.work")
+	var upstream struct {
+		Require []struct{ Path, Version string }
+	}
+	if err := json.Unmarshal(command("mod", "edit", "-json", "upstream/kubernetes/go.mod"), &upstream); err != nil {
+		t.Fatal(err)
+	}
+	selected := map[string]string{}
+	for line := range strings.Lines(string(command("list", "-m", "-f", "{{.Path}} {{.Version}}", "all"))) {
+		path, number, _ := strings.Cut(strings.TrimSpace(line), " ")
+		selected[path] = number
+	}
+	found := 0
+	for _, r := range upstream.Require {
+		if r.Version == "v0.0.0" { // A module of Kubernetes itself.
+			continue
+		}
+		found++
+		if got := selected[r.Path]; got != r.Version {
+			t.Errorf("%s: go.work selects %s, upstream requires %s: \"go mod graph\" shows which of our modules requires it; "+
+				"a module with the line \"// Apart from go.work.\" is built alone", r.Path, got, r.Version)
+		}
+	}
+	if found < 100 {
+		t.Errorf("upstream requires %d modules", found)
 	}
 }
 

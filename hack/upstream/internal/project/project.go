@@ -66,12 +66,13 @@ func Find(dir string) (Project, error) {
 	}
 }
 
-// Apart is a comment line. A module with this line in its go.mod is not in go.work: it is built
-// with released modules, and not with the patched tree.
-const Apart = "// Apart from go.work."
+// Apart begins a comment line, which may go on with the reason. A module with such a line in its go.mod is not in
+// go.work: it is built with released modules, and not with the patched tree. A module in go.work must not require
+// newer modules than upstream does, because kube-apiserver would be built with them.
+const Apart = "// Apart from go.work"
 
 // Modules returns the folders of the project's own modules in the form of go.work, with the root
-// as the first one. A module is a folder with a go.mod that does not contain the line Apart.
+// as the first one. A module is a folder with a go.mod that does not contain a line that begins with Apart.
 // Modules does not look into hidden folders, testdata folders and the patched tree.
 func (p Project) Modules() ([]string, error) {
 	var out []string
@@ -94,7 +95,7 @@ func (p Project) Modules() ([]string, error) {
 			if err != nil {
 				return err
 			}
-			if slices.Contains(strings.Split(string(text), "\n"), Apart) {
+			if slices.ContainsFunc(strings.Split(string(text), "\n"), func(line string) bool { return strings.HasPrefix(line, Apart) }) {
 				return nil
 			}
 			out = append(out, "./"+strings.TrimSuffix(rel, "/go.mod"))
