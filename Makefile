@@ -17,10 +17,14 @@ export CGO_ENABLED
 GOFLAGS ?= -trimpath -buildvcs=false
 export GOFLAGS
 
+# A pre-release has a version that the file VERSION does not know: RELEASE_VERSION=v0.1.0-rc.1
+RELEASE_VERSION ?= $(shell hack/version.sh granular)
+NUMBERED = RELEASE_VERSION=$(RELEASE_VERSION) hack/version.sh
+
 # What the server and kubectl say of themselves: the version of Kubernetes in go.mod, that of the file VERSION, and
 # a digest of the sources in place of a commit. So the same sources make the same binary in every commit.
 KUBE_VERSION := $(shell hack/version.sh kubernetes)
-GIT_VERSION  := $(shell hack/version.sh server)
+GIT_VERSION  := $(shell $(NUMBERED) server)
 DIGEST       := $(shell hack/version.sh digest)
 KUBE_MAJOR   := $(shell echo $(KUBE_VERSION) | sed 's|^v\([0-9]*\)\..*|\1|')
 KUBE_MINOR   := $(shell echo $(KUBE_VERSION) | sed 's|^v[0-9]*\.\([0-9]*\)\..*|\1|')
@@ -85,8 +89,6 @@ build: upstream $(BIN)/kube-apiserver $(BIN)/kube-granular $(BIN)/kubectl $(BIN)
 .PHONY: kubectl-granular
 kubectl-granular: upstream $(BIN)/kubectl-granular ## Build bin/kubectl-granular, the kubectl plugin `kubectl granular`
 
-# A pre-release adds to the version: RELEASE_VERSION=v0.1.0-rc.1
-RELEASE_VERSION ?= $(shell hack/version.sh granular)
 PLUGIN_VERSION ?= $(RELEASE_VERSION)
 PLUGIN_URL     ?= https://example.com/kube-granular/$(PLUGIN_VERSION)
 

@@ -8,7 +8,7 @@
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-version=$1 own=$(hack/version.sh granular)
+version=$1 own=v$(cat VERSION)
 fail() { echo "release $version: $1" >&2; exit 1; }
 
 [[ $version == "$own" || $version == "$own"-* ]] || fail "the file VERSION says $own, and binaries and images are of that version"

@@ -37,7 +37,7 @@ func project(t *testing.T, changelog string) (string, func(env []string, name st
 	}
 	run := func(env []string, name string, args ...string) (string, error) {
 		cmd := exec.CommandContext(t.Context(), name, args...)
-		cmd.Dir, cmd.Env = dir, append(append(os.Environ(), "RELEASE_KEY=", "RELEASE_BUILDER="), env...)
+		cmd.Dir, cmd.Env = dir, append(append(os.Environ(), "RELEASE_KEY=", "RELEASE_BUILDER=", "RELEASE_VERSION="), env...)
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
@@ -82,6 +82,34 @@ func TestReleaseNotes(t *testing.T) {
 				t.Errorf("got %v: %s; want %q", err, out, tc.want)
 			}
 		})
+	}
+}
+
+// TestVersion checks what identifies a release and a pre-release.
+func TestVersion(t *testing.T) {
+	_, run := project(t, "")
+	for release, want := range map[string]string{
+		"":            "v0.3.0 v1.37.1+granular.0.3.0 v1.37.1_granular.0.3.0",
+		"v0.3.0":      "v0.3.0 v1.37.1+granular.0.3.0 v1.37.1_granular.0.3.0",
+		"v0.3.0-rc.1": "v0.3.0-rc.1 v1.37.1+granular.0.3.0-rc.1 v1.37.1_granular.0.3.0-rc.1",
+	} {
+		out, err := run([]string{"RELEASE_VERSION=" + release}, "sh", "-c", "echo $(for p in granular server tag; do hack/version.sh $p; done)")
+		if err != nil || strings.TrimSpace(out) != want {
+			t.Errorf("%q: %v: %s, want %s", release, err, out, want)
+		}
+	}
+}
+
+// TestPrerelease checks that the Makefile gives each image the version of a pre-release, which the chart names.
+func TestPrerelease(t *testing.T) {
+	for target, want := range map[string]string{
+		"image":       "+granular.9.9.9-rc.1 ",
+		"image-local": "+granular.9.9.9-rc.1 ",
+	} {
+		out, err := exec.CommandContext(t.Context(), "make", "-C", "../..", "--dry-run", target, "RELEASE_VERSION=v9.9.9-rc.1").CombinedOutput()
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("make %s: %v, and no %q in\n%s", target, err, want, out)
+		}
 	}
 }
 
