@@ -35,6 +35,10 @@ LDFLAGS := $(foreach p,k8s.io/client-go/pkg/version k8s.io/component-base/versio
 	-X $(p).gitVersion=$(GIT_VERSION) -X $(p).gitMajor=$(KUBE_MAJOR) -X $(p).gitMinor=$(KUBE_MINOR) \
 	-X $(p).gitCommit=$(DIGEST) -X $(p).gitTreeState=clean)
 
+# The controller of tenants and its plugins run on any server, so they have the version of kube-granular alone.
+TENANCY_LDFLAGS := $(addprefix -X k8s.io/client-go/pkg/version.,gitVersion=$(shell $(NUMBERED) granular) \
+	gitCommit=$(shell hack/version.sh tenancy) gitTreeState=clean)
+
 # Our modules that go.work joins; the upstream tree's tests are test-upstream's.
 PACKAGES := ./hack/upstream/... ./staging/src/kube-granular.dev/granular/... ./api/... ./test/cedar/... ./test/history/... ./... ./test/bench/...
 SOURCES  := $(wildcard api cmd pkg speed hack patches test staging tenancy examples)
@@ -96,7 +100,7 @@ PLUGIN_URL     ?= https://example.com/kube-granular/$(PLUGIN_VERSION)
 PLATFORMS ?= darwin/amd64 darwin/arm64 linux/amd64 linux/arm64 windows/amd64 windows/arm64
 empty :=
 comma := ,
-PACK = $(GO) run ./hack/pack --version $(PLUGIN_VERSION) --url $(PLUGIN_URL) --ldflags '$(LDFLAGS)' --out $(BIN)/plugin \
+PACK = $(GO) run ./hack/pack --version $(PLUGIN_VERSION) --url $(PLUGIN_URL) --ldflags '$(LDFLAGS)' --tenancy-ldflags '$(TENANCY_LDFLAGS)' --out $(BIN)/plugin \
 	--platform $(subst $(empty) ,$(comma),$(strip $(PLATFORMS)))
 
 .PHONY: plugin-archives
@@ -118,7 +122,7 @@ image: upstream ## Write images of kube-apiserver to bin/image, without a daemon
 
 .PHONY: image-tenancy
 image-tenancy: ## Write images of the controller of tenants to bin/image, in the same way; OWN_IMAGE_REPOSITORY=registry.example.com
-	$(call step,images of tenancy-controller,GO=$(GO) hack/image.sh tenancy-controller '' $(BIN)/image $(IMAGE_ARCHS))
+	$(call step,images of tenancy-controller,GO=$(GO) hack/image.sh tenancy-controller '$(TENANCY_LDFLAGS)' $(BIN)/image $(IMAGE_ARCHS))
 
 .PHONY: image-local
 image-local: upstream ## Write images of kube-granular, the server with etcd, to bin/image, in the same way
@@ -149,12 +153,12 @@ release-notes: ## Print the changes of RELEASE_VERSION, and fail if the CHANGELO
 
 .PHONY: tenancy
 tenancy: ## Build bin/tenancy-controller and the kubectl plugins sudo, lns and create-lns, with their completions
-	$(call step,build tenancy,$(TENANCY) build -o $(CURDIR)/$(BIN)/ ./cmd/...)
+	$(call step,build tenancy,$(TENANCY) build -ldflags '$(TENANCY_LDFLAGS)' -o $(CURDIR)/$(BIN)/ ./cmd/...)
 	@cp tenancy/cmd/kubectl-*/kubectl_complete-* $(BIN)/
 
 .PHONY: tenancy-bigquery
 tenancy-bigquery: ## Build bin/tenancy-controller-bigquery, the controller of tenants that writes bills to BigQuery
-	$(call step,build tenancy-bigquery,GOWORK=off $(GO) -C tenancy/bigquery build -o $(CURDIR)/$(BIN)/tenancy-controller-bigquery .)
+	$(call step,build tenancy-bigquery,GOWORK=off $(GO) -C tenancy/bigquery build -ldflags '$(TENANCY_LDFLAGS)' -o $(CURDIR)/$(BIN)/tenancy-controller-bigquery .)
 
 .PHONY: examples
 examples: ## Build bin/copier, an example of a controller that acts for others

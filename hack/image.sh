@@ -14,7 +14,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 : "${GO:=go}"
 name=$1 ldflags=$2 out=$(realpath -m "$3")
 shift 3
-arguments=
+arguments= sources=digest
 # Kubeadm asks for the server by its version, in which _ replaces +, because a tag can't have one. The name is
 # the same for all architectures. The controller runs on any server, so its version is that of kube-granular.
 case $name in
@@ -25,8 +25,8 @@ kube-apiserver)
 	;;
 tenancy-controller)
 	version=$(hack/version.sh granular) title="controller of tenants" more='"user": "65532:65532",'
-	repository=${OWN_IMAGE_REPOSITORY:-kube-granular.dev}
-	build() { GOWORK=off "$GO" -C tenancy build -trimpath -buildvcs=false -ldflags "-s -w" -o "$1" ./cmd/tenancy-controller; }
+	repository=${OWN_IMAGE_REPOSITORY:-kube-granular.dev} sources=tenancy
+	build() { GOWORK=off "$GO" -C tenancy build -trimpath -buildvcs=false -ldflags "-s -w $ldflags" -o "$1" ./cmd/tenancy-controller; }
 	;;
 kube-granular)
 	version=$(hack/version.sh granular) title="etcd and a kube-apiserver with granular authorization, to try it" more=
@@ -39,7 +39,7 @@ kube-granular)
 	;;
 esac
 tag=$repository/$name:${version//+/_}
-revision=$(hack/version.sh digest)
+revision=$(hack/version.sh $sources)
 
 mkdir -p "$out"
 GOWORK=off "$GO" -C hack/image build -o "$out/image-tool" .

@@ -9,6 +9,7 @@
 #   hack/version.sh server       both, as servers and binaries report it: v1.37.2+granular.0.1.0
 #   hack/version.sh tag          the same for an image, whose tag can't have a plus sign
 #   hack/version.sh digest       a digest of all sources that decide what a server does, without tests
+#   hack/version.sh tenancy      a digest of all sources that decide what the controller of tenants and its plugins do
 #
 # RELEASE_VERSION=v0.1.0-rc.1 is that of a pre-release, which the file VERSION does not know.
 set -o errexit -o nounset -o pipefail
@@ -33,8 +34,9 @@ granular) echo "v$own" ;;
 server) echo "$kubernetes+granular.$own" ;;
 tag) echo "${kubernetes}_granular.$own" ;;
 digest) digest VERSION go.mod go.sum api cmd patches pkg speed staging ;;
+tenancy) digest VERSION api tenancy/go.mod tenancy/go.sum tenancy/api tenancy/cmd tenancy/config tenancy/internal ;;
 *)
-	echo "usage: hack/version.sh kubernetes|granular|server|tag|digest" >&2
+	echo "usage: hack/version.sh kubernetes|granular|server|tag|digest|tenancy" >&2
 	exit 2
 	;;
 esac

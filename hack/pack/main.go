@@ -28,8 +28,8 @@ func main() {
 
 // options are the command-line options.
 type options struct {
-	version, url, out, ldflags string
-	platforms, programs        []string
+	version, url, out, ldflags, tenancy string
+	platforms, programs                 []string
 }
 
 func newCommand() *cobra.Command {
@@ -45,6 +45,7 @@ func newCommand() *cobra.Command {
 	cmd.Flags().StringVar(&o.version, "version", "", "the version of the programs, such as v0.1.0")
 	cmd.Flags().StringVar(&o.url, "url", "", "base URL of the archives: https://example.com/releases/v0.1.0")
 	cmd.Flags().StringVar(&o.out, "out", "bin/plugin", "the folder to write to")
+	cmd.Flags().StringVar(&o.tenancy, "tenancy-ldflags", "", "further flags of the linker, for the programs of the module tenancy")
 	cmd.Flags().StringVar(&o.ldflags, "ldflags", "", "further flags of the linker, for the programs that are built with Kubernetes")
 	cmd.Flags().StringSliceVar(&o.platforms, "platform", platforms, "the platforms to make archives for")
 	cmd.Flags().StringSliceVar(&o.programs, "program", names(), "the programs to make archives of")
@@ -132,12 +133,12 @@ func archive(ctx context.Context, o options, work string, pages []string, p prog
 	system, processor, _ := strings.Cut(platform, "/")
 	binary := filepath.Join(work, strings.Join([]string{p.name, system, processor}, "-"))
 	env := []string{"CGO_ENABLED=0", "GOOS=" + system, "GOARCH=" + processor}
-	ldflags := "-s -w"
-	if p.module == "" {
-		ldflags = strings.TrimSpace(ldflags + " " + o.ldflags)
-	} else {
+	ldflags := o.ldflags
+	if p.module != "" {
+		ldflags = o.tenancy
 		env = append(env, "GOWORK=off")
 	}
+	ldflags = strings.TrimSpace("-s -w " + ldflags)
 	if err := run(ctx, env, "go", "-C", cmp.Or(p.module, "."), "build", "-trimpath", "-buildvcs=false", "-ldflags", ldflags, "-o", binary,
 		"./cmd/"+p.name); err != nil {
 		return "", err

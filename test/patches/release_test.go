@@ -4,6 +4,7 @@
 package patches
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -100,11 +101,55 @@ func TestVersion(t *testing.T) {
 	}
 }
 
+// TestDigest checks which files the digests of the server and of the controller of tenants are about. A build from an archive,
+// which has no git, has the same digests.
+func TestDigest(t *testing.T) {
+	dir, run := project(t, "")
+	write := func(name, content string) {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755), os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	digests := func() [2]string {
+		t.Helper()
+		out, err := run(nil, "sh", "-ec", "git add --all 2>/dev/null || true; hack/version.sh digest; hack/version.sh tenancy")
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return [2]string(strings.Fields(out))
+	}
+	names := strings.Fields("pkg/a.go pkg/a_test.go pkg/testdata/a api/a.go tenancy/internal/a.go tenancy/internal/a_test.go docs/a.md goxmod")
+	for _, name := range names {
+		write(name, "before")
+	}
+	for name, want := range map[string][2]bool{
+		"VERSION": {true, true}, "pkg/a.go": {true, false}, "api/a.go": {true, true}, "tenancy/internal/a.go": {false, true}, "go.sum": {true, false},
+		"pkg/a_test.go": {}, "pkg/testdata/a": {}, "tenancy/internal/a_test.go": {}, "docs/a.md": {}, "goxmod": {},
+	} {
+		before := digests()
+		write(name, "after "+name)
+		after := digests()
+		if got := [2]bool{before[0] != after[0], before[1] != after[1]}; got != want {
+			t.Errorf("%s changes the digests of the server and of tenancy: %v, want %v", name, got, want)
+		}
+	}
+	inClone := digests()
+	if err := os.RemoveAll(filepath.Join(dir, ".git")); err != nil {
+		t.Fatal(err)
+	}
+	if got := digests(); got != inClone {
+		t.Errorf("without git %v, want %v", got, inClone)
+	}
+}
+
 // TestPrerelease checks that the Makefile gives each image the version of a pre-release, which the chart names.
 func TestPrerelease(t *testing.T) {
 	for target, want := range map[string]string{
-		"image":       "+granular.9.9.9-rc.1 ",
-		"image-local": "+granular.9.9.9-rc.1 ",
+		"image":         "+granular.9.9.9-rc.1 ",
+		"image-local":   "+granular.9.9.9-rc.1 ",
+		"image-tenancy": "gitVersion=v9.9.9-rc.1 ",
+		"archives":      "gitVersion=v9.9.9-rc.1 ",
 	} {
 		out, err := exec.CommandContext(t.Context(), "make", "-C", "../..", "--dry-run", target, "RELEASE_VERSION=v9.9.9-rc.1").CombinedOutput()
 		if err != nil || !strings.Contains(string(out), want) {

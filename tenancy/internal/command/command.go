@@ -14,6 +14,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"kube-granular.dev/api/printing"
+
+	"kube-granular.dev/tenancy/internal/build"
 )
 
 // Main runs the command of the process arguments, and exits.
@@ -35,5 +37,6 @@ func New() *cobra.Command {
 	}
 	cmd.AddCommand(newRunCommand(), newBillingCommand(), newVettedCommand(), newAdoptCommand())
 	cmd.AddCommand(newManifestsCommands()...)
+	build.AddVersion(cmd)
 	return cmd
 }

@@ -19,6 +19,7 @@ import (
 
 	"kube-granular.dev/api/printing"
 	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/build"
 	"kube-granular.dev/tenancy/internal/kubectl"
 )
 
@@ -94,6 +95,7 @@ func NewCommand(path string) *cobra.Command {
 			return run(cmd.Context(), path, text, cmd.OutOrStdout(), cmd.ErrOrStderr(), flags)
 		},
 	}
+	build.AddVersion(cmd)
 	kubectl.ExplainUsage(cmd)
 	AddUntil(cmd, "the people named by the other flags lose what the lists grant")
 	fs := cmd.Flags()

@@ -14,6 +14,7 @@ import (
 
 	"kube-granular.dev/api/printing"
 	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/build"
 	"kube-granular.dev/tenancy/internal/kubectl"
 )
 
@@ -49,6 +50,7 @@ sudoers, and the account that pays. kubectl create lns creates one.`,
 	flags.ContextOverrideFlags.Namespace = clientcmd.FlagInfo{} // an LNamespace is in no namespace
 	clientcmd.BindOverrideFlags(&o.overrides, fs, flags)
 	cmd.AddCommand(newList(o), newShow(o), newAdd(o), newRemove(o), newAccount(o))
+	build.AddVersion(cmd)
 	kubectl.ExplainUsage(cmd)
 	return cmd
 }

@@ -18,6 +18,8 @@ type Arguments struct {
 	List, Wide bool
 	// Help is true if kubectl sudo must only print how it is used.
 	Help bool
+	// Version is true if kubectl sudo must only print its version.
+	Version bool
 	// Shell, if not empty, is the shell for which kubectl sudo must only print a function.
 	Shell string
 	// Reason is written to the audit log.
@@ -49,6 +51,8 @@ func Parse(args []string) (Arguments, error) {
 		switch {
 		case name == "-h" || name == "--help":
 			return Arguments{Help: true}, nil
+		case name == "--version":
+			return Arguments{Version: true}, nil
 		case name == "-l" || name == "--list":
 			a.List = true
 			continue

@@ -22,7 +22,7 @@ const completeCommand = "__complete"
 const noFiles = ":4\n"
 
 // ownFlags are the flags of kubectl sudo itself.
-var ownFlags = []string{"--help", "--list", "--namespace", "--output", "--reason", "--shell"}
+var ownFlags = []string{"--help", "--list", "--namespace", "--output", "--reason", "--shell", "--version"}
 
 // complete prints the completions of the last of the arguments. The flags of kubectl sudo are completed
 // here, and the command that it runs by kubectl, with the rights that the caller has without sudo.

@@ -40,6 +40,7 @@ Flags:
   -n, --namespace NAME the tenant
       --shell NAME     print the function ksudo, which repeats the last command, for bash, zsh or fish
   -h, --help           print this text
+      --version        print the version of the program
 
 The flags of kubectl that select the cluster and the user, such as --context, may stand at both
 places.

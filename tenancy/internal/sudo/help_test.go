@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"kube-granular.dev/tenancy/internal/build"
 	"kube-granular.dev/tenancy/internal/sudo"
 )
 
@@ -82,6 +83,18 @@ func TestHelp(t *testing.T) {
 	}
 	if a, err := sudo.Parse([]string{"get", "--help"}); err != nil || a.Help {
 		t.Errorf("the help of a command: %+v, %v", a, err)
+	}
+}
+
+// TestVersion checks that --version is a flag of sudo if it stands before the command.
+func TestVersion(t *testing.T) {
+	var out bytes.Buffer
+	code, err := sudo.Run(t.Context(), "no-such-kubectl", []string{"--version", "get"}, sudo.Streams{Out: &out})
+	if code != 0 || err != nil || out.String() != build.Version()+"\n" {
+		t.Errorf("%d, %v: %s", code, err, out.String())
+	}
+	if a, err := sudo.Parse([]string{"get", "--version"}); err != nil || a.Version {
+		t.Errorf("the flag of a command: %+v, %v", a, err)
 	}
 }
 

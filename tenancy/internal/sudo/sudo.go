@@ -15,6 +15,7 @@ import (
 
 	"kube-granular.dev/api/printing"
 	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/build"
 	"kube-granular.dev/tenancy/internal/grants"
 	"kube-granular.dev/tenancy/internal/kubectl"
 	"kube-granular.dev/tenancy/internal/names"
@@ -41,6 +42,9 @@ func Run(ctx context.Context, path string, args []string, s Streams) (int, error
 	}
 	if a.Help {
 		return exitCode(printing.Fprintf(s.Out, "%s", printing.Escaped(help)))
+	}
+	if a.Version {
+		return exitCode(printing.Fprintf(s.Out, "%s\n", build.Version()))
 	}
 	if a.Shell != "" {
 		return exitCode(shell(a.Shell, s.Out))
