@@ -219,6 +219,10 @@ test-kind-ha: upstream $(BIN)/kube-apiserver-unpatched ## Test three servers and
 test-kind-e2e: upstream ## Run upstream's conformance tests of the API server and of authorization against the kind cluster
 	@GO=$(GO) hack/kind/test e2e
 
+.PHONY: test-kind-release
+test-kind-release: upstream $(BIN)/kube-apiserver-unpatched ## Try the release in bin/release, RELEASE_DIR, as an operator would, without Go; RELEASE_PUBLIC_KEY verifies its signature
+	@GO=$(GO) RELEASE_DIR=$(RELEASE_DIR) RELEASE_PUBLIC_KEY=$(RELEASE_PUBLIC_KEY) hack/kind/test release
+
 .PHONY: test-kind-soak
 test-kind-soak: upstream ## Put load on a kind cluster with every gate for two hours, SOAK_DURATION, and look for errors and for memory that grows
 	@GO=$(GO) hack/kind/test soak
