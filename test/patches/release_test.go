@@ -61,11 +61,12 @@ func TestReleaseNotes(t *testing.T) {
 		want               string
 		fails              bool
 	}{
-		"a release":              {changelog: good, version: "v0.3.0", want: "- a change\n"},
-		"a pre-release":          {changelog: good, version: "v0.3.0-rc.1", want: "- soon\n"},
-		"no section":             {changelog: "## v0.3.01\n\n- x\n", version: "v0.3.0", want: `no section "## v0.3.0"`, fails: true},
-		"another version":        {changelog: good, version: "v0.2.0", want: "the file VERSION says v0.3.0", fails: true},
-		"a change not committed": {changelog: good, version: "v0.3.0", change: "echo >>VERSION", want: "not committed", fails: true},
+		"a release":                       {changelog: good, version: "v0.3.0", want: "- a change\n"},
+		"a pre-release":                   {changelog: good, version: "v0.3.0-rc.1", want: "- soon\n"},
+		"no section":                      {changelog: "## v0.3.01\n\n- x\n", version: "v0.3.0", want: `no section "## v0.3.0"`, fails: true},
+		"another version":                 {changelog: good, version: "v0.2.0", want: "the file VERSION says v0.3.0", fails: true},
+		"a number that no image can have": {changelog: good, version: "v0.3.0-rc+1", want: "may only be letters", fails: true},
+		"a change not committed":          {changelog: good, version: "v0.3.0", change: "echo >>VERSION", want: "not committed", fails: true},
 		"a tag elsewhere": {changelog: good, version: "v0.3.0", change: "git tag v0.3.0 && git -c user.name=n -c user.email=e " +
 			"commit -q --allow-empty -m m", want: "is on another commit", fails: true},
 		"a key that is not there": {changelog: good, version: "v0.3.0", env: []string{"RELEASE_KEY=none.pem", "RELEASE_BUILDER=b"},
