@@ -14,7 +14,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 : "${GO:=go}"
 name=$1 ldflags=$2 out=$(realpath -m "$3")
 shift 3
-arguments= sources=digest
+arguments='' sources=digest
 # Kubeadm asks for the server by its version, in which _ replaces +, because a tag can't have one. The name is
 # the same for all architectures. The controller runs on any server, so its version is that of kube-granular.
 case $name in
