@@ -21,6 +21,7 @@ func pinned(t *testing.T, part string) string {
 	// The script reads these files. Go repeats a test whose files changed, but only sees those that the test opens itself.
 	read(t, "VERSION")
 	read(t, "go.mod")
+	read(t, "hack/version.sh")
 	cmd := exec.CommandContext(t.Context(), filepath.Join(root, "hack/version.sh"), part)
 	// The pages are about the version of the sources, also when a pre-release is made.
 	cmd.Env = append(os.Environ(), "RELEASE_VERSION=")
@@ -75,7 +76,15 @@ func TestServerModules(t *testing.T) {
 		}
 		return out
 	}
+	// These files decide, and Go only sees those that the test opens itself.
 	read(t, "go.work")
+	var work struct{ Use []struct{ DiskPath string } }
+	if err := json.Unmarshal(command("work", "edit", "-json"), &work); err != nil {
+		t.Fatal(err)
+	}
+	for _, use := range work.Use {
+		read(t, use.DiskPath, "go.mod")
+	}
 	var upstream struct {
 		Require []struct{ Path, Version string }
 	}
