@@ -19,12 +19,12 @@ export GOFLAGS
 
 # A pre-release has a version that the file VERSION does not know: RELEASE_VERSION=v0.1.0-rc.1
 RELEASE_VERSION ?= $(shell hack/version.sh granular)
-NUMBERED = RELEASE_VERSION=$(RELEASE_VERSION) hack/version.sh
+VERSION_SCRIPT = RELEASE_VERSION=$(RELEASE_VERSION) hack/version.sh
 
 # What the server and kubectl say of themselves: the version of Kubernetes in go.mod, that of the file VERSION, and
 # a digest of the sources in place of a commit. So the same sources make the same binary in every commit.
 KUBE_VERSION := $(shell hack/version.sh kubernetes)
-GIT_VERSION  := $(shell $(NUMBERED) server)
+GIT_VERSION  := $(shell $(VERSION_SCRIPT) server)
 DIGEST       := $(shell hack/version.sh digest)
 KUBE_MAJOR   := $(shell echo $(KUBE_VERSION) | sed 's|^v\([0-9]*\)\..*|\1|')
 KUBE_MINOR   := $(shell echo $(KUBE_VERSION) | sed 's|^v[0-9]*\.\([0-9]*\)\..*|\1|')
@@ -36,7 +36,7 @@ LDFLAGS := $(foreach p,k8s.io/client-go/pkg/version k8s.io/component-base/versio
 	-X $(p).gitCommit=$(DIGEST) -X $(p).gitTreeState=clean)
 
 # The controller of tenants and its plugins run on any server, so they have the version of kube-granular alone.
-TENANCY_LDFLAGS := $(addprefix -X k8s.io/client-go/pkg/version.,gitVersion=$(shell $(NUMBERED) granular) \
+TENANCY_LDFLAGS := $(addprefix -X k8s.io/client-go/pkg/version.,gitVersion=$(shell $(VERSION_SCRIPT) granular) \
 	gitCommit=$(shell hack/version.sh tenancy) gitTreeState=clean)
 
 # Our modules that go.work joins; the upstream tree's tests are test-upstream's.

@@ -108,7 +108,8 @@ func TestDigest(t *testing.T) {
 	dir, run := project(t, "")
 	write := func(name, content string) {
 		t.Helper()
-		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755), os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644)); err != nil {
+		name = filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(content), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -125,8 +126,10 @@ func TestDigest(t *testing.T) {
 		write(name, "before")
 	}
 	for name, want := range map[string][2]bool{
-		"VERSION": {true, true}, "pkg/a.go": {true, false}, "api/a.go": {true, true}, "tenancy/internal/a.go": {false, true}, "go.sum": {true, false},
-		"pkg/a_test.go": {}, "pkg/testdata/a": {}, "tenancy/internal/a_test.go": {}, "docs/a.md": {}, "goxmod": {},
+		"VERSION": {true, true}, "api/a.go": {true, true},
+		"pkg/a.go": {true, false}, "go.sum": {true, false},
+		"tenancy/internal/a.go": {false, true},
+		"pkg/a_test.go":         {}, "pkg/testdata/a": {}, "tenancy/internal/a_test.go": {}, "docs/a.md": {}, "goxmod": {},
 	} {
 		before := digests()
 		write(name, "after "+name)

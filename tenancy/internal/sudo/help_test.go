@@ -105,6 +105,7 @@ func TestComplete(t *testing.T) {
 		"--re":                               "--reason --request-timeout :4",
 		"--shell ":                           "bash zsh fish :4",
 		"--shell z":                          "zsh :4",
+		"--ver":                              "--version :4",
 		"-l -o ":                             "wide :4",
 		"-n b":                               "books :4",
 		"--reason x --namespace ":            "books films :4",
