@@ -43,7 +43,7 @@ func TestInstall(t *testing.T) {
 	before := strings.TrimSpace(n.must(kubectl + `get cm kubeadm-config -o yaml | grep -o 'GranularAuthorization=[a-z]*' | cut -d= -f2`))
 	t.Cleanup(func() {
 		server(before)
-		n.must("rm -rf " + work + " /etc/kubernetes/before.yaml /usr/local/bin/kube-apiserver-granular" +
+		n.must("rm -rf " + work + " /etc/kubernetes/patches /usr/local/bin/kube-apiserver-granular" +
 			" /etc/systemd/system/kube-apiserver-granular.service; systemctl daemon-reload")
 	})
 	server("false")
@@ -51,8 +51,11 @@ func TestInstall(t *testing.T) {
 	t.Run("kubeadm", func(t *testing.T) {
 		n := node{t, n.name}
 		runPage(t, "kubeadm.md", n.run, n.write)
-		// The last command of the page turns the gate off again.
+		// The last commands of the page turn the gate off again, also in the configuration of kubeadm.
 		n.gate("0")
+		if got := n.must(kubectl + "get cm kubeadm-config -o yaml"); !strings.Contains(got, "GranularAuthorization=false") || strings.Contains(got, "+granular.") {
+			t.Errorf("after going back, kubeadm has the configuration\n%s", got)
+		}
 	})
 	t.Run("upgrade", func(t *testing.T) { testUpgrade(t, node{t, n.name}) })
 	t.Run("systemd", func(t *testing.T) {
@@ -143,7 +146,7 @@ func testUpgrade(t *testing.T, n node) {
 		}
 	}
 	version := regexp.MustCompile(`v[0-9.]+\+granular\.[0-9.]*[0-9]`).FindString(read(t, "install/kubeadm.md"))
-	n.must("kubeadm upgrade apply " + version + " --yes --force --patches " + work + "/patches" +
+	n.must("kubeadm upgrade apply " + version + " --yes --force --patches /etc/kubernetes/patches" +
 		" --etcd-upgrade=false --certificate-renewal=false --ignore-preflight-errors=all")
 	n.gate("1")
 	want := "image: registry.k8s.io/kube-apiserver:" + strings.Replace(version, "+", "_", 1)
