@@ -33,6 +33,9 @@ type User struct {
 	// uid is the UID of the selected delegation, or nil until the delegation is found. With it, all
 	// later lookups of the request find that delegation, and not a new one of the same name.
 	uid atomic.Pointer[types.UID]
+	// first is the first refusal of a lookup, or nil. All later lookups of the request are refused, too: what was
+	// decided by the first, such as that nothing must end a watch with its delegation, is not decided again.
+	first atomic.Pointer[delegation.Refusal]
 	// refused is why the delegation refused the request, or nil if it did not.
 	refused atomic.Pointer[delegation.Refusal]
 	// allowed is true once the delegation has allowed the request. It may be refused later.
@@ -50,7 +53,8 @@ func (u *User) SelectsDelegation() bool { return u.reference.Kind == selection.A
 
 // Chain returns the selected delegation with its ancestors. It returns a Refusal if one of them is
 // unknown, or if the caller can't use them. If all are known but can't be used, both results are
-// set.
+// set. After a refusal, each call returns a refusal, also if the delegation can be used now: a request
+// may wait between two calls, and the delegation may be created meanwhile.
 func (u *User) Chain(ctx context.Context, x *delegation.Index) (*delegation.Chain, *delegation.Refusal) {
 	uid := u.reference.UID
 	if pinned := u.uid.Load(); pinned != nil {
@@ -59,6 +63,11 @@ func (u *User) Chain(ctx context.Context, x *delegation.Index) (*delegation.Chai
 	chain, refusal := x.Chain(ctx, u.reference.Name, uid, u.ambient)
 	if chain != nil && uid == "" {
 		u.uid.CompareAndSwap(nil, &chain.Leaf().UID)
+	}
+	if refusal != nil {
+		u.first.CompareAndSwap(nil, refusal)
+	} else {
+		refusal = u.first.Load()
 	}
 	return chain, refusal
 }

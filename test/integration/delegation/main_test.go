@@ -49,6 +49,7 @@ scaler,scaler,s-1,
 ender,ender,e-1,
 ender-again,ender,e-2,
 stranger,stranger,st-1,
+queued,queued,q-1,
 `
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
