@@ -23,12 +23,12 @@ func writesSecretSelecting(ctx context.Context, u user.Info) bool {
 	return ok && info.IsResourceRequest && info.APIGroup == "" && info.Resource == "secrets" && selected.Selects(u)
 }
 
-// checkTokenSecret returns an error for a Secret into which a controller writes a token of a service account. Such a
-// Secret is a request for a token, and the selected authority would not restrict whoever uses the token. obj is nil for
-// a deletion.
+// checkTokenSecret returns an error for a Secret that is a credential for the server: one into which a controller writes
+// a token of a service account, or a bootstrap token. The selected authority would not restrict whoever uses the
+// token. obj is nil for a deletion.
 func checkTokenSecret(obj runtime.Object) error {
 	secret, ok := obj.(*core.Secret)
-	if !ok || secret.Type != core.SecretTypeServiceAccountToken {
+	if !ok || secret.Type != core.SecretTypeServiceAccountToken && secret.Type != core.SecretTypeBootstrapToken {
 		return nil
 	}
 	return apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, secret.Name, errors.New(

@@ -12,7 +12,14 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core"
 )
 
-// TestTokenSecret checks that a caller who selects an authority writes no Secret that gets a token of a service account.
+// TestTokenSecret checks that a caller who selects an authority writes no Secret that gets a token of a service account,
+// and none that is a bootstrap token.
+//
+// Attack: a bound account, or a caller who selects an authority, writes a bootstrap token into kube-system, and is authenticated by
+// it later
+// Was: got through
+// Answer: 403, as for a Secret that gets a token of a service account
+// Held by: TestLentAttacks
 func TestTokenSecret(t *testing.T) {
 	jane := &user.DefaultInfo{Name: "jane"}
 	token, opaque := &core.Secret{Type: core.SecretTypeServiceAccountToken}, &core.Secret{Type: core.SecretTypeOpaque}
@@ -29,8 +36,10 @@ func TestTokenSecret(t *testing.T) {
 		return check.Begin(secret)
 	}
 	secrets := &request.RequestInfo{IsResourceRequest: true, Verb: "create", Resource: "secrets"}
-	if err := write(selectsRole("jane"), secrets, token); !apierrors.IsForbidden(err) {
-		t.Errorf("while selecting: %v", err)
+	for _, secret := range []*core.Secret{token, {Type: core.SecretTypeBootstrapToken}} {
+		if err := write(selectsRole("jane"), secrets, secret); !apierrors.IsForbidden(err) {
+			t.Errorf("%s, while selecting: %v", secret.Type, err)
+		}
 	}
 	for name, err := range map[string]error{
 		"without a selection": write(jane, secrets, token), "another type": write(selectsRole("jane"), secrets, opaque), "a deletion": write(selectsRole("jane"), secrets, nil),

@@ -95,6 +95,7 @@ func TestLentAttacks(t *testing.T) {
 		"a token of a pod":               {request{method: "POST", path: own.path() + "/token", body: `{"spec":{"boundObjectRef":{"kind":"Pod","apiVersion":"v1","name":"web"}}}`}, []int{403}},
 		"a review of a neighbour":        {request{method: "POST", path: reviews + "namespaces/" + n + "/localsubjectaccessreviews", body: review("secrets")}, []int{400, 403}},
 		"a Secret with a token":          {request{method: "POST", path: secrets, body: tokenSecret("token", neighbour.name)}, []int{403}},
+		"a bootstrap token":              {request{method: "POST", path: secrets, body: bootstrapToken}, []int{403}},
 		"a Secret with a token, applied": {request{method: "PATCH", path: secrets + "/applied?fieldManager=m", contentType: "application/apply-patch+yaml", body: tokenSecret("applied", neighbour.name)}, []int{403}},
 		"a Secret with a token, updated": {request{method: "PATCH", path: secrets + "/old", contentType: mergePatch, body: `{"data":{"token":null}}`}, []int{403}},
 		"a review of a token":            {request{method: "POST", path: mine + "tokenreviews", body: `{"spec":{"token":"root"}}`}, []int{403}},
@@ -137,6 +138,10 @@ func TestLentAttacks(t *testing.T) {
 	request{as: "root", method: "GET", path: maps(n), header: http.Header{"Impersonate-User": {me}}}.want(t, 403)
 	request{as: "root", method: "PATCH", path: own.path(), contentType: mergePatch, body: `{"metadata":{"finalizers":null}}`}.want(t, 200)
 }
+
+// bootstrapToken is a Secret by which somebody is authenticated as a node that joins, if it is in kube-system.
+const bootstrapToken = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"bootstrap-token-abcdef"},"type":"bootstrap.kubernetes.io/token","stringData":` +
+	`{"token-id":"abcdef","token-secret":"0123456789abcdef","usage-bootstrap-authentication":"true"}}`
 
 // tokenSecret returns a Secret into which the controller of tokens writes a token of an account.
 func tokenSecret(name, account string) string {
