@@ -52,7 +52,7 @@ func (v *Validator) outliving(newCRD, oldCRD *apiextensions.CustomResourceDefini
 // Outlives reports whether the opening is that of a finalizer.
 func (o Opening) Outlives() bool { return o.Field == finalizersField && o.Version == "" }
 
-// excludesAny reports whether a version in use of a definition excludes a field.
+// excludesAny reports whether a version of a definition excludes a field.
 func (v *Validator) excludesAny(crd *apiextensions.CustomResourceDefinition) bool {
 	return Uses(crd) && slices.ContainsFunc(v.compiledVersions(crd), (*crdVersion).excludes)
 }

@@ -56,9 +56,9 @@ const (
 // Openings returns what newCRD weakens of that which oldCRD excludes. It is empty if everybody who
 // may change an excluded field after the update may do so before it.
 //
-// Each version that newCRD serves or stores is compared with the version of the same name, if
-// oldCRD serves or stores that one, and with the stored version otherwise. So a version that is not
-// used can lose its exclusions, but can't be used again without them.
+// Each version of newCRD is compared with one of oldCRD, also if it is not used: objects may be stored in
+// it, and the server reads them by its schema. A version is compared with the one of the same name. If
+// that one comes into use, or there is none, the version is compared with the stored version.
 func (v *Validator) Openings(newCRD, oldCRD *apiextensions.CustomResourceDefinition) []Opening {
 	out := v.outliving(newCRD, oldCRD)
 	if !Uses(oldCRD) || apiequality.Semantic.DeepEqual(newCRD.Spec, oldCRD.Spec) {
@@ -66,7 +66,7 @@ func (v *Validator) Openings(newCRD, oldCRD *apiextensions.CustomResourceDefinit
 	}
 	if base := v.compiledVersions(oldCRD); slices.ContainsFunc(base, (*crdVersion).excludes) {
 		out = append(out, v.openedVersions(newCRD, base)...)
-		if what := conversionOpened(newCRD.Spec.Conversion, oldCRD.Spec.Conversion); what != "" {
+		if what := v.conversionOpened(newCRD, oldCRD); what != "" {
 			out = append(out, Opening{Field: conversionField, What: what})
 		}
 	}
@@ -86,15 +86,12 @@ func Uses(crd *apiextensions.CustomResourceDefinition) bool {
 	})
 }
 
-// compiledVersions returns the versions that have a schema and are in use. The stored version is
-// the first. A version whose schema does not compile has no tree.
+// compiledVersions returns the versions that have a schema. The stored version is the first. A version
+// whose schema does not compile has no tree.
 func (v *Validator) compiledVersions(crd *apiextensions.CustomResourceDefinition) []*crdVersion {
 	var out []*crdVersion
 	trees := map[*apiextensions.JSONSchemaProps]*schema.Tree{}
 	for _, version := range versionsOf(crd) {
-		if !version.inUse {
-			continue
-		}
 		tree, known := trees[version.schema]
 		if !known {
 			if compiled, err := v.compile(version.schema); err == nil {
@@ -123,48 +120,67 @@ func (v *crdVersion) excludes() bool {
 	return v.tree.HasExcluded()
 }
 
-// openedVersions compares the versions in use of an updated definition with the stored definition,
-// whose versions are base.
+// openedVersions compares the versions of an updated definition with the stored definition, whose
+// versions are base. One of them excludes something.
 func (v *Validator) openedVersions(newCRD *apiextensions.CustomResourceDefinition, base []*crdVersion) []Opening {
 	var out []Opening
 	updated := v.compiledVersions(newCRD)
 	for i := range newCRD.Spec.Versions {
 		name := newCRD.Spec.Versions[i].Name
-		if !newCRD.Spec.Versions[i].Served && !newCRD.Spec.Versions[i].Storage {
-			continue
-		}
 		named := func(v *crdVersion) bool { return v.name == name }
+		inUse := newCRD.Spec.Versions[i].Served || newCRD.Spec.Versions[i].Storage
 		stored := base[0]
-		if index := slices.IndexFunc(base, named); index >= 0 {
+		if index := slices.IndexFunc(base, named); index >= 0 && (base[index].inUse || !inUse) {
 			stored = base[index]
 		}
-		if !stored.excludes() {
-			continue
-		}
 		index := slices.IndexFunc(updated, named)
-		if index < 0 {
+		switch {
+		case !stored.excludes() && (inUse || stored.name != name || index >= 0 && isAlike(updated[index].full, stored.full)):
+		case index < 0:
 			out = append(out, Opening{Version: name, Field: versionsField, What: "has no schema any more", base: stored.name})
-			continue
+		case !stored.excludes():
+			// It has no excluded field to compare, but values in it can be those of excluded fields of other versions.
+			out = append(out, Opening{Version: name, Field: versionsField, What: "is not used and gets another schema, by which stored objects may be read",
+				base: stored.name})
+		default:
+			c := comparison{stored: stored, updated: updated[index], seen: map[string]bool{}}
+			c.compare()
+			out = append(out, c.found...)
 		}
-		c := comparison{stored: stored, updated: updated[index], seen: map[string]bool{}}
-		c.compare()
-		out = append(out, c.found...)
 	}
 	return out
 }
 
-// conversionOpened returns what the update of a conversion opens, or "". A conversion webhook can
+// isAlike reports whether two schemas differ only in permission extensions.
+func isAlike(a, b *apiextensions.JSONSchemaProps) bool {
+	if a == b {
+		return true
+	}
+	same := a.DeepCopy()
+	keepAll(same, b)
+	return apiequality.Semantic.DeepEqual(same, b)
+}
+
+// conversionOpened returns what the update opens by its conversion, or "". A conversion webhook can
 // change every field when the server converts an object. So it is an opening if a definition gets a
 // webhook, or one at another address. Its certificates and the versions of its review don't matter.
-func conversionOpened(updated, stored *apiextensions.CustomResourceConversion) string {
-	if updated == nil || updated.Strategy != apiextensions.WebhookConverter {
-		return ""
-	}
-	if stored == nil || stored.Strategy != apiextensions.WebhookConverter {
+// Without the webhook that it had, a field that versions have at different places would be lost.
+func (v *Validator) conversionOpened(newCRD, oldCRD *apiextensions.CustomResourceDefinition) string {
+	updated, stored := newCRD.Spec.Conversion, oldCRD.Spec.Conversion
+	had := stored != nil && stored.Strategy == apiextensions.WebhookConverter
+	switch has := updated != nil && updated.Strategy == apiextensions.WebhookConverter; {
+	case has && !had:
 		return "gets a webhook, which can change every field"
-	}
-	if !reflect.DeepEqual(addressOf(updated), addressOf(stored)) {
+	case has && !reflect.DeepEqual(addressOf(updated), addressOf(stored)):
 		return "gets a webhook at another address, which can change every field"
+	case had && !has:
+		versions := v.compiledVersions(newCRD)
+		for _, version := range versions {
+			version.inUse = true // objects may be stored in it
+		}
+		if len(disagreements(newCRD, versions)) > 0 {
+			return "has no webhook any more, and versions have excluded fields at different places"
+		}
 	}
 	return ""
 }

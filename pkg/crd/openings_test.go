@@ -149,7 +149,7 @@ func TestNoOpenings(t *testing.T) {
 		"less covers a part":            definition(t, nil, strings.Replace(box, ", +verb: example.com/part", "", 1)),
 		"an included permission goes":   definition(t, nil, strings.Replace(box, "    +verb: specification\n", "", 1)),
 		"another version, the same":     definition(t, nil, box, box),
-		"a version that is not used":    definition(t, func(c *apiextensionsv1.CustomResourceDefinition) { c.Spec.Versions[1].Served = false }, box, plain(box)),
+		"a version that is not used":    definition(t, func(c *apiextensionsv1.CustomResourceDefinition) { c.Spec.Versions[1].Served = false }, box, box),
 		"another name of the parameter": definition(t, nil, strings.NewReplacer("+parameter-source: door", "+parameter-source: gate", "+parameterized-by: door", "+parameterized-by: gate").Replace(box)),
 	} {
 		if errs := v.Validate(updated, stored); len(errs) > 0 {

@@ -17,6 +17,7 @@ import (
 
 const (
 	guarded = `properties: {spec: {type: object, properties: {a: {type: string}, secret: {type: string, +verb: example.com/secret, +excluded: true}}}}`
+	evil    = `properties: {spec: {type: object, properties: {a: {type: string}, secret: {type: string, default: evil, +verb: example.com/secret, +excluded: true}}}}`
 	open    = `properties: {spec: {type: object, properties: {a: {type: string}, secret: {type: string}}}}`
 	moved   = `properties: {spec: {type: object, properties: {a: {type: string}, other: {type: string, +verb: example.com/secret, +excluded: true}}}}`
 	named   = `properties: {spec: {type: object, +verb: specification, properties: {a: {type: string}}}}`
@@ -74,6 +75,11 @@ func both(edits ...edit) edit {
 //
 // Attack: a version is taken out of use, loses its exclusion, and is used again; or a version without it, or a conversion webhook, is added
 // Answer: each version that comes into use is compared with the stored version; a webhook needs the verb
+// Attack: a version in which objects are stored is taken out of use, and loses an excluded field, or gives it a default, so that
+// the value is erased or set when the server reads such an object
+// Was: got through
+// Answer: each version is compared, in use or not: 403
+// Held by: TestAttackStoredUnserved
 func TestVersionsOverTime(t *testing.T) {
 	hook := webhook("https://a.example", "x")
 	for _, test := range []struct {
@@ -83,7 +89,21 @@ func TestVersionsOverTime(t *testing.T) {
 		want            string
 		kept            bool
 	}{
-		{"a version out of use loses it", nil, unused(1), []string{guarded, guarded}, []string{guarded, open}, "", true},
+		{"a version out of use loses it", nil, unused(1), []string{guarded, guarded}, []string{guarded, open}, "version v2: .spec.secret is no longer excluded", true},
+		{"a version out of use loses the field", nil, unused(0), []string{guarded, guarded}, []string{bare, guarded}, "version v1: .spec.secret is not in the schema any more", false},
+		{"a version out of use gets a default", nil, unused(0), []string{guarded, guarded}, []string{evil, guarded}, "version v1: .spec.secret gets another default", false},
+		{"a version that was out of use loses the field", unused(0), unused(0), []string{guarded, guarded}, []string{bare, guarded}, "version v1: .spec.secret is not in the schema any more", false},
+		{"another one takes over, and it gets a default", nil, unused(0), []string{guarded}, []string{evil, guarded}, "version v1: .spec.secret gets another default", false},
+		{"a version out of use that excludes nothing gets another schema", unused(0), unused(0), []string{open, guarded}, []string{bare, guarded},
+			"version v1: .spec.versions is not used and gets another schema, by which stored objects may be read", false},
+		{"a version out of use that excludes nothing stays", unused(0), unused(0), []string{open, guarded}, []string{open, guarded}, "", true},
+		{"a version out of use that excludes nothing excludes something", unused(0), unused(0), []string{open, guarded}, []string{guarded, guarded}, "", true},
+		{"a version out of use that excludes nothing is used", unused(0), nil, []string{open, guarded}, []string{evil, guarded}, "version v1: .spec.secret gets another default", false},
+		{"a new version out of use", nil, unused(1), []string{guarded}, []string{guarded, evil}, "version v2: .spec.secret gets another default", false},
+		{"a new version out of use is equal", nil, unused(1), []string{guarded}, []string{guarded, guarded}, "", true},
+		{"no webhook, and a version out of use has it elsewhere", both(hook, unused(0)), unused(0), []string{moved, guarded}, []string{moved, guarded},
+			".spec.conversion has no webhook any more, and versions have excluded fields at different places", false},
+		{"no webhook, and a version out of use has it there", both(hook, unused(0)), unused(0), []string{guarded, guarded}, []string{guarded, guarded}, "", true},
 		{"and is used again", unused(1), nil, []string{guarded, open}, []string{guarded, open}, "version v2: .spec.secret is no longer excluded", true},
 		{"the other version takes over", nil, unused(0), []string{guarded, guarded}, []string{guarded, guarded}, "", true},
 		{"the other version takes over and opens", nil, unused(0), []string{guarded, guarded}, []string{guarded, open}, "version v2: .spec.secret is no longer excluded", true},

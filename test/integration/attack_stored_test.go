@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"kube-granular.dev/granular/corpus"
+	"kube-granular.dev/pkg/exclusion"
 	"kube-granular.dev/test/integration/harness"
 )
 
@@ -558,5 +559,60 @@ func TestAttackStoredUnserved(t *testing.T) {
 		s.Twins(t, beside.Replace(hidden), "cannot change .spec.secret of version v1", []string{storedSecret, "update", "patch", "get"}, func(user string) harness.Answer {
 			return emptyWrite(t, s, user, beside.Replace(hidden), way)
 		})
+	}
+}
+
+// TestAttackStoredSchema changes the schema of a version that is not used any more, in which objects are stored, as a caller
+// who may update definitions and hold no permission.
+//
+// Attack: a caller with update on definitions takes a version out of use in which objects are stored, and drops an excluded field from
+// its schema, or gives it a default: the server erases or sets the value when it reads such an object
+// Was: got through
+// Answer: 403, also if the version was out of use before
+// Held by: TestVersionsOverTime
+func TestAttackStoredSchema(t *testing.T) {
+	s := onStage(t)
+	const secret = "secret: {type: string, x-kubernetes-permission-verb: stored.example.com/secret, x-kubernetes-permission-excluded: true}"
+	const properties = `{type: object, properties: {spec: {type: object, x-kubernetes-permission-verb: specification, properties: {a: {type: integer}, FIELD}}}}`
+	with := func(field string) string { return strings.Replace(properties, ", FIELD", field, 1) }
+	guarded := with(", " + secret)
+	box := installBoxes(t, s, "schemas", map[string]string{"v1": guarded}, nil)
+	object := strings.Replace(box(t, `spec: {a: 1, secret: good}`), "/v1/", "/v1beta1/", 1)
+	definition := func(v1 string) any {
+		d := harness.FromYAML(t, string(boxDefinition(t, "schemas", "v1beta1", map[string]string{"v1": v1, "v1beta1": guarded}, nil)))
+		harness.ValueAt(d, "spec", "versions").([]any)[0].(map[string]any)["served"] = false
+		return d
+	}
+	write := func(user, query, v1 string) harness.Answer {
+		path := harness.Definitions + "/schemas." + storedGroup + query
+		return s.Send(t, user, http.MethodPatch, path, harness.ContentTypes["merge"], definition(v1))
+	}
+	const injector, author = "injector-of-schemas", "author-of-schemas"
+	s.Callers.AddCaller(injector, "get", "update", "patch")
+	s.Callers.AddCaller(author, "get", "update", "patch", exclusion.Verb)
+	refused := func(when string) {
+		for name, v1 := range map[string]string{
+			"erased": with(""), "set": with(", " + strings.Replace(secret, "string,", "string, default: evil,", 1)),
+		} {
+			if a := write(injector, "", v1); a.Code != http.StatusForbidden || !strings.Contains(a.Message(), exclusion.Verb) {
+				t.Errorf("%s, %s: %s", name, when, a)
+			}
+			if a := write(author, "?dryRun=All", v1); a.Code != http.StatusOK {
+				t.Errorf("%s, %s, with the verb: %s", name, when, a)
+			}
+		}
+	}
+	refused("together with the end of its use")
+	if a := write(injector, "", guarded); a.Code != http.StatusOK {
+		t.Fatal(a)
+	}
+	refused("out of use")
+	var got harness.Answer
+	harness.Until(t, "the other version is served", func() bool {
+		got = s.Send(t, "", http.MethodGet, object, "", nil)
+		return got.Code == http.StatusOK
+	})
+	if !strings.Contains(string(got.Body), `"secret":"good"`) {
+		t.Errorf("the object is %s", got)
 	}
 }
