@@ -27,15 +27,21 @@ func TestIndirectWarnings(t *testing.T) {
 		excluded     bool
 		want         []string
 	}{
-		"replicas":           {"deployments.apps", ".spec.replicas", true, []string{"horizontal-pod-autoscaler"}},
-		"all":                {"statefulsets.apps", ".spec", true, []string{"horizontal-pod-autoscaler"}},
-		"by two":             {"replicasets.apps", ".spec.replicas", true, []string{"deployment-controller", "horizontal-pod-autoscaler"}},
-		"a template":         {"jobs.batch", ".spec.parallelism", true, []string{"cronjob-controller"}},
-		"a part of it":       {"persistentvolumes", ".spec.claimRef.name", true, []string{"persistent-volume-binder"}},
-		"an add-on":          {"persistentvolumes", ".spec.capacity", true, nil},
-		"a name":             {"deployments.apps", ".spec.replicas", false, nil},
-		"another field":      {"deployments.apps", ".spec.paused", true, nil},
-		"the bounds as such": {"horizontalpodautoscalers.autoscaling", ".spec.maxReplicas", true, nil},
+		"replicas":         {"deployments.apps", ".spec.replicas", true, []string{"horizontal-pod-autoscaler"}},
+		"all":              {"statefulsets.apps", ".spec", true, []string{"horizontal-pod-autoscaler"}},
+		"by two":           {"replicasets.apps", ".spec.replicas", true, []string{"deployment-controller", "horizontal-pod-autoscaler"}},
+		"a template":       {"jobs.batch", ".spec.parallelism", true, []string{"cronjob-controller"}},
+		"a part of it":     {"persistentvolumes", ".spec.claimRef.name", true, []string{"persistent-volume-binder"}},
+		"an add-on":        {"persistentvolumes", ".spec.capacity", true, nil},
+		"a name":           {"deployments.apps", ".spec.replicas", false, nil},
+		"a claim of a pod": {"pods", ".spec.volumes[*].persistentVolumeClaim", true, []string{"statefulset-controller"}},
+		"a subdomain":      {"pods", ".spec.subdomain", true, []string{"statefulset-controller"}},
+		"the owners of pods": {"pods", ".metadata.ownerReferences", true,
+			[]string{"daemonset-controller", "job-controller", "replicaset-controller", "replication-controller", "statefulset-controller"}},
+		"what a deployment copies": {"replicasets.apps", ".spec.minReadySeconds", true, []string{"deployment-controller"}},
+		"addresses":                {"endpointslices.discovery.k8s.io", ".endpoints", true, []string{"endpointslice-controller", "endpointslicemirroring-controller"}},
+		"another field":            {"deployments.apps", ".spec.paused", true, nil},
+		"the bounds as such":       {"horizontalpodautoscalers.autoscaling", ".spec.maxReplicas", true, nil},
 	} {
 		var warnings heard
 		author := fieldpermission.Author{Resources: Resources(), Own: func(schema.GroupResource) *overlay.Entries { return nil }}

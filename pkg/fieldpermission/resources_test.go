@@ -155,7 +155,7 @@ func TestTemplates(t *testing.T) {
 		"the same, inverse":         {stored: pods(field(".spec.hostNetwork", "example.com/a", true)), written: own(field(".spec.minReadySeconds", "example.com/r", true), field(template+".dnsPolicy", "example.com/a", false)), want: "spec.fields[1].excluded: in deployments.apps"},
 		"a name like a scoped one":  {stored: own(field(".spec.minReadySeconds", "example.com/podTemplateA", true)), written: pods(field(".spec.hostNetwork", "example.com/a", true)), want: "spec.fields[0].permission: in deployments.apps: inside a scope the name is the same"},
 		"a name that is too long":   {written: pods(field(".spec.hostNetwork", "example.com/a"+strings.Repeat("b", 58), true)), want: "spec.fields: in deployments.apps: the entries can't be enforced"},
-		"outside of templates":      {written: pods(field(".metadata.ownerReferences", "example.com/a"+strings.Repeat("b", 58), true))},
+		"outside of templates":      {written: pods(field(".metadata.ownerReferences", "example.com/a"+strings.Repeat("b", 58), true)), warned: "job-controller is not stopped"},
 		"of another kind":           {stored: pods(field(".spec.hostNetwork", "example.com/a", true)), written: object("services", "v1", auditing, field(".spec.externalIPs", "example.com/a", false))},
 		"below the second of three": {stored: own(field(template, "example.com/b", true), field(template+".dnsConfig", "example.com/c", true)), written: pods(field(".metadata.ownerReferences", "example.com/o", true), field(".spec.dnsConfig.nameservers", "example.com/a", true)), warned: ".dnsConfig.nameservers of deployments.apps"},
 	} {

@@ -51,6 +51,11 @@ func resourceOf(kind schema.GroupVersionKind) string {
 //
 // Attack: a closed field of a claim is set in the template of a StatefulSet, whose controller makes the claim
 // Answer: open, because the controller writes for others; the author is warned, and the plan names the template
+// Attack: the claims that pods use are closed, and the template of a StatefulSet has the name of somebody else's claim; or the owners
+// of pods are closed, and the selector of a ReplicaSet takes them over
+// Was: open, and nobody was warned
+// Answer: open, because the controller writes for others; the author is warned
+// Held by: TestIndirectWarnings
 func TestIndirectWriters(t *testing.T) {
 	kinds := kindsByDefinition(t)
 	specs := map[string]string{} // the definition of a specification, and its resource

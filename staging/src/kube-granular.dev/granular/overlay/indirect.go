@@ -27,7 +27,7 @@ type Indirect struct {
 
 // IndirectWriters returns who writes fields of built-in kinds for others, in order. Pod templates are left
 // out, because entries of pods hold in them. TestIndirectWriters of package exclusions compares the
-// templates with the kinds that a server serves.
+// templates with the kinds that a server serves. No schema says which other fields a controller copies.
 func IndirectWriters() []Indirect { return slices.Clone(indirect) }
 
 // WrittenFor returns the controllers that write a field of a resource, or a field inside it or around it,
@@ -42,27 +42,57 @@ func WrittenFor(resource gvkschema.GroupResource, path Path) (out []Indirect) {
 }
 
 const (
+	owners      = ".metadata.ownerReferences"
 	replicas    = ".spec.replicas"
 	autoscalers = "horizontalpodautoscalers.autoscaling"
 )
 
-var bounds = []string{".spec.minReplicas", ".spec.maxReplicas"}
+var (
+	addresses = []string{".spec.selector", ".spec.ports"}
+	bounds    = []string{".spec.minReplicas", ".spec.maxReplicas"}
+	// selector chooses the objects without an owner that a controller takes over.
+	selector = []string{".spec.selector"}
+)
 
 var indirect = []Indirect{
 	{Resource: "controllerrevisions.apps", Path: ".data", By: "daemonset-controller", Source: "daemonsets.apps", SourcePaths: []string{".spec.template"}},
 	{Resource: "controllerrevisions.apps", Path: ".data", By: "statefulset-controller", Source: "statefulsets.apps", SourcePaths: []string{".spec.template"}},
+	{Resource: "controllerrevisions.apps", Path: owners, By: "daemonset-controller", Source: "daemonsets.apps", SourcePaths: selector},
+	{Resource: "controllerrevisions.apps", Path: owners, By: "statefulset-controller", Source: "statefulsets.apps", SourcePaths: selector},
 	{Resource: "deployments.apps", Path: replicas, By: "horizontal-pod-autoscaler", Source: autoscalers, SourcePaths: bounds},
+	{Resource: "endpoints", Path: ".subsets", By: "endpoint-controller", Source: "services", SourcePaths: addresses},
+	{Resource: "endpointslices.discovery.k8s.io", Path: ".endpoints", By: "endpointslice-controller", Source: "services", SourcePaths: addresses},
+	{Resource: "endpointslices.discovery.k8s.io", Path: ".endpoints", By: "endpointslicemirroring-controller",
+		Source: "endpoints", SourcePaths: []string{".subsets"}},
+	{Resource: "endpointslices.discovery.k8s.io", Path: ".ports", By: "endpointslice-controller", Source: "services", SourcePaths: addresses},
+	{Resource: "endpointslices.discovery.k8s.io", Path: ".ports", By: "endpointslicemirroring-controller",
+		Source: "endpoints", SourcePaths: []string{".subsets"}},
 	{Resource: "jobs.batch", Path: ".spec", By: "cronjob-controller", Template: true, Source: "cronjobs.batch", SourcePaths: []string{".spec.jobTemplate.spec"}},
+	{Resource: "nodes", Path: ".spec.taints", By: "node-lifecycle-controller",
+		Source: "nodes", SourcePaths: []string{".spec.unschedulable", ".status.conditions"}},
 	{Resource: "persistentvolumeclaims", Path: ".spec", By: "ephemeral-volume-controller", Template: true,
 		Source: "pods", SourcePaths: []string{".spec.volumes[*].ephemeral.volumeClaimTemplate.spec"}},
 	{Resource: "persistentvolumeclaims", Path: ".spec", By: "statefulset-controller", Template: true,
 		Source: "statefulsets.apps", SourcePaths: []string{".spec.volumeClaimTemplates[*].spec"}},
+	{Resource: "persistentvolumeclaims", Path: ".spec.storageClassName", By: "persistent-volume-binder",
+		Source: "storageclasses.storage.k8s.io", SourcePaths: []string{".metadata.annotations"}},
 	{Resource: "persistentvolumeclaims", Path: ".spec.volumeName", By: "persistent-volume-binder", Source: "persistentvolumes", SourcePaths: []string{".spec.claimRef"}},
 	{Resource: "persistentvolumes", Path: ".spec.capacity", By: "external-resizer", AddOn: true,
 		Source: "persistentvolumeclaims", SourcePaths: []string{".spec.resources.requests"}},
 	{Resource: "persistentvolumes", Path: ".spec.claimRef", By: "persistent-volume-binder", Source: "persistentvolumeclaims", SourcePaths: []string{".spec.volumeName"}},
+	{Resource: "pods", Path: owners, By: "daemonset-controller", Source: "daemonsets.apps", SourcePaths: selector},
+	{Resource: "pods", Path: owners, By: "job-controller", Source: "jobs.batch", SourcePaths: selector},
+	{Resource: "pods", Path: owners, By: "replicaset-controller", Source: "replicasets.apps", SourcePaths: selector},
+	{Resource: "pods", Path: owners, By: "replication-controller", Source: "replicationcontrollers", SourcePaths: selector},
+	{Resource: "pods", Path: owners, By: "statefulset-controller", Source: "statefulsets.apps", SourcePaths: selector},
 	{Resource: "pods", Path: ".spec.containers[*].resources", By: "vertical-pod-autoscaler", AddOn: true,
 		Source: "verticalpodautoscalers.autoscaling.k8s.io", SourcePaths: []string{".spec.resourcePolicy"}},
+	{Resource: "pods", Path: ".spec.subdomain", By: "statefulset-controller", Source: "statefulsets.apps", SourcePaths: []string{".spec.serviceName"}},
+	// A claim of the name that the controller makes is used, also if it is somebody else's.
+	{Resource: "pods", Path: ".spec.volumes", By: "statefulset-controller", Source: "statefulsets.apps", SourcePaths: []string{".spec.volumeClaimTemplates"}},
+	{Resource: "replicasets.apps", Path: owners, By: "deployment-controller", Source: "deployments.apps", SourcePaths: selector},
+	{Resource: "replicasets.apps", Path: ".spec.minReadySeconds", By: "deployment-controller",
+		Source: "deployments.apps", SourcePaths: []string{".spec.minReadySeconds"}},
 	{Resource: "replicasets.apps", Path: replicas, By: "deployment-controller", Source: "deployments.apps", SourcePaths: []string{replicas}},
 	{Resource: "replicasets.apps", Path: ".spec.template", By: "deployment-controller", Source: "deployments.apps", SourcePaths: []string{".spec.template"}},
 	{Resource: "replicasets.apps", Path: replicas, By: "horizontal-pod-autoscaler", Source: autoscalers, SourcePaths: bounds},
