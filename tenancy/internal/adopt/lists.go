@@ -141,12 +141,23 @@ func differs(now, want v1alpha1.LNamespaceSpec) string {
 		return "spec.sudo.allow"
 	case revocation(now.Sudo) != revocation(want.Sudo):
 		return "spec.sudo.atRevocation"
+	case now.Sudo.Approval != want.Sudo.Approval:
+		return "spec.sudo.approval"
+	case now.Sudo.MaxDuration != want.Sudo.MaxDuration:
+		return "spec.sudo.maxDuration"
 	case policy(now) != policy(want):
 		return "spec.deletionPolicy"
 	case want.Billing.Account != "" && now.Billing.Account != want.Billing.Account:
 		return "spec.billing.account"
 	case !equality.Semantic.DeepEqual(now.Billing.Labels, want.Billing.Labels):
 		return "spec.billing.labels"
+	}
+	// A field that is not named above must not differ either.
+	rest := want
+	rest.Users, rest.Managers, rest.Sudoers, rest.DeletionPolicy, rest.Billing = now.Users, now.Managers, now.Sudoers, now.DeletionPolicy, now.Billing
+	rest.Sudo.Allow, rest.Sudo.AtRevocation = now.Sudo.Allow, now.Sudo.AtRevocation
+	if !equality.Semantic.DeepEqual(now, rest) {
+		return "spec"
 	}
 	return ""
 }

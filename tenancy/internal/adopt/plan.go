@@ -184,7 +184,7 @@ func (s *state) overwritten(n *Namespace, o Options) string {
 	wanted, _ := grants.For(&v1alpha1.LNamespace{ObjectMeta: n.tenant.ObjectMeta, Spec: n.Spec}, options)
 	for i := range s.bindings[n.Name] {
 		b := &s.bindings[n.Name][i]
-		if !slices.Contains(ownBindings, b.Name) {
+		if !hasOwnName(b) {
 			continue
 		}
 		same := slices.ContainsFunc(wanted, func(object client.Object) bool {

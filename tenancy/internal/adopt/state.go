@@ -6,6 +6,7 @@ package adopt
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -16,6 +17,7 @@ import (
 
 	"kube-granular.dev/tenancy/api/v1alpha1"
 	"kube-granular.dev/tenancy/config"
+	"kube-granular.dev/tenancy/internal/grants"
 	"kube-granular.dev/tenancy/internal/names"
 )
 
@@ -120,8 +122,13 @@ func (s *state) rules(b *rbacv1.RoleBinding) ([]rbacv1.PolicyRule, bool) {
 	return rules, found
 }
 
-// ownBindings are the names of the RoleBindings of the controller.
-var ownBindings = []string{names.UsersBinding, names.SudoBinding, names.SudoQuotasBinding, names.SudoNamespaceBinding}
+// hasOwnName reports whether the binding has the name of a RoleBinding that the controller can make.
+func hasOwnName(b *rbacv1.RoleBinding) bool {
+	return slices.ContainsFunc(grants.All(b.Namespace), func(object client.Object) bool {
+		_, ok := object.(*rbacv1.RoleBinding)
+		return ok && object.GetName() == b.Name
+	})
+}
 
 // isOwn reports whether the controller made the binding for the tenant t.
 func isOwn(b *rbacv1.RoleBinding, t *v1alpha1.LNamespace) bool {
