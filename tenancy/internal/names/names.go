@@ -147,6 +147,15 @@ func DelegatorOf(user string) string {
 	return tenant
 }
 
+// TenantOfSudo returns the name of the tenant whose sudo gives a user or a group of this name, and an empty string for
+// other names.
+func TenantOfSudo(name string) string {
+	if tenant := DelegatorOf(name); tenant != "" {
+		return tenant
+	}
+	return TenantOfRole(name) // the names of single sudoers begin as those of roles do
+}
+
 // Delegation returns the name of a delegation of sudo. The name contains a hash of says, the
 // content of the delegation. So delegations with different content have different names.
 func Delegation(tenant string, says []byte) string {

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/names"
 	"kube-granular.dev/tenancy/internal/naming"
 )
 
@@ -58,6 +59,10 @@ func TestClaimedNames(t *testing.T) {
 	cluster := func(s rbacv1.Subject) client.Object {
 		return &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Subjects: []rbacv1.Subject{s}}
 	}
+	labelled := func(tenant string, object client.Object) client.Object {
+		object.SetLabels(map[string]string{names.ManagedBy: names.Manager, names.Tenant: tenant})
+		return object
+	}
 	robot := v1alpha1.Subject{Kind: v1alpha1.ServiceAccountKind, Namespace: "ghost", Name: "robot"}
 	tenant := func(name string, spec v1alpha1.LNamespaceSpec) client.Object {
 		return &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
@@ -67,13 +72,23 @@ func TestClaimedNames(t *testing.T) {
 		object  client.Object
 		claimed bool
 	}{
-		"an account":         {cluster(rbacv1.Subject{Kind: "ServiceAccount", Namespace: "ghost", Name: "robot"}), true},
-		"all accounts":       {cluster(rbacv1.Subject{Kind: "Group", Name: "system:serviceaccounts:ghost"}), true},
-		"a user name":        {cluster(rbacv1.Subject{Kind: "User", Name: "system:serviceaccount:ghost:robot"}), true},
-		"another account":    {cluster(rbacv1.Subject{Kind: "ServiceAccount", Namespace: "ghosts", Name: "robot"}), false},
-		"all other accounts": {cluster(rbacv1.Subject{Kind: "Group", Name: "system:serviceaccounts:ghosts"}), false},
-		"another user name":  {cluster(rbacv1.Subject{Kind: "User", Name: "system:serviceaccount:ghosts:robot"}), false},
-		"a person":           {cluster(rbacv1.Subject{Kind: "User", Name: "ghost"}), false},
+		"an account":                    {cluster(rbacv1.Subject{Kind: "ServiceAccount", Namespace: "ghost", Name: "robot"}), true},
+		"all accounts":                  {cluster(rbacv1.Subject{Kind: "Group", Name: "system:serviceaccounts:ghost"}), true},
+		"a user name":                   {cluster(rbacv1.Subject{Kind: "User", Name: "system:serviceaccount:ghost:robot"}), true},
+		"another account":               {cluster(rbacv1.Subject{Kind: "ServiceAccount", Namespace: "ghosts", Name: "robot"}), false},
+		"all other accounts":            {cluster(rbacv1.Subject{Kind: "Group", Name: "system:serviceaccounts:ghosts"}), false},
+		"another user name":             {cluster(rbacv1.Subject{Kind: "User", Name: "system:serviceaccount:ghosts:robot"}), false},
+		"a person":                      {cluster(rbacv1.Subject{Kind: "User", Name: "ghost"}), false},
+		"its sudoers":                   {cluster(rbacv1.Subject{Kind: "Group", Name: "lnamespace:ghost-sudoers"}), true},
+		"the user of sudo":              {cluster(rbacv1.Subject{Kind: "User", Name: "lnamespace:ghost-sudoers"}), true},
+		"one of its sudoers":            {cluster(rbacv1.Subject{Kind: "User", Name: "lnamespace:ghost:ada"}), true},
+		"other sudoers":                 {cluster(rbacv1.Subject{Kind: "Group", Name: "lnamespace:ghosts-sudoers"}), false},
+		"another sudoer":                {cluster(rbacv1.Subject{Kind: "User", Name: "lnamespace:ghosts:ghost"}), false},
+		"all delegators":                {cluster(rbacv1.Subject{Kind: "Group", Name: "lnamespace:delegators"}), false},
+		"the controller's own binding":  {labelled("ghost", cluster(rbacv1.Subject{Kind: "Group", Name: "lnamespace:ghost-sudoers"})), false},
+		"the binding of another tenant": {labelled("other", cluster(rbacv1.Subject{Kind: "Group", Name: "lnamespace:ghost-sudoers"})), true},
+		"its sudoers in a namespace": {labelled("ghost", &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "b"},
+			Subjects: []rbacv1.Subject{{Kind: "Group", Name: "lnamespace:ghost-sudoers"}}}), true},
 		"in a namespace": {&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "b"},
 			Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "ghost", Name: "robot"}}}, true},
 		"a user":                 {tenant("other", v1alpha1.LNamespaceSpec{Users: list}), true},

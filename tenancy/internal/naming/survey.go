@@ -19,26 +19,28 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/names"
 )
 
-// ErrClaimed is the error for a name whose service accounts have permissions already.
-var ErrClaimed = errors.New("service accounts of this namespace, which does not exist, have permissions already, " +
+// ErrClaimed is the error for a name whose service accounts, or whose sudoers, have permissions already.
+var ErrClaimed = errors.New("service accounts or sudoers of this namespace, which does not exist, have permissions already, " +
 	"and whoever creates it would get them")
 
 // Survey is what one reading of the server found: the LNamespaces, and then for which namespaces the
-// permissions of service accounts wait.
+// permissions of service accounts or sudoers wait.
 type Survey struct {
 	// Tenants are the LNamespaces. Of each, only the metadata is kept.
 	Tenants []metav1.ObjectMeta
 	uids    map[types.UID]bool
-	// claims has, for each namespace, where its service accounts are named.
+	// claims has, for each namespace, where its service accounts or sudoers are named.
 	claims map[string][]claim
 	// number is the number of the reading.
 	number int64
 	begun  time.Time
 }
 
-// claim is a place that names a service account. tenant is the LNamespace with the list, or empty.
+// claim is a place that names a service account or sudoers. tenant is the LNamespace with the list, or the one for which
+// the controller made the binding, or empty.
 type claim struct{ where, tenant string }
 
 // read reads the server. It reads the LNamespaces first: of each of them, everything that was there when it
@@ -66,8 +68,13 @@ func read(ctx context.Context, api client.Reader) (*Survey, error) {
 		return nil, fmt.Errorf("list the bindings of the cluster: %w", err)
 	}
 	for i := range clusterwide.Items {
-		for _, subject := range clusterwide.Items[i].Subjects {
-			s.add(claimed(subject.Kind, subject.Namespace, subject.Name), claim{where: "ClusterRoleBinding " + clusterwide.Items[i].Name})
+		b := &clusterwide.Items[i]
+		for _, subject := range b.Subjects {
+			where := claim{where: "ClusterRoleBinding " + b.Name}
+			if b.Labels[names.ManagedBy] == names.Manager {
+				where.tenant = b.Labels[names.Tenant] // the controller's own, of a tenant that was there before
+			}
+			s.add(claimed(subject.Kind, subject.Namespace, subject.Name), where)
 		}
 	}
 	bindings := &rbacv1.RoleBindingList{}
@@ -110,24 +117,22 @@ const (
 	account  = "system:serviceaccount:"
 )
 
-// claimed returns the namespace of which a subject is a service account, or all of them, in any of the three
-// ways to write that. It is empty for other subjects.
+// claimed returns the namespace whose creator would be the subject, or act as it: the namespace of a service account, in
+// any of the three ways to write that, or the tenant of the users and the group of sudo. It is empty for other subjects.
 func claimed(kind, namespace, name string) string {
-	switch kind {
-	case rbacv1.ServiceAccountKind:
+	if kind == rbacv1.ServiceAccountKind {
 		return namespace
-	case rbacv1.GroupKind:
-		if space, ok := strings.CutPrefix(name, accounts); ok {
+	}
+	if space, ok := strings.CutPrefix(name, accounts); ok && kind == rbacv1.GroupKind {
+		return space
+	}
+	if rest, ok := strings.CutPrefix(name, account); ok && kind == rbacv1.UserKind {
+		space, _, found := strings.Cut(rest, ":")
+		if found {
 			return space
 		}
-	case rbacv1.UserKind:
-		if rest, ok := strings.CutPrefix(name, account); ok {
-			if space, _, ok := strings.Cut(rest, ":"); ok {
-				return space
-			}
-		}
 	}
-	return ""
+	return names.TenantOfSudo(name)
 }
 
 // shared is how long a survey is used for tenants that it has.
