@@ -42,7 +42,7 @@ func TestRequiredAccount(t *testing.T) {
 		for _, required := range []bool{true, false} {
 			// The verbs are those of who may change the billing of every LNamespace: they name any account,
 			// and leave out none.
-			l := webhook.Lists{Client: api(t, "billing@team", "users@team", "billing@"), Check: allowAll, IsReserved: isInfra,
+			l := webhook.Lists{Client: api(t, "billing@team", "users@team", "users@", "billing@"), Check: allowAll, IsReserved: isInfra,
 				Accounts: func() (accounts.Mapping, error) { return accounts.Mapping{Required: required}, nil }}
 			operation := admissionv1.Update
 			if tc.before == "" {

@@ -16,7 +16,8 @@ import (
 )
 
 // prolonged returns an error if the caller adds an entry that ends later than the entry by which it may change the
-// list, as the policy lnamespace-lists does. Administrators may.
+// list, as the policy lnamespace-lists does. Who has no entry needs the right to change the list of all LNamespaces: one
+// for this LNamespace alone can be left of an entry that is gone, until the controller takes it. Administrators may.
 func (l *Lists) prolonged(ctx context.Context, user authenticationv1.UserInfo, before, now *v1alpha1.LNamespace) error {
 	sudoer := naming(before.Spec.Sudoers, before, user)
 	either := append(naming(before.Spec.Managers, before, user), sudoer...)
@@ -29,14 +30,23 @@ func (l *Lists) prolonged(ctx context.Context, user authenticationv1.UserInfo, b
 			lasts := func(own v1alpha1.Subject) bool { return endsWith(entry, own) }
 			return !slices.Contains(old, entry) && !slices.ContainsFunc(list.held, lasts)
 		}
-		if len(list.held) == 0 || !slices.ContainsFunc(lists(now.Spec)[list.field], outlasts) {
+		if !slices.ContainsFunc(lists(now.Spec)[list.field], outlasts) {
 			continue
+		}
+		verb := names.FieldVerb(permissions[list.field])
+		if len(list.held) == 0 {
+			if may, err := l.may(ctx, user, authorizationv1.ResourceAttributes{Verb: verb}); err != nil {
+				return err
+			} else if may {
+				continue
+			}
 		}
 		administrator, err := l.may(ctx, user, authorizationv1.ResourceAttributes{Verb: "update", Subresource: "status"})
 		if administrator || err != nil {
 			return err
 		}
-		return fmt.Errorf("spec.%s can't have an entry that ends later than the entry by which you may change it", list.field)
+		return fmt.Errorf("spec.%s can't have an entry that ends later than the entry by which you may change it; "+
+			"without an entry, you need the verb %s on all LNamespaces", list.field, verb)
 	}
 	return nil
 }

@@ -189,7 +189,7 @@ func TestListsTakeVerbs(t *testing.T) {
 		for _, question := range []struct {
 			verbs   []string
 			allowed bool
-		}{{[]string{tc.verb}, true}, {rest, false}, {append(rest, tc.verb, "deny"), false},
+		}{{[]string{tc.verb, strings.TrimSuffix(tc.verb, "team")}, true}, {rest, false}, {append(rest, tc.verb, "deny"), false},
 			{append(rest, tc.verb, "error"), false}} {
 			l := webhook.Lists{Client: api(t, question.verbs...), Check: allowAll, IsReserved: isInfra,
 				Accounts: func() (accounts.Mapping, error) { return people, nil }}
