@@ -42,6 +42,8 @@ type tenantNamespace struct {
 	adopted bool
 	// isNew is true if the controller has just created the namespace. Nobody else has written there.
 	isNew bool
+	// unrecorded is true if only an annotation says that the namespace was created for this LNamespace.
+	unrecorded bool
 	// ending is true if the namespace belongs to the tenant and is being deleted. Then reason is set.
 	ending bool
 	// again is true if the reason can end without a change of the LNamespace or the namespace.
@@ -86,6 +88,14 @@ func (r *Tenants) namespace(ctx context.Context, t *v1alpha1.LNamespace) (tenant
 		return tenantNamespace{}, fmt.Errorf("namespace %s: %w", t.Name, err)
 	}
 	h := ownership(t, ns)
+	if h.reason == "" && h.unrecorded {
+		// Whoever may create namespaces could have made it, if the admission policies were not there.
+		if refused, err := r.refused(ctx, r.live, t); err != nil {
+			return tenantNamespace{}, err
+		} else if refused != nil {
+			return tenantNamespace{reason: refused.reason, message: refused.message, again: true}, nil
+		}
+	}
 	// The admission policies use the label. An earlier version made the LNamespace an owner.
 	if h.reason == "" && (tenantOf(ns) != t.Name || ns.Labels[names.Retained] != "" || isOwned(ns)) {
 		before := ns.DeepCopy()
@@ -124,7 +134,7 @@ func disown(ns *metav1.PartialObjectMetadata) {
 //     UID of the namespace to the status.
 //   - An annotation by an administrator hands over the namespace to this LNamespace.
 //
-// These annotations can be trusted: a user who can write them already controls the namespace.
+// An admission policy lets only those write these annotations who may write the status of the LNamespace.
 func ownership(t *v1alpha1.LNamespace, ns *metav1.PartialObjectMetadata) tenantNamespace {
 	h := tenantNamespace{uid: ns.UID}
 	recorded := t.Status.NamespaceUID == ns.UID && ns.UID != ""
@@ -136,9 +146,10 @@ func ownership(t *v1alpha1.LNamespace, ns *metav1.PartialObjectMetadata) tenantN
 		h.reason, h.message = reasonTerminating, fmt.Sprintf("the namespace %q is being deleted", ns.Name)
 	case recorded:
 		h.adopted = t.Status.Adopted
-	case made:
 	case adopted:
 		h.adopted = true
+	case made:
+		h.unrecorded = true
 	default:
 		h.reason = reasonNotOurs
 		h.message = fmt.Sprintf("the namespace %q was not created for this LNamespace; an administrator can hand it over by the annotation %s=%s", ns.Name, names.AdoptedBy, t.UID)
