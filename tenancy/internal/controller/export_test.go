@@ -103,8 +103,10 @@ func JudgeRequest(ctx context.Context, c client.Client, key client.ObjectKey) er
 type Examinations = examinations
 
 // List returns what examine returns, or returned a moment ago.
-func (e *examinations) List(t *v1alpha1.LNamespace, at time.Time, examine func() ([]v1alpha1.Leftover, error)) ([]v1alpha1.Leftover, error) {
-	return e.list(t, at, examine)
+func (e *examinations) List(
+	t *v1alpha1.LNamespace, acting []v1alpha1.Subject, at time.Time, examine func() ([]v1alpha1.Leftover, error),
+) ([]v1alpha1.Leftover, error) {
+	return e.list(t, acting, at, examine)
 }
 
 // Lookup is where Remove looks for an object that the cache does not have.

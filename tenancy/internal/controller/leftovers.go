@@ -60,12 +60,18 @@ type leftovers struct {
 // leftovers returns the objects by which members who left can keep permissions, and removes those
 // that the tenant does not want. To save requests, it lists objects only if somebody was removed
 // recently, if the status still has leftovers, or if nobody has looked for objects without a known
-// author yet.
-func (r *Tenants) leftovers(ctx context.Context, t *v1alpha1.LNamespace, at time.Time) (*leftovers, error) {
+// author yet. present is the tenant t with what is in force now. Its sudoers are those who have sudo: who has none
+// without a request has left when the request ends.
+func (r *Tenants) leftovers(ctx context.Context, t, present *v1alpha1.LNamespace, at time.Time) (*leftovers, error) {
 	l := &leftovers{revokedAt: t.Status.RevokedAt}
-	left := anyLeft(t.Status.Granted.Sudoers, unique(t.Spec.Sudoers)) || anyLeft(t.Status.Granted.Users, unique(t.Spec.Users))
+	acting := unique(grants.Acting(present))
+	left := anyLeft(t.Status.Granted.Sudoers, unique(present.Spec.Sudoers)) || anyLeft(t.Status.Granted.Users, unique(present.Spec.Users))
+	if present.Spec.Sudo.IsOnRequest() {
+		// With a change of the specification, sudoers may have begun to need requests.
+		left = left || anyLeft(requesters(t), acting) || t.Generation != t.Status.ObservedGeneration
+	}
 	for _, s := range t.Status.Granted.Sudoers {
-		if !slices.Contains(unique(t.Spec.Sudoers), s) {
+		if !slices.Contains(unique(present.Spec.Sudoers), s) {
 			r.event(t, corev1.EventTypeNormal, "SudoerRemoved", "Revoke", "the %s %q is no sudoer any more", s.Kind, s.Name)
 		}
 	}
@@ -80,11 +86,20 @@ func (r *Tenants) leftovers(ctx context.Context, t *v1alpha1.LNamespace, at time
 		return l, nil
 	}
 	var err error
-	l.list, err = r.examined.list(t, at, func() ([]v1alpha1.Leftover, error) {
-		return r.examine(ctx, t, unique(t.Spec.Sudoers), l.revokedAt != nil)
+	l.list, err = r.examined.list(t, acting, at, func() ([]v1alpha1.Leftover, error) {
+		return r.examine(ctx, t, acting, l.revokedAt != nil)
 	})
 	l.again = recent || len(l.list) > 0
 	return l, err
+}
+
+// requesters returns those who had sudo by a request when the status was written.
+func requesters(t *v1alpha1.LNamespace) []v1alpha1.Subject {
+	var subjects []v1alpha1.Subject
+	for _, granted := range t.Status.Sudo {
+		subjects = append(subjects, granted.Subject)
+	}
+	return unique(subjects)
 }
 
 // anyLeft reports whether a subject of the list before is not in the list now.
@@ -108,18 +123,22 @@ func isUnexamined(t *v1alpha1.LNamespace) bool {
 // deletes objects. Listing the objects once is enough for all of them. The zero value is empty.
 type examinations struct{ byTenant sync.Map }
 
-// examination is what was found for one generation of an LNamespace.
+// examination is what was found for one generation of an LNamespace, and those who had sudo then.
 type examination struct {
 	generation int64
+	acting     []v1alpha1.Subject
 	at         time.Time
 	found      []v1alpha1.Leftover
 }
 
 // list returns what examine returns, or what it returned at most half an interval ago, unless the
-// specification has changed since.
-func (e *examinations) list(t *v1alpha1.LNamespace, at time.Time, examine func() ([]v1alpha1.Leftover, error)) ([]v1alpha1.Leftover, error) {
+// specification, or who has sudo, has changed since.
+func (e *examinations) list(
+	t *v1alpha1.LNamespace, acting []v1alpha1.Subject, at time.Time, examine func() ([]v1alpha1.Leftover, error),
+) ([]v1alpha1.Leftover, error) {
 	if last, ok := e.byTenant.Load(t.UID); ok {
-		if last := last.(examination); last.generation == t.Generation && at.Sub(last.at) < leftoversInterval/2 {
+		last := last.(examination)
+		if last.generation == t.Generation && slices.Equal(last.acting, acting) && at.Sub(last.at) < leftoversInterval/2 {
 			return last.found, nil
 		}
 	}
@@ -128,7 +147,7 @@ func (e *examinations) list(t *v1alpha1.LNamespace, at time.Time, examine func()
 		e.byTenant.Delete(t.UID)
 		return found, err
 	}
-	e.byTenant.Store(t.UID, examination{t.Generation, at, found})
+	e.byTenant.Store(t.UID, examination{t.Generation, acting, at, found})
 	return found, nil
 }
 
@@ -155,14 +174,14 @@ func (l *leftovers) record(t *v1alpha1.LNamespace, s *v1alpha1.LNamespaceStatus)
 }
 
 // examine returns the objects by which somebody who left can keep permissions, according to the marks
-// that admission policies set. sudoers are the present sudoers. If departed is false, nobody has left
+// that admission policies set. sudoers are those who have sudo now. If departed is false, nobody has left
 // yet, and objects that service accounts made do not count.
 //
-//   - A person who is no sudoer made the object. If spec.sudo.atRevocation is Remove, examine deletes
+//   - A person who has no sudo made the object. If spec.sudo.atRevocation is Remove, examine deletes
 //     the object instead of returning it.
 //   - A service account made the object. Members of the tenant can act as a service account, so its
 //     name does not say who made the object. It is only reported.
-//   - A person who is no sudoer, or a service account, changed the object.
+//   - A person who has no sudo, or a service account, changed the object.
 //   - A Role or RoleBinding has no mark at all, so its author is not known.
 //
 // An error with one object does not keep it from the others.

@@ -74,8 +74,8 @@ func TestOnlyConflictsAreNoFailure(t *testing.T) {
 }
 
 // TestLeftoversAreListedOnceInAMoment checks when the objects of a former sudoer are listed again:
-// after half an interval, after a change of the specification, for another tenant of the same name,
-// and after an error.
+// after half an interval, after a change of the specification or of those who have sudo, for another tenant of the
+// same name, and after an error.
 func TestLeftoversAreListedOnceInAMoment(t *testing.T) {
 	var e controller.Examinations
 	listed := 0
@@ -92,21 +92,25 @@ func TestLeftoversAreListedOnceInAMoment(t *testing.T) {
 		after      time.Duration
 		failure    error
 		listed     int
+		acting     []v1alpha1.Subject
 	}{
-		{"a", 1, 0, nil, 1},
-		{"a", 1, 0, nil, 1},
-		{"a", 1, 14 * time.Second, nil, 1},
-		{"a", 1, 15 * time.Second, nil, 2},
-		{"a", 1, 29 * time.Second, nil, 2},
-		{"a", 2, 29 * time.Second, nil, 3},
-		{"b", 2, 29 * time.Second, nil, 4},
-		{"a", 2, 43 * time.Second, nil, 4},
-		{"a", 2, 60 * time.Second, errors.New("no answer"), 5},
-		{"a", 2, 60 * time.Second, nil, 6},
+		{"a", 1, 0, nil, 1, nil},
+		{"a", 1, 0, nil, 1, nil},
+		{"a", 1, 14 * time.Second, nil, 1, nil},
+		{"a", 1, 15 * time.Second, nil, 2, nil},
+		{"a", 1, 29 * time.Second, nil, 2, nil},
+		{"a", 2, 29 * time.Second, nil, 3, nil},
+		{"b", 2, 29 * time.Second, nil, 4, nil},
+		{"a", 2, 43 * time.Second, nil, 4, nil},
+		{"a", 2, 60 * time.Second, errors.New("no answer"), 5, nil},
+		{"a", 2, 60 * time.Second, nil, 6, nil},
+		{"a", 2, 60 * time.Second, nil, 7, []v1alpha1.Subject{{Kind: v1alpha1.UserKind, Name: "ada"}}},
+		{"a", 2, 60 * time.Second, nil, 7, []v1alpha1.Subject{{Kind: v1alpha1.UserKind, Name: "ada"}}},
+		{"a", 2, 60 * time.Second, nil, 8, nil},
 	} {
 		lns := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: step.uid, Generation: step.generation}}
 		failure = step.failure
-		got, err := e.List(lns, start.Add(step.after), examine)
+		got, err := e.List(lns, step.acting, start.Add(step.after), examine)
 		if listed != step.listed || !slices.Equal(got, found) || !errors.Is(err, step.failure) {
 			t.Errorf("step %d: listed %d times, want %d; found %v, %v", i, listed, step.listed, got, err)
 		}

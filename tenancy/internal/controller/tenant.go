@@ -98,7 +98,7 @@ func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	if errors.Is(failed, errNoRules) { // just after the start of the controller, before the first discovery
 		return reconcile.Result{RequeueAfter: time.Second}, nil
 	}
-	left, err := r.leftovers(ctx, present, at)
+	left, err := r.leftovers(ctx, t, present, at)
 	if failed != nil || err != nil {
 		return reconcile.Result{}, errors.Join(failed, err, r.record(ctx, t, func(s *v1alpha1.LNamespaceStatus) {
 			owned(s)
