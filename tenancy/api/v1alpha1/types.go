@@ -103,7 +103,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!self.name.startsWith('lnamespace:')",message="names that begin with lnamespace: are reserved"
 // +kubebuilder:validation:XValidation:rule="self.kind != 'User' || !self.name.startsWith('system:')",message="users of the system are no tenants; a service account has the kind ServiceAccount"
 // +kubebuilder:validation:XValidation:rule="self.kind != 'Group' || !self.name.startsWith('system:') || self.name.startsWith('system:serviceaccounts:')",message="groups of the system are no tenants, except the service accounts of one namespace"
-// +kubebuilder:validation:XValidation:rule="self.kind != 'ServiceAccount' || self.name.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="this is no name of a service account"
+// +kubebuilder:validation:XValidation:rule="self.kind != 'ServiceAccount' || !format.dns1123Subdomain().validate(self.name).hasValue()",message="this is no name of a service account"
 type Subject struct {
 	// kind is User, Group or ServiceAccount.
 	// +optional

@@ -17,6 +17,8 @@ import (
 	authority "kube-granular.dev/api/authority/v1alpha1"
 
 	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/grants"
+	"kube-granular.dev/tenancy/internal/naming"
 )
 
 // Constants that are exported for the tests in package controller_test.
@@ -108,6 +110,29 @@ func (e *examinations) List(
 ) ([]v1alpha1.Leftover, error) {
 	return e.list(t, acting, at, examine)
 }
+
+// Ensure makes an object of RBAC as wanted, by a client.
+func Ensure(ctx context.Context, c client.Client, want client.Object) error {
+	w := writer{Client: c, live: c, unlabelled: c}
+	_, err := w.ensure(ctx, want)
+	return err
+}
+
+// ReconcileTenant reconciles a tenant by a client, with sudo by impersonation.
+func ReconcileTenant(ctx context.Context, c client.Client, name string) error {
+	r := &Tenants{writer: writer{Client: c, live: c, unlabelled: c}, Options: grants.Options{UserRole: "edit"},
+		Creation: Creation{Surveys: &naming.Surveys{}}, Recorder: events.NewFakeRecorder(99)}
+	_, err := r.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKey{Name: name}})
+	return err
+}
+
+// SubjectsOf returns the subjects of a binding.
+var SubjectsOf = subjectsOf
+
+// SudoerIndex is the name of the index of the roles of single sudoers, and TenantOfSudoerRole its function.
+const SudoerIndex = sudoerIndex
+
+var TenantOfSudoerRole = tenantOfSudoerRole
 
 // Lookup is where Remove looks for an object that the cache does not have.
 type Lookup = lookup

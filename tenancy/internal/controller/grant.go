@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -73,6 +74,38 @@ func (r *Tenants) grant(ctx context.Context, t *v1alpha1.LNamespace, settled, is
 		}
 	}
 	return made, nil
+}
+
+// shrink takes the cluster-scoped permissions that the lists do not grant any more, and grants none. It is for a tenant
+// of whose namespace nothing is known: that it can't be created or read must not keep the rights of those who left.
+func (r *Tenants) shrink(ctx context.Context, t *v1alpha1.LNamespace) error {
+	present, err := r.present(ctx, t, time.Now())
+	if err != nil {
+		return err
+	}
+	wanted, unwanted := grants.For(present, r.Options)
+	former, err := r.formerSudoers(ctx, t.Name, wanted)
+	failed := []error{err}
+	_, err = r.delegations.revoke(ctx, t.Name, unique(grants.Acting(present)), false)
+	failed = append(failed, err)
+	for _, object := range append(unwanted, former...) {
+		if object.GetNamespace() == "" {
+			_, err := r.remove(ctx, object, unlabelledCache)
+			failed = append(failed, err)
+		}
+	}
+	for _, object := range wanted {
+		have := newLike(object)
+		if object.GetNamespace() != "" {
+			continue
+		}
+		if err := r.Get(ctx, client.ObjectKeyFromObject(object), have); err == nil {
+			failed = append(failed, r.narrow(ctx, have, object))
+		} else if !apierrors.IsNotFound(err) {
+			failed = append(failed, fmt.Errorf("get %s: %w", describe(object), err))
+		}
+	}
+	return errors.Join(failed...)
 }
 
 // revoke deletes all objects that grant permissions to members of the tenant. If sure is true, it

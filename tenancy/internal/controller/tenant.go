@@ -58,11 +58,11 @@ func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 		return reconcile.Result{}, r.finish(ctx, t)
 	}
 	if err := r.finalizers(ctx, t, controllerutil.AddFinalizer, append([]string{names.Finalizer}, r.Finalizers...)...); err != nil {
-		return reconcile.Result{}, err
+		return reconcile.Result{}, errors.Join(err, r.shrink(ctx, t))
 	}
 	h, err := r.namespace(ctx, t)
 	if err != nil {
-		return reconcile.Result{}, err
+		return reconcile.Result{}, errors.Join(err, r.shrink(ctx, t))
 	}
 	if h.reason != "" {
 		// A controller that stopped before the first status may have granted something.

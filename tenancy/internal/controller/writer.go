@@ -5,8 +5,10 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -95,9 +97,43 @@ func (w *writer) ensure(ctx context.Context, want client.Object) (outcome, error
 	next.SetAnnotations(merged(have.GetAnnotations(), want.GetAnnotations()))
 	next.SetFinalizers(have.GetFinalizers())
 	if err := w.Update(ctx, next); err != nil {
-		return unchanged, fmt.Errorf("update %s: %w", describe(want), err)
+		err = fmt.Errorf("update %s: %w", describe(want), err)
+		if !apierrors.IsConflict(err) {
+			err = errors.Join(err, w.narrow(ctx, have, want))
+		}
+		return unchanged, err
 	}
 	return repaired, nil
+}
+
+// narrow removes from the binding have the subjects that want does not have. It adds none. All members of a list share
+// one binding, so an entry that the server refuses would else keep the rights of those who left.
+func (w *writer) narrow(ctx context.Context, have, want client.Object) error {
+	next := deepCopy(have)
+	subjects, wanted := subjectsOf(next), subjectsOf(want)
+	if subjects == nil || wanted == nil || !sameRole(have, want) {
+		return nil
+	}
+	before := len(*subjects)
+	*subjects = slices.DeleteFunc(*subjects, func(s rbacv1.Subject) bool { return !slices.Contains(*wanted, s) })
+	if len(*subjects) == before {
+		return nil
+	}
+	if err := w.Update(ctx, next); err != nil {
+		return fmt.Errorf("remove subjects from %s: %w", describe(have), err)
+	}
+	return nil
+}
+
+// subjectsOf returns the subjects of a binding, or nil if the object is none.
+func subjectsOf(object client.Object) *[]rbacv1.Subject {
+	switch binding := object.(type) {
+	case *rbacv1.ClusterRoleBinding:
+		return &binding.Subjects
+	case *rbacv1.RoleBinding:
+		return &binding.Subjects
+	}
+	return nil
 }
 
 // remove deletes an object, and reports whether it existed. If the cache does not have the object,
@@ -130,16 +166,12 @@ func same(have, want client.Object) bool {
 		!equality.Semantic.DeepEqual(have.GetOwnerReferences(), want.GetOwnerReferences()) || !sameRole(have, want) {
 		return false
 	}
-	switch want := want.(type) {
-	case *rbacv1.ClusterRole:
+	if role, ok := want.(*rbacv1.ClusterRole); ok {
 		have := have.(*rbacv1.ClusterRole)
-		return equality.Semantic.DeepEqual(have.Rules, want.Rules) && have.AggregationRule == nil
-	case *rbacv1.ClusterRoleBinding:
-		return equality.Semantic.DeepEqual(have.(*rbacv1.ClusterRoleBinding).Subjects, want.Subjects)
-	case *rbacv1.RoleBinding:
-		return equality.Semantic.DeepEqual(have.(*rbacv1.RoleBinding).Subjects, want.Subjects)
+		return equality.Semantic.DeepEqual(have.Rules, role.Rules) && have.AggregationRule == nil
 	}
-	return false
+	wanted := subjectsOf(want)
+	return wanted != nil && equality.Semantic.DeepEqual(*subjectsOf(have), *wanted)
 }
 
 func sameRole(have, want client.Object) bool {

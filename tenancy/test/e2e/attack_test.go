@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -131,6 +132,9 @@ func TestReservedNames(t *testing.T) {
 		"masters":                        {Kind: v1alpha1.GroupKind, Name: "system:masters"},
 		"a service account as a user":    {Kind: v1alpha1.UserKind, Name: "system:serviceaccount:kube-system:x"},
 		"a service account from nowhere": {Kind: v1alpha1.ServiceAccountKind, Name: "x"},
+		"an account a..b, no DNS name":   {Kind: v1alpha1.ServiceAccountKind, Name: "a..b", Namespace: "x"},
+		"an account that ends with -.":   {Kind: v1alpha1.ServiceAccountKind, Name: "a-.b", Namespace: "x"},
+		"an account with a long name":    {Kind: v1alpha1.ServiceAccountKind, Name: strings.Repeat("a", 254), Namespace: "x"},
 		"a user with a namespace":        {Kind: v1alpha1.UserKind, Name: "x", Namespace: "y"},
 		"an empty name":                  {Kind: v1alpha1.UserKind},
 		"another kind":                   {Kind: "Robot", Name: "x"},
