@@ -170,6 +170,15 @@ func TestValues(t *testing.T) {
 			values: values{"image": values{"repository": "example.com/tenants", "tag": "v1"}, "args": []any{"--user-role=admin"}, "replicas": 3},
 			has:    []string{"image: example.com/tenants:v1\n", "- --user-role=admin\n", "replicas: 3\n"},
 		},
+		"variables and volumes": {
+			values: values{
+				"env":              []any{values{"name": "PGPASSWORD", "valueFrom": values{"secretKeyRef": values{"name": "bills", "key": "password"}}}},
+				"volumes":          []any{values{"name": "accounts", "configMap": values{"name": "accounts"}}},
+				"volumeMounts":     []any{values{"name": "accounts", "mountPath": "/accounts"}},
+				"imagePullSecrets": []any{values{"name": "registry"}},
+			},
+			has: []string{"name: PGPASSWORD\n", "key: password\n", "volumes:\n", "mountPath: /accounts\n", "imagePullSecrets:\n"},
+		},
 		"another namespace":              {namespace: "default", err: "--namespace tenancy-system"},
 		"delegation without permissions": {values: values{"sudo": "Delegation"}, err: "fieldPermissions"},
 		"another sudo":                   {values: values{"sudo": "delegation"}, err: "sudo"},

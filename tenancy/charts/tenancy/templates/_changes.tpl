@@ -11,7 +11,7 @@
 {{- end }}
 {{- end -}}
 
-{{- /* tenancy.deployment names the image, and adds the flags that the values ask for. */ -}}
+{{- /* tenancy.deployment names the image, and adds the flags, variables and volumes that the values ask for. */ -}}
 {{- define "tenancy.deployment" -}}
 {{- $values := .root.Values }}
 {{- $_ := set .object.spec "replicas" $values.replicas }}
@@ -24,5 +24,10 @@
 {{- if $values.fieldPermissions }}{{ $command = append $command "--field-permissions" }}{{ end }}
 {{- if eq $values.sudo "Delegation" }}{{ $command = append $command "--sudo=Delegation" }}{{ end }}
 {{- $_ := set $controller "command" (concat $command $values.args) }}
-{{- if $values.imagePullSecrets }}{{ $_ := set $pod "imagePullSecrets" $values.imagePullSecrets }}{{ end }}
+{{- range $field := list "env" "volumeMounts" }}
+{{- with index $values $field }}{{ $_ := set $controller $field . }}{{ end }}
+{{- end }}
+{{- range $field := list "imagePullSecrets" "volumes" }}
+{{- with index $values $field }}{{ $_ := set $pod $field . }}{{ end }}
+{{- end }}
 {{- end -}}
