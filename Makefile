@@ -148,7 +148,7 @@ release-verify: ## Verify the signatures and files in RELEASE_DIR, bin/release, 
 	@GOWORK=off $(GO) -C hack/attest run . verify --key $(abspath $(RELEASE_PUBLIC_KEY)) $(abspath $(or $(RELEASE_DIR),$(BIN)/release))
 
 .PHONY: release-notes
-release-notes: ## Print the changes of RELEASE_VERSION, and fail if the CHANGELOG has none or the tree is not committed
+release-notes: ## Fail if RELEASE_VERSION can't be released: the CHANGELOG has no changes, or the tree is not committed
 	@hack/release-notes.sh $(RELEASE_VERSION) >/dev/null
 
 .PHONY: tenancy

@@ -21,10 +21,17 @@ rm -rf "$out"
 mkdir -p "$out"
 printf '%s\n' "$changes" >"$out/CHANGES.md"
 
-# pack NAME FOLDER makes an archive of the folder FOLDER of $out, and removes it. The archive does not depend on
-# times, owners or the order of files.
+# archive NAME FOLDER FILE... makes an archive of files of the folder FOLDER. It does not depend on times, owners or
+# the order of files.
+archive() {
+	local name=$1 folder=$2
+	shift 2
+	tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --format=ustar -C "$folder" -c "$@" | gzip -n9 >"$out/$name"
+}
+
+# pack NAME FOLDER makes an archive of the folder FOLDER of $out, and removes the folder.
 pack() {
-	tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --format=ustar -C "$out" -c "$2" | gzip -n9 >"$out/$1"
+	archive "$1" "$out" "$2"
 	rm -rf "${out:?}/$2"
 }
 
@@ -45,7 +52,8 @@ mkdir "$out/tenancy"
 cp -r tenancy/config "$out/tenancy/"
 cp -rL tenancy/charts/tenancy "$out/chart"
 find "$out/tenancy" "$out/chart" -name '*.go' -delete
-sed -i "s|image: tenancy-controller\$|image: $image:$version|" "$out/tenancy/config/components/manager/deployment.yaml"
+sed -i "s|image: tenancy-controller\$|image: $image:$version|; s|edit set image tenancy-controller=|edit set image $image=|" \
+	"$out"/tenancy/config/{,components/}manager*/*.yaml
 pack "kube-granular-tenancy-$version-manifests.tar.gz" tenancy
 sed -i "s|^version: .*|version: $number|; s|^appVersion: .*|appVersion: $version|" "$out/chart/Chart.yaml"
 sed -i "s|repository: tenancy-controller|repository: $image|" "$out/chart/values.yaml"
@@ -55,6 +63,11 @@ pack "kube-granular-tenancy-$number.tgz" tenancy
 for name in kube-apiserver tenancy-controller kube-granular; do
 	ls "$images/$name"-linux-*.tar >/dev/null
 	cp "$images/$name"*.tar "$images/$name"*.spdx.json "$out/"
+done
+# The server alone, for a machine on which it is no container.
+for binary in "$images"/*/kube-apiserver; do
+	folder=$(dirname "$binary")
+	archive "kube-apiserver-$version-linux-$(basename "$folder").tar.gz" . --transform 's|.*/||' LICENSE "$binary"
 done
 # The folder may also contain archives of other versions, which are not copied.
 cp "$programs"/*-"$version"-*.tar.gz "$out/"
