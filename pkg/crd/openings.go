@@ -4,6 +4,7 @@
 package crd
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	"k8s.io/apiextensions-apiserver/pkg/granular"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/ptr"
 
 	"kube-granular.dev/granular/schema"
 )
@@ -51,14 +53,15 @@ func (o Opening) Changed() string {
 const (
 	versionsField   = ".spec.versions"
 	conversionField = ".spec.conversion"
+	unknownField    = ".spec.preserveUnknownFields"
 )
 
 // Openings returns what newCRD weakens of that which oldCRD excludes. It is empty if everybody who
 // may change an excluded field after the update may do so before it.
 //
 // Each version of newCRD is compared with one of oldCRD, also if it is not used: objects may be stored in
-// it, and the server reads them by its schema. A version is compared with the one of the same name. If
-// that one comes into use, or there is none, the version is compared with the stored version.
+// it, and the server reads them by its schema. A version is compared with the one of the same name, and with
+// the stored version if it comes into use or is new.
 func (v *Validator) Openings(newCRD, oldCRD *apiextensions.CustomResourceDefinition) []Opening {
 	out := v.outliving(newCRD, oldCRD)
 	if !Uses(oldCRD) || apiequality.Semantic.DeepEqual(newCRD.Spec, oldCRD.Spec) {
@@ -68,6 +71,9 @@ func (v *Validator) Openings(newCRD, oldCRD *apiextensions.CustomResourceDefinit
 		out = append(out, v.openedVersions(newCRD, base)...)
 		if what := v.conversionOpened(newCRD, oldCRD); what != "" {
 			out = append(out, Opening{Field: conversionField, What: what})
+		}
+		if ptr.Deref(oldCRD.Spec.PreserveUnknownFields, false) && !ptr.Deref(newCRD.Spec.PreserveUnknownFields, false) {
+			out = append(out, Opening{Field: unknownField, What: "is false now, so that the server drops what excluded fields contain and no schema has"})
 		}
 	}
 	if !Uses(newCRD) {
@@ -129,36 +135,35 @@ func (v *Validator) openedVersions(newCRD *apiextensions.CustomResourceDefinitio
 		name := newCRD.Spec.Versions[i].Name
 		named := func(v *crdVersion) bool { return v.name == name }
 		inUse := newCRD.Spec.Versions[i].Served || newCRD.Spec.Versions[i].Storage
-		stored := base[0]
-		if index := slices.IndexFunc(base, named); index >= 0 && (base[index].inUse || !inUse) {
-			stored = base[index]
+		var compared []*crdVersion
+		former := slices.IndexFunc(base, named)
+		if former >= 0 {
+			compared = append(compared, base[former])
 		}
-		index := slices.IndexFunc(updated, named)
-		switch {
-		case !stored.excludes() && (inUse || stored.name != name || index >= 0 && isAlike(updated[index].full, stored.full)):
-		case index < 0:
-			out = append(out, Opening{Version: name, Field: versionsField, What: "has no schema any more", base: stored.name})
-		case !stored.excludes():
-			// It has no excluded field to compare, but values in it can be those of excluded fields of other versions.
-			out = append(out, Opening{Version: name, Field: versionsField, What: "is not used and gets another schema, by which stored objects may be read",
-				base: stored.name})
-		default:
-			c := comparison{stored: stored, updated: updated[index], seen: map[string]bool{}}
-			c.compare()
-			out = append(out, c.found...)
+		comesIntoUse := former < 0 || inUse && !base[former].inUse
+		if comesIntoUse && former != 0 {
+			compared = append(compared, base[0])
+		}
+		index, seen := slices.IndexFunc(updated, named), map[string]bool{}
+		for _, stored := range compared {
+			switch {
+			case !stored.excludes() && (stored.name != name || inUse && !comesIntoUse):
+			case index < 0:
+				out = append(out, Opening{Version: name, Field: versionsField, What: "has no schema any more", base: stored.name})
+			case !stored.excludes():
+				// It has no excluded field to compare, but values in it can be those of excluded fields of other versions.
+				if where, what := schemaDifference(stored.full, updated[index].full, "", false); what != "" {
+					out = append(out, Opening{Version: name, Field: cmp.Or(where, "."), base: stored.name,
+						What: fmt.Sprintf("gets another %s, by which objects that are stored in the version are read", what)})
+				}
+			default:
+				c := comparison{stored: stored, updated: updated[index], seen: seen}
+				c.compare()
+				out = append(out, c.found...)
+			}
 		}
 	}
 	return out
-}
-
-// isAlike reports whether two schemas differ only in permission extensions.
-func isAlike(a, b *apiextensions.JSONSchemaProps) bool {
-	if a == b {
-		return true
-	}
-	same := a.DeepCopy()
-	keepAll(same, b)
-	return apiequality.Semantic.DeepEqual(same, b)
 }
 
 // conversionOpened returns what the update opens by its conversion, or "". A conversion webhook can
@@ -167,8 +172,8 @@ func isAlike(a, b *apiextensions.JSONSchemaProps) bool {
 // Without the webhook that it had, a field that versions have at different places would be lost.
 func (v *Validator) conversionOpened(newCRD, oldCRD *apiextensions.CustomResourceDefinition) string {
 	updated, stored := newCRD.Spec.Conversion, oldCRD.Spec.Conversion
-	had := stored != nil && stored.Strategy == apiextensions.WebhookConverter
-	switch has := updated != nil && updated.Strategy == apiextensions.WebhookConverter; {
+	had := hasWebhook(stored)
+	switch has := hasWebhook(updated); {
 	case has && !had:
 		return "gets a webhook, which can change every field"
 	case has && !reflect.DeepEqual(addressOf(updated), addressOf(stored)):
@@ -183,6 +188,11 @@ func (v *Validator) conversionOpened(newCRD, oldCRD *apiextensions.CustomResourc
 		}
 	}
 	return ""
+}
+
+// hasWebhook reports whether a webhook converts.
+func hasWebhook(c *apiextensions.CustomResourceConversion) bool {
+	return c != nil && c.Strategy == apiextensions.WebhookConverter
 }
 
 func addressOf(c *apiextensions.CustomResourceConversion) any {

@@ -31,6 +31,8 @@ const (
 type edit = func(*apiextensionsv1.CustomResourceDefinition)
 
 // unused takes versions out of use.
+func unknown(c *apiextensionsv1.CustomResourceDefinition) { c.Spec.PreserveUnknownFields = true }
+
 func unused(versions ...int) edit {
 	return func(c *apiextensionsv1.CustomResourceDefinition) {
 		for _, i := range versions {
@@ -95,10 +97,19 @@ func TestVersionsOverTime(t *testing.T) {
 		{"a version that was out of use loses the field", unused(0), unused(0), []string{guarded, guarded}, []string{bare, guarded}, "version v1: .spec.secret is not in the schema any more", false},
 		{"another one takes over, and it gets a default", nil, unused(0), []string{guarded}, []string{evil, guarded}, "version v1: .spec.secret gets another default", false},
 		{"a version out of use that excludes nothing gets another schema", unused(0), unused(0), []string{open, guarded}, []string{bare, guarded},
-			"version v1: .spec.versions is not used and gets another schema, by which stored objects may be read", false},
+			"version v1: .spec gets another set of properties, by which objects that are stored in the version are read", false},
 		{"a version out of use that excludes nothing stays", unused(0), unused(0), []string{open, guarded}, []string{open, guarded}, "", true},
 		{"a version out of use that excludes nothing excludes something", unused(0), unused(0), []string{open, guarded}, []string{guarded, guarded}, "", true},
-		{"a version out of use that excludes nothing is used", unused(0), nil, []string{open, guarded}, []string{evil, guarded}, "version v1: .spec.secret gets another default", false},
+		{"a version out of use that excludes nothing is used", unused(0), nil, []string{open, guarded}, []string{evil, guarded},
+			"version v1: .spec.secret gets another default, by which objects that are stored in the version are read; version v1: .spec.secret gets another default", false},
+		{"a version out of use that excludes nothing is used, and excludes it", unused(0), nil, []string{open, guarded}, []string{guarded, guarded}, "", true},
+		{"a version out of use is used, without its own field", both(hook, unused(0)), hook, []string{guarded, moved}, []string{moved, moved},
+			"version v1: .spec.secret is not in the schema any more", false},
+		{"a version out of use is used, with another field", both(hook, unused(0)), hook, []string{guarded, moved}, []string{guarded, moved},
+			"version v1: .spec.other is not in the schema any more", false},
+		{"unknown fields are dropped", unknown, nil, []string{guarded}, []string{guarded},
+			".spec.preserveUnknownFields is false now, so that the server drops what excluded fields contain and no schema has", false},
+		{"unknown fields were dropped", nil, nil, []string{guarded}, []string{guarded}, "", true},
 		{"a new version out of use", nil, unused(1), []string{guarded}, []string{guarded, evil}, "version v2: .spec.secret gets another default", false},
 		{"a new version out of use is equal", nil, unused(1), []string{guarded}, []string{guarded, guarded}, "", true},
 		{"no webhook, and a version out of use has it elsewhere", both(hook, unused(0)), unused(0), []string{moved, guarded}, []string{moved, guarded},
