@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"kube-granular.dev/pkg/delegation"
 )
@@ -77,6 +78,9 @@ func (a *Authorizer) Authorize(ctx context.Context, attributes authorizer.Attrib
 		return authorizer.DecisionDeny, notBound.Message, nil
 	}
 	s, err := UserOf(caller)
+	if err == nil && boundMeanwhile(ctx, s) {
+		err = errBoundMeanwhile
+	}
 	if err == nil && a.rbac == nil {
 		err = errNoRBAC
 	}
@@ -96,6 +100,19 @@ func (a *Authorizer) Authorize(ctx context.Context, attributes authorizer.Attrib
 		return a.authorizeDelegated(ctx, s, attributes)
 	}
 	return a.selected(&authorization{Context: ctx, attributes: attributes}, s, attributes)
+}
+
+var errBoundMeanwhile = errors.New("the service account was bound to a delegation while the request waited; send the request again")
+
+// boundMeanwhile reports whether the caller of the request in ctx is the bound account s, and was not bound when the request
+// arrived. Then nothing ends the request with the delegation, and nothing checks the delegation before an object is stored.
+func boundMeanwhile(ctx context.Context, s *User) bool {
+	caller, ok := request.UserFrom(ctx)
+	if !ok || s.bound == nil || caller.GetName() != s.GetName() {
+		return false
+	}
+	selecting, ok := caller.(*User)
+	return !ok || selecting.bound == nil
 }
 
 // selected returns the decision about a caller who selected an authority. It asks the configured
