@@ -15,7 +15,8 @@ import (
 // authenticator is allowed to return a user or group with this prefix.
 const Prefix = "lnamespace:"
 
-const domain = "tenancy.kube-granular.dev/"
+// Domain is the prefix of the keys of labels and annotations, of the names of permissions and of finalizers.
+const Domain = "tenancy.kube-granular.dev/"
 
 // Labels and annotations.
 const (
@@ -23,45 +24,45 @@ const (
 	ManagedBy = "app.kubernetes.io/managed-by"
 	Manager   = "tenancy-controller"
 	// Tenant is a label of the objects of one tenant. Its value is the name of the tenant.
-	Tenant = domain + "lnamespace"
+	Tenant = Domain + "lnamespace"
 	// SelfImpersonator is a label of the roles by which sudoers impersonated themselves in an earlier
 	// version. The controller deletes such roles.
-	SelfImpersonator = domain + "self-impersonator"
+	SelfImpersonator = Domain + "self-impersonator"
 	// CreatedFor is an annotation of a namespace that the controller created. Its value is the UID
 	// of the LNamespace.
-	CreatedFor = domain + "created-for"
+	CreatedFor = Domain + "created-for"
 	// AdoptedBy is an annotation by which an administrator hands over an existing namespace. Its
 	// value is the UID of the LNamespace whose members get permissions in the namespace.
-	AdoptedBy = domain + "adopted-by"
+	AdoptedBy = Domain + "adopted-by"
 	// Retained is a label of a namespace that stayed when its LNamespace was deleted.
-	Retained = domain + "retained"
+	Retained = Domain + "retained"
 	// MadeWithSudo is a label of the objects that were created with sudo, and of the Roles and
 	// RoleBindings that somebody created with rights inside the namespace, because these rights come
 	// from sudo in the end. Maker is the annotation with the name of the user who created the object.
-	MadeWithSudo = domain + "made-with-sudo"
-	Maker        = domain + "sudo-maker"
+	MadeWithSudo = Domain + "made-with-sudo"
+	Maker        = Domain + "sudo-maker"
 	// ChangedWithSudo is a label of existing objects that were changed with sudo. Changers is the
 	// annotation with the names of the users who changed the object, one name in each line.
-	ChangedWithSudo = domain + "changed-with-sudo"
-	Changers        = domain + "sudo-changers"
+	ChangedWithSudo = Domain + "changed-with-sudo"
+	Changers        = Domain + "sudo-changers"
 	// MadeFromOutside is a label of the Roles and RoleBindings that somebody created whose right to do
 	// so comes from outside the tenant, such as an administrator. An administrator also sets it on an
 	// object that may stay.
-	MadeFromOutside = domain + "made-from-outside"
+	MadeFromOutside = Domain + "made-from-outside"
 	// Creator is an annotation of an LNamespace with the name of the person who created it. Allowed
 	// is an annotation of an LNamespace that an administrator created, or allowed later: the rules for
 	// names and the number of LNamespaces for each creator do not matter to it.
-	Creator = domain + "creator"
-	Allowed = domain + "allowed"
+	Creator = Domain + "creator"
+	Allowed = Domain + "allowed"
 	// BillingChanges is an annotation of an LNamespace with the changes of spec.billing that are not in
 	// status.billing yet. An admission policy writes it, and nobody else can.
-	BillingChanges = domain + "billing-changes"
+	BillingChanges = Domain + "billing-changes"
 	// ClosedToSudo is an annotation of the ClusterRole of sudo: the fields that FieldPermissions keep from
 	// sudoers, one in each line.
-	ClosedToSudo = domain + "closed-to-sudo"
+	ClosedToSudo = Domain + "closed-to-sudo"
 	// Finalizer blocks the deletion of an LNamespace until all permissions of its members are
 	// revoked.
-	Finalizer = domain + "revoke"
+	Finalizer = Domain + "revoke"
 )
 
 // Definition is the name of the CustomResourceDefinition of LNamespaces.
@@ -91,16 +92,16 @@ const (
 // Permissions to change single fields of an LNamespace, one for each field. The function FieldVerb
 // returns the verb that grants such a permission in a role.
 const (
-	Users    = domain + "users"
-	Managers = domain + "managers"
-	Sudoers  = domain + "sudoers"
+	Users    = Domain + "users"
+	Managers = Domain + "managers"
+	Sudoers  = Domain + "sudoers"
 	// SudoersRemoval is enough to remove names from the list of sudoers. An admission policy asks for
 	// it, and a server that authorizes single fields asks for it with the kind; see KindVerb.
-	SudoersRemoval = domain + "sudoersRemoval"
-	Sudo           = domain + "sudo"
-	Billing        = domain + "billing"
+	SudoersRemoval = Domain + "sudoersRemoval"
+	Sudo           = Domain + "sudo"
+	Billing        = Domain + "billing"
 	// DeletionPolicy is needed to set spec.deletionPolicy, even in a new LNamespace.
-	DeletionPolicy = domain + "deletionPolicy"
+	DeletionPolicy = Domain + "deletionPolicy"
 )
 
 // Verbs on the LNamespace that no request uses, so they grant nothing by themselves. Each

@@ -87,6 +87,8 @@ func TestClaimedNames(t *testing.T) {
 		"all delegators":                {cluster(rbacv1.Subject{Kind: "Group", Name: "lnamespace:delegators"}), false},
 		"the controller's own binding":  {labelled("ghost", cluster(rbacv1.Subject{Kind: "Group", Name: "lnamespace:ghost-sudoers"})), false},
 		"the binding of another tenant": {labelled("other", cluster(rbacv1.Subject{Kind: "Group", Name: "lnamespace:ghost-sudoers"})), true},
+		"its sudoers in its own namespace": {&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "ghost", Name: "b"},
+			Subjects: []rbacv1.Subject{{Kind: "Group", Name: "lnamespace:ghost-sudoers"}, {Kind: "ServiceAccount", Namespace: "ghost", Name: "robot"}}}, false},
 		"its sudoers in a namespace": {labelled("ghost", &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "b"},
 			Subjects: []rbacv1.Subject{{Kind: "Group", Name: "lnamespace:ghost-sudoers"}}}), true},
 		"in a namespace": {&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "b"},

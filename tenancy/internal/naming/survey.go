@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -32,21 +31,21 @@ type Survey struct {
 	// Tenants are the LNamespaces. Of each, only the metadata is kept.
 	Tenants []metav1.ObjectMeta
 	uids    map[types.UID]bool
-	// claims has, for each namespace, where its service accounts or sudoers are named.
-	claims map[string][]claim
+	// claims has, for each namespace, a place where its service accounts or sudoers are named.
+	claims map[string]string
 	// number is the number of the reading.
 	number int64
 	begun  time.Time
 }
 
-// claim is a place that names a service account or sudoers. tenant is the LNamespace with the list, or the one for which
-// the controller made the binding, or empty.
+// claim is a place that names a service account or sudoers. tenant is the LNamespace with the list, the one for which the
+// controller made the binding, the namespace of a RoleBinding, or empty.
 type claim struct{ where, tenant string }
 
 // read reads the server. It reads the LNamespaces first: of each of them, everything that was there when it
 // was created is then read.
 func read(ctx context.Context, api client.Reader) (*Survey, error) {
-	s := &Survey{uids: map[types.UID]bool{}, claims: map[string][]claim{}}
+	s := &Survey{uids: map[types.UID]bool{}, claims: map[string]string{}}
 	tenants := &v1alpha1.LNamespaceList{}
 	if err := api.List(ctx, tenants); err != nil {
 		return nil, fmt.Errorf("list LNamespaces: %w", err)
@@ -83,31 +82,34 @@ func read(ctx context.Context, api client.Reader) (*Survey, error) {
 	}
 	for i := range bindings.Items {
 		for _, subject := range bindings.Items[i].Subjects {
-			where := claim{where: "RoleBinding " + bindings.Items[i].Namespace + "/" + bindings.Items[i].Name}
+			// One inside the namespace of the name does not speak against it.
+			space := bindings.Items[i].Namespace
+			where := claim{where: "RoleBinding " + space + "/" + bindings.Items[i].Name, tenant: space}
 			s.add(claimed(subject.Kind, subject.Namespace, subject.Name), where)
 		}
 	}
 	return s, nil
 }
 
-// add adds a claim of a namespace. Two are enough: at most one of them does not count, because it is in the
-// lists of the tenant itself.
+// add adds a claim of a namespace, if there is none yet. What belongs to the tenant of that name itself is none.
 func (s *Survey) add(namespace string, c claim) {
-	if have := s.claims[namespace]; namespace != "" && len(have) < 2 && !slices.Contains(have, c) {
-		s.claims[namespace] = append(have, c)
+	if namespace == "" || c.tenant == namespace {
+		return
+	}
+	if _, found := s.claims[namespace]; !found {
+		s.claims[namespace] = c.where
 	}
 }
 
-// Claims returns ErrClaimed if a binding, or a list of another LNamespace, names a service account of the
-// namespace. The namespace must not exist.
+// Claims returns ErrClaimed if a binding, or a list of another LNamespace, names a service account or the sudoers of the
+// namespace. Bindings inside the namespace do not count.
 func (s *Survey) Claims(namespace string) error {
-	for _, c := range s.claims[namespace] {
-		if c.tenant != namespace {
-			return fmt.Errorf("the name %q is refused: %w (%s); choose another name, such as %q, or ask an administrator",
-				namespace, ErrClaimed, c.where, proposal(namespace))
-		}
+	where, found := s.claims[namespace]
+	if !found {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("the name %q is refused: %w (%s); choose another name, such as %q, or ask an administrator",
+		namespace, ErrClaimed, where, proposal(namespace))
 }
 
 // accounts is the prefix of the group of all service accounts of a namespace, and account that of the
