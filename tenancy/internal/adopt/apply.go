@@ -119,6 +119,9 @@ func (n *Namespace) handOver(ctx context.Context, api client.Client) error {
 	if field := differs(t.Spec, n.Spec); field != "" {
 		return fmt.Errorf("LNamespace %q: %s is not as planned; somebody else wrote it", n.Name, field)
 	}
+	if len(t.OwnerReferences) > 0 {
+		return fmt.Errorf("LNamespace %q: metadata.ownerReferences is not empty; somebody else wrote it", n.Name)
+	}
 	ns := &metav1.PartialObjectMetadata{}
 	ns.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	if err := api.Get(ctx, client.ObjectKey{Name: n.Name}, ns); err != nil {

@@ -96,6 +96,9 @@ func TestApplyLooksAgain(t *testing.T) {
 		"the lists": {change(lns, func() { lns.Spec.Sudoers = []v1alpha1.Subject{{Kind: "User", Name: "mallory"}} }),
 			"spec.sudoers is not as planned"},
 		"the namespace": {change(ns, func() { ns.Annotations = map[string]string{names.AdoptedBy: "another"} }), "belongs to another LNamespace"},
+		"an owner": {change(lns, func() {
+			lns.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "LNamespace", Name: "eve", UID: "eve"}}
+		}), "metadata.ownerReferences is not empty"},
 		"another label": {change(ns, func() { ns.Labels = map[string]string{"a": "b"} }), "web adopted"},
 	} {
 		api := world(t, tc.created)
@@ -111,6 +114,43 @@ func TestApplyLooksAgain(t *testing.T) {
 		}
 		if got := now.Annotations[names.AdoptedBy] == "tenant"; got != adopted {
 			t.Errorf("%s: handed over is %t", name, got)
+		}
+	}
+}
+
+// TestMarksRefuse checks that a namespace is not handed over while it has what only the controller writes, or an LNamespace with
+// an owner.
+//
+// Attack: the administrator of a namespace marks a binding as made from outside, or as the controller's, before the namespace is handed
+// over, so that nobody looks at it later
+// Was: got through
+// Answer: refused, naming the binding and the mark
+// Attack: somebody creates the LNamespace of a namespace with an owner, and deletes the owner when the namespace is handed over
+// Was: got through, and the people of the tenant lost their rights
+// Answer: refused
+func TestMarksRefuse(t *testing.T) {
+	marked := func(change func(*rbacv1.RoleBinding)) client.Object {
+		b := editors("ada")
+		b.Name = "marked"
+		change(b)
+		return b
+	}
+	owned := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "tenant",
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "x"}}},
+		Spec: v1alpha1.LNamespaceSpec{Users: []v1alpha1.Subject{{Kind: "User", Name: "ada"}}}}
+	for name, tc := range map[string]struct {
+		object  client.Object
+		refused string
+	}{
+		"made from outside": {marked(func(b *rbacv1.RoleBinding) { b.Labels = map[string]string{names.MadeFromOutside: "true"} }), names.MadeFromOutside},
+		"the controller's":  {marked(func(b *rbacv1.RoleBinding) { b.Labels = map[string]string{names.Tenant: "web"} }), names.Tenant},
+		"a maker":           {marked(func(b *rbacv1.RoleBinding) { b.Annotations = map[string]string{names.Maker: "x"} }), names.Maker},
+		"another label":     {marked(func(b *rbacv1.RoleBinding) { b.Labels = map[string]string{"a": "b"} }), ""},
+		"an owner":          {owned, "with owners"},
+	} {
+		n := plan(t, world(t, nil, tc.object)).Namespaces[0]
+		if (n.State == adopt.Refused) != (tc.refused != "") || !strings.Contains(n.Reason, tc.refused) {
+			t.Errorf("%s: %s, %s", name, n.State, n.Reason)
 		}
 	}
 }

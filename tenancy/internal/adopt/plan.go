@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -134,8 +135,9 @@ func (s *state) plan(w Wish, o Options) Namespace {
 		s.compare(&n, t, o)
 		return n
 	}
+	// None of the bindings is the controller's yet, whatever their labels say.
 	if n.tenant = w.Tenant; n.tenant == nil {
-		n.tenant = o.derive(ns, s.old(w.Name, t))
+		n.tenant = o.derive(ns, s.old(w.Name, nil))
 	}
 	n.Spec = n.tenant.Spec
 	if len(n.Spec.Users)+len(n.Spec.Managers)+len(n.Spec.Sudoers) == 0 {
@@ -173,8 +175,30 @@ func (s *state) refused(w Wish, o Options) string {
 		if err := o.Names.Refused(w.Name); err != nil {
 			return err.Error()
 		}
+		if t != nil && len(t.OwnerReferences) > 0 {
+			return "somebody created its LNamespace with owners, with which the garbage collector would delete it"
+		}
+		if reason := s.marked(w.Name); reason != "" {
+			return reason
+		}
 	}
 	return foreign(ns, t)
+}
+
+// marked returns why a namespace that belongs to no tenant yet can't be handed over as it is: somebody wrote marks by which the
+// controller would not look at a binding.
+func (s *state) marked(namespace string) string {
+	for i := range s.bindings[namespace] {
+		b := &s.bindings[namespace][i]
+		for _, marks := range []map[string]string{b.Labels, b.Annotations} {
+			for key := range marks {
+				if strings.HasPrefix(key, names.Domain) {
+					return fmt.Sprintf("RoleBinding %q has %s already, which only the controller and its policies write; remove it", b.Name, key)
+				}
+			}
+		}
+	}
+	return ""
 }
 
 // overwritten returns why the controller would take rights away: a binding has the name of one of its
