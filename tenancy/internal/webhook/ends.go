@@ -19,7 +19,10 @@ import (
 // list, as the policy lnamespace-lists does. Who has no entry needs the right to change the list of all LNamespaces: one
 // for this LNamespace alone can be left of an entry that is gone, until the controller takes it. Administrators may.
 func (l *Lists) prolonged(ctx context.Context, user authenticationv1.UserInfo, before, now *v1alpha1.LNamespace) error {
-	sudoer := naming(before.Spec.Sudoers, before, user)
+	var sudoer []v1alpha1.Subject // only the allowance Lists lets sudoers change lists
+	if slices.Contains(before.Spec.Sudo.Allow, v1alpha1.AllowLists) {
+		sudoer = naming(before.Spec.Sudoers, before, user)
+	}
 	either := append(naming(before.Spec.Managers, before, user), sudoer...)
 	for _, list := range []struct {
 		field string

@@ -27,6 +27,10 @@ import (
 // Was: got through
 // Answer: 403: who is in no list adds nobody by a right on this LNamespace alone
 // Held by: TestFormerManagersAddNobody
+// Attack: a manager whose entry ends is also a sudoer without an end, who may not change lists, and adds itself as a manager
+// Was: got through
+// Answer: 403: entries of sudoers count only with the allowance Lists
+// Held by: TestFormerManagersAddNobody
 func TestListsAreNotProlonged(t *testing.T) {
 	const noon, one, later = `"2099-01-01T12:00:00Z"`, `"2099-01-01T13:00:00+01:00"`, `"2099-01-01T12:00:01Z"`
 	entry := func(kind, name, until string) string {
@@ -40,7 +44,11 @@ func TestListsAreNotProlonged(t *testing.T) {
 		return text + "}"
 	}
 	spec := func(users, managers, sudoers string) string {
-		return fmt.Sprintf(`{"metadata":{"name":"team"},"spec":{"users":[%s],"managers":[%s],"sudoers":[%s]}}`, users, managers, sudoers)
+		return fmt.Sprintf(`{"metadata":{"name":"team"},"spec":{"users":[%s],"managers":[%s],"sudoers":[%s],"sudo":{"allow":["Lists"]}}}`, users, managers, sudoers)
+	}
+	// strict is the same of a tenant whose sudoers may not change lists.
+	strict := func(users, managers, sudoers string) string {
+		return strings.Replace(spec(users, managers, sudoers), `"Lists"`, "", 1)
 	}
 	mia, robot := entry("User", "mia", noon), entry("ServiceAccount", "robot", noon)
 	ops := entry("Group", "ops", noon)
@@ -71,6 +79,12 @@ func TestListsAreNotProlonged(t *testing.T) {
 			now: spec(entry("User", "x", ""), both(mia, entry("User", "mia", "")), "")},
 		"an administrator": {user: "mia", before: spec("", mia, ""),
 			now: spec(entry("User", "x", ""), mia, ""), more: []string{"update@status"}},
+		"a sudoer for ever, for longer": {user: "mia", before: strict("", mia, entry("User", "mia", "")),
+			now: strict("", entry("User", "mia", ""), entry("User", "mia", "")), refused: "managers"},
+		"a sudoer for ever by a group, for longer": {user: "mia", groups: []string{"ops"}, before: strict("", mia, entry("Group", "ops", "")),
+			now: strict("", both(mia, entry("User", "x", "")), entry("Group", "ops", "")), refused: "managers"},
+		"a sudoer for ever, who may change lists": {user: "mia", before: spec("", mia, entry("User", "mia", "")),
+			now: spec("", entry("User", "mia", ""), entry("User", "mia", ""))},
 		"somebody who is in no list": {user: "eve", before: spec("", mia, ""),
 			now: spec(entry("User", "x", noon), mia, ""), refused: "users"},
 		"somebody who is in no list, and removes": {user: "eve", before: spec("", mia, ""), now: spec("", "", "")},
