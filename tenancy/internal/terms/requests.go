@@ -69,14 +69,21 @@ func judge(t *v1alpha1.LNamespace, r *v1alpha1.SudoRequest, at time.Time) (v1alp
 	if _, ok := sudoer(t, r.Spec.Requester, at); !ok {
 		return refused, fmt.Sprintf("%q is no sudoer", r.Spec.Requester.Username)
 	}
+	limit, length := cmp.Or(t.Spec.Sudo.MaxDuration.Length(), longest), r.Spec.Duration.Length()
 	if running {
+		// Whoever makes the rules stricter means those who have sudo, too.
+		switch {
+		case length > limit:
+			return v1alpha1.RequestEnded, fmt.Sprintf("the duration is %s, and may be %s at most now", length, limit)
+		case t.Spec.Sudo.Approval != "" && (r.Spec.Decision == nil || isAccount(r.Spec.Requester)):
+			return v1alpha1.RequestEnded, "another sudoer or a manager must approve it now"
+		}
 		if r.Status.Until == nil || !at.Before(r.Status.Until.Time) {
 			return v1alpha1.RequestEnded, "its time has passed"
 		}
 		return v1alpha1.RequestGranted, r.Status.Message
 	}
-	limit := cmp.Or(t.Spec.Sudo.MaxDuration.Length(), longest)
-	if length := r.Spec.Duration.Length(); length < time.Second || length > limit {
+	if length < time.Second || length > limit {
 		return refused, fmt.Sprintf("the duration is %s, and may be %s at most", length, limit)
 	}
 	if at.Sub(r.CreationTimestamp.Time) >= Patience {

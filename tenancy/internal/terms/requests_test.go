@@ -196,6 +196,13 @@ func TestGrantedSudoEnds(t *testing.T) {
 		"no request is needed": {5, func(l *v1alpha1.LNamespace, _ *v1alpha1.SudoRequest) { l.Spec.Sudo = v1alpha1.Sudo{} }, v1alpha1.RequestEnded},
 		"no tenant any more": {5, func(l *v1alpha1.LNamespace, _ *v1alpha1.SudoRequest) { l.DeletionTimestamp = &metav1.Time{Time: noon} },
 			v1alpha1.RequestEnded},
+		"the tenant allows less now": {5, func(l *v1alpha1.LNamespace, _ *v1alpha1.SudoRequest) { l.Spec.Sudo.MaxDuration = "29m" }, v1alpha1.RequestEnded},
+		"the tenant allows as much":  {5, func(l *v1alpha1.LNamespace, _ *v1alpha1.SudoRequest) { l.Spec.Sudo.MaxDuration = "30m" }, v1alpha1.RequestGranted},
+		"nobody approved it, and somebody must now": {5, func(_ *v1alpha1.LNamespace, r *v1alpha1.SudoRequest) { r.Spec.Decision = nil },
+			v1alpha1.RequestEnded},
+		"nobody approved it, and nobody must": {5, func(l *v1alpha1.LNamespace, r *v1alpha1.SudoRequest) {
+			l.Spec.Sudo.Approval, r.Spec.Decision = "", nil
+		}, v1alpha1.RequestGranted},
 		"a status without an end": {5, func(_ *v1alpha1.LNamespace, r *v1alpha1.SudoRequest) { r.Status.Until = nil }, v1alpha1.RequestEnded},
 	} {
 		l, q := lns.DeepCopy(), r.DeepCopy()
