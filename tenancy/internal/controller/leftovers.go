@@ -67,8 +67,12 @@ func (r *Tenants) leftovers(ctx context.Context, t, present *v1alpha1.LNamespace
 	acting := unique(grants.Acting(present))
 	left := anyLeft(t.Status.Granted.Sudoers, unique(present.Spec.Sudoers)) || anyLeft(t.Status.Granted.Users, unique(present.Spec.Users))
 	if present.Spec.Sudo.IsOnRequest() {
+		ended, err := r.requestEnded(ctx, t)
+		if err != nil {
+			return l, err
+		}
 		// With a change of the specification, sudoers may have begun to need requests.
-		left = left || anyLeft(requesters(t), acting) || t.Generation != t.Status.ObservedGeneration
+		left = left || ended || anyLeft(requesters(t), acting) || t.Generation != t.Status.ObservedGeneration
 	}
 	for _, s := range t.Status.Granted.Sudoers {
 		if !slices.Contains(unique(present.Spec.Sudoers), s) {
@@ -87,10 +91,23 @@ func (r *Tenants) leftovers(ctx context.Context, t, present *v1alpha1.LNamespace
 	}
 	var err error
 	l.list, err = r.examined.list(t, acting, at, func() ([]v1alpha1.Leftover, error) {
-		return r.examine(ctx, t, acting, l.revokedAt != nil)
+		return r.examine(ctx, present, acting, l.revokedAt != nil)
 	})
 	l.again = recent || len(l.list) > 0
 	return l, err
+}
+
+// requestEnded reports whether sudo by a request ended since the controller last saw somebody leave. The status does not
+// name the requester if the controller stopped before it wrote that the request was granted.
+func (r *Tenants) requestEnded(ctx context.Context, t *v1alpha1.LNamespace) (bool, error) {
+	list := &v1alpha1.SudoRequestList{}
+	if err := r.List(ctx, list, client.InNamespace(t.Name), client.UnsafeDisableDeepCopy); err != nil {
+		return false, fmt.Errorf("list the requests for sudo of %s: %w", t.Name, err)
+	}
+	return slices.ContainsFunc(list.Items, func(q v1alpha1.SudoRequest) bool {
+		return q.Status.Until != nil && q.Status.FinishedAt != nil &&
+			(t.Status.RevokedAt == nil || !q.Status.FinishedAt.Before(t.Status.RevokedAt))
+	}), nil
 }
 
 // requesters returns those who had sudo by a request when the status was written.
@@ -250,10 +267,12 @@ func (r *Tenants) suspects(ctx context.Context, t *v1alpha1.LNamespace, gvk sche
 	if err := r.live.List(ctx, list, options...); err != nil {
 		return nil, fmt.Errorf("list the objects of kind %s: %w", gvk.Kind, err)
 	}
-	// The controller keeps its own bindings as they are, whoever made them. Their names are fixed.
+	// The controller keeps the bindings that it wants as they are, whoever made them. Another one with a name of the
+	// controller is nobody's.
 	own := map[string]bool{}
 	if gvk.Kind == "RoleBinding" {
-		for _, object := range grants.All(t.Name) {
+		wanted, _ := grants.For(t, r.Options)
+		for _, object := range wanted {
 			if _, ok := object.(*rbacv1.RoleBinding); ok {
 				own[object.GetName()] = true
 			}

@@ -102,7 +102,8 @@ func TestRevokedWithARefusedEntry(t *testing.T) {
 func TestFormerManagersAddNobody(t *testing.T) {
 	lns := tenant("former")
 	end := soon(3600)
-	lns.Spec.Managers = append(lns.Spec.Managers, until("former-mia", end))
+	lns.Spec.Managers = append(lns.Spec.Managers, until("former-mia", end), until("former-sue", end))
+	lns.Spec.Sudoers = append(lns.Spec.Sudoers, user("former-sue"))
 	shared.make(t, lns)
 	shared.allowed(t, "former-mia", nil, "update", "lnamespaces", "", lns.Name)
 	verbs := []string{"get", "update", "patch", names.FieldVerb(names.Managers)}
@@ -123,11 +124,18 @@ func TestFormerManagersAddNobody(t *testing.T) {
 		}
 		shared.refused(t, "former-mia", nil, "update", "lnamespaces", "", lns.Name)
 	})
-	mia := shared.as(t, "former-mia")
+	mia, sue := shared.as(t, "former-mia"), shared.as(t, "former-sue")
 	write := func(who client.Client, managers []v1alpha1.Subject, o ...client.PatchOption) error {
 		after := lns.DeepCopy()
 		after.Spec.Managers = managers
 		return who.Patch(t.Context(), after, client.MergeFrom(lns), o...)
+	}
+	// An entry for ever in the list of sudoers, who may not change lists, does not count.
+	if err := write(sue, append(slices.Clone(lns.Spec.Managers), user("former-sue")), client.DryRunAll); !forbidden(err) {
+		t.Errorf("a sudoer for ever becomes a manager for ever: %v", err)
+	}
+	if err := write(sue, append(slices.Clone(lns.Spec.Managers), until("former-friend", end)), client.DryRunAll); err != nil {
+		t.Errorf("a manager adds one with the same end: %v", err)
 	}
 	left := slices.DeleteFunc(slices.Clone(lns.Spec.Managers), func(s v1alpha1.Subject) bool { return s.Name == "former-mia" })
 	if err := write(mia, left); err != nil {
@@ -183,6 +191,50 @@ func TestRequestsLeaveNothing(t *testing.T) {
 				return
 			}
 			shared.reports(t, lns, "[{RoleBinding keep "+name+"-sudoer}]")
+		})
+	}
+}
+
+// TestOwnNamesHideNothing checks that a binding with a name of the controller, which the controller does not want, is reported or removed
+// as any other one.
+//
+// Attack: a former sudoer makes a binding with the name of one of the controller's, which nobody looks at
+// Was: got through, and the condition Clean was True
+// Answer: only the bindings that the controller wants are its own
+func TestOwnNamesHideNothing(t *testing.T) {
+	for name, how := range map[string]v1alpha1.AtRevocation{"names-remove": v1alpha1.RemoveLeftovers, "names-report": v1alpha1.ReportLeftovers} {
+		t.Run(name, func(t *testing.T) {
+			lns := approved(name)
+			lns.Spec.Sudo.Approval, lns.Spec.Sudo.AtRevocation = "", how
+			shared.make(t, lns)
+			r := sudoRequest(lns, "r", "1h")
+			shared.asks(t, shared.as(t, name+"-sudoer"), r, v1alpha1.RequestGranted)
+			own := bindingTo("ClusterRole", names.SudoRole, lns.Name, names.SudoQuotasBinding, name+"-sudoer")
+			sudo := shared.sudo(t, name+"-sudoer", lns.Name)
+			wait(t, "sudo binds", func() error { return sudo.Create(t.Context(), own.DeepCopy()) })
+			if err := decides(t, shared.as(t, name+"-sudoer"), r, v1alpha1.Denied); err != nil {
+				t.Fatal(err)
+			}
+			shared.refused(t, name+"-sudoer", nil, "impersonate", "groups", "", names.SudoGroup(lns.Name))
+			if how == v1alpha1.RemoveLeftovers {
+				shared.gone(t, own)
+				return
+			}
+			// It may be removed as one that the lists do not grant. If it is there, it is reported.
+			wait(t, "it is gone or reported", func() error {
+				if err := shared.client.Get(t.Context(), client.ObjectKeyFromObject(own), own); apierrors.IsNotFound(err) {
+					return nil
+				} else if err != nil {
+					return err
+				}
+				if err := shared.client.Get(t.Context(), client.ObjectKeyFromObject(lns), lns); err != nil {
+					return err
+				}
+				if len(lns.Status.Leftovers) != 1 || lns.Status.Leftovers[0].Name != own.Name {
+					return fmt.Errorf("reported: %v", lns.Status.Leftovers)
+				}
+				return nil
+			})
 		})
 	}
 }
