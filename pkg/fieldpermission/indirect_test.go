@@ -39,7 +39,6 @@ func TestIndirectWarnings(t *testing.T) {
 		"the owners of pods": {"pods", ".metadata.ownerReferences", true,
 			[]string{"daemonset-controller", "job-controller", "replicaset-controller", "replication-controller", "statefulset-controller"}},
 		"what a deployment copies": {"replicasets.apps", ".spec.minReadySeconds", true, []string{"deployment-controller"}},
-		"addresses":                {"endpointslices.discovery.k8s.io", ".endpoints", true, []string{"endpointslice-controller", "endpointslicemirroring-controller"}},
 		"another field":            {"deployments.apps", ".spec.paused", true, nil},
 		"the bounds as such":       {"horizontalpodautoscalers.autoscaling", ".spec.maxReplicas", true, nil},
 	} {

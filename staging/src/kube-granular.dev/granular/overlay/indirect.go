@@ -48,8 +48,7 @@ const (
 )
 
 var (
-	addresses = []string{".spec.selector", ".spec.ports"}
-	bounds    = []string{".spec.minReplicas", ".spec.maxReplicas"}
+	bounds = []string{".spec.minReplicas", ".spec.maxReplicas"}
 	// selector chooses the objects without an owner that a controller takes over.
 	selector = []string{".spec.selector"}
 )
@@ -60,22 +59,11 @@ var indirect = []Indirect{
 	{Resource: "controllerrevisions.apps", Path: owners, By: "daemonset-controller", Source: "daemonsets.apps", SourcePaths: selector},
 	{Resource: "controllerrevisions.apps", Path: owners, By: "statefulset-controller", Source: "statefulsets.apps", SourcePaths: selector},
 	{Resource: "deployments.apps", Path: replicas, By: "horizontal-pod-autoscaler", Source: autoscalers, SourcePaths: bounds},
-	{Resource: "endpoints", Path: ".subsets", By: "endpoint-controller", Source: "services", SourcePaths: addresses},
-	{Resource: "endpointslices.discovery.k8s.io", Path: ".endpoints", By: "endpointslice-controller", Source: "services", SourcePaths: addresses},
-	{Resource: "endpointslices.discovery.k8s.io", Path: ".endpoints", By: "endpointslicemirroring-controller",
-		Source: "endpoints", SourcePaths: []string{".subsets"}},
-	{Resource: "endpointslices.discovery.k8s.io", Path: ".ports", By: "endpointslice-controller", Source: "services", SourcePaths: addresses},
-	{Resource: "endpointslices.discovery.k8s.io", Path: ".ports", By: "endpointslicemirroring-controller",
-		Source: "endpoints", SourcePaths: []string{".subsets"}},
 	{Resource: "jobs.batch", Path: ".spec", By: "cronjob-controller", Template: true, Source: "cronjobs.batch", SourcePaths: []string{".spec.jobTemplate.spec"}},
-	{Resource: "nodes", Path: ".spec.taints", By: "node-lifecycle-controller",
-		Source: "nodes", SourcePaths: []string{".spec.unschedulable", ".status.conditions"}},
 	{Resource: "persistentvolumeclaims", Path: ".spec", By: "ephemeral-volume-controller", Template: true,
 		Source: "pods", SourcePaths: []string{".spec.volumes[*].ephemeral.volumeClaimTemplate.spec"}},
 	{Resource: "persistentvolumeclaims", Path: ".spec", By: "statefulset-controller", Template: true,
 		Source: "statefulsets.apps", SourcePaths: []string{".spec.volumeClaimTemplates[*].spec"}},
-	{Resource: "persistentvolumeclaims", Path: ".spec.storageClassName", By: "persistent-volume-binder",
-		Source: "storageclasses.storage.k8s.io", SourcePaths: []string{".metadata.annotations"}},
 	{Resource: "persistentvolumeclaims", Path: ".spec.volumeName", By: "persistent-volume-binder", Source: "persistentvolumes", SourcePaths: []string{".spec.claimRef"}},
 	{Resource: "persistentvolumes", Path: ".spec.capacity", By: "external-resizer", AddOn: true,
 		Source: "persistentvolumeclaims", SourcePaths: []string{".spec.resources.requests"}},
