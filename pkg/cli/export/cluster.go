@@ -59,15 +59,22 @@ func (c ClusterKinds) target(entries *overlay.Entries, group, resource, subresou
 			return nil, err
 		}
 	}
+	var idle []string
 	if entries != nil {
-		if k.Tree, _, _, err = kinds.Overlay(k, entries, false); err != nil {
+		var outcomes []overlay.Outcome
+		if k.Tree, _, outcomes, err = kinds.Overlay(k, entries, false); err != nil {
 			return nil, err
+		}
+		for i := range outcomes {
+			if o := &outcomes[i]; entries.Fields[i].Excluded && o.State == overlay.Idle && o.Reason != overlay.ExcludedByAuthor {
+				idle = append(idle, fmt.Sprintf("%s (%s)", o.Path, o.Reason))
+			}
 		}
 	}
 	_, status := k.Subresource("status")
 	_, scale := k.Subresource("scale")
 	out := &Target{Resource: k.Resource, Subresource: subresource, Tree: k.Tree, Namespaced: k.Namespaced || group == "" && resource == "namespaces",
-		Custom: custom, HasStatus: status, HasScale: scale, ScalePath: c.scalePath(k)}
+		Custom: custom, HasStatus: status, HasScale: scale, ScalePath: c.scalePath(k), Idle: idle}
 	if !custom && scale {
 		out.ScalePath = ".spec.replicas"
 	}

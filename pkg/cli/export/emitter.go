@@ -163,9 +163,7 @@ func (e *emitter) static(n *schema.Node, at place, c cover) error {
 		return nil
 	}
 	old, new := "old"+at.name, "new"+at.name
-	e.variable(old, container(at.old, "{}"))
-	e.variable(new, container(at.new, "{}"))
-	old, new = "variables."+old, "variables."+new
+	old, new = "variables."+e.variable(old, container(at.old, "{}")), "variables."+e.variable(new, container(at.new, "{}"))
 	free, err := e.free(n, at, c, old, new)
 	if err != nil {
 		return err
@@ -199,6 +197,13 @@ func (e *emitter) fresh(prefix string) string {
 	return fmt.Sprintf("%s%d", prefix, e.bound)
 }
 
-func (e *emitter) variable(name, expression string) {
-	e.variables = append(e.variables, admissionv1.Variable{Name: name, Expression: expression})
+// variable adds a variable, and returns its name, which has a number if there is one of the name. The names of two fields
+// can be the same in CEL, and the later variable would count for both.
+func (e *emitter) variable(name, expression string) string {
+	unique := name
+	for n := 2; slices.ContainsFunc(e.variables, func(v admissionv1.Variable) bool { return v.Name == unique }); n++ {
+		unique = fmt.Sprintf("%s_%d", name, n)
+	}
+	e.variables = append(e.variables, admissionv1.Variable{Name: unique, Expression: expression})
+	return unique
 }

@@ -78,6 +78,10 @@ func (e *exporter) fieldPoliciesIn(
 		e.note("the server has no resource %s, so the FieldPermission %s is left out there", resource, entries.Source)
 		return nil, nil
 	}
+	if len(t.Idle) > 0 {
+		return nil, fmt.Errorf("FieldPermission %s: version %s of %s has no field %s: correct the path, or remove the entry",
+			entries.Source, t.Resource.Version, resource, strings.Join(t.Idle, ", "))
+	}
 	policies, err := fieldPolicy(name, t, entries)
 	if err != nil {
 		return nil, fmt.Errorf("FieldPermission %s: %s: %w", entries.Source, resource, err)
@@ -101,6 +105,12 @@ func fieldPolicy(name string, t *Target, entries *overlay.Entries) ([]*admission
 	}
 	if len(e.asked) == 0 {
 		return nil, errors.New("no exclusion is in force: the fields do not exist, or the author excludes them")
+	}
+	if t.Custom {
+		// The server prunes by the schema of the version of the request before it converts, the old object too. A field that this
+		// version lacks would be gone on both sides.
+		e.validate(or("request.requestResource.version == "+quote(t.Resource.Version), "variables.bypass"),
+			"the policy is written for version "+t.Resource.Version+" of the resource, and another version may lack an excluded field: use this version")
 	}
 	if err := e.object(t.Tree); err != nil {
 		return nil, err

@@ -24,6 +24,7 @@ type boxKinds struct {
 	entries   map[kubeschema.GroupResource]*overlay.Entries
 	scale     bool
 	scalePath string
+	idle      []string
 }
 
 func (b boxKinds) Target(group, resource, subresource string) (*Target, error) {
@@ -47,7 +48,9 @@ func (b boxKinds) TargetWith(entries *overlay.Entries, group, resource string) (
 	root := object(map[string]spec.Schema{
 		"metadata": {SchemaProps: spec.SchemaProps{Ref: spec.MustCreateRef("#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")}},
 		"spec": object(map[string]spec.Schema{"size": *number, "replicas": *number, "danger": author,
-			"policy": object(map[string]spec.Schema{"mode": *text, "level": *text})}),
+			"policy": object(map[string]spec.Schema{"mode": *text, "level": *text}),
+			"p":      object(map[string]spec.Schema{"q": object(map[string]spec.Schema{"x": *text, "z": *text})}),
+			"p_q":    object(map[string]spec.Schema{"x": *text, "y": *text})}),
 	})
 	root.Extensions = spec.Extensions{"x-kubernetes-group-version-kind": []any{map[string]any{"group": "example.com", "version": "v1", "kind": "Box"}}}
 	models := map[string]*spec.Schema{"com.example.v1.Box": &root}
@@ -62,7 +65,7 @@ func (b boxKinds) TargetWith(entries *overlay.Entries, group, resource string) (
 	}
 	tree, err := schema.Compile(marked, "com.example.v1.Box")
 	return &Target{Resource: kubeschema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}, Tree: tree, Namespaced: true,
-		Custom: true, HasStatus: true, HasScale: b.scale, ScalePath: b.scalePath}, err
+		Custom: true, HasStatus: true, HasScale: b.scale, ScalePath: b.scalePath, Idle: b.idle}, err
 }
 
 func fieldsFile(mode string) string {
@@ -78,6 +81,8 @@ spec:
   - {path: .spec.policy.level, permission: example.com/level, excluded: true}
   - {path: .spec.replicas, permission: example.com/replicas, excluded: true}
   - {path: .spec.size, permission: example.com/size}
+  - {path: .spec.p.q.x, permission: example.com/x, excluded: true}
+  - {path: .spec.p_q.y, permission: example.com/y, excluded: true}
 `, mode)
 }
 
@@ -96,6 +101,16 @@ func box(fields map[string]any) *unstructured.Unstructured {
 }
 
 // TestFieldPermissions checks that an exclusion restricts every caller who may update, and that its verb opens it.
+//
+// Attack: two excluded fields have the same name in the policy, such as .spec.p.q and .spec.p_q, so that one of them is not compared
+// Was: got through
+// Answer: each has a variable of its own
+// Attack: a path that is misspelled is left out of the policy, without a word
+// Was: got through
+// Answer: the export fails, and names the path
+// Attack: a caller writes through a version that lacks an excluded field, and erases it
+// Was: got through
+// Answer: refused: the policy is for one version
 func TestFieldPermissions(t *testing.T) {
 	result, err := exportBoxes(t, fieldsFile("Enforce"), boxKinds{scale: true, scalePath: ".spec.replicas"})
 	if err != nil {
@@ -129,6 +144,9 @@ func TestFieldPermissions(t *testing.T) {
 		"a create":                    {nil, before, nil, false},
 		"a create without it":         {nil, map[string]any{"size": int64(1)}, nil, true},
 		"a create by a holder":        {nil, before, []string{"granular:example.com/policy"}, true},
+		"one of two names alike":      {before, map[string]any{"size": int64(1), "policy": before["policy"], "p": map[string]any{"q": map[string]any{"x": "1"}}}, nil, false},
+		"the other of them":           {before, map[string]any{"size": int64(1), "policy": before["policy"], "p_q": map[string]any{"y": "1"}}, nil, false},
+		"beside one of them":          {before, map[string]any{"size": int64(1), "policy": before["policy"], "p": map[string]any{"q": map[string]any{"z": "1"}}}, nil, true},
 		"bypass":                      {before, map[string]any{"size": int64(1)}, []string{"bypass"}, true},
 		"replicas":                    {before, map[string]any{"size": int64(1), "policy": before["policy"], "replicas": int64(2)}, nil, false},
 	} {
@@ -138,6 +156,17 @@ func TestFieldPermissions(t *testing.T) {
 		}
 		if allowed, broken, why := fields.allows(w); allowed != tc.allowed || broken {
 			t.Errorf("%s: allowed %v (%s)", name, allowed, why)
+		}
+	}
+	if _, err := exportBoxes(t, fieldsFile("Enforce"), boxKinds{idle: []string{".spec.polcy (FieldAbsent)"}}); err == nil || !strings.Contains(err.Error(), ".spec.polcy (FieldAbsent)") {
+		t.Errorf("a field that does not exist: %v", err)
+	}
+	other, _ := boxKinds{t: t}.Target("example.com", "boxes", "")
+	other.Resource.Version = "v2"
+	for holds, want := range map[string]bool{"": false, "bypass": true} {
+		w := &write{old: box(map[string]any{"size": int64(1)}), new: box(map[string]any{"size": int64(2)}), user: jane, holds: []string{holds}, target: other, name: "a", namespace: "default"}
+		if allowed, _, why := fields.allows(w); allowed != want {
+			t.Errorf("through another version, with %q: allowed %v (%s)", holds, allowed, why)
 		}
 	}
 	scale := engines["field-permission-boxes.example.com.scale"]

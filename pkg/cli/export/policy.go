@@ -34,6 +34,8 @@ type Target struct {
 	// HasScale is set if the resource has a subresource scale, and ScalePath is the field that it writes, if that is known.
 	HasScale  bool
 	ScalePath string
+	// Idle are the exclusions of FieldPermissions that have no effect, with the reason: the fields do not exist.
+	Idle []string
 }
 
 // String returns the target as in a message: deployments.apps/status.
