@@ -69,7 +69,7 @@ func List(ctx context.Context, client authorizationclient.AuthorizationV1Interfa
 		if subresource != "" && part.Subresource != subresource {
 			continue
 		}
-		target := Target{k.Resource.Group, k.Resource.Version, k.Resource.Resource, part.Subresource, namespace, name}
+		target := Target{k.Resource.Group, k.Resource.Version, k.Resource.Resource, part.Subresource, namespace, name, false}
 		l := lister{reviews: reviews, target: target, parameters: parameters(rules.Status.ResourceRules, target)}
 		if err := l.askGeneral(ctx); err != nil {
 			return nil, err

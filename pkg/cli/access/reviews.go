@@ -17,6 +17,8 @@ import (
 // Target is the resource or object that an access review is about.
 type Target struct {
 	Group, Version, Resource, Subresource, Namespace, Name string
+	// AnyName is set if the target is any object, so that a rule for certain names counts.
+	AnyName bool
 }
 
 // Answer is the answer of an access review.

@@ -58,6 +58,12 @@ func (l *Lender) Find(ctx context.Context, name string) (*v1alpha1.AuthorityDele
 			found = append(found, &all[i])
 		}
 	}
+	if len(found) > 1 && !slices.ContainsFunc(found, func(d *v1alpha1.AuthorityDelegation) bool { return AccountOf(d) != AccountOf(found[0]) }) {
+		bound, err := l.bound(ctx, found)
+		if err != nil || bound != nil {
+			return bound, err
+		}
+	}
 	switch len(found) {
 	case 0:
 		return nil, fmt.Errorf("nothing is lent to a service account %s; --list shows all", name)
@@ -66,6 +72,29 @@ func (l *Lender) Find(ctx context.Context, name string) (*v1alpha1.AuthorityDele
 	}
 	return nil, fmt.Errorf("%d delegations are lent to service accounts %s; give the namespace, or delete one of the delegations %s and %s", len(found), name,
 		found[0].Name, found[1].Name)
+}
+
+// bound returns the delegation under which the account acts that all of them delegate to, or nil if it is none of them. Everybody
+// who may create delegations can label one as lent, but not bind the account to it.
+func (l *Lender) bound(ctx context.Context, found []*v1alpha1.AuthorityDelegation) (*v1alpha1.AuthorityDelegation, error) {
+	account := AccountOf(found[0])
+	object, err := l.Client.CoreV1().ServiceAccounts(account.Namespace).Get(ctx, account.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the service account %s: %w", account, err)
+	}
+	binding, err := selection.ParseBinding(object.Annotations[selection.BindingAnnotation])
+	if err != nil {
+		return nil, nil // it acts under none
+	}
+	for _, d := range found {
+		if d.Name == binding.Name && d.UID == binding.UID {
+			return d, nil
+		}
+	}
+	return nil, nil
 }
 
 // Revoke ends a loan: the account has nothing at once, and is removed.

@@ -179,8 +179,14 @@ func (l *Lender) readRBAC(ctx context.Context, account Account, plan *Plan) erro
 	}
 	seen := map[string]bool{"User " + self.Status.UserInfo.Username: true}
 	for _, way := range ways() {
-		for _, h := range all.WhoCan(access.Query{Verbs: []string{way.verb},
-			Target: access.Target{Group: way.group, Resource: way.resource, Subresource: way.subresource, Namespace: account.Namespace}}) {
+		target := access.Target{Group: way.group, Resource: way.resource, Subresource: way.subresource, Namespace: account.Namespace, AnyName: true}
+		switch way.resource { // the others can be of any name
+		case "serviceaccounts":
+			target.Name, target.AnyName = account.Name, false
+		case "users":
+			target.Name, target.AnyName = name, false
+		}
+		for _, h := range all.WhoCan(access.Query{Verbs: []string{way.verb}, Target: target}) {
 			if !h.Can || seen[h.Subject] {
 				continue
 			}
