@@ -29,12 +29,30 @@ func listenOn(port int) (net.Listener, error) {
 	return l, nil
 }
 
+// checkOwner returns an error if somebody else may write into a directory: a kubeconfig that is put there runs commands.
+func checkOwner(dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return fmt.Errorf("the cluster's directory: %w", err)
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != os.Geteuid() {
+		return fmt.Errorf("directory %s belongs to another user: use --dir to choose another", relativePath(dir))
+	}
+	if info.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("others may write into directory %s: use --dir to choose another, or take that away by chmod go-w", relativePath(dir))
+	}
+	return nil
+}
+
 // lockDir creates the directory if needed and locks it until release is called or the process
 // ends.
 func lockDir(dir string) (release func(), err error) {
 	// Others can't access the directory, because it contains the credentials of an administrator.
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create the cluster's directory: %w", err)
+	}
+	if err := checkOwner(dir); err != nil {
+		return nil, err
 	}
 	path := filepath.Join(dir, "lock")
 	lock, err := fileutil.TryLockFile(path, os.O_CREATE|os.O_RDWR, 0o600)

@@ -52,6 +52,24 @@ func TestClaimDir(t *testing.T) {
 	}
 	release()
 
+	// Somebody else could put a kubeconfig there.
+	for mode, refused := range map[os.FileMode]bool{0o777: true, 0o720: true, 0o755: false} {
+		open := filepath.Join(t.TempDir(), "open")
+		if err := os.Mkdir(open, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(open, mode); err != nil {
+			t.Fatal(err)
+		}
+		release, err := lockDir(open)
+		if (err != nil) != refused || refused && !strings.Contains(err.Error(), "others may write") {
+			t.Errorf("mode %o: %v", mode, err)
+		}
+		if err == nil {
+			release()
+		}
+	}
+
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
