@@ -13,19 +13,15 @@ const (
 	finalizersField = ".metadata.finalizers"
 	conditionsField = ".status.conditions"
 	namesField      = ".status.acceptedNames.plural"
-	storedField     = ".status.storedVersions"
 )
 
 // StatusOpenings returns what newCRD, an update of the status of oldCRD, weakens of that which some
-// definition excludes. Three parts of the status decide under which definition, and by which schema, an object is
-// written:
+// definition excludes. Two parts of the status decide under which definition an object is written:
 //
 //   - The server stores objects under the accepted name of the resource. A definition with the
 //     accepted name of another one would write the objects of that one, under its own schema.
 //   - If a definition that is deleted is not established, the server does not delete its objects.
 //     A new definition of the same name, without the exclusions, would find them.
-//   - A version that is not among the stored ones can be removed. If a webhook converts, one of the
-//     same name may later have its excluded fields elsewhere.
 func (v *Validator) StatusOpenings(newCRD, oldCRD *apiextensions.CustomResourceDefinition) []Opening {
 	var out []Opening
 	plural := newCRD.Status.AcceptedNames.Plural
@@ -37,11 +33,6 @@ func (v *Validator) StatusOpenings(newCRD, oldCRD *apiextensions.CustomResourceD
 	if withdrawn && v.excludesAny(oldCRD) {
 		out = append(out, Opening{Field: conditionsField,
 			What: "do not say any more that the definition is established, so that its objects outlive it"})
-	}
-	lost := func(name string) bool { return !slices.Contains(newCRD.Status.StoredVersions, name) }
-	if hasWebhook(oldCRD.Spec.Conversion) && slices.ContainsFunc(oldCRD.Status.StoredVersions, lost) && v.excludesAny(oldCRD) {
-		out = append(out, Opening{Field: storedField,
-			What: "lose a version, so that it can be removed, and come back with another schema while objects are stored in it"})
 	}
 	return append(out, v.outliving(newCRD, oldCRD)...)
 }

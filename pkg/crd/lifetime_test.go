@@ -25,18 +25,10 @@ func TestStatusOpenings(t *testing.T) {
 		c.DeletionTimestamp = &now
 		c.Finalizers = []string{apiextensions.CustomResourceCleanupFinalizer, "example.com/other"}
 	}
-	converted := func(versions ...string) func(*crd) {
-		return func(c *crd) {
-			c.Spec.Conversion = &apiextensions.CustomResourceConversion{Strategy: apiextensions.WebhookConverter}
-			c.Status.StoredVersions = versions
-		}
-	}
-	storedIn := func(versions ...string) func(*crd) { return func(c *crd) { c.Status.StoredVersions = versions } }
 	finalizers := func(names ...string) func(*crd) { return func(c *crd) { c.Finalizers = names } }
 	const (
 		outlives = ".metadata.finalizers lose the finalizer that deletes the objects, so that they outlive the definition"
 		ends     = ".status.conditions do not say any more that the definition is established, so that its objects outlive it"
-		removed  = ".status.storedVersions lose a version, so that it can be removed, and come back with another schema while objects are stored in it"
 		another  = ".status.acceptedNames.plural names another resource, so that the definition writes its objects"
 	)
 	for _, test := range []struct {
@@ -53,10 +45,6 @@ func TestStatusOpenings(t *testing.T) {
 		{"another name stays", guarded, accepted("others"), accepted("others"), "", ""},
 		{"its own name", guarded, accepted("others"), accepted("things"), "", ""},
 		{"no name", guarded, accepted("things"), accepted(""), "", ""},
-		{"a stored version goes, and a webhook converts", guarded, converted("v0", "v1"), converted("v1"), removed, ""},
-		{"a stored version goes, nothing excluded", named, converted("v0", "v1"), converted("v1"), "", ""},
-		{"a stored version goes, without a webhook", guarded, storedIn("v0", "v1"), storedIn("v1"), "", ""},
-		{"a stored version comes", guarded, converted("v1"), converted("v1", "v2"), "", ""},
 		{"the finalizer goes", guarded, deleted, finalizers("example.com/other"), outlives, outlives},
 		{"another finalizer goes", guarded, deleted, finalizers(apiextensions.CustomResourceCleanupFinalizer), "", ""},
 		{"the finalizer goes, nothing excluded", named, deleted, finalizers(), "", ""},

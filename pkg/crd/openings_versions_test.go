@@ -30,9 +30,10 @@ const (
 // edit changes a definition.
 type edit = func(*apiextensionsv1.CustomResourceDefinition)
 
-// unused takes versions out of use.
+// unknown makes a definition keep fields that no schema has.
 func unknown(c *apiextensionsv1.CustomResourceDefinition) { c.Spec.PreserveUnknownFields = true }
 
+// unused takes versions out of use.
 func unused(versions ...int) edit {
 	return func(c *apiextensionsv1.CustomResourceDefinition) {
 		for _, i := range versions {
@@ -112,6 +113,10 @@ func TestVersionsOverTime(t *testing.T) {
 		{"unknown fields were dropped", nil, nil, []string{guarded}, []string{guarded}, "", true},
 		{"a new version out of use", nil, unused(1), []string{guarded}, []string{guarded, evil}, "version v2: .spec.secret gets another default", false},
 		{"a new version out of use is equal", nil, unused(1), []string{guarded}, []string{guarded, guarded}, "", true},
+		{"a version goes, and a webhook converts", both(hook, unused(1)), hook, []string{guarded, moved}, []string{guarded},
+			"version v2: .spec.versions loses it; if a webhook converts, one of the name could come back with the excluded fields elsewhere", false},
+		{"a version goes", unused(1), nil, []string{guarded, guarded}, []string{guarded}, "", true},
+		{"a version out of use that excludes nothing gets a field", unused(0), unused(0), []string{bare, guarded}, []string{open, guarded}, "", true},
 		{"no webhook, and a version out of use has it elsewhere", both(hook, unused(0)), unused(0), []string{moved, guarded}, []string{moved, guarded},
 			".spec.conversion has no webhook any more, and versions have excluded fields at different places", false},
 		{"no webhook, and a version out of use has it there", both(hook, unused(0)), unused(0), []string{guarded, guarded}, []string{guarded, guarded}, "", true},
