@@ -148,9 +148,18 @@ func TestMarksRefuse(t *testing.T) {
 		"another label":     {marked(func(b *rbacv1.RoleBinding) { b.Labels = map[string]string{"a": "b"} }), ""},
 		"an owner":          {owned, "with owners"},
 	} {
-		n := plan(t, world(t, nil, tc.object)).Namespaces[0]
+		api := world(t, nil, tc.object)
+		n := plan(t, api).Namespaces[0]
 		if (n.State == adopt.Refused) != (tc.refused != "") || !strings.Contains(n.Reason, tc.refused) {
 			t.Errorf("%s: %s, %s", name, n.State, n.Reason)
+		}
+		accepted, err := adopt.Make(t.Context(), api, []adopt.Wish{{Name: "web"}}, adopt.Options{
+			Lists: adopt.Lists{Users: []string{"edit"}}, UserRole: "edit", AcceptMarks: true, Progress: func(int, int) {}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := accepted.Namespaces[0]; (n.State == adopt.Refused) != (name == "an owner") {
+			t.Errorf("%s, with marks accepted: %s, %s", name, n.State, n.Reason)
 		}
 	}
 }

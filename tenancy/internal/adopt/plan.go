@@ -88,6 +88,8 @@ type Options struct {
 	Names naming.Rules
 	// UserRole is the ClusterRole of the users of a tenant.
 	UserRole string
+	// AcceptMarks is true if bindings may have labels and annotations of tenants before a namespace is handed over.
+	AcceptMarks bool
 	// SudoCounts is true if rights by sudo cover an old binding of people and groups.
 	SudoCounts bool
 	// Progress is called while a plan is made, with the number of namespaces that are planned.
@@ -178,22 +180,22 @@ func (s *state) refused(w Wish, o Options) string {
 		if t != nil && len(t.OwnerReferences) > 0 {
 			return "somebody created its LNamespace with owners, with which the garbage collector would delete it"
 		}
-		if reason := s.marked(w.Name); reason != "" {
+		if reason := s.marked(w.Name); reason != "" && !o.AcceptMarks {
 			return reason
 		}
 	}
 	return foreign(ns, t)
 }
 
-// marked returns why a namespace that belongs to no tenant yet can't be handed over as it is: somebody wrote marks by which the
-// controller would not look at a binding.
+// marked returns why a namespace that belongs to no tenant yet can't be handed over as it is: it has marks by which the controller
+// would not look at a binding. Anybody can have written them, or a tenant that was there before.
 func (s *state) marked(namespace string) string {
 	for i := range s.bindings[namespace] {
 		b := &s.bindings[namespace][i]
 		for _, marks := range []map[string]string{b.Labels, b.Annotations} {
 			for key := range marks {
 				if strings.HasPrefix(key, names.Domain) {
-					return fmt.Sprintf("RoleBinding %q has %s already, which only the controller and its policies write; remove it", b.Name, key)
+					return fmt.Sprintf("RoleBinding %q has %s already; look at it, and remove that, or give --accept-marks", b.Name, key)
 				}
 			}
 		}
