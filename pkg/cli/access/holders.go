@@ -255,10 +255,14 @@ func (k roleKey) String() string {
 
 // grantedVerb returns the first of the verbs that a rule grants on a target, or "".
 func grantedVerb(rule rbacv1.PolicyRule, verbs []string, target Target) string {
-	if !matchesResource(rule, target) || len(rule.ResourceNames) > 0 && !target.AnyName && !slices.Contains(rule.ResourceNames, target.Name) {
+	if !matchesResource(rule, target) || !matchesName(rule, target) {
 		return ""
 	}
 	return firstVerb(rule, verbs)
+}
+
+func matchesName(rule rbacv1.PolicyRule, target Target) bool {
+	return len(rule.ResourceNames) == 0 || target.AnyName || slices.Contains(rule.ResourceNames, target.Name)
 }
 
 func firstVerb(rule rbacv1.PolicyRule, verbs []string) string {

@@ -179,7 +179,8 @@ func (l *Lender) readRBAC(ctx context.Context, account Account, plan *Plan) erro
 	}
 	seen := map[string]bool{"User " + self.Status.UserInfo.Username: true}
 	for _, way := range ways() {
-		target := access.Target{Group: way.group, Resource: way.resource, Subresource: way.subresource, Namespace: account.Namespace, AnyName: true}
+		target := access.Target{Group: way.group, Resource: way.resource, Subresource: way.subresource, Namespace: account.Namespace,
+			AnyName: way.verb != "create" || way.subresource != ""} // RBAC does not match names at the creation of an object
 		switch way.resource { // the others can be of any name
 		case "serviceaccounts":
 			target.Name, target.AnyName = account.Name, false
