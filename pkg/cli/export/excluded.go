@@ -21,7 +21,8 @@ import (
 var FieldLimits = []string{
 	"FieldPermissions: what a webhook sets counts as the caller's. There is no count, and exclusions in mode Audit are left out: use the " +
 		"binding's validationActions to try a policy. Who deletes a policy or its binding opens the fields. So does an upgrade after which " +
-		"the server does not serve the version of a FieldPermission any more: export again.",
+		"the server does not serve the version of a FieldPermission any more: export again. A custom resource can be written through the " +
+		"version of the policy alone.",
 }
 
 // fieldPolicies returns the policies of all FieldPermissions whose exclusions are in force. They restrict all callers.
@@ -79,8 +80,9 @@ func (e *exporter) fieldPoliciesIn(
 		return nil, nil
 	}
 	if len(t.Idle) > 0 {
-		return nil, fmt.Errorf("FieldPermission %s: version %s of %s has no field %s: correct the path, or remove the entry",
-			entries.Source, t.Resource.Version, resource, strings.Join(t.Idle, ", "))
+		return nil, fmt.Errorf("FieldPermission %s: version %s of %s, for which the policy would be, has no field %s: correct the path, "+
+			"or remove the entry (the FieldPermission is for version %s)",
+			entries.Source, t.Resource.Version, resource, strings.Join(t.Idle, ", "), entries.Version)
 	}
 	policies, err := fieldPolicy(name, t, entries)
 	if err != nil {
@@ -106,12 +108,7 @@ func fieldPolicy(name string, t *Target, entries *overlay.Entries) ([]*admission
 	if len(e.asked) == 0 {
 		return nil, errors.New("no exclusion is in force: the fields do not exist, or the author excludes them")
 	}
-	if t.Custom {
-		// The server prunes by the schema of the version of the request before it converts, the old object too. A field that this
-		// version lacks would be gone on both sides.
-		e.validate(or("request.requestResource.version == "+quote(t.Resource.Version), "variables.bypass"),
-			"the policy is written for version "+t.Resource.Version+" of the resource, and another version may lack an excluded field: use this version")
-	}
+	e.oneVersion(t)
 	if err := e.object(t.Tree); err != nil {
 		return nil, err
 	}
@@ -146,16 +143,27 @@ func fieldPolicy(name string, t *Target, entries *overlay.Entries) ([]*admission
 			may = append(may, "variables."+variable)
 		}
 	}
-	if len(may) == 0 {
+	scale.oneVersion(t)
+	if len(may) > 0 {
+		// The entry nearest to the field covers it.
+		same := "object.?spec.?replicas == oldObject.?spec.?replicas"
+		scale.validate(or(same, may[nearest(entries, t.ScalePath)]), "the caller may not change "+t.ScalePath+" by scale")
+	} else if !t.Custom {
 		return out, nil
 	}
-	// The entry nearest to the field covers it.
-	same := "object.?spec.?replicas == oldObject.?spec.?replicas"
-	scale.validate(or(same, may[nearest(entries, t.ScalePath)]), "the caller may not change "+t.ScalePath+" by scale")
 	policy = newPolicy(name+".scale", []admissionv1.OperationType{admissionv1.Update}, admissionv1.Rule{
 		APIGroups: []string{t.Resource.Group}, APIVersions: []string{t.Resource.Version}, Resources: []string{t.Resource.Resource + "/scale"}})
 	policy.Spec.Variables, policy.Spec.Validations = scale.variables, scale.validations
 	return append(out, policy), checkCost(policy)
+}
+
+// oneVersion refuses writes of a custom resource through another version. The server prunes by the schema of the version of
+// the request before it converts, the old object too, so a field that this version lacks would be gone on both sides.
+func (e *emitter) oneVersion(t *Target) {
+	if t.Custom {
+		e.validate(or("request.requestResource.version == "+quote(t.Resource.Version), "variables.bypass"),
+			"the policy is written for version "+t.Resource.Version+" of the resource, and another version may lack an excluded field: use this version")
+	}
 }
 
 // within reports whether a path is another one or below it.
