@@ -38,8 +38,8 @@ func checkOwner(dir string) error {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != os.Geteuid() {
 		return fmt.Errorf("directory %s belongs to another user: use --dir to choose another", relativePath(dir))
 	}
-	if info.Mode().Perm()&0o022 != 0 {
-		return fmt.Errorf("others may write into directory %s: use --dir to choose another, or take that away by chmod go-w", relativePath(dir))
+	if info.Mode().Perm()&0o002 != 0 {
+		return fmt.Errorf("others may write into directory %s: use --dir to choose another, or take that away by chmod o-w", relativePath(dir))
 	}
 	return nil
 }

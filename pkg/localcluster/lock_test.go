@@ -53,7 +53,7 @@ func TestClaimDir(t *testing.T) {
 	release()
 
 	// Somebody else could put a kubeconfig there.
-	for mode, refused := range map[os.FileMode]bool{0o777: true, 0o720: true, 0o755: false} {
+	for mode, refused := range map[os.FileMode]bool{0o777: true, 0o702: true, 0o775: false} {
 		open := filepath.Join(t.TempDir(), "open")
 		if err := os.Mkdir(open, 0o700); err != nil {
 			t.Fatal(err)
