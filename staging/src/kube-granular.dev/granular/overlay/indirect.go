@@ -54,8 +54,6 @@ var (
 )
 
 var indirect = []Indirect{
-	{Resource: "controllerrevisions.apps", Path: ".data", By: "daemonset-controller", Source: "daemonsets.apps", SourcePaths: []string{".spec.template"}},
-	{Resource: "controllerrevisions.apps", Path: ".data", By: "statefulset-controller", Source: "statefulsets.apps", SourcePaths: []string{".spec.template"}},
 	{Resource: "controllerrevisions.apps", Path: owners, By: "daemonset-controller", Source: "daemonsets.apps", SourcePaths: selector},
 	{Resource: "controllerrevisions.apps", Path: owners, By: "statefulset-controller", Source: "statefulsets.apps", SourcePaths: selector},
 	{Resource: "deployments.apps", Path: replicas, By: "horizontal-pod-autoscaler", Source: autoscalers, SourcePaths: bounds},

@@ -316,7 +316,6 @@ func TestWrittenFor(t *testing.T) {
 		{"deployments.apps", ".spec", "horizontal-pod-autoscaler"},
 		{"deployments.apps", ".spec.paused", ""},
 		{"deployments.example.com", ".spec.replicas", ""},
-		{"controllerrevisions.apps", ".data", "daemonset-controller statefulset-controller"},
 		{"persistentvolumeclaims", ".spec.volumeName", "ephemeral-volume-controller statefulset-controller persistent-volume-binder"},
 	} {
 		path, err := overlay.ParsePath(tc.path)
