@@ -67,7 +67,7 @@ func managerWithoutUpdateRemovesSudoers(t *testing.T, c *cluster) {
 }
 
 // removalTakesEachVerb checks which verbs are needed to remove a sudoer without update, and that the verb
-// for the list is enough for every change of the list.
+// for the list is enough for every change of the list, on all LNamespaces if the change adds a name.
 func removalTakesEachVerb(t *testing.T, c *cluster) {
 	lns := tenant("verbs")
 	group := v1alpha1.Subject{Kind: v1alpha1.GroupKind, Name: "verbs-operators"}
@@ -77,7 +77,8 @@ func removalTakesEachVerb(t *testing.T, c *cluster) {
 	removal, list := names.FieldVerb(names.SudoersRemoval), names.FieldVerb(names.Sudoers)
 	users := names.KindVerb(names.SudoersRemoval, v1alpha1.UserKind)
 	groups := names.KindVerb(names.SudoersRemoval, v1alpha1.GroupKind)
-	const removesUser, removesGroup, changesAll = "removes a user", "removes a group", "adds, replaces, reorders"
+	const removesUser, removesGroup, reorders, adds = "removes a user", "removes a group", "reorders", "adds, replaces"
+	const onAll = "the list, on all LNamespaces"
 	for i, tc := range []struct {
 		name    string
 		verbs   []string
@@ -91,18 +92,23 @@ func removalTakesEachVerb(t *testing.T, c *cluster) {
 		{"without the verb of the policy", []string{"granular", users, groups}, nil, removal + " is enough"},
 		{"without granular", []string{removal, users, groups}, nil, "cannot patch"},
 		{"other lists", []string{"granular", names.FieldVerb(names.Users), names.FieldVerb(names.Managers)}, nil, users},
-		{"the list", []string{"granular", list}, []string{removesUser, removesGroup, changesAll}, ""},
+		{"the list", []string{"granular", list}, []string{removesUser, removesGroup, reorders}, ""},
+		{onAll, []string{"granular", list}, []string{removesUser, removesGroup, reorders, adds}, ""},
 		{"patch", []string{"patch", removal}, []string{removesUser, removesGroup}, ""},
 	} {
 		who := fmt.Sprintf("verbs-%d", i)
-		c.holds(t, who, lns.Name, tc.verbs...)
+		name := lns.Name
+		if tc.name == onAll {
+			name = ""
+		}
+		c.holds(t, who, name, tc.verbs...)
 		write := func(sudoers []v1alpha1.Subject) error {
 			after := lns.DeepCopy()
 			after.Spec.Sudoers = sudoers
 			return c.as(t, who).Patch(t.Context(), after, client.MergeFrom(lns), client.DryRunAll)
 		}
 		for what, lists := range map[string][][]v1alpha1.Subject{
-			removesUser: {{group}}, removesGroup: {{one}}, changesAll: {{one, group, more}, {more, group}, {group, one}},
+			removesUser: {{group}}, removesGroup: {{one}}, reorders: {{group, one}}, adds: {{one, group, more}, {more, group}},
 		} {
 			for _, sudoers := range lists {
 				err := write(sudoers)

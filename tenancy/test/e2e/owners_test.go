@@ -19,13 +19,17 @@ import (
 // whose owners do not exist.
 var nobody = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Namespace", Name: "nobody", UID: "nobody"}}
 
-// holds binds a user to a new role with verbs on one LNamespace.
+// holds binds a user to a new role with verbs on one LNamespace, or on all if lns is empty.
 func (c *cluster) holds(t *testing.T, name, lns string, verbs ...string) {
 	t.Helper()
 	meta := metav1.ObjectMeta{Name: name}
+	var only []string
+	if lns != "" {
+		only = []string{lns}
+	}
 	for _, object := range []client.Object{
 		&rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{APIGroups: []string{v1alpha1.GroupVersion.Group},
-			Resources: []string{"lnamespaces"}, ResourceNames: []string{lns}, Verbs: verbs}}},
+			Resources: []string{"lnamespaces"}, ResourceNames: only, Verbs: verbs}}},
 		&rbacv1.ClusterRoleBinding{ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
 			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: name}}},
 	} {
