@@ -73,7 +73,8 @@ func (v *Validator) Openings(newCRD, oldCRD *apiextensions.CustomResourceDefinit
 			out = append(out, Opening{Field: conversionField, What: what})
 		}
 		if ptr.Deref(oldCRD.Spec.PreserveUnknownFields, false) && !ptr.Deref(newCRD.Spec.PreserveUnknownFields, false) {
-			out = append(out, Opening{Field: unknownField, What: "is false now, so that the server drops what excluded fields contain and no schema has"})
+			out = append(out, Opening{Field: unknownField,
+				What: "is false now, so that the server drops what excluded fields contain and no schema has"})
 		}
 	}
 	if !Uses(newCRD) {
@@ -167,7 +168,8 @@ func (v *Validator) openedVersions(newCRD *apiextensions.CustomResourceDefinitio
 		return out
 	}
 	for _, stored := range base {
-		if !slices.ContainsFunc(newCRD.Spec.Versions, func(v apiextensions.CustomResourceDefinitionVersion) bool { return v.Name == stored.name }) {
+		named := func(v apiextensions.CustomResourceDefinitionVersion) bool { return v.Name == stored.name }
+		if !slices.ContainsFunc(newCRD.Spec.Versions, named) {
 			out = append(out, Opening{Version: stored.name, Field: versionsField, base: stored.name,
 				What: "loses it; if a webhook converts, one of the name could come back with the excluded fields elsewhere"})
 		}
@@ -181,13 +183,13 @@ func (v *Validator) openedVersions(newCRD *apiextensions.CustomResourceDefinitio
 // Without the webhook that it had, a field that versions have at different places would be lost.
 func (v *Validator) conversionOpened(newCRD, oldCRD *apiextensions.CustomResourceDefinition) string {
 	updated, stored := newCRD.Spec.Conversion, oldCRD.Spec.Conversion
-	had := hasWebhook(stored)
-	switch has := hasWebhook(updated); {
-	case has && !had:
+	before, after := hasWebhook(stored), hasWebhook(updated)
+	switch {
+	case after && !before:
 		return "gets a webhook, which can change every field"
-	case has && !reflect.DeepEqual(addressOf(updated), addressOf(stored)):
+	case after && !reflect.DeepEqual(addressOf(updated), addressOf(stored)):
 		return "gets a webhook at another address, which can change every field"
-	case had && !has:
+	case before && !after:
 		versions := v.compiledVersions(newCRD)
 		for _, version := range versions {
 			version.inUse = true // objects may be stored in it

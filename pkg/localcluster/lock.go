@@ -39,7 +39,8 @@ func checkOwner(dir string) error {
 		return fmt.Errorf("directory %s belongs to another user: use --dir to choose another", relativePath(dir))
 	}
 	if info.Mode().Perm()&0o002 != 0 {
-		return fmt.Errorf("others may write into directory %s: use --dir to choose another, or take that away by chmod o-w", relativePath(dir))
+		return fmt.Errorf("others may write into directory %s: use --dir to choose another, or take that away by chmod o-w",
+			relativePath(dir))
 	}
 	return nil
 }

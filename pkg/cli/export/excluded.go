@@ -162,7 +162,8 @@ func fieldPolicy(name string, t *Target, entries *overlay.Entries) ([]*admission
 func (e *emitter) oneVersion(t *Target) {
 	if t.Custom {
 		e.validate(or("request.requestResource.version == "+quote(t.Resource.Version), "variables.bypass"),
-			"the policy is written for version "+t.Resource.Version+" of the resource, and another version may lack an excluded field: use this version")
+			"the policy is written for version "+t.Resource.Version+" of the resource, and another version may lack an excluded field: "+
+				"use this version")
 	}
 }
 

@@ -144,11 +144,14 @@ func TestFieldPermissions(t *testing.T) {
 		"a create":                    {nil, before, nil, false},
 		"a create without it":         {nil, map[string]any{"size": int64(1)}, nil, true},
 		"a create by a holder":        {nil, before, []string{"granular:example.com/policy"}, true},
-		"one of two names alike":      {before, map[string]any{"size": int64(1), "policy": before["policy"], "p": map[string]any{"q": map[string]any{"x": "1"}}}, nil, false},
-		"the other of them":           {before, map[string]any{"size": int64(1), "policy": before["policy"], "p_q": map[string]any{"y": "1"}}, nil, false},
-		"beside one of them":          {before, map[string]any{"size": int64(1), "policy": before["policy"], "p": map[string]any{"q": map[string]any{"z": "1"}}}, nil, true},
-		"bypass":                      {before, map[string]any{"size": int64(1)}, []string{"bypass"}, true},
-		"replicas":                    {before, map[string]any{"size": int64(1), "policy": before["policy"], "replicas": int64(2)}, nil, false},
+		"one of two names alike": {before, map[string]any{"size": int64(1), "policy": before["policy"],
+			"p": map[string]any{"q": map[string]any{"x": "1"}}}, nil, false},
+		"the other of them": {before, map[string]any{"size": int64(1), "policy": before["policy"],
+			"p_q": map[string]any{"y": "1"}}, nil, false},
+		"beside one of them": {before, map[string]any{"size": int64(1), "policy": before["policy"],
+			"p": map[string]any{"q": map[string]any{"z": "1"}}}, nil, true},
+		"bypass":   {before, map[string]any{"size": int64(1)}, []string{"bypass"}, true},
+		"replicas": {before, map[string]any{"size": int64(1), "policy": before["policy"], "replicas": int64(2)}, nil, false},
 	} {
 		w := &write{new: box(tc.new), user: jane, holds: tc.holds, target: target, name: "a", namespace: "default"}
 		if tc.old != nil {
@@ -158,7 +161,8 @@ func TestFieldPermissions(t *testing.T) {
 			t.Errorf("%s: allowed %v (%s)", name, allowed, why)
 		}
 	}
-	if _, err := exportBoxes(t, fieldsFile("Enforce"), boxKinds{idle: []string{".spec.polcy (FieldAbsent)"}}); err == nil || !strings.Contains(err.Error(), ".spec.polcy (FieldAbsent)") {
+	_, err = exportBoxes(t, fieldsFile("Enforce"), boxKinds{idle: []string{".spec.polcy (FieldAbsent)"}})
+	if err == nil || !strings.Contains(err.Error(), ".spec.polcy (FieldAbsent)") {
 		t.Errorf("a field that does not exist: %v", err)
 	}
 	other, _ := boxKinds{t: t}.Target("example.com", "boxes", "")

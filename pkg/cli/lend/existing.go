@@ -58,7 +58,8 @@ func (l *Lender) Find(ctx context.Context, name string) (*v1alpha1.AuthorityDele
 			found = append(found, &all[i])
 		}
 	}
-	if len(found) > 1 && !slices.ContainsFunc(found, func(d *v1alpha1.AuthorityDelegation) bool { return AccountOf(d) != AccountOf(found[0]) }) {
+	others := func(d *v1alpha1.AuthorityDelegation) bool { return AccountOf(d) != AccountOf(found[0]) }
+	if len(found) > 1 && !slices.ContainsFunc(found, others) {
 		bound, err := l.bound(ctx, found)
 		if err != nil || bound != nil {
 			return bound, err

@@ -154,7 +154,8 @@ func differs(now, want v1alpha1.LNamespaceSpec) string {
 	}
 	// A field that is not named above must not differ either.
 	rest := want
-	rest.Users, rest.Managers, rest.Sudoers, rest.DeletionPolicy, rest.Billing = now.Users, now.Managers, now.Sudoers, now.DeletionPolicy, now.Billing
+	rest.Users, rest.Managers, rest.Sudoers = now.Users, now.Managers, now.Sudoers
+	rest.DeletionPolicy, rest.Billing = now.DeletionPolicy, now.Billing
 	rest.Sudo.Allow, rest.Sudo.AtRevocation = now.Sudo.Allow, now.Sudo.AtRevocation
 	if !equality.Semantic.DeepEqual(now, rest) {
 		return "spec"

@@ -105,7 +105,8 @@ tenant. The others stay. Both steps can be repeated: what is done is skipped.`,
 	fs.StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig to use")
 	fs.BoolVar(&apply, "apply", false, "step 1: create the LNamespaces and hand the namespaces over to them")
 	fs.BoolVar(&confirm, "confirm", false, "step 2: delete the old RoleBindings that the tenants cover")
-	fs.BoolVar(&o.AcceptMarks, "accept-marks", false, "bindings may have labels and annotations of tenants already, such as those of a tenant that was there before")
+	fs.BoolVar(&o.AcceptMarks, "accept-marks", false,
+		"bindings may have labels and annotations of tenants already, such as those of a tenant that was there before")
 	fs.BoolVar(&o.SudoCounts, "sudo-counts", false, "a right that people and groups have by sudo covers an old binding, too")
 	fs.StringVarP(&output, "output", "o", "table",
 		"output format of the plan: table, wide (shortens nothing), json, yaml, or lnamespaces (the LNamespaces alone)")

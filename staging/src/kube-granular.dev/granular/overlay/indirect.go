@@ -73,9 +73,11 @@ var indirect = []Indirect{
 	{Resource: "pods", Path: owners, By: "statefulset-controller", Source: "statefulsets.apps", SourcePaths: selector},
 	{Resource: "pods", Path: ".spec.containers[*].resources", By: "vertical-pod-autoscaler", AddOn: true,
 		Source: "verticalpodautoscalers.autoscaling.k8s.io", SourcePaths: []string{".spec.resourcePolicy"}},
-	{Resource: "pods", Path: ".spec.subdomain", By: "statefulset-controller", Source: "statefulsets.apps", SourcePaths: []string{".spec.serviceName"}},
+	{Resource: "pods", Path: ".spec.subdomain", By: "statefulset-controller",
+		Source: "statefulsets.apps", SourcePaths: []string{".spec.serviceName"}},
 	// A claim of the name that the controller makes is used, also if it is somebody else's.
-	{Resource: "pods", Path: ".spec.volumes", By: "statefulset-controller", Source: "statefulsets.apps", SourcePaths: []string{".spec.volumeClaimTemplates"}},
+	{Resource: "pods", Path: ".spec.volumes", By: "statefulset-controller",
+		Source: "statefulsets.apps", SourcePaths: []string{".spec.volumeClaimTemplates"}},
 	{Resource: "replicasets.apps", Path: owners, By: "deployment-controller", Source: "deployments.apps", SourcePaths: selector},
 	{Resource: "replicasets.apps", Path: ".spec.minReadySeconds", By: "deployment-controller",
 		Source: "deployments.apps", SourcePaths: []string{".spec.minReadySeconds"}},
