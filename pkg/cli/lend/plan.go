@@ -16,6 +16,7 @@ import (
 	"k8s.io/component-helpers/auth/rbac/validation"
 
 	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/pkg/cli/access"
 )
 
@@ -141,6 +142,34 @@ func notes(rules []rbacv1.PolicyRule) (out []string) {
 // account.
 type way struct{ verb, group, resource, subresource string }
 
+// workloads are the kinds of objects that run pods, by group and resource.
+var workloads = [][2]string{
+	{"", "pods"}, {"apps", "deployments"}, {"apps", "daemonsets"}, {"apps", "statefulsets"}, {"apps", "replicasets"},
+	{"", "replicationcontrollers"}, {"batch", "jobs"}, {"batch", "cronjobs"},
+}
+
+// codePermissions are the permissions to set the service account of a workload, or what its containers run. TestCodePermissions
+// compares them with the schemas of the workloads.
+var codePermissions = []string{
+	"specification", "container", "containerImage", "ephemeralContainer", "ephemeralContainerImage", "image", "imageFrom",
+	"initContainer", "initContainerImage", "jobTemplate", "jobTemplateSpecification", "podTemplate", "podTemplateContainer",
+	"podTemplateContainerImage", "podTemplateEphemeralContainer", "podTemplateEphemeralContainerImage", "podTemplateImage",
+	"podTemplateImageFrom", "podTemplateInitContainer", "podTemplateInitContainerImage", "podTemplateSpecification",
+}
+
+// codeVerbs returns the verbs of codePermissions that bindings grant, with whatever parameters.
+func codeVerbs(all *access.RBAC) (verbs []string) {
+	for _, granted := range all.Granted() {
+		for _, text := range granted.Rule.Verbs {
+			if verb, err := permission.Parse(text); err == nil && slices.Contains(codePermissions, verb.Permission) {
+				verbs = append(verbs, text)
+			}
+		}
+	}
+	slices.Sort(verbs)
+	return slices.Compact(verbs)
+}
+
 // ways returns the ways to use a service account, the shortest ones first.
 func ways() []way {
 	out := []way{
@@ -150,11 +179,11 @@ func ways() []way {
 		{"impersonate", "", "serviceaccounts", ""}, {"impersonate", "", "users", ""},
 		{"impersonate:serviceaccount", "authentication.k8s.io", "serviceaccounts", ""},
 	}
-	for _, verb := range []string{"create", "update", "patch"} {
-		for _, controller := range [][2]string{{"apps", "deployments"}, {"apps", "daemonsets"}, {"apps", "statefulsets"}, {"apps", "replicasets"},
-			{"", "replicationcontrollers"}, {"batch", "jobs"}, {"batch", "cronjobs"}} {
-			out = append(out, way{verb, controller[0], controller[1], ""})
-		}
+	for _, w := range workloads[1:] {
+		out = append(out, way{"create", w[0], w[1], ""})
+	}
+	for _, w := range workloads {
+		out = append(out, way{permission.General, w[0], w[1], ""})
 	}
 	return out
 }
@@ -178,6 +207,7 @@ func (l *Lender) readRBAC(ctx context.Context, account Account, plan *Plan) erro
 		}
 	}
 	seen := map[string]bool{"User " + self.Status.UserInfo.Username: true}
+	code := codeVerbs(all)
 	for _, way := range ways() {
 		target := access.Target{Group: way.group, Resource: way.resource, Subresource: way.subresource, Namespace: account.Namespace,
 			AnyName: way.verb != "create" || way.subresource != ""} // RBAC does not match names at the creation of an object
@@ -187,7 +217,11 @@ func (l *Lender) readRBAC(ctx context.Context, account Account, plan *Plan) erro
 		case "users":
 			target.Name, target.AnyName = name, false
 		}
-		for _, h := range all.WhoCan(access.Query{Verbs: []string{way.verb}, Target: target}) {
+		query := access.Query{Verbs: []string{way.verb}, Target: target}
+		if way.verb == permission.General {
+			query.Verbs, query.Granular, query.Included = code, true, true // included: update and patch are enough
+		}
+		for _, h := range all.WhoCan(query) {
 			if !h.Can || seen[h.Subject] {
 				continue
 			}
@@ -196,11 +230,14 @@ func (l *Lender) readRBAC(ctx context.Context, account Account, plan *Plan) erro
 				plan.Components++
 				continue
 			}
-			resource := way.resource
+			resource, verb := way.resource, way.verb
+			if way.verb == permission.General {
+				verb = h.Verb
+			}
 			if way.subresource != "" {
 				resource += "/" + way.subresource
 			}
-			plan.Others = append(plan.Others, Other{h.Subject, way.verb + " " + resource, h.Binding})
+			plan.Others = append(plan.Others, Other{h.Subject, verb + " " + resource, h.Binding})
 		}
 	}
 	slices.SortFunc(plan.Others, func(a, b Other) int { return strings.Compare(a.Subject, b.Subject) })
