@@ -66,7 +66,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("GOPROXY", "file://"+filepath.ToSlash(modules.dir))
 			env.Setenv("GOCACHE", strings.TrimSpace(string(cache)))
 			env.Setenv("GOMODCACHE", filepath.Join(env.WorkDir, ".modcache"))
-			env.Setenv("GOFLAGS", "-modcacherw")
+			env.Setenv("GOFLAGS", "-modcacherw -trimpath")
 			env.Setenv("GOSUMDB", "off")
 			env.Setenv("GOTOOLCHAIN", "local")
 			env.Setenv("GOWORK", "off")

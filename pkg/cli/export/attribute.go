@@ -27,6 +27,8 @@ const copiers = "system:kube-granular:protected-attributes-controllers"
 var AttributeLimits = []string{
 	"Protected labels and annotations: those hold a role whom a binding in the files names. After a change of a binding, export again. " +
 		"Nothing protects the bindings: who holds all that a role allows may bind it.",
+	"Protected labels and annotations: in the data of a ControllerRevision, a name in other letter case, such as Metadata, is not found, " +
+		"though a rollback reads it. Do not let callers write ControllerRevisions.",
 	"Protected labels and annotations: templates inside custom resources are not judged. What a webhook sets counts as the caller's. " +
 		"Selected roles and delegations do not exist. There is no status and no report, and attributes in mode Audit are left out.",
 }
