@@ -12,8 +12,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -65,9 +67,11 @@ func packed(t *testing.T, write func(io.Writer, []built) error, specs ...spec) [
 func TestSameFilesMakeTheSameBytes(t *testing.T) {
 	for format, write := range map[string]func(io.Writer, []built) error{"docker": writeDocker, "oci": writeOCI} {
 		first := packed(t, write, server(t, "amd64"), server(t, "arm64"))
+		before := syscall.Umask(0o077)
 		second := packed(t, write, server(t, "amd64"), server(t, "arm64"))
+		syscall.Umask(before)
 		if !bytes.Equal(first, second) {
-			t.Errorf("%s: two archives of the same files differ", format)
+			t.Errorf("%s: two archives of the same files differ, with another umask", format)
 		}
 	}
 }
@@ -294,6 +298,22 @@ func TestBadLists(t *testing.T) {
 		}
 		if left, _ := filepath.Glob(out + "*"); len(left) != 0 {
 			t.Errorf("%s: left %q", list, left)
+		}
+	}
+}
+
+// TestReplaced holds what the SBOM calls a module that another one replaces. No folder of the builder is among the names.
+func TestReplaced(t *testing.T) {
+	pins := map[string]string{"kube-granular.dev/api": "v7"}
+	for _, tc := range []struct{ module, want debug.Module }{
+		{debug.Module{Path: "a", Version: "v1"}, debug.Module{Path: "a", Version: "v1"}},
+		{debug.Module{Path: "a", Version: "v1", Replace: &debug.Module{Path: "b", Version: "v2"}}, debug.Module{Path: "b", Version: "v2"}},
+		{debug.Module{Path: "kube-granular.dev/api", Version: "v0.0.0", Replace: &debug.Module{Path: "../api", Version: devel}},
+			debug.Module{Path: "kube-granular.dev/api", Version: "v7"}},
+		{debug.Module{Path: "a", Version: "v0.0.0", Replace: &debug.Module{Path: "../a"}}, debug.Module{Path: "a", Version: devel}},
+	} {
+		if got := pinned(replaced(&tc.module), pins); *got != tc.want {
+			t.Errorf("%+v: got %+v, want %+v", tc.module, *got, tc.want)
 		}
 	}
 }

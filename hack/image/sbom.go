@@ -70,11 +70,9 @@ func sbom(name, version string, pins map[string]string, binary string) (*spdx.Do
 	}
 	modules := append([]*debug.Module{{Path: "stdlib", Version: info.GoVersion}, &info.Main}, info.Deps...)
 	for i, m := range modules {
-		if m.Replace != nil {
-			m = m.Replace
-		}
+		m = pinned(replaced(m), pins)
 		id := common.ElementID(fmt.Sprintf("Package-module-%d", i))
-		p := modulePackage(id, pinned(m, pins))
+		p := modulePackage(id, m)
 		if _, known := pins[m.Path]; known {
 			p.PackageLicenseDeclared = licence
 		}
@@ -84,9 +82,23 @@ func sbom(name, version string, pins map[string]string, binary string) (*spdx.Do
 	return document, nil
 }
 
+// devel is what Go calls the version of a module that it built from a folder.
+const devel = "(devel)"
+
+// replaced returns what a module was built from. A folder has no name that anybody else knows, so the module keeps its own.
+func replaced(m *debug.Module) *debug.Module {
+	switch {
+	case m.Replace == nil:
+		return m
+	case m.Replace.Version == "" || m.Replace.Version == devel:
+		return &debug.Module{Path: m.Path, Version: devel}
+	}
+	return m.Replace
+}
+
 // pinned returns a module with the version that pins has for it, if Go has none.
 func pinned(m *debug.Module, pins map[string]string) *debug.Module {
-	if version, known := pins[m.Path]; known && m.Version == "(devel)" {
+	if version, known := pins[m.Path]; known && m.Version == devel {
 		return &debug.Module{Path: m.Path, Version: version}
 	}
 	return m
@@ -104,7 +116,7 @@ func modulePackage(id common.ElementID, m *debug.Module) *spdx.Package {
 		PrimaryPackagePurpose:   "LIBRARY",
 	}
 	purl := "pkg:golang/" + m.Path
-	if m.Version != "" && m.Version != "(devel)" {
+	if m.Version != "" && m.Version != devel {
 		purl += "@" + m.Version
 	}
 	p.PackageExternalReferences = []*spdx.PackageExternalReference{{Category: "PACKAGE-MANAGER", RefType: "purl", Locator: purl}}

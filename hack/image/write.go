@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -167,7 +168,8 @@ func writeOCI(out io.Writer, images []built) error {
 	return tarFolder(out, dir)
 }
 
-// tarFolder writes the files of a folder as a tar, sorted by name, with all times zero.
+// tarFolder writes the files of a folder as a tar, sorted by name, with all times zero. The modes do not depend on the umask
+// of the caller either.
 func tarFolder(out io.Writer, dir string) error {
 	l := layerWriter{Writer: tar.NewWriter(out), folders: map[string]bool{}}
 	// The file that identifies the layout is first, for readers that check only the first file.
@@ -182,6 +184,19 @@ func tarFolder(out io.Writer, dir string) error {
 		return err
 	}
 	if err := os.Remove(filepath.Join(dir, "oci-layout")); err != nil {
+		return err
+	}
+	err = filepath.WalkDir(dir, func(p string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		mode := fs.FileMode(0o644)
+		if entry.IsDir() {
+			mode = 0o755
+		}
+		return os.Chmod(p, mode)
+	})
+	if err != nil {
 		return err
 	}
 	if err := l.root(dir); err != nil {
