@@ -57,9 +57,9 @@ func signCommand() *cobra.Command {
 }
 
 func verifyCommand() *cobra.Command {
-	var key string
+	var key, version string
 	cmd := &cobra.Command{
-		Use:   "verify --key FILE FOLDER",
+		Use:   "verify --key FILE --version VERSION FOLDER",
 		Short: "Verify the signatures in a folder, and that its files are those that were signed",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -67,7 +67,7 @@ func verifyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			count, err := verify(cmd.Context(), args[0], public)
+			count, err := verify(cmd.Context(), args[0], version, public)
 			if err != nil {
 				return err
 			}
@@ -76,6 +76,9 @@ func verifyCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&key, "key", "", "the public key, in PEM")
-	cobra.CheckErr(cmd.MarkFlagRequired("key"))
+	cmd.Flags().StringVar(&version, "version", "", "the version of the release that was asked for")
+	for _, name := range []string{"key", "version"} {
+		cobra.CheckErr(cmd.MarkFlagRequired(name))
+	}
 	return cmd
 }

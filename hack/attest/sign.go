@@ -84,8 +84,9 @@ func sign(ctx context.Context, dir string, o origin, signer key) error {
 	)
 }
 
-// verify returns how many files of a folder are as the holder of the key signed them, or what is wrong with the folder.
-func verify(ctx context.Context, dir string, public key) (int, error) {
+// verify returns how many files of a folder are as the holder of the key signed them for a version, or what is wrong with the
+// folder. An older release is signed as well as the one that was asked for.
+func verify(ctx context.Context, dir, version string, public key) (int, error) {
 	text, err := os.ReadFile(filepath.Join(dir, sumsFile))
 	if err != nil {
 		return 0, err
@@ -101,14 +102,14 @@ func verify(ctx context.Context, dir string, public key) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := verifyProvenance(ctx, dir, public, files); err != nil {
+	if err := verifyProvenance(ctx, dir, version, public, files); err != nil {
 		return 0, fmt.Errorf("%s: %w", provenanceFile, err)
 	}
 	return len(files), verifyFiles(dir, files)
 }
 
-// verifyProvenance returns an error unless the provenance is signed and about exactly these files.
-func verifyProvenance(ctx context.Context, dir string, public key, files []sum) error {
+// verifyProvenance returns an error unless the provenance is signed, and about exactly these files and this version.
+func verifyProvenance(ctx context.Context, dir, version string, public key, files []sum) error {
 	line, err := os.ReadFile(filepath.Join(dir, provenanceFile))
 	if err != nil {
 		return err
@@ -128,12 +129,15 @@ func verifyProvenance(ctx context.Context, dir string, public key, files []sum) 
 	if err != nil {
 		return errors.Join(errSignature, err)
 	}
-	about, err := readStatement(payload)
+	about, signed, err := readStatement(payload)
 	if err != nil {
 		return err
 	}
 	if !slices.Equal(about, files) {
 		return fmt.Errorf("is about other files than %s", sumsFile)
+	}
+	if signed != version {
+		return fmt.Errorf("is of version %q and not %s", signed, version)
 	}
 	return nil
 }

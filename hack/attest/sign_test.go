@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/x509"
@@ -13,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -56,10 +58,16 @@ func write(t *testing.T, dir, name, content string) {
 func release(t *testing.T, key string) string {
 	t.Helper()
 	dir := t.TempDir()
-	write(t, dir, "a.tar", "content of a")
-	write(t, dir, "b.tar", "content of b")
+	signed(t, dir, key, "v0.1.0", "a.tar", "b.tar")
+	return dir
+}
+
+// signed writes files, their sums and signatures into a folder.
+func signed(t *testing.T, dir, key, version string, names ...string) {
+	t.Helper()
 	var sums strings.Builder
-	for _, name := range []string{"a.tar", "b.tar"} {
+	for _, name := range names {
+		write(t, dir, name, "content of "+name)
 		digest, err := digestFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
@@ -67,10 +75,9 @@ func release(t *testing.T, key string) string {
 		sums.WriteString(digest + "  " + name + "\n")
 	}
 	write(t, dir, sumsFile, sums.String())
-	run(t, true, "sign", "--key", key, "--builder", "https://example.com/builder", "--version", "v0.1.0",
+	run(t, true, "sign", "--key", key, "--builder", "https://example.com/builder", "--version", version,
 		"--commit", strings.Repeat("a", 40), "--repository", "git+https://example.com/kube-granular",
 		"--material", "go.sum="+zero, "--parameter", "architectures=amd64", dir)
-	return dir
 }
 
 // run runs the command, which must succeed or fail, and returns its output or error.
@@ -94,28 +101,30 @@ func run(t *testing.T, succeeds bool, args ...string) string {
 func TestSign(t *testing.T) {
 	private, public := newKey(t)
 	dir := release(t, private)
-	if got := run(t, true, "verify", "--key", public, dir); got != "2 files are as they were signed\n" {
+	if got := run(t, true, "verify", "--key", public, "--version", "v0.1.0", dir); got != "2 files are as they were signed\n" {
 		t.Error(got)
 	}
 	_, other := newKey(t)
 	for name, tc := range map[string]struct {
-		change func(dir string)
-		key    string
-		want   string
+		change  func(dir string)
+		key     string
+		want    string
+		version string
 	}{
-		"another key":           {key: other, want: "SHA256SUMS.sig: the signature is not of this key"},
-		"a file was changed":    {func(dir string) { write(t, dir, "a.tar", "other") }, public, "a.tar: was changed"},
-		"a file is missing":     {func(dir string) { _ = os.Remove(filepath.Join(dir, "b.tar")) }, public, "b.tar"},
-		"a file was added":      {func(dir string) { write(t, dir, "c.tar", "") }, public, "c.tar: is not in SHA256SUMS"},
-		"the sums were changed": {func(dir string) { write(t, dir, sumsFile, zero+"  a.tar\n") }, public, "SHA256SUMS.sig: the signature"},
-		"no provenance":         {func(dir string) { _ = os.Remove(filepath.Join(dir, provenanceFile)) }, public, provenanceFile},
-		"the provenance was changed": {func(dir string) {
+		"another version was asked for": {key: public, want: provenanceFile + `: is of version "v0.1.0" and not v0.1.1`, version: "v0.1.1"},
+		"another key":                   {key: other, want: "SHA256SUMS.sig: the signature is not of this key"},
+		"a file was changed":            {change: func(dir string) { write(t, dir, "a.tar", "other") }, key: public, want: "a.tar: was changed"},
+		"a file is missing":             {change: func(dir string) { _ = os.Remove(filepath.Join(dir, "b.tar")) }, key: public, want: "b.tar"},
+		"a file was added":              {change: func(dir string) { write(t, dir, "c.tar", "") }, key: public, want: "c.tar: is not in SHA256SUMS"},
+		"the sums were changed":         {change: func(dir string) { write(t, dir, sumsFile, zero+"  a.tar\n") }, key: public, want: "SHA256SUMS.sig: the signature"},
+		"no provenance":                 {change: func(dir string) { _ = os.Remove(filepath.Join(dir, provenanceFile)) }, key: public, want: provenanceFile},
+		"the provenance was changed": {change: func(dir string) {
 			changeEnvelope(t, dir, func(e *dsse.Envelope) { e.Payload = "e30=" })
-		}, public, provenanceFile + ": the signature"},
-		"the provenance is of another type": {func(dir string) {
+		}, key: public, want: provenanceFile + ": the signature"},
+		"the provenance is of another type": {change: func(dir string) {
 			changeEnvelope(t, dir, func(e *dsse.Envelope) { e.PayloadType = "text/plain" })
-		}, public, "payloadType"},
-		"the provenance is of another release": {func(dir string) {
+		}, key: public, want: "payloadType"},
+		"the provenance is of another release": {change: func(dir string) {
 			second := t.TempDir()
 			write(t, second, sumsFile, zero+"  a.tar\n")
 			run(t, true, "sign", "--key", private, "--builder", "https://example.com", "--version", "v0.1.0", second)
@@ -124,14 +133,14 @@ func TestSign(t *testing.T) {
 				t.Fatal(err)
 			}
 			write(t, dir, provenanceFile, string(text))
-		}, public, "is about other files"},
+		}, key: public, want: "is about other files"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := release(t, private)
 			if tc.change != nil {
 				tc.change(dir)
 			}
-			if got := run(t, false, "verify", "--key", tc.key, dir); !strings.Contains(got, tc.want) {
+			if got := run(t, false, "verify", "--key", tc.key, "--version", cmp.Or(tc.version, "v0.1.0"), dir); !strings.Contains(got, tc.want) {
 				t.Errorf("got %s, want %q", got, tc.want)
 			}
 		})
@@ -155,8 +164,7 @@ func changeEnvelope(t *testing.T, dir string, change func(*dsse.Envelope)) {
 	write(t, dir, provenanceFile, string(text))
 }
 
-// TestOpenSSL verifies the signature of SHA256SUMS with OpenSSL, as docs/release.md says, and signs with a key that
-// OpenSSL made.
+// TestOpenSSL verifies the signature of SHA256SUMS with OpenSSL, and signs with a key that OpenSSL made.
 func TestOpenSSL(t *testing.T) {
 	if _, err := exec.LookPath("openssl"); err != nil {
 		t.Skip("no openssl")
@@ -174,11 +182,74 @@ func TestOpenSSL(t *testing.T) {
 	openssl("genpkey", "-algorithm", "ed25519", "-out", "key.pem")
 	openssl("pkey", "-in", "key.pem", "-pubout", "-out", "key.pub")
 	dir := release(t, filepath.Join(keys, "key.pem"))
-	run(t, true, "verify", "--key", filepath.Join(keys, "key.pub"), dir)
+	run(t, true, "verify", "--key", filepath.Join(keys, "key.pub"), "--version", "v0.1.0", dir)
 	got := openssl("pkeyutl", "-verify", "-pubin", "-inkey", "key.pub", "-rawin",
 		"-in", filepath.Join(dir, sumsFile), "-sigfile", filepath.Join(dir, signatureFile))
 	if !strings.Contains(got, "Signature Verified Successfully") {
 		t.Error(got)
+	}
+}
+
+// TestPage runs the commands with which docs/install.md verifies a release, on releases that somebody between changed.
+func TestPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/install.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, commands, _ := strings.Cut(string(page), "## The files of a release")
+	_, commands, _ = strings.Cut(commands, "```sh\n")
+	commands, _, _ = strings.Cut(commands, "```")
+	found := regexp.MustCompile(`(?s)version=(\S+) files="(\S+) (\S+)"`).FindStringSubmatch(commands)
+	if found == nil {
+		t.Fatalf("the commands do not begin with the version and two files:\n%s", commands)
+	}
+	sources, image := "kube-granular-"+found[1]+".tar.gz", found[2]
+	private, public := newKey(t)
+	publicKey, err := os.ReadFile(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		change func(dir string)
+		good   bool
+	}{
+		"as it was signed":       {change: func(string) {}, good: true},
+		"a file was changed":     {change: func(dir string) { write(t, dir, image, "other") }},
+		"a file is missing":      {change: func(dir string) { _ = os.Remove(filepath.Join(dir, image)) }},
+		"the signature is wrong": {change: func(dir string) { write(t, dir, signatureFile, strings.Repeat("x", 64)) }},
+		"the sums were changed": {change: func(dir string) {
+			write(t, dir, image, "other")
+			digest, err := digestFile(filepath.Join(dir, image))
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, dir, sumsFile, digest+"  "+image+"\n")
+		}},
+		"an older release, with a file of the new name": {change: func(dir string) {
+			signed(t, dir, private, "v0.0.9", "kube-granular-v0.0.9.tar.gz", image)
+			write(t, dir, found[3], "of nobody")
+		}},
+		"a file that is not listed": {change: func(dir string) {
+			signed(t, dir, private, found[1], sources, image)
+			write(t, dir, found[3], "of nobody")
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			parent := t.TempDir()
+			dir := filepath.Join(parent, "release")
+			if err := os.Mkdir(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			write(t, parent, "release.pub", string(publicKey))
+			signed(t, dir, private, found[1], sources, image, found[3])
+			tc.change(dir)
+			cmd := exec.CommandContext(t.Context(), "sh", "-c", commands)
+			cmd.Dir = dir
+			out, err := cmd.CombinedOutput()
+			if (err == nil) != tc.good || strings.HasSuffix(string(out), "verified\n") != tc.good {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
 	}
 }
 

@@ -88,21 +88,23 @@ func statement(files []sum, o origin) ([]byte, error) {
 	return compact.Bytes(), nil
 }
 
-// readStatement returns the files that a statement is about.
-func readStatement(text []byte) ([]sum, error) {
+// readStatement returns the files that a statement is about, and the version of the release.
+func readStatement(text []byte) ([]sum, string, error) {
 	whole := &attestation.Statement{}
 	if err := protojson.Unmarshal(text, whole); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if err := whole.Validate(); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if whole.GetPredicateType() != predicateType {
-		return nil, fmt.Errorf("predicateType: is %q and not %s", whole.GetPredicateType(), predicateType)
+		return nil, "", fmt.Errorf("predicateType: is %q and not %s", whole.GetPredicateType(), predicateType)
 	}
 	var files []sum
 	for _, s := range whole.GetSubject() {
 		files = append(files, sum{s.GetName(), s.GetDigest()["sha256"]})
 	}
-	return files, nil
+	definition := whole.GetPredicate().GetFields()["buildDefinition"].GetStructValue()
+	parameters := definition.GetFields()["externalParameters"].GetStructValue()
+	return files, parameters.GetFields()["version"].GetStringValue(), nil
 }
