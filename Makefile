@@ -94,13 +94,14 @@ build: upstream $(BIN)/kube-apiserver $(BIN)/kube-granular $(BIN)/kubectl $(BIN)
 kubectl-granular: upstream $(BIN)/kubectl-granular ## Build bin/kubectl-granular, the kubectl plugin `kubectl granular`
 
 PLUGIN_VERSION ?= $(RELEASE_VERSION)
-PLUGIN_URL     ?= https://example.com/kube-granular/$(PLUGIN_VERSION)
+# Where the archives will be, for krew's manifests. A release without it has no such manifests.
+PLUGIN_URL     ?=
 
 # Of the platforms, only Linux has servers.
 PLATFORMS ?= darwin/amd64 darwin/arm64 linux/amd64 linux/arm64 windows/amd64 windows/arm64
 empty :=
 comma := ,
-PACK = $(GO) run ./hack/pack --version $(PLUGIN_VERSION) --url $(PLUGIN_URL) --ldflags '$(LDFLAGS)' --tenancy-ldflags '$(TENANCY_LDFLAGS)' --out $(BIN)/plugin \
+PACK = $(GO) run ./hack/pack --version $(PLUGIN_VERSION) --url $(or $(PLUGIN_URL),https://example.com/kube-granular/$(PLUGIN_VERSION)) --ldflags '$(LDFLAGS)' --tenancy-ldflags '$(TENANCY_LDFLAGS)' --out $(BIN)/plugin \
 	--platform $(subst $(empty) ,$(comma),$(strip $(PLATFORMS)))
 
 .PHONY: plugin-archives
@@ -128,7 +129,7 @@ image-tenancy: ## Write images of the controller of tenants to bin/image, in the
 image-local: upstream ## Write images of kube-granular, the server with etcd, to bin/image, in the same way
 	$(call step,images of kube-granular,GO=$(GO) hack/image.sh kube-granular '$(LDFLAGS)' $(BIN)/image $(IMAGE_ARCHS))
 
-export OWN_IMAGE_REPOSITORY RELEASE_KEY RELEASE_BUILDER RELEASE_REPOSITORY
+export OWN_IMAGE_REPOSITORY PLUGIN_URL PLATFORMS IMAGE_ARCHS IMAGE_REPOSITORY SERIES_WITHOUT RELEASE_KEY RELEASE_BUILDER RELEASE_REPOSITORY
 
 # A release is compiled by the Go that upstream uses for its version: the standard library is a part of the server, and the
 # bytes do not depend on the Go of the machine.
@@ -136,16 +137,26 @@ RELEASE_TOOLCHAIN = go$(shell cat upstream/kubernetes/.go-version)
 
 .PHONY: release
 release: release-notes upstream ## Write a release to bin/release: images, archives, manifests, a chart, the series for git am, checksums, signatures; RELEASE_VERSION=v0.1.0-rc.1 RELEASE_KEY=FILE RELEASE_BUILDER=URI
-	@GOTOOLCHAIN=$(RELEASE_TOOLCHAIN) $(MAKE) image image-tenancy image-local archives
+	@commit=$$(git rev-parse HEAD) && GOTOOLCHAIN=$(RELEASE_TOOLCHAIN) $(MAKE) image image-tenancy image-local archives && \
+		RELEASE_COMMIT=$$commit $(MAKE) --no-print-directory release-files
+	@if [ -n "$$RELEASE_KEY" ]; then $(MAKE) --no-print-directory release-sign; else echo "not signed, and without provenance: RELEASE_KEY names no key" >&2; fi
+
+# The last steps of a release, of what was built before. They are not for people.
+.PHONY: release-files
+release-files:
 	$(call step,release,GOTOOLCHAIN=$(RELEASE_TOOLCHAIN) GO=$(GO) hack/release.sh $(RELEASE_VERSION) $(BIN)/release $(BIN)/image $(BIN)/plugin '$(LDFLAGS)')
+
+.PHONY: release-sign
+release-sign: ## Sign the release in RELEASE_DIR, bin/release, on a machine that has the key and the sources; RELEASE_KEY=FILE RELEASE_BUILDER=URI
+	@GO=$(GO) hack/release-sign.sh $(RELEASE_VERSION) $(or $(RELEASE_DIR),$(BIN)/release)
 
 .PHONY: release-twice
 release-twice: release-notes ## Build the release in bin/release again, at another path, and fail if a file differs; RELEASE_CACHE=empty compiles all anew
 	$(call step,the same release again,hack/release-twice.sh $(RELEASE_VERSION))
 
 .PHONY: release-verify
-release-verify: ## Verify the signatures and files in RELEASE_DIR, bin/release, with the public key RELEASE_PUBLIC_KEY
-	@GOWORK=off $(GO) -C hack/attest run . verify --key $(abspath $(RELEASE_PUBLIC_KEY)) $(abspath $(or $(RELEASE_DIR),$(BIN)/release))
+release-verify: ## Verify the signatures, the version and the files in RELEASE_DIR, bin/release; RELEASE_PUBLIC_KEY=FILE RELEASE_VERSION=v0.1.0
+	@GOWORK=off $(GO) -C hack/attest run . verify --key $(abspath $(RELEASE_PUBLIC_KEY)) --version $(RELEASE_VERSION) $(abspath $(or $(RELEASE_DIR),$(BIN)/release))
 
 .PHONY: release-notes
 release-notes: ## Fail if RELEASE_VERSION can't be released: the CHANGELOG has no changes, or the tree is not committed

@@ -10,11 +10,15 @@
 #   hack/image.sh kube-apiserver|tenancy-controller|kube-granular LDFLAGS OUT ARCHITECTURE...
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# The order of names and the modes of files are not those of whoever calls this script.
+export LC_ALL=C
+umask 022
 
 : "${GO:=go}"
 name=$1 ldflags=$2 out=$(realpath -m "$3")
 shift 3
 arguments='' sources=digest
+# Nobody can own a name that ends in .invalid (RFC 2606): without a repository of its own, no image is pulled from anywhere.
 # Kubeadm asks for the server by its version, in which _ replaces +, because a tag can't have one. The name is
 # the same for all architectures. The controller runs on any server, so its version is that of kube-granular.
 case $name in
@@ -25,12 +29,12 @@ kube-apiserver)
 	;;
 tenancy-controller)
 	version=$(hack/version.sh granular) title="controller of tenants" more='"user": "65532:65532",'
-	repository=${OWN_IMAGE_REPOSITORY:-kube-granular.dev} sources=tenancy
+	repository=${OWN_IMAGE_REPOSITORY:-registry.invalid} sources=tenancy
 	build() { GOWORK=off "$GO" -C tenancy build -trimpath -buildvcs=false -ldflags "-s -w $ldflags" -o "$1" ./cmd/tenancy-controller; }
 	;;
 kube-granular)
 	version=$(hack/version.sh granular) title="etcd and a kube-apiserver with granular authorization, to try it" more=
-	repository=${OWN_IMAGE_REPOSITORY:-kube-granular.dev} arguments=', "up"'
+	repository=${OWN_IMAGE_REPOSITORY:-registry.invalid} arguments=', "up"'
 	build() { "$GO" build -trimpath -buildvcs=false -ldflags "-s -w $ldflags" -o "$1" ./cmd/kube-granular; }
 	;;
 *)
@@ -45,6 +49,10 @@ mkdir -p "$out"
 GOWORK=off "$GO" -C hack/image build -o "$out/image-tool" .
 tool=$out/image-tool
 rm -f "$out/$name"*
+# A release has the binaries that it finds, so none stays of an architecture that is not built now.
+for old in "$out"/*/"$name"; do
+	case " $* " in *" $(basename "$(dirname "$old")") "*) ;; *) rm -f "$old" ;; esac
+done
 # Scanners match modules by version. Go has none for those that are built from a folder.
 pins=$(awk '$1 ~ /^k8s\.io\// && $2 ~ /^v[0-9.]+$/ && NF == 2 { print $1 "=" $2 }' go.mod | sort -u | paste -sd ,)
 for module in kube-granular.dev kube-granular.dev/api kube-granular.dev/granular kube-granular.dev/tenancy; do pins+=,$module=$(hack/version.sh granular); done

@@ -14,6 +14,7 @@ fail() { echo "release $version: $1" >&2; exit 1; }
 [[ $version == "$own" || $version == "$own"-* ]] || fail "the file VERSION says $own, and binaries and images are of that version"
 [[ $version =~ ^v[0-9.]+(-[0-9A-Za-z.-]+)?$ ]] || fail "what follows - may only be letters, digits, dots and -: images are tagged with it"
 [ -z "$(git status --porcelain)" ] || fail "the tree has changes that are not committed: a release is made from a commit"
+[ -z "${SERIES_WITHOUT:-}" ] || fail "SERIES_WITHOUT leaves out $SERIES_WITHOUT, and the version would not say so"
 tagged=$(git rev-parse -q --verify "refs/tags/$version^{commit}" || true)
 [ -z "$tagged" ] || [ "$tagged" = "$(git rev-parse HEAD)" ] || fail "the tag $version is on another commit"
 if [ -n "${RELEASE_KEY:-}" ]; then

@@ -4,18 +4,23 @@
 
 # Make the files of a release; `make release` runs this script. They are images and their SBOMs, archives of all
 # programs, manifests and the Helm chart of the controller of tenants, the patch series for `git am`, the
-# project's sources, this version's section of the CHANGELOG, checksums, and signatures if there is a key. Builds
+# project's sources, this version's section of the CHANGELOG, and checksums. Builds
 # are reproducible: the same tree and Go version give the same bytes. Nothing is uploaded.
 #
 #   hack/release.sh VERSION OUT IMAGES PROGRAMS LDFLAGS
 #
-# RELEASE_KEY is the private key, RELEASE_BUILDER a URI of who builds, RELEASE_REPOSITORY the URI of the repository.
+# RELEASE_COMMIT is the commit from which images and programs were built. OWN_IMAGE_REPOSITORY and PLUGIN_URL are as in
+# CONTRIBUTING.md. hack/release-sign.sh signs the files.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# The order of names and the modes of files are not those of whoever calls this script.
+export LC_ALL=C
+umask 022
 
 : "${GO:=go}"
 version=$1 out=$2 images=$3 programs=$4 ldflags=$5
 changes=$(hack/release-notes.sh "$version")
+[ "$(git rev-parse HEAD)" = "$RELEASE_COMMIT" ] || { echo "release $version: there is a new commit since the images and programs were built" >&2; exit 1; }
 
 rm -rf "$out"
 mkdir -p "$out"
@@ -42,12 +47,12 @@ server=$images/$("$GO" env GOARCH)/kube-apiserver
 GO=$GO hack/series-complete.sh "$out/series" "$ldflags" ${server:+"$server"}
 pack "kube-granular-$version-series.tar.gz" series
 
-git archive --format=tar --prefix="kube-granular-$version/" HEAD | gzip -n9 >"$out/kube-granular-$version.tar.gz"
+git -c tar.umask=0002 -c core.attributesFile=/dev/null archive --format=tar --prefix="kube-granular-$version/" HEAD | gzip -n9 >"$out/kube-granular-$version.tar.gz"
 
 # The manifests are the folders for `kubectl apply -k`, with the name of the image. The chart has them as files,
 # where the project has a link.
 number=${version#v}
-image=${OWN_IMAGE_REPOSITORY:-kube-granular.dev}/tenancy-controller
+image=${OWN_IMAGE_REPOSITORY:-registry.invalid}/tenancy-controller
 mkdir "$out/tenancy"
 cp -r tenancy/config "$out/tenancy/"
 cp -rL tenancy/charts/tenancy "$out/chart"
@@ -69,24 +74,30 @@ for binary in "$images"/*/kube-apiserver; do
 	folder=$(dirname "$binary")
 	archive "kube-apiserver-$version-linux-$(basename "$folder").tar.gz" . --transform 's|.*/||' LICENSE "$binary"
 done
+# What skopeo copies to a registry has this digest there.
+for layout in "$out"/*.oci.tar; do
+	index=$(tar -xOf "$layout" index.json)
+	named=$(grep -o '"org.opencontainers.image.ref.name":"[^"]*"' <<<"$index" | cut -d '"' -f 4)
+	printf '%s %s %s\n' "$(basename "$layout")" "$named" "$(grep -o '"digest":"[^"]*"' <<<"$index" | cut -d '"' -f 4)"
+done >"$out/images.txt"
+[ "$(grep -cE '^\S+ \S+:\S+ sha256:[0-9a-f]{64}$' "$out/images.txt")" = 3 ] || { echo "not one digest for each image:" >&2; cat "$out/images.txt" >&2; exit 1; }
 # The folder may also contain archives of other versions, which are not copied.
-cp "$programs"/*-"$version"-*.tar.gz "$out/"
-cp "$programs"/*-"$version"-*.zip "$out/" 2>/dev/null || true
-for manifest in "$programs"/*.yaml; do
-	grep -q "version: $version" "$manifest" || { echo "$manifest is of another version: make plugin-archives PLUGIN_VERSION=$version" >&2; exit 1; }
-	cp "$manifest" "$out/krew-$(basename "$manifest")"
+for archive in "$programs"/*-"$version"-*.tar.gz "$programs"/*-"$version"-*.zip; do
+	[ ! -e "$archive" ] || cp "$archive" "$out/"
 done
+# Krew's manifests say where the archives are.
+if [ -n "${PLUGIN_URL:-}" ]; then
+	for manifest in "$programs"/*.yaml; do
+		grep -q "version: $version" "$manifest" || { echo "$manifest is of another version: make plugin-archives PLUGIN_VERSION=$version" >&2; exit 1; }
+		sed -n "s|.*uri: $PLUGIN_URL/||p" "$manifest" | while read -r archive; do
+			[ -e "$out/$archive" ] || { echo "$manifest names $archive, which is not there" >&2; exit 1; }
+		done
+		cp "$manifest" "$out/krew-$(basename "$manifest")"
+	done
+else
+	echo "    without manifests for krew: PLUGIN_URL does not say where the archives will be" >&2
+fi
 sums=$(cd "$out" && sha256sum -- *)
 printf '%s\n' "$sums" >"$out/SHA256SUMS"
 
-if [ -n "${RELEASE_KEY:-}" ]; then
-	attest() { GOWORK=off "$GO" -C hack/attest run . "$@"; }
-	attest sign --key "$(realpath "$RELEASE_KEY")" --builder "$RELEASE_BUILDER" --version "$version" \
-		--repository "${RELEASE_REPOSITORY:-}" --commit "$(git rev-parse HEAD)" \
-		--material "go.mod=$(sha256sum go.mod | cut -c 1-64)" --material "go.sum=$(sha256sum go.sum | cut -c 1-64)" \
-		--parameter "kubernetes=$(hack/version.sh kubernetes)" --parameter "sources=$(hack/version.sh digest)" \
-		--parameter "go=$("$GO" env GOVERSION)" "$(realpath "$out")"
-else
-	echo "    not signed, and without provenance: RELEASE_KEY names no key" >&2
-fi
 ls -l "$out" | awk 'NF > 5 { printf "    %-60s %8.1f kB\n", $NF, $5 / 1e3 }' >&2

@@ -12,6 +12,8 @@
 # --list, the packages of kube-apiserver are loaded and not compiled, which takes seconds: each import must be found
 # without a network, and those of this project in the tree.
 set -o errexit -o nounset -o pipefail
+export LC_ALL=C
+umask 022
 list=
 [ "${1:-}" != --list ] || { list=1; shift; }
 series=$(cd "$1" && pwd) ldflags=${2:-} binary=${3:+$(realpath "$3")}
@@ -24,8 +26,10 @@ trap 'rm -rf "$work"' EXIT
 tree=$work/tree
 mkdir "$tree"
 export GIT_AUTHOR_DATE="2001-09-17T00:00:00Z" GIT_COMMITTER_DATE="2001-09-17T00:00:00Z"
+# The settings of whoever calls this script, such as the context of a diff, would change the patches.
 in_tree() {
-	git -C "$tree" -c core.autocrlf=false -c core.fileMode=false -c gc.auto=0 -c user.name="kube-granular developers" -c user.email=developers@kube-granular.dev "$@"
+	GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 GIT_ATTR_NOSYSTEM=1 \
+		git -C "$tree" -c core.autocrlf=false -c core.fileMode=false -c gc.auto=0 -c user.name="kube-granular developers" -c user.email=developers@kube-granular.dev "$@"
 }
 
 # Upstream's sources, as in a clone of Kubernetes but without vendor.

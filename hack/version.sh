@@ -33,7 +33,7 @@ kubernetes) echo "$kubernetes" ;;
 granular) echo "v$own" ;;
 server) echo "$kubernetes+granular.$own" ;;
 tag) echo "${kubernetes}_granular.$own" ;;
-digest) digest VERSION go.mod go.sum api cmd patches pkg speed staging ;;
+digest) digest VERSION go.mod go.sum api cmd hack/upstream patches pkg speed staging ;;
 tenancy) digest VERSION api tenancy/go.mod tenancy/go.sum tenancy/api tenancy/cmd tenancy/config tenancy/internal ;;
 *)
 	echo "usage: hack/version.sh kubernetes|granular|server|tag|digest|tenancy" >&2

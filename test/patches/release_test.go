@@ -69,6 +69,7 @@ func TestReleaseNotes(t *testing.T) {
 		"a change not committed":          {changelog: good, version: "v0.3.0", change: "echo >>VERSION", want: "not committed", fails: true},
 		"a tag elsewhere": {changelog: good, version: "v0.3.0", change: "git tag v0.3.0 && git -c user.name=n -c user.email=e " +
 			"commit -q --allow-empty -m m", want: "is on another commit", fails: true},
+		"a folder left out": {changelog: good, version: "v0.3.0", env: []string{"SERIES_WITHOUT=speed"}, want: "SERIES_WITHOUT", fails: true},
 		"a key that is not there": {changelog: good, version: "v0.3.0", env: []string{"RELEASE_KEY=none.pem", "RELEASE_BUILDER=b"},
 			want: "can't read none.pem", fails: true},
 		"a key without its releaser": {changelog: good, version: "v0.3.0", env: []string{"RELEASE_KEY=VERSION"},
@@ -121,13 +122,14 @@ func TestDigest(t *testing.T) {
 		}
 		return [2]string(strings.Fields(out))
 	}
-	names := strings.Fields("pkg/a.go pkg/a_test.go pkg/testdata/a api/a.go tenancy/internal/a.go tenancy/internal/a_test.go docs/a.md goxmod")
+	names := strings.Fields("pkg/a.go pkg/a_test.go pkg/testdata/a api/a.go tenancy/internal/a.go tenancy/internal/a_test.go docs/a.md goxmod hack/upstream/a.go hack/upstream/testdata/a hack/a.sh")
 	for _, name := range names {
 		write(name, "before")
 	}
 	for name, want := range map[string][2]bool{
 		"VERSION": {true, true}, "api/a.go": {true, true},
-		"pkg/a.go": {true, false}, "go.sum": {true, false},
+		"pkg/a.go": {true, false}, "go.sum": {true, false}, "hack/upstream/a.go": {true, false},
+		"hack/upstream/testdata/a": {}, "hack/a.sh": {},
 		"tenancy/internal/a.go": {false, true},
 		"pkg/a_test.go":         {}, "pkg/testdata/a": {}, "tenancy/internal/a_test.go": {}, "docs/a.md": {}, "goxmod": {},
 	} {
@@ -170,10 +172,11 @@ func TestReleaseWorkflow(t *testing.T) {
 	}
 	var workflow struct {
 		Jobs map[string]struct {
-			Env   map[string]string
-			Steps []struct {
-				Run string
-				Env map[string]string
+			Environment string
+			Permissions map[string]string
+			Steps       []struct {
+				Run, Uses string
+				Env       map[string]string
 			}
 		}
 	}
@@ -185,9 +188,21 @@ func TestReleaseWorkflow(t *testing.T) {
 		t.Fatal(err)
 	}
 	var commands string
-	for _, job := range workflow.Jobs {
+	pinned := regexp.MustCompile(`^[a-z]+/[a-z-]+@[0-9a-f]{40}$`)
+	for name, job := range workflow.Jobs {
+		secrets := 0
 		for _, s := range job.Steps {
 			commands += s.Run + "\n"
+			if s.Uses != "" && !pinned.MatchString(s.Uses) {
+				t.Errorf("%s uses %s, which is whatever its tag becomes", name, s.Uses)
+			}
+			for _, value := range s.Env {
+				secrets += strings.Count(value, "secrets.")
+			}
+		}
+		// What compiles has neither the key nor a right to write, and who has the key can be asked first.
+		if signs := name == "sign"; signs != (secrets == 1) || signs != (job.Environment == "release") || signs != (job.Permissions["contents"] == "write") {
+			t.Errorf("%s: %d secrets, environment %q, permissions %v", name, secrets, job.Environment, job.Permissions)
 		}
 	}
 	targets := regexp.MustCompile(`(?m)\bmake ([a-z-]+)`).FindAllStringSubmatch(commands, -1)
