@@ -170,6 +170,11 @@ func TestValues(t *testing.T) {
 			values: values{"image": values{"repository": "example.com/tenants", "tag": "v1"}, "args": []any{"--user-role=admin"}, "replicas": 3},
 			has:    []string{"image: example.com/tenants:v1\n", "- --user-role=admin\n", "replicas: 3\n"},
 		},
+		"an image by its digest": {
+			values: values{"image": values{"repository": "example.com/tenants", "tag": "v1", "digest": "sha256:" + strings.Repeat("a", 64)}},
+			has:    []string{"image: example.com/tenants:v1@sha256:" + strings.Repeat("a", 64) + "\n"},
+		},
+		"no digest": {values: values{"image": values{"repository": "example.com/tenants", "digest": "v1"}}, err: "digest"},
 		"variables and volumes": {
 			values: values{
 				"env":              []any{values{"name": "PGPASSWORD", "valueFrom": values{"secretKeyRef": values{"name": "bills", "key": "password"}}}},

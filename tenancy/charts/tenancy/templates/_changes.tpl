@@ -18,6 +18,7 @@
 {{- $pod := .object.spec.template.spec }}
 {{- $controller := index $pod.containers 0 }}
 {{- $image := printf "%s:%s" $values.image.repository ($values.image.tag | default .root.Chart.AppVersion) }}
+{{- with $values.image.digest }}{{ $image = printf "%s@%s" $image . }}{{ end }}
 {{- $_ := set $controller "image" $image }}
 {{- $_ := set $controller "resources" $values.resources }}
 {{- $command := $controller.command }}
