@@ -64,7 +64,7 @@ func runScripts(t *testing.T, scripts string) {
 				"KUBECONFIG="+os.Getenv("KUBECONFIG"),
 				"PATH="+strings.Join([]string{filepath.Join(dir, "bits"), filepath.Join(root, "bin"), os.Getenv("PATH")}, string(os.PathListSeparator)),
 				"CHART="+filepath.Join(root, "tenancy", "charts", "tenancy"),
-				"VALUES=fieldPermissions=true,image.repository=kube-granular.dev/tenancy-controller,image.tag="+os.Getenv("KUBE_GRANULAR_TENANCY_TAG"),
+				"VALUES=fieldPermissions=true,image.repository=registry.invalid/tenancy-controller,image.tag="+os.Getenv("KUBE_GRANULAR_TENANCY_TAG"),
 				"RECIPES="+filepath.Join(root, "docs", "recipes"),
 				"DEFINITION=crd/lnamespaces.tenancy.kube-granular.dev")
 			return nil
