@@ -34,7 +34,8 @@ import (
 // account. Whoever writes the annotation must be allowed to update the account, and the delegation must
 // list the account as a delegate with its UID: so both sides agree. Leaving the annotation out keeps it,
 // as with stamps. Under a selected authority nobody changes it: a bound account must not free itself or
-// another one.
+// another one. Nor has a bound account owners, but for its delegation: the garbage collector would delete it after them, by
+// its own rights, and another account of the name would be free.
 type accountWrite struct {
 	*PolicyIssuer
 	ctx    context.Context
@@ -66,7 +67,8 @@ func (c *accountWrite) observeOld(old runtime.Object) {
 	}
 	c.stored = nil
 	if accessor, err := meta.Accessor(old); err == nil && delegation.Exists(old) {
-		c.stored = &metav1.ObjectMeta{UID: accessor.GetUID(), Name: accessor.GetName(), DeletionTimestamp: accessor.GetDeletionTimestamp()}
+		c.stored = &metav1.ObjectMeta{UID: accessor.GetUID(), Name: accessor.GetName(), DeletionTimestamp: accessor.GetDeletionTimestamp(),
+			OwnerReferences: slices.Clone(accessor.GetOwnerReferences())}
 		if value, ok := accessor.GetAnnotations()[selection.BindingAnnotation]; ok {
 			c.stored.Annotations = map[string]string{selection.BindingAnnotation: value}
 		}
@@ -100,6 +102,13 @@ func (c *accountWrite) check(obj runtime.Object) error {
 		}
 	}
 	after, sent := accessor.GetAnnotations()[selection.BindingAnnotation]
+	binding := after
+	if !sent {
+		binding = before
+	}
+	if err := c.checkOwner(accessor, binding); err != nil {
+		return err
+	}
 	switch {
 	case after == before && sent == (before != ""):
 		return nil
@@ -122,6 +131,30 @@ func (c *accountWrite) check(obj runtime.Object) error {
 		c.changing = accessor
 	}
 	return err
+}
+
+// checkOwner returns an error if an account that is bound after the write gets an owner, or is bound while it has one. Its
+// delegation may become its owner, as with a loan, by a caller that selects nothing: the two end together then.
+func (c *accountWrite) checkOwner(account metav1.Object, binding string) error {
+	if binding == "" {
+		return nil
+	}
+	named, _ := selection.ParseBinding(binding) // no delegation has the name and UID of one that can't be parsed
+	var before []metav1.OwnerReference
+	if c.stored != nil {
+		before = c.stored.OwnerReferences
+	}
+	for _, owner := range account.GetOwnerReferences() {
+		own := owner.Kind == string(selection.AuthorityDelegationKind) && owner.APIVersion == v1alpha1.SchemeGroupVersion.String() &&
+			owner.Name == named.Name && owner.UID == named.UID
+		switch gains := gainsOwner(before, []metav1.OwnerReference{owner}); {
+		case gains && own && !selected.Selects(c.caller):
+		case gains, c.boundBefore() == "":
+			return c.forbidden(account, "can't be on an account that has metadata.ownerReferences: the garbage collector deletes it with its owner, "+
+				"and another account of this name would have no such annotation")
+		}
+	}
+	return nil
 }
 
 // readBackTimeout is how long a request waits at most to read the account that it has written.

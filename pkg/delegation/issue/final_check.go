@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	seam "k8s.io/apiserver/pkg/authorization/selected"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
@@ -28,8 +29,8 @@ type FinalChecks struct {
 
 // Commit returns the final check of a write, which runs right before the object is stored. The
 // check issues the delegations that delegation policies require for the object, guards the annotation that
-// binds a service account, refuses Secrets with tokens to callers who select, and verifies the delegation that the caller
-// selected once more. Commit returns nil if the write needs none of these.
+// binds a service account, refuses Secrets with tokens to callers who select, refuses new owners where the delegation does
+// not allow to delete, and verifies the delegation that the caller selected once more. Commit returns nil if the write needs none of these.
 func (f FinalChecks) Commit(ctx context.Context, dryRun bool) seam.Commit {
 	u, _ := request.UserFrom(ctx)
 	selecting, ok := u.(*selected.User)
@@ -55,7 +56,7 @@ func (f FinalChecks) Commit(ctx context.Context, dryRun bool) seam.Commit {
 		c.failed = selected.Forbidden(ctx, selecting, refusal)
 		return c
 	}
-	c.chain = chain.Commit(ctx, selected.WithoutSelection(selecting))
+	c.chain, c.authorizer = chain.Commit(ctx, selected.WithoutSelection(selecting)), f.Policies.Issuer.Authorizer
 	return c
 }
 
@@ -89,7 +90,9 @@ type commit struct {
 	user   *selected.User
 	failed error
 	chain  *delegation.Commit
-	old    runtime.Object
+	// authorizer is that of the server, if chain is set.
+	authorizer authorizer.UnconditionalAuthorizer
+	old        runtime.Object
 }
 
 // Before implements seam.Commit.
@@ -111,6 +114,11 @@ func (c *commit) Begin(newObj runtime.Object) error {
 	}
 	if c.tokens {
 		if err := checkTokenSecret(newObj); err != nil {
+			return err
+		}
+	}
+	if c.chain != nil {
+		if err := c.checkOwners(newObj); err != nil {
 			return err
 		}
 	}

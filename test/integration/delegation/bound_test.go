@@ -228,7 +228,7 @@ func TestBoundAnnotation(t *testing.T) {
 // TestBoundStays checks that leaving the annotation out keeps it, on every path, and that a caller who
 // selects an authority, as a bound account always does, changes neither its own nor another's.
 //
-// Attack: a bound account removes its annotation, by an update, a patch, an apply, or by deleting itself
+// Attack: a bound account removes its annotation, by an update, a patch, an apply, by deleting itself, or by an owner that does not exist
 // Answer: the annotation stays, or 403
 func TestBoundStays(t *testing.T) {
 	accounts := `{"apiGroups":[""],"resources":["serviceaccounts"],"verbs":["get","create","update","patch","delete","deletecollection","list"]}`
@@ -269,6 +269,11 @@ func TestBoundStays(t *testing.T) {
 		}
 	}
 	request{as: a.token, method: "DELETE", path: "/api/v1/namespaces/" + n + "/serviceaccounts?labelSelector=l=x"}.want(t, 403)
+	// The garbage collector deletes an account whose owner does not exist, and selects nothing.
+	owner := `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"none","uid":"1fd7f3a5-4bc2-4f9b-8c53-2a1c54b4f5ee"}]}}`
+	for _, as := range []string{a.token, "root"} {
+		request{as: as, method: "PATCH", path: a.path(), contentType: mergePatch, body: owner}.want(t, 403, "metadata.ownerReferences")
+	}
 	if binding(a) != was[a.name] || binding(b) != was[b.name] || binding(free) != "" {
 		t.Error("an annotation has changed")
 	}

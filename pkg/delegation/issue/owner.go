@@ -1,0 +1,63 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package issue
+
+import (
+	"errors"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"kube-granular.dev/pkg/delegation"
+)
+
+// checkOwners returns an error if a write under a delegation gives an object an owner, and the delegation does not allow
+// to delete the object. The garbage collector deletes an object whose owners do not exist, by its own rights: so a caller
+// that may only update could delete, also where conditions allow no deletion. An object that the write creates is the
+// caller's own.
+func (c *commit) checkOwners(newObj runtime.Object) error {
+	if newObj == nil || c.old == nil || !delegation.Exists(c.old) {
+		return nil
+	}
+	before, err := meta.Accessor(c.old)
+	if err != nil {
+		return nil //nolint:nilerr // an object without metadata has no owners
+	}
+	after, err := meta.Accessor(newObj)
+	if err != nil || !gainsOwner(before.GetOwnerReferences(), after.GetOwnerReferences()) {
+		return nil //nolint:nilerr // the same
+	}
+	info, ok := request.RequestInfoFrom(c.ctx)
+	if !ok {
+		return errors.New("the request of a write under a delegation is not known")
+	}
+	decision, reason, err := c.authorizer.Authorize(c.ctx, authorizer.AttributesRecord{
+		User: c.user, Verb: "delete", Namespace: before.GetNamespace(), Name: before.GetName(),
+		APIGroup: info.APIGroup, APIVersion: info.APIVersion, Resource: info.Resource, ResourceRequest: true,
+	})
+	switch {
+	case decision == authorizer.DecisionAllow:
+		return nil
+	case err != nil:
+		return err
+	}
+	return apierrors.NewForbidden(schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}, before.GetName(),
+		errors.New("metadata.ownerReferences: under a delegation, a new owner needs the verb delete on the object, "+
+			"because the garbage collector deletes an object whose owner does not exist: "+reason))
+}
+
+// gainsOwner reports whether an object gets an owner that it did not have.
+func gainsOwner(before, after []metav1.OwnerReference) bool {
+	return slices.ContainsFunc(after, func(o metav1.OwnerReference) bool {
+		return !slices.ContainsFunc(before, func(b metav1.OwnerReference) bool {
+			return o.UID == b.UID && o.Name == b.Name && o.Kind == b.Kind && o.APIVersion == b.APIVersion
+		})
+	})
+}
