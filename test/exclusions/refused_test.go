@@ -54,6 +54,8 @@ func TestRefusedExclusions(t *testing.T) {
 		"what admission sets":               {"pods/v1", []string{".spec.priority acme.io/a"}, "admission sets it by the priority class"},
 		"taints":                            {"nodes/v1", []string{".spec.taints acme.io/a"}, "when a node registers"},
 		"a class by an annotation":          {"ingresses.networking.k8s.io/v1", []string{".spec.ingressClassName acme.io/a"}, "kubernetes.io/ingress.class"},
+		"options of mounts":                 {"persistentvolumes/v1", []string{".spec.mountOptions acme.io/a"}, "volume.beta.kubernetes.io/mount-options"},
+		"where traffic goes first":          {"services/v1", []string{".spec.trafficDistribution acme.io/a"}, "service.kubernetes.io/topology-mode"},
 		"a class of storage":                {"persistentvolumeclaims/v1", []string{".spec.storageClassName acme.io/a"}, "storage-class means the same"},
 		"a version with values in metadata": {"horizontalpodautoscalers.autoscaling/v1", []string{".spec.maxReplicas acme.io/a"}, "not enforced in version v1"},
 		"the version without":               {"horizontalpodautoscalers.autoscaling/v2", []string{".spec.maxReplicas acme.io/a"}, ""},

@@ -65,7 +65,7 @@ func (c *checker) builtin(i int, f *Field) {
 		}
 	}
 	for _, closed := range closedPaths[resource.String()] {
-		if overlap(tablePath(closed.path), f.Path) {
+		if path := tablePath(closed.path); f.Path.inside(path) || !closed.inner && overlap(path, f.Path) {
 			c.report(i, ExcludedPart, "no exclusion is possible here: %s", closed.reason)
 			return
 		}
