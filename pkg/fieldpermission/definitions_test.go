@@ -45,6 +45,27 @@ func TestDefinitionWarnings(t *testing.T) {
 		"retyped": {func(spec properties, _ *apiextensionsv1.CustomResourceDefinition) {
 			spec["destination"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
 		}, []string{".spec.destination.server the permission argoproj.io/server, which applies to the whole of .spec.destination"}},
+		"a default": {func(spec properties, _ *apiextensionsv1.CustomResourceDefinition) {
+			spec["destination"].Properties["server"] = apiextensionsv1.JSONSchemaProps{Type: "string", Default: &apiextensionsv1.JSON{Raw: []byte(`"x"`)}}
+		}, []string{"closes .spec.destination.server, and a default of version v1alpha1 sets it"}},
+		"a default around it": {func(spec properties, _ *apiextensionsv1.CustomResourceDefinition) {
+			destination := spec["destination"]
+			destination.Default = &apiextensionsv1.JSON{Raw: []byte(`{"server":"x"}`)}
+			spec["destination"] = destination
+		}, []string{"closes .spec.destination.server, and a default of version v1alpha1 sets it"}},
+		"a default around it, without it": {func(spec properties, _ *apiextensionsv1.CustomResourceDefinition) {
+			destination := spec["destination"]
+			destination.Default = &apiextensionsv1.JSON{Raw: []byte(`{"name":"x"}`)}
+			spec["destination"] = destination
+		}, nil},
+		"a default of a field that is not closed": {func(spec properties, _ *apiextensionsv1.CustomResourceDefinition) {
+			spec["project"] = apiextensionsv1.JSONSchemaProps{Type: "string", Default: &apiextensionsv1.JSON{Raw: []byte(`"x"`)}}
+		}, nil},
+		"a webhook that converts": {func(_ properties, crd *apiextensionsv1.CustomResourceDefinition) {
+			url := "https://example.com"
+			crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter, Webhook: &apiextensionsv1.WebhookConversion{
+				ClientConfig: &apiextensionsv1.WebhookClientConfig{URL: &url}, ConversionReviewVersions: []string{"v1"}}}
+		}, []string{"the webhook that converts the objects can change each of them"}},
 		"a version that is gone": {func(_ properties, crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[0].Served = false },
 			[]string{"is written for version v1alpha1, which is not served"}},
 	} {
