@@ -24,7 +24,7 @@ type Client struct {
 }
 
 // Connect returns a client with the credentials of a user of the cluster, such as admin.
-func Connect(t *testing.T, c *cluster.Cluster, credentials string) *Client {
+func Connect(t testing.TB, c *cluster.Cluster, credentials string) *Client {
 	t.Helper()
 	client, err := connect(c, credentials)
 	if err != nil {

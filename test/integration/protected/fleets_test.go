@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"kube-granular.dev/test/integration/harness"
 )
 
 var defineFleets sync.Once
@@ -31,8 +33,8 @@ func withFleets(t *testing.T) {
 		}
 		must(t, http.MethodPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "", string(body))
 	})
-	until(t, "fleets are served", func() bool {
-		return send(t, admin, http.MethodGet, "/apis/example.com/v1/fleets", "", "").status == http.StatusOK
+	harness.Until(t, "fleets are served", func() bool {
+		return send(t, harness.Admin, http.MethodGet, "/apis/example.com/v1/fleets", "", "").Code == http.StatusOK
 	})
 }
 
@@ -97,7 +99,7 @@ func TestCustomResources(t *testing.T) {
 				nil},
 			".spec.template.metadata.labels[env]"},
 		{"an annotation of a template",
-			request{"PATCH", fleets + "/x", "json",
+			request{"PATCH", fleets + "/x", "jsonpatch",
 				`[{"op":"add","path":"/spec/template/metadata/annotations","value":{"example.com/net":"1"}}]`, nil},
 			".spec.template.metadata.annotations[example.com/net]"},
 		{"an element of a map list",
@@ -105,7 +107,7 @@ func TestCustomResources(t *testing.T) {
 				fleet("x", `"spec":{"named":[{"name":"u","metadata":{"labels":{"env":"prod"}}}]}`), nil},
 			`.spec.named[name=\"u\"].metadata.labels[env]`},
 		{"an element of a list",
-			request{"PATCH", fleets + "/x", "json",
+			request{"PATCH", fleets + "/x", "jsonpatch",
 				`[{"op":"add","path":"/spec/listed/1/metadata","value":{"labels":{"env":"prod"}}}]`, nil},
 			"metadata.labels[env]"},
 		{"an element of a map",
@@ -117,10 +119,10 @@ func TestCustomResources(t *testing.T) {
 				`{"status":{"template":{"metadata":{"labels":{"env":"prod"}}}}}`, nil},
 			`.status.template.metadata.labels[env]`},
 		{"the status by put", request{"PUT", fleets + "/x/status", "", "", func(o map[string]any) {
-			put(o, "2", "status", "template", "metadata", "annotations", "example.com/net")
-			put(o, versionOf(t, fleets+"/x"), "metadata", "resourceVersion")
+			harness.SetAt(o, "2", "status", "template", "metadata", "annotations", "example.com/net")
+			harness.SetAt(o, versionOf(t, fleets+"/x"), "metadata", "resourceVersion")
 		}}, `through \"fleets/status\"`},
-		{"removed", request{"PATCH", fleets + "/x", "json", `[{"op":"remove","path":"/spec/template"}]`, nil},
+		{"removed", request{"PATCH", fleets + "/x", "jsonpatch", `[{"op":"remove","path":"/spec/template"}]`, nil},
 			".spec.template.metadata."},
 		{"a value that is free",
 			request{"PATCH", fleets + "/x", "merge", `{"spec":{"template":{"metadata":{"labels":{"env":"dev"}}}}}`,
@@ -146,8 +148,8 @@ func TestCustomResources(t *testing.T) {
 	for _, user := range []string{"other", "holder"} {
 		got := send(t, user, "PATCH", fleets+"/plain/status", "merge", `{"metadata":{"labels":{"env":"prod"}},"status":{"phase":"x"}}`)
 		granted(t, got)
-		if strings.Contains(got.body, `"env"`) {
-			t.Errorf("%s: it is stored: %s", user, got.body)
+		if strings.Contains(string(got.Body), `"env"`) {
+			t.Errorf("%s: it is stored: %s", user, got.Body)
 		}
 	}
 }

@@ -25,9 +25,10 @@ func TestUpdateWithoutGet(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			protect(t, "update-only-"+strings.ToLower(mode), `{"attributeKind":"Label","attributeName":"hidden.example.com/*","mode":"`+mode+`"}`)
 			got := send(t, "blind-updater", "PUT", where("NS/configmaps/c", ns)+"?dryRun=All", "", body)
-			said := got.body + strings.Join(got.warnings, " ")
-			if (got.status == http.StatusForbidden) != (mode == "Enforce") || !strings.Contains(said, "the request does not name") || strings.Contains(said, "hidden.example.com") {
-				t.Errorf("got %d %s", got.status, said)
+			said := string(got.Body) + strings.Join(got.Warnings(), " ")
+			if (got.Code == http.StatusForbidden) != (mode == "Enforce") ||
+				!strings.Contains(said, "the request does not name") || strings.Contains(said, "hidden.example.com") {
+				t.Errorf("got %d %s", got.Code, said)
 			}
 		})
 	}

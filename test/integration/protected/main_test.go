@@ -4,22 +4,16 @@
 package protected
 
 import (
-	"bytes"
-	"context"
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"strings"
-	"sync"
 	"testing"
-	"time"
-
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/rest"
 
 	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // server is the shared server, with the gates GranularAuthorization and ProtectedAttributes on.
@@ -43,80 +37,27 @@ func run(m *testing.M) int {
 	return code
 }
 
-// admin is the user name for requests of the administrator, a member of system:masters.
-const admin = ""
-
-// answer is the response of the server.
-type answer struct {
-	status   int
-	body     string
-	warnings []string
-}
-
-var (
-	clientsMu sync.Mutex
-	clients   = map[string]*http.Client{}
-)
-
-// clientOf returns a client that impersonates a user, or the administrator's own client.
-func clientOf(t testing.TB, user string) *http.Client {
+// send sends a request as a user in groups, or as the administrator. Without a content type, the body is JSON.
+func send(t testing.TB, user, method, path, contentType, body string, groups ...string) harness.Answer {
 	t.Helper()
-	clientsMu.Lock()
-	defer clientsMu.Unlock()
-	if c := clients[user]; c != nil {
-		return c
-	}
-	config, err := server.Config("admin")
+	got, err := harness.Connect(t, server, "admin").Do(t.Context(), harness.Call{
+		As: harness.Impersonating(user, groups...), Method: method, Path: path,
+		ContentType: harness.ContentTypes[cmp.Or(contentType, "json")], Body: body,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.WarningHandler = rest.NoWarnings{}
-	config.QPS = -1
-	if user != admin {
-		config.Impersonate = rest.ImpersonationConfig{UserName: user}
-	}
-	c, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	clients[user] = c
-	return c
-}
-
-// types maps short names to content types.
-var types = map[string]string{
-	"json": "application/json-patch+json", "merge": "application/merge-patch+json",
-	"strategic": "application/strategic-merge-patch+json", "apply": "application/apply-patch+yaml",
-	"": "application/json",
-}
-
-func send(t testing.TB, user, method, path, contentType, body string) answer {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, bytes.NewReader([]byte(body)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", types[contentType])
-	resp, err := clientOf(t, user).Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return answer{resp.StatusCode, string(data), resp.Header.Values("Warning")}
+	return got
 }
 
 // must sends a request as the administrator, which must succeed.
 func must(t testing.TB, method, path, contentType, body string) string {
 	t.Helper()
-	got := send(t, admin, method, path, contentType, body)
-	if got.status >= 300 {
-		t.Fatalf("%s %s: %d %s", method, path, got.status, got.body)
+	got := send(t, harness.Admin, method, path, contentType, body)
+	if got.Code >= 300 {
+		t.Fatalf("%s %s: %s", method, path, got)
 	}
-	return got.body
+	return string(got.Body)
 }
 
 // edited returns the stored object after an edit, as the body of a PUT.
@@ -133,19 +74,6 @@ func edited(t testing.TB, path string, edit func(object map[string]any)) string 
 		t.Fatal(err)
 	}
 	return string(out)
-}
-
-// put sets the value at a path of an object and creates missing parent fields.
-func put(object map[string]any, value any, path ...string) {
-	for _, name := range path[:len(path)-1] {
-		below, ok := object[name].(map[string]any)
-		if !ok {
-			below = map[string]any{}
-			object[name] = below
-		}
-		object = below
-	}
-	object[path[len(path)-1]] = value
 }
 
 // namespace creates a namespace with the service account default, because no controller runs
@@ -186,40 +114,17 @@ func protect(t testing.TB, name, spec string) string {
 	must(t, http.MethodPost, authority+"/clusterprotectedattributes", "", `{"apiVersion":"authority.kube-granular.dev/v1alpha1","kind":"ClusterProtectedAttribute","metadata":{"name":"`+name+`"},"spec":`+spec+`}`)
 	path := authority + "/clusterprotectedattributes/" + name
 	t.Cleanup(func() {
-		config, err := server.Config("admin")
-		if err != nil {
+		if _, _, err := harness.Request(server, harness.Admin, http.MethodDelete, path, "", ""); err != nil {
 			t.Error(err)
-			return
 		}
-		client, err := rest.HTTPClientFor(config)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		req, _ := http.NewRequest(http.MethodDelete, server.URL+path, nil)
-		resp, err := client.Do(req)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		resp.Body.Close()
 	})
 	return path
-}
-
-// until waits for a condition and fails the test if it does not become true.
-func until(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) { return ok(), nil })
-	if err != nil {
-		t.Fatalf("%s: %v", what, err)
-	}
 }
 
 // allowed waits until an access review reports that the user is allowed.
 func allowed(t testing.TB, user, verb, group, resource string) {
 	t.Helper()
-	until(t, user+" may "+verb+" "+resource, func() bool {
+	harness.Until(t, user+" may "+verb+" "+resource, func() bool {
 		body := `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":{"user":"` + user + `","resourceAttributes":{"verb":"` + verb + `","group":"` + group + `","resource":"` + resource + `"}}}`
 		return strings.Contains(must(t, http.MethodPost, "/apis/authorization.k8s.io/v1/subjectaccessreviews", "", body), `"allowed":true`)
 	})

@@ -4,21 +4,18 @@
 package protected
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
-	"k8s.io/client-go/rest"
-
 	"kube-granular.dev/api/authority/v1alpha1"
 	library "kube-granular.dev/granular/protect"
 	"kube-granular.dev/granular/protect/protecttest"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // oracleObject adds to a random object of the oracle what the server requires of its kind.
@@ -31,7 +28,7 @@ func oracleObject(c *protecttest.Case, content map[string]any, name, version str
 		complete(content, more)
 	}
 	if version != "" {
-		put(content, version, "metadata", "resourceVersion")
+		harness.SetAt(content, version, "metadata", "resourceVersion")
 	}
 	return content
 }
@@ -119,36 +116,6 @@ func oracleRoles(t *testing.T) {
 	}
 }
 
-// sendAs sends a request as a user in groups.
-func sendAs(t *testing.T, user string, groups []string, method, path, body string) answer {
-	t.Helper()
-	config, err := server.Config("admin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.WarningHandler = rest.NoWarnings{}
-	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, bytes.NewReader([]byte(body)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", types[""])
-	resp, err := client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return answer{resp.StatusCode, string(data), resp.Header.Values("Warning")}
-}
-
 // TestOracleOnTheServer compares the server with an oracle, a second implementation of the
 // rules that shares no code with the server. Both judge random writes with random attributes
 // and holders, also of custom resources.
@@ -156,7 +123,7 @@ func TestOracleOnTheServer(t *testing.T) {
 	const cases = 400
 	withPeople(t)
 	withFleets(t)
-	if send(t, admin, http.MethodGet, "/api/v1/namespaces/default", "", "").status != http.StatusOK {
+	if send(t, harness.Admin, http.MethodGet, "/api/v1/namespaces/default", "", "").Code != http.StatusOK {
 		namespace(t, "default")
 	}
 	namespace(t, "other")
@@ -171,7 +138,7 @@ func TestOracleOnTheServer(t *testing.T) {
 	allowed(t, "oracle", "update", "apps", "deployments")
 	// If the last binding of each kind is known to the server, so are those before it.
 	for group, where := range map[string]string{"granular:protectedAnnotation(team)": `"verb":"granular:protectedAnnotation(team)","resource":"pods"`, "Role c in default": `"namespace":"default","verb":"get","group":"example.com","resource":"oracle"`} {
-		until(t, group+" is known", func() bool {
+		harness.Until(t, group+" is known", func() bool {
 			body := `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":{"user":"oracle-probe","groups":["` + group + `"],"resourceAttributes":{` + where + `}}}`
 			return strings.Contains(must(t, http.MethodPost, "/apis/authorization.k8s.io/v1/subjectaccessreviews", "", body), `"allowed":true`)
 		})
@@ -199,12 +166,13 @@ func TestOracleOnTheServer(t *testing.T) {
 		// for a cluster-scoped resource, or one that selects and excludes the same resource.
 		c.Entries = slices.DeleteFunc(c.Entries, func(e library.Entry) bool {
 			at, body := attributeOf(t, e)
-			got := send(t, admin, http.MethodPost, at, "", body)
-			if got.status == http.StatusUnprocessableEntity && (strings.Contains(got.body, "has no namespace") || strings.Contains(got.body, "is in resources as well")) {
+			got := send(t, harness.Admin, http.MethodPost, at, "", body)
+			if said := string(got.Body); got.Code == http.StatusUnprocessableEntity &&
+				(strings.Contains(said, "has no namespace") || strings.Contains(said, "is in resources as well")) {
 				return true
 			}
-			if got.status != http.StatusCreated {
-				t.Fatalf("%s: %d %s", body, got.status, got.body)
+			if got.Code != http.StatusCreated {
+				t.Fatalf("%s: %s", body, got)
 			}
 			made = append(made, at+"/"+e.Name)
 			return false
@@ -224,13 +192,13 @@ func TestOracleOnTheServer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := sendAs(t, "oracle", c.Holds, method, path, string(body))
-		isRefused := got.status == http.StatusForbidden && strings.Contains(got.body, "a protected ")
-		if isRefused != want || !isRefused && got.status >= 300 {
-			t.Errorf("seed %d: %s: %d %s, by the oracle: refused: %t", seed, c.Resource, got.status, got.body, want)
+		got := send(t, "oracle", method, path, "", string(body), c.Holds...)
+		isRefused := got.Code == http.StatusForbidden && strings.Contains(string(got.Body), "a protected ")
+		if isRefused != want || !isRefused && got.Code >= 300 {
+			t.Errorf("seed %d: %s: %s, by the oracle: refused: %t", seed, c.Resource, got, want)
 		}
-		if warned := strings.Contains(strings.Join(got.warnings, "\n"), "were enforced"); warned != warns {
-			t.Errorf("seed %d: %s: warned of %q, by the oracle: %v", seed, c.Resource, got.warnings, found)
+		if warned := strings.Contains(strings.Join(got.Warnings(), "\n"), "were enforced"); warned != warns {
+			t.Errorf("seed %d: %s: warned of %q, by the oracle: %v", seed, c.Resource, got.Warnings(), found)
 		}
 		if want {
 			refused++

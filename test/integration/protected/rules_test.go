@@ -19,18 +19,18 @@ func podBody(name, metadata string) string {
 
 // refused checks that an answer is a 403 with a certain text, and that it shows no protected
 // value.
-func refused(t *testing.T, got answer, says string) {
+func refused(t *testing.T, got harness.Answer, says string) {
 	t.Helper()
-	if got.status != http.StatusForbidden || !strings.Contains(got.body, says) || strings.Contains(got.body, "prod") {
-		t.Errorf("got %d %s\nwanted 403 and %s", got.status, got.body, says)
+	if got.Code != http.StatusForbidden || !strings.Contains(string(got.Body), says) || strings.Contains(string(got.Body), "prod") {
+		t.Errorf("got %s\nwanted 403 and %s", got, says)
 	}
 }
 
 // granted checks that an answer is a success.
-func granted(t *testing.T, got answer) {
+func granted(t *testing.T, got harness.Answer) {
 	t.Helper()
-	if got.status >= 300 {
-		t.Errorf("got %d %s", got.status, got.body)
+	if got.Code >= 300 {
+		t.Errorf("got %s", got)
 	}
 }
 
@@ -49,7 +49,7 @@ func TestBystanders(t *testing.T) {
 		"the same value": {"PATCH", pods + "/p", "merge",
 			`{"metadata":{"labels":{"env":"prod"},"annotations":{"example.com/net":"x"}}}`, nil},
 		"a put": {"PUT", pods + "/p", "", "",
-			func(o map[string]any) { put(o, "c", "metadata", "labels", "b") }},
+			func(o map[string]any) { harness.SetAt(o, "c", "metadata", "labels", "b") }},
 		"an apply": {"PATCH", pods + "/p?fieldManager=m", "apply",
 			`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","labels":{"env":"prod","d":"e"}}}`, nil},
 		"the status":           {"PATCH", pods + "/p/status", "merge", `{"status":{"phase":"Running"}}`, nil},
@@ -148,12 +148,14 @@ func TestBypass(t *testing.T) {
 	allowed(t, "controller", "create", "", "pods")
 	must(t, "POST", rbacPath+"/namespaces/"+ns+"/rolebindings", "", `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding","metadata":{"name":"tenant"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"cluster-admin"},"subjects":[{"kind":"User","apiGroup":"rbac.authorization.k8s.io","name":"tenant"}]}`)
 	pods := where("NS/pods", ns)
-	until(t, "the tenant may write", func() bool { return send(t, "tenant", "POST", pods+"?dryRun=All", "", podBody("dry", "")).status < 300 })
+	harness.Until(t, "the tenant may write", func() bool {
+		return send(t, "tenant", "POST", pods+"?dryRun=All", "", podBody("dry", "")).Code < 300
+	})
 	refused(t, send(t, "tenant", "POST", pods, "", podBody("p", `,"labels":{"env":"prod"}`)), `ClusterRole \"releaser\"`)
 	granted(t, send(t, "controller", "POST", pods, "", podBody("p", `,"labels":{"env":"prod"}`)))
 	// A RoleBinding to the role does not count for an attribute of the cluster.
 	must(t, "POST", rbacPath+"/namespaces/"+ns+"/rolebindings", "", `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding","metadata":{"name":"self"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"releaser"},"subjects":[{"kind":"User","apiGroup":"rbac.authorization.k8s.io","name":"tenant"}]}`)
-	until(t, "the binding is known", func() bool {
+	harness.Until(t, "the binding is known", func() bool {
 		body := `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":{"user":"tenant","resourceAttributes":{"namespace":"` + ns + `","verb":"get","group":"example.com","resource":"probe"}}}`
 		return strings.Contains(must(t, "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", "", body), `"allowed":true`)
 	})
@@ -178,8 +180,8 @@ func TestNamespaced(t *testing.T) {
 	granted(t, send(t, "other", "POST", where("NS/pods", ns+"-other"), "", podBody("p", `,"labels":{"tier":"x"}`)))
 	granted(t, send(t, "other", "PATCH", "/api/v1/namespaces/"+ns, "merge", `{"metadata":{"labels":{"tier":"x"}}}`))
 	must(t, "POST", rbacPath+"/namespaces/"+ns+"/rolebindings", "", `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding","metadata":{"name":"late"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"releaser"},"subjects":[{"kind":"User","apiGroup":"rbac.authorization.k8s.io","name":"other"}]}`)
-	until(t, "a binding in the namespace counts", func() bool {
-		return send(t, "other", "POST", pods+"?dryRun=All", "", podBody("q", `,"labels":{"tier":"x"}`)).status < 300
+	harness.Until(t, "a binding in the namespace counts", func() bool {
+		return send(t, "other", "POST", pods+"?dryRun=All", "", podBody("q", `,"labels":{"tier":"x"}`)).Code < 300
 	})
 	protect(t, "namespaced-tier", `{"attributeKind":"Label","attributeName":"tier","roleRef":{"kind":"ClusterRole","name":"nobody"}}`)
 	for _, user := range []string{"other", "holder"} {
@@ -197,12 +199,16 @@ func TestAuditMode(t *testing.T) {
 	pods := where("NS/pods", ns)
 	got := send(t, "other", "POST", pods, "", podBody("p", `,"labels":{"env":"prod"}`))
 	granted(t, got)
-	if all := strings.Join(got.warnings, "\n"); !strings.Contains(all, ".metadata.labels[env] is a protected label: this change would be refused if would-be were enforced") || strings.Contains(all, "prod") {
+	if all := strings.Join(got.Warnings(), "\n"); strings.Contains(all, "prod") ||
+		!strings.Contains(all, ".metadata.labels[env] is a protected label: this change would be refused if would-be were enforced") {
 		t.Errorf("warned: %s", all)
 	}
-	for user, body := range map[string]string{"holder": podBody("q", `,"labels":{"env":"prod"}`), "other": podBody("r", `,"labels":{"env":"dev"}`), admin: podBody("s", `,"labels":{"env":"prod"}`)} {
-		if got := send(t, user, "POST", pods, "", body); got.status >= 300 || len(got.warnings) > 0 {
-			t.Errorf("%s: %d, warned %q", user, got.status, got.warnings)
+	for user, body := range map[string]string{
+		"holder": podBody("q", `,"labels":{"env":"prod"}`), "other": podBody("r", `,"labels":{"env":"dev"}`),
+		harness.Admin: podBody("s", `,"labels":{"env":"prod"}`),
+	} {
+		if got := send(t, user, "POST", pods, "", body); got.Code >= 300 || len(got.Warnings()) > 0 {
+			t.Errorf("%s: %d, warned %q", user, got.Code, got.Warnings())
 		}
 	}
 }
@@ -223,7 +229,7 @@ func TestAuditViolations(t *testing.T) {
 		{"PATCH", pods + "/there?dryRun=All&fieldManager=m", "apply",
 			`{"apiVersion":"v1","kind":"Pod",` + patch[1:], nil},
 		{"PUT", pods + "/there?dryRun=All", "", "",
-			func(o map[string]any) { put(o, "y", "metadata", "labels", "violations.example.com/x") }},
+			func(o map[string]any) { harness.SetAt(o, "y", "metadata", "labels", "violations.example.com/x") }},
 		{"POST", pods + "/there/binding?dryRun=All", "",
 			`{"apiVersion":"v1","kind":"Binding","metadata":{"name":"there","labels":{"violations.example.com/x":"y"}},"target":{"kind":"Node","name":"n"}}`,
 			nil},
@@ -232,8 +238,8 @@ func TestAuditViolations(t *testing.T) {
 	} {
 		got := r.send(t, "other", ns)
 		granted(t, got)
-		if len(got.warnings) != 1 {
-			t.Errorf("%s %s: warned of %q", r.method, r.path, got.warnings)
+		if len(got.Warnings()) != 1 {
+			t.Errorf("%s %s: warned of %q", r.method, r.path, got.Warnings())
 		}
 	}
 	counted := func() (n int64) {
@@ -249,7 +255,7 @@ func TestAuditViolations(t *testing.T) {
 	}
 	// Violations enter the status in the order in which they were counted, so an early dry run
 	// would show in the number by now.
-	until(t, "both are counted", func() bool { return counted() >= 2 })
+	harness.Until(t, "both are counted", func() bool { return counted() >= 2 })
 	if n := counted(); n != 2 {
 		t.Errorf("%d are counted, of 2 and some dry runs", n)
 	}
@@ -279,11 +285,11 @@ func TestMetricOfAttributes(t *testing.T) {
 		{"other", `,"labels":{"metric.example.com/x":"y"}`, "audited", http.StatusCreated},
 		{"metric-bypass", prod, "bypassed", http.StatusCreated},
 		{"other", `,"labels":{"a":"b"}`, "", http.StatusCreated},
-		{admin, prod, "", http.StatusCreated},
+		{harness.Admin, prod, "", http.StatusCreated},
 	} {
 		before := harness.Metrics(t, server)
-		if got := send(t, tc.user, "POST", pods, "", podBody(fmt.Sprintf("p%d", i), tc.metadata)); got.status != tc.code {
-			t.Errorf("%+v: %d %s", tc, got.status, got.body)
+		if got := send(t, tc.user, "POST", pods, "", podBody(fmt.Sprintf("p%d", i), tc.metadata)); got.Code != tc.code {
+			t.Errorf("%+v: %s", tc, got)
 		}
 		after := harness.Metrics(t, server)
 		for _, result := range all {
@@ -326,9 +332,10 @@ func TestGranular(t *testing.T) {
 	refused(t, send(t, "blind", "PATCH", path, "merge", prod), `labels[env]`)
 	granted(t, send(t, "labeller", "PATCH", path, "merge", `{"metadata":{"labels":{"a":"b"}}}`))
 	granted(t, send(t, "labeller-released", "PATCH", path, "merge", prod))
-	hidden := send(t, "blind", "PATCH", path, "json", `[{"op":"remove","path":"/metadata/labels"}]`)
-	if hidden.status != http.StatusForbidden || strings.Contains(hidden.body, "env") || !strings.Contains(hidden.body, "a protected label") {
-		t.Errorf("got %d %s", hidden.status, hidden.body)
+	hidden := send(t, "blind", "PATCH", path, "jsonpatch", `[{"op":"remove","path":"/metadata/labels"}]`)
+	if said := string(hidden.Body); hidden.Code != http.StatusForbidden ||
+		strings.Contains(said, "env") || !strings.Contains(said, "a protected label") {
+		t.Errorf("got %s", hidden)
 	}
 }
 
@@ -345,12 +352,12 @@ func TestOneServer(t *testing.T) {
 	body := podBody("p", `,"labels":{"fresh":"x"}`)
 	for range 50 {
 		must(t, "POST", authority+"/clusterprotectedattributes", "", `{"apiVersion":"authority.kube-granular.dev/v1alpha1","kind":"ClusterProtectedAttribute","metadata":{"name":"fresh"},"spec":{"attributeKind":"Label","attributeName":"fresh"}}`)
-		if got := send(t, "other", "POST", pods, "", body); got.status != http.StatusForbidden {
-			t.Fatalf("created: %d", got.status)
+		if got := send(t, "other", "POST", pods, "", body); got.Code != http.StatusForbidden {
+			t.Fatalf("created: %d", got.Code)
 		}
 		must(t, "DELETE", authority+"/clusterprotectedattributes/fresh", "", "")
-		if got := send(t, "other", "POST", pods, "", body); got.status >= 300 {
-			t.Fatalf("deleted: %d %s", got.status, got.body)
+		if got := send(t, "other", "POST", pods, "", body); got.Code >= 300 {
+			t.Fatalf("deleted: %s", got)
 		}
 	}
 }
