@@ -60,7 +60,7 @@ func WriteAuthorizationConfig(dir string, webhook *httptest.Server) (string, err
 // WriteAuthorizationConfigFailing is like WriteAuthorizationConfig, but with the given failure
 // policy for the webhook.
 func WriteAuthorizationConfigFailing(dir string, webhook *httptest.Server, failurePolicy string) (string, error) {
-	kubeconfigFile, err := kubeconfigOf(dir, webhook)
+	kubeconfigFile, err := WriteWebhookKubeconfig(dir, webhook)
 	if err != nil {
 		return "", err
 	}
@@ -92,14 +92,15 @@ authorizers:
 // path.
 func WebhookKubeconfig(t *testing.T, webhook *httptest.Server) string {
 	t.Helper()
-	file, err := kubeconfigOf(t.TempDir(), webhook)
+	file, err := WriteWebhookKubeconfig(t.TempDir(), webhook)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return file
 }
 
-func kubeconfigOf(dir string, webhook *httptest.Server) (string, error) {
+// WriteWebhookKubeconfig is like WebhookKubeconfig, but writes into dir, and returns an error instead of ending the test.
+func WriteWebhookKubeconfig(dir string, webhook *httptest.Server) (string, error) {
 	config := clientcmdapi.NewConfig()
 	config.Clusters["webhook"] = &clientcmdapi.Cluster{
 		Server:                   webhook.URL,

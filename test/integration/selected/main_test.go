@@ -7,7 +7,6 @@ import (
 	"crypto/tls"
 	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -16,11 +15,10 @@ import (
 	"testing"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"kube-granular.dev/pkg/localcluster/pki"
 	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // on is the shared server, with the gate on. It trusts a front proxy and a token webhook of
@@ -62,7 +60,7 @@ func run(m *testing.M) int {
 	}
 	webhook := httptest.NewTLSServer(http.HandlerFunc(believe))
 	defer webhook.Close()
-	webhookFile, err := kubeconfigOf(dir, webhook)
+	webhookFile, err := harness.WriteWebhookKubeconfig(dir, webhook)
 	if err != nil {
 		return fail(err)
 	}
@@ -93,45 +91,18 @@ func fail(err error) int {
 // start runs a further server until the test ends.
 func start(t *testing.T, args ...string) *cluster.Cluster {
 	t.Helper()
-	c, err := cluster.Start(append([]string{"--demo=false"}, args...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	return c
-}
-
-func kubeconfigOf(dir string, server *httptest.Server) (string, error) {
-	config := clientcmdapi.NewConfig()
-	config.Clusters["webhook"] = &clientcmdapi.Cluster{
-		Server:                   server.URL,
-		CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
-	}
-	config.AuthInfos["server"] = &clientcmdapi.AuthInfo{}
-	config.Contexts["webhook"] = &clientcmdapi.Context{Cluster: "webhook", AuthInfo: "server"}
-	config.CurrentContext = "webhook"
-	file := filepath.Join(dir, "webhook.kubeconfig")
-	return file, clientcmd.WriteToFile(*config, file)
+	return harness.Start(t, append([]string{"--demo=false"}, args...)...)
 }
 
 // believe is a token webhook: it decodes the user from the token, as function token encodes it,
 // and believes it.
 func believe(w http.ResponseWriter, req *http.Request) {
-	var review authenticationv1.TokenReview
-	if err := json.NewDecoder(req.Body).Decode(&review); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	review.Status = authenticationv1.TokenReviewStatus{}
-	if data, err := base64.RawURLEncoding.DecodeString(review.Spec.Token); err == nil && json.Unmarshal(data, &review.Status.User) == nil {
-		review.Status.Authenticated = true
-	}
-	w.Header().Set("Content-Type", "application/json")
-	json.NewEncoder(w).Encode(review)
+	harness.Review(w, req, func(review *authenticationv1.TokenReview) error {
+		review.Status = authenticationv1.TokenReviewStatus{}
+		data, err := base64.RawURLEncoding.DecodeString(review.Spec.Token)
+		review.Status.Authenticated = err == nil && json.Unmarshal(data, &review.Status.User) == nil
+		return nil
+	})
 }
 
 // token returns a token that names a user.

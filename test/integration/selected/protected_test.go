@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-
-	"kube-granular.dev/test/integration/cluster"
 )
 
 // TestProtected checks protected labels under a selection: a caller that selects a role may set
@@ -21,15 +19,7 @@ import (
 // Attack: selecting any role, so that membership depends on the selected rules
 // Answer: 403, a caller that selects a role is a member of that role alone
 func TestProtected(t *testing.T) {
-	c, err := cluster.Start(append([]string{"--demo=false", "--feature-gates", "SelectedAuthority=true,ProtectedAttributes=true", "--"}, flags...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	}()
+	c := start(t, append([]string{"--feature-gates", "SelectedAuthority=true,ProtectedAttributes=true", "--"}, flags...)...)
 	const rules = `"rules":[{"apiGroups":[""],"resources":["configmaps"],"verbs":["create"]}]`
 	apply(t, c, rbacPath+"clusterroles", `{"metadata":{"name":"writer"},`+rules+`}`, rbacPath+"clusterroles", `{"metadata":{"name":"setter"},`+rules+`}`)
 	for _, user := range []string{"jane", "bob"} {

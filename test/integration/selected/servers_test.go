@@ -4,10 +4,8 @@
 package selected
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +20,7 @@ import (
 	"kube-granular.dev/api/selection"
 	"kube-granular.dev/api/selection/transport"
 	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // client returns a client whose requests select what their contexts name.
@@ -135,21 +134,17 @@ type reviewer struct {
 }
 
 func (w *reviewer) ServeHTTP(out http.ResponseWriter, req *http.Request) {
-	var review authorizationv1.SubjectAccessReview
-	if err := json.NewDecoder(req.Body).Decode(&review); err != nil {
-		http.Error(out, err.Error(), http.StatusBadRequest)
-		return
-	}
-	review.Status = authorizationv1.SubjectAccessReviewStatus{}
-	if a := review.Spec.ResourceAttributes; review.Spec.User == "jane" && a != nil {
-		w.mu.Lock()
-		w.asked = append(w.asked, review.Spec)
-		w.mu.Unlock()
-		review.Status.Allowed = a.Resource != "services"
-		review.Status.Denied = a.Resource == "services"
-	}
-	out.Header().Set("Content-Type", "application/json")
-	json.NewEncoder(out).Encode(review)
+	harness.Review(out, req, func(review *authorizationv1.SubjectAccessReview) error {
+		review.Status = authorizationv1.SubjectAccessReviewStatus{}
+		if a := review.Spec.ResourceAttributes; review.Spec.User == "jane" && a != nil {
+			w.mu.Lock()
+			w.asked = append(w.asked, review.Spec)
+			w.mu.Unlock()
+			review.Status.Allowed = a.Resource != "services"
+			review.Status.Denied = a.Resource == "services"
+		}
+		return nil
+	})
 }
 
 // TestWebhook checks an authorization webhook and a caller that selects a role. The webhook
@@ -160,12 +155,7 @@ func (w *reviewer) ServeHTTP(out http.ResponseWriter, req *http.Request) {
 // Answer: 403
 func TestWebhook(t *testing.T) {
 	w := &reviewer{}
-	server := httptest.NewTLSServer(w)
-	defer server.Close()
-	file, err := kubeconfigOf(t.TempDir(), server)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := harness.WebhookKubeconfig(t, harness.ServeWebhook(t, w))
 	c := start(t, append([]string{"--feature-gates", "SelectedAuthority=true", "--", "--authorization-mode=Webhook,RBAC", "--authorization-webhook-config-file=" + file, "--authorization-webhook-version=v1"}, flags...)...)
 	policy(t, c, "hooked", "nobody")
 	jane := person("jane")
