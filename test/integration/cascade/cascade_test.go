@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -226,14 +225,7 @@ func (s *stage) delegation(t *testing.T, author, policy string) string {
 // chainOf returns, from the audit log, the users and delegations behind each created pod.
 func (s *stage) chainOf(t *testing.T) []string {
 	t.Helper()
-	bin, err := cluster.Bin()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.CommandContext(t.Context(), filepath.Join(bin, "kube-granular"), "audit", "chain", s.log, "--resource", "pods", "-n", "shop", "-o", "json").Output()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	out := harness.AuditChain(t, s.log, "--resource", "pods", "-n", "shop", "-o", "json")
 	var list struct {
 		Items []struct {
 			Verb   string
@@ -243,7 +235,7 @@ func (s *stage) chainOf(t *testing.T) []string {
 			Chain  []struct{ Via, By, Name string }
 		}
 	}
-	if err := json.Unmarshal(out, &list); err != nil {
+	if err := json.Unmarshal([]byte(out), &list); err != nil {
 		t.Fatal(err)
 	}
 	var chains []string

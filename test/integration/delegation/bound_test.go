@@ -7,14 +7,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"kube-granular.dev/api/selection"
 	"kube-granular.dev/pkg/audit"
-	"kube-granular.dev/test/integration/cluster"
 	"kube-granular.dev/test/integration/harness"
 )
 
@@ -341,20 +338,6 @@ func TestBoundChain(t *testing.T) {
 	request{as: b.token, method: "GET", path: maps(n)}.want(t, 403)
 }
 
-// auditChain returns what kube-granular audit chain prints of the audit log of the server.
-func auditChain(t *testing.T, args ...string) string {
-	t.Helper()
-	bin, err := cluster.Bin()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.CommandContext(t.Context(), filepath.Join(bin, "kube-granular"), append([]string{"audit", "chain", auditLog}, args...)...).Output()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return string(out)
-}
-
 // TestBoundAudit checks that each event of a bound account names the person behind it.
 //
 // Attack: acting by a bound account, so that the audit log does not name the person who delegated
@@ -374,7 +357,7 @@ func TestBoundAudit(t *testing.T) {
 	event("/api/v1/namespaces/"+n+"/secrets?limit=3", request{method: "GET"}, 403, "NotCovered")
 	event(maps(n)+"?limit=4", request{method: "GET", header: http.Header{"Impersonate-User": {"alice"}}}, 403, "Bound")
 	event(maps(n)+"?limit=5", request{method: "GET", under: "other"}, 403, "OtherBinding")
-	log := auditChain(t, "-n", n, "-o", "wide")
+	log := harness.AuditChain(t, auditLog, "-n", n, "-o", "wide")
 	for _, says := range []string{"alice", "AuthorityDelegation/" + d.Name + " (bound)", a.user()} {
 		if !strings.Contains(log, says) {
 			t.Errorf("no %s in\n%s", says, log)

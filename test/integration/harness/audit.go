@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,6 +17,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"kube-granular.dev/test/integration/cluster"
 )
 
 // ReasonAnnotation is upstream's audit annotation with the reason of the authorization
@@ -83,6 +86,20 @@ func auditFlags(dir, rule string) (flags []string, log string, err error) {
 	text := `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": [
 		{"level": "None", "users": ["system:apiserver"]}, ` + rule + `]}`
 	return []string{"--audit-policy-file=" + policy, "--audit-log-path=" + log}, log, os.WriteFile(policy, []byte(text), 0o600)
+}
+
+// AuditChain returns what `kube-granular audit chain` prints of an audit log.
+func AuditChain(t *testing.T, log string, args ...string) string {
+	t.Helper()
+	bin, err := cluster.Bin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), filepath.Join(bin, "kube-granular"), append([]string{"audit", "chain", log}, args...)...).Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return string(out)
 }
 
 // RulesIn returns the rules of all roles in a YAML text, in the order of the text.

@@ -6,13 +6,11 @@ package selected
 import (
 	"encoding/json"
 	"net/http"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // printed holds the fields of a printed record that the test checks.
@@ -24,21 +22,6 @@ type printed struct {
 	Verb     string
 	Object   struct{ Resource, Name string }
 	Code     int
-}
-
-// auditChain runs `kube-granular audit chain` on the audit log of the server and returns its
-// output.
-func auditChain(t *testing.T, args ...string) string {
-	t.Helper()
-	bin, err := cluster.Bin()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.CommandContext(t.Context(), filepath.Join(bin, "kube-granular"), append([]string{"audit", "chain", auditLog}, args...)...).Output()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return string(out)
 }
 
 // TestAuditChain checks that `kube-granular audit chain` reads from the audit log who did what,
@@ -57,7 +40,8 @@ func TestAuditChain(t *testing.T) {
 	read := func(args ...string) (out []string) {
 		t.Helper()
 		var list struct{ Items []printed }
-		if err := json.Unmarshal([]byte(auditChain(t, append(args, "-o", "json", "-n", "logged", "--resource", "configmaps")...)), &list); err != nil {
+		args = append(args, "-o", "json", "-n", "logged", "--resource", "configmaps")
+		if err := json.Unmarshal([]byte(harness.AuditChain(t, auditLog, args...)), &list); err != nil {
 			t.Fatal(err)
 		}
 		for _, r := range list.Items {
@@ -98,7 +82,7 @@ func TestAuditChain(t *testing.T) {
 	if got := read("--until", "1h"); len(got) > 0 {
 		t.Errorf("an hour ago: %q", got)
 	}
-	table := auditChain(t, "-n", "logged")
+	table := harness.AuditChain(t, auditLog, "-n", "logged")
 	for _, says := range []string{"TIME", "ON-BEHALF-OF", "ClusterRole/view", "configmaps logged selected"} {
 		if !strings.Contains(table, says) {
 			t.Errorf("there is no %q in\n%s", says, table)

@@ -124,7 +124,7 @@ func TestCopier(t *testing.T) {
 		contentType: "application/merge-patch+json"}.want(t, 200)
 	request{as: master, method: "GET", path: at("web") + "/prices-of-evil"}.eventually(t, 200)
 	// The audit log shows which role each copy was made with.
-	chains := auditChain(t, "-n", "copied-web", "--user", copierName, "-o", "wide")
+	chains := harness.AuditChain(t, auditLog, "-n", "copied-web", "--user", copierName, "-o", "wide")
 	for _, says := range []string{"Role/copied-web/copier-from-copied-shop", "Role/copied-web/copier-from-copied-evil", "403", "201"} {
 		if !strings.Contains(chains, says) {
 			t.Errorf("there is no %s in\n%s", says, chains)
