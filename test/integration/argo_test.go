@@ -43,14 +43,6 @@ func TestArgoSeesNoDrift(t *testing.T) {
 	}
 	harness.Allow(t, harness.Administrator(t, on), "argo", rbacv1.PolicyRule{APIGroups: []string{"apiextensions.k8s.io"},
 		Resources: []string{"customresourcedefinitions"}, Verbs: []string{"get", "create", "update", "patch"}})
-	kubectl := func(t *testing.T, stdin string, args ...string) string {
-		t.Helper()
-		out, err := harness.Kubectl(t, on, stdin, args...)
-		if err != nil {
-			t.Fatalf("%v: %v: %s", args, err, out)
-		}
-		return out
-	}
 	for name, apply := range map[string][]string{
 		"client-side": {"apply", "-f", "-"},
 		"server-side": {"apply", "--server-side", "--force-conflicts", "--field-manager=argocd-controller", "-f", "-"},
@@ -58,18 +50,19 @@ func TestArgoSeesNoDrift(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			plural := fmt.Sprintf("argos%d", harness.Unique())
 			full := vault(plural)
-			defer kubectl(t, "", "delete", "crd", plural+".vaults.example.com", "--ignore-not-found")
-			kubectl(t, mustJSON(t, full), "create", "-f", "-")
+			defer harness.MustKubectl(t, on, "", "delete", "crd", plural+".vaults.example.com", "--ignore-not-found")
+			harness.MustKubectl(t, on, mustJSON(t, full), "create", "-f", "-")
 			bare := withoutExtensions(full)
 			as := append([]string{"--as=argo"}, apply...)
-			if out := kubectl(t, mustJSON(t, bare), as...); !strings.Contains(out, "permission extensions of the stored definition stay") {
+			out := harness.MustKubectl(t, on, mustJSON(t, bare), as...)
+			if !strings.Contains(out, "permission extensions of the stored definition stay") {
 				t.Fatalf("the extensions do not stay: %s", out)
 			}
-			live := kubectl(t, "", "get", "crd", plural+".vaults.example.com", "-o", "json")
+			live := harness.MustKubectl(t, on, "", "get", "crd", plural+".vaults.example.com", "-o", "json")
 			if !strings.Contains(live, "x-kubernetes-permission-excluded") {
 				t.Fatal("the extensions are gone")
 			}
-			again := kubectl(t, mustJSON(t, bare), append(as, "--dry-run=server", "-o", "json")...)
+			again := harness.MustKubectl(t, on, mustJSON(t, bare), append(as, "--dry-run=server", "-o", "json")...)
 			if before, after := specOf(t, live), specOf(t, again[strings.Index(again, "{"):]); before != after {
 				t.Errorf("a dry run, as for server-side differences, says\n%s\nthe live definition is\n%s", after, before)
 			}

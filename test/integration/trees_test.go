@@ -23,12 +23,6 @@ const leanDefinition = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResour
 // than four trees as none.
 func TestTreesWhenNeeded(t *testing.T) {
 	s := onStage(t)
-	kubectl := func(input string, args ...string) {
-		t.Helper()
-		if out, err := harness.Kubectl(t, s.Cluster, input, args...); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-	}
 	const compiled, many = `trees_compiled_total{result="compiled"}`, 4
 	for _, tc := range []struct{ name, excluded string }{{"open", ""}, {"closed", ", x-kubernetes-permission-excluded: true"}} {
 		var definitions, objects, names []string
@@ -39,13 +33,13 @@ func TestTreesWhenNeeded(t *testing.T) {
 			objects = append(objects, fmt.Sprintf(`{apiVersion: lean.example.com/v1, kind: %s, metadata: {name: x}, spec: {a: b}}`, kind))
 			names = append(names, "crd/"+singular+"s.lean.example.com")
 		}
-		kubectl(strings.Join(definitions, "\n---\n"), "apply", "-f", "-")
-		kubectl("", append([]string{"wait", "--for=condition=Established", "--timeout=60s"}, names...)...)
+		harness.MustKubectl(t, s.Cluster, strings.Join(definitions, "\n---\n"), "apply", "-f", "-")
+		harness.MustKubectl(t, s.Cluster, "", append([]string{"wait", "--for=condition=Established", "--timeout=60s"}, names...)...)
 		before := harness.Metrics(t, s.Cluster)[compiled]
-		kubectl(strings.Join(objects, "\n---\n"), "apply", "-f", "-")
+		harness.MustKubectl(t, s.Cluster, strings.Join(objects, "\n---\n"), "apply", "-f", "-")
 		if grown := harness.Metrics(t, s.Cluster)[compiled] - before; (grown >= many) != (tc.excluded != "") {
 			t.Errorf("%s: %v trees were compiled for %d kinds", tc.name, grown, many)
 		}
-		kubectl("", append([]string{"delete", "--wait=false"}, names...)...)
+		harness.MustKubectl(t, s.Cluster, "", append([]string{"delete", "--wait=false"}, names...)...)
 	}
 }

@@ -42,8 +42,8 @@ func TestDefinitionOfTheSameName(t *testing.T) {
 	if _, err := attributes.Create(t.Context(), attribute("a"), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	must(t, on, definition, "create", "-f", "-")
-	must(t, on, "", "wait", "--for=condition=Established", "crd/protectedattributes.authority.kube-granular.dev")
+	harness.MustKubectl(t, on, definition, "create", "-f", "-")
+	harness.MustKubectl(t, on, "", "wait", "--for=condition=Established", "crd/protectedattributes.authority.kube-granular.dev")
 	body := `{"apiVersion":"authority.kube-granular.dev/v1","kind":"ProtectedAttribute","metadata":{"name":"b"},"spec":{"attributeKind":"Nonsense"}}`
 	other := group + "/v1/namespaces/definition/protectedattributes"
 	// Our server serves the whole group natively, so no definition can serve a path below it.
@@ -56,12 +56,12 @@ func TestDefinitionOfTheSameName(t *testing.T) {
 	if err != nil || len(list.Items) != 1 {
 		t.Errorf("with the definition: %d objects, error %v", len(list.Items), err)
 	}
-	if out := must(t, on, "", "get", "pattr", "-n", "definition"); !strings.Contains(out, "example.com/tier") {
+	if out := harness.MustKubectl(t, on, "", "get", "pattr", "-n", "definition"); !strings.Contains(out, "example.com/tier") {
 		t.Errorf("kubectl prefers the definition:\n%s", out)
 	}
 	// kubectl waits until the definition is gone. Before that, the server deletes all objects
 	// of the definition.
-	must(t, on, "", "delete", "--timeout=4m", "crd", "protectedattributes.authority.kube-granular.dev")
+	harness.MustKubectl(t, on, "", "delete", "--timeout=4m", "crd", "protectedattributes.authority.kube-granular.dev")
 	if _, err := attributes.Get(t.Context(), "a", metav1.GetOptions{}); err != nil {
 		t.Errorf("after the definition was deleted: %v", err)
 	}

@@ -14,6 +14,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"kube-granular.dev/test/integration/harness"
 )
 
 // TestEncryption checks that an encryption configuration that names the protected attributes
@@ -41,7 +43,7 @@ func TestEncryption(t *testing.T) {
 		}
 		c, stop := start(t, args...)
 		return encrypted{t, c.Kubeconfig("admin"),
-			func(stdin string, args ...string) string { return must(t, c, stdin, args...) }}, stop
+			func(stdin string, args ...string) string { return harness.MustKubectl(t, c, stdin, args...) }}, stop
 	}
 
 	plain, stop := run()

@@ -147,7 +147,7 @@ func TestServerWithoutTheGate(t *testing.T) {
 		if status != http.StatusOK {
 			t.Errorf("the server with the gate: %d %s", status, body)
 		}
-		if out := must(t, gated, "", "get", "cpattr"); !strings.Contains(out, "example.com/tier") {
+		if out := harness.MustKubectl(t, gated, "", "get", "cpattr"); !strings.Contains(out, "example.com/tier") {
 			t.Error(out)
 		}
 		status, _, body = do(t, ungated, http.MethodGet, group+"/v1alpha1/clusterprotectedattributes/c", "", "application/json", nil)
@@ -164,7 +164,7 @@ func TestServerWithoutTheGate(t *testing.T) {
 		t.Error("the APIService is gone again")
 	}
 	stop()
-	if out := must(t, gated, "", "get", "cpattr"); !strings.Contains(out, "example.com/tier") {
+	if out := harness.MustKubectl(t, gated, "", "get", "cpattr"); !strings.Contains(out, "example.com/tier") {
 		t.Error(out)
 	}
 	_, _, err := ours.Discovery().ServerGroupsAndResources()

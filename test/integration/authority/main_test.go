@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"strings"
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -92,16 +91,6 @@ func clients(t *testing.T, c *cluster.Cluster) (versioned.Interface, kubernetes.
 		t.Fatal(err)
 	}
 	return ours, theirs
-}
-
-// must runs kubectl as the administrator and fails the test if kubectl fails.
-func must(t *testing.T, c *cluster.Cluster, stdin string, args ...string) string {
-	t.Helper()
-	out, err := harness.Kubectl(t, c, stdin, args...)
-	if err != nil {
-		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return out
 }
 
 // do sends one request as the administrator.

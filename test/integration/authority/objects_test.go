@@ -41,11 +41,11 @@ spec:
 // ProtectedAttributes and ClusterProtectedAttributes.
 func TestKubectl(t *testing.T) {
 	namespace(t, on, "kubectl")
-	out := must(t, on, manifest, "create", "-f", "-")
+	out := harness.MustKubectl(t, on, manifest, "create", "-f", "-")
 	if strings.Count(out, " created") != 2 || strings.Contains(out, "Warning") {
 		t.Errorf("created: %s", out)
 	}
-	must(t, on, "", "wait", "--for=condition=Accepted", "--timeout=1m", "pattr/tier", "-n", "kubectl")
+	harness.MustKubectl(t, on, "", "wait", "--for=condition=Accepted", "--timeout=1m", "pattr/tier", "-n", "kubectl")
 	for args, want := range map[string][]string{
 		"get pattr -n kubectl": {"NAME", "ATTRIBUTE",
 			"tier   Label   example.com/tier   ClusterRole/tier-setter   Enforce   True"},
@@ -62,7 +62,7 @@ func TestKubectl(t *testing.T) {
 		"api-resources --api-group " + v1alpha1.GroupName: {"protectedattributes", "pattr",
 			"clusterprotectedattributes", "cpattr"},
 	} {
-		out := strings.Join(strings.Fields(must(t, on, "", strings.Fields(args)...)), " ")
+		out := strings.Join(strings.Fields(harness.MustKubectl(t, on, "", strings.Fields(args)...)), " ")
 		for _, w := range want {
 			if w = strings.Join(strings.Fields(w), " "); !strings.Contains(out, w) {
 				t.Errorf("kubectl %s: no %q in\n%s", args, w, out)
@@ -73,9 +73,9 @@ func TestKubectl(t *testing.T) {
 		}
 	}
 	for _, args := range []string{"apply -f -", "apply --server-side --force-conflicts -f -", "apply --dry-run=server -f -", "diff -f -", "replace -f -"} {
-		must(t, on, manifest, strings.Fields(args)...)
+		harness.MustKubectl(t, on, manifest, strings.Fields(args)...)
 	}
-	must(t, on, manifest, "delete", "-f", "-")
+	harness.MustKubectl(t, on, manifest, "delete", "-f", "-")
 	if out, err := harness.Kubectl(t, on, "", "get", "cpattr", "tier"); err == nil || !strings.Contains(out, "NotFound") {
 		t.Errorf("after deletion: %s", out)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"kube-granular.dev/pkg/cli/protected"
 	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // reported protects the label env=prod in the namespace shop, all labels of example.com in the
@@ -132,9 +133,9 @@ func protect(t *testing.T, namespace string) {
 // objects have, including those in pod templates and in controller revisions.
 func TestReport(t *testing.T) {
 	c, _ := start(t, "--feature-gates", gateOn)
-	must(t, c, reported, "create", "-f", "-")
-	must(t, c, "", "wait", "--for=condition=Established", "crd/things.example.com")
-	must(t, c, thing, "create", "-f", "-")
+	harness.MustKubectl(t, c, reported, "create", "-f", "-")
+	harness.MustKubectl(t, c, "", "wait", "--for=condition=Established", "crd/things.example.com")
+	harness.MustKubectl(t, c, thing, "create", "-f", "-")
 
 	shop := []string{
 		"controllerrevisions.apps shop/old .data.spec.template.metadata.labels[env]=prod protectedattribute/env",
@@ -194,7 +195,7 @@ func TestReportOfPages(t *testing.T) {
 	for i := range objects {
 		fmt.Fprintf(&all, "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: c%d, namespace: pages, labels: {example.com/tier: gold}}}\n", i)
 	}
-	must(t, on, all.String(), "create", "-f", "-")
+	harness.MustKubectl(t, on, all.String(), "create", "-f", "-")
 	out, errs, err := report(t, on, "admin", "configmaps", "-n", "pages")
 	if err != nil || errs != "" || strings.Count(out, "configmaps/c") != objects {
 		t.Errorf("%d of %d objects: %v: %s", strings.Count(out, "configmaps/c"), objects, err, errs)
@@ -219,8 +220,9 @@ func TestReportIsNotComplete(t *testing.T) {
 	}
 	namespace(t, on, "partly")
 	protect(t, "partly")
-	must(t, on, "", "create", "clusterrolebinding", "partly", "--clusterrole=view", "--user=partly")
-	must(t, on, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: partly, labels: {example.com/tier: gold}}}", "create", "-f", "-")
+	harness.MustKubectl(t, on, "", "create", "clusterrolebinding", "partly", "--clusterrole=view", "--user=partly")
+	harness.MustKubectl(t, on, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: partly, labels: {example.com/tier: gold}}}",
+		"create", "-f", "-")
 	// The role view does not allow to list secrets.
 	out, errs, err := report(t, on, "admin", "configmaps", "secrets", "--as", "partly", "-n", "partly")
 	if err == nil || !strings.Contains(out, "configmaps/c") || !strings.Contains(errs, "list secrets: ") || !strings.Contains(errs, "not complete: 1 ") {

@@ -50,7 +50,8 @@ func TestServed(t *testing.T) {
 	if len(got) != 4 {
 		t.Errorf("%d resources", len(got))
 	}
-	out := must(t, on, "", "get", "apiservice", "v1alpha1.authority.kube-granular.dev", "-o", "jsonpath={.spec.groupPriorityMinimum} {.status.conditions[?(@.type=='Available')].status}")
+	out := harness.MustKubectl(t, on, "", "get", "apiservice", "v1alpha1.authority.kube-granular.dev", "-o",
+		"jsonpath={.spec.groupPriorityMinimum} {.status.conditions[?(@.type=='Available')].status}")
 	if out != "15000 True" {
 		t.Errorf("the APIService: %s", out)
 	}

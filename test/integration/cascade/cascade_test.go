@@ -4,7 +4,6 @@
 package cascade
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -12,10 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -151,24 +148,17 @@ func strip(t *testing.T, admin kubernetes.Interface, name, resource string) {
 
 func (s *stage) must(t *testing.T, stdin string, args ...string) string {
 	t.Helper()
-	out, err := harness.Kubectl(t, s.Cluster, stdin, args...)
-	if err != nil {
-		t.Fatalf("kubectl %q: %v: %s", args, err, out)
-	}
-	return out
+	return harness.MustKubectl(t, s.Cluster, stdin, args...)
 }
 
 func (s *stage) until(t *testing.T, what string, done func() (bool, string)) {
 	t.Helper()
-	var last string
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		ok, is := done()
-		last = is
-		return ok, nil
-	})
-	if err != nil {
-		t.Fatalf("%s never came: %s\n%s", what, last, s.must(t, "", "get", "events", "-n", "shop"))
-	}
+	defer func() {
+		if t.Failed() {
+			t.Log(s.must(t, "", "get", "events", "-n", "shop"))
+		}
+	}()
+	harness.UntilSeen(t, what, done)
 }
 
 // pods waits until a deployment has exactly this many pods.

@@ -107,9 +107,7 @@ func (w *closedCluster) unbound(t *testing.T, events int) {
 		}
 	}
 	// After some failures, the controller waits long before it tries again, or for a change.
-	if out, err := harness.Kubectl(t, w.Cluster, "", "label", "deployment/web", "-n", "unbound", "bound=again"); err != nil {
-		t.Fatal(out)
-	}
+	harness.MustKubectl(t, w.Cluster, "", "label", "deployment/web", "-n", "unbound", "bound=again")
 	w.has(t, "bound again, the deployment is ready", "^3$", "unbound", "deployments.apps/web", "{.status.availableReplicas}")
 }
 

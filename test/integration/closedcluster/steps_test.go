@@ -27,9 +27,7 @@ func (w *closedCluster) live(t *testing.T, namespace string) {
 		w.has(t, what, want, namespace, object, template)
 	}
 	get("the deployment is ready, as its autoscaler wants it", "^3$", "deployments.apps/web", "{.status.availableReplicas}")
-	if out, err := harness.Kubectl(t, w.Cluster, "", "set", "image", "-n", namespace, "deployments.apps/web", "c=two"); err != nil {
-		t.Fatal(out)
-	}
+	harness.MustKubectl(t, w.Cluster, "", "set", "image", "-n", namespace, "deployments.apps/web", "c=two")
 	get("the new image is rolled out", "^3 3 3$", "deployments.apps/web", "{.status.updatedReplicas} {.status.availableReplicas} {.status.replicas}")
 	get("the replica set", "^1$", "replicasets.apps/alone", "{.status.readyReplicas}")
 	get("the stateful set", "^1$", "statefulsets.apps/store", "{.status.readyReplicas}")
@@ -121,15 +119,11 @@ func (w *closedCluster) create(t *testing.T, file, namespace string) {
 	all := strings.ReplaceAll(string(text), "NAMESPACE", namespace)
 	if namespace != "" {
 		first, rest, _ := strings.Cut(all, "\n---\n")
-		if out, err := harness.Kubectl(t, w.Cluster, first, "apply", "-f", "-"); err != nil {
-			t.Fatal(out)
-		}
+		harness.MustKubectl(t, w.Cluster, first, "apply", "-f", "-")
 		w.has(t, "the account", "^default$", namespace, "serviceaccounts/default", "{.metadata.name}")
 		all = rest
 	}
-	if out, err := harness.Kubectl(t, w.Cluster, all, "apply", "-f", "-"); err != nil {
-		t.Fatal(out)
-	}
+	harness.MustKubectl(t, w.Cluster, all, "apply", "-f", "-")
 }
 
 // has waits until a field of an object matches an expression. object is a resource, a slash and a name, or a resource, a

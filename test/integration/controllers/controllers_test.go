@@ -6,16 +6,13 @@ package controllers_test
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
-
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"kube-granular.dev/test/integration/cluster"
 	"kube-granular.dev/test/integration/controllers"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // rules is the manifest of a namespace that alice and bob may edit. The label env is protected
@@ -155,7 +152,7 @@ func TestControllersGoOn(t *testing.T) {
 	}
 	for _, made := range cascade {
 		args := append([]string{"get", "-n", "shop", "-o", "name"}, strings.Fields(made)...)
-		until(t, made, func() (bool, string) {
+		harness.UntilSeen(t, made, func() (bool, string) {
 			out, err := kubectl(t, c, "", args...)
 			return err == nil && strings.Contains(out, "/"), out
 		})
@@ -166,12 +163,12 @@ func TestControllersGoOn(t *testing.T) {
 	// A user that may not set the label can still change other fields of a workload that has
 	// it.
 	must(t, c, "", "--as", "bob", "scale", "-n", "shop", "deployment/deployments", "--replicas=2")
-	until(t, "the second pod", func() (bool, string) {
+	harness.UntilSeen(t, "the second pod", func() (bool, string) {
 		out, err := kubectl(t, c, "", "get", "pods", "-n", "shop", "-l", "env=prod,app=deployments", "-o", "name")
 		return err == nil && strings.Count(out, "pod/") == 2, out
 	})
 	must(t, c, "", "--as", "bob", "set", "image", "-n", "shop", "deployment/deployments", "c=other")
-	until(t, "the second replica set", func() (bool, string) {
+	harness.UntilSeen(t, "the second replica set", func() (bool, string) {
 		out, err := kubectl(t, c, "", "get", "replicasets", "-n", "shop", "-l", "env=prod,app=deployments", "-o", "name")
 		return err == nil && strings.Count(out, "replicaset") == 2, out
 	})
@@ -192,7 +189,7 @@ func TestControllersByTheBinding(t *testing.T) {
 	subjects := must(t, c, "", "get", "clusterrolebinding", binding, "-o", "jsonpath={.subjects}")
 	must(t, c, "", "patch", "clusterrolebinding", binding, "--type=merge", "-p", `{"subjects":[]}`)
 	must(t, c, manifest(workloads[0].manifest, "late"), "--as", "alice", "create", "-f", "-")
-	until(t, "the refusal in the status", func() (bool, string) {
+	harness.UntilSeen(t, "the refusal in the status", func() (bool, string) {
 		out, err := kubectl(t, c, "", "get", "deployment", "late", "-n", "shop", "-o", "jsonpath={.status.conditions}")
 		return err == nil && strings.Contains(out, "ReplicaSetCreateError") && strings.Contains(out, "forbidden"), out
 	})
@@ -200,7 +197,7 @@ func TestControllersByTheBinding(t *testing.T) {
 		t.Errorf("there are %s", out)
 	}
 	must(t, c, "", "patch", "clusterrolebinding", binding, "--type=merge", "-p", `{"subjects":`+subjects+`}`)
-	until(t, "the pod", func() (bool, string) {
+	harness.UntilSeen(t, "the pod", func() (bool, string) {
 		out, err := kubectl(t, c, "", "get", "pods", "-n", "shop", "-l", "env=prod,app=late", "-o", "name")
 		return err == nil && strings.Contains(out, "pod/"), out
 	})
@@ -232,38 +229,17 @@ func run(t *testing.T) *cluster.Cluster {
 	return c
 }
 
-// kubectl runs kubectl as the administrator and returns its output, stdout and stderr together.
+// kubectl runs kubectl as the administrator, with a cache for all calls to the same server.
 func kubectl(t *testing.T, c *cluster.Cluster, stdin string, args ...string) (string, error) {
 	t.Helper()
-	bin, err := cluster.Bin()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "kubectl"), append([]string{"--kubeconfig", c.Kubeconfig("admin"), "--cache-dir", filepath.Join(c.Dir, "cache")}, args...)...)
-	cmd.Stdin = strings.NewReader(stdin)
-	out, err := cmd.CombinedOutput()
-	return string(out), err
+	return harness.Kubectl(t, c, stdin, cached(c, args)...)
 }
 
 func must(t *testing.T, c *cluster.Cluster, stdin string, args ...string) string {
 	t.Helper()
-	out, err := kubectl(t, c, stdin, args...)
-	if err != nil {
-		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return out
+	return harness.MustKubectl(t, c, stdin, cached(c, args)...)
 }
 
-// until waits for a condition, and prints the last state if it does not become true.
-func until(t *testing.T, what string, ok func() (bool, string)) {
-	t.Helper()
-	last := ""
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		done, seen := ok()
-		last = seen
-		return done, nil
-	})
-	if err != nil {
-		t.Fatalf("%s: %v; last seen: %s", what, err, last)
-	}
+func cached(c *cluster.Cluster, args []string) []string {
+	return append([]string{"--cache-dir", filepath.Join(c.Dir, "cache")}, args...)
 }

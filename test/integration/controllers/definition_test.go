@@ -15,6 +15,7 @@ import (
 
 	"kube-granular.dev/test/integration/cluster"
 	"kube-granular.dev/test/integration/controllers"
+	"kube-granular.dev/test/integration/harness"
 )
 
 const (
@@ -109,7 +110,7 @@ func (k *tenancy) collected(namespace string) {
 	k.t.Helper()
 	must(k.t, k.Cluster, fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":%q,"name":"sentinel",
 "ownerReferences":[{"apiVersion":"v1","kind":"Namespace","name":"nobody","uid":"nobody"}]}}`, namespace), "create", "-f", "-")
-	until(k.t, "the garbage collector works", func() (bool, string) {
+	harness.UntilSeen(k.t, "the garbage collector works", func() (bool, string) {
 		out, err := kubectl(k.t, k.Cluster, "", "get", "configmap", "-n", namespace, "sentinel")
 		return err != nil && strings.Contains(out, "NotFound"), out
 	})
@@ -130,7 +131,7 @@ func (k *tenancy) keeps(names ...string) {
 // may waits until the access of a user of the tenant is as wanted.
 func (k *tenancy) may(name, want string) {
 	k.t.Helper()
-	until(k.t, fmt.Sprintf("whether a user of %s may create deployments: %s", name, want), func() (bool, string) {
+	harness.UntilSeen(k.t, fmt.Sprintf("whether a user of %s may create deployments: %s", name, want), func() (bool, string) {
 		out, _ := kubectl(k.t, k.Cluster, "", "auth", "can-i", "create", "deployments", "-n", name, "--as", name+"-user")
 		return strings.HasSuffix(strings.TrimSpace(out), want), out
 	})
@@ -140,7 +141,7 @@ func (k *tenancy) may(name, want string) {
 func (k *tenancy) deleteDefinition() {
 	k.t.Helper()
 	must(k.t, k.Cluster, "", "delete", guard)
-	until(k.t, "the definition can be deleted", func() (bool, string) {
+	harness.UntilSeen(k.t, "the definition can be deleted", func() (bool, string) {
 		out, err := kubectl(k.t, k.Cluster, "", "delete", definition, "--wait=false")
 		return err == nil, out
 	})
@@ -149,7 +150,7 @@ func (k *tenancy) deleteDefinition() {
 // gone waits until the definition does not exist.
 func (k *tenancy) gone() {
 	k.t.Helper()
-	until(k.t, "the definition is gone", func() (bool, string) {
+	harness.UntilSeen(k.t, "the definition is gone", func() (bool, string) {
 		out, err := kubectl(k.t, k.Cluster, "", "get", definition)
 		return err != nil && strings.Contains(out, "NotFound"), out
 	})
@@ -175,7 +176,7 @@ func TestDefinitionIsDeleted(t *testing.T) {
 		}
 	}
 	prepare("a", "b")
-	until(t, "the deletion is refused", func() (bool, string) {
+	harness.UntilSeen(t, "the deletion is refused", func() (bool, string) {
 		out, err := kubectl(t, k.Cluster, "", "delete", definition, "--dry-run=server")
 		return err != nil && strings.Contains(out, "their people would lose all rights"), out
 	})
@@ -202,12 +203,12 @@ func TestDefinitionIsDeleted(t *testing.T) {
 	must(t, k.Cluster, "", "delete", "validatingadmissionpolicybinding", "lnamespace-namespaces")
 	uid := must(t, k.Cluster, "", "get", "lns", "d", "-o", "jsonpath={.metadata.uid}")
 	owned := fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"tenancy.kube-granular.dev/v1alpha1","kind":"LNamespace","name":"d","uid":%q}]}}`, uid)
-	until(t, "the LNamespace owns its namespace", func() (bool, string) {
+	harness.UntilSeen(t, "the LNamespace owns its namespace", func() (bool, string) {
 		out, err := kubectl(t, k.Cluster, "", "patch", "namespace", "d", "--type=merge", "-p", owned)
 		return err == nil, out
 	})
 	k.deleteDefinition()
-	until(t, "the LNamespaces are being deleted", func() (bool, string) {
+	harness.UntilSeen(t, "the LNamespaces are being deleted", func() (bool, string) {
 		out := must(t, k.Cluster, "", "get", "lns", "-o", "jsonpath={.items[*].metadata.deletionTimestamp}")
 		return len(strings.Fields(out)) == 2, out
 	})
@@ -274,7 +275,7 @@ func TestUninstall(t *testing.T) {
 			t.Errorf("%s:\n%s", what, out)
 		}
 	}
-	until(t, "the namespace of the controller is gone", func() (bool, string) {
+	harness.UntilSeen(t, "the namespace of the controller is gone", func() (bool, string) {
 		out, err := kubectl(t, k.Cluster, "", "get", "namespace", "tenancy-system")
 		return err != nil, out
 	})

@@ -12,6 +12,7 @@ import (
 
 	"kube-granular.dev/test/integration/cluster"
 	"kube-granular.dev/test/integration/controllers"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // tenants returns LNamespaces with the given names that use every field of a tenant.
@@ -72,7 +73,7 @@ func TestTenantsAreCollected(t *testing.T) {
 		t.Fatalf("a tenant has %d objects:\n%s", n, before)
 	}
 	must(t, c, "", "delete", "lns", "a", "--timeout=60s")
-	until(t, "nothing of the tenant is left", func() (bool, string) {
+	harness.UntilSeen(t, "nothing of the tenant is left", func() (bool, string) {
 		left := of(owner + "a")
 		out, err := kubectl(t, c, "", "get", "namespace", "a")
 		return left == "" && err != nil && strings.Contains(out, "NotFound"), left + out
@@ -86,7 +87,7 @@ func TestTenantsAreCollected(t *testing.T) {
 	if out := must(t, c, "", "get", "configmaps,secrets", "-n", "a", "-o", "name"); strings.Contains(out, "content") || strings.Contains(out, "more") {
 		t.Errorf("what the last tenant of the name left: %s", out)
 	}
-	until(t, "the new tenant has its rights", func() (bool, string) {
+	harness.UntilSeen(t, "the new tenant has its rights", func() (bool, string) {
 		out, err := kubectl(t, c, "", "auth", "can-i", "create", "deployments", "-n", "a", "--as", "a-user")
 		return err == nil, fmt.Sprint(out)
 	})
@@ -97,10 +98,13 @@ func TestTenantsAreCollected(t *testing.T) {
 		return strings.TrimSpace(out)
 	}
 	for _, who := range []string{"b-sudoer", "everywhere"} {
-		until(t, who+" may", func() (bool, string) { out := mayBecome(who); return strings.HasSuffix(out, "yes"), out })
+		harness.UntilSeen(t, who+" may", func() (bool, string) { out := mayBecome(who); return strings.HasSuffix(out, "yes"), out })
 	}
 	must(t, c, "", "patch", "lns", "b", "--type=merge", "-p", `{"spec":{"sudoers":[{"name":"everywhere"}]}}`)
-	until(t, "who left may not", func() (bool, string) { out := mayBecome("b-sudoer"); return strings.HasSuffix(out, "no"), out })
+	harness.UntilSeen(t, "who left may not", func() (bool, string) {
+		out := mayBecome("b-sudoer")
+		return strings.HasSuffix(out, "no"), out
+	})
 	if out := mayBecome("everywhere"); !strings.HasSuffix(out, "yes") {
 		t.Errorf("who stayed: %s", out)
 	}

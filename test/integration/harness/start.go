@@ -49,6 +49,16 @@ func Config(t *testing.T, c *cluster.Cluster, user string) *rest.Config {
 	return config
 }
 
+// MustKubectl is like Kubectl, and ends the test if kubectl fails.
+func MustKubectl(t *testing.T, c *cluster.Cluster, stdin string, args ...string) string {
+	t.Helper()
+	out, err := Kubectl(t, c, stdin, args...)
+	if err != nil {
+		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
 // Kubectl runs kubectl as the administrator and returns its output, stdout and stderr together.
 func Kubectl(t *testing.T, c *cluster.Cluster, stdin string, args ...string) (string, error) {
 	t.Helper()

@@ -55,8 +55,8 @@ var broken = regexp.MustCompile(`(?m)^error:`)
 
 // TestExamplesOfHelp runs, through kubectl, every command line that --help shows.
 func TestExamplesOfHelp(t *testing.T) {
-	must(t, "", "apply", "--server-side", "-n", "default", "-f", filepath.Join("testdata", "fixtures"))
-	must(t, "", "apply", "--server-side", "-f", filepath.Join("testdata", "examples", "definition.yaml"))
+	harness.MustKubectl(t, on, "", "apply", "--server-side", "-n", "default", "-f", filepath.Join("testdata", "fixtures"))
+	harness.MustKubectl(t, on, "", "apply", "--server-side", "-f", filepath.Join("testdata", "examples", "definition.yaml"))
 	harness.WaitServed(t, on, "/apis/widgets.example/v1/widgets")
 	ran := 0
 	for _, cmd := range commands(command.New(genericiooptions.NewTestIOStreamsDiscard())) {

@@ -243,11 +243,7 @@ func as(t *testing.T, client *kubernetes.Clientset, user string, rules []rbacv1.
 // get runs kubectl get as the administrator and returns its output.
 func get(t *testing.T, c *cluster.Cluster, args ...string) string {
 	t.Helper()
-	out, err := harness.Kubectl(t, c, "", append([]string{"get"}, args...)...)
-	if err != nil {
-		t.Fatal(out, err)
-	}
-	return out
+	return harness.MustKubectl(t, c, "", append([]string{"get"}, args...)...)
 }
 
 // withoutBodies writes an audit log with only the events of a user, changed as if the user were

@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"kube-granular.dev/test/integration/cluster"
-	"kube-granular.dev/test/integration/harness"
 )
 
 // on is the shared server.
@@ -85,14 +84,4 @@ func environment(kubeconfig, home string) []string {
 		panic(err) // TestMain has checked this already
 	}
 	return append(os.Environ(), "KUBECONFIG="+kubeconfig, "HOME="+home, "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
-}
-
-// must runs kubectl as the administrator and fails the test if kubectl fails.
-func must(t *testing.T, stdin string, args ...string) string {
-	t.Helper()
-	out, err := harness.Kubectl(t, on, stdin, args...)
-	if err != nil {
-		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return out
 }

@@ -8,17 +8,20 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"kube-granular.dev/test/integration/harness"
 )
 
 // TestPluginMatrix checks that the cells of the matrix follow the roles in the cluster: a new
 // binding changes a cell, and its removal changes it back.
 func TestPluginMatrix(t *testing.T) {
-	must(t, "", "create", "namespace", "matrix")
-	must(t, `{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "scaler", "namespace": "matrix"}, "rules": [
+	harness.MustKubectl(t, on, "", "create", "namespace", "matrix")
+	harness.MustKubectl(t, on, `{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "scaler", "namespace": "matrix"}, "rules": [
 		{"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["granular", "granular:replicas", "granular:label(team.example)"]},
 		{"apiGroups": ["apps"], "resources": ["deployments/status"], "resourceNames": ["web"], "verbs": ["granular", "granular:status"]}]}`, "apply", "-f", "-")
-	must(t, "", "create", "rolebinding", "scaler", "-n", "matrix", "--role", "scaler", "--user", "mia", "--serviceaccount", "matrix:bot")
-	must(t, "", "create", "clusterrolebinding", "mia-edits", "--clusterrole", "edit", "--group", "matrix-editors")
+	harness.MustKubectl(t, on, "", "create", "rolebinding", "scaler", "-n", "matrix", "--role", "scaler",
+		"--user", "mia", "--serviceaccount", "matrix:bot")
+	harness.MustKubectl(t, on, "", "create", "clusterrolebinding", "mia-edits", "--clusterrole", "edit", "--group", "matrix-editors")
 
 	type matrix struct {
 		Subjects []string
@@ -65,7 +68,7 @@ func TestPluginMatrix(t *testing.T) {
 	holds("in another namespace", cells("user:mia", "-n", "default", "--subject", "mia"), map[string]string{of + "granular:replicas": "no"})
 	holds("in all namespaces", cells("user:mia", "-A"), map[string]string{of + "granular:replicas": "some"})
 	holds("an editor", cells("group:matrix-editors", "-A"), map[string]string{of + "granular:specification": "yes", "deployments.apps/status granular:status": "no"})
-	must(t, "", "delete", "rolebinding", "scaler", "-n", "matrix")
+	harness.MustKubectl(t, on, "", "delete", "rolebinding", "scaler", "-n", "matrix")
 	holds("without the binding", cells("user:mia", "-n", "matrix", "--subject", "mia"), map[string]string{of + "granular:replicas": "no", of + "granular:label(<label-key prefix>)": "no"})
 
 	for _, tc := range []struct {

@@ -39,13 +39,9 @@ func TestLentRecipes(t *testing.T) {
 				c = harness.Start(t, "--demo=false", "--feature-gates", gates)
 			}
 			if r.Definition != "" {
-				if out, err := harness.Kubectl(t, c, r.Definition, "apply", "-f", "-"); err != nil {
-					t.Fatal(out)
-				}
+				harness.MustKubectl(t, c, r.Definition, "apply", "-f", "-")
 			}
-			if out, err := harness.Kubectl(t, c, "", "apply", "-f", file); err != nil {
-				t.Fatal(out)
-			}
+			harness.MustKubectl(t, c, "", "apply", "-f", file)
 			a := try(t, c, tools, r, r.role.Rules)
 			const granular = "kubectl granular --kubeconfig kubeconfig- "
 			if out, err := a.run(granular + "lend --everywhere --role clusterrole/" + r.role.Name + " --to $NODE/client --for 30m --output lent --yes"); err != nil {

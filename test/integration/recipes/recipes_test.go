@@ -78,13 +78,9 @@ func TestRecipes(t *testing.T) {
 				c = harness.Start(t, "--demo=false", "--feature-gates", gates)
 			}
 			if r.Definition != "" {
-				if out, err := harness.Kubectl(t, c, r.Definition, "apply", "-f", "-"); err != nil {
-					t.Fatal(out)
-				}
+				harness.MustKubectl(t, c, r.Definition, "apply", "-f", "-")
 			}
-			if out, err := harness.Kubectl(t, c, "", "apply", "-f", file); err != nil {
-				t.Fatal(out)
-			}
+			harness.MustKubectl(t, c, "", "apply", "-f", file)
 			if out, err := harness.Kubectl(t, c, "", "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"); err != nil && !strings.Contains(out, "no matching") {
 				t.Fatal(out)
 			}
@@ -225,10 +221,7 @@ func try(t *testing.T, c *cluster.Cluster, tools string, r *recipe, rules []rbac
 	admin.env = append(slices.Clip(a.env), "KUBECONFIG="+kubeconfig(t, c, a.dir, id, ""))
 	a.env = append(slices.Clip(a.env), "KUBECONFIG="+kubeconfig(t, c, a.dir, id, id))
 	if r.Setup != "" {
-		out, err := harness.Kubectl(t, c, expand(r.Setup), "apply", "--server-side", "-n", id, "-f", "-")
-		if err != nil {
-			t.Fatal(out)
-		}
+		harness.MustKubectl(t, c, expand(r.Setup), "apply", "--server-side", "-n", id, "-f", "-")
 	}
 	for _, command := range r.Before {
 		if out, err := admin.run(command); err != nil {

@@ -35,9 +35,7 @@ func runCopier(t *testing.T, c *cluster.Cluster) {
 	if _, err := os.Stat(binary); err != nil {
 		t.Fatal("bin/copier is missing, run `make examples` first:", err)
 	}
-	if out, err := harness.Kubectl(t, c, "", "apply", "-f", filepath.Join(root, "examples", "copier", "rights.yaml")); err != nil {
-		t.Fatal(err, out)
-	}
+	harness.MustKubectl(t, c, "", "apply", "-f", filepath.Join(root, "examples", "copier", "rights.yaml"))
 	account := person(copierName, "system:serviceaccounts", "system:serviceaccounts:copier", "system:authenticated")
 	request{as: account, method: "GET", path: "/api/v1/configmaps"}.eventuallyFrom(t, c, 200)
 	var log bytes.Buffer

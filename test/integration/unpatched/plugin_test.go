@@ -32,9 +32,7 @@ func TestPlugin(t *testing.T) {
 	endpoint := etcd.Start(t)
 	ours, c := startOurs(t, endpoint)
 	theirs := startTheirs(t, path, endpoint, c)
-	if out, err := harness.Kubectl(t, c, "", "create", "rolebinding", "jane-edits", "--clusterrole=edit", "--user=jane"); err != nil {
-		t.Fatal(out)
-	}
+	harness.MustKubectl(t, c, "", "create", "rolebinding", "jane-edits", "--clusterrole=edit", "--user=jane")
 	dir := t.TempDir()
 	log, role := filepath.Join(dir, "audit.log"), filepath.Join(dir, "role.yaml")
 	if err := os.WriteFile(log, []byte(recorded), 0o600); err != nil {
