@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
@@ -49,8 +50,10 @@ func grant(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) {
 		}
 		ts.Check(bindRole(ctx, client, namespace, user, rules))
 		for _, resource := range strings.Split(args[2], ",") {
-			for _, verb := range verbs {
-				ts.Check(waitForGrant(ctx, client, namespace, user, verb, resource))
+			asked := authorizationv1.ResourceAttributes{Namespace: namespace}
+			asked.Resource, asked.Group, asked.Subresource = splitResource(resource)
+			for _, asked.Verb = range verbs {
+				ts.Check(waitForGrant(ctx, client, user, asked))
 			}
 		}
 	}

@@ -69,15 +69,9 @@ func bindRole(ctx context.Context, client kubernetes.Interface, namespace, user 
 	return err
 }
 
-// waitForGrant waits until a SubjectAccessReview says that the user is allowed the verb.
-func waitForGrant(ctx context.Context, client kubernetes.Interface, namespace, user, verb, resource string) error {
-	name, group, subresource := splitResource(resource)
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: user,
-		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: namespace, Verb: verb, Group: group, Resource: name, Subresource: subresource,
-		},
-	}}
+// waitForGrant waits until a SubjectAccessReview says that the user is allowed what is asked.
+func waitForGrant(ctx context.Context, client kubernetes.Interface, user string, asked authorizationv1.ResourceAttributes) error {
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &asked}}
 	return wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		answer, err := client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 		if err != nil {
@@ -94,23 +88,23 @@ func Impersonating(user string, groups ...string) rest.ImpersonationConfig {
 }
 
 // Allow grants a user rules in the whole cluster. It then waits until the authorizer allows each
-// verb of each rule on the first resource of the rule. It does not wait for rules with resource
-// names.
+// verb of each rule on the first resource of the rule, and on the first name if the rule has names.
 func Allow(t *testing.T, client kubernetes.Interface, user string, rules ...rbacv1.PolicyRule) {
 	t.Helper()
 	if err := bindRole(t.Context(), client, "", user, rules); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	for _, rule := range rules {
-		for _, verb := range rule.Verbs {
-			resource := rule.Resources[0] + "." + rule.APIGroups[0]
-			if len(rule.ResourceNames) > 0 {
-				continue // the result depends on the name, so wait for other rules only
-			}
-			if err := waitForGrant(ctx, client, "", user, verb, resource); err != nil {
-				t.Fatalf("the authorizer did not learn the grant of %s on %s to %s: %v", verb, resource, user, err)
+		asked := authorizationv1.ResourceAttributes{Group: rule.APIGroups[0]}
+		asked.Resource, asked.Subresource, _ = strings.Cut(rule.Resources[0], "/")
+		if len(rule.ResourceNames) > 0 {
+			asked.Name = rule.ResourceNames[0]
+		}
+		for _, asked.Verb = range rule.Verbs {
+			if err := waitForGrant(ctx, client, user, asked); err != nil {
+				t.Fatalf("the authorizer did not learn the grant of %+v to %s: %v", asked, user, err)
 			}
 		}
 	}

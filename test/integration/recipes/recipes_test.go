@@ -15,11 +15,9 @@ import (
 	"testing"
 	"time"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
 
@@ -228,7 +226,7 @@ func try(t *testing.T, c *cluster.Cluster, tools string, r *recipe, rules []rbac
 			t.Fatalf("%s: %v\n%s", command, err, out)
 		}
 	}
-	bind(t, client, id, rules)
+	harness.Allow(t, client, id, rules...)
 	return a
 }
 
@@ -251,32 +249,4 @@ func kubeconfig(t *testing.T, c *cluster.Cluster, dir, namespace, user string) s
 		t.Fatal(err)
 	}
 	return path
-}
-
-// bind grants a user rules in the whole cluster, and waits until the authorizer knows them.
-func bind(t *testing.T, client *kubernetes.Clientset, user string, rules []rbacv1.PolicyRule) {
-	t.Helper()
-	meta := metav1.ObjectMeta{Name: user}
-	role := &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}
-	_, err := client.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{})
-	_, err2 := client.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
-		ObjectMeta: meta,
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
-	}, metav1.CreateOptions{})
-	if err := errors.Join(err, err2); err != nil {
-		t.Fatal(err)
-	}
-	rule := rules[0]
-	resource, subresource, _ := strings.Cut(rule.Resources[0], "/")
-	asked := &authorizationv1.ResourceAttributes{Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: resource,
-		Subresource: subresource, Namespace: user}
-	if len(rule.ResourceNames) > 0 {
-		asked.Name = rule.ResourceNames[0]
-	}
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: asked}}
-	harness.Until(t, "the role of "+user+" is known", func() bool {
-		answer, err := client.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
-		return err == nil && answer.Status.Allowed
-	})
 }
