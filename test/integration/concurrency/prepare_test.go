@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
+	"kube-granular.dev/granular/corpus"
 	"kube-granular.dev/test/integration/harness"
 )
 
@@ -48,14 +49,16 @@ func prepare(t *testing.T, w *writers, client kubernetes.Interface) {
 		body := content(0, []string{"label own", "label other", "annotation", "replicas", "history"})
 		spec := map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"app": "c"}},
 			"template": template()}
-		body = merge(merge(map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "spec": spec}, body), content(0, []string{"template label"}))
-		set(body, fmt.Sprintf("d%d", i), "metadata", "name")
+		body = corpus.Overlay(map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "spec": spec}, body)
+		body = corpus.Overlay(body, content(0, []string{"template label"}))
+		harness.SetAt(body, fmt.Sprintf("d%d", i), "metadata", "name")
 		admin(http.MethodPatch, path+ssa, "application/apply-patch+yaml", body)
 		admin(http.MethodPatch, path+"/status", "application/merge-patch+json", content(0, []string{"condition own"}))
 	}
 	for i := range 3 {
-		body := merge(map[string]any{"apiVersion": "concurrency.example.com/v1", "kind": "Widget"}, content(0, []string{"label own", "label other", "annotation"}))
-		set(body, fmt.Sprintf("w%d", i), "metadata", "name")
+		body := content(0, []string{"label own", "label other", "annotation"})
+		body["apiVersion"], body["kind"] = "concurrency.example.com/v1", "Widget"
+		harness.SetAt(body, fmt.Sprintf("w%d", i), "metadata", "name")
 		admin(http.MethodPatch, fmt.Sprintf("%sw%d%s", widgets, i, ssa), "application/apply-patch+yaml", body)
 	}
 	for user, verbs := range users {

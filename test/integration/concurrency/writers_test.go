@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"kube-granular.dev/granular/corpus"
 	"kube-granular.dev/test/integration/harness"
 )
 
@@ -84,11 +85,11 @@ func (w *writers) one(ctx context.Context, random *rand.Rand) (attempt, error) {
 		if err := json.Unmarshal([]byte(live), &object); err != nil {
 			return a, fmt.Errorf("%s: %w: %s", path, err, live)
 		}
-		body = merge(object, body)
+		body = corpus.Overlay(object, body)
 	case "apply":
 		contentType = "application/apply-patch+yaml"
 		body["apiVersion"], body["kind"] = "apps/v1", "Deployment"
-		set(body, strings.TrimPrefix(a.object, apps), "metadata", "name")
+		harness.SetAt(body, strings.TrimPrefix(a.object, apps), "metadata", "name")
 	}
 	path += fmt.Sprintf("?fieldManager=r%d", a.id)
 	if kind.name == "apply" {
@@ -110,45 +111,20 @@ func content(id int, changes []string) map[string]any {
 	for _, change := range changes {
 		switch change {
 		case "label own":
-			set(out, value, "metadata", "labels", "own.example.com/a")
+			harness.SetAt(out, value, "metadata", "labels", "own.example.com/a")
 		case "label other":
-			set(out, value, "metadata", "labels", "other.example.com/a")
+			harness.SetAt(out, value, "metadata", "labels", "other.example.com/a")
 		case "annotation":
-			set(out, value, "metadata", "annotations", "own.example.com/a")
+			harness.SetAt(out, value, "metadata", "annotations", "own.example.com/a")
 		case "replicas":
-			set(out, id, "spec", "replicas")
+			harness.SetAt(out, id, "spec", "replicas")
 		case "history":
-			set(out, id, "spec", "revisionHistoryLimit")
+			harness.SetAt(out, id, "spec", "revisionHistoryLimit")
 		case "condition own":
-			set(out, []any{map[string]any{"type": "Own", "status": "True", "reason": value}}, "status", "conditions")
+			harness.SetAt(out, []any{map[string]any{"type": "Own", "status": "True", "reason": value}}, "status", "conditions")
 		case "template label":
-			set(out, value, "spec", "template", "metadata", "labels", "own.example.com/a")
+			harness.SetAt(out, value, "spec", "template", "metadata", "labels", "own.example.com/a")
 		}
-	}
-	return out
-}
-
-func set(into map[string]any, value any, path ...string) {
-	for _, field := range path[:len(path)-1] {
-		inner, ok := into[field].(map[string]any)
-		if !ok {
-			inner = map[string]any{}
-			into[field] = inner
-		}
-		into = inner
-	}
-	into[path[len(path)-1]] = value
-}
-
-// merge applies a JSON merge patch (RFC 7386) without null values.
-func merge(into, change map[string]any) map[string]any {
-	out := maps.Clone(into)
-	for key, value := range change {
-		inner, ok := value.(map[string]any)
-		if old, is := out[key].(map[string]any); ok && is {
-			value = merge(old, inner)
-		}
-		out[key] = value
 	}
 	return out
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kubernetes/test/integration/etcd"
 
+	"kube-granular.dev/granular/corpus"
 	"kube-granular.dev/test/integration/harness"
 )
 
@@ -105,7 +106,7 @@ func (s *server) request(t *testing.T, p path, data map[schema.GroupVersionResou
 	return request{url: url, contentType: mediaJSON, must: must, body: func() any {
 		live := map[string]any{}
 		s.read(t, readable(p, namespace, name), &live)
-		return merge(live, change)
+		return corpus.Overlay(live, change)
 	}}
 }
 
@@ -204,7 +205,7 @@ func (s *server) statusChange(t *testing.T, p path, stub etcd.StorageData, name 
 			t.Fatal(err)
 		}
 		before, _ := json.Marshal(live["status"])
-		after, _ := json.Marshal(merge(live, change)["status"])
+		after, _ := json.Marshal(corpus.Overlay(live, change)["status"])
 		if string(before) != string(after) {
 			break
 		}
@@ -222,18 +223,4 @@ func (s *server) resized(t *testing.T, p path, name string) map[string]any {
 	first["resources"] = map[string]any{"limits": map[string]any{"cpu": fmt.Sprintf("%dM", s.turn)},
 		"requests": map[string]any{"cpu": fmt.Sprintf("%dM", s.turn)}}
 	return map[string]any{"spec": map[string]any{"containers": append([]any{first}, containers[1:]...)}}
-}
-
-// merge applies a JSON merge patch (RFC 7386) without null values.
-func merge(into, change map[string]any) map[string]any {
-	out := maps.Clone(into)
-	for key, value := range change {
-		inner, ok := value.(map[string]any)
-		if old, is := out[key].(map[string]any); ok && is {
-			out[key] = merge(old, inner)
-			continue
-		}
-		out[key] = value
-	}
-	return out
 }
