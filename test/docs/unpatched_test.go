@@ -4,30 +4,18 @@
 package docs
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
 	"k8s.io/client-go/tools/clientcmd"
 
-	"kube-granular.dev/test/integration/cluster"
 	"kube-granular.dev/test/integration/harness"
 	"kube-granular.dev/test/integration/harness/etcd"
 )
 
 // TestManagedClusters runs the commands of the tutorial about managed clusters against a kube-apiserver without the patches.
 func TestManagedClusters(t *testing.T) {
-	root, err := cluster.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	binary := filepath.Join(root, "bin", "kube-apiserver-unpatched")
-	if _, err := os.Stat(binary); err != nil {
-		if os.Getenv("KUBE_GRANULAR_REQUIRE_UNPATCHED") != "" {
-			t.Fatal(err)
-		}
-		t.Skip("bin/kube-apiserver-unpatched is missing: run `make bin/kube-apiserver-unpatched`")
-	}
+	binary := harness.Unpatched(t)
 	text := read(t, "tutorials/managed-clusters.md")
 	steps, err := parse(text)
 	if err != nil {

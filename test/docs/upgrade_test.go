@@ -111,18 +111,7 @@ type runbook struct {
 // the patches after that has ended, and on another patched one. The page's objects are encrypted in etcd all the time. In the end
 // there is no trace of kube-granular in etcd.
 func TestUpgrade(t *testing.T) {
-	root, err := cluster.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	unpatched := filepath.Join(root, "bin", "kube-apiserver-unpatched")
-	b := &runbook{text: read(t, "upgrade.md"), unpatched: unpatched, endpoint: etcd.Start(t)}
-	if _, err := os.Stat(b.unpatched); err != nil {
-		if os.Getenv("KUBE_GRANULAR_REQUIRE_UNPATCHED") != "" {
-			t.Fatal(err)
-		}
-		t.Skip("bin/kube-apiserver-unpatched is missing: run `make bin/kube-apiserver-unpatched`")
-	}
+	b := &runbook{text: read(t, "upgrade.md"), unpatched: harness.Unpatched(t), endpoint: etcd.Start(t)}
 	dir := t.TempDir()
 	for name, content := range upgraded {
 		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700); err != nil {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -25,6 +26,33 @@ import (
 
 // patience is long enough for starts and stops on a busy machine with two cores.
 const patience = 3 * time.Minute
+
+// FindUnpatched returns the path of kube-apiserver without patches, or an empty path if it was not built. The environment
+// variable KUBE_GRANULAR_REQUIRE_UNPATCHED turns the latter into an error.
+func FindUnpatched(t *testing.T) string {
+	t.Helper()
+	root, err := cluster.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(root, "bin", "kube-apiserver-unpatched")
+	if _, err := os.Stat(path); err == nil {
+		return path
+	} else if os.Getenv("KUBE_GRANULAR_REQUIRE_UNPATCHED") != "" {
+		t.Fatal(err)
+	}
+	return ""
+}
+
+// Unpatched is like FindUnpatched, but skips the test if the server was not built.
+func Unpatched(t *testing.T) string {
+	t.Helper()
+	path := FindUnpatched(t)
+	if path == "" {
+		t.Skip("bin/kube-apiserver-unpatched is missing: run `make bin/kube-apiserver-unpatched`, which builds Kubernetes once more")
+	}
+	return path
+}
 
 // StartUnpatched runs a kube-apiserver without patches until the test ends, with the certificates of our server and more flags. It
 // returns the client of an administrator.

@@ -133,7 +133,7 @@ spec:
 // FieldPermissions, selections and bindings close
 // Answer: it is open there: docs/upgrade.md says so for each; granular callers and readers of metadata get 403
 func TestStockBesidePatched(t *testing.T) {
-	path, endpoint := binary(t), etcd.Start(t)
+	path, endpoint := harness.Unpatched(t), etcd.Start(t)
 	c := harness.Start(t, "--etcd-servers", endpoint, "--demo=false", "--feature-gates", allGates)
 	bin, err := cluster.Bin()
 	if err != nil {

@@ -28,7 +28,7 @@ const firstLine = "This server does not authorize single fields: it has no patch
 // without patches, and that their first line says what the server lacks. Our server is the twin: with
 // it, no command says so, and what needs single fields works.
 func TestPlugin(t *testing.T) {
-	path := binary(t)
+	path := harness.Unpatched(t)
 	endpoint := etcd.Start(t)
 	ours, c := startOurs(t, endpoint)
 	theirs := startTheirs(t, path, endpoint, c)

@@ -74,7 +74,7 @@ subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: hal}]
 // Attack: after a rollback to upstream's servers, what granular roles, protected attributes or FieldPermissions close
 // Answer: 403 of what `kube-granular preflight rollback --stand-ins` wrote; the command says for what nothing stands in
 func TestRollbackStandIns(t *testing.T) {
-	path, endpoint := binary(t), etcd.Start(t)
+	path, endpoint := harness.Unpatched(t), etcd.Start(t)
 	c := harness.Start(t, "--etcd-servers", endpoint, "--demo=false", "--feature-gates", "ProtectedAttributes=true,FieldPermissions=true")
 	bin, err := cluster.Bin()
 	if err != nil {

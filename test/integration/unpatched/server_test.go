@@ -5,36 +5,11 @@ package unpatched
 
 import (
 	"net/http"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"kube-granular.dev/test/integration/cluster"
 	"kube-granular.dev/test/integration/harness"
 )
-
-// requireEnv is the environment variable that makes a missing binary an error instead of a
-// skipped test.
-const requireEnv = "KUBE_GRANULAR_REQUIRE_UNPATCHED"
-
-// binary returns the path of the server without patches. It skips the test if the binary is
-// missing.
-func binary(t *testing.T) string {
-	t.Helper()
-	root, err := cluster.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(root, "bin", "kube-apiserver-unpatched")
-	if _, err := os.Stat(path); err != nil {
-		message := "bin/kube-apiserver-unpatched is missing: run `make bin/kube-apiserver-unpatched`, which builds Kubernetes once more"
-		if os.Getenv(requireEnv) != "" {
-			t.Fatal(message)
-		}
-		t.Skip(message)
-	}
-	return path
-}
 
 // server is one of the two servers, with an administrator's client.
 type server struct {

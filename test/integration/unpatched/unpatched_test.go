@@ -108,7 +108,7 @@ func count(text []byte) int { return bytes.Count(text, []byte(`"`+extension)) }
 // has stored. It reads everything but the permission extensions. They stay in etcd until that
 // server writes the definition. Neither server takes a field of the other for one of its own.
 func TestBothServers(t *testing.T) {
-	path := binary(t)
+	path := harness.Unpatched(t)
 	endpoint := etcd.Start(t)
 	ours, c := startOurs(t, endpoint)
 	wanted := boxesDefinition(t)
