@@ -7,8 +7,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"kube-granular.dev/test/integration/cluster"
 	"kube-granular.dev/test/integration/harness"
 	"kube-granular.dev/test/integration/harness/etcd"
 )
@@ -24,22 +25,21 @@ func TestManagedClusters(t *testing.T) {
 	// Our server has the certificates, and answers no command.
 	c := harness.Start(t, upArguments(text)...)
 	unpatched := harness.StartUnpatched(t, binary, etcd.Start(t), c)
-	config, err := clientcmd.LoadFromFile(c.Kubeconfig("admin"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, one := range config.Clusters {
-		one.Server = unpatched.URL
-	}
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, file); err != nil {
-		t.Fatal(err)
-	}
 	r := newReader(t, c, t.TempDir(), nil)
-	r.env = append(r.env, "KUBECONFIG="+file)
+	r.env = append(r.env, "KUBECONFIG="+kubeconfigFor(t, c, unpatched.URL))
 	for _, s := range steps {
 		if err := r.do(s); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+// kubeconfigFor writes a kubeconfig of the administrator for a server with the certificates of c.
+func kubeconfigFor(t *testing.T, c *cluster.Cluster, url string) string {
+	t.Helper()
+	return harness.KubeconfigWith(t, c, filepath.Join(t.TempDir(), "kubeconfig"), func(config *clientcmdapi.Config) {
+		for _, one := range config.Clusters {
+			one.Server = url
+		}
+	})
 }

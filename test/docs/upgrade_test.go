@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"kube-granular.dev/test/integration/cluster"
 	"kube-granular.dev/test/integration/harness"
@@ -173,18 +172,8 @@ func (b *runbook) patched(t *testing.T) {
 func (b *runbook) stock(t *testing.T, do func(t *testing.T)) {
 	t.Helper()
 	ok := t.Run("stock", func(t *testing.T) {
-		config, err := clientcmd.LoadFromFile(b.server.Kubeconfig("admin"))
-		if err != nil {
-			t.Fatal(err)
-		}
 		client := harness.StartUnpatched(t, b.unpatched, b.endpoint, b.server, b.flags...)
-		for _, one := range config.Clusters {
-			one.Server = client.URL
-		}
-		file := filepath.Join(t.TempDir(), "kubeconfig")
-		if err := clientcmd.WriteToFile(*config, file); err != nil {
-			t.Fatal(err)
-		}
+		file := kubeconfigFor(t, b.server, client.URL)
 		if err := b.server.Stop(); err != nil {
 			t.Fatal(err)
 		}

@@ -9,8 +9,10 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
 	"kube-granular.dev/test/integration/harness/controlplane"
 )
 
@@ -30,18 +32,11 @@ func startControllers(t *testing.T, c *cluster.Cluster) {
 // kubeconfigAs writes a kubeconfig by which the administrator impersonates a user, and returns its path.
 func kubeconfigAs(t *testing.T, c *cluster.Cluster, user string, groups ...string) string {
 	t.Helper()
-	config, err := clientcmd.LoadFromFile(c.Kubeconfig("admin"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, info := range config.AuthInfos {
-		info.Impersonate, info.ImpersonateGroups = user, append([]string{"system:authenticated"}, groups...)
-	}
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return harness.KubeconfigWith(t, c, filepath.Join(t.TempDir(), "kubeconfig"), func(config *clientcmdapi.Config) {
+		for _, info := range config.AuthInfos {
+			info.Impersonate, info.ImpersonateGroups = user, append([]string{"system:authenticated"}, groups...)
+		}
+	})
 }
 
 // configAs is the configuration of a client of kubeconfigAs.

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"kube-granular.dev/test/integration/cluster"
 )
@@ -47,6 +49,20 @@ func Config(t *testing.T, c *cluster.Cluster, user string) *rest.Config {
 		t.Fatal(err)
 	}
 	return config
+}
+
+// KubeconfigWith writes the administrator's kubeconfig with a change into a file, and returns the path of the file.
+func KubeconfigWith(t *testing.T, c *cluster.Cluster, file string, change func(*clientcmdapi.Config)) string {
+	t.Helper()
+	config, err := clientcmd.LoadFromFile(c.Kubeconfig("admin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(config)
+	if err := clientcmd.WriteToFile(*config, file); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 // MustKubectl is like Kubectl, and ends the test if kubectl fails.

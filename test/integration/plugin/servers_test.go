@@ -5,20 +5,15 @@ package plugin
 
 import (
 	"bytes"
-	"encoding/pem"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"kube-granular.dev/test/integration/harness"
 )
@@ -67,20 +62,8 @@ func without(t *testing.T, text string) string {
 		r.ContentLength = int64(len(data))
 		return nil
 	}
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+	return harness.WebhookKubeconfig(t, harness.ServeWebhook(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		req.Header.Del("Accept-Encoding")
 		proxy.ServeHTTP(w, req)
-	}))
-	t.Cleanup(server.Close)
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	c := clientcmdapi.NewConfig()
-	c.Clusters["it"] = &clientcmdapi.Cluster{Server: server.URL,
-		CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})}
-	c.AuthInfos["me"] = &clientcmdapi.AuthInfo{}
-	c.Contexts["it"] = &clientcmdapi.Context{Cluster: "it", AuthInfo: "me"}
-	c.CurrentContext = "it"
-	if err := clientcmd.WriteToFile(*c, file); err != nil {
-		t.Fatal(err)
-	}
-	return file
+	})))
 }

@@ -18,7 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/yaml"
 
 	"kube-granular.dev/test/integration/cluster"
@@ -234,19 +234,12 @@ func try(t *testing.T, c *cluster.Cluster, tools string, r *recipe, rules []rbac
 // unless it is empty.
 func kubeconfig(t *testing.T, c *cluster.Cluster, dir, namespace, user string) string {
 	t.Helper()
-	config, err := clientcmd.LoadFromFile(c.Kubeconfig("admin"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, who := range config.AuthInfos {
-		who.Impersonate = user
-	}
-	for _, context := range config.Contexts {
-		context.Namespace = namespace
-	}
-	path := filepath.Join(dir, "kubeconfig-"+user)
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return harness.KubeconfigWith(t, c, filepath.Join(dir, "kubeconfig-"+user), func(config *clientcmdapi.Config) {
+		for _, who := range config.AuthInfos {
+			who.Impersonate = user
+		}
+		for _, context := range config.Contexts {
+			context.Namespace = namespace
+		}
+	})
 }
