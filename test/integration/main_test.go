@@ -4,8 +4,7 @@
 package integration
 
 import (
-	"fmt"
-	"os"
+	"errors"
 	"sync"
 	"testing"
 
@@ -37,36 +36,21 @@ func onStage(t *testing.T) *harness.Server {
 }
 
 func TestMain(m *testing.M) {
-	os.Exit(run(m))
+	harness.Main(m, func(dir string) (stop func() error, err error) {
+		flags, log, err := harness.LogChanges(dir)
+		if err != nil {
+			return nil, err
+		}
+		auditLog = log
+		on, err = cluster.Start(append([]string{"--"}, flags...)...)
+		return stopAll, err
+	})
 }
 
-func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "kube-granular-audit-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	flags, log, err := harness.LogChanges(dir)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	auditLog = log
-	if on, err = cluster.Start(append([]string{"--"}, flags...)...); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	code := m.Run()
+func stopAll() error {
+	var err error
 	if theStage != nil {
-		if err := theStage.Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
+		err = theStage.Stop()
 	}
-	if err := on.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	return code
+	return errors.Join(err, on.Stop())
 }

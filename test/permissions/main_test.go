@@ -5,12 +5,12 @@ package permissions
 
 import (
 	"context"
-	"fmt"
-	"os"
+	"errors"
 	"testing"
 
 	"kube-granular.dev/hack/permissions/served"
 	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
 )
 
 var (
@@ -19,28 +19,17 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) (code int) {
-	var err error
-	if server, err = cluster.Start(served.Flags...); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer func() {
-		if err := server.Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
+	harness.Main(m, func(string) (stop func() error, err error) {
+		if server, err = cluster.Start(served.Flags...); err != nil {
+			return nil, err
 		}
-	}()
-	config, err := server.Config("admin")
-	if err == nil {
-		kinds, err = served.Read(context.Background(), config)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return m.Run()
+		config, err := server.Config("admin")
+		if err == nil {
+			kinds, err = served.Read(context.Background(), config)
+		}
+		if err != nil {
+			return nil, errors.Join(err, server.Stop())
+		}
+		return server.Stop, nil
+	})
 }

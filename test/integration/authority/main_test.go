@@ -4,9 +4,7 @@
 package authority
 
 import (
-	"fmt"
 	"net/http"
-	"os"
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -33,21 +31,10 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	var err error
-	if on, err = cluster.Start("--demo=false", "--feature-gates", gateOn); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	code := m.Run()
-	if err := on.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	return code
+	harness.Main(m, func(string) (stop func() error, err error) {
+		on, err = cluster.Start("--demo=false", "--feature-gates", gateOn)
+		return on.Stop, err
+	})
 }
 
 // start runs a server with the given arguments until the test ends, or until stop is called.

@@ -34,37 +34,19 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "chain-")
-	if err != nil {
-		return fail(err)
-	}
-	defer os.RemoveAll(dir)
-	configuration = filepath.Join(dir, "authorization.yaml")
-	if err := os.WriteFile(configuration, []byte(chained(nodeAndRBAC...)), 0o600); err != nil {
-		return fail(err)
-	}
-	flags, log, err := harness.LogChanges(dir)
-	if err != nil {
-		return fail(err)
-	}
-	auditLog = log
-	if on, err = cluster.Start(append([]string{"--authorization-config", configuration, "--"}, flags...)...); err != nil {
-		return fail(err)
-	}
-	code := m.Run()
-	if err := on.Stop(); err != nil {
-		return fail(err)
-	}
-	return code
-}
-
-func fail(err error) int {
-	fmt.Fprintln(os.Stderr, err)
-	return 1
+	harness.Main(m, func(dir string) (stop func() error, err error) {
+		configuration = filepath.Join(dir, "authorization.yaml")
+		if err := os.WriteFile(configuration, []byte(chained(nodeAndRBAC...)), 0o600); err != nil {
+			return nil, err
+		}
+		flags, log, err := harness.LogChanges(dir)
+		if err != nil {
+			return nil, err
+		}
+		auditLog = log
+		on, err = cluster.Start(append([]string{"--authorization-config", configuration, "--"}, flags...)...)
+		return on.Stop, err
+	})
 }
 
 // chained returns a configuration with these authorizers.

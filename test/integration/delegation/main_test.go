@@ -23,6 +23,7 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/api/selection"
 	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // on is the shared server, with all gates that delegations need.
@@ -52,40 +53,24 @@ stranger,stranger,st-1,
 queued,queued,q-1,
 `
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "delegation-")
-	if err != nil {
-		return fail(err)
-	}
-	defer os.RemoveAll(dir)
-	tokens := filepath.Join(dir, "tokens.csv")
-	if err := os.WriteFile(tokens, []byte(users), 0o600); err != nil {
-		return fail(err)
-	}
-	auditLog = filepath.Join(dir, "audit.log")
-	if on, err = cluster.Start("--demo=false", "--audit-log", auditLog, "--feature-gates", "GranularAuthorization=true,ProtectedAttributes=true,SelectedAuthority=true,AuthorityDelegation=true,MetadataReads=true,FieldPermissions=true",
-		"--", "--token-auth-file="+tokens); err != nil {
-		return fail(err)
-	}
-	config, err := on.Config("admin")
-	if err == nil {
-		client, err = rest.HTTPClientFor(rest.AnonymousClientConfig(config))
-	}
-	if err != nil {
-		return fail(err)
-	}
-	code := m.Run()
-	if err := on.Stop(); err != nil {
-		return fail(err)
-	}
-	return code
-}
-
-func fail(err error) int {
-	fmt.Fprintln(os.Stderr, err)
-	return 1
+func TestMain(m *testing.M) {
+	harness.Main(m, func(dir string) (stop func() error, err error) {
+		tokens := filepath.Join(dir, "tokens.csv")
+		if err := os.WriteFile(tokens, []byte(users), 0o600); err != nil {
+			return nil, err
+		}
+		auditLog = filepath.Join(dir, "audit.log")
+		on, err = cluster.Start("--demo=false", "--audit-log", auditLog,
+			"--feature-gates", gates+",ProtectedAttributes=true,MetadataReads=true,FieldPermissions=true", "--", "--token-auth-file="+tokens)
+		if err != nil {
+			return nil, err
+		}
+		config, err := on.Config("admin")
+		if err == nil {
+			client, err = rest.HTTPClientFor(rest.AnonymousClientConfig(config))
+		}
+		return on.Stop, err
+	})
 }
 
 // request is one HTTP request to the shared server, with the token of the user as.

@@ -28,31 +28,15 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "kube-granular-fields-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	flags, log, err := harness.LogChanges(dir)
-	if err == nil {
+	harness.Main(m, func(dir string) (stop func() error, err error) {
+		flags, log, err := harness.LogChanges(dir)
+		if err != nil {
+			return nil, err
+		}
 		auditLog = log
 		server, err = harness.NewServer(append(flags, "--feature-gates", gates)...)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	code := m.Run()
-	if err := server.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	return code
+		return server.Stop, err
+	})
 }
 
 // excluded returns an entry that update does not include, and named one that it includes.

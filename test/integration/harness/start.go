@@ -4,8 +4,10 @@
 package harness
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -17,6 +19,30 @@ import (
 
 	"kube-granular.dev/test/integration/cluster"
 )
+
+// Main runs the tests of a package on what start starts for all of them. dir is an empty folder, which goes with them.
+func Main(m *testing.M, start func(dir string) (stop func() error, err error)) {
+	code, err := run(m, start)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M, start func(dir string) (stop func() error, err error)) (code int, err error) {
+	dir, err := os.MkdirTemp("", "kube-granular-")
+	if err != nil {
+		return 1, err
+	}
+	defer os.RemoveAll(dir)
+	stop, err := start(dir)
+	if err != nil {
+		return 1, err
+	}
+	code = m.Run()
+	return code, stop()
+}
 
 // Start runs a server until the test and its subtests end.
 func Start(t *testing.T, args ...string) *cluster.Cluster {

@@ -13,34 +13,21 @@ import (
 	"testing"
 
 	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // on is the shared server.
 var on *cluster.Cluster
 
 func TestMain(m *testing.M) {
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	if _, err := binary(); err != nil {
-		return fail(err)
-	}
-	var err error
-	gates := "ProtectedAttributes=true,SelectedAuthority=true,AuthorityDelegation=true,FieldPermissions=true,MetadataReads=true"
-	if on, err = cluster.Start("--feature-gates", gates); err != nil {
-		return fail(err)
-	}
-	code := m.Run()
-	if err := on.Stop(); err != nil {
-		return fail(err)
-	}
-	return code
-}
-
-func fail(err error) int {
-	fmt.Fprintln(os.Stderr, err)
-	return 1
+	harness.Main(m, func(string) (stop func() error, err error) {
+		if _, err := binary(); err != nil {
+			return nil, err
+		}
+		gates := "ProtectedAttributes=true,SelectedAuthority=true,AuthorityDelegation=true,FieldPermissions=true,MetadataReads=true"
+		on, err = cluster.Start("--feature-gates", gates)
+		return on.Stop, err
+	})
 }
 
 // binary returns the path of the plugin. It fails if the plugin is missing, because the tests

@@ -6,9 +6,7 @@ package protected
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 
@@ -20,21 +18,10 @@ import (
 var server *cluster.Cluster
 
 func TestMain(m *testing.M) {
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	var err error
-	if server, err = cluster.Start("--demo=false", "--feature-gates", "ProtectedAttributes=true"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	code := m.Run()
-	if err := server.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	return code
+	harness.Main(m, func(string) (stop func() error, err error) {
+		server, err = cluster.Start("--demo=false", "--feature-gates", "ProtectedAttributes=true")
+		return server.Stop, err
+	})
 }
 
 // send sends a request as a user in groups, or as the administrator. Without a content type, the body is JSON.

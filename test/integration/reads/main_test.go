@@ -5,7 +5,6 @@ package reads
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -25,49 +24,33 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "reads-")
-	if err != nil {
-		return fail(err)
-	}
-	defer os.RemoveAll(dir)
-	member, err := etcd.New(etcd.Config{
-		DataDir: filepath.Join(dir, "data"), RunDir: filepath.Join(dir, "run"), NoSync: true, LogFile: filepath.Join(dir, "log"),
-		Fatal: func(message string) { panic(message) },
+	harness.Main(m, func(dir string) (stop func() error, err error) {
+		member, err := etcd.New(etcd.Config{
+			DataDir: filepath.Join(dir, "data"), RunDir: filepath.Join(dir, "run"), NoSync: true, LogFile: filepath.Join(dir, "log"),
+			Fatal: func(message string) { panic(message) },
+		})
+		if err != nil {
+			return nil, err
+		}
+		if err := member.Start(context.Background()); err != nil {
+			return nil, err
+		}
+		endpoint = member.Endpoint()
+		policy := filepath.Join(dir, "policy.json")
+		auditLog = filepath.Join(dir, "audit.log")
+		const logged = `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": [
+			{"level": "RequestResponse", "namespaces": ["kube-public"], "verbs": ["get", "list", "watch"]}, {"level": "None"}]}`
+		if err := os.WriteFile(policy, []byte(logged), 0o600); err != nil {
+			return nil, err
+		}
+		on, err = cluster.Start("--demo=false", "--etcd-servers", endpoint,
+			"--feature-gates", "MetadataReads=true,CBORServingAndStorage=true,SelectedAuthority=true,AuthorityDelegation=true,WatchList=true",
+			"--", "--runtime-config=api/all=true", "--audit-policy-file="+policy, "--audit-log-path="+auditLog)
+		return func() error {
+			defer member.Stop()
+			return on.Stop()
+		}, err
 	})
-	if err != nil {
-		return fail(err)
-	}
-	defer member.Stop()
-	if err := member.Start(context.Background()); err != nil {
-		return fail(err)
-	}
-	endpoint = member.Endpoint()
-	policy := filepath.Join(dir, "policy.json")
-	auditLog = filepath.Join(dir, "audit.log")
-	const logged = `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": [
-		{"level": "RequestResponse", "namespaces": ["kube-public"], "verbs": ["get", "list", "watch"]}, {"level": "None"}]}`
-	if err := os.WriteFile(policy, []byte(logged), 0o600); err != nil {
-		return fail(err)
-	}
-	if on, err = cluster.Start("--demo=false", "--etcd-servers", endpoint,
-		"--feature-gates", "MetadataReads=true,CBORServingAndStorage=true,SelectedAuthority=true,AuthorityDelegation=true,WatchList=true",
-		"--", "--runtime-config=api/all=true", "--audit-policy-file="+policy, "--audit-log-path="+auditLog); err != nil {
-		return fail(err)
-	}
-	code := m.Run()
-	if err := on.Stop(); err != nil {
-		return fail(err)
-	}
-	return code
-}
-
-func fail(err error) int {
-	fmt.Fprintln(os.Stderr, err)
-	return 1
 }
 
 // rule is a rule about resources of one group.

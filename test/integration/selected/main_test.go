@@ -7,7 +7,6 @@ import (
 	"crypto/tls"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -28,64 +27,49 @@ var on *cluster.Cluster
 // proxy is the client certificate of the front proxy.
 var proxy tls.Certificate
 
+var auditLog string
+
 // flags are the flags of kube-apiserver that every server of these tests has.
 var flags []string
 
 func TestMain(m *testing.M) {
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "selected-")
-	if err != nil {
-		return fail(err)
-	}
-	defer os.RemoveAll(dir)
-	authority, files, err := pki.Ensure(filepath.Join(dir, "proxy"))
-	if err != nil {
-		return fail(err)
-	}
-	cert, key, err := authority.Client("front-proxy")
-	if err != nil {
-		return fail(err)
-	}
-	if proxy, err = tls.X509KeyPair(cert, key); err != nil {
-		return fail(err)
-	}
-	certFile, keyFile := filepath.Join(dir, "proxy.crt"), filepath.Join(dir, "proxy.key")
-	for file, data := range map[string][]byte{certFile: cert, keyFile: key} {
-		if err := os.WriteFile(file, data, 0o600); err != nil {
-			return fail(err)
+	harness.Main(m, func(dir string) (stop func() error, err error) {
+		authority, files, err := pki.Ensure(filepath.Join(dir, "proxy"))
+		if err != nil {
+			return nil, err
 		}
-	}
-	webhook := httptest.NewTLSServer(http.HandlerFunc(believe))
-	defer webhook.Close()
-	webhookFile, err := harness.WriteWebhookKubeconfig(dir, webhook)
-	if err != nil {
-		return fail(err)
-	}
-	flags = []string{
-		"--requestheader-client-ca-file=" + files.CA, "--requestheader-allowed-names=front-proxy",
-		"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group", "--requestheader-extra-headers-prefix=X-Remote-Extra-",
-		"--proxy-client-cert-file=" + certFile, "--proxy-client-key-file=" + keyFile,
-		"--authentication-token-webhook-config-file=" + webhookFile, "--authentication-token-webhook-version=v1",
-	}
-	if on, err = cluster.Start(append([]string{"--demo=false", "--audit-log", filepath.Join(dir, "audit.log"), "--feature-gates", "SelectedAuthority=true", "--"}, flags...)...); err != nil {
-		return fail(err)
-	}
-	auditLog = filepath.Join(dir, "audit.log")
-	code := m.Run()
-	if err := on.Stop(); err != nil {
-		return fail(err)
-	}
-	return code
-}
-
-var auditLog string
-
-func fail(err error) int {
-	fmt.Fprintln(os.Stderr, err)
-	return 1
+		cert, key, err := authority.Client("front-proxy")
+		if err != nil {
+			return nil, err
+		}
+		if proxy, err = tls.X509KeyPair(cert, key); err != nil {
+			return nil, err
+		}
+		certFile, keyFile := filepath.Join(dir, "proxy.crt"), filepath.Join(dir, "proxy.key")
+		for file, data := range map[string][]byte{certFile: cert, keyFile: key} {
+			if err := os.WriteFile(file, data, 0o600); err != nil {
+				return nil, err
+			}
+		}
+		webhook := httptest.NewTLSServer(http.HandlerFunc(believe))
+		webhookFile, err := harness.WriteWebhookKubeconfig(dir, webhook)
+		if err != nil {
+			return nil, err
+		}
+		flags = []string{
+			"--requestheader-client-ca-file=" + files.CA, "--requestheader-allowed-names=front-proxy",
+			"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group", "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+			"--proxy-client-cert-file=" + certFile, "--proxy-client-key-file=" + keyFile,
+			"--authentication-token-webhook-config-file=" + webhookFile, "--authentication-token-webhook-version=v1",
+		}
+		auditLog = filepath.Join(dir, "audit.log")
+		args := []string{"--demo=false", "--audit-log", auditLog, "--feature-gates", "SelectedAuthority=true", "--"}
+		on, err = cluster.Start(append(args, flags...)...)
+		return func() error {
+			defer webhook.Close()
+			return on.Stop()
+		}, err
+	})
 }
 
 // start runs a further server until the test ends.
