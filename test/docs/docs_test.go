@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // started lists the documents to run besides the tutorials and the README, each with the flags
@@ -113,15 +114,7 @@ func run(t *testing.T, document string) {
 	dir := t.TempDir()
 	arguments := append(upArguments(string(text)), started[filepath.Base(document)]...)
 	arguments = inPlace(t, dir, steps, arguments)
-	c, err := cluster.Start(arguments...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	}()
+	c := harness.Start(t, arguments...)
 	r := newReader(t, c, dir, arguments)
 	for _, s := range steps {
 		s.await(t)

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // k9sPlugins is the part of a plugin file of k9s that docs/integrations/k9s.yaml uses.
@@ -32,15 +33,7 @@ func TestK9s(t *testing.T) {
 	if err := yaml.UnmarshalStrict([]byte(read(t, "integrations/k9s.yaml")), &file); err != nil {
 		t.Fatal(err)
 	}
-	c, err := cluster.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	c := harness.Start(t)
 	bin, err := cluster.Bin()
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
 )
 
 var (
@@ -105,21 +106,14 @@ func start(t *testing.T, all []tutorial) *orders {
 	}
 	flags := together(all)
 	arguments := inPlace(t, dir, steps, flags)
-	c, err := cluster.Start(arguments...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	c := harness.Start(t, arguments...)
 	o := &orders{reader: newReader(t, c, dir, arguments), cluster: c, random: rand.New(rand.NewPCG(*seed, 0))}
 	if slices.Contains(flags, tenancy) {
 		if err := o.do(step{command: tenancyReady}); err != nil {
 			t.Fatal(err)
 		}
 	}
+	var err error
 	if o.before, err = look(t.Context(), c, dir); err != nil {
 		t.Fatal(err)
 	}

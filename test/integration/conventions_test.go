@@ -161,15 +161,7 @@ note: as it was`)
 // TestConventionsWithTheGateOff checks that, with the gate off, the published models of custom
 // resources carry no permissions, as upstream.
 func TestConventionsWithTheGateOff(t *testing.T) {
-	s, err := harness.NewServer("--feature-gates", "GranularAuthorization=false")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	s := harness.StartServer(t, "--feature-gates", "GranularAuthorization=false")
 	s.Install(t, []byte(plain))
 	harness.Until(t, "the models are published", func() bool {
 		a := s.Send(t, "", http.MethodGet, "/openapi/v3/apis/plain.example.com/v1", "", nil)

@@ -32,15 +32,7 @@ func TestCorpusUnderLearnedRoles(t *testing.T) {
 		t.Fatal(err)
 	}
 	flags, log := harness.LogBodies(t)
-	s, err := harness.NewServer(flags...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	s := harness.StartServer(t, flags...)
 	stamps := harness.NewMutatingWebhook(t, s, "stamped-")
 	harness.PrepareCorpus(t, s)
 

@@ -77,15 +77,7 @@ func unquoted(header string) string { return strings.ReplaceAll(header, `\"`, `"
 // TestRoleWarningsWithTheGateOff checks that the server gives no such warnings with the gate
 // off.
 func TestRoleWarningsWithTheGateOff(t *testing.T) {
-	s, err := harness.NewServer("--feature-gates", "GranularAuthorization=false")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	s := harness.StartServer(t, "--feature-gates", "GranularAuthorization=false")
 	a := s.MustSend(t, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", harness.ContentTypes["json"],
 		`{"metadata":{"name":"r"},"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["granular:imagge"]}]}`)
 	if w := a.Warnings(); len(w) > 0 {

@@ -11,24 +11,17 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"kube-granular.dev/granular/schema"
 	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // TestBothVersionsOfOpenAPI checks that /openapi/v2 publishes the same permissions for every
 // kind as /openapi/v3, which the other tests use.
 func TestBothVersionsOfOpenAPI(t *testing.T) {
-	config, err := server.Config("admin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := harness.Administrator(t, server)
 	data, err := client.RESTClient().Get().AbsPath("/openapi/v2").SetHeader("Accept", "application/json").DoRaw(context.Background())
 	if err != nil {
 		t.Fatal(err)

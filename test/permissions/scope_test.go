@@ -8,23 +8,15 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/client-go/kubernetes"
-
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/api/authority/validation"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // TestClusterScoped checks that the validation of a ProtectedAttribute knows for every served
 // resource whether it is namespaced.
 func TestClusterScoped(t *testing.T) {
-	config, err := server.Config("admin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := harness.Administrator(t, server)
 	_, lists, err := client.ServerGroupsAndResources()
 	if err != nil {
 		t.Fatal(err)

@@ -42,10 +42,7 @@ var (
 func TestConcurrency(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "audit.log")
 	c := harness.Start(t, "--audit-log", log)
-	config, err := c.Config("admin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := harness.Config(t, c, "admin")
 	w := &writers{}
 	for range 8 {
 		own := rest.CopyConfig(config)

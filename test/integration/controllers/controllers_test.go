@@ -4,7 +4,6 @@
 package controllers_test
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -206,24 +205,11 @@ func TestControllersByTheBinding(t *testing.T) {
 // run starts a server with the objects of rules, and the controllers.
 func run(t *testing.T) *cluster.Cluster {
 	t.Helper()
-	c, err := cluster.Start("--demo=false", "--feature-gates", "ProtectedAttributes=true")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	t.Cleanup(func() {
-		cancel()
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	c := harness.Start(t, "--demo=false", "--feature-gates", "ProtectedAttributes=true")
 	must(t, c, rules, "create", "-f", "-")
 	must(t, c, "", "taint", "node", "n1", "node.kubernetes.io/not-ready:NoSchedule-") // otherwise no daemon pod is made for this node
-	config, err := c.Config("admin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := controllers.Run(ctx, config); err != nil {
+	// The controllers end before the server: the context of a test ends before its clean-up begins.
+	if err := controllers.Run(t.Context(), harness.Config(t, c, "admin")); err != nil {
 		t.Fatal(err)
 	}
 	return c

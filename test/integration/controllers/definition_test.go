@@ -4,7 +4,6 @@
 package controllers_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -35,29 +34,14 @@ type tenancy struct {
 // startTenancy starts the cluster, without the controller of tenants.
 func startTenancy(t *testing.T) *tenancy {
 	t.Helper()
-	c, err := cluster.Start("--demo=false")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	k := &tenancy{Cluster: c, t: t}
-	t.Cleanup(func() {
-		k.stop()
-		cancel()
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	k := &tenancy{Cluster: harness.Start(t, "--demo=false"), t: t}
+	t.Cleanup(k.stop)
 	bin, err := cluster.Bin()
 	if err != nil {
 		t.Fatal(err)
 	}
 	k.program = filepath.Join(bin, "tenancy-controller")
-	config, err := c.Config("admin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := controllers.RunCleanup(ctx, config); err != nil {
+	if err := controllers.RunCleanup(t.Context(), harness.Config(t, k.Cluster, "admin")); err != nil {
 		t.Fatal(err)
 	}
 	return k

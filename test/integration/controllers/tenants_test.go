@@ -4,13 +4,11 @@
 package controllers_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
-	"kube-granular.dev/test/integration/cluster"
 	"kube-granular.dev/test/integration/controllers"
 	"kube-granular.dev/test/integration/harness"
 )
@@ -39,22 +37,8 @@ spec:
 // namespace controller. Nothing of the tenant may stay, nothing else may change, and a new
 // tenant of the same name must begin empty.
 func TestTenantsAreCollected(t *testing.T) {
-	c, err := cluster.Start("--demo=false", "--tenancy")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	t.Cleanup(func() {
-		cancel()
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	config, err := c.Config("admin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := controllers.RunCleanup(ctx, config); err != nil {
+	c := harness.Start(t, "--demo=false", "--tenancy")
+	if err := controllers.RunCleanup(t.Context(), harness.Config(t, c, "admin")); err != nil {
 		t.Fatal(err)
 	}
 	must(t, c, tenants("a", "b"), "create", "-f", "-")

@@ -99,10 +99,7 @@ type connection struct {
 // dial sends a request that upgrades its connection, by WebSocket to one of its protocols.
 func dial(t *testing.T, as, under, method, path, upgrade, protocol string) *connection {
 	t.Helper()
-	config, err := on.Config("admin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := harness.Config(t, on, "admin")
 	trust, err := rest.TLSConfigFor(rest.AnonymousClientConfig(config))
 	if err != nil {
 		t.Fatal(err)

@@ -18,10 +18,9 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 
 	"kube-granular.dev/api/authority/v1alpha1"
-	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
 	"kube-granular.dev/test/integration/harness/etcd"
 )
 
@@ -103,25 +102,9 @@ func BenchmarkMany(b *testing.B) {
 func startPeer(b *testing.B, endpoint string) (peer, time.Duration) {
 	b.Helper()
 	at := time.Now()
-	c, err := cluster.Start("--demo=false", "--etcd-servers", endpoint, "--feature-gates", gates)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		if err := c.Stop(); err != nil {
-			b.Error(err)
-		}
-	})
+	c := harness.Start(b, "--demo=false", "--etcd-servers", endpoint, "--feature-gates", gates)
 	took := time.Since(at)
-	config, err := c.Config("admin")
-	if err != nil {
-		b.Fatal(err)
-	}
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return peer{c, client}, took
+	return peer{c, harness.Connect(b, c, "admin").HTTP}, took
 }
 
 // until repeats a request until it gets the status.

@@ -24,15 +24,7 @@ import (
 func BenchmarkRequestsWithEntries(b *testing.B) {
 	const requests = 400
 	start := func(entries ...map[string]any) *cluster.Cluster {
-		c, err := cluster.Start("--demo=false", "--feature-gates", "FieldPermissions=true")
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Cleanup(func() {
-			if err := c.Stop(); err != nil {
-				b.Error(err)
-			}
-		})
+		c := harness.Start(b, "--demo=false", "--feature-gates", "FieldPermissions=true")
 		for path, body := range benchObjects {
 			mustSend(b, c, "", http.MethodPost, path, "json", body)
 		}

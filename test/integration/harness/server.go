@@ -60,6 +60,21 @@ func NewServer(flags ...string) (s *Server, err error) {
 	return s, err
 }
 
+// StartServer runs a server until the test and its subtests end. flags are as in NewServer.
+func StartServer(t *testing.T, flags ...string) *Server {
+	t.Helper()
+	s, err := NewServer(flags...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
 // Stop undoes what NewServer did, in reverse order.
 func (s *Server) Stop() error {
 	var first error

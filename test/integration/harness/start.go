@@ -45,7 +45,7 @@ func run(m *testing.M, start func(dir string) (stop func() error, err error)) (c
 }
 
 // Start runs a server until the test and its subtests end.
-func Start(t *testing.T, args ...string) *cluster.Cluster {
+func Start(t testing.TB, args ...string) *cluster.Cluster {
 	t.Helper()
 	c, err := cluster.Start(args...)
 	if err != nil {
@@ -68,7 +68,7 @@ func ServeWebhook(t *testing.T, webhook http.Handler) *httptest.Server {
 }
 
 // Config returns the client configuration of a user of the cluster.
-func Config(t *testing.T, c *cluster.Cluster, user string) *rest.Config {
+func Config(t testing.TB, c *cluster.Cluster, user string) *rest.Config {
 	t.Helper()
 	config, err := c.Config(user)
 	if err != nil {

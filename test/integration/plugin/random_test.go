@@ -50,15 +50,7 @@ var (
 // An authorization webhook that knows the rules of each caller decides, so rules take effect at
 // once.
 func TestRandomChanges(t *testing.T) {
-	stage, err := harness.NewServer()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := stage.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	stage := harness.StartServer(t)
 	r := newRandom(t, stage)
 	subRoles, foretold, allowed := 0, 0, 0
 	for i := range *howMany {

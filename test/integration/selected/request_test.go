@@ -20,6 +20,7 @@ import (
 
 	"kube-granular.dev/api/selection"
 	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // request is one HTTP request to a server, with a token for the user as.
@@ -46,10 +47,7 @@ func (r response) String() string { return fmt.Sprintf("%d %.600s", r.status, r.
 
 func (r request) to(t *testing.T, c *cluster.Cluster) response {
 	t.Helper()
-	config, err := c.Config("admin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := harness.Config(t, c, "admin")
 	config = rest.AnonymousClientConfig(config)
 	tlsConfig, err := rest.TLSConfigFor(config)
 	if err != nil {

@@ -26,10 +26,7 @@ import (
 // client returns a client whose requests select what their contexts name.
 func client(t *testing.T, c *cluster.Cluster) kubernetes.Interface {
 	t.Helper()
-	config, err := c.Config("admin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := harness.Config(t, c, "admin")
 	config.WarningHandler = rest.NoWarnings{}
 	config.Wrap(transport.New)
 	client, err := kubernetes.NewForConfig(config)
