@@ -4,14 +4,9 @@
 package integration
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"testing"
-
-	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"kube-granular.dev/pkg/audit"
 	"kube-granular.dev/test/integration/harness"
@@ -40,25 +35,6 @@ func auditPolicy(t *testing.T, name string, annotations map[string]string) {
 	}
 }
 
-// allAnnotations returns all annotations of the completed request with a URI, or nil.
-func allAnnotations(t *testing.T, uri string) map[string]string {
-	t.Helper()
-	file, err := os.Open(auditLog)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var event auditv1.Event
-		if json.Unmarshal(lines.Bytes(), &event) == nil && event.RequestURI == uri && event.Stage == auditv1.StageResponseComplete {
-			return event.Annotations
-		}
-	}
-	return nil
-}
-
 // TestForgedAnnotations checks that a policy writes no audit annotation that looks like one of the
 // server. Tools learn roles from these, and find out on whose behalf a request was made.
 //
@@ -79,8 +55,11 @@ func TestForgedAnnotations(t *testing.T) {
 			t.Fatalf("%d %s %v", status, answer, err)
 		}
 		harness.Until(t, "there is an event of "+path, func() bool {
-			found = allAnnotations(t, path)
-			return found != nil
+			event := harness.Event(t, auditLog, path)
+			if event != nil {
+				found = event.Annotations
+			}
+			return event != nil
 		})
 		return found[other+"/chain"] == "mine"
 	})

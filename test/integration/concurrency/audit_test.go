@@ -4,12 +4,9 @@
 package concurrency
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +16,7 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"kube-granular.dev/pkg/audit"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // replay compares the audit log with the answers and the grants. It returns a text for each
@@ -33,18 +31,7 @@ func replay(t *testing.T, log string, made []attempt) []string {
 	seen := map[int]bool{}
 	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		wrong, seen = nil, map[int]bool{}
-		file, err := os.Open(log)
-		if err != nil {
-			return false, err
-		}
-		defer file.Close()
-		lines := bufio.NewScanner(file)
-		lines.Buffer(nil, 1<<22)
-		for lines.Scan() {
-			var event auditv1.Event
-			if json.Unmarshal(lines.Bytes(), &event) != nil || event.Stage != auditv1.StageResponseComplete {
-				continue
-			}
+		for _, event := range harness.Events(t, log) {
 			_, query, _ := strings.Cut(event.RequestURI, "?")
 			query, _, _ = strings.Cut(query, "&")
 			if a := byURI[query]; a != nil {
@@ -52,7 +39,7 @@ func replay(t *testing.T, log string, made []attempt) []string {
 				wrong = append(wrong, recorded(a, &event)...)
 			}
 		}
-		return len(seen) == len(made), lines.Err()
+		return len(seen) == len(made), nil
 	})
 	if err != nil {
 		wrong = append(wrong, fmt.Sprintf("the audit log knows %d of %d requests: %v", len(seen), len(made), err))

@@ -4,19 +4,14 @@
 package delegation
 
 import (
-	"context"
-	"encoding/json"
 	"net/http"
-	"os"
-	"strings"
 	"testing"
-	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/pkg/audit"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // TestChain checks that a delegate can delegate further only what was delegated to it, and that
@@ -132,24 +127,11 @@ func TestImpersonated(t *testing.T) {
 func annotated(t *testing.T, uri string, r request, status int, want map[string]string) {
 	t.Helper()
 	r.want(t, status)
-	var event auditv1.Event
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		data, err := os.ReadFile(auditLog)
-		if err != nil {
-			return false, err
-		}
-		for line := range strings.Lines(string(data)) {
-			var e auditv1.Event
-			if json.Unmarshal([]byte(line), &e) == nil && e.RequestURI == uri && e.Stage == auditv1.StageResponseComplete {
-				event = e
-				return true, nil
-			}
-		}
-		return false, nil
+	var event *auditv1.Event
+	harness.Until(t, uri+" is in the audit log", func() bool {
+		event = harness.Event(t, auditLog, uri)
+		return event != nil
 	})
-	if err != nil {
-		t.Fatalf("%s is not in the audit log", uri)
-	}
 	for key, value := range want {
 		if got := event.Annotations[key]; got != value {
 			t.Errorf("%s: %s is %s\nwanted %s", uri, key, got, value)

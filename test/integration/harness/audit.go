@@ -4,13 +4,14 @@
 package harness
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,32 +29,51 @@ const ReasonAnnotation = "authorization.k8s.io/reason"
 // SkippedAnnotation is the audit annotation with the webhooks that match conditions exclude.
 const SkippedAnnotation = "authorization.k8s.io/webhook-skipped"
 
+// Events returns the events of finished requests in an audit log.
+func Events(t *testing.T, log string) []auditv1.Event {
+	t.Helper()
+	data, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []auditv1.Event
+	for line := range bytes.Lines(data) {
+		var event auditv1.Event
+		// The server may be writing the last line, so a line that is no event is none yet.
+		if json.Unmarshal(line, &event) == nil && event.Stage == auditv1.StageResponseComplete {
+			out = append(out, event)
+		}
+	}
+	return out
+}
+
+// Event returns the first event of a finished request with this URI, or nil if the log has none yet.
+func Event(t *testing.T, log, uri string) *auditv1.Event {
+	t.Helper()
+	events := Events(t, log)
+	i := slices.IndexFunc(events, func(event auditv1.Event) bool { return event.RequestURI == uri })
+	if i < 0 {
+		return nil
+	}
+	return &events[i]
+}
+
 // Annotations returns audit annotations of the request with this URI: those that begin with
 // granular., ReasonAnnotation and SkippedAnnotation. It returns nil if the log has no event for a finished request
 // with this URI yet.
 func Annotations(t *testing.T, log, uri string) map[string]string {
 	t.Helper()
-	file, err := os.Open(log)
-	if err != nil {
-		t.Fatal(err)
+	event := Event(t, log, uri)
+	if event == nil {
+		return nil
 	}
-	defer file.Close()
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var event auditv1.Event
-		if json.Unmarshal(lines.Bytes(), &event) != nil || event.RequestURI != uri || event.Stage != auditv1.StageResponseComplete {
-			continue
+	ours := map[string]string{}
+	for key, value := range event.Annotations {
+		if strings.HasPrefix(key, "granular.") || key == ReasonAnnotation || key == SkippedAnnotation {
+			ours[key] = value
 		}
-		ours := map[string]string{}
-		for key, value := range event.Annotations {
-			if strings.HasPrefix(key, "granular.") || key == ReasonAnnotation || key == SkippedAnnotation {
-				ours[key] = value
-			}
-		}
-		return ours
 	}
-	return nil
+	return ours
 }
 
 // Rules of audit policies: one logs the bodies of all requests and responses, the other only who changed

@@ -4,20 +4,13 @@
 package selected
 
 import (
-	"context"
-	"encoding/json"
-	"fmt"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
-	"time"
-
-	"k8s.io/apimachinery/pkg/util/wait"
-	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"kube-granular.dev/api/selection"
 	"kube-granular.dev/pkg/audit"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // TestRoles checks which requests are allowed while a caller selects a role, for roles of each
@@ -146,27 +139,19 @@ func TestAudit(t *testing.T) {
 	request{as: master, method: "POST", path: "/api/v1/namespaces/audited/configmaps",
 		body: `{"metadata":{"name":"d"}}`}.want(t, 201)
 	want := map[string]string{"c": clusterRole("edit"), "d": ""}
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		data, err := os.ReadFile(auditLog)
-		if err != nil {
-			return false, err
-		}
+	harness.Until(t, "both requests are in the audit log", func() bool {
 		found := 0
-		for line := range strings.Lines(string(data)) {
-			var event auditv1.Event
-			if json.Unmarshal([]byte(line), &event) != nil || event.ObjectRef == nil || event.ObjectRef.Namespace != "audited" || event.ObjectRef.Resource != "configmaps" || event.Stage != auditv1.StageResponseComplete {
+		for _, event := range harness.Events(t, auditLog) {
+			if event.ObjectRef == nil || event.ObjectRef.Namespace != "audited" || event.ObjectRef.Resource != "configmaps" {
 				continue
 			}
 			found++
 			if got := event.Annotations[audit.SelectedAnnotation]; got != want[event.ObjectRef.Name] {
-				return false, fmt.Errorf("%s: %q", event.ObjectRef.Name, got)
+				t.Fatalf("%s: %q", event.ObjectRef.Name, got)
 			}
 		}
-		return found == 2, nil
+		return found == 2
 	})
-	if err != nil {
-		t.Error(err)
-	}
 }
 
 // TestExec checks that exec, attach and portforward are authorized by the selected role.
