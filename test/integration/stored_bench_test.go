@@ -7,9 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -107,18 +105,11 @@ func BenchmarkStoredVersions(b *testing.B) {
 	}
 }
 
-var cpuSeconds = regexp.MustCompile(`(?m)^process_cpu_seconds_total (\S+)$`)
-
 // processorTime returns the processor time of the server in seconds.
 func processorTime(b *testing.B) float64 {
 	_, text, err := harness.Request(on, "", http.MethodGet, "/metrics", "", "")
-	found := cpuSeconds.FindStringSubmatch(text)
-	if err != nil || found == nil {
-		b.Fatal("the server shows no processor time: ", err)
-	}
-	seconds, err := strconv.ParseFloat(found[1], 64)
 	if err != nil {
 		b.Fatal(err)
 	}
-	return seconds
+	return harness.Metric(b, text, "process_cpu_seconds_total")
 }

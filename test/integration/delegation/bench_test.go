@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"kube-granular.dev/test/integration/harness"
 )
 
 // BenchmarkPolicy measures the creation of a pod on the running server: without a policy, in a
@@ -38,17 +40,7 @@ func BenchmarkPolicy(b *testing.B) {
 		return n
 	}
 	used := func() float64 {
-		for line := range strings.Lines(send("GET", "/metrics", "", 200).body) {
-			if value, ok := strings.CutPrefix(line, "process_cpu_seconds_total "); ok {
-				seconds, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
-				if err != nil {
-					b.Fatal(err)
-				}
-				return seconds
-			}
-		}
-		b.Fatal("no processor time")
-		return 0
+		return harness.Metric(b, send("GET", "/metrics", "", 200).body, "process_cpu_seconds_total")
 	}
 	namespace := func() string {
 		name := fmt.Sprintf("b-%d", unique.Add(1))

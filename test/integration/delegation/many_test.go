@@ -10,7 +10,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -132,15 +131,5 @@ func memory(b *testing.B, p peer) float64 {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for line := range strings.Lines(got.body) {
-		if value, ok := strings.CutPrefix(line, "go_memstats_heap_alloc_bytes "); ok {
-			bytes, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
-			if err != nil {
-				b.Fatal(err)
-			}
-			return bytes
-		}
-	}
-	b.Fatal("no memory")
-	return 0
+	return harness.Metric(b, got.body, "go_memstats_heap_alloc_bytes")
 }

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 
 	"kube-granular.dev/api/authority/v1alpha1"
@@ -125,18 +123,5 @@ func costOf(b *testing.B, c *cluster.Cluster) cost {
 	if err != nil {
 		b.Fatal(err)
 	}
-	value := func(name string) float64 {
-		for line := range strings.Lines(text) {
-			if value, ok := strings.CutPrefix(strings.TrimSpace(line), name+" "); ok {
-				number, err := strconv.ParseFloat(value, 64)
-				if err != nil {
-					b.Fatal(err)
-				}
-				return number
-			}
-		}
-		b.Fatalf("the server shows no %s", name)
-		return 0
-	}
-	return cost{cpu: value("process_cpu_seconds_total"), bytes: value("go_memstats_alloc_bytes_total")}
+	return cost{cpu: harness.Metric(b, text, "process_cpu_seconds_total"), bytes: harness.Metric(b, text, "go_memstats_alloc_bytes_total")}
 }

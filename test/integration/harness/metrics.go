@@ -32,3 +32,19 @@ func Metrics(t *testing.T, c *cluster.Cluster) map[string]float64 {
 	}
 	return got
 }
+
+// Metric returns the value of a metric, with its labels in the name, in what a server answers below /metrics.
+func Metric(t testing.TB, text, name string) float64 {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			number, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+			if err != nil {
+				t.Fatalf("%s: %v", line, err)
+			}
+			return number
+		}
+	}
+	t.Fatalf("the server shows no %s", name)
+	return 0
+}

@@ -4,9 +4,10 @@
 package protected
 
 import (
-	"strconv"
 	"strings"
 	"testing"
+
+	"kube-granular.dev/test/integration/harness"
 )
 
 // TestDeepRevisions checks a small body whose labels are so deep and so many that their paths
@@ -25,26 +26,13 @@ func TestDeepRevisions(t *testing.T) {
 			strings.Repeat(`{"a":`, depth) + "[" + strings.TrimSuffix(strings.Repeat(one, objects), ",") + "]" + strings.Repeat("}", depth) + `}`
 	}
 	path := where("apps/controllerrevisions", ns) + "?dryRun=All"
-	before := allocatedByServer(t)
+	allocated := func() float64 {
+		return harness.Metric(t, must(t, "GET", "/metrics", "", ""), "go_memstats_alloc_bytes_total")
+	}
+	before := allocated()
 	refused(t, send(t, "other", "POST", path, "", body(`"env":"prod"`)), "cannot change .data in namespace \\\"deep\\\", a protected label: more than 1000 labels")
 	granted(t, send(t, "other", "POST", path, "", body(`"a":"b"`)))
-	if used := allocatedByServer(t) - before; used > 1<<30 {
+	if used := allocated() - before; used > 1<<30 {
 		t.Errorf("the server allocated %.0f bytes", used)
 	}
-}
-
-// allocatedByServer returns how many bytes the server has allocated since its start.
-func allocatedByServer(t *testing.T) float64 {
-	t.Helper()
-	for line := range strings.Lines(must(t, "GET", "/metrics", "", "")) {
-		if text, ok := strings.CutPrefix(line, "go_memstats_alloc_bytes_total "); ok {
-			n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return n
-		}
-	}
-	t.Fatal("the server does not say how much it allocates")
-	return 0
 }
