@@ -49,6 +49,7 @@ type cluster struct {
 	dir, root string
 	process   *exec.Cmd
 	ended     chan error
+	stopped   sync.Once
 	output    *buffer
 	admin     *rest.Config
 	client    client.Client
@@ -235,15 +236,18 @@ func (c *cluster) command(user string, stdin io.Reader, name string, args ...str
 	return string(out), err
 }
 
-func (c *cluster) stop() error {
-	if err := c.process.Process.Signal(syscall.SIGINT); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return err
-	}
-	err := <-c.ended
-	if err != nil {
-		err = fmt.Errorf("kube-granular up: %w\n%s", err, c.output)
-	}
-	return errors.Join(err, os.RemoveAll(c.dir))
+// stop ends the cluster as Ctrl-C does. A second call does nothing.
+func (c *cluster) stop() (err error) {
+	c.stopped.Do(func() {
+		if err = c.process.Process.Signal(syscall.SIGINT); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			return
+		}
+		if err = <-c.ended; err != nil {
+			err = fmt.Errorf("kube-granular up: %w\n%s", err, c.output)
+		}
+		err = errors.Join(err, os.RemoveAll(c.dir))
+	})
+	return err
 }
 
 // controller is a running tenancy-controller.
@@ -251,6 +255,7 @@ type controller struct {
 	process *exec.Cmd
 	output  *buffer
 	ended   chan error
+	stopped sync.Once
 	health  string
 }
 
@@ -292,24 +297,27 @@ func (c *cluster) startControllerUntil(word string, args ...string) (*controller
 	}
 }
 
-// stop ends the controller by a signal that lets it shut down, as a cluster does.
-func (k *controller) stop() error {
-	if err := k.process.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return err
-	}
-	if err := <-k.ended; err != nil {
-		return fmt.Errorf("tenancy-controller: %w\n%s", err, k.output)
-	}
-	return nil
+// stop ends the controller by a signal that lets it shut down, as a cluster does. It does nothing after a stop or kill.
+func (k *controller) stop() (err error) {
+	k.stopped.Do(func() {
+		if err = k.process.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			return
+		}
+		if err = <-k.ended; err != nil {
+			err = fmt.Errorf("tenancy-controller: %w\n%s", err, k.output)
+		}
+	})
+	return err
 }
 
-// kill ends the controller at once, even in the middle of a reconciliation.
-func (k *controller) kill() error {
-	if err := k.process.Process.Kill(); err != nil {
-		return err
-	}
-	<-k.ended
-	return nil
+// kill ends the controller at once, even in the middle of a reconciliation. It does nothing after a stop or kill.
+func (k *controller) kill() (err error) {
+	k.stopped.Do(func() {
+		if err = k.process.Process.Kill(); err == nil {
+			<-k.ended
+		}
+	})
+	return err
 }
 
 // get requests a path of the health server, and returns the status of the answer.
