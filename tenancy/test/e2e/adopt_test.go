@@ -360,15 +360,7 @@ func TestAdoptNeedsAnAdministrator(t *testing.T) {
 // Answer: each namespace belongs to its LNamespace or is as before; the next run adopts the rest, and skips what is done
 func TestAdoptIsResumed(t *testing.T) {
 	const count = 1000
-	c, err := startCluster("default", "--feature-gates", "GranularAuthorization=false") // no controller runs
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	c := newCluster(t, "default", "--feature-gates", "GranularAuthorization=false") // no controller runs
 	wg, next := sync.WaitGroup{}, make(chan string)
 	for range 16 {
 		wg.Go(func() {

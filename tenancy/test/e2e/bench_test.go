@@ -5,7 +5,6 @@ package e2e_test
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"net/http"
 	"slices"
@@ -42,11 +41,7 @@ func measured(b *testing.B) (*cluster, []string) {
 	if *mode == "Delegation" {
 		folder, features, flags = "delegation", gates, append(flags, "--field-permissions")
 	}
-	c, err := startCluster(folder, "--feature-gates", features)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return c, flags
+	return newCluster(b, folder, "--feature-gates", features), flags
 }
 
 // BenchmarkTenants measures the figures of docs/measurements/tenants.md: how long many tenants take
@@ -54,21 +49,9 @@ func measured(b *testing.B) (*cluster, []string) {
 // use sudo.
 func BenchmarkTenants(b *testing.B) {
 	c, flags := measured(b)
-	defer func() {
-		if err := c.stop(); err != nil {
-			b.Error(err)
-		}
-	}()
-	address, err := freeAddress()
-	if err != nil {
-		b.Fatal(err)
-	}
+	address := freeAddress(b)
 	start := func() *controller {
-		k, err := c.startController(append(flags, "--metrics-address", address, "--leader-elect=false", "--discovery-every", "1h")...)
-		if err != nil {
-			b.Fatal(err)
-		}
-		return k
+		return c.run(b, append(flags, "--metrics-address", address, "--leader-elect=false", "--discovery-every", "1h")...)
 	}
 	ready := func(count int) {
 		for done := 0; done < count; {
@@ -133,9 +116,6 @@ func BenchmarkTenants(b *testing.B) {
 		b.Logf("%s: %s", what, n)
 	}
 	revoke(b, c)
-	if err := k.stop(); err != nil {
-		b.Fatal(err)
-	}
 }
 
 // BenchmarkRevocation measures how long a removed sudoer can still use sudo, in a cluster with few
@@ -146,14 +126,8 @@ func BenchmarkRevocation(b *testing.B) {
 		return
 	}
 	c, flags := measured(b)
-	k, err := c.startController(flags...)
-	if err != nil {
-		b.Fatal(err)
-	}
+	c.run(b, flags...)
 	revoke(b, c)
-	if err := errors.Join(k.stop(), c.stop()); err != nil {
-		b.Fatal(err)
-	}
 }
 
 // revoke measures the time from the answer to the request that removes a sudoer until the first

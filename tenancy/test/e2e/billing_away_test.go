@@ -64,15 +64,7 @@ func nextSecond(t *testing.T) {
 // Answer: each account has a period from the change on; a policy writes the record, and nobody else
 func TestBillingWhileAway(t *testing.T) {
 	t.Parallel()
-	c, err := startCluster("default", "--feature-gates", "GranularAuthorization=false")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	c := newCluster(t, "default", "--feature-gates", "GranularAuthorization=false")
 	bill := filepath.Join(c.dir, "bill.db")
 	lns := tenant("away")
 	lns.Spec.Billing.Account = "a"
@@ -91,10 +83,7 @@ func TestBillingWhileAway(t *testing.T) {
 
 	start := func() *controller {
 		t.Helper()
-		k, err := c.startController("--billing-source", bill)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := c.run(t, "--billing-source", bill)
 		wait(t, "the table has the period", func() error {
 			if err := c.client.Get(t.Context(), client.ObjectKeyFromObject(lns), lns); err != nil {
 				return err
@@ -145,11 +134,6 @@ func TestBillingWhileAway(t *testing.T) {
 	}
 	want = append(want, applied)
 	k := start()
-	defer func() {
-		if err := k.stop(); err != nil {
-			t.Error(err)
-		}
-	}()
 	table, err := store.Open(store.Config{Driver: "sqlite", Source: bill, Table: "lnamespace_periods"})
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +166,7 @@ func TestBillingWhileAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.pay(t, ada, lns, "", `{"spec":{"billing":{"account":null}}}`)
-	k = start()
+	start()
 	wait(t, "the unknown time is reported", func() error { return c.hasEvent(t, lns.Name, "BillingTimeUnknown", "period 7") })
 	c.reportsDifferences(t, bill)
 }

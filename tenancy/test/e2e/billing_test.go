@@ -34,15 +34,7 @@ func billed(name, account string, count int, value string) *v1alpha1.LNamespace 
 // Answer: 422; an LNamespace that was stored before there were limits is billed without such labels
 func TestBillingLimits(t *testing.T) {
 	t.Parallel()
-	c, err := startCluster("default", "--feature-gates", "GranularAuthorization=false")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	c := newCluster(t, "default", "--feature-gates", "GranularAuthorization=false")
 	const crd = "crd/lnamespaces.tenancy.kube-granular.dev"
 	remove := func(path string) string {
 		return `{"op":"remove","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/billing/properties/` + path + `"}`
@@ -62,15 +54,7 @@ func TestBillingLimits(t *testing.T) {
 		}
 		return nil
 	})
-	k, err := c.startController("--billing-source", filepath.Join(c.dir, "bill.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := k.stop(); err != nil {
-			t.Error(err)
-		}
-	}()
+	c.run(t, "--billing-source", filepath.Join(c.dir, "bill.db"))
 	key := func(key string) *v1alpha1.LNamespace {
 		lns := billed("limits", "a", 1, "v")
 		lns.Spec.Billing.Labels[key] = "v"

@@ -36,24 +36,8 @@ spec:
 // Attack: an administrator closes a field, and a sudoer of a tenant writes it in the tenant's namespace
 // Answer: 403, which names the FieldPermission; every other field is open as before
 func TestSudoIsHeld(t *testing.T) {
-	c, err := startCluster("granular", "--feature-gates", "FieldPermissions=true")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	k, err := c.startController("--field-permissions")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := k.stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	c := newCluster(t, "granular", "--feature-gates", "FieldPermissions=true")
+	c.run(t, "--field-permissions")
 	lns := c.make(t, tenant("closed"))
 	sudo := c.sudo(t, lns.Spec.Sudoers[0].Name, lns.Name)
 	service := func(name string, addresses ...string) *corev1.Service {

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -57,6 +56,8 @@ type cluster struct {
 	controllerConfig string
 	// config is the folder of manifests, if any.
 	config string
+	// test is the test with which the cluster ends, or nil for a cluster that tests share.
+	test testing.TB
 }
 
 // shared is the cluster of most tests. It does not authorize single fields, like an API server
@@ -158,6 +159,31 @@ func startClusterOf(top, config string, args ...string) (*cluster, error) {
 		return nil, errors.Join(err, c.stop())
 	}
 	return c, nil
+}
+
+// newCluster is like startCluster, but the cluster ends with the test.
+func newCluster(t testing.TB, config string, args ...string) *cluster {
+	t.Helper()
+	top, err := root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newClusterOf(t, top, config, args...)
+}
+
+func newClusterOf(t testing.TB, top, config string, args ...string) *cluster {
+	t.Helper()
+	c, err := startClusterOf(top, config, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.test = t
+	t.Cleanup(func() {
+		if err := c.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
 }
 
 func (c *cluster) prepare() error {
@@ -265,14 +291,26 @@ func (c *cluster) startController(args ...string) (*controller, error) {
 	return c.startControllerUntil("Starting workers", args...)
 }
 
+// run is like startController, but the controller ends with the test of its cluster, even if a subtest starts it. Controllers
+// end first.
+func (c *cluster) run(t testing.TB, args ...string) *controller {
+	t.Helper()
+	k, err := c.startController(args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.test.Cleanup(func() {
+		if err := k.stop(); err != nil {
+			c.test.Error(err)
+		}
+	})
+	return k
+}
+
 // startControllerUntil is like startController, but returns when the controller has printed word.
 func (c *cluster) startControllerUntil(word string, args ...string) (*controller, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := findAddress()
 	if err != nil {
-		return nil, err
-	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
 		return nil, err
 	}
 	k := &controller{output: newBuffer(word), ended: make(chan error, 1), health: "http://" + address}

@@ -172,28 +172,9 @@ func TestCreatorManagesByDefault(t *testing.T) {
 // Was: got through
 // Answer: no namespace beyond the limit, until another LNamespace of the person is deleted
 func TestLimitPerCreator(t *testing.T) {
-	c, err := startCluster("default", "--feature-gates", "GranularAuthorization=false")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	address, err := freeAddress()
-	if err != nil {
-		t.Fatal(err)
-	}
-	k, err := c.startController("--lnamespaces-per-creator", "2")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := k.stop(); err != nil {
-			t.Error(err)
-		}
-	}()
+	c := newCluster(t, "default", "--feature-gates", "GranularAuthorization=false")
+	address := freeAddress(t)
+	k := c.run(t, "--lnamespaces-per-creator", "2")
 	c.allowed(t, "ada", nil, "create", "lnamespaces", "", "")
 	wait(t, "the creator is recorded", func() error {
 		lns := tenant("recorded")
@@ -224,7 +205,7 @@ func TestLimitPerCreator(t *testing.T) {
 	if err := k.stop(); err != nil {
 		t.Fatal(err)
 	}
-	k = c.withWebhooks(t, address, "--lnamespaces-per-creator", "2")
+	c.withWebhooks(t, address, "--lnamespaces-per-creator", "2")
 	if err := c.as(t, "ada").Create(t.Context(), tenant("limit-more")); !forbidden(err) || !strings.Contains(err.Error(), "and may create 2") {
 		t.Errorf("one more: %v", err)
 	}

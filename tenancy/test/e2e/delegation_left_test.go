@@ -135,15 +135,7 @@ func TestDelegatedLeftovers(t *testing.T) {
 // Answer: 403 in both directions; the mode that is on continues to work
 func TestSudoModes(t *testing.T) {
 	t.Parallel()
-	c, err := startCluster("delegation", "--feature-gates", gates)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	c := newCluster(t, "delegation", "--feature-gates", gates)
 	var k *controller
 	start := func(args ...string) {
 		t.Helper()
@@ -152,15 +144,8 @@ func TestSudoModes(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if k, err = c.startController(args...); err != nil {
-			t.Fatal(err)
-		}
+		k = c.run(t, args...)
 	}
-	t.Cleanup(func() {
-		if err := k.stop(); err != nil {
-			t.Error(err)
-		}
-	})
 	start()
 	lns := c.make(t, tenant("modes"))
 	me, group := user("modes-sudoer"), names.SudoGroup("modes")

@@ -22,20 +22,9 @@ import (
 // and that the billing table has each period once, without gaps or overlaps.
 func TestFailover(t *testing.T) {
 	t.Parallel()
-	c, err := startCluster("default", "--feature-gates", "GranularAuthorization=false")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	c := newCluster(t, "default", "--feature-gates", "GranularAuthorization=false")
 	bill := filepath.Join(c.dir, "bill.db")
-	lead, err := c.startController("--billing-source", bill)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lead := c.run(t, "--billing-source", bill)
 	standby := func() *controller {
 		k, err := c.startControllerUntil("Attempting to acquire leader lease", "--billing-source", bill)
 		if err != nil {

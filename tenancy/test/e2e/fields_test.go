@@ -27,24 +27,8 @@ import (
 // Attack: a caller with a part of the verbs of a manager removes a sudoer, or one of another kind
 // Answer: 403, naming the verb that is missing
 func TestGranularServer(t *testing.T) {
-	c, err := startCluster("granular")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	k, err := c.startController("--field-permissions")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := k.stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	c := newCluster(t, "granular")
+	k := c.run(t, "--field-permissions")
 	if code, err := k.get("/readyz"); err != nil || code != 200 {
 		t.Errorf("/readyz: %d, %v", code, err)
 	}

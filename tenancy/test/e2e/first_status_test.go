@@ -40,15 +40,7 @@ spec: {policyName: no-status, validationActions: [Deny]}
 // Answer: without a status, the controller asks the server about each object that it could have made
 func TestStoppedBeforeTheFirstStatus(t *testing.T) {
 	t.Parallel()
-	c, err := startCluster("default", "--feature-gates", "GranularAuthorization=false")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	c := newCluster(t, "default", "--feature-gates", "GranularAuthorization=false")
 	if out, err := c.command("admin", strings.NewReader(noStatus), "kubectl", "apply", "-f", "-"); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -62,10 +54,7 @@ func TestStoppedBeforeTheFirstStatus(t *testing.T) {
 		status.Status.SudoGroup = "x"
 		return wantForbidden(c.client.Status().Patch(t.Context(), status, client.MergeFrom(lns), client.DryRunAll))
 	})
-	k, err := c.startController()
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := c.run(t)
 	manager := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: names.ManagerRole(lns.Name)}}
 	users := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: lns.Name, Name: names.UsersBinding}}
 	c.there(t, manager)
@@ -87,14 +76,7 @@ func TestStoppedBeforeTheFirstStatus(t *testing.T) {
 	if out, err := c.kubectl("admin", "delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", "no-status"); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if k, err = c.startController(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := k.stop(); err != nil {
-			t.Error(err)
-		}
-	}()
+	c.run(t)
 	c.waitReason(t, lns, "NamespaceNotOurs")
 	c.gone(t, manager)
 	// In a namespace of others, the controller deletes only what has its label.

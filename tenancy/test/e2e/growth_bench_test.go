@@ -78,32 +78,18 @@ func startVersion(b *testing.B, name, top string) *measuredVersion {
 	case *folder != "":
 		config, features, flags = *folder, "GranularAuthorization=true", append(flags, "--field-permissions")
 	}
-	c, err := startClusterOf(top, config, "--feature-gates", features)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		if err := c.stop(); err != nil {
-			b.Error(err)
-		}
-	})
-	v := &measuredVersion{name: name, cluster: c}
-	if v.address, err = freeAddress(); err != nil {
-		b.Fatal(err)
-	}
+	c := newClusterOf(b, top, config, "--feature-gates", features)
+	v := &measuredVersion{name: name, cluster: c, address: freeAddress(b)}
 	flags = append(flags, "--metrics-address", v.address, "--leader-elect=false", "--discovery-every", "1h")
 	if *profiles != "" {
-		if v.pprof, err = freeAddress(); err != nil {
-			b.Fatal(err)
-		}
+		v.pprof = freeAddress(b)
 		flags = append(flags, "--pprof-address", v.pprof)
 	}
-	if v.controller, err = c.startController(flags...); err != nil {
-		b.Fatal(err)
-	}
+	v.controller = c.run(b, flags...)
 	// A policy that the server loads late may not have the schema of LNamespaces yet.
 	deadline := time.Now().Add(patience)
-	for err = c.client.Create(b.Context(), seven(0)); apierrors.IsServiceUnavailable(err) && time.Now().Before(deadline); {
+	err := c.client.Create(b.Context(), seven(0))
+	for apierrors.IsServiceUnavailable(err) && time.Now().Before(deadline) {
 		time.Sleep(50 * time.Millisecond)
 		err = c.client.Create(b.Context(), seven(0))
 	}

@@ -197,28 +197,9 @@ func changes(b testing.TB, c *cluster, address, name string) map[string]requests
 // tenant: the controller sends fewer requests than there are tenants.
 func TestCallsPerChange(t *testing.T) {
 	t.Parallel()
-	c, err := startCluster("default", "--feature-gates", "GranularAuthorization=false")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	address, err := freeAddress()
-	if err != nil {
-		t.Fatal(err)
-	}
-	k, err := c.startController("--metrics-address", address, "--leader-elect=false", "--discovery-every", "1h")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := k.stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	c := newCluster(t, "default", "--feature-gates", "GranularAuthorization=false")
+	address := freeAddress(t)
+	c.run(t, "--metrics-address", address, "--leader-elect=false", "--discovery-every", "1h")
 	const others = 40
 	one := c.make(t, full(others))
 	parallel(t, others, func(i int) error { return c.client.Create(context.Background(), full(i)) })

@@ -43,28 +43,9 @@ func TestRequestsPerTenant(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, err := startCluster(tc.folder, "--feature-gates", tc.features)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() {
-				if err := c.stop(); err != nil {
-					t.Error(err)
-				}
-			})
-			address, err := freeAddress()
-			if err != nil {
-				t.Fatal(err)
-			}
-			k, err := c.startController(append(tc.flags, "--metrics-address", address, "--leader-elect=false", "--discovery-every", "1h")...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() {
-				if err := k.stop(); err != nil {
-					t.Error(err)
-				}
-			})
+			c := newCluster(t, tc.folder, "--feature-gates", tc.features)
+			address := freeAddress(t)
+			c.run(t, append(tc.flags, "--metrics-address", address, "--leader-elect=false", "--discovery-every", "1h")...)
 			c.make(t, seven(0)) // the first one waits for discovery
 			quiet(t, address, 1)
 			before := read(t, address)

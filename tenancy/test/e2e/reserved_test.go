@@ -158,24 +158,8 @@ func TestNobodyCarriesTheGroupIn(t *testing.T) {
 		}
 	}
 	configure("", "")
-	c, err := startCluster("default", "--feature-gates", "GranularAuthorization=false", "--", "--authentication-config="+file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	k, err := c.startController()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := k.stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	c := newCluster(t, "default", "--feature-gates", "GranularAuthorization=false", "--", "--authentication-config="+file)
+	k := c.run(t)
 	lns := c.make(t, tenant("crew"))
 	group := names.SudoGroup(lns.Name)
 	c.allowed(t, "x", []string{group}, "create", "roles", lns.Name, "")
@@ -254,15 +238,12 @@ func TestNobodyCarriesTheGroupIn(t *testing.T) {
 			t.Fatal(err)
 		}
 		succeeds("the attack, where nothing stops it", config)
-		address, err := freeAddress()
-		if err != nil {
-			t.Fatal(err)
-		}
+		address := freeAddress(t)
 		c.install(t, address)
 		if err := k.stop(); err != nil {
 			t.Fatal(err)
 		}
-		k = c.withWebhooks(t, address)
+		c.withWebhooks(t, address)
 		if _, err := certificate("guarded", "ops", group); err == nil || !strings.Contains(err.Error(), "no certificate may have one") {
 			t.Errorf("the request is not refused: %v", err)
 		}

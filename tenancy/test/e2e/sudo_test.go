@@ -125,40 +125,13 @@ func (c *cluster) sign(t *testing.T) error {
 // certificates.
 func TestPlugins(t *testing.T) {
 	auditLog := filepath.Join(t.TempDir(), "audit.log")
-	c, err := startCluster("default", "--audit-log", auditLog)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	k, err := c.startController()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := k.stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	c := newCluster(t, "default", "--audit-log", auditLog)
+	c.run(t)
 	for name, groups := range map[string][]string{"ada": nil, "bob": nil, "olga": {"ops"}} {
 		c.newUser(t, name, groups...)
 	}
 	c.allowed(t, "ada", nil, "create", "lnamespaces", "", "")
-	must := func(user, want string, args ...string) {
-		t.Helper()
-		if out, err := c.kubectl(user, args...); err != nil || !strings.Contains(out, want) {
-			t.Errorf("%s: kubectl %q: %v: %s", user, args, err, out)
-		}
-	}
-	mustFail := func(user, want string, args ...string) {
-		t.Helper()
-		if out, err := c.kubectl(user, args...); err == nil || !strings.Contains(out, want) {
-			t.Errorf("%s: kubectl %q: %v: %s", user, args, err, out)
-		}
-	}
+	must, mustFail := c.commands(t)
 	must("ada", "lnamespace.tenancy.kube-granular.dev/crew created", "create", "lns", "crew", "--user", "ada", "--manager", "ada", "--sudoer", "ada", "--sudoer", "group:ops", "--billing", "4711")
 	must("ada", "condition met", "wait", "--for=condition=Ready", "--timeout=60s", "lns/crew")
 	c.allowed(t, "ada", nil, "impersonate", "groups", "", names.SudoGroup("crew"))

@@ -15,19 +15,12 @@ import (
 // TestVetted checks that the list in docs/vetted matches a cluster without the manifests of this
 // project, and that the command vetted compare reports additional permissions.
 func TestVetted(t *testing.T) {
-	c, err := startCluster("", "--feature-gates", "GranularAuthorization=false")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	c := newCluster(t, "", "--feature-gates", "GranularAuthorization=false")
 	path := filepath.Join(c.root, "docs", "vetted", "kubernetes.yaml")
 	out := ""
 	// The server aggregates the roles a moment after its start: first edit, then admin.
 	wait(t, "the roles are filled", func() error {
+		var err error
 		if out, err = c.command("admin", nil, "tenancy-controller", "vetted", "show"); err == nil && strings.Count(out, "- apps/deployments create\n") != 2 {
 			err = errors.New("the roles are not complete yet")
 		}

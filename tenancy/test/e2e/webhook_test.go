@@ -26,7 +26,16 @@ import (
 )
 
 // freeAddress returns an address on the loopback interface at which no process listens.
-func freeAddress() (string, error) {
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	address, err := findAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return address
+}
+
+func findAddress() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err
@@ -38,10 +47,7 @@ func freeAddress() (string, error) {
 // serves the webhooks at this address, with certificates that are valid for seconds.
 func (c *cluster) withWebhooks(t *testing.T, address string, args ...string) *controller {
 	t.Helper()
-	k, err := c.startController(append([]string{"--webhook-address", address, "--webhook-certificate-lifetime", "10s"}, args...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := c.run(t, append([]string{"--webhook-address", address, "--webhook-certificate-lifetime", "10s"}, args...)...)
 	wait(t, "the controller is ready", func() error {
 		if code, err := k.get("/readyz"); err != nil || code != 200 {
 			return fmt.Errorf("%d, %w", code, err)
@@ -65,44 +71,25 @@ func (c *cluster) install(t *testing.T, address string) {
 // request fails while the certificate is rotated, and what is refused while no webhook answers.
 func TestWebhooks(t *testing.T) {
 	t.Parallel()
-	c, err := startCluster("default", "--feature-gates", "GranularAuthorization=false")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	c := newCluster(t, "default", "--feature-gates", "GranularAuthorization=false")
 	// This signing request was created before the webhook was installed, and is not approved yet.
 	early := c.request(t, "early", "kubernetes.io/kube-apiserver-client", names.SudoGroup("team"))
 	if err := c.client.Create(t.Context(), early); err != nil {
 		t.Fatal(err)
 	}
-	address, err := freeAddress()
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := freeAddress(t)
 	mapping := filepath.Join(c.dir, "accounts.yaml")
 	if err := os.WriteFile(mapping, []byte("users: {ada: '4711'}\ngroups: {research: '1', ops: '2'}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c.install(t, address)
-	metrics, err := freeAddress()
-	if err != nil {
-		t.Fatal(err)
-	}
+	metrics := freeAddress(t)
 	for _, kind := range []string{"validatingadmissionpolicybinding", "validatingadmissionpolicy"} {
 		if out, err := c.kubectl("admin", "delete", kind, "lnamespace-lists"); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
 	k := c.withWebhooks(t, address, "--accounts", mapping, "--metrics-address", metrics)
-	defer func() {
-		if err := k.stop(); err != nil {
-			t.Error(err)
-		}
-	}()
 	c.allowed(t, "ada", nil, "create", "lnamespaces", "", "")
 
 	t.Run("who pays", func(t *testing.T) {
@@ -238,7 +225,7 @@ func TestWebhooks(t *testing.T) {
 		if err := c.client.Delete(t.Context(), rotation); err != nil && !apierrors.IsNotFound(err) {
 			t.Errorf("a deletion: %v", err)
 		}
-		k = c.withWebhooks(t, address, "--accounts", mapping)
+		c.withWebhooks(t, address, "--accounts", mapping)
 		c.settled(t, lns)
 		c.refused(t, "away-sudoer", nil, "impersonate", "groups", "", names.SudoGroup(lns.Name))
 		c.gone(t, rotation)
