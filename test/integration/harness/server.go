@@ -33,8 +33,8 @@ type Server struct {
 
 // NewServer starts a server; the caller must call Stop. flags are further flags of
 // kube-apiserver.
-func NewServer(flags ...string) (s *Server, err error) {
-	s = &Server{Callers: &GrantWebhook{}}
+func NewServer(flags ...string) (_ *Server, err error) {
+	s := &Server{Callers: &GrantWebhook{}}
 	defer func() {
 		if err != nil {
 			_ = s.Stop()
