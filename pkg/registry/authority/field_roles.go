@@ -36,13 +36,6 @@ func fieldRoles() *rbacrest.PolicyData {
 	all := []string{fieldsPlural}
 	nodes := bootstrapRole(FieldNodesRole, map[string]string{}, all, VerbBypass)
 	nodes.Rules[0].ResourceNames = []string{"pods"}
-	binding := func(role string, subjects ...rbacv1.Subject) rbacv1.ClusterRoleBinding {
-		return rbacv1.ClusterRoleBinding{
-			ObjectMeta: bootstrapMeta(role, map[string]string{}),
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-			Subjects:   subjects,
-		}
-	}
 	return &rbacrest.PolicyData{
 		ClusterRoles: []rbacv1.ClusterRole{
 			bootstrapRole(FieldViewRole, map[string]string{"rbac.authorization.k8s.io/aggregate-to-view": "true"}, all, "get", "list", "watch"),
@@ -52,8 +45,8 @@ func fieldRoles() *rbacrest.PolicyData {
 			nodes,
 		},
 		ClusterRoleBindings: []rbacv1.ClusterRoleBinding{
-			binding(FieldControllersRole, controllers()...),
-			binding(FieldNodesRole, rbacv1.Subject{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: user.NodesGroup}),
+			bootstrapBinding(FieldControllersRole, controllers()...),
+			bootstrapBinding(FieldNodesRole, rbacv1.Subject{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: user.NodesGroup}),
 		},
 	}
 }

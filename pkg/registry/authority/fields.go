@@ -8,8 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
@@ -63,14 +61,7 @@ func newFieldPermissions(options generic.RESTOptionsGetter, f *FieldPermissions)
 			return prepare(ctx, written, stored)
 		},
 	}
-	err := store.CompleteWithOptions(&generic.StoreOptions{
-		RESTOptions: jsonOptions{options},
-		AttrFunc: func(obj runtime.Object) (labels.Set, fields.Set, error) {
-			meta := &fieldPermission(obj).ObjectMeta
-			return labels.Set(meta.Labels), generic.ObjectMetaFieldsSet(meta, false), nil
-		},
-	})
-	if err != nil {
+	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: jsonOptions{options}}); err != nil {
 		return fieldREST{}, statusREST{}, err
 	}
 	notify(store, func(changed *authority.FieldPermission, gone bool) {

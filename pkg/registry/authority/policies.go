@@ -10,8 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metatable "k8s.io/apimachinery/pkg/api/meta/table"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -66,14 +64,7 @@ func newPolicies(options generic.RESTOptionsGetter, p *Policies) (resourceREST, 
 			return approve(ctx, obj)
 		},
 	}
-	err := store.CompleteWithOptions(&generic.StoreOptions{
-		RESTOptions: jsonOptions{options},
-		AttrFunc: func(obj runtime.Object) (labels.Set, fields.Set, error) {
-			meta := &obj.(*authority.AuthorityDelegationPolicy).ObjectMeta
-			return labels.Set(meta.Labels), generic.ObjectMetaFieldsSet(meta, false), nil
-		},
-	})
-	if err != nil {
+	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: jsonOptions{options}}); err != nil {
 		return resourceREST{}, err
 	}
 	notify(store, func(changed *authority.AuthorityDelegationPolicy, gone bool) {

@@ -57,10 +57,7 @@ func (p *Provider) policy() *rbacrest.PolicyData {
 	}
 	if p.Delegations != nil {
 		out.ClusterRoles = append(out.ClusterRoles, rbacv1.ClusterRole{
-			ObjectMeta: metav1.ObjectMeta{
-				Name: DelegatorRole, Labels: map[string]string{"kubernetes.io/bootstrapping": "rbac-defaults"},
-				Annotations: map[string]string{rbacv1.AutoUpdateAnnotationKey: "true"},
-			},
+			ObjectMeta: bootstrapMeta(DelegatorRole, map[string]string{}),
 			Rules: []rbacv1.PolicyRule{{APIGroups: []string{v1alpha1.GroupName}, Resources: []string{delegationsPlural},
 				Verbs: []string{"create", "get", "list", "watch"}}, {
 				APIGroups: []string{v1alpha1.GroupName}, Resources: []string{expirationPath}, Verbs: []string{"get", "patch", "update"},
@@ -84,11 +81,7 @@ func attributeRoles() *rbacrest.PolicyData {
 			bootstrapRole(ManageRole, map[string]string{}, both, "create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"),
 			bootstrapRole(ControllersRole, map[string]string{}, both[:1], VerbBypass),
 		},
-		ClusterRoleBindings: []rbacv1.ClusterRoleBinding{{
-			ObjectMeta: bootstrapMeta(ControllersRole, map[string]string{}),
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: ControllersRole},
-			Subjects:   subjects,
-		}},
+		ClusterRoleBindings: []rbacv1.ClusterRoleBinding{bootstrapBinding(ControllersRole, subjects...)},
 	}
 }
 
@@ -103,5 +96,14 @@ func bootstrapRole(name string, labels map[string]string, resources []string, ve
 	return rbacv1.ClusterRole{
 		ObjectMeta: bootstrapMeta(name, labels),
 		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{v1alpha1.GroupName}, Resources: resources, Verbs: verbs}},
+	}
+}
+
+// bootstrapBinding returns the binding of a role, with the name of the role.
+func bootstrapBinding(role string, subjects ...rbacv1.Subject) rbacv1.ClusterRoleBinding {
+	return rbacv1.ClusterRoleBinding{
+		ObjectMeta: bootstrapMeta(role, map[string]string{}),
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		Subjects:   subjects,
 	}
 }
