@@ -49,21 +49,10 @@ func (r right) rule() rbacv1.PolicyRule {
 func rightsOf(rules []rbacv1.PolicyRule) []right {
 	var out []right
 	for _, rule := range rules {
-		names := rule.ResourceNames
-		if len(names) == 0 {
-			names = []string{""}
-		}
-		for _, group := range rule.APIGroups {
-			for _, resource := range rule.Resources {
-				for _, name := range names {
-					for _, verb := range rule.Verbs {
-						// A role of upstream still has the group extensions, which no server
-						// serves any more.
-						if group != "extensions" {
-							out = append(out, right{group, resource, verb, name})
-						}
-					}
-				}
+		for _, r := range validation.BreakdownRule(rule) {
+			// A role of upstream still has the group extensions, which no server serves any more.
+			if len(r.NonResourceURLs) == 0 && r.APIGroups[0] != "extensions" {
+				out = append(out, right{r.APIGroups[0], r.Resources[0], r.Verbs[0], strings.Join(r.ResourceNames, "")})
 			}
 		}
 	}

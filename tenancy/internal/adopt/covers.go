@@ -9,73 +9,30 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/component-helpers/auth/rbac/validation"
 )
 
-// right is one verb on one resource, as a role allows it.
-type right struct{ verb, group, resource, name string }
-
-// rightsOf returns the single rights of rules, as they count in a namespace: rules about paths count for
-// nothing there.
-func rightsOf(rules []rbacv1.PolicyRule) []right {
-	var out []right
-	for _, rule := range rules {
-		names := rule.ResourceNames
-		if len(names) == 0 {
-			names = []string{""}
-		}
-		for _, group := range rule.APIGroups {
-			for _, resource := range rule.Resources {
-				for _, verb := range rule.Verbs {
-					for _, name := range names {
-						out = append(out, right{verb, group, resource, name})
-					}
-				}
-			}
-		}
-	}
-	return out
-}
-
-// isCovered reports whether one of the rules allows the right. A star in a right is covered by a star only.
-func isCovered(r right, rules []rbacv1.PolicyRule) bool {
-	has := func(list []string, word string) bool {
-		return slices.Contains(list, word) || slices.Contains(list, "*")
-	}
-	return slices.ContainsFunc(rules, func(rule rbacv1.PolicyRule) bool {
-		return has(rule.Verbs, r.verb) && has(rule.APIGroups, r.group) && hasResource(rule.Resources, r.resource) &&
-			(len(rule.ResourceNames) == 0 || r.name != "" && slices.Contains(rule.ResourceNames, r.name))
-	})
-}
-
-// hasResource reports whether a list of resources has a resource or subresource. In the list, a star
-// before a slash stands for every resource.
-func hasResource(list []string, resource string) bool {
-	if slices.Contains(list, resource) || slices.Contains(list, "*") {
-		return true
-	}
-	_, sub, found := strings.Cut(resource, "/")
-	return found && slices.Contains(list, "*/"+sub)
-}
-
-// uncovered returns the rights of rules that others do not have, as text: a resource and its verbs.
+// uncovered returns the rights of rules that others do not have, as text: a resource and its verbs. Rules
+// about paths count for nothing in a namespace.
 func uncovered(rules, others []rbacv1.PolicyRule) []string {
 	verbs := map[string][]string{}
-	for _, r := range rightsOf(rules) {
-		if isCovered(r, others) {
+	_, missing := validation.Covers(others, rules)
+	for _, r := range missing { // Covers returns single rights
+		if len(r.NonResourceURLs) > 0 {
 			continue
 		}
-		what, sub, _ := strings.Cut(r.resource, "/")
-		if r.group != "" {
-			what += "." + r.group
+		what, sub, _ := strings.Cut(r.Resources[0], "/")
+		if r.APIGroups[0] != "" {
+			what += "." + r.APIGroups[0]
 		}
 		if sub != "" {
 			what += "/" + sub
 		}
-		if r.name != "" {
-			what = fmt.Sprintf("%s %q", what, r.name)
+		if len(r.ResourceNames) > 0 {
+			what = fmt.Sprintf("%s %q", what, r.ResourceNames[0])
 		}
-		if !slices.Contains(verbs[what], r.verb) {
-			verbs[what] = append(verbs[what], r.verb)
+		if !slices.Contains(verbs[what], r.Verbs[0]) {
+			verbs[what] = append(verbs[what], r.Verbs[0])
 		}
 	}
 	var out []string
