@@ -123,16 +123,3 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("%v, cost %d of %d", err, cost, whole)
 	}
 }
-
-func BenchmarkParameter(b *testing.B) {
-	e, err := Stored().Compile(`self.split('/')[0]`)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, _, err := e.Parameter(b.Context(), "example.com/name"); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -5,14 +5,11 @@ package selected
 
 import (
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"syscall"
 	"testing"
 
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
-	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"kube-granular.dev/api/selection"
 	"kube-granular.dev/pkg/rbacindex"
@@ -33,24 +30,6 @@ func TestCostOfNothing(t *testing.T) {
 	}
 	if plain, with := count(configured), count(New(configured, nil, nil)); with > plain {
 		t.Errorf("%v allocations, %v without the package", with, plain)
-	}
-}
-
-// BenchmarkHandler measures what the handlers of this package add to a request without a
-// selection.
-func BenchmarkHandler(b *testing.B) {
-	serve := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
-	req := httptest.NewRequest(http.MethodGet, "/api/v1/pods", nil)
-	req.Header.Set("User-Agent", "a")
-	req = req.WithContext(request.WithUser(req.Context(), &user.DefaultInfo{Name: "u", Extra: map[string][]string{"a": {"b"}, "c": {"d"}}}))
-	w := httptest.NewRecorder()
-	for name, handler := range map[string]http.Handler{"without": serve, "with": Selection{}.BeforeImpersonation(Selection{}.Handler(serve, codecs), codecs)} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				handler.ServeHTTP(w, req)
-			}
-		})
 	}
 }
 

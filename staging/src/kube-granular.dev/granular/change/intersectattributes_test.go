@@ -182,23 +182,3 @@ func TestNoAllocationsWithoutChangedAttribute(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkAttributes(b *testing.B) {
-	w := walkerOf(b, "/v1/Pod")
-	old, same, label := bigPod(), bigPod(), bigPod()
-	label.Labels["example.com/l0"] = "w"
-	for name, new := range map[string]any{"unchanged": same, "label": label, "created": same} {
-		var before any = old
-		if name == "created" {
-			before = nil
-		}
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := w.Attributes(both, nil, before, new); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}

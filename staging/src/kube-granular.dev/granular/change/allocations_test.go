@@ -5,14 +5,11 @@ package change
 
 import (
 	"fmt"
-	"reflect"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"kube-granular.dev/granular/equal"
 )
 
 // bigPod returns a pod of about the size that a service mesh makes it.
@@ -86,78 +83,4 @@ func TestNoAllocationsWithoutChange(t *testing.T) {
 			t.Errorf("%s: %v allocations", name, n)
 		}
 	}
-}
-
-func BenchmarkPod(b *testing.B) {
-	w := walkerOf(b, "/v1/Pod")
-	old := bigPod()
-	label, deep := bigPod(), bigPod()
-	label.Labels["example.com/l0"] = "w"
-	deep.Spec.Containers[2].Env[9].Value = "other"
-	for _, c := range []struct {
-		name string
-		new  *corev1.Pod
-	}{{"unchanged", bigPod()}, {"label", label}, {"deep", deep}} {
-		b.Run(c.name+"/full", func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := w.Compare(All, old, c.new); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-		b.Run(c.name+"/sparse", func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := w.Compare(ExcludedOnly, old, c.new); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-		b.Run(c.name+"/reference", func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				equal.Values(reflect.ValueOf(old), reflect.ValueOf(c.new))
-			}
-		})
-		b.Run(c.name+"/DeepEqual", func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				reflect.DeepEqual(old, c.new)
-			}
-		})
-		b.Run(c.name+"/Semantic", func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				equality.Semantic.DeepEqual(old, c.new)
-			}
-		})
-	}
-}
-
-func BenchmarkWidget(b *testing.B) {
-	w := walkerOf(b, "example.com/v1/Widget")
-	old, same := bigWidget(), bigWidget()
-	b.Run("unchanged/full", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, err := w.Compare(All, old, same); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("unchanged/sparse", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, err := w.Compare(ExcludedOnly, old, same); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("unchanged/DeepEqual", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			reflect.DeepEqual(old, same)
-		}
-	})
 }
