@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -361,27 +360,20 @@ func TestAdoptNeedsAnAdministrator(t *testing.T) {
 func TestAdoptIsResumed(t *testing.T) {
 	const count = 1000
 	c := newCluster(t, "default", "--feature-gates", "GranularAuthorization=false") // no controller runs
-	wg, next := sync.WaitGroup{}, make(chan string)
-	for range 16 {
-		wg.Go(func() {
-			for name := range next {
-				for _, object := range []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
-					binding(name, "editors", "ClusterRole/edit", rbacUser(name+"-user")), binding(name, "admins", "ClusterRole/admin", rbacUser(name+"-admin"))} {
-					if err := c.client.Create(t.Context(), object); err != nil {
-						t.Error(err)
-					}
-				}
+	name := func(i int) string { return fmt.Sprintf("many-%04d", i) }
+	parallel(t, count, func(i int) error {
+		for _, object := range []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name(i)}},
+			binding(name(i), "editors", "ClusterRole/edit", rbacUser(name(i)+"-user")), binding(name(i), "admins", "ClusterRole/admin", rbacUser(name(i)+"-admin"))} {
+			if err := c.client.Create(t.Context(), object); err != nil {
+				return err
 			}
-		})
-	}
+		}
+		return nil
+	})
 	manifests := ""
 	for i := range count {
-		name := fmt.Sprintf("many-%04d", i)
-		next <- name
-		manifests += "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + name + "}\n---\n"
+		manifests += "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + name(i) + "}\n---\n"
 	}
-	close(next)
-	wg.Wait()
 	start := time.Now()
 	if plan := c.plan(t, manifests); len(plan) != count || plan["many-0999"].State != adopt.Adopt {
 		t.Fatalf("%d namespaces, the last is %+v", len(plan), plan["many-0999"])

@@ -11,12 +11,12 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kube-granular.dev/tenancy/api/v1alpha1"
@@ -40,22 +40,12 @@ func full(i int) *v1alpha1.LNamespace {
 // parallel calls f for each number from 0 to count-1, in several goroutines.
 func parallel(b testing.TB, count int, f func(i int) error) {
 	b.Helper()
-	next, failed := make(chan int), make(chan error, count)
-	workers := sync.WaitGroup{}
-	for range 8 {
-		workers.Go(func() {
-			for i := range next {
-				if err := f(i); err != nil {
-					failed <- err
-				}
-			}
-		})
-	}
-	for i := range count {
-		next <- i
-	}
-	close(next)
-	workers.Wait()
+	failed := make(chan error, count)
+	workqueue.ParallelizeUntil(context.Background(), 8, count, func(i int) {
+		if err := f(i); err != nil {
+			failed <- err
+		}
+	})
 	if len(failed) > 0 {
 		b.Fatal(<-failed)
 	}

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/client-go/util/workqueue"
+
 	"kube-granular.dev/hack/mutants/internal/mutate"
 )
 
@@ -16,27 +18,11 @@ import (
 func parallel(ctx context.Context, workers, n int, f func(i int) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	next := make(chan int)
-	var all sync.WaitGroup
-	for range workers {
-		all.Go(func() {
-			for i := range next {
-				if err := f(i); err != nil {
-					stop(err)
-				}
-			}
-		})
-	}
-	for i := range n {
-		select {
-		case next <- i:
-			continue
-		case <-ctx.Done():
+	workqueue.ParallelizeUntil(ctx, workers, n, func(i int) {
+		if err := f(i); err != nil {
+			stop(err)
 		}
-		break
-	}
-	close(next)
-	all.Wait()
+	})
 	return context.Cause(ctx)
 }
 
