@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/apiserver/pkg/registry/rest"
 
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/api/authority/validation"
@@ -21,13 +20,6 @@ import (
 
 // delegationStrategy implements the strategies of AuthorityDelegations.
 type delegationStrategy struct{ strategy }
-
-var (
-	_ rest.RESTCreateStrategy  = delegationStrategy{}
-	_ rest.RESTUpdateStrategy  = delegationStrategy{}
-	_ rest.RESTDeleteStrategy  = delegationStrategy{}
-	_ rest.ResetFieldsStrategy = delegationStrategy{}
-)
 
 // NamespaceScoped implements rest.RESTCreateStrategy.
 func (delegationStrategy) NamespaceScoped() bool { return false }

@@ -16,12 +16,11 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
-	"k8s.io/apiserver/pkg/storage/names"
 	"k8s.io/apiserver/pkg/util/dryrun"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/kubernetes/pkg/api/legacyscheme"
 
 	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/api/authority/validation"
 	"kube-granular.dev/pkg/apis/authority"
 	"kube-granular.dev/pkg/audit"
 )
@@ -66,6 +65,12 @@ type DelegationStorage struct {
 
 const delegationsPlural = "authoritydelegations"
 
+var delegationKind = kind{
+	delegationsPlural, "authoritydelegation", "adel", validation.Cluster,
+	func() runtime.Object { return &authority.AuthorityDelegation{} },
+	func() runtime.Object { return &authority.AuthorityDelegationList{} },
+}
+
 // delegationREST is the endpoint of AuthorityDelegations. There is no endpoint for their status,
 // because only the server writes it. expirationREST is the endpoint by which a delegator ends its own
 // delegations.
@@ -105,23 +110,13 @@ func (o delegationREST) DeleteCollection(
 }
 
 func newDelegations(options generic.RESTOptionsGetter, d *Delegations) (delegationREST, expirationREST, *DelegationStorage, error) {
-	s := delegationStrategy{strategy{legacyscheme.Scheme, names.SimpleNameGenerator, true}}
-	store := &genericregistry.Store{
-		NewFunc:                   func() runtime.Object { return &authority.AuthorityDelegation{} },
-		NewListFunc:               func() runtime.Object { return &authority.AuthorityDelegationList{} },
-		DefaultQualifiedResource:  v1alpha1.Resource(delegationsPlural),
-		SingularQualifiedResource: v1alpha1.Resource("authoritydelegation"),
-		CreateStrategy:            s,
-		UpdateStrategy:            s,
-		DeleteStrategy:            s,
-		ResetFieldsStrategy:       s,
-		TableConvertor:            delegationTable(d.Bound),
-		BeginCreate: func(ctx context.Context, obj runtime.Object, _ *metav1.CreateOptions) (genericregistry.FinishFunc, error) {
-			err := d.Prepare(ctx, (*v1alpha1.AuthorityDelegation)(obj.(*authority.AuthorityDelegation)))
-			return func(context.Context, bool) {}, err
-		},
-		Decorator: showProblems(d.Problems),
+	s := delegationStrategy{delegationKind.strategy()}
+	store := delegationKind.store(s, delegationTable(d.Bound))
+	store.BeginCreate = func(ctx context.Context, obj runtime.Object, _ *metav1.CreateOptions) (genericregistry.FinishFunc, error) {
+		err := d.Prepare(ctx, (*v1alpha1.AuthorityDelegation)(obj.(*authority.AuthorityDelegation)))
+		return func(context.Context, bool) {}, err
 	}
+	store.Decorator = showProblems(d.Problems)
 	err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: jsonOptions{options}, AttrFunc: attributesOfDelegation})
 	if err != nil {
 		return delegationREST{}, expirationREST{}, nil, err
@@ -131,8 +126,8 @@ func newDelegations(options generic.RESTOptionsGetter, d *Delegations) (delegati
 	})
 	expiration := *store
 	expiration.UpdateStrategy, expiration.ResetFieldsStrategy = expirationStrategy{s}, expirationStrategy{s}
-	served := delegationREST{resourceREST{store, "adel"}, d.WaitForCommits}
-	return served, expirationREST{&expiration, d.WaitForCommits, d.ConfirmOwn}, newDelegationStorage(store), nil
+	served := delegationREST{resourceREST{store, delegationKind.short}, d.WaitForCommits}
+	return served, expirationREST{statusREST{&expiration}, d.WaitForCommits, d.ConfirmOwn}, newDelegationStorage(store), nil
 }
 
 // showProblems returns a decorator that sets the problems in the status of delegations that are

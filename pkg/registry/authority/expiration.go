@@ -8,7 +8,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
@@ -19,29 +18,12 @@ import (
 const expirationPath = delegationsPlural + "/expiration"
 
 // expirationREST is the endpoint by which a delegator ends its own delegations, or makes them end
-// earlier. Of what a client sends, only spec.expirationTimestamp counts.
+// earlier. Of what a client sends, only spec.expirationTimestamp counts. Except for Update, it is like the
+// endpoint of a status.
 type expirationREST struct {
-	store          *genericregistry.Store
+	statusREST
 	waitForCommits func()
 	confirmOwn     func(ctx context.Context, d *v1alpha1.AuthorityDelegation) error
-}
-
-var (
-	_ rest.Patcher             = expirationREST{}
-	_ rest.ResetFieldsStrategy = expirationREST{}
-	_ rest.TableConvertor      = expirationREST{}
-)
-
-// New implements rest.Storage.
-func (r expirationREST) New() runtime.Object { return r.store.New() }
-
-// Destroy implements rest.Storage. It does nothing, because the endpoint of the kind destroys the
-// storage.
-func (expirationREST) Destroy() {}
-
-// Get implements rest.Getter, which patches need.
-func (r expirationREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
-	return r.store.Get(ctx, name, options)
 }
 
 // Update implements rest.Updater. It never creates an object. Like the endpoint of the kind, it
@@ -53,16 +35,6 @@ func (r expirationREST) Update(
 ) (runtime.Object, bool, error) {
 	defer r.waitForCommits()
 	return r.store.Update(ctx, name, ownObjectInfo{info, r.confirmOwn}, create, update, false, options)
-}
-
-// GetResetFields implements rest.ResetFieldsStrategy.
-func (r expirationREST) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
-	return r.store.GetResetFields()
-}
-
-// ConvertToTable implements rest.TableConvertor.
-func (r expirationREST) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
-	return r.store.ConvertToTable(ctx, object, options)
 }
 
 // ownObjectInfo applies an update only to a delegation of the caller. It checks that before anything

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/apiserver/pkg/registry/rest"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"kube-granular.dev/api/authority/v1alpha1"
@@ -22,13 +21,6 @@ import (
 
 // fieldStrategy implements the strategies of FieldPermissions.
 type fieldStrategy struct{ strategy }
-
-var (
-	_ rest.RESTCreateStrategy  = fieldStrategy{}
-	_ rest.RESTUpdateStrategy  = fieldStrategy{}
-	_ rest.RESTDeleteStrategy  = fieldStrategy{}
-	_ rest.ResetFieldsStrategy = fieldStrategy{}
-)
 
 // PrepareForCreate implements rest.RESTCreateStrategy.
 func (fieldStrategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {

@@ -11,8 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
-	"k8s.io/apiserver/pkg/storage/names"
-	"k8s.io/kubernetes/pkg/api/legacyscheme"
 
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/api/authority/validation"
@@ -35,31 +33,27 @@ type FieldPermissions struct {
 
 const fieldsPlural = "fieldpermissions"
 
+var fieldKind = kind{
+	fieldsPlural, "fieldpermission", "fperm", validation.Cluster,
+	func() runtime.Object { return &authority.FieldPermission{} },
+	func() runtime.Object { return &authority.FieldPermissionList{} },
+}
+
 func newFieldPermissions(options generic.RESTOptionsGetter, f *FieldPermissions) (fieldREST, statusREST, error) {
-	s := fieldStrategy{strategy{legacyscheme.Scheme, names.SimpleNameGenerator, validation.Cluster}}
+	s := fieldStrategy{fieldKind.strategy()}
 	prepare := func(ctx context.Context, written, stored *v1alpha1.FieldPermission) (genericregistry.FinishFunc, error) {
 		return func(context.Context, bool) {}, f.Prepare(ctx, written, stored)
 	}
-	store := &genericregistry.Store{
-		NewFunc:                   func() runtime.Object { return &authority.FieldPermission{} },
-		NewListFunc:               func() runtime.Object { return &authority.FieldPermissionList{} },
-		DefaultQualifiedResource:  v1alpha1.Resource(fieldsPlural),
-		SingularQualifiedResource: v1alpha1.Resource("fieldpermission"),
-		CreateStrategy:            s,
-		UpdateStrategy:            s,
-		DeleteStrategy:            s,
-		ResetFieldsStrategy:       s,
-		TableConvertor:            fieldTable,
-		BeginCreate: func(ctx context.Context, obj runtime.Object, _ *metav1.CreateOptions) (genericregistry.FinishFunc, error) {
-			return prepare(ctx, fieldPermission(obj), nil)
-		},
-		BeginUpdate: func(ctx context.Context, obj, old runtime.Object, _ *metav1.UpdateOptions) (genericregistry.FinishFunc, error) {
-			written, stored := fieldPermission(obj), fieldPermission(old)
-			if equality.Semantic.DeepEqual(written.Spec, stored.Spec) {
-				return func(context.Context, bool) {}, nil
-			}
-			return prepare(ctx, written, stored)
-		},
+	store := fieldKind.store(s, fieldTable)
+	store.BeginCreate = func(ctx context.Context, obj runtime.Object, _ *metav1.CreateOptions) (genericregistry.FinishFunc, error) {
+		return prepare(ctx, fieldPermission(obj), nil)
+	}
+	store.BeginUpdate = func(ctx context.Context, obj, old runtime.Object, _ *metav1.UpdateOptions) (genericregistry.FinishFunc, error) {
+		written, stored := fieldPermission(obj), fieldPermission(old)
+		if equality.Semantic.DeepEqual(written.Spec, stored.Spec) {
+			return func(context.Context, bool) {}, nil
+		}
+		return prepare(ctx, written, stored)
 	}
 	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: jsonOptions{options}}); err != nil {
 		return fieldREST{}, statusREST{}, err
@@ -70,7 +64,7 @@ func newFieldPermissions(options generic.RESTOptionsGetter, f *FieldPermissions)
 	status := *store
 	status.UpdateStrategy, status.ResetFieldsStrategy = fieldStatusStrategy{s}, fieldStatusStrategy{s}
 	status.BeginUpdate = nil
-	return fieldREST{resourceREST{store, "fperm"}, f.Changed}, statusREST{&status}, nil
+	return fieldREST{resourceREST{store, fieldKind.short}, f.Changed}, statusREST{&status}, nil
 }
 
 // fieldPermission returns the versioned form of an object of the internal version, nil for nil. It is

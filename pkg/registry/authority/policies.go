@@ -15,9 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
-	"k8s.io/apiserver/pkg/registry/rest"
-	"k8s.io/apiserver/pkg/storage/names"
-	"k8s.io/kubernetes/pkg/api/legacyscheme"
 
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/api/authority/validation"
@@ -37,32 +34,27 @@ type Policies struct {
 
 const policiesPlural = "authoritydelegationpolicies"
 
+var policyKind = kind{
+	policiesPlural, "authoritydelegationpolicy", "adpol", validation.Cluster,
+	func() runtime.Object { return &authority.AuthorityDelegationPolicy{} },
+	func() runtime.Object { return &authority.AuthorityDelegationPolicyList{} },
+}
+
 func newPolicies(options generic.RESTOptionsGetter, p *Policies) (resourceREST, error) {
-	s := policyStrategy{strategy{legacyscheme.Scheme, names.SimpleNameGenerator, validation.Cluster}}
 	approve := func(ctx context.Context, obj runtime.Object) (genericregistry.FinishFunc, error) {
 		err := p.Prepare(ctx, (*v1alpha1.AuthorityDelegationPolicy)(obj.(*authority.AuthorityDelegationPolicy)))
 		return func(context.Context, bool) {}, err
 	}
-	store := &genericregistry.Store{
-		NewFunc:                   func() runtime.Object { return &authority.AuthorityDelegationPolicy{} },
-		NewListFunc:               func() runtime.Object { return &authority.AuthorityDelegationPolicyList{} },
-		DefaultQualifiedResource:  v1alpha1.Resource(policiesPlural),
-		SingularQualifiedResource: v1alpha1.Resource("authoritydelegationpolicy"),
-		CreateStrategy:            s,
-		UpdateStrategy:            s,
-		DeleteStrategy:            s,
-		ResetFieldsStrategy:       s,
-		TableConvertor:            policyTable,
-		BeginCreate: func(ctx context.Context, obj runtime.Object, _ *metav1.CreateOptions) (genericregistry.FinishFunc, error) {
-			return approve(ctx, obj)
-		},
-		BeginUpdate: func(ctx context.Context, obj, old runtime.Object, _ *metav1.UpdateOptions) (genericregistry.FinishFunc, error) {
-			written, stored := obj.(*authority.AuthorityDelegationPolicy), old.(*authority.AuthorityDelegationPolicy)
-			if equality.Semantic.DeepEqual(written.Spec, stored.Spec) {
-				return func(context.Context, bool) {}, nil
-			}
-			return approve(ctx, obj)
-		},
+	store := policyKind.store(policyStrategy{policyKind.strategy()}, policyTable)
+	store.BeginCreate = func(ctx context.Context, obj runtime.Object, _ *metav1.CreateOptions) (genericregistry.FinishFunc, error) {
+		return approve(ctx, obj)
+	}
+	store.BeginUpdate = func(ctx context.Context, obj, old runtime.Object, _ *metav1.UpdateOptions) (genericregistry.FinishFunc, error) {
+		written, stored := obj.(*authority.AuthorityDelegationPolicy), old.(*authority.AuthorityDelegationPolicy)
+		if equality.Semantic.DeepEqual(written.Spec, stored.Spec) {
+			return func(context.Context, bool) {}, nil
+		}
+		return approve(ctx, obj)
 	}
 	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: jsonOptions{options}}); err != nil {
 		return resourceREST{}, err
@@ -70,18 +62,11 @@ func newPolicies(options generic.RESTOptionsGetter, p *Policies) (resourceREST, 
 	notify(store, func(changed *authority.AuthorityDelegationPolicy, gone bool) {
 		p.Observe((*v1alpha1.AuthorityDelegationPolicy)(changed), gone)
 	})
-	return resourceREST{store, "adpol"}, nil
+	return resourceREST{store, policyKind.short}, nil
 }
 
 // policyStrategy implements the strategies of AuthorityDelegationPolicies.
 type policyStrategy struct{ strategy }
-
-var (
-	_ rest.RESTCreateStrategy  = policyStrategy{}
-	_ rest.RESTUpdateStrategy  = policyStrategy{}
-	_ rest.RESTDeleteStrategy  = policyStrategy{}
-	_ rest.ResetFieldsStrategy = policyStrategy{}
-)
 
 // NamespaceScoped implements rest.RESTCreateStrategy.
 func (policyStrategy) NamespaceScoped() bool { return false }

@@ -23,13 +23,14 @@ import (
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// kind describes one of the two kinds of protected attributes.
+// kind describes a kind that is stored.
 type kind struct {
 	plural, singular, short string
 	scope                   validation.Scope
 	newObject, newList      func() runtime.Object
 }
 
+// kinds are the two kinds of protected attributes.
 var kinds = []kind{
 	{
 		"protectedattributes", "protectedattribute", "pattr", validation.Namespaced,
@@ -41,6 +42,30 @@ var kinds = []kind{
 		func() runtime.Object { return &authority.ClusterProtectedAttribute{} },
 		func() runtime.Object { return &authority.ClusterProtectedAttributeList{} },
 	},
+}
+
+func (k kind) strategy() strategy {
+	return strategy{legacyscheme.Scheme, names.SimpleNameGenerator, k.scope}
+}
+
+// store returns a store of the kind without hooks, which must be completed.
+func (k kind) store(s interface {
+	rest.RESTCreateStrategy
+	rest.RESTUpdateStrategy
+	rest.RESTDeleteStrategy
+	rest.ResetFieldsStrategy
+}, columns table) *genericregistry.Store {
+	return &genericregistry.Store{
+		NewFunc:                   k.newObject,
+		NewListFunc:               k.newList,
+		DefaultQualifiedResource:  v1alpha1.Resource(k.plural),
+		SingularQualifiedResource: v1alpha1.Resource(k.singular),
+		CreateStrategy:            s,
+		UpdateStrategy:            s,
+		DeleteStrategy:            s,
+		ResetFieldsStrategy:       s,
+		TableConvertor:            columns,
+	}
 }
 
 // resourceREST is the endpoint of one resource of the API group.
@@ -67,19 +92,9 @@ func (resourceREST) Categories() []string { return []string{"authority"} }
 func newStore(
 	k kind, options generic.RESTOptionsGetter, namespaces corev1client.NamespacesGetter, observe func(a authority.Attribute, gone bool),
 ) (resourceREST, statusREST, error) {
-	s := strategy{legacyscheme.Scheme, names.SimpleNameGenerator, k.scope}
-	store := &genericregistry.Store{
-		NewFunc:                   k.newObject,
-		NewListFunc:               k.newList,
-		DefaultQualifiedResource:  v1alpha1.Resource(k.plural),
-		SingularQualifiedResource: v1alpha1.Resource(k.singular),
-		CreateStrategy:            s,
-		UpdateStrategy:            s,
-		DeleteStrategy:            s,
-		ResetFieldsStrategy:       s,
-		TableConvertor:            attributeTable,
-		BeginCreate:               setNamespaceUID(namespaces),
-	}
+	s := k.strategy()
+	store := k.store(s, attributeTable)
+	store.BeginCreate = setNamespaceUID(namespaces)
 	err := store.CompleteWithOptions(&generic.StoreOptions{
 		RESTOptions: jsonOptions{options},
 		AttrFunc:    attributesOf,

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
-	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage/names"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
@@ -26,13 +25,6 @@ type strategy struct {
 	names.NameGenerator
 	scope validation.Scope
 }
-
-var (
-	_ rest.RESTCreateStrategy  = strategy{}
-	_ rest.RESTUpdateStrategy  = strategy{}
-	_ rest.RESTDeleteStrategy  = strategy{}
-	_ rest.ResetFieldsStrategy = strategy{}
-)
 
 func (s strategy) NamespaceScoped() bool { return s.scope == validation.Namespaced }
 
