@@ -17,16 +17,6 @@ import (
 	"kube-granular.dev/pkg/cli/chain"
 )
 
-func newAuditCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "audit",
-		Short: "Read audit logs",
-		Args:  cobra.NoArgs,
-	}
-	cmd.AddCommand(newChainCommand())
-	return cmd
-}
-
 func newChainCommand() *cobra.Command {
 	format, since, until := "table", "", ""
 	f := chain.Filter{}

@@ -10,16 +10,6 @@ import (
 	"kube-granular.dev/pkg/authorizationconfig"
 )
 
-func newAuthorizationCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "authorization",
-		Short: "Check authorization configurations",
-		Args:  cobra.NoArgs,
-	}
-	cmd.AddCommand(newAuthorizationCheckCommand())
-	return cmd
-}
-
 func newAuthorizationCheckCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE...",

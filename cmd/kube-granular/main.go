@@ -69,10 +69,21 @@ func newCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	cmd.AddCommand(newUpCommand(), newDownCommand(), newProtectedCommand(), newAuditCommand(), newAuthorizationCommand(),
-		newTestCommand(), newPreflightCommand(), newVersionCommand())
+	cmd.AddCommand(newUpCommand(), newDownCommand(),
+		group("protected", "Inspect protected labels and annotations", newReportCommand()),
+		group("audit", "Read audit logs", newChainCommand()),
+		group("authorization", "Check authorization configurations", newAuthorizationCheckCommand()),
+		newTestCommand(), group("preflight", "Look ahead before a cluster's servers are replaced", newRollbackCommand()),
+		newVersionCommand())
 	versioned(cmd)
 	cmd.SetVersionTemplate("kube-granular {{.Version}}\n")
+	return cmd
+}
+
+// group returns a command that only has a command below it.
+func group(name, short string, below *cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs}
+	cmd.AddCommand(below)
 	return cmd
 }
 

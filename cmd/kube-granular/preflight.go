@@ -21,16 +21,6 @@ import (
 	"kube-granular.dev/pkg/cli/rollback"
 )
 
-func newPreflightCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "preflight",
-		Short: "Look ahead before a cluster's servers are replaced",
-		Args:  cobra.NoArgs,
-	}
-	cmd.AddCommand(newRollbackCommand())
-	return cmd
-}
-
 func newRollbackCommand() *cobra.Command {
 	flags, format, standIns := genericclioptions.NewConfigFlags(true), "table", ""
 	cmd := &cobra.Command{

@@ -14,16 +14,6 @@ import (
 	"kube-granular.dev/pkg/cli/protected"
 )
 
-func newProtectedCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "protected",
-		Short: "Inspect protected labels and annotations",
-		Args:  cobra.NoArgs,
-	}
-	cmd.AddCommand(newReportCommand())
-	return cmd
-}
-
 func newReportCommand() *cobra.Command {
 	flags := genericclioptions.NewConfigFlags(true)
 	format := "table"
