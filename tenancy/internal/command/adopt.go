@@ -12,13 +12,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kube-granular.dev/api/printing"
-	"kube-granular.dev/tenancy/api/v1alpha1"
 	"kube-granular.dev/tenancy/internal/adopt"
 	"kube-granular.dev/tenancy/internal/naming"
 )
@@ -72,16 +68,7 @@ tenant. The others stay. Both steps can be repeated: what is done is skipped.`,
 			if pattern == "" {
 				o.Names.Pattern = nil
 			}
-			config, err := restConfig(kubeconfig)
-			if err != nil {
-				return err
-			}
-			config.WarningHandler = rest.NoWarnings{} // one for each namespace that exists
-			scheme := runtime.NewScheme()
-			if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
-				return err
-			}
-			api, err := client.New(config, client.Options{Scheme: scheme})
+			api, err := newClient(kubeconfig, rest.NoWarnings{}) // there is one for each namespace that exists
 			if err != nil {
 				return err
 			}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kube-granular.dev/api/printing"
@@ -60,15 +59,7 @@ func newBillingCommand() *cobra.Command {
 			if err := report.Write(cmd.OutOrStdout(), format, lines); err != nil || !reconcile {
 				return err
 			}
-			config, err := restConfig(kubeconfig)
-			if err != nil {
-				return err
-			}
-			scheme := runtime.NewScheme()
-			if err := v1alpha1.AddToScheme(scheme); err != nil {
-				return err
-			}
-			api, err := client.New(config, client.Options{Scheme: scheme})
+			api, err := newClient(kubeconfig, nil)
 			if err != nil {
 				return err
 			}

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kube-granular.dev/api/printing"
@@ -73,15 +72,7 @@ func install(ctx context.Context, kubeconfig string, o config.Options, out io.Wr
 	if err != nil {
 		return err
 	}
-	rest, err := restConfig(kubeconfig)
-	if err != nil {
-		return err
-	}
-	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		return err
-	}
-	api, err := client.New(rest, client.Options{Scheme: scheme})
+	api, err := newClient(kubeconfig, nil)
 	if err != nil {
 		return err
 	}

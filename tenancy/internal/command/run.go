@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2/textlogger"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -188,6 +189,21 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 	}
 	config.QPS = -1
 	return config, nil
+}
+
+// newClient returns a client for the kinds of Kubernetes and of tenants. If warnings is nil, the client logs
+// the warnings of the server.
+func newClient(kubeconfig string, warnings rest.WarningHandler) (client.Client, error) {
+	config, err := restConfig(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.WarningHandler = warnings
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		return nil, err
+	}
+	return client.New(config, client.Options{Scheme: scheme})
 }
 
 // validateSudo returns an error if the value of the flag --sudo is not a mode of sudo.

@@ -18,9 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kube-granular.dev/api/printing"
@@ -42,16 +41,8 @@ func newUninstallCommand() *cobra.Command {
 			"run meanwhile: it revokes the permissions of people and writes the last bills. The namespaces of tenants stay with their " +
 			"contents, unless the flag --delete-namespaces is given.",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			config, err := restConfig(kubeconfig)
-			if err != nil {
-				return err
-			}
-			scheme := runtime.NewScheme()
-			if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
-				return err
-			}
-			if u.api, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if u.api, err = newClient(kubeconfig, nil); err != nil {
 				return err
 			}
 			u.out = cmd.OutOrStdout()
@@ -87,7 +78,7 @@ func (u uninstaller) run(ctx context.Context) error {
 	definition.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
 	definition.SetName(names.Definition)
 	// The policy that guards the definition sees a moment later that there are no LNamespaces.
-	err := u.until(ctx, func() (bool, error) {
+	err := until(ctx, func() (bool, error) {
 		err := u.api.Delete(ctx, definition)
 		if apierrors.IsNotFound(err) {
 			return true, nil
@@ -109,7 +100,7 @@ func (u uninstaller) run(ctx context.Context) error {
 	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int { return rank(a) - rank(b) })
 	// A role can come back: Kubernetes applies aggregated roles, and the controller its own, until they
 	// see what was deleted.
-	if err := u.until(ctx, func() (bool, error) { return u.deleteRound(ctx, objects) }); err != nil {
+	if err := until(ctx, func() (bool, error) { return u.deleteRound(ctx, objects) }); err != nil {
 		return err
 	}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: controllerNamespace}}
@@ -171,7 +162,7 @@ func rank(object *unstructured.Unstructured) int {
 func (u uninstaller) deleteTenants(ctx context.Context) error {
 	asked := map[string]bool{}
 	left := ""
-	err := u.until(ctx, func() (bool, error) {
+	err := until(ctx, func() (bool, error) {
 		list := &v1alpha1.LNamespaceList{}
 		if err := u.api.List(ctx, list); err != nil {
 			if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
@@ -207,17 +198,6 @@ func (u uninstaller) deleteTenants(ctx context.Context) error {
 }
 
 // until calls the function done every half a second until it returns true or an error.
-func (u uninstaller) until(ctx context.Context, done func() (bool, error)) error {
-	tick := time.NewTicker(500 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		if ok, err := done(); ok || err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		}
-	}
+func until(ctx context.Context, done wait.ConditionFunc) error {
+	return wait.PollUntilContextCancel(ctx, 500*time.Millisecond, true, done.WithContext())
 }
