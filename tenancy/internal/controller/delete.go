@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -41,7 +40,7 @@ func (w *writer) delete(ctx context.Context, have client.Object) error {
 		}
 	}
 	switch {
-	case isBinding(left) && !hasSubjects(left):
+	case subjectsOf(left) != nil && !hasSubjects(left):
 		return nil
 	case client.IgnoreNotFound(failed) != nil:
 		return fmt.Errorf("remove the finalizers of %s: %w", describe(have), failed)
@@ -63,20 +62,8 @@ func (w *writer) still(ctx context.Context, have client.Object) (client.Object, 
 	return left, nil
 }
 
-func isBinding(object client.Object) bool {
-	switch object.(type) {
-	case *rbacv1.RoleBinding, *rbacv1.ClusterRoleBinding:
-		return true
-	}
-	return false
-}
-
+// hasSubjects reports whether the object is a binding with subjects.
 func hasSubjects(object client.Object) bool {
-	switch object := object.(type) {
-	case *rbacv1.RoleBinding:
-		return len(object.Subjects) > 0
-	case *rbacv1.ClusterRoleBinding:
-		return len(object.Subjects) > 0
-	}
-	return false
+	subjects := subjectsOf(object)
+	return subjects != nil && len(*subjects) > 0
 }

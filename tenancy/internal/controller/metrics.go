@@ -4,10 +4,7 @@
 package controller
 
 import (
-	"strings"
-
 	"github.com/prometheus/client_golang/prometheus"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
@@ -19,8 +16,3 @@ var repairs = prometheus.NewCounterVec(prometheus.CounterOpts{
 }, []string{"kind"})
 
 func init() { metrics.Registry.MustRegister(repairs) }
-
-func kindOf(object client.Object) string {
-	kind, _, _ := strings.Cut(describe(object), " ")
-	return kind
-}

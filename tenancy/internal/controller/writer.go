@@ -8,15 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
+	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	authority "kube-granular.dev/api/authority/v1alpha1"
 
 	"kube-granular.dev/tenancy/internal/names"
 )
@@ -204,35 +203,16 @@ func merged(have, want map[string]string) map[string]string {
 
 func deepCopy(object client.Object) client.Object { return object.DeepCopyObject().(client.Object) }
 
+// newLike returns an empty object of the same kind.
 func newLike(like client.Object) client.Object {
-	switch like.(type) {
-	case *rbacv1.ClusterRole:
-		return &rbacv1.ClusterRole{}
-	case *rbacv1.ClusterRoleBinding:
-		return &rbacv1.ClusterRoleBinding{}
-	case *rbacv1.Role:
-		return &rbacv1.Role{}
-	default:
-		return &rbacv1.RoleBinding{}
-	}
+	return reflect.New(reflect.TypeOf(like).Elem()).Interface().(client.Object)
 }
 
+// kindOf returns the kind of an object with a type of its own.
+func kindOf(object client.Object) string { return reflect.TypeOf(object).Elem().Name() }
+
 func describe(object client.Object) string {
-	kind := "RoleBinding"
-	switch object.(type) {
-	case *rbacv1.ClusterRole:
-		kind = "ClusterRole"
-	case *rbacv1.Role:
-		kind = "Role"
-	case *rbacv1.ClusterRoleBinding:
-		kind = "ClusterRoleBinding"
-	case *authority.AuthorityDelegation:
-		kind = "AuthorityDelegation"
-	}
-	if object.GetNamespace() != "" {
-		return fmt.Sprintf("%s %s", kind, types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()})
-	}
-	return fmt.Sprintf("%s %s", kind, object.GetName())
+	return kindOf(object) + " " + strings.TrimPrefix(client.ObjectKeyFromObject(object).String(), "/")
 }
 
 // tenantOf returns the name of the tenant that an object belongs to, or an empty string if the
