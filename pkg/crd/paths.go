@@ -5,6 +5,7 @@ package crd
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -91,12 +92,7 @@ func visit(s *apiextensions.JSONSchemaProps, path *field.Path, f func(s *apiexte
 	if s == nil || !f(s, path) {
 		return
 	}
-	names := make([]string, 0, len(s.Properties))
-	for name := range s.Properties {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		visit(property(s, name), path.Child("properties").Key(name), f)
 	}
 	visit(values(s), path.Child("additionalProperties"), f)
@@ -109,12 +105,7 @@ func visit(s *apiextensions.JSONSchemaProps, path *field.Path, f func(s *apiexte
 func misplaced(root *apiextensions.JSONSchemaProps, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	forbid := func(s *apiextensions.JSONSchemaProps, path *field.Path, why string) {
-		names := make([]string, 0, 1)
-		for name := range extensions(s) {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		for _, name := range names {
+		for _, name := range slices.Sorted(maps.Keys(extensions(s))) {
 			errs = append(errs, field.Forbidden(path.Child(name), why))
 		}
 	}

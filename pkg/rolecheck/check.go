@@ -286,10 +286,7 @@ func sourceOf(p *registry.Parameter) string {
 // isPrefix reports whether at least one image has the parameter as a prefix of its registry and
 // repository.
 func isPrefix(parameter string) bool {
-	for _, image := range []string{parameter, parameter + "/a", parameter + "/a/a"} {
-		if slices.Contains(permission.ImageRepositoryPrefix.Parameters(image), parameter) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{parameter, parameter + "/a", parameter + "/a/a"}, func(image string) bool {
+		return slices.Contains(permission.ImageRepositoryPrefix.Parameters(image), parameter)
+	})
 }

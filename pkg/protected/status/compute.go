@@ -6,6 +6,7 @@ package status
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -143,14 +144,9 @@ func holdersOf(here []*rbacv1.RoleBinding, everywhere []*rbacv1.ClusterRoleBindi
 	for _, b := range everywhere {
 		add("", b.Subjects)
 	}
-	var out []v1alpha1.Subject
-	for s := range seen {
-		out = append(out, s)
-	}
-	slices.SortFunc(out, func(a, b v1alpha1.Subject) int {
+	return slices.SortedFunc(maps.Keys(seen), func(a, b v1alpha1.Subject) int {
 		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
-	return out
 }
 
 // earlierBindings returns the bindings that may be older than the time than, in order. A creation

@@ -6,6 +6,7 @@ package names
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 
 	"kube-granular.dev/tenancy/api/v1alpha1"
@@ -245,12 +246,7 @@ func sudoerRoles(tenant string) string { return Prefix + tenant + ":sudoer:" }
 // Reserved reports whether a name is default, begins with kube-, or is in the list further. No
 // tenant is allowed to have such a name.
 func Reserved(name string, further ...string) bool {
-	for _, other := range further {
-		if name == other {
-			return true
-		}
-	}
-	return name == "default" || strings.HasPrefix(name, "kube-")
+	return slices.Contains(further, name) || name == "default" || strings.HasPrefix(name, "kube-")
 }
 
 // UsersOf returns the names of the subjects of kind User, without duplicates.

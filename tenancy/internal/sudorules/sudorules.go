@@ -4,6 +4,7 @@
 package sudorules
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -146,7 +147,7 @@ func (t table) add(group, resource string, only, verbs []string) {
 func (t table) rules() []rbacv1.PolicyRule {
 	merged := map[entry][]string{} // in these keys, the field resource has the verbs
 	for e, verbs := range t {
-		list := allowedVerbs(e.group, e.resource, keys(verbs))
+		list := allowedVerbs(e.group, e.resource, slices.Collect(maps.Keys(verbs)))
 		key := entry{e.group, strings.Join(list, " "), e.names}
 		merged[key] = append(merged[key], e.resource)
 	}
@@ -166,12 +167,4 @@ func (t table) rules() []rbacv1.PolicyRule {
 func order(r rbacv1.PolicyRule) string {
 	return strings.Join([]string{r.APIGroups[0], strings.Join(r.Resources, ","), strings.Join(r.Verbs, ","),
 		strings.Join(r.ResourceNames, ",")}, "\x00")
-}
-
-func keys(set map[string]bool) []string {
-	var list []string
-	for k := range set {
-		list = append(list, k)
-	}
-	return list
 }
