@@ -149,7 +149,7 @@ func (c *accountWrite) checkOwner(account metav1.Object, binding string) error {
 			owner.Name == named.Name && owner.UID == named.UID
 		switch gains := gainsOwner(before, []metav1.OwnerReference{owner}); {
 		case gains && own && !selected.Selects(c.caller):
-		case gains, c.boundBefore() == "":
+		case gains, c.boundBefore() != binding:
 			return c.forbidden(account, "can't be on an account that has metadata.ownerReferences: the garbage collector deletes it with its owner, "+
 				"and another account of this name would have no such annotation")
 		}

@@ -18,10 +18,10 @@ import (
 	"kube-granular.dev/pkg/delegation"
 )
 
-// checkOwners returns an error if a write under a delegation gives an object an owner, and the delegation does not allow
-// to delete the object. The garbage collector deletes an object whose owners do not exist, by its own rights: so a caller
-// that may only update could delete, also where conditions allow no deletion. An object that the write creates is the
-// caller's own.
+// checkOwners returns an error if a write under a delegation gives an object an owner, or takes one of several, and the
+// delegation does not allow to delete the object. The garbage collector deletes an object whose owners do not exist, by its
+// own rights: so a caller that may only update could delete, also where conditions allow no deletion. An object without
+// owners stays, and one that the write creates is the caller's own.
 func (c *commit) checkOwners(newObj runtime.Object) error {
 	if newObj == nil || c.old == nil || !delegation.Exists(c.old) {
 		return nil
@@ -31,15 +31,22 @@ func (c *commit) checkOwners(newObj runtime.Object) error {
 		return nil //nolint:nilerr // an object without metadata has no owners
 	}
 	after, err := meta.Accessor(newObj)
-	if err != nil || !gainsOwner(before.GetOwnerReferences(), after.GetOwnerReferences()) {
+	if err != nil {
 		return nil //nolint:nilerr // the same
+	}
+	had, has := before.GetOwnerReferences(), after.GetOwnerReferences()
+	if !gainsOwner(had, has) && (len(has) == 0 || !gainsOwner(has, had)) {
+		return nil
 	}
 	info, ok := request.RequestInfoFrom(c.ctx)
 	if !ok {
 		return errors.New("the request of a write under a delegation is not known")
 	}
-	decision, reason, err := c.authorizer.Authorize(c.ctx, authorizer.AttributesRecord{
-		User: c.user, Verb: "delete", Namespace: before.GetNamespace(), Name: before.GetName(),
+	// The question is about the object of the request, so that objectUIDs are verified for it as well.
+	deletion := *info
+	deletion.Verb, deletion.Subresource = "delete", ""
+	decision, reason, err := c.authorizer.Authorize(request.WithRequestInfo(c.ctx, &deletion), authorizer.AttributesRecord{
+		User: c.user, Verb: "delete", Namespace: info.Namespace, Name: info.Name,
 		APIGroup: info.APIGroup, APIVersion: info.APIVersion, Resource: info.Resource, ResourceRequest: true,
 	})
 	switch {
@@ -49,7 +56,7 @@ func (c *commit) checkOwners(newObj runtime.Object) error {
 		return err
 	}
 	return apierrors.NewForbidden(schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}, before.GetName(),
-		errors.New("metadata.ownerReferences: under a delegation, a new owner needs the verb delete on the object, "+
+		errors.New("metadata.ownerReferences: under a delegation, other owners need the verb delete on the object, "+
 			"because the garbage collector deletes an object whose owner does not exist: "+reason))
 }
 
