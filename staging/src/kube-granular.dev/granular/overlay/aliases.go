@@ -3,21 +3,41 @@
 
 package overlay
 
+import (
+	"slices"
+
+	gvkschema "k8s.io/apimachinery/pkg/runtime/schema"
+)
+
 // closedPath is a field that takes no exclusion.
 type closedPath struct {
 	path, reason string
 	// inner is true if a field around it takes one all the same: what else sets the field can do less than the field.
 	inner bool
+	// template is true if the same holds in a pod template.
+	template bool
+	// holder is the path of an inner object, if annotations of that set the field. Who closes the holder closes them too.
+	holder string
 }
+
+const (
+	appArmor     = "an annotation sets the AppArmor profile too"
+	storageClass = "the annotation volume.beta.kubernetes.io/storage-class means the same"
+	portworx     = "annotations of openstorage.io name the Secrets of a Portworx volume"
+)
 
 // closedPaths has the fields of built-in resources that take no exclusion although the effects of
 // the server's own code do not show why.
 var closedPaths = map[string][]closedPath{
 	"pods": {
 		{path: ".spec.nodeName", reason: "a binding sets the node of a pod"},
-		{path: ".spec.securityContext.appArmorProfile", reason: "an annotation sets the AppArmor profile too"},
-		{path: ".spec.containers[*].securityContext.appArmorProfile", reason: "an annotation sets the AppArmor profile too"},
-		{path: ".spec.initContainers[*].securityContext.appArmorProfile", reason: "an annotation sets the AppArmor profile too"},
+		{path: ".spec.securityContext.appArmorProfile", reason: appArmor, template: true},
+		{path: ".spec.containers[*].securityContext.appArmorProfile", reason: appArmor, template: true},
+		{path: ".spec.initContainers[*].securityContext.appArmorProfile", reason: appArmor, template: true},
+		{path: ".spec.ephemeralContainers[*].securityContext.appArmorProfile", reason: appArmor, template: true},
+		{path: ".spec.securityContext.supplementalGroups", reason: "the annotation pv.beta.kubernetes.io/gid of a volume adds groups", inner: true},
+		{path: ".spec.volumes[*].ephemeral.volumeClaimTemplate.spec.storageClassName", reason: storageClass, template: true,
+			holder: ".spec.volumes[*].ephemeral.volumeClaimTemplate"},
 		{path: ".spec.tolerations", reason: "admission adds tolerations"},
 		{path: ".spec.priority", reason: "admission sets it by the priority class"},
 		{path: ".spec.preemptionPolicy", reason: "admission sets it by the priority class"},
@@ -28,18 +48,48 @@ var closedPaths = map[string][]closedPath{
 	"ingresses.networking.k8s.io": {
 		{path: ".spec.ingressClassName", reason: "the annotation kubernetes.io/ingress.class means the same"},
 	},
-	"persistentvolumeclaims": {
-		{path: ".spec.storageClassName", reason: "the annotation volume.beta.kubernetes.io/storage-class means the same"},
+	"persistentvolumeclaims": {{path: ".spec.storageClassName", reason: storageClass}},
+	"statefulsets.apps": {
+		{path: ".spec.volumeClaimTemplates[*].spec.storageClassName", reason: storageClass, holder: ".spec.volumeClaimTemplates[*]"},
 	},
 	"persistentvolumes": {
-		{path: ".spec.storageClassName", reason: "the annotation volume.beta.kubernetes.io/storage-class means the same"},
+		{path: ".spec.storageClassName", reason: storageClass},
 		{path: ".spec.mountOptions", reason: "the annotation volume.beta.kubernetes.io/mount-options counts first"},
+		{path: ".spec.nodeAffinity", reason: "the label topology.kubernetes.io/zone counts if there is none", inner: true},
+		{path: ".spec.csi.controllerExpandSecretRef", reason: portworx, inner: true},
+		{path: ".spec.csi.controllerPublishSecretRef", reason: portworx, inner: true},
+		{path: ".spec.csi.nodeExpandSecretRef", reason: portworx, inner: true},
+		{path: ".spec.csi.nodePublishSecretRef", reason: portworx, inner: true},
+		{path: ".spec.csi.nodeStageSecretRef", reason: portworx, inner: true},
 	},
 	"services": {
-		{".spec.trafficDistribution", "the annotation service.kubernetes.io/topology-mode counts first", true},
-		{".spec.loadBalancerSourceRanges", "the annotation service.beta.kubernetes.io/load-balancer-source-ranges means the same", true},
+		{path: ".spec.trafficDistribution", reason: "the annotation service.kubernetes.io/topology-mode counts first", inner: true},
+		{path: ".spec.loadBalancerSourceRanges", inner: true,
+			reason: "the annotation service.beta.kubernetes.io/load-balancer-source-ranges means the same"},
 	},
 	"controllerrevisions.apps": {{path: ".data", reason: "it has objects of any kind"}},
+}
+
+// closedIn returns the closedPaths of a resource, also those in its pod template.
+func closedIn(resource gvkschema.GroupResource) []closedPath {
+	out := slices.Clone(closedPaths[resource.String()])
+	template, ok := templates[resource]
+	if !ok {
+		return out
+	}
+	for _, closed := range closedPaths["pods"] {
+		if closed.template {
+			closed.path, closed.holder = template.String()+closed.path, template.String()+closed.holder
+			out = append(out, closed)
+		}
+	}
+	return out
+}
+
+// takes reports whether a field may be excluded all the same.
+func (c closedPath) takes(path Path) bool {
+	closed := tablePath(c.path)
+	return !overlap(closed, path) || c.inner && !path.inside(closed) || c.holder != "" && tablePath(c.holder).inside(path)
 }
 
 // aliases has, for built-in resources, fields that are set because of other fields by storage or by a

@@ -64,8 +64,8 @@ func (c *checker) builtin(i int, f *Field) {
 			return
 		}
 	}
-	for _, closed := range closedPaths[resource.String()] {
-		if path := tablePath(closed.path); f.Path.inside(path) || !closed.inner && overlap(path, f.Path) {
+	for _, closed := range closedIn(resource) {
+		if !closed.takes(f.Path) {
 			c.report(i, ExcludedPart, "no exclusion is possible here: %s", closed.reason)
 			return
 		}

@@ -73,6 +73,7 @@ var indirect = []Indirect{
 	{Resource: "pods", Path: owners, By: "statefulset-controller", Source: "statefulsets.apps", SourcePaths: selector},
 	{Resource: "pods", Path: ".spec.containers[*].resources", By: "vertical-pod-autoscaler", AddOn: true,
 		Source: "verticalpodautoscalers.autoscaling.k8s.io", SourcePaths: []string{".spec.resourcePolicy"}},
+	{Resource: "pods", Path: ".spec.schedulingGroup", By: "job-controller", Source: "jobs.batch", SourcePaths: []string{".metadata.annotations"}},
 	{Resource: "pods", Path: ".spec.subdomain", By: "statefulset-controller",
 		Source: "statefulsets.apps", SourcePaths: []string{".spec.serviceName"}},
 	// A claim of the name that the controller makes is used, also if it is somebody else's.
