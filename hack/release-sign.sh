@@ -16,9 +16,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 version=$1 out=$(realpath "$2")
 hack/release-notes.sh "$version" >/dev/null
 [ -n "${RELEASE_KEY:-}" ] || { echo "release $version: RELEASE_KEY names no key" >&2; exit 1; }
-# The sources are those of this commit: what is signed says so.
+# The signature says that the sources are those of this commit. About the programs it says only who built them.
 sources=kube-granular-$version.tar.gz
-[ "$(gzip -dc "$out/$sources" | git get-tar-commit-id)" = "$(git rev-parse HEAD)" ] || { echo "release $version: $sources is not of this commit" >&2; exit 1; }
+cmp <(hack/release-sources.sh "$version") <(gzip -dc "$out/$sources") || { echo "release $version: $sources is not of this commit" >&2; exit 1; }
 # The SBOM has the version of Go that the server was compiled by.
 compiler=$(grep -hoE ' of go[0-9a-z.]+"' "$out"/kube-apiserver-linux-*.spdx.json | tr -d '"' | cut -d ' ' -f 3 | sort -u)
 chosen=()

@@ -47,7 +47,7 @@ server=$images/$("$GO" env GOARCH)/kube-apiserver
 GO=$GO hack/series-complete.sh "$out/series" "$ldflags" ${server:+"$server"}
 pack "kube-granular-$version-series.tar.gz" series
 
-git -c tar.umask=0002 -c core.attributesFile=/dev/null archive --format=tar --prefix="kube-granular-$version/" HEAD | gzip -n9 >"$out/kube-granular-$version.tar.gz"
+hack/release-sources.sh "$version" | gzip -n9 >"$out/kube-granular-$version.tar.gz"
 
 # The manifests are the folders for `kubectl apply -k`, with the name of the image. The chart has them as files,
 # where the project has a link.
@@ -76,7 +76,7 @@ for binary in "$images"/*/kube-apiserver; do
 done
 # What skopeo copies to a registry has this digest there.
 for layout in "$out"/*.oci.tar; do
-	index=$(tar -xOf "$layout" index.json)
+	index=$(tar -xOf "$layout" index.json | tr -d ' \n')
 	named=$(grep -o '"org.opencontainers.image.ref.name":"[^"]*"' <<<"$index" | cut -d '"' -f 4)
 	printf '%s %s %s\n' "$(basename "$layout")" "$named" "$(grep -o '"digest":"[^"]*"' <<<"$index" | cut -d '"' -f 4)"
 done >"$out/images.txt"

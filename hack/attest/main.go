@@ -4,6 +4,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -36,6 +37,9 @@ func signCommand() *cobra.Command {
 		Short: "Write the signature of SHA256SUMS and the signed provenance into a folder that has SHA256SUMS",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, named := o.parameters["version"]; named {
+				return errors.New("--parameter: version has a flag of its own")
+			}
 			signer, err := readPrivateKey(key)
 			if err != nil {
 				return err

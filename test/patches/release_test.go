@@ -219,6 +219,13 @@ func TestReleaseWorkflow(t *testing.T) {
 			t.Errorf("%s is not in both the workflow and the Makefile", name)
 		}
 	}
+	if n := strings.Count(string(text), "secrets."); n != 1 {
+		t.Errorf("%d places name a secret", n)
+	}
+	// A run by a tag or a branch takes the workflow from there.
+	if strings.Contains(string(text), "\n  push:") || strings.Contains(string(text), "pull_request") {
+		t.Error("whoever pushes runs a workflow of their own")
+	}
 	// The key is deleted whatever happens, and no command prints it.
 	if !strings.Contains(commands, `trap 'rm -f "$RUNNER_TEMP/key.pem"' EXIT`) || strings.Contains(commands, "secrets.") {
 		t.Error("the key could stay on the disk, or be in a command")
