@@ -54,6 +54,8 @@ func TestEndingOwnDelegations(t *testing.T) {
 		body: `[{"op":"test","path":"/spec/ifLost","value":"Keep"}]`}.want(t, 403, "status.delegator")
 	request{as: "root", method: "POST", path: rbacPath + "clusterrolebindings",
 		body: `{"metadata":{"name":"all-of-ender-` + n + `"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"cluster-admin"},"subjects":[{"kind":"User","apiGroup":"rbac.authorization.k8s.io","name":"selective"}]}`}.want(t, 201)
+	// Other tests give the user other rights, so that the creation may be allowed before the binding is known.
+	request{as: "selective", method: "GET", path: "/api/v1/nodes"}.eventually(t, 200)
 	mine := delegation{scope: n, rules: configMaps}
 	request{as: "selective", method: "POST", path: delegations, body: mine.body("own-" + n)}.eventually(t, 201)
 	selecting := request{as: "selective", method: "PATCH", path: delegations + "/own-" + n + "/expiration", contentType: mergePatch,
