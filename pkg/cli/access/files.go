@@ -68,7 +68,7 @@ func (r *RBAC) Unbound() []HeldRule {
 
 // VerbsOn returns the verbs that a rule grants on a target.
 func VerbsOn(rule rbacv1.PolicyRule, target Target) []string {
-	if !matchesResource(rule, target) || !matchesName(rule, target) {
+	if !Covers(&rule, &target) || !matchesName(rule, target) {
 		return nil
 	}
 	return rule.Verbs

@@ -255,9 +255,7 @@ func (k roleKey) String() string {
 
 // grantedVerb returns the first of the verbs that a rule grants on a target, or "".
 func grantedVerb(rule rbacv1.PolicyRule, verbs []string, target Target) string {
-	if !matchesResource(rule, target) || !matchesName(rule, target) {
-		return ""
-	}
+	rule.Verbs = VerbsOn(rule, target)
 	return firstVerb(rule, verbs)
 }
 
@@ -267,20 +265,27 @@ func matchesName(rule rbacv1.PolicyRule, target Target) bool {
 
 func firstVerb(rule rbacv1.PolicyRule, verbs []string) string {
 	for _, v := range verbs {
-		if containsOrAll(rule.Verbs, v) {
+		if ContainsOrAll(rule.Verbs, v) {
 			return v
 		}
 	}
 	return ""
 }
 
-func matchesResource(rule rbacv1.PolicyRule, target Target) bool {
-	resource := target.Resource
-	if target.Subresource != "" {
-		resource += "/" + target.Subresource
+// Covers reports whether a rule is about the resource of a target, whatever the name.
+func Covers(rule *rbacv1.PolicyRule, target *Target) bool {
+	switch {
+	case !ContainsOrAll(rule.APIGroups, target.Group):
+		return false
+	case target.Subresource == "":
+		return ContainsOrAll(rule.Resources, target.Resource)
 	}
-	return containsOrAll(rule.APIGroups, target.Group) &&
-		(containsOrAll(rule.Resources, resource) || target.Subresource != "" && slices.Contains(rule.Resources, "*/"+target.Subresource))
+	return ContainsOrAll(rule.Resources, target.Resource+"/"+target.Subresource) || slices.Contains(rule.Resources, "*/"+target.Subresource)
+}
+
+// ContainsOrAll reports whether a list of a rule has a value, or the value * for all.
+func ContainsOrAll(all []string, one string) bool {
+	return slices.Contains(all, rbacv1.VerbAll) || slices.Contains(all, one)
 }
 
 // whyNotGranted returns why a rule that lists one of the query's verbs does not grant that verb on
@@ -291,7 +296,7 @@ func whyNotGranted(rule rbacv1.PolicyRule, w Query, namespace string, where bool
 	if firstVerb(rule, w.Verbs) == "" || slices.Contains(rule.Verbs, "*") && !w.Wildcards {
 		return ""
 	}
-	same := matchesResource(rule, w.Target)
+	same := Covers(&rule, &w.Target)
 	switch {
 	case same && !where:
 		return "only in namespace " + namespace
@@ -299,7 +304,7 @@ func whyNotGranted(rule rbacv1.PolicyRule, w Query, namespace string, where bool
 		return "only for " + strings.Join(rule.ResourceNames, ", ")
 	case same:
 		return "not for " + w.Name + ", only for " + strings.Join(rule.ResourceNames, ", ")
-	case !containsOrAll(rule.APIGroups, w.Group):
+	case !ContainsOrAll(rule.APIGroups, w.Group):
 		return ""
 	}
 	for _, resource := range rule.Resources {

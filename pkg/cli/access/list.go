@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
@@ -168,26 +169,14 @@ func (l *lister) askField(ctx context.Context, place schema.NodePath) (*Item, er
 
 // parameters returns the verbs with parameters that rules grant on a target.
 func parameters(rules []authorizationv1.ResourceRule, target Target) []permission.Verb {
-	resource := target.Resource
-	if target.Subresource != "" {
-		resource += "/" + target.Subresource
-	}
 	var out []permission.Verb
-	for _, rule := range rules {
-		if !containsOrAll(rule.APIGroups, target.Group) || !containsOrAll(rule.Resources, resource) &&
-			!slices.Contains(rule.Resources, "*/"+target.Subresource) ||
-			len(rule.ResourceNames) > 0 && !slices.Contains(rule.ResourceNames, target.Name) {
-			continue
-		}
-		for _, text := range rule.Verbs {
+	for _, r := range rules {
+		rule := rbacv1.PolicyRule{APIGroups: r.APIGroups, Resources: r.Resources, ResourceNames: r.ResourceNames, Verbs: r.Verbs}
+		for _, text := range VerbsOn(rule, target) {
 			if v, err := permission.Parse(text); err == nil && v.Parameterized {
 				out = append(out, v)
 			}
 		}
 	}
 	return out
-}
-
-func containsOrAll(all []string, one string) bool {
-	return slices.Contains(all, "*") || slices.Contains(all, one)
 }

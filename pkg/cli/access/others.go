@@ -77,7 +77,7 @@ func (r *RBAC) holders(target Target, verbs []string, which func(rbacv1.PolicyRu
 			continue
 		}
 		for _, rule := range r.roles[b.role] {
-			if !matchesResource(rule, target) || firstVerb(rule, verbs) == "" || which != nil && !which(rule) {
+			if !Covers(&rule, &target) || firstVerb(rule, verbs) == "" || which != nil && !which(rule) {
 				continue
 			}
 			for _, s := range b.subjects {
@@ -99,7 +99,7 @@ func (r *RBAC) grants(resource, name string, w Query) bool {
 		key = roleKey{"Role", w.Namespace, name}
 	}
 	return slices.ContainsFunc(r.roles[key], func(rule rbacv1.PolicyRule) bool {
-		return matchesResource(rule, w.Target) && firstVerb(rule, append([]string{"update", "patch"}, w.Verbs...)) != ""
+		return Covers(&rule, &w.Target) && firstVerb(rule, append([]string{"update", "patch"}, w.Verbs...)) != ""
 	})
 }
 

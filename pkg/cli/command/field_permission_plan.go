@@ -154,7 +154,8 @@ func addWebhooks(ctx context.Context, config *rest.Config, k *kinds.Kind, plan *
 		for j := range all.Items[i].Webhooks {
 			webhook := &all.Items[i].Webhooks[j]
 			for _, rule := range webhook.Rules {
-				if anyOr(rule.APIGroups, k.Resource.Group) && (anyOr(rule.Resources, k.Resource.Resource) || slices.Contains(rule.Resources, "*/*")) {
+				if access.ContainsOrAll(rule.APIGroups, k.Resource.Group) &&
+					(access.ContainsOrAll(rule.Resources, k.Resource.Resource) || slices.Contains(rule.Resources, "*/*")) {
 					plan.Webhooks = append(plan.Webhooks, fmt.Sprintf("webhook %s of %s", webhook.Name, all.Items[i].Name))
 					break
 				}
@@ -180,10 +181,6 @@ func addCustomTemplates(ctx context.Context, config *rest.Config, plan *fieldpla
 		plan.AddDefinition(obj.(*apiextensionsv1.CustomResourceDefinition))
 		return nil
 	})
-}
-
-func anyOr(list []string, text string) bool {
-	return slices.Contains(list, "*") || slices.Contains(list, text)
 }
 
 // askAboutFieldPermission sends the object as a dry run, and adds the answer of the server.

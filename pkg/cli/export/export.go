@@ -14,6 +14,7 @@ import (
 
 	"kube-granular.dev/granular/overlay"
 	"kube-granular.dev/granular/permission"
+	"kube-granular.dev/pkg/cli/access"
 )
 
 // Kinds finds what a role names.
@@ -190,20 +191,13 @@ func (e *exporter) look(rule rbacv1.PolicyRule) error {
 func (e *exporter) grants(t *Target) grants {
 	var out grants
 	for _, b := range e.bound {
-		if !covers(b.rule.APIGroups, t.Resource.Group) || !covers(b.rule.Resources, t.resource()) &&
-			(t.Subresource == "" || !slices.Contains(b.rule.Resources, "*/"+t.Subresource)) {
-			continue
-		}
-		if b.namespace != "" && !t.Namespaced {
+		target := access.Target{Group: t.Resource.Group, Resource: t.Resource.Resource, Subresource: t.Subresource}
+		if !access.Covers(&b.rule, &target) || b.namespace != "" && !t.Namespaced {
 			continue
 		}
 		out = append(out, &grant{subjects: b.subjects, namespace: b.namespace, names: b.rule.ResourceNames, verbs: b.rule.Verbs})
 	}
 	return out
-}
-
-func covers(list []string, text string) bool {
-	return slices.Contains(list, text) || slices.Contains(list, rbacv1.ResourceAll)
 }
 
 // ordinary returns a role without permissions, and with update and patch where it had the verb granular. It returns

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"kube-granular.dev/granular/permission"
+	"kube-granular.dev/pkg/cli/access"
 )
 
 // Whoever writes roles may give others what he holds himself. A subject of an export holds update, so it must not
@@ -22,12 +23,11 @@ import (
 // passedOn returns an error if one of some subjects may write roles or bindings.
 func (e *exporter) passedOn(subjects []rbacv1.Subject) error {
 	for _, b := range e.bound {
-		writes := slices.ContainsFunc(writing, func(verb string) bool { return covers(b.rule.Verbs, verb) })
-		if !writes || !covers(b.rule.APIGroups, rbacv1.GroupName) {
-			continue
-		}
-		resource := slices.IndexFunc(passing, func(name string) bool { return covers(b.rule.Resources, name) })
-		if resource < 0 {
+		writes := slices.ContainsFunc(writing, func(verb string) bool { return access.ContainsOrAll(b.rule.Verbs, verb) })
+		resource := slices.IndexFunc(passing, func(name string) bool {
+			return access.Covers(&b.rule, &access.Target{Group: rbacv1.GroupName, Resource: name})
+		})
+		if !writes || resource < 0 {
 			continue
 		}
 		for _, s := range subjects {

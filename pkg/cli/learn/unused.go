@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kube-granular.dev/granular/permission"
+	"kube-granular.dev/pkg/cli/access"
 	"kube-granular.dev/pkg/included"
 )
 
@@ -20,9 +21,11 @@ import (
 // namespace is not "", only requests in this namespace count. If resource is not "", only requests
 // for this resource of the rule count.
 func (s *Subject) Used(ctx context.Context, rule rbacv1.PolicyRule, namespace, verb, resource string) bool {
+	if resource != "" {
+		rule.Resources = []string{resource}
+	}
 	for p, u := range s.usages {
-		if namespace != "" && p.Namespace != namespace && !s.Everywhere ||
-			!has(rule.APIGroups, p.Group) || !matches(rule, resource, p.Resource) {
+		if namespace != "" && p.Namespace != namespace && !s.Everywhere || !p.coveredBy(&rule) {
 			continue
 		}
 		if u.unnamed.used(ctx, verb) {
@@ -37,20 +40,10 @@ func (s *Subject) Used(ctx context.Context, rule rbacv1.PolicyRule, namespace, v
 	return false
 }
 
-func matches(rule rbacv1.PolicyRule, resource, used string) bool {
-	if resource != "" {
-		return covers(resource, used)
-	}
-	return slices.ContainsFunc(rule.Resources, func(r string) bool { return covers(r, used) })
-}
-
-func covers(granted, used string) bool {
-	_, sub, _ := strings.Cut(used, "/")
-	return granted == "*" || granted == used || sub != "" && granted == "*/"+sub
-}
-
-func has(values []string, value string) bool {
-	return slices.Contains(values, value) || slices.Contains(values, "*")
+// coveredBy reports whether a rule is about the resource of a key.
+func (p ResourceKey) coveredBy(rule *rbacv1.PolicyRule) bool {
+	resource, sub := p.split()
+	return access.Covers(rule, &access.Target{Group: p.Group, Resource: resource, Subresource: sub})
 }
 
 // used reports whether a request had the verb, or a change that the verb covers. It is true for the
@@ -121,7 +114,7 @@ func (s *Subject) UsedOf(ctx context.Context, rule rbacv1.PolicyRule, namespace 
 		for verb := range verbs {
 			narrow := rule
 			narrow.APIGroups, narrow.Resources = []string{p.Group}, []string{p.Resource}
-			if !slices.Contains(out[one], verb) && has(rule.Verbs, verb) && has(rule.APIGroups, p.Group) && matches(rule, "", p.Resource) &&
+			if !slices.Contains(out[one], verb) && access.ContainsOrAll(rule.Verbs, verb) && p.coveredBy(&rule) &&
 				s.Used(ctx, narrow, namespace, verb, "") {
 				out[one] = append(out[one], verb)
 			}
@@ -190,7 +183,7 @@ func (l *Learner) Judged(rule rbacv1.PolicyRule) (judged rbacv1.PolicyRule, left
 	judged.Resources = slices.DeleteFunc(slices.Clone(rule.Resources), func(r string) bool {
 		name, _, _ := strings.Cut(r, "/")
 		for _, omitted := range oftenOmitted {
-			if name == omitted.Resource && has(rule.APIGroups, omitted.Group) && !l.shows(omitted, judged.Verbs) {
+			if name == omitted.Resource && access.ContainsOrAll(rule.APIGroups, omitted.Group) && !l.shows(omitted, judged.Verbs) {
 				left = append(left, omitted)
 				return true
 			}

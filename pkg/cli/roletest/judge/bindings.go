@@ -7,15 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/api/selection"
+	"kube-granular.dev/pkg/cli/access"
 	"kube-granular.dev/pkg/cli/roletest/format"
 )
 
@@ -96,21 +95,14 @@ func convert(o *unstructured.Unstructured, typed any) error {
 
 // isOneOf reports whether a list of subjects or delegates names a subject or one of its groups.
 func isOneOf(s *format.Subject, all []rbacv1.Subject) bool {
-	groups := sets.New(append([]string{"system:authenticated"}, s.Groups...)...)
-	namespace, name := split(s.ServiceAccount)
+	caller := rbacv1.Subject{Kind: rbacv1.UserKind, Name: s.User}
 	if s.ServiceAccount != "" {
-		groups.Insert("system:serviceaccounts", "system:serviceaccounts:"+namespace)
+		caller.Kind = rbacv1.ServiceAccountKind
+		caller.Namespace, caller.Name = split(s.ServiceAccount)
 	}
-	return slices.ContainsFunc(all, func(subject rbacv1.Subject) bool {
-		switch subject.Kind {
-		case rbacv1.UserKind:
-			return s.User != "" && subject.Name == s.User ||
-				s.ServiceAccount != "" && subject.Name == "system:serviceaccount:"+strings.Replace(s.ServiceAccount, "/", ":", 1)
-		case rbacv1.GroupKind:
-			return groups.Has(subject.Name)
-		}
-		return s.ServiceAccount != "" && subject.Namespace == namespace && subject.Name == name
-	})
+	name, groups := access.Identity(caller)
+	groups = append(groups, s.Groups...)
+	return slices.ContainsFunc(all, func(subject rbacv1.Subject) bool { return access.IsSubject(subject, "", name, groups) })
 }
 
 func (b *binding) names(s *format.Subject) bool { return isOneOf(s, b.subjects) }

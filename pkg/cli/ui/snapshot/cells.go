@@ -48,7 +48,7 @@ func (m *maker) cell(rules []rbacv1.PolicyRule, t *target) model.Cell {
 	for part := range t.parts {
 		held := holding{Held: model.Held{Part: part}}
 		for i := range rules {
-			if matches(&rules[i], &t.parts[part]) && held.add(&rules[i], t) {
+			if access.Covers(&rules[i], &t.parts[part]) && held.add(&rules[i], t) {
 				held.Rules = append(held.Rules, i)
 			}
 		}
@@ -57,17 +57,6 @@ func (m *maker) cell(rules []rbacv1.PolicyRule, t *target) model.Cell {
 		}
 	}
 	return out
-}
-
-// matches reports whether a rule is about a resource, for some objects or all.
-func matches(rule *rbacv1.PolicyRule, t *access.Target) bool {
-	if !contains(rule.APIGroups, t.Group) {
-		return false
-	}
-	if t.Subresource == "" {
-		return contains(rule.Resources, t.Resource)
-	}
-	return contains(rule.Resources, t.Resource+"/"+t.Subresource) || slices.Contains(rule.Resources, "*/"+t.Subresource)
 }
 
 // holding collects what rules hold on one part of a kind.

@@ -102,7 +102,11 @@ func powersOf(rules []rbacv1.PolicyRule) []string {
 		{"bind", rbacv1.GroupName, []string{"clusterroles", "roles"}},
 		{"impersonate", "", []string{"users", "groups", "serviceaccounts"}},
 	} {
-		if holdsAny(rules, power.verb, power.group, power.resources) {
+		if slices.ContainsFunc(rules, func(rule rbacv1.PolicyRule) bool {
+			return slices.ContainsFunc(power.resources, func(resource string) bool {
+				return access.Grants(rule, power.verb, access.Target{Group: power.group, Resource: resource, AnyName: true})
+			})
+		}) {
 			out = append(out, power.verb)
 		}
 	}
@@ -131,30 +135,6 @@ func bypasses(rules []rbacv1.PolicyRule) bool {
 	return slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool {
 		return len(r.ResourceNames) == 0 && access.Grants(r, "bypass", target)
 	})
-}
-
-func holdsAny(rules []rbacv1.PolicyRule, verb, group string, resources []string) bool {
-	for i := range rules {
-		if !contains(rules[i].Verbs, verb) || !contains(rules[i].APIGroups, group) {
-			continue
-		}
-		for _, resource := range resources {
-			if contains(rules[i].Resources, resource) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// contains reports whether a list of a rule has a value, or the value * for all.
-func contains(list []string, value string) bool {
-	for _, v := range list {
-		if v == value || v == rbacv1.VerbAll {
-			return true
-		}
-	}
-	return false
 }
 
 // addBindings adds the bindings and their subjects.
