@@ -15,6 +15,7 @@ import (
 
 	"kube-granular.dev/api/printing"
 	"kube-granular.dev/pkg/cli/check"
+	"kube-granular.dev/pkg/cli/kinds"
 	"kube-granular.dev/pkg/cli/learn"
 	"kube-granular.dev/pkg/cli/output"
 	"kube-granular.dev/pkg/cli/roletest/draft"
@@ -229,7 +230,7 @@ const maxWays = 32
 // checkRow returns the cells of a finding. If they are not wide, and there are long ways to allow the
 // requests, they have the first way only, so that the verb in it is not shortened.
 func checkRow(f *check.Finding, wide bool) []string {
-	what := qualified([]string{f.Resource}, []string{f.Group})
+	what := kinds.Qualified(f.Group, f.Resource)
 	names := strings.Join(f.Names, ",")
 	if f.MoreNames {
 		names += ",..."

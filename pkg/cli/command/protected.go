@@ -19,6 +19,7 @@ import (
 	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/pkg/cli/access"
 	"kube-granular.dev/pkg/cli/changes"
+	"kube-granular.dev/pkg/cli/kinds"
 )
 
 // protectedAttribute is a ProtectedAttribute or a ClusterProtectedAttribute.
@@ -88,11 +89,7 @@ func protectedVerb(name string, spec *v1alpha1.ProtectedAttributeSpec) []verbEnt
 	}
 	e := verbEntry{Verb: verb, Excluded: true, Protects: name}
 	for _, r := range spec.Resources {
-		resource := r.Resource
-		if r.Group != "" {
-			resource += "." + r.Group
-		}
-		e.Resources = append(e.Resources, resource)
+		e.Resources = append(e.Resources, kinds.Qualified(r.Group, r.Resource))
 	}
 	if len(e.Resources) == 0 {
 		e.Resources = []string{"*"}

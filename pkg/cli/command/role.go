@@ -15,6 +15,7 @@ import (
 
 	"kube-granular.dev/api/printing"
 	"kube-granular.dev/pkg/cli/changes"
+	"kube-granular.dev/pkg/cli/kinds"
 	"kube-granular.dev/pkg/cli/output"
 	"kube-granular.dev/pkg/cli/roles"
 )
@@ -258,14 +259,7 @@ func qualifiedAll(r rbacv1.PolicyRule) string { return qualified(r.Resources, r.
 func qualified(resources, groups []string) string {
 	var out []string
 	for _, resource := range resources {
-		name, sub, found := strings.Cut(resource, "/")
-		if g := strings.Join(groups, "|"); g != "" {
-			name += "." + g
-		}
-		if found {
-			name += "/" + sub
-		}
-		out = append(out, name)
+		out = append(out, kinds.Qualified(strings.Join(groups, "|"), resource))
 	}
 	return strings.Join(out, ",")
 }

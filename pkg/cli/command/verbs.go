@@ -124,14 +124,7 @@ func verbsOf(c *kinds.Cluster, all []*kinds.Kind) ([]verbEntry, error) {
 			}
 		}
 		for _, r := range slices.Sorted(maps.Keys(trees)) {
-			name, sub, found := strings.Cut(r, "/")
-			if k.Resource.Group != "" {
-				name += "." + k.Resource.Group
-			}
-			if found {
-				name += "/" + sub
-			}
-			if err := addVerbs(entries, name, trees[r]); err != nil {
+			if err := addVerbs(entries, kinds.Qualified(k.Resource.Group, r), trees[r]); err != nil {
 				return nil, err
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kube-granular.dev/pkg/cli/changes"
+	"kube-granular.dev/pkg/cli/kinds"
 )
 
 // event has those fields of an audit event that this package uses.
@@ -158,10 +159,7 @@ func (e *event) denial() (*Denial, error) {
 	// The user of the event is known even if the message does not name it.
 	out.User = e.who().Username
 	ref := e.ObjectRef
-	out.Resource, out.Subresource, out.Namespace = ref.Resource, ref.Subresource, ref.Namespace
-	if ref.APIGroup != "" {
-		out.Resource += "." + ref.APIGroup
-	}
+	out.Resource, out.Subresource, out.Namespace = kinds.Qualified(ref.APIGroup, ref.Resource), ref.Subresource, ref.Namespace
 	if ref.Name != "" {
 		out.Name = ref.Name
 	}

@@ -96,7 +96,7 @@ func New(k *kinds.Kind, path string, recursive bool) (*Explanation, error) {
 		Field: describe(current),
 	}
 	for _, r := range k.Grantable() {
-		out.Resources = append(out.Resources, qualified(r, k.Kind.Group))
+		out.Resources = append(out.Resources, kinds.Qualified(k.Kind.Group, r))
 	}
 	out.Field.add(current, recursive)
 	for _, part := range k.Parts() {
@@ -104,7 +104,7 @@ func New(k *kinds.Kind, path string, recursive bool) (*Explanation, error) {
 			continue
 		}
 		subresource, _ := k.Subresource(part.Subresource)
-		sub := Subresource{Resource: qualified(k.Resource.Resource+"/"+part.Subresource, k.Kind.Group), Kind: subresource.Kind.Kind}
+		sub := Subresource{Resource: kinds.Qualified(k.Kind.Group, k.Resource.Resource+"/"+part.Subresource), Kind: subresource.Kind.Kind}
 		for place := range part.Tree.NodePaths() {
 			if !part.Has(k, place) || len(place.Node().Own()) == 0 || !strings.HasPrefix(place.Pattern(), current.Path) {
 				continue
@@ -121,18 +121,6 @@ func New(k *kinds.Kind, path string, recursive bool) (*Explanation, error) {
 		}
 	}
 	return out, nil
-}
-
-// qualified formats a resource and its group, such as deployments.apps/status.
-func qualified(resource, group string) string {
-	name, sub, found := strings.Cut(resource, "/")
-	if group != "" {
-		name += "." + group
-	}
-	if found {
-		name += "/" + sub
-	}
-	return name
 }
 
 func describe(f *kinds.Field) Entry {

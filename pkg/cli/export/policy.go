@@ -15,6 +15,7 @@ import (
 	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kube-granular.dev/granular/schema"
+	"kube-granular.dev/pkg/cli/kinds"
 )
 
 // Target is a resource or subresource that a role names.
@@ -40,11 +41,7 @@ type Target struct {
 
 // String returns the target as in a message: deployments.apps/status.
 func (t *Target) String() string {
-	text := t.Resource.GroupResource().String()
-	if t.Subresource != "" {
-		text += "/" + t.Subresource
-	}
-	return text
+	return kinds.Qualified(t.Resource.Group, t.resource())
 }
 
 func (t *Target) resource() string {

@@ -12,6 +12,7 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/api/printing"
 	"kube-granular.dev/pkg/cli/access"
+	"kube-granular.dev/pkg/cli/kinds"
 	"kube-granular.dev/pkg/cli/learn"
 	"kube-granular.dev/pkg/cli/roles"
 )
@@ -42,11 +43,7 @@ func NewLog(p *Plan, rbac *access.RBAC) *Log { return &Log{plan: p, rbac: rbac} 
 func (l *Log) Judge(ctx context.Context, d *learn.Demand) {
 	target := access.Target{Group: d.Key.Group, Namespace: d.Key.Namespace, Name: d.Name}
 	target.Resource, target.Subresource, _ = strings.Cut(d.Key.Resource, "/")
-	resource := target.Resource
-	if target.Group != "" {
-		resource += "." + target.Group
-	}
-	if l.err != nil || resource != l.plan.FieldPermission || l.passes(d) {
+	if l.err != nil || kinds.Qualified(target.Group, target.Resource) != l.plan.FieldPermission || l.passes(d) {
 		return
 	}
 	verdict, err := d.Decide(ctx, l.held(d, target))

@@ -105,6 +105,16 @@ type Subresource struct {
 // String returns the resource as in a role, such as deployments.apps.
 func (k *Kind) String() string { return k.Resource.GroupResource().String() }
 
+// Qualified returns the name of a resource or subresource with its group: deployments.apps/status.
+func Qualified(group, resource string) string {
+	name, subresource, found := strings.Cut(resource, "/")
+	name = kubeschema.GroupResource{Group: group, Resource: name}.String()
+	if found {
+		name += "/" + subresource
+	}
+	return name
+}
+
 // Grantable returns the resources that a role can name to grant verbs of the kind, such as
 // deployments and deployments/status. Subresources with another kind, such as scale, are left out.
 func (k *Kind) Grantable() []string {

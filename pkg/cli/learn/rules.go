@@ -16,6 +16,7 @@ import (
 
 	"kube-granular.dev/granular/change"
 	"kube-granular.dev/granular/permission"
+	"kube-granular.dev/pkg/cli/kinds"
 	"kube-granular.dev/pkg/cli/roles"
 )
 
@@ -116,13 +117,7 @@ func (u *usage) rules(ctx context.Context, p ResourceKey, options roles.Options)
 // describe returns a text for notes that names an object, or all objects of a resource if name is
 // "".
 func (p ResourceKey) describe(name string) string {
-	resource, sub := p.split()
-	if p.Group != "" {
-		resource += "." + p.Group
-	}
-	if sub != "" {
-		resource += "/" + sub
-	}
+	resource := kinds.Qualified(p.Group, p.Resource)
 	if name != "" {
 		resource += " " + name
 	}

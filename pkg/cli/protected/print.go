@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"kube-granular.dev/api/printing"
+	"kube-granular.dev/pkg/cli/kinds"
 )
 
 // Formats are the output formats of a report.
@@ -84,12 +85,9 @@ func newTable(side sideOutput, page *printing.Page) *table {
 // Row implements Sink.
 func (t *table) Row(r Row) error {
 	t.empty = false
-	object := r.Resource
-	if r.Group != "" {
-		object += "." + r.Group
-	}
+	object := kinds.Qualified(r.Group, r.Resource) + "/" + r.Name
 	var cells []printing.Escaped
-	for _, text := range []string{orNone(r.Namespace), object + "/" + r.Name, r.Kind, r.Field, strings.Join(r.By, ",")} {
+	for _, text := range []string{orNone(r.Namespace), object, r.Kind, r.Field, strings.Join(r.By, ",")} {
 		cells = append(cells, printing.Escaped(printing.Cell(text)))
 	}
 	if t.page.Wide() {

@@ -15,6 +15,7 @@ import (
 	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/granular/schema"
 	"kube-granular.dev/pkg/cli/access"
+	"kube-granular.dev/pkg/cli/kinds"
 	"kube-granular.dev/pkg/cli/learn"
 	"kube-granular.dev/pkg/cli/roles"
 )
@@ -222,10 +223,8 @@ func coarse(s *learn.Subject, w learn.Write, held []access.HeldRule, trees learn
 	if err != nil || tree == nil || len(w.Verbs) == 0 && !w.Known {
 		return nil
 	}
-	c := &Coarse{Subject: s.String(), Namespace: w.Key.Namespace, Resource: resource.GroupResource().String(), Needs: w.Verbs, Sure: w.Known}
-	if sub != "" {
-		c.Resource += "/" + sub
-	}
+	c := &Coarse{Subject: s.String(), Namespace: w.Key.Namespace, Resource: kinds.Qualified(w.Key.Group, w.Key.Resource),
+		Needs: w.Verbs, Sure: w.Known}
 	target := access.Target{Group: resource.Group, Version: resource.Version, Resource: resource.Resource, Subresource: sub,
 		Namespace: w.Key.Namespace}
 	for _, h := range held {
@@ -311,12 +310,7 @@ func UsedOfWildcard(ctx context.Context, g access.GrantedRule, users []*learn.Su
 	verbs := map[string][]string{}
 	for _, s := range users {
 		for resource, used := range s.UsedOf(ctx, g.Rule, g.Namespace) {
-			name, sub, found := strings.Cut(resource.Resource, "/")
-			resource.Resource = name
-			key := resource.String()
-			if found {
-				key += "/" + sub
-			}
+			key := kinds.Qualified(resource.Group, resource.Resource)
 			verbs[key] = append(verbs[key], used...)
 		}
 	}

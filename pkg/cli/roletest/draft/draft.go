@@ -19,6 +19,7 @@ import (
 
 	"kube-granular.dev/api/printing"
 	"kube-granular.dev/pkg/cli/changes"
+	"kube-granular.dev/pkg/cli/kinds"
 	"kube-granular.dev/pkg/cli/roles"
 	"kube-granular.dev/pkg/cli/roletest/format"
 )
@@ -138,10 +139,7 @@ func (d *Draft) subject() format.Subject {
 }
 
 func (d *Draft) read(r changes.Read) format.Case {
-	get := &format.Get{Resource: r.Resource, Name: r.Name, Watch: r.Verb == "watch" && r.Name == ""}
-	if r.Group != "" {
-		get.Resource += "." + r.Group
-	}
+	get := &format.Get{Resource: kinds.Qualified(r.Group, r.Resource), Name: r.Name, Watch: r.Verb == "watch" && r.Name == ""}
 	switch {
 	case r.Name == "":
 		get.Namespace = r.Namespace

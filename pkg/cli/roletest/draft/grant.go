@@ -9,6 +9,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"kube-granular.dev/api/printing"
+	"kube-granular.dev/pkg/cli/kinds"
 	"kube-granular.dev/pkg/cli/roles"
 	"kube-granular.dev/pkg/cli/roletest/format"
 )
@@ -52,10 +53,7 @@ func OfGrant(grant roles.Grant, name string, subject rbacv1.Subject, fields []st
 // targetOf returns an object of the resource of a rule.
 func targetOf(r *rbacv1.PolicyRule, namespace string) format.Target {
 	resource, _, _ := strings.Cut(r.Resources[0], "/")
-	if r.APIGroups[0] != "" {
-		resource += "." + r.APIGroups[0]
-	}
-	out := format.Target{Resource: resource, Name: "an-object"}
+	out := format.Target{Resource: kinds.Qualified(r.APIGroups[0], resource), Name: "an-object"}
 	if len(r.ResourceNames) > 0 {
 		out.Name = r.ResourceNames[0]
 	}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"kube-granular.dev/pkg/cli/kinds"
 	"kube-granular.dev/pkg/cli/roletest/format"
 )
 
@@ -152,7 +153,7 @@ func (g *given) createOne(ctx context.Context, o *format.Object) error {
 	sent := o.DeepCopy()
 	status, hasStatus := sent.Object["status"]
 	// A resource without the subresource has an ordinary field status.
-	hasStatus = hasStatus && g.server.resources.Has(resourceName(mapped.Resource.Group, mapped.Resource.Resource+"/status"))
+	hasStatus = hasStatus && g.server.resources.Has(kinds.Qualified(mapped.Resource.Group, mapped.Resource.Resource+"/status"))
 	if hasStatus {
 		delete(sent.Object, "status")
 	}

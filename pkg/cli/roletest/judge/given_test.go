@@ -20,6 +20,7 @@ import (
 
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/api/selection"
+	"kube-granular.dev/pkg/cli/kinds"
 	"kube-granular.dev/pkg/cli/roletest/format"
 )
 
@@ -45,7 +46,7 @@ func newLate(t *testing.T) *late {
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{v1alpha1.SchemeGroupVersion})
 	mapper.Add(v1alpha1.SchemeGroupVersion.WithKind(policyKind), meta.RESTScopeRoot)
 	out := &late{Server: &Server{kube: kube, objects: objects, mapper: mapper,
-		resources: sets.New(resourceName(delegations.Group, delegations.Resource))}}
+		resources: sets.New(kinds.Qualified(delegations.Group, delegations.Resource))}}
 	kube.PrependReactor("create", "subjectaccessreviews", func(clienttesting.Action) (bool, runtime.Object, error) {
 		out.reviews++
 		return true, &authorizationv1.SubjectAccessReview{Status: authorizationv1.SubjectAccessReviewStatus{Allowed: out.reviews > 2}}, nil

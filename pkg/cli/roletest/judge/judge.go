@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
 
+	"kube-granular.dev/pkg/cli/kinds"
 	"kube-granular.dev/pkg/cli/roletest/format"
 )
 
@@ -124,7 +125,7 @@ func (s *Server) notes(roles *rbac) []string {
 		for _, rule := range r.rules {
 			for _, group := range rule.APIGroups {
 				for _, resource := range rule.Resources {
-					name := resourceName(group, resource)
+					name := kinds.Qualified(group, resource)
 					if strings.Contains(name, "*") || s.resources.Has(name) || !hasRequestVerb(rule.Verbs) {
 						continue
 					}

@@ -14,6 +14,7 @@ import (
 
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/api/selection"
+	"kube-granular.dev/pkg/cli/kinds"
 	"kube-granular.dev/pkg/cli/roletest/format"
 )
 
@@ -66,7 +67,7 @@ func (s *Server) waitForPolicies(ctx context.Context) error {
 // deleteDelegations deletes all delegations: also those that the server made for policies.
 func (s *Server) deleteDelegations(ctx context.Context) error {
 	resource := v1alpha1.SchemeGroupVersion.WithResource("authoritydelegations")
-	if !s.resources.Has(resourceName(resource.Group, resource.Resource)) {
+	if !s.resources.Has(kinds.Qualified(resource.Group, resource.Resource)) {
 		return nil
 	}
 	client := s.objects.Resource(resource)

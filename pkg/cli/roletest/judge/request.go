@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"kube-granular.dev/pkg/cli/kinds"
 	"kube-granular.dev/pkg/cli/roletest/format"
 )
 
@@ -55,7 +56,7 @@ func (r *request) String() string {
 }
 
 func (r *request) resourceName() string {
-	return resourceName(r.resource.Group, strings.Join(append([]string{r.resource.Resource}, r.subresources...), "/"))
+	return kinds.Qualified(r.resource.Group, strings.Join(append([]string{r.resource.Resource}, r.subresources...), "/"))
 }
 
 // client returns the part of a client that sends the request.
@@ -262,7 +263,7 @@ func (s *Server) named(text string) (*request, error) {
 	}
 	r := &request{resource: found}
 	if subresource != "" {
-		if !s.resources.Has(resourceName(found.Group, found.Resource+"/"+subresource)) {
+		if !s.resources.Has(kinds.Qualified(found.Group, found.Resource+"/"+subresource)) {
 			return nil, fmt.Errorf("the server has no resource %s", text)
 		}
 		r.subresources = []string{subresource}

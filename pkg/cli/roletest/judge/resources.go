@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"kube-granular.dev/pkg/cli/kinds"
 	"kube-granular.dev/pkg/cli/roletest/format"
 )
 
@@ -31,16 +32,6 @@ type creator interface {
 }
 
 func dynamicFor(config *rest.Config) (dynamic.Interface, error) { return dynamic.NewForConfig(config) }
-
-// resourceName returns the name of a resource or subresource as messages show it: deployments.apps/scale.
-func resourceName(group, resource string) string {
-	name, subresource, found := strings.Cut(resource, "/")
-	name = schema.GroupResource{Group: group, Resource: name}.String()
-	if found {
-		name += "/" + subresource
-	}
-	return name
-}
 
 // split splits NAMESPACE/NAME. A text without a slash is a name.
 func split(text string) (namespace, name string) {
@@ -116,5 +107,5 @@ func (s *Server) serves(ctx context.Context, name string) (bool, error) {
 	}
 	group, _, _ := unstructured.NestedString(stored.Object, "spec", "group")
 	plural, _, _ := unstructured.NestedString(stored.Object, "spec", "names", "plural")
-	return s.resources.Has(resourceName(group, plural)), nil
+	return s.resources.Has(kinds.Qualified(group, plural)), nil
 }

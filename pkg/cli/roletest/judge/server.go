@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/restmapper"
 
 	"kube-granular.dev/api/selection/transport"
+	"kube-granular.dev/pkg/cli/kinds"
 	"kube-granular.dev/pkg/cli/roletest/format"
 )
 
@@ -137,7 +138,7 @@ func (s *Server) discover() error {
 	for _, group := range groups {
 		for _, resources := range group.VersionedResources {
 			for _, r := range resources {
-				s.resources.Insert(resourceName(group.Group.Name, r.Name))
+				s.resources.Insert(kinds.Qualified(group.Group.Name, r.Name))
 			}
 		}
 	}
