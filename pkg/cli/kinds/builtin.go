@@ -181,7 +181,7 @@ func (k *Kind) WithDefinition(root *spec.Schema, replicas string, silent bool) e
 	}
 	definitions := maps.Clone(k.definitions)
 	definitions[k.Tree.Name] = &marked
-	tree, err := schema.NewModels(definitions, schema.WithExpressions(serverComputed{})).Compile(k.Tree.Name)
+	tree, err := schema.NewModels(definitions, schema.WithExpressions(ServerComputed{})).Compile(k.Tree.Name)
 	if err != nil {
 		return fmt.Errorf("%s: %w", k, err)
 	}

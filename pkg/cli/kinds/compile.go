@@ -144,7 +144,7 @@ func (c *Cluster) document(version kubeschema.GroupVersion) (*document, error) {
 			return nil, err
 		}
 	}
-	doc := &document{definitions, schema.NewModels(definitions, schema.WithExpressions(serverComputed{}))}
+	doc := &document{definitions, schema.NewModels(definitions, schema.WithExpressions(ServerComputed{}))}
 	c.documents[version] = doc
 	return doc, nil
 }
@@ -164,17 +164,17 @@ func publishesPermissions(definitions map[string]*spec.Schema) bool {
 	return false
 }
 
-// serverComputed replaces the expressions of a definition that compute parameters of verbs. Only
+// ServerComputed replaces the expressions of a definition that compute parameters of verbs. Only
 // the server can evaluate such an expression, because clients do not have its function library.
-type serverComputed struct{}
+type ServerComputed struct{}
 
 // ErrComputed means that only the server can compute the parameter of a verb.
 var ErrComputed = errors.New("the parameter is computed by the server, so its value is not known here")
 
-// Compile accepts any expression without compiling it. It implements granular.Expressions.
-func (serverComputed) Compile(string) (schema.Expression, error) { return serverComputed{}, nil }
+// Compile accepts any expression without compiling it. It implements schema.Expressions.
+func (ServerComputed) Compile(string) (schema.Expression, error) { return ServerComputed{}, nil }
 
-// Parameter returns ErrComputed. It implements granular.Expression.
-func (serverComputed) Parameter(context.Context, string) (string, int64, error) {
+// Parameter returns ErrComputed. It implements schema.Expression.
+func (ServerComputed) Parameter(context.Context, string) (string, int64, error) {
 	return "", 1, ErrComputed
 }

@@ -73,6 +73,6 @@ func Overlay(k *Kind, entries *overlay.Entries, all bool) (*schema.Tree, map[str
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	tree, err := schema.NewModels(definitions, schema.WithExpressions(serverComputed{})).ByKind(k.Kind)
+	tree, err := schema.NewModels(definitions, schema.WithExpressions(ServerComputed{})).ByKind(k.Kind)
 	return tree, definitions, outcomes, err
 }

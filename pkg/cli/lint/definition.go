@@ -4,7 +4,6 @@
 package lint
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/granular/registry"
 	"kube-granular.dev/granular/schema"
+	"kube-granular.dev/pkg/cli/kinds"
 )
 
 // maxOnPath is the maximum number of permissions on the path from the root of a schema to a field
@@ -109,7 +109,7 @@ func (l *objectLinter) compile(written *yaml.Node) (*schema.Tree, error) {
 		return nil, nil
 	}
 	const name = "root"
-	tree, err := schema.NewModels(map[string]*spec.Schema{name: root}, schema.WithExpressions(uncompiledExpressions{}),
+	tree, err := schema.NewModels(map[string]*spec.Schema{name: root}, schema.WithExpressions(kinds.ServerComputed{}),
 		schema.WithMaxPermissionsOnPath(maxOnPath)).Compile(name)
 	if err == nil {
 		return tree, nil
@@ -189,18 +189,4 @@ func (l *objectLinter) checkNames(node *yaml.Node, group string) {
 	for _, below := range node.Content {
 		l.checkNames(below, group)
 	}
-}
-
-// uncompiledExpressions accepts all parameter expressions without compiling them. The server
-// compiles them when the definition is written.
-type uncompiledExpressions struct{}
-
-// Compile accepts any expression. It implements schema.Expressions.
-func (uncompiledExpressions) Compile(string) (schema.Expression, error) {
-	return uncompiledExpressions{}, nil
-}
-
-// Parameter implements schema.Expression. It is not called, because lint evaluates no expression.
-func (uncompiledExpressions) Parameter(context.Context, string) (string, int64, error) {
-	return "", 1, nil
 }

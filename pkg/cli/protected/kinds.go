@@ -18,6 +18,7 @@ import (
 	"kube-granular.dev/granular/change"
 	"kube-granular.dev/granular/protect"
 	"kube-granular.dev/granular/schema"
+	"kube-granular.dev/pkg/cli/kinds"
 )
 
 // kind is a resource that can be listed, with the walker that finds the labels and annotations of
@@ -105,7 +106,7 @@ func (t *trees) kindOf(ctx context.Context, l listable) (*kind, error) {
 		if doc.Components == nil {
 			return nil, fmt.Errorf("the server publishes no schemas for %s", version)
 		}
-		t.version, t.models = version, schema.NewModels(doc.Components.Schemas, schema.WithExpressions(unevaluated{}))
+		t.version, t.models = version, schema.NewModels(doc.Components.Schemas, schema.WithExpressions(kinds.ServerComputed{}))
 	}
 	tree, err := t.models.ByKind(version.WithKind(l.kind))
 	if err != nil {
@@ -117,18 +118,4 @@ func (t *trees) kindOf(ctx context.Context, l listable) (*kind, error) {
 		k.target = k.target.WithEmbedded()
 	}
 	return k, nil
-}
-
-// unevaluated replaces the expressions of a definition that compute parameters of verbs. This
-// package looks only for labels and annotations, for which no expression is evaluated.
-type unevaluated struct{}
-
-var errUnevaluated = errors.New("parameter expressions are not evaluated here")
-
-// Compile accepts any expression. It implements schema.Expressions.
-func (unevaluated) Compile(string) (schema.Expression, error) { return unevaluated{}, nil }
-
-// Parameter returns errUnevaluated. It implements schema.Expression.
-func (unevaluated) Parameter(context.Context, string) (string, int64, error) {
-	return "", 1, errUnevaluated
 }

@@ -4,7 +4,6 @@
 package snapshot
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"kube-granular.dev/granular/decide"
 	"kube-granular.dev/granular/registry"
 	"kube-granular.dev/granular/schema"
+	"kube-granular.dev/pkg/cli/kinds"
 	"kube-granular.dev/pkg/cli/ui/model"
 )
 
@@ -61,7 +61,7 @@ func definedPlaces(version *apiextensionsv1.CustomResourceDefinitionVersion) ([]
 	if err := json.Unmarshal(data, root); err != nil {
 		return nil, errors.New("the schema can't be read")
 	}
-	compiled, err := schema.NewModels(map[string]*spec.Schema{"root": root}, schema.WithExpressions(unevaluated{})).Compile("root")
+	compiled, err := schema.NewModels(map[string]*spec.Schema{"root": root}, schema.WithExpressions(kinds.ServerComputed{})).Compile("root")
 	if err != nil {
 		return nil, fmt.Errorf("the schema has permissions that a server refuses; kubectl granular lint shows which: %w", err)
 	}
@@ -89,15 +89,4 @@ func definedPlaces(version *apiextensionsv1.CustomResourceDefinitionVersion) ([]
 		out = append(out, one)
 	}
 	return out, nil
-}
-
-// unevaluated stands for expressions that compute parameters. Nothing here needs a parameter.
-type unevaluated struct{}
-
-// Compile accepts any expression. It implements schema.Expressions.
-func (unevaluated) Compile(string) (schema.Expression, error) { return unevaluated{}, nil }
-
-// Parameter returns an error. It implements schema.Expression.
-func (unevaluated) Parameter(context.Context, string) (string, int64, error) {
-	return "", 1, errors.New("parameter expressions are not evaluated here")
 }
