@@ -4,6 +4,7 @@
 package access
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -74,10 +75,8 @@ func IsSubject(s rbacv1.Subject, namespace, name string, groups []string) bool {
 	case rbacv1.GroupKind:
 		return slices.Contains(groups, s.Name)
 	case rbacv1.ServiceAccountKind:
-		if s.Namespace == "" {
-			s.Namespace = namespace
-		}
-		return s.Namespace != "" && "system:serviceaccount:"+s.Namespace+":"+s.Name == name
+		namespace = cmp.Or(s.Namespace, namespace)
+		return namespace != "" && "system:serviceaccount:"+namespace+":"+s.Name == name
 	}
 	return false
 }

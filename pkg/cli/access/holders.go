@@ -231,10 +231,7 @@ func rank(h Holder) int {
 
 func subjectName(s rbacv1.Subject, namespace string) string {
 	if s.Kind == rbacv1.ServiceAccountKind {
-		if s.Namespace == "" {
-			s.Namespace = namespace
-		}
-		return "ServiceAccount " + s.Namespace + "/" + s.Name
+		return "ServiceAccount " + cmp.Or(s.Namespace, namespace) + "/" + s.Name
 	}
 	return s.Kind + " " + s.Name
 }

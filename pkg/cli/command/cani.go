@@ -4,6 +4,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -260,12 +261,7 @@ func yesNo(b bool) string {
 	return "no"
 }
 
-func orNone(s string) string {
-	if s == "" {
-		return "<none>"
-	}
-	return s
-}
+func orNone(s string) string { return cmp.Or(s, "<none>") }
 
 // canIList prints which fields of an object the caller may change.
 func (s *options) canIList(ctx context.Context, args []string, subresource string, all bool, format *output.Flag) error {

@@ -4,6 +4,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -141,11 +142,7 @@ func (s *options) writePage(answers *answer.Answers, found *model.Snapshot) erro
 
 // titleOf returns the title of the page.
 func titleOf(found *model.Snapshot) string {
-	name := found.About.Context
-	if name == "" {
-		name = found.About.Cluster
-	}
-	return "kube-granular: " + printing.Escape(name)
+	return "kube-granular: " + printing.Escape(cmp.Or(found.About.Context, found.About.Cluster))
 }
 
 // terminal returns the stream for progress, or nil if nobody sees it.

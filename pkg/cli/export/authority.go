@@ -4,6 +4,7 @@
 package export
 
 import (
+	"cmp"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,9 +26,7 @@ func (r *Roles) addAuthority(found *manifest.Object) error {
 		if err := found.Decode(a); err != nil {
 			return err
 		}
-		if a.Namespace == "" {
-			a.Namespace = r.namespace
-		}
+		a.Namespace = cmp.Or(a.Namespace, r.namespace)
 		r.addAttribute(&a.ObjectMeta, &a.Spec)
 	case "ClusterProtectedAttribute":
 		a := &v1alpha1.ClusterProtectedAttribute{}
@@ -53,10 +52,7 @@ func (r *Roles) addAuthority(found *manifest.Object) error {
 
 func (r *Roles) addAttribute(meta *metav1.ObjectMeta, spec *v1alpha1.ProtectedAttributeSpec) {
 	e := protect.Entry{Name: meta.Name, Namespace: meta.Namespace, Kind: protect.KindOf(string(spec.AttributeKind)), Key: spec.AttributeName,
-		ProtectedValues: spec.ProtectedValues, AllowedValues: spec.AllowedValues, Mode: protect.Mode(spec.Mode)}
-	if e.Mode == "" {
-		e.Mode = protect.Enforce
-	}
+		ProtectedValues: spec.ProtectedValues, AllowedValues: spec.AllowedValues, Mode: cmp.Or(protect.Mode(spec.Mode), protect.Enforce)}
 	if spec.RoleRef != nil {
 		e.Role = protect.RoleRef{Kind: spec.RoleRef.Kind, Name: spec.RoleRef.Name}
 	}

@@ -4,6 +4,7 @@
 package export
 
 import (
+	"cmp"
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -34,10 +35,7 @@ func (e *emitter) others(path string, n *schema.Node, free []*schema.Node) strin
 	for _, child := range free {
 		names = append(names, path+"."+child.Field)
 	}
-	where := path
-	if path == "" {
-		where = "the object"
-	}
+	where := cmp.Or(path, "the object")
 	if len(names) == 0 {
 		return "the roles of the caller cover no change of " + where + needs(n)
 	}

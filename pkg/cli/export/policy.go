@@ -4,6 +4,7 @@
 package export
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -227,12 +228,5 @@ func policyName(name string, t *Target) string {
 		_, _ = h.Write([]byte(name + "\n" + t.resource()))
 		resource += fmt.Sprintf("-%08x", h.Sum32())
 	}
-	return name + "-" + resource + "." + orCore(t.Resource.Group)
-}
-
-func orCore(group string) string {
-	if group == "" {
-		return "core"
-	}
-	return group
+	return name + "-" + resource + "." + cmp.Or(t.Resource.Group, "core")
 }

@@ -4,6 +4,7 @@
 package kinds
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -127,9 +128,7 @@ func (f *Field) describe(s *spec.Schema) bool {
 			continue
 		}
 		f.layers = append(f.layers, layer)
-		if f.Description == "" {
-			f.Description = layer.Description
-		}
+		f.Description = cmp.Or(f.Description, layer.Description)
 		if name := reference(layer); name != "" {
 			if slices.Contains(f.above, name) {
 				return false
@@ -201,10 +200,7 @@ func (k *Kind) Find(path string) (*Field, error) {
 			for _, f := range current.element().Fields() {
 				have = append(have, f.Name)
 			}
-			where := strings.TrimPrefix(current.Path, ".")
-			if where == "" {
-				where = k.String()
-			}
+			where := cmp.Or(strings.TrimPrefix(current.Path, "."), k.String())
 			return nil, fmt.Errorf("field %q does not exist: %s has %s", name, where, strings.Join(have, ", "))
 		}
 		current = next

@@ -4,6 +4,7 @@
 package learn
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -75,11 +76,8 @@ type treeWalker struct {
 
 // New returns a learner without any events.
 func New(trees Trees, options Options) *Learner {
-	if options.Memory == 0 {
-		options.Memory = 64 << 20
-	}
 	return &Learner{
-		trees: trees, options: options, cache: newObjectCache(options.Memory),
+		trees: trees, options: options, cache: newObjectCache(cmp.Or(options.Memory, 64<<20)),
 		seen: map[schema.GroupResource]*seen{}, subjects: map[rbacv1.Subject]*Subject{}, walkers: map[walkerKey]treeWalker{},
 		watches: map[string]struct{}{},
 	}

@@ -4,6 +4,7 @@
 package lend
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -153,10 +154,8 @@ func (l *Lender) Renewal(ctx context.Context, old *v1alpha1.AuthorityDelegation,
 	if p := l.uidOf(old); p == nil || *p.UID != account.UID {
 		return nil, fmt.Errorf("the service account %s is not the one that was lent to; end the loan with --revoke", AccountOf(old))
 	}
-	t := &Terms{Account: AccountOf(old), Role: old.Spec.RoleRef, Scope: old.Spec.Scope, Until: until, Reason: reason}
-	if t.Reason == "" {
-		t.Reason = old.Annotations[selection.ReasonAnnotation]
-	}
+	t := &Terms{Account: AccountOf(old), Role: old.Spec.RoleRef, Scope: old.Spec.Scope, Until: until,
+		Reason: cmp.Or(reason, old.Annotations[selection.ReasonAnnotation])}
 	_, d := t.objects(account.UID)
 	d.Spec.Rules, d.Spec.Conditions, d.Spec.ObjectUIDs, d.Spec.IdleSeconds = old.Spec.Rules, old.Spec.Conditions, old.Spec.ObjectUIDs, old.Spec.IdleSeconds
 	return &Renewal{t, d, account, old}, nil

@@ -4,6 +4,7 @@
 package protected
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -87,7 +88,7 @@ func (t *table) Row(r Row) error {
 	t.empty = false
 	object := kinds.Qualified(r.Group, r.Resource) + "/" + r.Name
 	var cells []printing.Escaped
-	for _, text := range []string{orNone(r.Namespace), object, r.Kind, r.Field, strings.Join(r.By, ",")} {
+	for _, text := range []string{cmp.Or(r.Namespace, "<none>"), object, r.Kind, r.Field, strings.Join(r.By, ",")} {
 		cells = append(cells, printing.Escaped(printing.Cell(text)))
 	}
 	if t.page.Wide() {
@@ -112,13 +113,6 @@ func (t *table) Close() error {
 		return err
 	}
 	return t.page.Close()
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "<none>"
-	}
-	return s
 }
 
 // oneLine formats a value for a cell of a table. A value that is empty or has quotes is quoted.

@@ -4,6 +4,7 @@
 package judge
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -131,12 +132,8 @@ func (s *Server) apply(a *format.Apply) (*request, error) {
 	if err != nil {
 		return nil, err
 	}
-	manager := a.Manager
-	if manager == "" {
-		manager = "test"
-	}
 	r.verbs = []string{"patch", "create"}
-	r.setPatch(types.ApplyPatchType, body, metav1.PatchOptions{FieldManager: manager, Force: &a.Force})
+	r.setPatch(types.ApplyPatchType, body, metav1.PatchOptions{FieldManager: cmp.Or(a.Manager, "test"), Force: &a.Force})
 	return r, nil
 }
 

@@ -4,6 +4,7 @@
 package answer
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -191,13 +192,10 @@ func (a *Answers) denial(r *denial.Refused, names *index) model.Denial {
 	d := *r.Denial
 	out := model.Denial{
 		Time: r.Time, AuditID: r.AuditID, User: d.User, Subject: names.user(d.User), Groups: r.Groups, Behalf: behalf(r), Verb: r.Verb, Kind: names.kind(d.Resource),
-		Namespace: d.Namespace, Name: d.Name, Field: d.Field, Together: d.Together, Message: r.Message,
+		Namespace: d.Namespace, Name: d.Name, Field: d.Field, Together: d.Together, Message: cmp.Or(r.Message, d.Why),
 	}
 	if out.Missing = d.Verbs; len(out.Missing) == 0 && d.Ordinary != "" {
 		out.Missing = []string{d.Ordinary}
-	}
-	if out.Message == "" {
-		out.Message = d.Why
 	}
 	found, err := remedy.For(&d, a.Kinds)
 	out.Resource = d.Resource // with the subresource that the remedy found

@@ -4,6 +4,7 @@
 package answer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -105,9 +106,7 @@ func (l *least) add(pick *Pick, wish *Wish) error {
 		part = through[0]
 	}
 	l.rule(k, k.Parts[part].Name, verb, wish.Names)
-	if l.first == "" {
-		l.first = k.Resource
-	}
+	l.first = cmp.Or(l.first, k.Resource)
 	prefix := k.Kind + " "
 	l.wished = append(l.wished, prefix+withParameter(covered, pick.Parameter))
 	for _, path := range pathsOf(l.snapshot, k, index) {

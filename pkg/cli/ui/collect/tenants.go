@@ -4,6 +4,7 @@
 package collect
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -143,12 +144,8 @@ func (q *sudoRequest) isOpen() bool {
 }
 
 func (q *sudoRequest) model() model.SudoRequest {
-	state := q.Status.State
-	if state == "" {
-		state = "Pending"
-	}
-	return model.SudoRequest{Who: q.Spec.Requester.Username, For: q.Spec.Duration, State: state, Until: q.Status.Until,
-		Reason: q.Spec.Reason, DecidedBy: q.Spec.Decision.Author.Username}
+	return model.SudoRequest{Who: q.Spec.Requester.Username, For: q.Spec.Duration, State: cmp.Or(q.Status.State, "Pending"),
+		Until: q.Status.Until, Reason: q.Spec.Reason, DecidedBy: q.Spec.Decision.Author.Username}
 }
 
 // count returns a number with a word: 1 user, 2 users.
@@ -161,10 +158,7 @@ func count(n int, word string) string {
 
 // bare returns an entry as the list of those who have rights has it.
 func (m member) bare() member {
-	if m.Kind == "" {
-		m.Kind = "User"
-	}
-	m.Until = ""
+	m.Kind, m.Until = cmp.Or(m.Kind, "User"), ""
 	return m
 }
 
