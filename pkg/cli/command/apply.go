@@ -35,11 +35,7 @@ func (s *options) apply(ctx context.Context, grants []roles.Grant, name string, 
 // write writes roles and bindings to the cluster. It is the only function of the package that
 // changes the cluster.
 func (s *options) write(ctx context.Context, objects []runtime.Object) error {
-	own, err := s.ownConfig()
-	if err != nil {
-		return err
-	}
-	client, err := changes.NewClient(own)
+	client, err := connect(s.ownConfig, changes.NewClient)
 	if err != nil {
 		return err
 	}

@@ -283,11 +283,7 @@ func (s *options) canIList(ctx context.Context, args []string, subresource strin
 	if !k.Namespaced {
 		namespace = ""
 	}
-	config, err := s.flags.ToRESTConfig()
-	if err != nil {
-		return err
-	}
-	client, err := authorizationclient.NewForConfig(config)
+	client, err := connect(s.flags.ToRESTConfig, authorizationclient.NewForConfig)
 	if err != nil {
 		return err
 	}

@@ -77,11 +77,7 @@ func (s *options) canIReadMetadata(ctx context.Context, what string, quiet bool,
 }
 
 func (s *options) metadataAnswer(ctx context.Context, target access.Target) (*metadataAnswer, error) {
-	config, err := s.flags.ToRESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	asking, err := authorizationclient.NewForConfig(config)
+	asking, err := connect(s.flags.ToRESTConfig, authorizationclient.NewForConfig)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +93,7 @@ func (s *options) metadataAnswer(ctx context.Context, target access.Target) (*me
 		}
 		out.Requests = append(out.Requests, one)
 	}
-	client, err := metadata.NewForConfig(config)
+	client, err := connect(s.flags.ToRESTConfig, metadata.NewForConfig)
 	if err != nil {
 		return nil, err
 	}

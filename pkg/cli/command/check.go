@@ -161,14 +161,8 @@ func (s *options) rolesOf(files []string) (*check.Roles, error) {
 		return nil, err
 	}
 	out := check.NewRoles(namespace)
-	for _, file := range files {
-		data, err := s.read(file)
-		if err != nil {
-			return nil, err
-		}
-		if err := out.Add(file, data); err != nil {
-			return nil, err
-		}
+	if err := s.eachFile(files, out.Add); err != nil {
+		return nil, err
 	}
 	if err := out.Complete(); err != nil {
 		return nil, err

@@ -37,11 +37,7 @@ func (s *options) contexts(*cobra.Command) []string {
 }
 
 func (s *options) namespaces(cmd *cobra.Command) []string {
-	config, err := s.flags.ToRESTConfig()
-	if err != nil {
-		return nil
-	}
-	client, err := kubernetes.NewForConfig(config)
+	client, err := connect(s.flags.ToRESTConfig, kubernetes.NewForConfig)
 	if err != nil {
 		return nil
 	}
@@ -127,11 +123,7 @@ func (s *options) objects(cmd *cobra.Command, begun string) []string {
 }
 
 func (s *options) names(cmd *cobra.Command, k *kinds.Kind) []string {
-	config, err := s.flags.ToRESTConfig()
-	if err != nil {
-		return nil
-	}
-	client, err := metadata.NewForConfig(config)
+	client, err := connect(s.flags.ToRESTConfig, metadata.NewForConfig)
 	if err != nil {
 		return nil
 	}

@@ -27,11 +27,7 @@ import (
 // not list them, entries prints a warning and returns none: then the answers of the tools lack them, and
 // the server's own answers do not.
 func (s *options) entries() (map[kubeschema.GroupResource]*overlay.Entries, error) {
-	config, err := s.ownConfig()
-	if err != nil {
-		return nil, err
-	}
-	client, err := versioned.NewForConfig(config)
+	client, err := connect(s.ownConfig, versioned.NewForConfig)
 	if err != nil {
 		return nil, err
 	}

@@ -118,14 +118,8 @@ func (s *options) exportPolicies(files []string, check string, exported export.O
 		return err
 	}
 	read := export.NewRoles(namespace)
-	for _, file := range files {
-		data, err := s.read(file)
-		if err != nil {
-			return err
-		}
-		if err := read.Add(file, data); err != nil {
-			return err
-		}
+	if err := s.eachFile(files, read.Add); err != nil {
+		return err
 	}
 	client, err := s.flags.ToDiscoveryClient()
 	if err != nil {

@@ -76,18 +76,11 @@ func (s *options) planFieldPermission(cmd *cobra.Command, p *v1alpha1.FieldPermi
 
 // addLogged adds the requests of audit logs that the exclusions of a plan would have refused.
 func (s *options) addLogged(cmd *cobra.Command, planned *overlay.Entries, plan *fieldplan.Plan, rbac *access.RBAC, logs *auditLogs) error {
-	client, err := s.flags.ToDiscoveryClient()
-	if err != nil {
-		return err
-	}
-	mapper, err := s.flags.ToRESTMapper()
-	if err != nil {
-		return err
-	}
 	enforced := *planned
 	enforced.Enforced = true
 	with := *s
-	with.kinds = kinds.New(client, mapper, func() (map[kubeschema.GroupResource]*overlay.Entries, error) {
+	var err error
+	with.kinds, err = s.kindsWith(func() (map[kubeschema.GroupResource]*overlay.Entries, error) {
 		all, err := s.entries()
 		if all == nil {
 			all = map[kubeschema.GroupResource]*overlay.Entries{}
@@ -95,6 +88,9 @@ func (s *options) addLogged(cmd *cobra.Command, planned *overlay.Entries, plan *
 		all[kubeschema.ParseGroupResource(planned.Source)] = &enforced
 		return all, err
 	})
+	if err != nil {
+		return err
+	}
 	log := fieldplan.NewLog(plan, rbac)
 	one := *logs
 	one.each, one.unread = log.Judge, 0
@@ -107,11 +103,7 @@ func (s *options) addLogged(cmd *cobra.Command, planned *overlay.Entries, plan *
 
 // kindWithoutEntries returns the kind of a FieldPermission's resource, as its author declared it.
 func (s *options) kindWithoutEntries(p *v1alpha1.FieldPermission) (*kinds.Kind, error) {
-	client, err := s.flags.ToDiscoveryClient()
-	if err != nil {
-		return nil, err
-	}
-	mapper, err := s.flags.ToRESTMapper()
+	c, err := s.kindsWith(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +111,7 @@ func (s *options) kindWithoutEntries(p *v1alpha1.FieldPermission) (*kinds.Kind, 
 	if p.Spec.Version != "" {
 		version = metav1.GroupVersion{Group: resource.Group, Version: p.Spec.Version}.String()
 	}
-	return kinds.New(client, mapper, nil).Lookup(p.Name, version)
+	return c.Lookup(p.Name, version)
 }
 
 // addWriters adds who owns the fields in live objects.

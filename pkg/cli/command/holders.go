@@ -85,11 +85,7 @@ func includesKey(parameter, key string) bool {
 
 // addDelegations adds the delegations of the cluster to a query.
 func (s *options) addDelegations(ctx context.Context, w *access.Query) {
-	config, err := s.ownConfig()
-	if err != nil {
-		return
-	}
-	client, err := authorityclient.NewForConfig(config)
+	client, err := connect(s.ownConfig, authorityclient.NewForConfig)
 	if err != nil {
 		return
 	}

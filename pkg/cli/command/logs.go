@@ -170,11 +170,7 @@ func subjectFilter(texts []string) (func(string, []string) (rbacv1.Subject, bool
 
 // rbac reads the roles and bindings of the cluster.
 func (s *options) rbac(ctx context.Context) (*access.RBAC, error) {
-	config, err := s.flags.ToRESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	client, err := rbacclient.NewForConfig(config)
+	client, err := connect(s.flags.ToRESTConfig, rbacclient.NewForConfig)
 	if err != nil {
 		return nil, err
 	}

@@ -33,11 +33,7 @@ type protectedAttribute struct {
 // protectedAttributes returns the protected attributes of the cluster and of a namespace, or of all
 // namespaces if namespace is "". It returns none if the server does not serve their API.
 func (s *options) protectedAttributes(ctx context.Context, namespace string) ([]protectedAttribute, error) {
-	config, err := s.ownConfig()
-	if err != nil {
-		return nil, err
-	}
-	client, err := authorityclient.NewForConfig(config)
+	client, err := connect(s.ownConfig, authorityclient.NewForConfig)
 	if err != nil {
 		return nil, err
 	}

@@ -102,7 +102,10 @@ func (s *options) cluster() (*kinds.Cluster, error) {
 }
 
 // quietCluster returns the kinds of the server, for completions of the shell.
-func (s *options) quietCluster() (*kinds.Cluster, error) {
+func (s *options) quietCluster() (*kinds.Cluster, error) { return s.kindsWith(s.entries) }
+
+// kindsWith returns the kinds of the server with some entries.
+func (s *options) kindsWith(entries kinds.EntriesReader) (*kinds.Cluster, error) {
 	client, err := s.flags.ToDiscoveryClient()
 	if err != nil {
 		return nil, err
@@ -111,7 +114,30 @@ func (s *options) quietCluster() (*kinds.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return kinds.New(client, mapper, s.entries), nil
+	return kinds.New(client, mapper, entries), nil
+}
+
+// connect returns a client of the server, made for a configuration.
+func connect[C any](config func() (*rest.Config, error), client func(*rest.Config) (C, error)) (out C, err error) {
+	c, err := config()
+	if err != nil {
+		return out, err
+	}
+	return client(c)
+}
+
+// eachFile reads files, and calls a function with the content of each.
+func (s *options) eachFile(names []string, add func(name string, data []byte) error) error {
+	for _, name := range names {
+		data, err := s.read(name)
+		if err != nil {
+			return err
+		}
+		if err := add(name, data); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // indentExamples indents the examples of --help.

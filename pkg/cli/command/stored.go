@@ -78,11 +78,7 @@ may still list an object that has been rewritten, as long as its managed fields 
 // hiddenFields returns the objects of a custom resource that may store fields which no version
 // shows, and the number of all objects.
 func (s *options) hiddenFields(cmd *cobra.Command, name string) ([]hiddenFields, int, error) {
-	config, err := s.flags.ToRESTConfig()
-	if err != nil {
-		return nil, 0, err
-	}
-	definitions, err := apiextensionsclient.NewForConfig(config)
+	definitions, err := connect(s.flags.ToRESTConfig, apiextensionsclient.NewForConfig)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -90,7 +86,7 @@ func (s *options) hiddenFields(cmd *cobra.Command, name string) ([]hiddenFields,
 	if err != nil {
 		return nil, 0, fmt.Errorf("read the definition: %w", err)
 	}
-	client, err := metadata.NewForConfig(config)
+	client, err := connect(s.flags.ToRESTConfig, metadata.NewForConfig)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -207,14 +207,8 @@ func (s *options) answers(o *uiFlags, steps *output.Steps) (out *answer.Answers,
 // collectFiles reads files, once.
 func (s *options) collectFiles(names []string, namespace string) (func(context.Context) (*snapshot.Input, error), error) {
 	files := &collect.Files{Namespace: namespace, Now: time.Now()}
-	for _, name := range names {
-		data, err := s.read(name)
-		if err != nil {
-			return nil, err
-		}
-		if err := files.Add(name, data); err != nil {
-			return nil, err
-		}
+	if err := s.eachFile(names, files.Add); err != nil {
+		return nil, err
 	}
 	for _, kind := range slices.Sorted(maps.Keys(files.Ignored)) {
 		printing.Fprintf(s.streams.ErrOut, "warning: the page shows no objects of kind %s\n", kind)
