@@ -11,11 +11,10 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
-	"k8s.io/client-go/tools/pager"
 
+	"kube-granular.dev/pkg/cli/pages"
 	"kube-granular.dev/pkg/included"
 )
 
@@ -38,30 +37,20 @@ type binding struct {
 // if it is empty, those of all namespaces are read.
 func ReadRBAC(ctx context.Context, client rbacclient.RbacV1Interface, namespace string) (*RBAC, error) {
 	out := &RBAC{roles: map[roleKey][]rbacv1.PolicyRule{}}
+	add := func(o runtime.Object) error {
+		out.add(o)
+		return nil
+	}
 	for _, step := range []struct {
 		what string
-		list pager.ListPageFunc
+		read func() error
 	}{
-		{"clusterroles", func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return client.ClusterRoles().List(ctx, o)
-		}},
-		{"roles", func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return client.Roles(namespace).List(ctx, o)
-		}},
-		{"clusterrolebindings", func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return client.ClusterRoleBindings().List(ctx, o)
-		}},
-		{"rolebindings", func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return client.RoleBindings(namespace).List(ctx, o)
-		}},
+		{"clusterroles", func() error { return pages.Each(ctx, client.ClusterRoles().List, add) }},
+		{"roles", func() error { return pages.Each(ctx, client.Roles(namespace).List, add) }},
+		{"clusterrolebindings", func() error { return pages.Each(ctx, client.ClusterRoleBindings().List, add) }},
+		{"rolebindings", func() error { return pages.Each(ctx, client.RoleBindings(namespace).List, add) }},
 	} {
-		pages := pager.New(step.list)
-		pages.PageBufferSize = 0
-		err := pages.EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error {
-			out.add(o)
-			return nil
-		})
-		if err != nil {
+		if err := step.read(); err != nil {
 			return nil, fmt.Errorf("read %s: %w", step.what, err)
 		}
 	}

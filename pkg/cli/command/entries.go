@@ -10,16 +10,15 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/tools/pager"
 
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/api/authority/validation"
 	"kube-granular.dev/api/client/clientset/versioned"
 	"kube-granular.dev/api/printing"
 	"kube-granular.dev/granular/overlay"
+	"kube-granular.dev/pkg/cli/pages"
 	"kube-granular.dev/pkg/fieldpermission/entry"
 )
 
@@ -32,11 +31,7 @@ func (s *options) entries() (map[kubeschema.GroupResource]*overlay.Entries, erro
 		return nil, err
 	}
 	out := map[kubeschema.GroupResource]*overlay.Entries{}
-	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return client.AuthorityV1alpha1().FieldPermissions().List(ctx, options)
-	})
-	err = pages.EachListItem(context.Background(), metav1.ListOptions{}, func(obj runtime.Object) error {
-		p := obj.(*v1alpha1.FieldPermission)
+	err = pages.Each(context.Background(), client.AuthorityV1alpha1().FieldPermissions().List, func(p *v1alpha1.FieldPermission) error {
 		entries, wrong := entry.Parse(p)
 		if len(wrong) > 0 {
 			return fmt.Errorf("fieldpermission %s: %w", p.Name, wrong.ToAggregate())

@@ -14,12 +14,10 @@ import (
 	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	admissionclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/pager"
 
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/api/authority/validation"
@@ -28,6 +26,7 @@ import (
 	"kube-granular.dev/pkg/cli/access"
 	"kube-granular.dev/pkg/cli/fieldplan"
 	"kube-granular.dev/pkg/cli/kinds"
+	"kube-granular.dev/pkg/cli/pages"
 	"kube-granular.dev/pkg/fieldpermission/entry"
 )
 
@@ -120,12 +119,8 @@ func addWriters(ctx context.Context, config *rest.Config, k *kinds.Kind, plan *f
 	if err != nil {
 		return err
 	}
-	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return client.Resource(k.Resource).List(ctx, options)
-	})
-	pages.PageBufferSize = 0
-	err = pages.EachListItem(ctx, metav1.ListOptions{}, func(obj runtime.Object) error {
-		plan.AddObject(obj.(*metav1.PartialObjectMetadata).ManagedFields)
+	err = pages.Each(ctx, client.Resource(k.Resource).List, func(o *metav1.PartialObjectMetadata) error {
+		plan.AddObject(o.ManagedFields)
 		return nil
 	})
 	plan.SortWriters()
@@ -166,11 +161,8 @@ func addCustomTemplates(ctx context.Context, config *rest.Config, plan *fieldpla
 	if err != nil {
 		return err
 	}
-	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return client.CustomResourceDefinitions().List(ctx, options)
-	})
-	return pages.EachListItem(ctx, metav1.ListOptions{}, func(obj runtime.Object) error {
-		plan.AddDefinition(obj.(*apiextensionsv1.CustomResourceDefinition))
+	return pages.Each(ctx, client.CustomResourceDefinitions().List, func(o *apiextensionsv1.CustomResourceDefinition) error {
+		plan.AddDefinition(o)
 		return nil
 	})
 }

@@ -11,14 +11,13 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/tools/pager"
 
 	"kube-granular.dev/api/printing"
 	"kube-granular.dev/pkg/cli/hidden"
 	"kube-granular.dev/pkg/cli/output"
+	"kube-granular.dev/pkg/cli/pages"
 )
 
 // hiddenFields is an object that may store fields which no version shows.
@@ -93,10 +92,7 @@ func (s *options) hiddenFields(cmd *cobra.Command, name string) ([]hiddenFields,
 	resource := client.Resource(schema.GroupVersionResource{Group: crd.Spec.Group, Version: servedVersion(crd),
 		Resource: crd.Spec.Names.Plural})
 	schemas, out, objects := hidden.Schemas(crd), []hiddenFields{}, 0
-	err = pager.New(pager.SimplePageFunc(func(options metav1.ListOptions) (runtime.Object, error) {
-		return resource.List(cmd.Context(), options)
-	})).EachListItem(cmd.Context(), metav1.ListOptions{}, func(obj runtime.Object) error {
-		object := obj.(*metav1.PartialObjectMetadata)
+	err = pages.Each(cmd.Context(), resource.List, func(object *metav1.PartialObjectMetadata) error {
 		objects++
 		fields, err := hidden.Fields(schemas, object.ManagedFields)
 		if err == nil && len(fields) > 0 {

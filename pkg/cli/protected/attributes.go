@@ -10,14 +10,13 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/pager"
 
 	"kube-granular.dev/api/authority/v1alpha1"
 	authorityclient "kube-granular.dev/api/client/clientset/versioned"
 	"kube-granular.dev/granular/protect"
+	"kube-granular.dev/pkg/cli/pages"
 )
 
 var errNotServed = errors.New("the server does not serve protected attributes; its feature gate ProtectedAttributes may be off")
@@ -27,10 +26,7 @@ var errNotServed = errors.New("the server does not serve protected attributes; i
 func attributes(ctx context.Context, client authorityclient.Interface, core kubernetes.Interface, namespace string) ([]protect.Entry, error) {
 	var entries []protect.Entry
 	cluster := client.AuthorityV1alpha1().ClusterProtectedAttributes()
-	err := eachItem(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return cluster.List(ctx, options)
-	}, func(obj runtime.Object) error {
-		a := obj.(*v1alpha1.ClusterProtectedAttribute)
+	err := pages.Each(ctx, cluster.List, func(a *v1alpha1.ClusterProtectedAttribute) error {
 		entries = append(entries, entry("clusterprotectedattribute/"+a.Name, "", &a.Spec))
 		return nil
 	})
@@ -39,10 +35,7 @@ func attributes(ctx context.Context, client authorityclient.Interface, core kube
 	}
 	namespaces := namespaceUIDs{core: core, cache: map[string]types.UID{}}
 	namespaced := client.AuthorityV1alpha1().ProtectedAttributes(namespace)
-	err = eachItem(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return namespaced.List(ctx, options)
-	}, func(obj runtime.Object) error {
-		a := obj.(*v1alpha1.ProtectedAttribute)
+	err = pages.Each(ctx, namespaced.List, func(a *v1alpha1.ProtectedAttribute) error {
 		live, err := namespaces.of(ctx, a.Namespace)
 		if err != nil {
 			return err
@@ -65,12 +58,6 @@ func readError(resource string, err error) error {
 		return errNotServed
 	}
 	return fmt.Errorf("read %s: %w", resource, err)
-}
-
-func eachItem(ctx context.Context, list pager.ListPageFunc, do func(runtime.Object) error) error {
-	pages := pager.New(list)
-	pages.PageBufferSize = 0
-	return pages.EachListItem(ctx, metav1.ListOptions{}, do)
 }
 
 func entry(name, namespace string, spec *v1alpha1.ProtectedAttributeSpec) protect.Entry {

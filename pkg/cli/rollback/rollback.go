@@ -11,12 +11,11 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/pager"
+
+	"kube-granular.dev/pkg/cli/pages"
 )
 
 // Effect is what a server without the patches does to an object.
@@ -96,14 +95,7 @@ func Read(ctx context.Context, client dynamic.Interface) ([]Finding, error) {
 func each(
 	ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, visit func(u *unstructured.Unstructured),
 ) error {
-	list := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return client.Resource(resource).List(ctx, options)
-	})
-	err := list.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
-		u, ok := object.(*unstructured.Unstructured)
-		if !ok {
-			return fmt.Errorf("the server sent a %T", object)
-		}
+	err := pages.Each(ctx, client.Resource(resource).List, func(u *unstructured.Unstructured) error {
 		visit(u)
 		return nil
 	})

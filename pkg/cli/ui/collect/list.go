@@ -12,9 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/pager"
 
 	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/pkg/cli/pages"
 	"kube-granular.dev/pkg/cli/ui/model"
 	"kube-granular.dev/pkg/cli/ui/snapshot"
 )
@@ -32,7 +32,7 @@ type lister[L runtime.Object] func(context.Context, metav1.ListOptions) (L, erro
 // list reads all pages of a list. If it can't, this is unknown.
 func list[L runtime.Object, O any](ctx context.Context, r *reader, w what, read lister[L], add func(O)) error {
 	var all []O
-	err := pages(ctx, r, w, read, &all)
+	err := readPages(ctx, r, w, read, &all)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -48,10 +48,10 @@ func list[L runtime.Object, O any](ctx context.Context, r *reader, w what, read 
 // namespaced is list for all namespaces. If that is forbidden, it reads only the caller's own namespace.
 func namespaced[L runtime.Object, O any](ctx context.Context, r *reader, w what, read func(namespace string) lister[L], add func(O)) error {
 	var all []O
-	err := pages(ctx, r, w, read(""), &all)
+	err := readPages(ctx, r, w, read(""), &all)
 	if apierrors.IsForbidden(err) && r.Namespace != "" {
 		all = nil
-		if own := pages(ctx, r, w, read(r.Namespace), &all); own == nil {
+		if own := readPages(ctx, r, w, read(r.Namespace), &all); own == nil {
 			r.unknown(w, err, r.Namespace)
 			err = nil
 		} else {
@@ -83,15 +83,11 @@ func (r *reader) isKnown(w what, err error) bool {
 	return err == nil
 }
 
-// pages reads all pages of a list.
-func pages[L runtime.Object, O any](ctx context.Context, r *reader, w what, read lister[L], all *[]O) error {
+// readPages reads all pages of a list.
+func readPages[L runtime.Object, O any](ctx context.Context, r *reader, w what, read lister[L], all *[]O) error {
 	r.step(w.resource, 0)
-	each := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return read(ctx, options)
-	})
-	each.PageBufferSize = 0
-	return each.EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error {
-		*all = append(*all, o.(O))
+	return pages.Each(ctx, read, func(o O) error {
+		*all = append(*all, o)
 		if len(*all)%shown == 0 {
 			r.step(w.resource, len(*all))
 		}
