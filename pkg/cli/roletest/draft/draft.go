@@ -38,15 +38,17 @@ type Draft struct {
 
 // Write writes the test.
 func (d *Draft) Write(out io.Writer) error {
-	test := format.RoleTest{APIVersion: format.APIVersion, Kind: format.Kind, Given: []any{}, Cases: []format.Case{}}
 	given, err := d.given()
 	if err != nil {
 		return err
 	}
-	test.Given = given
-	var notes []string
+	cases := []format.Case{}
+	notes := []string{
+		"A draft of a test: kube-granular test FILE. Add the definitions of custom resources to given,",
+		"and cases for what the role must not allow.",
+	}
 	for _, read := range d.Reads {
-		test.Cases = append(test.Cases, d.read(read))
+		cases = append(cases, d.read(read))
 	}
 	for i := range d.Requests {
 		c, err := d.write(&d.Requests[i])
@@ -57,29 +59,26 @@ func (d *Draft) Write(out io.Writer) error {
 			notes = append(notes, fmt.Sprintf("An update that creates can't be a case, so this request is not here: %s", d.Requests[i].String()))
 			continue
 		}
-		test.Cases = append(test.Cases, *c)
+		cases = append(cases, *c)
 	}
 	if len(d.Requests) > 0 && d.Requests[0].Name != "" {
 		r := d.Requests[0]
-		test.Cases = append(test.Cases, format.Case{
+		cases = append(cases, format.Case{
 			Name: "an example of what must be refused", As: d.subject(), Delete: &format.Target{Resource: resource(&r, true), Name: name(&r)},
 			Expect: format.Expectation{Refused: format.Refusal{Needs: "delete"}},
 		})
 	}
-	notes = append([]string{
-		"A draft of a test: kube-granular test FILE. Add the definitions of custom resources to given,",
-		"and cases for what the role must not allow.",
-	}, notes...)
+	return writeTest(out, notes, given, cases)
+}
+
+// writeTest writes a test, with notes as comments before it.
+func writeTest(out io.Writer, notes []string, given []any, cases []format.Case) error {
 	for _, note := range notes {
 		if err := printing.Comment(out, note); err != nil {
 			return err
 		}
 	}
-	value, err := asValue(test)
-	if err != nil {
-		return err
-	}
-	return printing.YAML(out, value)
+	return printing.YAML(out, format.RoleTest{APIVersion: format.APIVersion, Kind: format.Kind, Given: given, Cases: cases})
 }
 
 // given returns the roles and bindings, the namespaces, the account, and the objects.
@@ -238,14 +237,4 @@ func name(r *changes.Request) string {
 		return r.Namespace + "/" + r.Name
 	}
 	return r.Name
-}
-
-// asValue converts a value to what JSON has.
-func asValue(value any) (out any, err error) {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return nil, err
-	}
-	err = json.Unmarshal(text, &out)
-	return out, err
 }

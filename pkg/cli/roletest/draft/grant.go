@@ -8,7 +8,6 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"kube-granular.dev/api/printing"
 	"kube-granular.dev/pkg/cli/kinds"
 	"kube-granular.dev/pkg/cli/roles"
 	"kube-granular.dev/pkg/cli/roletest/format"
@@ -22,31 +21,21 @@ func OfGrant(grant roles.Grant, name string, subject rbacv1.Subject, fields []st
 	if err != nil {
 		return "", err
 	}
-	test := format.RoleTest{APIVersion: format.APIVersion, Kind: format.Kind, Given: given, Cases: []format.Case{}}
-	seen := map[string]bool{}
+	cases, seen := []format.Case{}, map[string]bool{}
 	for i := range grant.Rules {
 		target := targetOf(&grant.Rules[i], grant.Namespace)
 		if seen[target.Resource] {
 			continue
 		}
 		seen[target.Resource] = true
-		test.Cases = append(test.Cases, format.Case{
+		cases = append(cases, format.Case{
 			Name: "an example of what must be refused", As: d.subject(), Delete: &target,
 			Expect: format.Expectation{Refused: format.Refusal{Needs: "delete"}},
 		})
 	}
 	var out strings.Builder
 	notes := []string{"A draft of a test: kube-granular test FILE. Add objects to given, and cases that change these fields:"}
-	for _, note := range append(notes, fields...) {
-		if err := printing.Comment(&out, note); err != nil {
-			return "", err
-		}
-	}
-	value, err := asValue(test)
-	if err != nil {
-		return "", err
-	}
-	err = printing.YAML(&out, value)
+	err = writeTest(&out, append(notes, fields...), given, cases)
 	return out.String(), err
 }
 

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"kube-granular.dev/api/printing"
 	"kube-granular.dev/pkg/cli/learn"
 	"kube-granular.dev/pkg/cli/roletest/format"
 )
@@ -220,16 +219,7 @@ func (r *Recorder) Write(out io.Writer) error {
 	if len(left) > 0 {
 		notes = append(append(notes, "Requests that are no case here:"), left...)
 	}
-	for _, note := range notes {
-		if err := printing.Comment(out, note); err != nil {
-			return err
-		}
-	}
-	value, err := asValue(format.RoleTest{APIVersion: format.APIVersion, Kind: format.Kind, Given: given, Cases: cases})
-	if err != nil {
-		return err
-	}
-	return printing.YAML(out, value)
+	return writeTest(out, notes, given, cases)
 }
 
 // reasons returns why requests are no cases, and how many of them.
