@@ -92,7 +92,7 @@ func (r *DryRunner) Run(ctx context.Context, request Request) (*DryRun, error) {
 	if request.Verb == "create" || request.Name == "" {
 		out.Creates = true
 	} else {
-		out.old, err = r.object(ctx, request.locate(r.Client.Get(), true))
+		out.old, err = request.get(ctx, r.Client)
 		switch {
 		case apierrors.IsNotFound(err) && request.Subresource == "" && (request.Verb == "update" || request.PatchType == types.ApplyPatchType):
 			out.Creates = true
@@ -162,16 +162,7 @@ func (r *DryRunner) Stored(ctx context.Context, request Request) (map[string]any
 	if request.Name == "" || request.Verb == "create" && request.Subresource == "" {
 		return nil, nil
 	}
-	request.Subresource = ""
-	stored, err := r.object(ctx, request.locate(r.Client.Get(), true))
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	return stored, err
-}
-
-func (r *DryRunner) object(ctx context.Context, call *rest.Request) (map[string]any, error) {
-	return decodeResult(call.SetHeader("Accept", "application/json").Do(ctx))
+	return Get(ctx, r.Client, request.Kind, request.Namespace, request.Name)
 }
 
 // decodeResult returns the object of a response. Numbers have the types that the permission library
@@ -229,16 +220,4 @@ func asObject(o map[string]any) any {
 		return nil
 	}
 	return o
-}
-
-// Missing reports whether the object of a request does not exist.
-func (r *DryRunner) Missing(ctx context.Context, request Request) (bool, error) {
-	if request.Name == "" {
-		return true, nil
-	}
-	_, err := r.object(ctx, request.locate(r.Client.Get(), true))
-	if apierrors.IsNotFound(err) {
-		return true, nil
-	}
-	return false, err
 }

@@ -25,10 +25,7 @@ var errNotComputable = errors.New("only the server can compute the requested obj
 // and admission would make. It returns errNotComputable if only the server can compute this
 // object.
 func (r *DryRunner) requestedObject(run *DryRun) (map[string]any, error) {
-	if run.Verb != "patch" {
-		return asMap(run.Body)
-	}
-	if run.Creates {
+	if run.Verb != "patch" || run.Creates {
 		return asMap(run.Body)
 	}
 	live, err := json.Marshal(run.old)

@@ -35,9 +35,13 @@ func Write(ctx context.Context, client Sender, k *kinds.Kind, namespace, name st
 // Get returns an object, or nil if it does not exist.
 func Get(ctx context.Context, client Sender, k *kinds.Kind, namespace, name string) (map[string]any, error) {
 	request := Request{Kind: k, Namespace: namespace, Name: name}
-	object, err := decodeResult(request.locate(client.Get(), true).SetHeader("Accept", "application/json").Do(ctx))
+	object, err := request.get(ctx, client)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	return object, err
+}
+
+func (r *Request) get(ctx context.Context, client Sender) (map[string]any, error) {
+	return decodeResult(r.locate(client.Get(), true).SetHeader("Accept", "application/json").Do(ctx))
 }

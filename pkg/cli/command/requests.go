@@ -255,9 +255,11 @@ func (o *changeFlags) requestsFromFiles(ctx context.Context, s *options, c *kind
 		request := changes.Apply(k, u.GetNamespace(), u.GetName(), o.manager, body)
 		if o.replace || u.GetName() == "" {
 			request = changes.Request{Verb: "update", Kind: k, Namespace: u.GetNamespace(), Name: u.GetName(), Body: body, Query: strict()}
-			if missing, err := r.Missing(ctx, request); err != nil {
+			stored, err := r.Stored(ctx, request)
+			if err != nil {
 				return nil, err
-			} else if missing {
+			}
+			if stored == nil {
 				request.Verb = "create"
 			}
 		}
