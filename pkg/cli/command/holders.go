@@ -21,6 +21,7 @@ import (
 	"kube-granular.dev/api/printing"
 	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/pkg/cli/access"
+	"kube-granular.dev/pkg/cli/protected"
 )
 
 // identityQuery returns the query for a resource that roles name and no server serves: users, groups,
@@ -63,7 +64,7 @@ func (s *options) addProtected(ctx context.Context, w *access.Query) {
 			field, reserved = "annotations", permission.ProtectedAnnotation
 		}
 		switch key := a.spec.AttributeName; {
-		case verb.Permission == reserved && isProtectedKey(key, verb.Parameter):
+		case verb.Permission == reserved && protected.Includes(key, verb.Parameter):
 			if a.spec.RoleRef == nil {
 				byVerb = true
 				continue

@@ -20,6 +20,7 @@ import (
 	"kube-granular.dev/pkg/cli/access"
 	"kube-granular.dev/pkg/cli/changes"
 	"kube-granular.dev/pkg/cli/kinds"
+	"kube-granular.dev/pkg/cli/protected"
 )
 
 // protectedAttribute is a ProtectedAttribute or a ClusterProtectedAttribute.
@@ -75,15 +76,11 @@ func protectedVerb(name string, spec *v1alpha1.ProtectedAttributeSpec) []verbEnt
 	if spec.RoleRef != nil {
 		return nil
 	}
-	permissionName := permission.ProtectedLabel
-	if spec.AttributeKind == v1alpha1.AttributeAnnotation {
-		permissionName = permission.ProtectedAnnotation
-	}
-	verb := permission.Verb{Permission: permissionName, Parameter: spec.AttributeName, Parameterized: true}.String()
+	verb := protectedKeyVerb(spec.AttributeKind, spec.AttributeName)
+	e := verbEntry{Verb: verb.String(), Excluded: true, Protects: name}
 	if domain, ok := strings.CutSuffix(spec.AttributeName, "/*"); ok {
-		verb = permission.Verb{Permission: permissionName}.String() + "(<key of " + domain + ">)"
+		e.Verb = permission.Verb{Permission: verb.Permission}.String() + "(<key of " + domain + ">)"
 	}
-	e := verbEntry{Verb: verb, Excluded: true, Protects: name}
 	for _, r := range spec.Resources {
 		e.Resources = append(e.Resources, kinds.Qualified(r.Group, r.Resource))
 	}
@@ -134,7 +131,8 @@ func (s *options) protectedNotes(ctx context.Context, runs []*changes.DryRun) []
 // An empty resource matches all resources.
 func (a *protectedAttribute) note(field, key string, resource v1alpha1.GroupResource) string {
 	attribute := a.spec
-	if (attribute.AttributeKind == v1alpha1.AttributeAnnotation) != (field == "annotations") || !isProtectedKey(attribute.AttributeName, key) {
+	if (attribute.AttributeKind == v1alpha1.AttributeAnnotation) != (field == "annotations") ||
+		!protected.Includes(attribute.AttributeName, key) {
 		return ""
 	}
 	if resource.Resource != "" && (len(attribute.Resources) > 0 && !slices.Contains(attribute.Resources, resource) ||
@@ -150,14 +148,6 @@ func (a *protectedAttribute) note(field, key string, resource v1alpha1.GroupReso
 		what = " has values that are protected by "
 	}
 	return what + a.name + ": the role is not sufficient, the subject also needs " + needs
-}
-
-// isProtectedKey reports whether a key has the name of a protected attribute: a key, or example.com/*.
-func isProtectedKey(name, key string) bool {
-	if domain, ok := strings.CutSuffix(name, "/*"); ok {
-		return strings.HasPrefix(key, domain+"/")
-	}
-	return name == key
 }
 
 // protectedKeyVerb returns the verb that a protected label or annotation without a role requires.

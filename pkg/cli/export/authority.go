@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kube-granular.dev/api/authority/v1alpha1"
@@ -15,6 +14,7 @@ import (
 	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/granular/protect"
 	"kube-granular.dev/pkg/cli/manifest"
+	"kube-granular.dev/pkg/cli/protected"
 	"kube-granular.dev/pkg/fieldpermission/entry"
 )
 
@@ -26,14 +26,13 @@ func (r *Roles) addAuthority(found *manifest.Object) error {
 		if err := found.Decode(a); err != nil {
 			return err
 		}
-		a.Namespace = cmp.Or(a.Namespace, r.namespace)
-		r.addAttribute(&a.ObjectMeta, &a.Spec)
+		r.attributes = append(r.attributes, protected.Entry(a.Name, cmp.Or(a.Namespace, r.namespace), &a.Spec))
 	case "ClusterProtectedAttribute":
 		a := &v1alpha1.ClusterProtectedAttribute{}
 		if err := found.Decode(a); err != nil {
 			return err
 		}
-		r.addAttribute(&a.ObjectMeta, &a.Spec)
+		r.attributes = append(r.attributes, protected.Entry(a.Name, a.Namespace, &a.Spec))
 	case "FieldPermission":
 		p := &v1alpha1.FieldPermission{}
 		if err := found.Decode(p); err != nil {
@@ -48,21 +47,6 @@ func (r *Roles) addAuthority(found *manifest.Object) error {
 		return fmt.Errorf("%s: %s %s: a policy can't hold it", found.File, found.Kind, found.Name)
 	}
 	return nil
-}
-
-func (r *Roles) addAttribute(meta *metav1.ObjectMeta, spec *v1alpha1.ProtectedAttributeSpec) {
-	e := protect.Entry{Name: meta.Name, Namespace: meta.Namespace, Kind: protect.KindOf(string(spec.AttributeKind)), Key: spec.AttributeName,
-		ProtectedValues: spec.ProtectedValues, AllowedValues: spec.AllowedValues, Mode: cmp.Or(protect.Mode(spec.Mode), protect.Enforce)}
-	if spec.RoleRef != nil {
-		e.Role = protect.RoleRef{Kind: spec.RoleRef.Kind, Name: spec.RoleRef.Name}
-	}
-	for _, resource := range spec.Resources {
-		e.Resources = append(e.Resources, protect.Resource(resource))
-	}
-	for _, resource := range spec.ExcludeResources {
-		e.ExcludeResources = append(e.ExcludeResources, protect.Resource(resource))
-	}
-	r.attributes = append(r.attributes, e)
 }
 
 // protects reports whether a protected attribute names a role. Such a role need not exist.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,7 +28,7 @@ func attributes(ctx context.Context, client authorityclient.Interface, core kube
 	var entries []protect.Entry
 	cluster := client.AuthorityV1alpha1().ClusterProtectedAttributes()
 	err := pages.Each(ctx, cluster.List, func(a *v1alpha1.ClusterProtectedAttribute) error {
-		entries = append(entries, entry("clusterprotectedattribute/"+a.Name, "", &a.Spec))
+		entries = append(entries, Entry("clusterprotectedattribute/"+a.Name, "", &a.Spec))
 		return nil
 	})
 	if err != nil {
@@ -43,7 +44,7 @@ func attributes(ctx context.Context, client authorityclient.Interface, core kube
 		// An attribute has no effect if it was created in an earlier namespace of the same name,
 		// which has another UID.
 		if uid := a.Status.NamespaceUID; uid == live || uid == "" || live == "" {
-			entries = append(entries, entry("protectedattribute/"+a.Name, a.Namespace, &a.Spec))
+			entries = append(entries, Entry("protectedattribute/"+a.Name, a.Namespace, &a.Spec))
 		}
 		return nil
 	})
@@ -60,7 +61,16 @@ func readError(resource string, err error) error {
 	return fmt.Errorf("read %s: %w", resource, err)
 }
 
-func entry(name, namespace string, spec *v1alpha1.ProtectedAttributeSpec) protect.Entry {
+// Includes reports whether the name of a protected attribute, a key or example.com/*, includes a key.
+func Includes(name, key string) bool {
+	if domain, ok := strings.CutSuffix(name, "*"); ok && strings.HasSuffix(domain, "/") {
+		return strings.HasPrefix(key, domain)
+	}
+	return name == key
+}
+
+// Entry returns the entry of a protected attribute. The entry shares slices with the attribute.
+func Entry(name, namespace string, spec *v1alpha1.ProtectedAttributeSpec) protect.Entry {
 	e := protect.Entry{
 		Name: name, Namespace: namespace,
 		Kind: protect.KindOf(string(spec.AttributeKind)), Key: spec.AttributeName,

@@ -11,6 +11,7 @@ import (
 
 	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/pkg/cli/access"
+	"kube-granular.dev/pkg/cli/protected"
 	"kube-granular.dev/pkg/cli/ui/model"
 )
 
@@ -108,19 +109,11 @@ func (h *holding) permission(verb string, degree int, t *target) bool {
 	}
 	counts := false
 	for _, p := range t.protected {
-		if stem == permission.General+":"+p.permission && protects(p.key, strings.TrimSuffix(parameter, ")")) {
+		if stem == permission.General+":"+p.permission && protected.Includes(p.key, strings.TrimSuffix(parameter, ")")) {
 			h.Protected, counts = append(h.Protected, p.index), true
 		}
 	}
 	return counts
-}
-
-// protects reports whether the name of a protected attribute, a key or example.com/*, includes a key.
-func protects(name, key string) bool {
-	if domain, ok := strings.CutSuffix(name, "*"); ok && strings.HasSuffix(domain, "/") {
-		return strings.HasPrefix(key, domain)
-	}
-	return name == key
 }
 
 // complete returns what is held, each thing once and in order.
