@@ -7,8 +7,9 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"kube-granular.dev/pkg/cli/roles"
 )
 
 // Given returns the roles and bindings of the files as objects of a server, on which they grant what counts
@@ -51,22 +52,14 @@ func (r *Roles) Given(subjects []rbacv1.Subject) []runtime.Object {
 		switch o := o.(type) {
 		case *rbacv1.Role:
 			if !bound[key{"Role", o.Namespace, o.Name}] {
-				out = append(out, &rbacv1.RoleBinding{
-					TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"},
-					ObjectMeta: metav1.ObjectMeta{Name: bindingName(o.Name), Namespace: o.Namespace}, Subjects: subjects,
-					RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: o.Name},
-				})
+				out = append(out, roles.Binding(bindingName(o.Name), o.Namespace, "Role", o.Name, subjects))
 			}
 		case *rbacv1.ClusterRole:
 			alone := o.DeepCopy()
 			alone.AggregationRule = nil
 			out[i] = alone
 			if !bound[key{"ClusterRole", "", o.Name}] {
-				out = append(out, &rbacv1.ClusterRoleBinding{
-					TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRoleBinding"},
-					ObjectMeta: metav1.ObjectMeta{Name: bindingName(o.Name)}, Subjects: subjects,
-					RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: o.Name},
-				})
+				out = append(out, roles.Binding(bindingName(o.Name), "", "ClusterRole", o.Name, subjects))
 			}
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/granular/protect"
 	"kube-granular.dev/granular/schema"
+	"kube-granular.dev/pkg/cli/roles"
 )
 
 // copiers is the name of the role and binding with which upstream's controllers copy protected labels and annotations. A
@@ -278,18 +279,9 @@ func copierRole() []runtime.Object {
 	for _, name := range protect.Copiers() {
 		subjects = append(subjects, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: metav1.NamespaceSystem, Name: name})
 	}
-	return bypassRole(copiers, "protectedattributes", subjects)
-}
-
-// bypassRole returns a role with the verb bypass, and its binding.
-func bypassRole(name, resource string, subjects []rbacv1.Subject) []runtime.Object {
-	version, meta := rbacv1.SchemeGroupVersion.String(), metav1.ObjectMeta{Name: name}
-	return []runtime.Object{
-		&rbacv1.ClusterRole{TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "ClusterRole"}, ObjectMeta: meta,
-			Rules: []rbacv1.PolicyRule{{APIGroups: []string{v1alpha1.GroupName}, Resources: []string{resource}, Verbs: []string{"bypass"}}}},
-		&rbacv1.ClusterRoleBinding{TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "ClusterRoleBinding"}, ObjectMeta: meta,
-			Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}},
-	}
+	rule := rbacv1.PolicyRule{APIGroups: []string{v1alpha1.GroupName}, Resources: []string{"protectedattributes"}, Verbs: []string{"bypass"}}
+	grant := roles.Grant{Rules: []rbacv1.PolicyRule{rule}}
+	return grant.Objects(copiers, subjects)
 }
 
 func canonical(resources []protect.Resource) []protect.Resource {

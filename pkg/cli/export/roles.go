@@ -12,7 +12,6 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"kube-granular.dev/api/authority/v1alpha1"
@@ -136,12 +135,12 @@ func (r *Roles) bindUnbound(subjects []rbacv1.Subject) error {
 	}
 	for _, object := range slices.Clone(r.objects) {
 		var role roleKey
-		meta, ref := metav1.ObjectMeta{}, rbacv1.RoleRef{APIGroup: rbacv1.GroupName}
+		var kind string
 		switch o := object.(type) {
 		case *rbacv1.Role:
-			role, ref.Kind = roleKey{o.Namespace, o.Name}, "Role"
+			role, kind = roleKey{o.Namespace, o.Name}, "Role"
 		case *rbacv1.ClusterRole:
-			role, ref.Kind = roleKey{"", o.Name}, "ClusterRole"
+			role, kind = roleKey{"", o.Name}, "ClusterRole"
 		default:
 			continue
 		}
@@ -151,15 +150,7 @@ func (r *Roles) bindUnbound(subjects []rbacv1.Subject) error {
 		if len(subjects) == 0 {
 			return fmt.Errorf("no binding in the files names the role %s: add its bindings, or use --subject", role.name)
 		}
-		meta.Name, meta.Namespace, ref.Name = role.name, role.namespace, role.name
-		version := rbacv1.SchemeGroupVersion.String()
-		if role.namespace != "" {
-			r.objects = append(r.objects, &rbacv1.RoleBinding{TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "RoleBinding"},
-				ObjectMeta: meta, Subjects: subjects, RoleRef: ref})
-			continue
-		}
-		r.objects = append(r.objects, &rbacv1.ClusterRoleBinding{TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "ClusterRoleBinding"},
-			ObjectMeta: meta, Subjects: subjects, RoleRef: ref})
+		r.objects = append(r.objects, roles.Binding(role.name, role.namespace, kind, role.name, subjects))
 	}
 	return nil
 }

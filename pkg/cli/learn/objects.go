@@ -40,10 +40,7 @@ func (g *Grant) Objects(name string, subject rbacv1.Subject) []runtime.Object {
 	name += "-in-" + g.Namespaces[0]
 	out := grant.Objects(name, nil)
 	for _, namespace := range g.Namespaces {
-		namespaced := roles.Grant{Namespace: namespace}
-		binding := namespaced.Objects(name, subjects)[1].(*rbacv1.RoleBinding)
-		binding.RoleRef.Kind = "ClusterRole"
-		out = append(out, binding)
+		out = append(out, roles.Binding(name, namespace, "ClusterRole", name, subjects))
 	}
 	return out
 }

@@ -138,18 +138,13 @@ func (r *Remedy) bind(refused *denial.Denial, subject rbacv1.Subject) error {
 	grant := roles.Grant{Namespace: refused.ProtectedIn}
 	name := roles.NameFor(r.Role.Name, subjects, grant)
 	r.Name, r.Grant, r.Subject = name, grant, subject
-	binding := grant.Objects(name, subjects)[1]
-	kind, where := "clusterrole", ""
-	switch b := binding.(type) {
-	case *rbacv1.RoleBinding:
-		b.RoleRef.Kind, b.RoleRef.Name = r.Role.Kind, r.Role.Name
-		kind, where = "role", " -n "+Quoted(grant.Namespace)
-	case *rbacv1.ClusterRoleBinding:
-		b.RoleRef.Name = r.Role.Name
+	kind, where, bound := "clusterrole", "", "ClusterRole"
+	if grant.Namespace != "" {
+		kind, where, bound = "role", " -n "+Quoted(grant.Namespace), r.Role.Kind
 	}
 	r.Commands = []string{fmt.Sprintf("kubectl create %sbinding %s%s --%s=%s %s", kind, Quoted(name), where,
 		strings.ToLower(r.Role.Kind), Quoted(r.Role.Name), whoFlag(subject))}
-	return r.add(binding)
+	return r.add(roles.Binding(name, grant.Namespace, bound, r.Role.Name, subjects))
 }
 
 // add adds objects to the remedy.

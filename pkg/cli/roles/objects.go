@@ -65,24 +65,28 @@ func user(name string) (rbacv1.Subject, error) {
 // Objects returns the Role or ClusterRole of a grant, and its binding if there are subjects.
 func (g *Grant) Objects(name string, subjects []rbacv1.Subject) []runtime.Object {
 	meta := metav1.ObjectMeta{Name: name, Namespace: g.Namespace}
-	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name}
-	version := rbacv1.SchemeGroupVersion.String()
+	kind, role := "Role", runtime.Object(&rbacv1.Role{TypeMeta: typeMeta("Role"), ObjectMeta: meta, Rules: g.Rules})
 	if g.Namespace == "" {
-		ref.Kind = "ClusterRole"
-		out := []runtime.Object{&rbacv1.ClusterRole{TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: ref.Kind}, ObjectMeta: meta,
-			Rules: g.Rules}}
-		if len(subjects) > 0 {
-			out = append(out, &rbacv1.ClusterRoleBinding{TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "ClusterRoleBinding"},
-				ObjectMeta: meta, RoleRef: ref, Subjects: subjects})
-		}
-		return out
+		kind, role = "ClusterRole", &rbacv1.ClusterRole{TypeMeta: typeMeta("ClusterRole"), ObjectMeta: meta, Rules: g.Rules}
 	}
-	out := []runtime.Object{&rbacv1.Role{TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: ref.Kind}, ObjectMeta: meta, Rules: g.Rules}}
-	if len(subjects) > 0 {
-		out = append(out, &rbacv1.RoleBinding{TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "RoleBinding"}, ObjectMeta: meta,
-			RoleRef: ref, Subjects: subjects})
+	if len(subjects) == 0 {
+		return []runtime.Object{role}
 	}
-	return out
+	return []runtime.Object{role, Binding(name, g.Namespace, kind, name, subjects)}
+}
+
+// Binding returns a RoleBinding of a role, or a ClusterRoleBinding if the namespace is "". kind is that of the role.
+func Binding(name, namespace, kind, role string, subjects []rbacv1.Subject) runtime.Object {
+	meta := metav1.ObjectMeta{Name: name, Namespace: namespace}
+	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: role}
+	if namespace == "" {
+		return &rbacv1.ClusterRoleBinding{TypeMeta: typeMeta("ClusterRoleBinding"), ObjectMeta: meta, RoleRef: ref, Subjects: subjects}
+	}
+	return &rbacv1.RoleBinding{TypeMeta: typeMeta("RoleBinding"), ObjectMeta: meta, RoleRef: ref, Subjects: subjects}
+}
+
+func typeMeta(kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
 }
 
 // Content returns an object as a map, without empty fields.
