@@ -62,12 +62,7 @@ The exit code is 0 only if the whole change, or the read, is allowed.`,
 
 			# And what not, with the verb that each field needs?
 			kubectl granular can-i deployments/web --list --all --as system:serviceaccount:default:supersafe`),
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return s.objects(cmd, begun), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-		},
+		ValidArgsFunction: s.completeObject,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := format.Validate(); err != nil {
 				return err

@@ -9,11 +9,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
-
-	"kube-granular.dev/pkg/cli/kinds"
 )
 
 // completeFlags adds shell completion for the values of --namespace and --context.
@@ -37,19 +36,7 @@ func (s *options) contexts(*cobra.Command) []string {
 }
 
 func (s *options) namespaces(cmd *cobra.Command) []string {
-	client, err := connect(s.flags.ToRESTConfig, kubernetes.NewForConfig)
-	if err != nil {
-		return nil
-	}
-	list, err := client.CoreV1().Namespaces().List(cmd.Context(), metav1.ListOptions{})
-	if err != nil {
-		return nil
-	}
-	var out []string
-	for _, n := range list.Items {
-		out = append(out, n.Name)
-	}
-	return out
+	return s.names(cmd, corev1.SchemeGroupVersion.WithResource("namespaces"), false, 0)
 }
 
 // resources returns the names of resources that begin with the typed text.
@@ -94,6 +81,14 @@ func (s *options) fields(resource, begun string) []string {
 	return withPrefix(out, begun)
 }
 
+// completeObject completes the only argument of a command, RESOURCE/NAME.
+func (s *options) completeObject(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return s.objects(cmd, begun), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
 // objects returns the completions of an argument of the form RESOURCE/NAME. begun is the part that
 // the user has typed.
 func (s *options) objects(cmd *cobra.Command, begun string) []string {
@@ -114,7 +109,7 @@ func (s *options) objects(cmd *cobra.Command, begun string) []string {
 		return nil
 	}
 	var out []string
-	for _, n := range s.names(cmd, k) {
+	for _, n := range s.names(cmd, k.Resource, k.Namespaced, 500) {
 		if strings.HasPrefix(n, name) {
 			out = append(out, resource+"/"+n)
 		}
@@ -122,20 +117,21 @@ func (s *options) objects(cmd *cobra.Command, begun string) []string {
 	return out
 }
 
-func (s *options) names(cmd *cobra.Command, k *kinds.Kind) []string {
+// names returns the names of objects, and not more than limit if that is not 0.
+func (s *options) names(cmd *cobra.Command, resource schema.GroupVersionResource, namespaced bool, limit int64) []string {
 	client, err := connect(s.flags.ToRESTConfig, metadata.NewForConfig)
 	if err != nil {
 		return nil
 	}
-	var resource metadata.ResourceInterface = client.Resource(k.Resource)
-	if k.Namespaced {
+	var objects metadata.ResourceInterface = client.Resource(resource)
+	if namespaced {
 		namespace, _, err := s.flags.ToRawKubeConfigLoader().Namespace()
 		if err != nil {
 			return nil
 		}
-		resource = client.Resource(k.Resource).Namespace(namespace)
+		objects = client.Resource(resource).Namespace(namespace)
 	}
-	list, err := resource.List(cmd.Context(), metav1.ListOptions{Limit: 500})
+	list, err := objects.List(cmd.Context(), metav1.ListOptions{Limit: limit})
 	if err != nil {
 		return nil
 	}

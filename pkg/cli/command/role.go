@@ -82,12 +82,7 @@ authorized, the verb of the one field that the refusal names.
 
 			# And by what it tried, and was refused?
 			kubectl granular role --subject serviceaccount:ci/deployer --forbidden --from-audit audit.log`),
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return s.objects(cmd, begun), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-		},
+		ValidArgsFunction: s.completeObject,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := format.Validate(); err != nil {
 				return err
