@@ -21,6 +21,22 @@ const MaxLine = 16 << 20
 // ErrNotAnEvent is returned by Reader.Use, possibly wrapped, for a line that is not an event.
 var ErrNotAnEvent = errors.New("it is not an event of audit.k8s.io/v1")
 
+// Decode decodes a line into an event. version and kind are fields of the event.
+func Decode(line []byte, event any, version, kind *string) error {
+	if err := json.Unmarshal(line, event); err != nil {
+		// The decoder's message is not used, because it may quote secret data of the log.
+		var typed *json.UnmarshalTypeError
+		if errors.As(err, &typed) {
+			return fmt.Errorf("%w: field %q", ErrNotAnEvent, typed.Field)
+		}
+		return ErrNotAnEvent
+	}
+	if *kind != "Event" || *version != "audit.k8s.io/v1" {
+		return ErrNotAnEvent
+	}
+	return nil
+}
+
 // Reader reads audit logs.
 type Reader struct {
 	// Use is called with each event. Its bytes must not be used after Use returns. If Use returns

@@ -5,7 +5,6 @@ package chain
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -146,16 +145,8 @@ type eventUser struct {
 // decode decodes an event. It returns nil for the stage RequestReceived, which has no result yet.
 func decode(line []byte) (*Record, error) {
 	var e event
-	if err := json.Unmarshal(line, &e); err != nil {
-		// The decoder's message is not used, because it may contain data of the log.
-		var typed *json.UnmarshalTypeError
-		if errors.As(err, &typed) {
-			return nil, fmt.Errorf("%w: field %q", auditlog.ErrNotAnEvent, typed.Field)
-		}
-		return nil, auditlog.ErrNotAnEvent
-	}
-	if e.Kind != "Event" || e.APIVersion != "audit.k8s.io/v1" {
-		return nil, auditlog.ErrNotAnEvent
+	if err := auditlog.Decode(line, &e, &e.APIVersion, &e.Kind); err != nil {
+		return nil, err
 	}
 	if e.Stage == auditv1.StageRequestReceived {
 		return nil, nil

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"kube-granular.dev/pkg/cli/auditlog"
 	"kube-granular.dev/pkg/cli/changes"
 	"kube-granular.dev/pkg/cli/kinds"
 )
@@ -116,11 +117,12 @@ func (e *event) chain() (out []Handover) {
 }
 
 // FromEvent returns the refused request of an event of an audit log, or nil if the event is about another
-// request, not about its end, or about a question of this plugin. It returns an error if the text is no event.
+// request, not about its end, or about a question of this plugin. It returns auditlog.ErrNotAnEvent
+// if the text is no event.
 func FromEvent(text []byte) (*Refused, error) {
 	var e event
 	if err := json.Unmarshal(text, &e); err != nil || e.AuditID == "" {
-		return nil, ErrNotAnEvent
+		return nil, auditlog.ErrNotAnEvent
 	}
 	if e.Stage != "ResponseComplete" || e.ResponseStatus.Code != 403 || e.ObjectRef == nil {
 		return nil, nil
@@ -136,9 +138,6 @@ func FromEvent(text []byte) (*Refused, error) {
 	return &Refused{Denial: d, Time: e.StageTimestamp, AuditID: e.AuditID, Verb: e.Verb, Groups: e.who().Groups,
 		Message: e.ResponseStatus.Message, Chain: e.chain()}, nil
 }
-
-// ErrNotAnEvent means that a text is no event of an audit log.
-var ErrNotAnEvent = errors.New("it is no event of an audit log")
 
 func (e *event) denial() (*Denial, error) {
 	if e.ResponseStatus.Code != 403 {

@@ -5,8 +5,6 @@ package learn
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -81,16 +79,8 @@ type objectRef struct {
 // decode decodes one event.
 func decode(line []byte) (*event, error) {
 	e := &event{}
-	if err := json.Unmarshal(line, e); err != nil {
-		// The decoder's message is not used, because it may quote secret data of the log.
-		var typed *json.UnmarshalTypeError
-		if errors.As(err, &typed) {
-			return nil, fmt.Errorf("%w: field %q", auditlog.ErrNotAnEvent, typed.Field)
-		}
-		return nil, auditlog.ErrNotAnEvent
-	}
-	if e.Kind != "Event" || e.APIVersion != "audit.k8s.io/v1" {
-		return nil, auditlog.ErrNotAnEvent
+	if err := auditlog.Decode(line, e, &e.APIVersion, &e.Kind); err != nil {
+		return nil, err
 	}
 	return e, nil
 }

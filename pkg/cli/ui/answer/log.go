@@ -82,8 +82,8 @@ func (l *Log) add(ctx context.Context, stream io.Reader) (unread int, err error)
 				return ctx.Err()
 			}
 			one, err := denial.FromEvent(event)
-			if errors.Is(err, denial.ErrNotAnEvent) {
-				return auditlog.ErrNotAnEvent
+			if errors.Is(err, auditlog.ErrNotAnEvent) {
+				return err
 			}
 			if l.events++; one == nil || err != nil {
 				return nil // an event that says nothing about a refusal
