@@ -4,7 +4,6 @@
 package denial
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -60,26 +59,35 @@ const MissingAnnotation = "granular.authorization.kube-granular.dev/missing"
 // decisionAnnotation is the audit annotation with the decision of the authorizer.
 const decisionAnnotation = "authorization.k8s.io/decision"
 
-// FromAudit finds the event of the request with an audit ID in an audit log with one event per
-// line, and returns why the request was refused.
+// errFound ends the reading of a log.
+var errFound = errors.New("the event is found")
+
+// FromAudit finds the event of the request with an audit ID in an audit log, and returns why the request
+// was refused. auditlog.Reader documents the supported formats.
 func FromAudit(log io.Reader, id string) (*Denial, error) {
-	lines := bufio.NewReaderSize(log, 1<<16)
-	for {
-		line, err := lines.ReadBytes('\n')
-		// Most lines are events of other requests and are not decoded.
-		if bytes.Contains(line, []byte(id)) {
-			var e event
-			if json.Unmarshal(line, &e) == nil && e.AuditID == id && e.Stage == "ResponseComplete" {
-				return e.denial()
+	var e event
+	reader := auditlog.Reader{
+		Use: func(line []byte) error {
+			e = event{}
+			switch {
+			case !bytes.Contains(line, []byte(id)):
+				return nil // most lines are events of other requests and are not decoded
+			case json.Unmarshal(line, &e) != nil || e.AuditID == "":
+				return auditlog.ErrNotAnEvent
+			case e.AuditID == id && e.Stage == "ResponseComplete":
+				return errFound
 			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("the log has no completed request with the audit ID %s", id)
-		}
-		if err != nil {
-			return nil, err
-		}
+			return nil
+		},
+		Warn: func(error) {}, // what can't be read is not the event
 	}
+	switch _, err := reader.Read("audit log", log); {
+	case errors.Is(err, errFound):
+		return e.denial()
+	case err != nil:
+		return nil, err
+	}
+	return nil, fmt.Errorf("the log has no completed request with the audit ID %s", id)
 }
 
 // Refused is a refused request of an audit log.

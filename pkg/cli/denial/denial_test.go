@@ -4,6 +4,8 @@
 package denial
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -273,6 +275,39 @@ not json
 		if _, err := FromAudit(strings.NewReader(log), id); err == nil || !strings.Contains(err.Error(), message) {
 			t.Errorf("%s: %v", id, err)
 		}
+	}
+}
+
+// TestDenialFromWrappedAudit checks that the event is found in each form in which other commands read audit logs.
+func TestDenialFromWrappedAudit(t *testing.T) {
+	const event = `{"auditID":"one","stage":"ResponseComplete","verb":"patch","user":{"username":"jane"},"objectRef":{"resource":"pods","name":"p"},"responseStatus":{"code":403}}`
+	text, err := json.Marshal(event)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var zipped bytes.Buffer
+	w := gzip.NewWriter(&zipped)
+	if _, err := w.Write([]byte(event)); err != nil || w.Close() != nil {
+		t.Fatal(err)
+	}
+	want := &Denial{Resource: "pods", Name: "p", User: "jane", Ordinary: "patch"}
+	for name, log := range map[string]string{
+		"gzip":                  zipped.String(),
+		"a record of an agent":  `{"log":` + string(text) + `}`,
+		"a list of one line":    `{"kind":"EventList","items":[{"auditID":"two"},` + event + `]}`,
+		"an array":              "[\n" + strings.Replace(event, "one", "two", 1) + ",\n" + event + "\n]",
+		"after what is no JSON": "one\n" + event,
+	} {
+		got, err := FromAudit(strings.NewReader(log), "one")
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v\n%s", name, err, diff)
+		}
+		if _, err := FromAudit(strings.NewReader(log), "three"); err == nil || !strings.Contains(err.Error(), "no completed request") {
+			t.Errorf("%s: found what is not there: %v", name, err)
+		}
+	}
+	if _, err := FromAudit(strings.NewReader("\x1f\x8bx"), "one"); err == nil || strings.Contains(err.Error(), "no completed request") {
+		t.Errorf("a broken log: %v", err)
 	}
 }
 
