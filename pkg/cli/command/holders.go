@@ -56,22 +56,22 @@ func (s *options) addProtected(ctx context.Context, w *access.Query) {
 	resource := v1alpha1.GroupResource{Group: w.Group, Resource: w.Resource}
 	byVerb := false
 	for _, a := range all {
-		if len(a.spec.Resources) > 0 && !slices.Contains(a.spec.Resources, resource) || slices.Contains(a.spec.ExcludeResources, resource) {
+		if len(a.Spec.Resources) > 0 && !slices.Contains(a.Spec.Resources, resource) || slices.Contains(a.Spec.ExcludeResources, resource) {
 			continue
 		}
 		field, reserved := "labels", permission.ProtectedLabel
-		if a.spec.AttributeKind == v1alpha1.AttributeAnnotation {
+		if a.Spec.AttributeKind == v1alpha1.AttributeAnnotation {
 			field, reserved = "annotations", permission.ProtectedAnnotation
 		}
-		switch key := a.spec.AttributeName; {
+		switch key := a.Spec.AttributeName; {
 		case verb.Permission == reserved && protected.Includes(key, verb.Parameter):
-			if a.spec.RoleRef == nil {
+			if a.Spec.RoleRef == nil {
 				byVerb = true
 				continue
 			}
-			w.Roles = append(w.Roles, access.RoleRef{Kind: a.spec.RoleRef.Kind, Name: a.spec.RoleRef.Name, Namespace: a.namespace, By: a.name})
+			w.Roles = append(w.Roles, access.RoleRef{Kind: a.Spec.RoleRef.Kind, Name: a.Spec.RoleRef.Name, Namespace: a.Namespace, By: a.String()})
 		case verb.Permission == "metadata", verb.Permission == field, verb.Permission+"s" == field && includesKey(verb.Parameter, key):
-			w.Except = append(w.Except, fmt.Sprintf("%s[%s], which %s protects", field, key, a.name))
+			w.Except = append(w.Except, fmt.Sprintf("%s[%s], which %s protects", field, key, a.String()))
 		}
 	}
 	w.OnlyRoles = len(w.Roles) > 0 && !byVerb

@@ -5,16 +5,16 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 
 	"kube-granular.dev/api/authority/v1alpha1"
-	authorityclient "kube-granular.dev/api/client/clientset/versioned/typed/authority/v1alpha1"
+	"kube-granular.dev/api/client/clientset/versioned"
 	"kube-granular.dev/api/printing"
 	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/pkg/cli/access"
@@ -23,41 +23,22 @@ import (
 	"kube-granular.dev/pkg/cli/protected"
 )
 
-// protectedAttribute is a ProtectedAttribute or a ClusterProtectedAttribute.
-type protectedAttribute struct {
-	name string
-	// namespace is "" for a ClusterProtectedAttribute.
-	namespace string
-	spec      *v1alpha1.ProtectedAttributeSpec
-}
-
 // protectedAttributes returns the protected attributes of the cluster and of a namespace, or of all
 // namespaces if namespace is "". It returns none if the server does not serve their API.
-func (s *options) protectedAttributes(ctx context.Context, namespace string) ([]protectedAttribute, error) {
-	client, err := connect(s.ownConfig, authorityclient.NewForConfig)
+func (s *options) protectedAttributes(ctx context.Context, namespace string) ([]protected.Attribute, error) {
+	client, err := connect(s.ownConfig, versioned.NewForConfig)
 	if err != nil {
 		return nil, err
 	}
-	var out []protectedAttribute
-	cluster, err := client.ClusterProtectedAttributes().List(ctx, metav1.ListOptions{})
-	if apierrors.IsNotFound(err) {
+	core, err := connect(s.ownConfig, kubernetes.NewForConfig)
+	if err != nil {
+		return nil, err
+	}
+	out, err := protected.Attributes(ctx, client, core, namespace)
+	if errors.Is(err, protected.ErrNotServed) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("list protected attributes of the cluster: %w", err)
-	}
-	for i := range cluster.Items {
-		out = append(out, protectedAttribute{"clusterprotectedattribute/" + cluster.Items[i].Name, "", &cluster.Items[i].Spec})
-	}
-	namespaced, err := client.ProtectedAttributes(namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return out, fmt.Errorf("list protected attributes of namespaces: %w", err)
-	}
-	for i := range namespaced.Items {
-		item := &namespaced.Items[i]
-		out = append(out, protectedAttribute{"protectedattribute/" + item.Name + " in namespace " + item.Namespace, item.Namespace, &item.Spec})
-	}
-	return out, nil
+	return out, err
 }
 
 // protectedVerbs returns the verbs that protected labels and annotations require.
@@ -65,7 +46,7 @@ func (s *options) protectedVerbs(ctx context.Context) ([]verbEntry, error) {
 	all, err := s.protectedAttributes(ctx, "")
 	var out []verbEntry
 	for _, a := range all {
-		out = append(out, protectedVerb(a.name, a.spec)...)
+		out = append(out, protectedVerb(a.String(), a.Spec)...)
 	}
 	return out, err
 }
@@ -97,7 +78,7 @@ var attributePattern = regexp.MustCompile(`^\.(.*\.)?metadata\.(labels|annotatio
 // protected attribute protects. A role with permissions does not allow such a change.
 func (s *options) protectedNotes(ctx context.Context, runs []*changes.DryRun) []string {
 	var out []string
-	known := map[string][]protectedAttribute{}
+	known := map[string][]protected.Attribute{}
 	for _, r := range runs {
 		for _, c := range r.Changes {
 			path := r.Field(c)
@@ -118,7 +99,7 @@ func (s *options) protectedNotes(ctx context.Context, runs []*changes.DryRun) []
 				if m[1] != "" {
 					resource = v1alpha1.GroupResource{} // a template, whose labels end up in other resources
 				}
-				if note := a.note(m[2], strings.Trim(m[3], `"`), resource); note != "" {
+				if note := protectedNote(&a, m[2], strings.Trim(m[3], `"`), resource); note != "" {
 					out = append(out, path+note)
 				}
 			}
@@ -127,10 +108,10 @@ func (s *options) protectedNotes(ctx context.Context, runs []*changes.DryRun) []
 	return out
 }
 
-// note returns the end of a line about a label or annotation that the attribute protects, or "".
+// protectedNote returns the end of a line about a label or annotation that the attribute protects, or "".
 // An empty resource matches all resources.
-func (a *protectedAttribute) note(field, key string, resource v1alpha1.GroupResource) string {
-	attribute := a.spec
+func protectedNote(a *protected.Attribute, field, key string, resource v1alpha1.GroupResource) string {
+	attribute := a.Spec
 	if (attribute.AttributeKind == v1alpha1.AttributeAnnotation) != (field == "annotations") ||
 		!protected.Includes(attribute.AttributeName, key) {
 		return ""
@@ -147,7 +128,7 @@ func (a *protectedAttribute) note(field, key string, resource v1alpha1.GroupReso
 	if len(attribute.ProtectedValues) > 0 {
 		what = " has values that are protected by "
 	}
-	return what + a.name + ": the role is not sufficient, the subject also needs " + needs
+	return what + a.String() + ": the role is not sufficient, the subject also needs " + needs
 }
 
 // protectedKeyVerb returns the verb that a protected label or annotation without a role requires.

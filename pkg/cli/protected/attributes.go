@@ -20,15 +20,26 @@ import (
 	"kube-granular.dev/pkg/cli/pages"
 )
 
-var errNotServed = errors.New("the server does not serve protected attributes; its feature gate ProtectedAttributes may be off")
+// ErrNotServed means that a server has no protected attributes.
+var ErrNotServed = errors.New("the server does not serve protected attributes; its feature gate ProtectedAttributes may be off")
 
-// attributes returns the entries of all protected attributes in force: those of the cluster and
-// those of the namespace, or of all namespaces if namespace is "".
-func attributes(ctx context.Context, client authorityclient.Interface, core kubernetes.Interface, namespace string) ([]protect.Entry, error) {
-	var entries []protect.Entry
+// Attribute is a protected attribute in force.
+type Attribute struct {
+	// Name is in kubectl's format, such as protectedattribute/env.
+	Name string
+	// Namespace is "" for a ClusterProtectedAttribute.
+	Namespace string
+	Spec      *v1alpha1.ProtectedAttributeSpec
+}
+
+// Attributes returns all protected attributes in force: those of the cluster and those of the namespace, or of
+// all namespaces if namespace is "". If it can't read those of namespaces, it returns the others with an error.
+func Attributes(
+	ctx context.Context, client authorityclient.Interface, core kubernetes.Interface, namespace string,
+) (out []Attribute, err error) {
 	cluster := client.AuthorityV1alpha1().ClusterProtectedAttributes()
-	err := pages.Each(ctx, cluster.List, func(a *v1alpha1.ClusterProtectedAttribute) error {
-		entries = append(entries, Entry("clusterprotectedattribute/"+a.Name, "", &a.Spec))
+	err = pages.Each(ctx, cluster.List, func(a *v1alpha1.ClusterProtectedAttribute) error {
+		out = append(out, Attribute{"clusterprotectedattribute/" + a.Name, "", &a.Spec})
 		return nil
 	})
 	if err != nil {
@@ -44,19 +55,19 @@ func attributes(ctx context.Context, client authorityclient.Interface, core kube
 		// An attribute has no effect if it was created in an earlier namespace of the same name,
 		// which has another UID.
 		if uid := a.Status.NamespaceUID; uid == live || uid == "" || live == "" {
-			entries = append(entries, Entry("protectedattribute/"+a.Name, a.Namespace, &a.Spec))
+			out = append(out, Attribute{"protectedattribute/" + a.Name, a.Namespace, &a.Spec})
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, readError("protectedattributes", err)
+		return out, readError("protectedattributes", err)
 	}
-	return entries, nil
+	return out, nil
 }
 
 func readError(resource string, err error) error {
 	if apierrors.IsNotFound(err) {
-		return errNotServed
+		return ErrNotServed
 	}
 	return fmt.Errorf("read %s: %w", resource, err)
 }
@@ -67,6 +78,14 @@ func Includes(name, key string) bool {
 		return strings.HasPrefix(key, domain)
 	}
 	return name == key
+}
+
+// String returns the name with the namespace, for messages.
+func (a *Attribute) String() string {
+	if a.Namespace == "" {
+		return a.Name
+	}
+	return a.Name + " in namespace " + a.Namespace
 }
 
 // Entry returns the entry of a protected attribute. The entry shares slices with the attribute.

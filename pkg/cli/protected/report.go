@@ -83,9 +83,13 @@ func (r Report) Run(ctx context.Context, sink Sink) error {
 	if err != nil {
 		return err
 	}
-	entries, err := attributes(ctx, authorities, core, r.Namespace)
+	attributes, err := Attributes(ctx, authorities, core, r.Namespace)
 	if err != nil {
 		return err
+	}
+	var entries []protect.Entry
+	for _, a := range attributes {
+		entries = append(entries, Entry(a.Name, a.Namespace, a.Spec))
 	}
 	unread := 0
 	skip := func(err error) {
