@@ -217,13 +217,11 @@ func (s *options) grants(
 func printGrants(out io.Writer, format *output.Flag, grants []roles.Grant, name string, subjects []rbacv1.Subject) error {
 	var objects []any
 	for i := range grants {
-		for _, o := range grants[i].Objects(name, subjects) {
-			object, err := roles.Content(o)
-			if err != nil {
-				return err
-			}
-			objects = append(objects, object)
+		contents, err := roles.Contents(grants[i].Objects(name, subjects))
+		if err != nil {
+			return err
 		}
+		objects = append(objects, contents...)
 	}
 	if format.Is("yaml") {
 		for i := range grants {

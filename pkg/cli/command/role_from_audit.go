@@ -222,13 +222,11 @@ func printLearned(out io.Writer, format *output.Flag, all []learnedRoles) error 
 	for _, learned := range all {
 		for i := range learned.grants {
 			g := &learned.grants[i]
-			for _, o := range g.Objects(learned.name, learned.subject.Subject) {
-				object, err := roles.Content(o)
-				if err != nil {
-					return err
-				}
-				objects = append(objects, object)
+			contents, err := roles.Contents(g.Objects(learned.name, learned.subject.Subject))
+			if err != nil {
+				return err
 			}
+			objects = append(objects, contents...)
 			for _, r := range g.Rules {
 				rows = append(rows, []string{learned.subject.String(), g.Where(), qualifiedAll(r.PolicyRule),
 					orNone(strings.Join(r.ResourceNames, ",")), strings.Join(r.Verbs, " ")})

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kube-granular.dev/api/printing"
@@ -92,7 +91,8 @@ func For(refused *denial.Denial, known Kinds) (*Remedy, error) {
 	name := roles.NameFor(roles.NameOf(groupResource.Resource, refused.Name), subjects, grant)
 	out.Name, out.Grant, out.Subject = name, grant, subject
 	out.Commands = commandsOf(&grant, name, refused, subject)
-	return out, out.add(grant.Objects(name, subjects)...)
+	out.Objects, err = roles.Contents(grant.Objects(name, subjects))
+	return out, err
 }
 
 // verbs returns the verbs that would allow the request.
@@ -144,19 +144,9 @@ func (r *Remedy) bind(refused *denial.Denial, subject rbacv1.Subject) error {
 	}
 	r.Commands = []string{fmt.Sprintf("kubectl create %sbinding %s%s --%s=%s %s", kind, Quoted(name), where,
 		strings.ToLower(r.Role.Kind), Quoted(r.Role.Name), whoFlag(subject))}
-	return r.add(roles.Binding(name, grant.Namespace, bound, r.Role.Name, subjects))
-}
-
-// add adds objects to the remedy.
-func (r *Remedy) add(objects ...runtime.Object) error {
-	for _, o := range objects {
-		object, err := roles.Content(o)
-		if err != nil {
-			return err
-		}
-		r.Objects = append(r.Objects, object)
-	}
-	return nil
+	binding, err := roles.Content(roles.Binding(name, grant.Namespace, bound, r.Role.Name, subjects))
+	r.Objects = []any{binding}
+	return err
 }
 
 // commandsOf returns commands that create the role and the binding.

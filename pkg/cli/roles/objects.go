@@ -89,7 +89,7 @@ func typeMeta(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
 }
 
-// Content returns an object as a map, without empty fields.
+// Content returns an object as a map, without empty fields and the time of its creation.
 func Content(o runtime.Object) (map[string]any, error) {
 	data, err := json.Marshal(o)
 	if err != nil {
@@ -100,5 +100,17 @@ func Content(o runtime.Object) (map[string]any, error) {
 		return nil, err
 	}
 	unstructured.RemoveNestedField(out, "metadata", "creationTimestamp")
+	return out, nil
+}
+
+// Contents returns the Content of each object.
+func Contents(objects []runtime.Object) (out []any, err error) {
+	for _, o := range objects {
+		content, err := Content(o)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, content)
+	}
 	return out, nil
 }

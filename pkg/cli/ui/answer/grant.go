@@ -162,13 +162,9 @@ func (l *least) remedy(subjects []rbacv1.Subject, wish *Wish) (*model.Remedy, er
 		object = wish.Names[0]
 	}
 	name := roles.NameFor(roles.NameOf(l.first, object), subjects, l.grant)
-	var objects []any
-	for _, o := range l.grant.Objects(name, subjects) {
-		content, err := roles.Content(o)
-		if err != nil {
-			return nil, err
-		}
-		objects = append(objects, content)
+	objects, err := roles.Contents(l.grant.Objects(name, subjects))
+	if err != nil {
+		return nil, err
 	}
 	text, err := yamlOf(objects)
 	if err != nil {
