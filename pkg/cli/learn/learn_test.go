@@ -5,7 +5,6 @@ package learn
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,9 +13,9 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"kube-granular.dev/granular/schema"
+	"kube-granular.dev/granular/schema/schematest"
 	"kube-granular.dev/pkg/cli/auditlog"
 	"kube-granular.dev/pkg/cli/roles"
 )
@@ -49,15 +48,7 @@ func (s things) Tree(of kubeschema.GroupVersionResource, subresource string) (*s
 
 func newThings(t testing.TB) things {
 	t.Helper()
-	root := &spec.Schema{}
-	if err := json.Unmarshal([]byte(example), root); err != nil {
-		t.Fatal(err)
-	}
-	tree, err := schema.NewModels(map[string]*spec.Schema{"root": root}).Compile("root")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return things{tree}
+	return things{schematest.Compile(t, example)}
 }
 
 // request is the short form of an audit event in these tests.

@@ -5,17 +5,15 @@ package matrix
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"kube-granular.dev/api/printing"
-	"kube-granular.dev/granular/schema"
+	"kube-granular.dev/granular/schema/schematest"
 	"kube-granular.dev/pkg/cli/access"
 	"kube-granular.dev/pkg/cli/kinds"
 )
@@ -31,17 +29,10 @@ const example = `{"type":"object","properties":{
 
 func thing(t *testing.T) *kinds.Kind {
 	t.Helper()
-	root := &spec.Schema{}
-	if err := json.Unmarshal([]byte(example), root); err != nil {
-		t.Fatal(err)
-	}
-	tree, err := schema.NewModels(map[string]*spec.Schema{"root": root}).Compile("root")
-	if err != nil {
-		t.Fatal(err)
-	}
 	of := kubeschema.GroupVersion{Group: "example.com", Version: "v1"}
 	return &kinds.Kind{
-		Resource: of.WithResource("things"), Kind: of.WithKind("Thing"), Namespaced: true, Tree: tree,
+		Resource: of.WithResource("things"), Kind: of.WithKind("Thing"), Namespaced: true,
+		Tree:         schematest.Compile(t, example),
 		Subresources: []kinds.Subresource{{Name: "status", Kind: of.WithKind("Thing")}},
 	}
 }

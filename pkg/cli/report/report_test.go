@@ -4,7 +4,6 @@
 package report
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,9 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"kube-granular.dev/granular/schema"
+	"kube-granular.dev/granular/schema/schematest"
 	"kube-granular.dev/pkg/cli/access"
 	"kube-granular.dev/pkg/cli/learn"
 )
@@ -43,15 +42,7 @@ func (s things) Tree(of kubeschema.GroupVersionResource, _ string) (*schema.Tree
 
 func newThings(t *testing.T) things {
 	t.Helper()
-	root := &spec.Schema{}
-	if err := json.Unmarshal([]byte(example), root); err != nil {
-		t.Fatal(err)
-	}
-	tree, err := schema.NewModels(map[string]*spec.Schema{"root": root}).Compile("root")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return things{tree}
+	return things{schematest.Compile(t, example)}
 }
 
 // scales returns an audit event of a user who changed the replicas of an object.

@@ -11,11 +11,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"kube-granular.dev/granular/change"
 	"kube-granular.dev/granular/decide"
-	"kube-granular.dev/granular/schema"
+	"kube-granular.dev/granular/schema/schematest"
 )
 
 const example = `{"type":"object","properties":{
@@ -31,15 +30,7 @@ const example = `{"type":"object","properties":{
 
 func walker(t *testing.T) *change.Walker {
 	t.Helper()
-	root := &spec.Schema{}
-	if err := json.Unmarshal([]byte(example), root); err != nil {
-		t.Fatal(err)
-	}
-	tree, err := schema.NewModels(map[string]*spec.Schema{"root": root}).Compile("root")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return change.NewWalker(tree)
+	return change.NewWalker(schematest.Compile(t, example))
 }
 
 func set(t *testing.T, w *change.Walker, text string) change.Set {

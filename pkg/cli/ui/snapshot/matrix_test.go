@@ -14,9 +14,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/kube-openapi/pkg/validation/spec"
 
-	"kube-granular.dev/granular/schema"
+	"kube-granular.dev/granular/schema/schematest"
 	"kube-granular.dev/pkg/cli/access"
 	"kube-granular.dev/pkg/cli/kinds"
 	"kube-granular.dev/pkg/cli/matrix"
@@ -62,17 +61,9 @@ func TestCellsAgreeWithMatrix(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	root := &spec.Schema{}
-	if err := json.Unmarshal(text, root); err != nil {
-		t.Fatal(err)
-	}
-	tree, err := schema.NewModels(map[string]*spec.Schema{"root": root}).Compile("root")
-	if err != nil {
-		t.Fatal(err)
-	}
 	of := kubeschema.GroupVersion{Group: "example.com", Version: "v1"}
-	k := &kinds.Kind{Resource: of.WithResource("widgets"), Kind: of.WithKind("Widget"), Namespaced: true, Tree: tree,
-		Subresources: []kinds.Subresource{{Name: "status", Kind: of.WithKind("Widget")}}}
+	k := &kinds.Kind{Resource: of.WithResource("widgets"), Kind: of.WithKind("Widget"), Namespaced: true,
+		Tree: schematest.Compile(t, string(text)), Subresources: []kinds.Subresource{{Name: "status", Kind: of.WithKind("Widget")}}}
 
 	random := rand.New(rand.NewPCG(1, 2))
 	pick := func(from ...string) string { return from[random.IntN(len(from))] }
