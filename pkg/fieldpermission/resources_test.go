@@ -148,7 +148,7 @@ func TestTemplates(t *testing.T) {
 		"of pods alone":             {written: pods(field(".spec.hostNetwork", "example.com/a", true))},
 		"another field":             {stored: own(field(".spec.minReadySeconds", "example.com/r", true)), written: pods(field(".spec.hostNetwork", "example.com/a", true))},
 		"a second verb":             {stored: own(field(template+".hostNetwork", "example.com/b", true)), written: pods(field(".spec.hostNetwork", "example.com/a", true)), warned: template + ".hostNetwork of deployments.apps"},
-		"a second verb, inverse":    {stored: pods(field(".spec.hostNetwork", "example.com/a", true)), written: own(field(template, "example.com/b", true)), warned: template + ".hostNetwork of deployments.apps"},
+		"a second verb, inverse":    {stored: pods(field(".spec.hostNetwork", "example.com/a", true)), written: own(field(".spec.template", "example.com/b", true)), warned: template + ".hostNetwork of deployments.apps"},
 		"the same verb":             {stored: own(field(template+".hostNetwork", "example.com/a", true)), written: pods(field(".spec.hostNetwork", "example.com/a", true))},
 		"a name":                    {stored: own(field(template+".hostNetwork", "example.com/b", false)), written: pods(field(".spec.hostNetwork", "example.com/a", true))},
 		"a name with that verb":     {stored: own(field(template+".dnsPolicy", "example.com/a", false)), written: pods(field(".spec.hostNetwork", "example.com/a", true)), want: "spec.fields[0].excluded: in deployments.apps: another entry has the same permission"},

@@ -54,7 +54,7 @@ func TestRefusedExclusions(t *testing.T) {
 		"what admission sets":               {"pods/v1", []string{".spec.priority acme.io/a"}, "admission sets it by the priority class"},
 		"taints":                            {"nodes/v1", []string{".spec.taints acme.io/a"}, "when a node registers"},
 		"a class by an annotation":          {"ingresses.networking.k8s.io/v1", []string{".spec.ingressClassName acme.io/a"}, "kubernetes.io/ingress.class"},
-		"a profile in a template":           {"deployments.apps/v1", []string{".spec.template.spec.securityContext acme.io/a"}, "an annotation sets the AppArmor profile"},
+		"a profile in a template":           {"deployments.apps/v1", []string{".spec.template.spec.securityContext acme.io/a"}, "an annotation sets the AppArmor profile too; exclude .spec.template, which"},
 		"a whole template":                  {"deployments.apps/v1", []string{".spec.template acme.io/a"}, ""},
 		"a class in a claim of a pod":       {"pods/v1", []string{".spec.volumes[*].ephemeral.volumeClaimTemplate.spec acme.io/a"}, "storage-class means the same"},
 		"a whole claim of a pod":            {"pods/v1", []string{".spec.volumes[*].ephemeral.volumeClaimTemplate acme.io/a"}, ""},

@@ -66,7 +66,11 @@ func (c *checker) builtin(i int, f *Field) {
 	}
 	for _, closed := range closedIn(resource) {
 		if !closed.takes(f.Path) {
-			c.report(i, ExcludedPart, "no exclusion is possible here: %s", closed.reason)
+			reason := closed.reason
+			if closed.holder != "" {
+				reason += "; exclude " + closed.holder + ", which has the annotation"
+			}
+			c.report(i, ExcludedPart, "no exclusion is possible here: %s", reason)
 			return
 		}
 	}
