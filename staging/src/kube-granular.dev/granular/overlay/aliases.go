@@ -34,7 +34,6 @@ var closedPaths = map[string][]closedPath{
 		{path: ".spec.securityContext.appArmorProfile", reason: appArmor, template: true},
 		{path: ".spec.containers[*].securityContext.appArmorProfile", reason: appArmor, template: true},
 		{path: ".spec.initContainers[*].securityContext.appArmorProfile", reason: appArmor, template: true},
-		{path: ".spec.ephemeralContainers[*].securityContext.appArmorProfile", reason: appArmor, template: true},
 		{path: ".spec.securityContext.supplementalGroups", reason: "the annotation pv.beta.kubernetes.io/gid of a volume adds groups", inner: true},
 		{path: ".spec.volumes[*].ephemeral.volumeClaimTemplate.spec.storageClassName", reason: storageClass, template: true,
 			holder: ".spec.volumes[*].ephemeral.volumeClaimTemplate"},
