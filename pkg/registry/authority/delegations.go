@@ -65,12 +65,6 @@ type DelegationStorage struct {
 
 const delegationsPlural = "authoritydelegations"
 
-var delegationKind = kind{
-	delegationsPlural, "authoritydelegation", "adel", validation.Cluster,
-	func() runtime.Object { return &authority.AuthorityDelegation{} },
-	func() runtime.Object { return &authority.AuthorityDelegationList{} },
-}
-
 // delegationREST is the endpoint of AuthorityDelegations. There is no endpoint for their status,
 // because only the server writes it. expirationREST is the endpoint by which a delegator ends its own
 // delegations.
@@ -110,8 +104,13 @@ func (o delegationREST) DeleteCollection(
 }
 
 func newDelegations(options generic.RESTOptionsGetter, d *Delegations) (delegationREST, expirationREST, *DelegationStorage, error) {
-	s := delegationStrategy{delegationKind.strategy()}
-	store := delegationKind.store(s, delegationTable(d.Bound))
+	k := kind{
+		delegationsPlural, "authoritydelegation", "adel", validation.Cluster,
+		func() runtime.Object { return &authority.AuthorityDelegation{} },
+		func() runtime.Object { return &authority.AuthorityDelegationList{} },
+	}
+	s := delegationStrategy{k.strategy()}
+	store := k.store(s, delegationTable(d.Bound))
 	store.BeginCreate = func(ctx context.Context, obj runtime.Object, _ *metav1.CreateOptions) (genericregistry.FinishFunc, error) {
 		err := d.Prepare(ctx, (*v1alpha1.AuthorityDelegation)(obj.(*authority.AuthorityDelegation)))
 		return func(context.Context, bool) {}, err
@@ -126,7 +125,7 @@ func newDelegations(options generic.RESTOptionsGetter, d *Delegations) (delegati
 	})
 	expiration := *store
 	expiration.UpdateStrategy, expiration.ResetFieldsStrategy = expirationStrategy{s}, expirationStrategy{s}
-	served := delegationREST{resourceREST{store, delegationKind.short}, d.WaitForCommits}
+	served := delegationREST{resourceREST{store, k.short}, d.WaitForCommits}
 	return served, expirationREST{statusREST{&expiration}, d.WaitForCommits, d.ConfirmOwn}, newDelegationStorage(store), nil
 }
 

@@ -33,18 +33,17 @@ type FieldPermissions struct {
 
 const fieldsPlural = "fieldpermissions"
 
-var fieldKind = kind{
-	fieldsPlural, "fieldpermission", "fperm", validation.Cluster,
-	func() runtime.Object { return &authority.FieldPermission{} },
-	func() runtime.Object { return &authority.FieldPermissionList{} },
-}
-
 func newFieldPermissions(options generic.RESTOptionsGetter, f *FieldPermissions) (fieldREST, statusREST, error) {
-	s := fieldStrategy{fieldKind.strategy()}
+	k := kind{
+		fieldsPlural, "fieldpermission", "fperm", validation.Cluster,
+		func() runtime.Object { return &authority.FieldPermission{} },
+		func() runtime.Object { return &authority.FieldPermissionList{} },
+	}
+	s := fieldStrategy{k.strategy()}
 	prepare := func(ctx context.Context, written, stored *v1alpha1.FieldPermission) (genericregistry.FinishFunc, error) {
 		return func(context.Context, bool) {}, f.Prepare(ctx, written, stored)
 	}
-	store := fieldKind.store(s, fieldTable)
+	store := k.store(s, fieldTable)
 	store.BeginCreate = func(ctx context.Context, obj runtime.Object, _ *metav1.CreateOptions) (genericregistry.FinishFunc, error) {
 		return prepare(ctx, fieldPermission(obj), nil)
 	}
@@ -64,7 +63,7 @@ func newFieldPermissions(options generic.RESTOptionsGetter, f *FieldPermissions)
 	status := *store
 	status.UpdateStrategy, status.ResetFieldsStrategy = fieldStatusStrategy{s}, fieldStatusStrategy{s}
 	status.BeginUpdate = nil
-	return fieldREST{resourceREST{store, fieldKind.short}, f.Changed}, statusREST{&status}, nil
+	return fieldREST{resourceREST{store, k.short}, f.Changed}, statusREST{&status}, nil
 }
 
 // fieldPermission returns the versioned form of an object of the internal version, nil for nil. It is

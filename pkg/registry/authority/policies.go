@@ -34,18 +34,17 @@ type Policies struct {
 
 const policiesPlural = "authoritydelegationpolicies"
 
-var policyKind = kind{
-	policiesPlural, "authoritydelegationpolicy", "adpol", validation.Cluster,
-	func() runtime.Object { return &authority.AuthorityDelegationPolicy{} },
-	func() runtime.Object { return &authority.AuthorityDelegationPolicyList{} },
-}
-
 func newPolicies(options generic.RESTOptionsGetter, p *Policies) (resourceREST, error) {
+	k := kind{
+		policiesPlural, "authoritydelegationpolicy", "adpol", validation.Cluster,
+		func() runtime.Object { return &authority.AuthorityDelegationPolicy{} },
+		func() runtime.Object { return &authority.AuthorityDelegationPolicyList{} },
+	}
 	approve := func(ctx context.Context, obj runtime.Object) (genericregistry.FinishFunc, error) {
 		err := p.Prepare(ctx, (*v1alpha1.AuthorityDelegationPolicy)(obj.(*authority.AuthorityDelegationPolicy)))
 		return func(context.Context, bool) {}, err
 	}
-	store := policyKind.store(policyStrategy{policyKind.strategy()}, policyTable)
+	store := k.store(policyStrategy{k.strategy()}, policyTable)
 	store.BeginCreate = func(ctx context.Context, obj runtime.Object, _ *metav1.CreateOptions) (genericregistry.FinishFunc, error) {
 		return approve(ctx, obj)
 	}
@@ -62,7 +61,7 @@ func newPolicies(options generic.RESTOptionsGetter, p *Policies) (resourceREST, 
 	notify(store, func(changed *authority.AuthorityDelegationPolicy, gone bool) {
 		p.Observe((*v1alpha1.AuthorityDelegationPolicy)(changed), gone)
 	})
-	return resourceREST{store, policyKind.short}, nil
+	return resourceREST{store, k.short}, nil
 }
 
 // policyStrategy implements the strategies of AuthorityDelegationPolicies.
