@@ -256,7 +256,8 @@ func TestPage(t *testing.T) {
 // TestVersionParameter checks that no parameter overrides the version, also one in the value of another.
 func TestVersionParameter(t *testing.T) {
 	private, _ := newKey(t)
-	got := run(t, false, "sign", "--key", private, "--builder", "https://example.com", "--version", "v0.1.0", "--parameter", "a=b,version=v9", t.TempDir())
+	got := run(t, false, "sign", "--key", private, "--builder", "https://example.com", "--version", "v0.1.0",
+		"--parameter", "a=b,version=v9", t.TempDir())
 	if !strings.Contains(got, "version has a flag of its own") {
 		t.Error(got)
 	}

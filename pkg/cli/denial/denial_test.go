@@ -280,7 +280,8 @@ not json
 
 // TestDenialFromWrappedAudit checks that the event is found in each form in which other commands read audit logs.
 func TestDenialFromWrappedAudit(t *testing.T) {
-	const event = `{"auditID":"one","stage":"ResponseComplete","verb":"patch","user":{"username":"jane"},"objectRef":{"resource":"pods","name":"p"},"responseStatus":{"code":403}}`
+	const event = `{"auditID":"one","stage":"ResponseComplete","verb":"patch","user":{"username":"jane"},"objectRef":{"resource":"pods","name":"p"}` +
+		`,"responseStatus":{"code":403}}`
 	text, err := json.Marshal(event)
 	if err != nil {
 		t.Fatal(err)

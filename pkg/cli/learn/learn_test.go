@@ -280,7 +280,9 @@ func TestLearnSubjects(t *testing.T) {
 		t.Errorf("%s\nwanted\n%s", got, want)
 	}
 	team := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "ops"}
-	ofOps := learnAll(t, Options{SubjectOf: func(_ string, groups []string) (rbacv1.Subject, bool) { return team, slices.Contains(groups, "ops") }}, log...)
+	ofOps := learnAll(t, Options{SubjectOf: func(_ string, groups []string) (rbacv1.Subject, bool) {
+		return team, slices.Contains(groups, "ops")
+	}}, log...)
 	if got := names(ofOps); got != "group:ops" {
 		t.Fatal(got)
 	}

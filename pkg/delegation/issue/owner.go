@@ -34,8 +34,8 @@ func (c *commit) checkOwners(newObj runtime.Object) error {
 	if err != nil {
 		return nil //nolint:nilerr // the same
 	}
-	had, has := before.GetOwnerReferences(), after.GetOwnerReferences()
-	if !gainsOwner(had, has) && (len(has) == 0 || !gainsOwner(has, had)) {
+	stored, written := before.GetOwnerReferences(), after.GetOwnerReferences()
+	if !gainsOwner(stored, written) && (len(written) == 0 || !gainsOwner(written, stored)) {
 		return nil
 	}
 	info, ok := request.RequestInfoFrom(c.ctx)

@@ -92,30 +92,30 @@ func TestAccountOwners(t *testing.T) {
 	for name, tc := range map[string]struct {
 		as            user.Info
 		before, after string
-		had, has      []metav1.OwnerReference
+		stored, sent  []metav1.OwnerReference
 		refused       bool
 	}{
-		"a free account":                     {as: jane, before: "-", after: "-", has: owners("a")},
-		"a bound account":                    {as: jane, before: toD, after: toD, has: owners("a"), refused: true},
-		"a bound account, while selecting":   {as: selectsRole("jane"), before: toD, after: toD, has: owners("a"), refused: true},
-		"and the annotation is left out":     {as: jane, before: toD, after: "-", has: owners("a"), refused: true},
-		"and the account is released":        {as: jane, before: toD, after: "", has: owners("a")},
-		"bind an account with an owner":      {as: jane, before: "-", after: toD, had: owners("a"), has: owners("a"), refused: true},
-		"bind, and take the owner away":      {as: jane, before: "-", after: toD, had: owners("a")},
-		"a bound account that has an owner":  {as: jane, before: toD, after: toD, had: owners("a"), has: owners("a")},
-		"bind elsewhere, with the old owner": {as: jane, before: toD, after: toOther, had: owners("a"), has: owners("a"), refused: true},
-		"bind elsewhere, a loan":             {as: jane, before: toD, after: toOther, had: loan, has: loan, refused: true},
-		"bind, with the delegation":          {as: jane, before: "-", after: toD, has: loan},
-		"bind, with another delegation":      {as: jane, before: "-", after: toOther, has: loan, refused: true},
-		"bind what has the delegation":       {as: jane, before: "-", after: toD, had: loan, has: loan, refused: true},
-		"the delegation later":               {as: jane, before: toD, after: toD, has: loan},
-		"the delegation, while selecting":    {as: selectsRole("jane"), before: toD, after: toD, has: loan, refused: true},
-		"a loan stays":                       {as: selectsRole("jane"), before: toD, after: toD, had: loan, has: loan},
-		"the owner of a bound account ends":  {as: jane, before: toD, after: toD, had: owners("a")},
+		"a free account":                     {as: jane, before: "-", after: "-", sent: owners("a")},
+		"a bound account":                    {as: jane, before: toD, after: toD, sent: owners("a"), refused: true},
+		"a bound account, while selecting":   {as: selectsRole("jane"), before: toD, after: toD, sent: owners("a"), refused: true},
+		"and the annotation is left out":     {as: jane, before: toD, after: "-", sent: owners("a"), refused: true},
+		"and the account is released":        {as: jane, before: toD, after: "", sent: owners("a")},
+		"bind an account with an owner":      {as: jane, before: "-", after: toD, stored: owners("a"), sent: owners("a"), refused: true},
+		"bind, and take the owner away":      {as: jane, before: "-", after: toD, stored: owners("a")},
+		"a bound account that has an owner":  {as: jane, before: toD, after: toD, stored: owners("a"), sent: owners("a")},
+		"bind elsewhere, with the old owner": {as: jane, before: toD, after: toOther, stored: owners("a"), sent: owners("a"), refused: true},
+		"bind elsewhere, a loan":             {as: jane, before: toD, after: toOther, stored: loan, sent: loan, refused: true},
+		"bind, with the delegation":          {as: jane, before: "-", after: toD, sent: loan},
+		"bind, with another delegation":      {as: jane, before: "-", after: toOther, sent: loan, refused: true},
+		"bind what has the delegation":       {as: jane, before: "-", after: toD, stored: loan, sent: loan, refused: true},
+		"the delegation later":               {as: jane, before: toD, after: toD, sent: loan},
+		"the delegation, while selecting":    {as: selectsRole("jane"), before: toD, after: toD, sent: loan, refused: true},
+		"a loan stays":                       {as: selectsRole("jane"), before: toD, after: toD, stored: loan, sent: loan},
+		"the owner of a bound account ends":  {as: jane, before: toD, after: toD, stored: owners("a")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before, after := scaler(tc.before), scaler(tc.after)
-			before.OwnerReferences, after.OwnerReferences = tc.had, tc.has
+			before.OwnerReferences, after.OwnerReferences = tc.stored, tc.sent
 			err := bindingChecks(t).write(t, tc.as, "serviceaccounts", before, after)
 			if refused := apierrors.IsForbidden(err); refused != tc.refused || err != nil && !refused {
 				t.Errorf("%v, refused should be %t", err, tc.refused)
