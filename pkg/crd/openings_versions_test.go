@@ -99,6 +99,8 @@ func TestVersionsOverTime(t *testing.T) {
 		{"another one takes over, and it gets a default", nil, unused(0), []string{guarded}, []string{evil, guarded}, "version v1: .spec.secret gets another default", false},
 		{"a version out of use that excludes nothing gets another schema", unused(0), unused(0), []string{open, guarded}, []string{bare, guarded},
 			"version v1: .spec gets another set of properties, by which objects that are stored in the version are read", false},
+		{"a version in use that excludes nothing gets another schema", nil, nil, []string{open, guarded}, []string{bare, guarded}, "", true},
+		{"a new version, and the stored one excludes nothing", nil, nil, []string{open, guarded}, []string{open, guarded, bare}, "", true},
 		{"a version out of use that excludes nothing stays", unused(0), unused(0), []string{open, guarded}, []string{open, guarded}, "", true},
 		{"a version out of use that excludes nothing excludes something", unused(0), unused(0), []string{open, guarded}, []string{guarded, guarded}, "", true},
 		{"a version out of use that excludes nothing is used", unused(0), nil, []string{open, guarded}, []string{evil, guarded},
