@@ -117,15 +117,6 @@ func TestSmoke(t *testing.T) {
 				nothingElse: {"CPU ratio", "p50 ms"},
 			},
 		},
-		"carried": {
-			[]string{"carried", "--objects=20", "--attributes=5", "--passes=1",
-				"--program=../../../bin/kube-granular"}, 1,
-			map[string][]string{protecting: {residentGrowth + ", median", heapGrowth + ", median"}},
-		},
-		"peers": {
-			[]string{"peers", "--tries=3", "--writers=1"}, 1,
-			map[string][]string{protecting: {"p50 ms", "p99 ms", "most ms"}},
-		},
 		"changed": {
 			[]string{"changed", "--sides=unpatched,gate-on"}, 2,
 			map[string][]string{

@@ -70,26 +70,6 @@ func (s *Server) Resident() (int64, error) {
 	return pages * int64(os.Getpagesize()), err
 }
 
-// ResetPeak sets Peak to the present resident memory.
-func (s *Server) ResetPeak() error {
-	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.PID()), []byte("5"), 0)
-}
-
-// Peak returns the largest resident memory of the server's process since ResetPeak, in bytes.
-func (s *Server) Peak() (int64, error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID()))
-	if err != nil {
-		return 0, err
-	}
-	_, rest, found := strings.Cut(string(data), "VmHWM:")
-	fields := strings.Fields(rest)
-	if !found || len(fields) < 2 || fields[1] != "kB" {
-		return 0, fmt.Errorf("status of %q has no VmHWM", s.Name)
-	}
-	kilobytes, err := strconv.ParseInt(fields[0], 10, 64)
-	return kilobytes * 1024, err
-}
-
 // Profile records a CPU profile by the server's own profiler.
 func (s *Server) Profile(ctx context.Context, duration time.Duration) ([]byte, error) {
 	return s.Client(Administrator).Get(ctx, fmt.Sprintf("/debug/pprof/profile?seconds=%d", int(duration.Seconds())))
