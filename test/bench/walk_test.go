@@ -28,7 +28,6 @@ import (
 
 	"kube-granular.dev/granular/change"
 	"kube-granular.dev/granular/schema"
-	"kube-granular.dev/test/bench/lowerbound"
 )
 
 func models() map[string]*spec.Schema {
@@ -207,7 +206,7 @@ func received(b *testing.B, o runtime.Object, kind gvkschema.GroupVersionKind) r
 }
 
 // BenchmarkWalk compares the change walk with three existing ways to find out whether or where two
-// objects differ, and with the lower bound of package lowerbound. Each turn runs all of them.
+// objects differ. Each turn runs all of them.
 func BenchmarkWalk(b *testing.B) {
 	all := models()
 	customResources(all)
@@ -263,19 +262,6 @@ func BenchmarkWalk(b *testing.B) {
 						b.Fatal(err)
 					}
 				}},
-			}
-			same := lowerbound.Same[k.kind()]
-			if u, ok := old.(*unstructured.Unstructured); ok {
-				same = func(_, after runtime.Object) bool {
-					return lowerbound.SameJSON(u.Object, after.(*unstructured.Unstructured).Object)
-				}
-			}
-			if same != nil {
-				sides = append(sides, side{"generated", 100, func() {
-					if same(old, after) != (c.name == "unchanged") {
-						b.Fatal("generated code says otherwise")
-					}
-				}})
 			}
 			b.Run(k.name+"/"+c.name, func(b *testing.B) {
 				spent := inTurns(b, sides)
