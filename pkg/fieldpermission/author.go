@@ -184,8 +184,8 @@ func openedBy(c Change) (out []string) {
 
 // warnWritten warns the author of a new specification.
 func (a *Author) warnWritten(ctx context.Context, c Change) {
-	if resource, err := a.Resources.Find(ctx, resourceOf(c.After)); err == nil && resource == nil {
-		warning.AddWarning(ctx, "", fmt.Sprintf("this server stores no objects of %s, so the FieldPermission has no effect here", c.After.Name))
+	if resource, err := a.Resources.Find(ctx, resourceOf(c.After)); err == nil {
+		warnResource(ctx, resource, c.After)
 	}
 	a.warnShared(ctx, c.After)
 	for _, text := range indirectWarnings(c.After) {
@@ -202,6 +202,19 @@ func (a *Author) warnWritten(ctx context.Context, c Change) {
 	}
 	warning.AddWarning(ctx, "", fmt.Sprintf("the excluded fields are closed now; in mode Audit they would have refused %s, among them of %s",
 		count(status.AuditViolations, "request"), firstThree(status.AuditUsers)))
+}
+
+// warnResource warns of a resource that is not stored here, and of fields that its definition sets although they are closed.
+func warnResource(ctx context.Context, resource *Resource, p *v1alpha1.FieldPermission) {
+	switch {
+	case resource == nil:
+		warning.AddWarning(ctx, "", fmt.Sprintf("this server stores no objects of %s, so the FieldPermission has no effect here", p.Name))
+	case resource.settings != nil:
+		entries, _ := entry.Parse(p)
+		for _, e := range resource.settings(entries) {
+			warning.AddWarning(ctx, "", e.text)
+		}
+	}
 }
 
 // warnShared warns of fields that a FieldPermission of pods and one of a kind with a pod template both

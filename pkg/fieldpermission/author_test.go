@@ -315,5 +315,43 @@ func TestAuthorIsWarned(t *testing.T) {
 	}
 }
 
+// TestAuthorIsWarnedOfDefinition holds that the author of an exclusion is told that the definition sets the field itself.
+//
+// Attack: a field is closed that the definition sets by a default, or that its webhook can change
+// Answer: open, because the definition writes for everybody; the author of the FieldPermission is warned
+func TestAuthorIsWarnedOfDefinition(t *testing.T) {
+	url := "https://example.com"
+	for name, tc := range map[string]struct {
+		change func(*apiextensionsv1.CustomResourceDefinition)
+		closed bool
+		want   []string
+	}{
+		"nothing": {func(*apiextensionsv1.CustomResourceDefinition) {}, true, nil},
+		"a default": {byDefault, true, []string{"FieldPermission " + argo + " closes .spec.destination.server, and a default of version v1alpha1 sets it " +
+			"in each object without it, whoever writes the object"}},
+		"a default of a field that is not closed": {byDefault, false, nil},
+		"a webhook": {func(crd *apiextensionsv1.CustomResourceDefinition) {
+			crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter,
+				Webhook: &apiextensionsv1.WebhookConversion{ClientConfig: &apiextensionsv1.WebhookClientConfig{URL: &url}}}
+		}, true, []string{"FieldPermission " + argo + " closes fields, and the webhook that converts the objects can change each of them"}},
+	} {
+		crd := Definition(t, Applications)
+		tc.change(crd)
+		var warnings heard
+		author := fieldpermission.Author{Resources: Resources(crd), Own: noEntries}
+		p := object(argo, "v1alpha1", auditing, field(".spec.destination.server", "argoproj.io/server", tc.closed))
+		author.Changed(warning.WithWarningRecorder(t.Context(), &warnings), []fieldpermission.Change{{After: p}}, false)
+		if !slices.Equal(warnings, tc.want) {
+			t.Errorf("%s: %q", name, warnings)
+		}
+	}
+}
+
+// byDefault gives the server of a destination a default.
+func byDefault(crd *apiextensionsv1.CustomResourceDefinition) {
+	spec := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+	spec.Properties["destination"].Properties["server"] = apiextensionsv1.JSONSchemaProps{Type: "string", Default: &apiextensionsv1.JSON{Raw: []byte(`"x"`)}}
+}
+
 // noEntries are the stored entries of a server without FieldPermissions.
 func noEntries(schema.GroupResource) *overlay.Entries { return nil }

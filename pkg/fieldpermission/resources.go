@@ -20,6 +20,8 @@ import (
 	"k8s.io/kube-openapi/pkg/common"
 	openapiutil "k8s.io/kube-openapi/pkg/util"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"kube-granular.dev/granular/overlay"
 )
 
 // Resource is a resource whose objects this server stores.
@@ -33,6 +35,8 @@ type Resource struct {
 	Custom, Webhook bool
 	// models returns the definitions of a version.
 	models func(version string) (map[string]*spec.Schema, error)
+	// settings returns an effect for each field of entries that the definition sets itself. It is nil for a built-in resource.
+	settings func(*overlay.Entries) []effect
 }
 
 // In returns the kind of the resource in a version.
@@ -155,5 +159,6 @@ func CustomResource(crd *apiextensionsv1.CustomResourceDefinition) *Resource {
 		}
 		return made.Components.Schemas, nil
 	}
+	out.settings = func(entries *overlay.Entries) []effect { return settings(crd, entries) }
 	return out
 }
