@@ -28,6 +28,7 @@ const (
 	appArmorProfiles = "pods .spec.securityContext.appArmorProfile, deployments.apps .spec.template.spec.securityContext.appArmorProfile"
 	portworxSecrets  = "persistentvolumes .spec.csi.controllerExpandSecretRef, persistentvolumes .spec.csi.controllerPublishSecretRef, " +
 		"persistentvolumes .spec.csi.nodeExpandSecretRef, persistentvolumes .spec.csi.nodePublishSecretRef, persistentvolumes .spec.csi.nodeStageSecretRef"
+	suggested      = "flowschemas.flowcontrol.apiserver.k8s.io .spec, prioritylevelconfigurations.flowcontrol.apiserver.k8s.io .spec"
 	storageClasses = "persistentvolumes .spec.storageClassName, persistentvolumeclaims .spec.storageClassName, " +
 		"statefulsets.apps .spec.volumeClaimTemplates[*].spec.storageClassName"
 )
@@ -40,7 +41,7 @@ var annotationFields = map[string]string{
 	"/parent-compositepodgroup":                                       "",
 	"alpha.image-policy.k8s.io/failed-open":                           "",
 	"alpha.kubernetes.io/provided-node-ip":                            "",
-	"apf.kubernetes.io/autoupdate-spec":                               "",
+	"apf.kubernetes.io/autoupdate-spec":                               suggested,
 	"apiserver.k8s.io/unsafe-delete-ignore-read-error":                "",
 	"applyset.kubernetes.io/additional-namespaces":                    "",
 	"applyset.kubernetes.io/contains-group-kinds":                     "",
@@ -94,7 +95,7 @@ var annotationFields = map[string]string{
 	"kubectl.kubernetes.io/last-applied-configuration":                "",
 	"kubectl.kubernetes.io/original-command":                          "",
 	"kubectl.kubernetes.io/restartedAt":                               "",
-	"kubernetes.io/azure-file-resource-group":                         "",
+	"kubernetes.io/azure-file-resource-group":                         "persistentvolumes .spec.azureFile",
 	"kubernetes.io/change-cause":                                      "",
 	"kubernetes.io/config.hash":                                       "",
 	"kubernetes.io/config.mirror":                                     "",

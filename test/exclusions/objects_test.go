@@ -41,6 +41,8 @@ var choices = map[string][]any{
 	"kind":                  {"PersistentVolumeClaim", "VolumeSnapshot", "Other"},
 	"apiGroup":              {"", "snapshot.storage.k8s.io", "example.com"},
 	"clusterIP":             {"None", "10.0.0.1"},
+	"limits":                {object{"cpu": "4"}, object{"memory": "4Gi"}, object{"cpu": "4", "memory": "4Gi"}},
+	"requests":              {object{"cpu": "1"}, object{"memory": "1Gi"}, object{"cpu": "1", "memory": "1Gi"}},
 }
 
 // generator makes random objects.
@@ -102,7 +104,7 @@ func (g *generator) vary(value any, prune float64) {
 			if some := choices[name]; some != nil && g.Intn(5) > 0 {
 				chosen := some[g.Intn(len(some))]
 				if sameShape(value[name], chosen) {
-					value[name] = chosen
+					value[name] = runtime.DeepCopyJSONValue(chosen)
 				}
 			}
 			g.vary(value[name], prune)
@@ -124,6 +126,9 @@ func sameShape(a, b any) bool {
 		return ok
 	case []any:
 		_, ok := b.([]any)
+		return ok
+	case object:
+		_, ok := b.(object)
 		return ok
 	}
 	return false

@@ -17,23 +17,42 @@ import (
 //
 // Attack: an exclusion that the server can't hold is accepted, and everybody takes the field for closed
 // Answer: it is refused when it is written, with the reason
+// Attack: all addresses of a service are closed, and a change of its families takes one away; or the ports of nodes are closed, and
+// a new port of the service gets one
+// Was: got through
+// Answer: 422 for the exclusion, which names the other field
+// Attack: the annotation of a suggested priority level has the server replace its closed specification
+// Was: got through
+// Answer: 422 for the exclusion
 func TestRefusedExclusions(t *testing.T) {
 	for name, tc := range map[string]struct {
 		source string
 		fields []string
 		want   string
 	}{
-		"external addresses":                {"services/v1", []string{".spec.externalIPs acme.io/a"}, ""},
-		"a claim":                           {"persistentvolumes/v1", []string{".spec.claimRef acme.io/a"}, ""},
-		"rules":                             {"ingresses.networking.k8s.io/v1", []string{".spec.rules acme.io/a"}, ""},
-		"the network of a pod":              {"pods/v1", []string{".spec.hostNetwork acme.io/a"}, ""},
-		"paths of hosts":                    {"pods/v1", []string{".spec.volumes[*].hostPath acme.io/a"}, ""},
-		"finalizers":                        {"nodes/v1", []string{".metadata.finalizers acme.io/a"}, ""},
-		"a template":                        {"deployments.apps/v1", []string{".spec.template.spec.hostNetwork acme.io/a"}, ""},
-		"the whole":                         {"deployments.apps/v1", []string{".spec acme.io/a"}, ""},
-		"a status":                          {"services/v1", []string{".status.loadBalancer acme.io/a"}, "write the status"},
-		"one of two spellings":              {"services/v1", []string{".spec.clusterIP acme.io/a"}, "the server also sets .spec.clusterIP because of .spec."},
-		"both, and what removes them":       {"services/v1", []string{".spec.clusterIP acme.io/a", ".spec.clusterIPs acme.io/a", ".spec.type acme.io/a"}, ""},
+		"external addresses":   {"services/v1", []string{".spec.externalIPs acme.io/a"}, ""},
+		"a claim":              {"persistentvolumes/v1", []string{".spec.claimRef acme.io/a"}, ""},
+		"rules":                {"ingresses.networking.k8s.io/v1", []string{".spec.rules acme.io/a"}, ""},
+		"the network of a pod": {"pods/v1", []string{".spec.hostNetwork acme.io/a"}, ""},
+		"paths of hosts":       {"pods/v1", []string{".spec.volumes[*].hostPath acme.io/a"}, ""},
+		"finalizers":           {"nodes/v1", []string{".metadata.finalizers acme.io/a"}, ""},
+		"a template":           {"deployments.apps/v1", []string{".spec.template.spec.hostNetwork acme.io/a"}, ""},
+		"the whole":            {"deployments.apps/v1", []string{".spec acme.io/a"}, ""},
+		"a status":             {"services/v1", []string{".status.loadBalancer acme.io/a"}, "write the status"},
+		"one of two spellings": {"services/v1", []string{".spec.clusterIP acme.io/a"}, "the server also sets .spec.clusterIP because of .spec."},
+		"both, and what removes them": {"services/v1", []string{".spec.clusterIP acme.io/a", ".spec.clusterIPs acme.io/a", ".spec.type acme.io/a"},
+			"because of .spec.ipFamilies: exclude .spec.ipFamilies"},
+		"all addresses": {"services/v1", []string{".spec.clusterIP acme.io/a", ".spec.clusterIPs acme.io/a", ".spec.type acme.io/a",
+			".spec.ipFamilies acme.io/a", ".spec.ipFamilyPolicy acme.io/a"}, ""},
+		"ports of nodes": {"services/v1", []string{".spec.ports[*].nodePort acme.io/a", ".spec.type acme.io/a",
+			".spec.allocateLoadBalancerNodePorts acme.io/a"}, "because of .spec.ports"},
+		"all ports": {"services/v1", []string{".spec.ports acme.io/a", ".spec.type acme.io/a", ".spec.allocateLoadBalancerNodePorts acme.io/a"},
+			"the server sets .spec.allocateLoadBalancerNodePorts if"},
+		"suggested levels":                  {"prioritylevelconfigurations.flowcontrol.apiserver.k8s.io/v1", []string{".spec.limited acme.io/a"}, "apf.kubernetes.io/autoupdate-spec"},
+		"suggested flows":                   {"flowschemas.flowcontrol.apiserver.k8s.io/v1", []string{".spec acme.io/a"}, "apf.kubernetes.io/autoupdate-spec"},
+		"a disk by its zone":                {"persistentvolumes/v1", []string{".spec.gcePersistentDisk.pdName acme.io/a"}, "the label topology.kubernetes.io/zone"},
+		"a share by its group":              {"persistentvolumes/v1", []string{".spec.azureFile acme.io/a"}, "kubernetes.io/azure-file-resource-group"},
+		"Secrets to pull images by":         {"pods/v1", []string{".spec.imagePullSecrets acme.io/a"}, "by the service account"},
 		"both, one by another permission":   {"services/v1", []string{".spec.clusterIP acme.io/a", ".spec.clusterIPs acme.io/b", ".spec.type acme.io/a"}, "the server also sets .spec.clusterIP"},
 		"a second permission inside":        {"services/v1", []string{".spec acme.io/a", ".spec.clusterIPs acme.io/b"}, "the server also sets .spec.clusterIP"},
 		"a second permission for a source":  {"services/v1", []string{".spec acme.io/a", ".spec.type acme.io/b"}, "because of .spec.type"},

@@ -23,6 +23,7 @@ type closedPath struct {
 const (
 	appArmor     = "an annotation sets the AppArmor profile too"
 	storageClass = "the annotation volume.beta.kubernetes.io/storage-class means the same"
+	suggested    = "the annotation apf.kubernetes.io/autoupdate-spec has the server set it"
 	portworx     = "annotations of openstorage.io name the Secrets of a Portworx volume"
 )
 
@@ -37,6 +38,7 @@ var closedPaths = map[string][]closedPath{
 		{path: ".spec.securityContext.supplementalGroups", reason: "the annotation pv.beta.kubernetes.io/gid of a volume adds groups", inner: true},
 		{path: ".spec.volumes[*].ephemeral.volumeClaimTemplate.spec.storageClassName", reason: storageClass, template: true,
 			holder: ".spec.volumes[*].ephemeral.volumeClaimTemplate"},
+		{path: ".spec.imagePullSecrets", reason: "admission sets it by the service account"},
 		{path: ".spec.tolerations", reason: "admission adds tolerations"},
 		{path: ".spec.priority", reason: "admission sets it by the priority class"},
 		{path: ".spec.preemptionPolicy", reason: "admission sets it by the priority class"},
@@ -44,6 +46,8 @@ var closedPaths = map[string][]closedPath{
 		{path: ".spec.nodeSelector", reason: "admission adds the node selector of the runtime class"},
 	},
 	"nodes": {{path: ".spec", reason: "kubelets and cloud providers write it when a node registers"}},
+	"flowschemas.flowcontrol.apiserver.k8s.io":                 {{path: ".spec", reason: suggested}},
+	"prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": {{path: ".spec", reason: suggested}},
 	"ingresses.networking.k8s.io": {
 		{path: ".spec.ingressClassName", reason: "the annotation kubernetes.io/ingress.class means the same"},
 	},
@@ -55,6 +59,8 @@ var closedPaths = map[string][]closedPath{
 		{path: ".spec.storageClassName", reason: storageClass},
 		{path: ".spec.mountOptions", reason: "the annotation volume.beta.kubernetes.io/mount-options counts first"},
 		{path: ".spec.nodeAffinity", reason: "the label topology.kubernetes.io/zone counts if there is none", inner: true},
+		{path: ".spec.azureFile", reason: "the annotation kubernetes.io/azure-file-resource-group tells where the share is", inner: true},
+		{path: ".spec.gcePersistentDisk", reason: "the label topology.kubernetes.io/zone tells where the disk is", inner: true},
 		{path: ".spec.csi.controllerExpandSecretRef", reason: portworx, inner: true},
 		{path: ".spec.csi.controllerPublishSecretRef", reason: portworx, inner: true},
 		{path: ".spec.csi.nodeExpandSecretRef", reason: portworx, inner: true},
@@ -96,10 +102,10 @@ func (c closedPath) takes(path Path) bool {
 var aliases = map[string]map[string][]string{
 	"services": {
 		".spec.clusterIP":           {".spec.clusterIPs", ".spec.type"},
-		".spec.clusterIPs":          {".spec.clusterIP", ".spec.type"},
+		".spec.clusterIPs":          {".spec.clusterIP", ".spec.ipFamilies", ".spec.ipFamilyPolicy", ".spec.type"},
 		".spec.ipFamilies":          {".spec.clusterIPs", ".spec.clusterIP", ".spec.ipFamilyPolicy", ".spec.type"},
 		".spec.ipFamilyPolicy":      {".spec.clusterIPs", ".spec.clusterIP", ".spec.ipFamilies", ".spec.type"},
-		".spec.ports[*].nodePort":   {".spec.type", ".spec.allocateLoadBalancerNodePorts"},
+		".spec.ports[*].nodePort":   {".spec.ports", ".spec.type", ".spec.allocateLoadBalancerNodePorts"},
 		".spec.healthCheckNodePort": {".spec.type", ".spec.externalTrafficPolicy"},
 	},
 	"persistentvolumeclaims": {

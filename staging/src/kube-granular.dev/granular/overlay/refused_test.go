@@ -34,6 +34,8 @@ func TestRefusedBuiltin(t *testing.T) {
 	const protocol = ".spec.ports[*].protocol acme.io/p"
 	const data, ref = ".spec.dataSource acme.io/a excluded", ".spec.dataSourceRef acme.io/a excluded"
 	const address, addresses = ".spec.clusterIP acme.io/a excluded", ".spec.clusterIPs acme.io/a excluded"
+	const kind, nodePort = ".spec.type acme.io/a excluded", ".spec.ports[*].nodePort acme.io/a excluded"
+	const families, policy = ".spec.ipFamilies acme.io/a excluded", ".spec.ipFamilyPolicy acme.io/a excluded"
 	for name, tc := range map[string]struct {
 		source string
 		fields []string
@@ -47,7 +49,7 @@ func TestRefusedBuiltin(t *testing.T) {
 		"around it":                  {"pods", []string{".spec.securityContext acme.io/a excluded"}, "an annotation sets the AppArmor profile"},
 		"a group with a dot":         {"ingresses.networking.k8s.io", []string{".spec.ingressClassName acme.io/a excluded"}, "means the same"},
 		"a name":                     {"pods", []string{".spec.nodeName acme.io/a", ".status acme.io/b"}, ""},
-		"a name in an exclusion":     {"services", []string{".spec acme.io/s excluded", protocol}, "1 excluded: no exclusion is possible here"},
+		"a name in an exclusion":     {"services", []string{".spec acme.io/s excluded", ".spec.sessionAffinityConfig acme.io/p"}, "1 excluded: no exclusion is possible here"},
 		"a name in a name":           {"services", []string{".spec acme.io/s", protocol}, accepted},
 		"a name beside one":          {"services", []string{".spec.selector acme.io/s excluded", protocol}, accepted},
 		"a name and an exclusion":    {"pods", []string{".spec.nodeName acme.io/a", ".spec.nodeName acme.io/b excluded"}, "1 excluded: "},
@@ -59,8 +61,9 @@ func TestRefusedBuiltin(t *testing.T) {
 		"both, one opened by a part": {claims, []string{data, ref, ".spec.dataSourceRef.name acme.io/b excluded"}, also},
 		"the source as a name":       {claims, []string{data, ".spec.dataSourceRef acme.io/b"}, also},
 		"the whole specification":    {"services", []string{".spec acme.io/a excluded"}, accepted},
-		"all of a group":             {"services", []string{address, addresses, ".spec.type acme.io/a excluded"}, accepted},
-		"one is missing":             {"services", []string{address, addresses}, also},
+		"a source around a field":    {"services", []string{nodePort, kind, ".spec.allocateLoadBalancerNodePorts acme.io/a excluded"}, also + ".spec.ports[*].nodePort because of .spec.ports"},
+		"all of a group":             {"services", []string{address, addresses, kind, families, policy}, accepted},
+		"one is missing":             {"services", []string{address, addresses, kind, families}, "because of .spec.ipFamilyPolicy"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := entries(t, tc.fields...)
