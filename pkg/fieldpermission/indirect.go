@@ -6,7 +6,6 @@ package fieldpermission
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -24,8 +23,7 @@ func indirectWarnings(p *v1alpha1.FieldPermission) (out []string) {
 			continue
 		}
 		for _, w := range overlay.WrittenFor(schema.GroupResource(validation.ResourceOf(p.Name)), path) {
-			text := fmt.Sprintf("%s is not stopped: it writes %s for whoever may write %s of %s; close that too",
-				w.By, w.Path, strings.Join(w.SourcePaths, " or "), w.Source)
+			text := fmt.Sprintf("%s is not stopped: it writes %s for whoever may write %s; close that too", w.By, w.Path, w.Sources())
 			if !w.AddOn && !slices.Contains(out, text) {
 				out = append(out, text)
 			}

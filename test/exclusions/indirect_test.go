@@ -56,6 +56,11 @@ func resourceOf(kind schema.GroupVersionKind) string {
 // Was: open, and nobody was warned
 // Answer: open, because the controller writes for others; the author is warned
 // Held by: TestIndirectWarnings
+// Attack: the claim of a volume is closed, also in claims, and a claim selects the volume by its labels; or the owners of a claim are
+// closed, and a StatefulSet of the right name becomes one; or the labels of a pod let its owner go
+// Was: open, and nobody was warned
+// Answer: open, because the controller writes for others; the author is warned of each field that it reads
+// Held by: TestIndirectWarnings
 func TestIndirectWriters(t *testing.T) {
 	kinds := kindsByDefinition(t)
 	specs := map[string]string{} // the definition of a specification, and its resource

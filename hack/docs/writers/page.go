@@ -20,6 +20,8 @@ const header = `<!-- Written by hack/update-docs.sh from the table that the serv
 A [FieldPermission](../field-permissions.md) closes a field to those who write it. A controller may write the
 field for others, from fields of another object: who may write these sets the closed field. Kubernetes' own
 controllers hold the verb bypass, so an exclusion does not stop them. Close the fields in the last column too.
+Labels and annotations take [protection](../protected-attributes.md) instead. Where a whole specification takes no
+exclusion, RBAC alone says who writes it.
 
 The server warns the author of such an exclusion, and kubectl granular field-permission plan names the
 controllers. Pod templates are not in the table, because entries of pods hold in them. An *add-on* does not run
@@ -38,7 +40,11 @@ func Page() []byte {
 		if w.AddOn {
 			writer += " (add-on)"
 		}
-		fmt.Fprintf(&b, "| `%s` of `%s` | %s | `%s` of `%s` |\n", w.Path, w.Resource, writer, strings.Join(w.SourcePaths, "`, `"), w.Source)
+		sources := fmt.Sprintf("`%s` of `%s`", strings.Join(w.SourcePaths, "`, `"), w.Source)
+		if w.Labels {
+			sources += fmt.Sprintf(", labels of `%s`", w.Resource)
+		}
+		fmt.Fprintf(&b, "| `%s` of `%s` | %s | %s |\n", w.Path, w.Resource, writer, sources)
 	}
 	return []byte(b.String())
 }

@@ -37,7 +37,7 @@ func (p *Plan) addIndirect() {
 			continue
 		}
 		for _, w := range overlay.WrittenFor(schema.GroupResource(resource), e.path) {
-			e.WrittenBy = append(e.WrittenBy, fmt.Sprintf("%s, from %s of %s", w.By, strings.Join(w.SourcePaths, " or "), w.Source))
+			e.WrittenBy = append(e.WrittenBy, fmt.Sprintf("%s, from %s", w.By, w.Sources()))
 		}
 	}
 }

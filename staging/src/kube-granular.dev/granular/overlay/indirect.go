@@ -5,6 +5,7 @@ package overlay
 
 import (
 	"slices"
+	"strings"
 
 	gvkschema "k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -20,9 +21,20 @@ type Indirect struct {
 	AddOn bool
 	// Template is set if Source contains a whole specification of the kind, from which By makes objects.
 	Template bool
+	// Labels is set if By also chooses by the labels of the written object, as one that takes over or lets go objects does.
+	Labels bool
 	// Source and SourcePaths are the fields from which the controller takes the value.
 	Source      string
 	SourcePaths []string
+}
+
+// Sources names the fields from which the controller takes the value.
+func (w Indirect) Sources() string {
+	out := strings.Join(w.SourcePaths, " or ") + " of " + w.Source
+	if w.Labels {
+		out += " or labels of " + w.Resource
+	}
+	return out
 }
 
 // IndirectWriters returns who writes fields of built-in kinds for others, in order. Pod templates are left
@@ -54,23 +66,34 @@ var (
 )
 
 var indirect = []Indirect{
-	{Resource: "controllerrevisions.apps", Path: owners, By: "daemonset-controller", Source: "daemonsets.apps", SourcePaths: selector},
-	{Resource: "controllerrevisions.apps", Path: owners, By: "statefulset-controller", Source: "statefulsets.apps", SourcePaths: selector},
+	{Resource: "configmaps", Path: ".data", By: "bootstrap-signer-controller", Source: "secrets", SourcePaths: []string{".data"}},
+	{Resource: "controllerrevisions.apps", Path: owners, By: "daemonset-controller", Labels: true, Source: "daemonsets.apps", SourcePaths: selector},
+	{Resource: "controllerrevisions.apps", Path: owners, By: "statefulset-controller", Labels: true, Source: "statefulsets.apps", SourcePaths: selector},
 	{Resource: "deployments.apps", Path: replicas, By: "horizontal-pod-autoscaler", Source: autoscalers, SourcePaths: bounds},
 	{Resource: "jobs.batch", Path: ".spec", By: "cronjob-controller", Template: true, Source: "cronjobs.batch", SourcePaths: []string{".spec.jobTemplate.spec"}},
 	{Resource: "persistentvolumeclaims", Path: ".spec", By: "ephemeral-volume-controller", Template: true,
 		Source: "pods", SourcePaths: []string{".spec.volumes[*].ephemeral.volumeClaimTemplate.spec"}},
 	{Resource: "persistentvolumeclaims", Path: ".spec", By: "statefulset-controller", Template: true,
 		Source: "statefulsets.apps", SourcePaths: []string{".spec.volumeClaimTemplates[*].spec"}},
-	{Resource: "persistentvolumeclaims", Path: ".spec.volumeName", By: "persistent-volume-binder", Source: "persistentvolumes", SourcePaths: []string{".spec.claimRef"}},
+	{Resource: "persistentvolumeclaims", Path: owners, By: "statefulset-controller",
+		Source: "statefulsets.apps", SourcePaths: []string{".spec.volumeClaimTemplates", ".spec.persistentVolumeClaimRetentionPolicy"}},
+	// The volume is also chosen by its class, size and modes, and by the labels that the claim selects.
+	{Resource: "persistentvolumeclaims", Path: ".spec.volumeName", By: "persistent-volume-binder",
+		Source: "persistentvolumes", SourcePaths: []string{".spec", ".metadata.labels"}},
+	{Resource: "persistentvolumeclaims", Path: ".spec.volumeName", By: "persistent-volume-binder",
+		Source: "persistentvolumeclaims", SourcePaths: []string{".spec"}},
 	{Resource: "persistentvolumes", Path: ".spec.capacity", By: "external-resizer", AddOn: true,
 		Source: "persistentvolumeclaims", SourcePaths: []string{".spec.resources.requests"}},
-	{Resource: "persistentvolumes", Path: ".spec.claimRef", By: "persistent-volume-binder", Source: "persistentvolumeclaims", SourcePaths: []string{".spec.volumeName"}},
-	{Resource: "pods", Path: owners, By: "daemonset-controller", Source: "daemonsets.apps", SourcePaths: selector},
-	{Resource: "pods", Path: owners, By: "job-controller", Source: "jobs.batch", SourcePaths: selector},
-	{Resource: "pods", Path: owners, By: "replicaset-controller", Source: "replicasets.apps", SourcePaths: selector},
-	{Resource: "pods", Path: owners, By: "replication-controller", Source: "replicationcontrollers", SourcePaths: selector},
-	{Resource: "pods", Path: owners, By: "statefulset-controller", Source: "statefulsets.apps", SourcePaths: selector},
+	{Resource: "persistentvolumes", Path: ".spec.claimRef", By: "persistent-volume-binder", Source: "persistentvolumeclaims", SourcePaths: []string{".spec"}},
+	// A volume that is recycled loses its claim, and one whose claim the binder chose does, too.
+	{Resource: "persistentvolumes", Path: ".spec.claimRef", By: "persistent-volume-binder",
+		Source: "persistentvolumes", SourcePaths: []string{".spec", ".metadata.labels", ".metadata.annotations"}},
+	{Resource: "pods", Path: ".metadata.finalizers", By: "job-controller", Labels: true, Source: "jobs.batch", SourcePaths: selector},
+	{Resource: "pods", Path: owners, By: "daemonset-controller", Labels: true, Source: "daemonsets.apps", SourcePaths: selector},
+	{Resource: "pods", Path: owners, By: "job-controller", Labels: true, Source: "jobs.batch", SourcePaths: selector},
+	{Resource: "pods", Path: owners, By: "replicaset-controller", Labels: true, Source: "replicasets.apps", SourcePaths: selector},
+	{Resource: "pods", Path: owners, By: "replication-controller", Labels: true, Source: "replicationcontrollers", SourcePaths: selector},
+	{Resource: "pods", Path: owners, By: "statefulset-controller", Labels: true, Source: "statefulsets.apps", SourcePaths: selector},
 	{Resource: "pods", Path: ".spec.containers[*].resources", By: "vertical-pod-autoscaler", AddOn: true,
 		Source: "verticalpodautoscalers.autoscaling.k8s.io", SourcePaths: []string{".spec.resourcePolicy"}},
 	{Resource: "pods", Path: ".spec.schedulingGroup", By: "job-controller", Source: "jobs.batch", SourcePaths: []string{".metadata.annotations"}},
@@ -79,14 +102,17 @@ var indirect = []Indirect{
 	// A claim of the name that the controller makes is used, also if it is somebody else's.
 	{Resource: "pods", Path: ".spec.volumes", By: "statefulset-controller",
 		Source: "statefulsets.apps", SourcePaths: []string{".spec.volumeClaimTemplates"}},
-	{Resource: "replicasets.apps", Path: owners, By: "deployment-controller", Source: "deployments.apps", SourcePaths: selector},
+	{Resource: "replicasets.apps", Path: owners, By: "deployment-controller", Labels: true, Source: "deployments.apps", SourcePaths: selector},
 	{Resource: "replicasets.apps", Path: ".spec.minReadySeconds", By: "deployment-controller",
 		Source: "deployments.apps", SourcePaths: []string{".spec.minReadySeconds"}},
-	{Resource: "replicasets.apps", Path: replicas, By: "deployment-controller", Source: "deployments.apps", SourcePaths: []string{replicas}},
+	// A ReplicaSet that a deployment takes over is an old one, whose pods go.
+	{Resource: "replicasets.apps", Path: replicas, By: "deployment-controller", Labels: true,
+		Source: "deployments.apps", SourcePaths: []string{replicas, ".spec.selector"}},
 	{Resource: "replicasets.apps", Path: ".spec.template", By: "deployment-controller", Source: "deployments.apps", SourcePaths: []string{".spec.template"}},
 	{Resource: "replicasets.apps", Path: replicas, By: "horizontal-pod-autoscaler", Source: autoscalers, SourcePaths: bounds},
 	{Resource: "replicationcontrollers", Path: replicas, By: "horizontal-pod-autoscaler", Source: autoscalers, SourcePaths: bounds},
 	{Resource: "resourceclaims.resource.k8s.io", Path: ".spec", By: "resourceclaim-controller", Template: true,
 		Source: "resourceclaimtemplates.resource.k8s.io", SourcePaths: []string{".spec.spec"}},
+	{Resource: "secrets", Path: ".data", By: "serviceaccount-token-controller", Source: "secrets", SourcePaths: []string{".type", ".metadata.annotations"}},
 	{Resource: "statefulsets.apps", Path: replicas, By: "horizontal-pod-autoscaler", Source: autoscalers, SourcePaths: bounds},
 }

@@ -316,7 +316,7 @@ func TestWrittenFor(t *testing.T) {
 		{"deployments.apps", ".spec", "horizontal-pod-autoscaler"},
 		{"deployments.apps", ".spec.paused", ""},
 		{"deployments.example.com", ".spec.replicas", ""},
-		{"persistentvolumeclaims", ".spec.volumeName", "ephemeral-volume-controller statefulset-controller persistent-volume-binder"},
+		{"persistentvolumeclaims", ".spec.volumeName", "ephemeral-volume-controller statefulset-controller persistent-volume-binder persistent-volume-binder"},
 	} {
 		path, err := overlay.ParsePath(tc.path)
 		if err != nil {
