@@ -23,6 +23,10 @@ controllers hold the verb bypass, so an exclusion does not stop them. Close the 
 Labels and annotations take [protection](../protected-attributes.md) instead. Where a whole specification takes no
 exclusion, RBAC alone says who writes it.
 
+Two controllers write fields of every kind. The garbage collector removes an owner, and finalizers of deletion, for
+whoever may delete the owner and leave its dependents. The horizontal-pod-autoscaler writes the replicas of each kind
+that has the subresource scale, also of custom resources.
+
 The server warns the author of such an exclusion, and kubectl granular field-permission plan names the
 controllers. Pod templates are not in the table, because entries of pods hold in them. An *add-on* does not run
 in each cluster, and is stopped unless it holds bypass or all verbs.
