@@ -330,6 +330,15 @@ func TestAuthorIsWarnedOfDefinition(t *testing.T) {
 		"a default": {byDefault, true, []string{"FieldPermission " + argo + " closes .spec.destination.server, and a default of version v1alpha1 sets it " +
 			"in each object without it, whoever writes the object"}},
 		"a default of a field that is not closed": {byDefault, false, nil},
+		"a scale": {func(crd *apiextensionsv1.CustomResourceDefinition) {
+			crd.Spec.Versions[0].Subresources = &apiextensionsv1.CustomResourceSubresources{
+				Scale: &apiextensionsv1.CustomResourceSubresourceScale{SpecReplicasPath: ".spec.destination.server"}}
+		}, true, []string{"FieldPermission " + argo + " closes .spec.destination.server, and horizontal-pod-autoscaler is not stopped: it writes " +
+			".spec.destination.server by the subresource scale for whoever may write autoscalers; close their bounds too"}},
+		"another scale": {func(crd *apiextensionsv1.CustomResourceDefinition) {
+			crd.Spec.Versions[0].Subresources = &apiextensionsv1.CustomResourceSubresources{
+				Scale: &apiextensionsv1.CustomResourceSubresourceScale{SpecReplicasPath: ".spec.replicas"}}
+		}, true, nil},
 		"a webhook": {func(crd *apiextensionsv1.CustomResourceDefinition) {
 			crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter,
 				Webhook: &apiextensionsv1.WebhookConversion{ClientConfig: &apiextensionsv1.WebhookClientConfig{URL: &url}}}

@@ -86,8 +86,8 @@ func effects(internal *apiextensions.CustomResourceDefinition, entries *overlay.
 	return append(out, settings(crd, entries)...)
 }
 
-// settings returns an effect for each closed field that a definition sets in objects without a request for it: by a default, or
-// by a webhook that converts.
+// settings returns an effect for each closed field that a definition sets in objects without a request for it, by a default or
+// by a webhook that converts, and for one that its subresource scale lets autoscalers set.
 func settings(crd *apiextensionsv1.CustomResourceDefinition, entries *overlay.Entries) (out []effect) {
 	closed := false
 	for i := range entries.Fields {
@@ -97,6 +97,10 @@ func settings(crd *apiextensionsv1.CustomResourceDefinition, entries *overlay.En
 			version := &crd.Spec.Versions[j]
 			if !f.Excluded || version.Schema == nil {
 				continue
+			}
+			if s := version.Subresources; s != nil && s.Scale != nil && overReplicas(s.Scale, f.Path) {
+				out = append(out, effect{text: fmt.Sprintf("FieldPermission %s closes %s, and horizontal-pod-autoscaler is not stopped: it writes %s "+
+					"by the subresource scale for whoever may write autoscalers; close their bounds too", entries.Source, f.Path, s.Scale.SpecReplicasPath)})
 			}
 			if values := defaults(version.Schema.OpenAPIV3Schema, f.Path); len(values) > 0 {
 				out = append(out, effect{mark: mark(values), text: fmt.Sprintf("FieldPermission %s closes %s, and a default of version %s sets it "+
@@ -111,6 +115,12 @@ func settings(crd *apiextensionsv1.CustomResourceDefinition, entries *overlay.En
 			"can change each of them", entries.Source)})
 	}
 	return out
+}
+
+// overReplicas reports whether a path is that of the replicas, or of a field around them.
+func overReplicas(scale *apiextensionsv1.CustomResourceSubresourceScale, path overlay.Path) bool {
+	replicas, err := overlay.ParsePath(scale.SpecReplicasPath)
+	return err == nil && len(path) <= len(replicas) && slices.Equal(path, replicas[:len(path)])
 }
 
 // defaults returns the defaults of a field, of fields around it and of those inside, which set it.
