@@ -30,10 +30,12 @@ func alsoReachable(root schema.Cursor, e *Entries, i int, r resolution) []string
 	return s.found
 }
 
-// twins are definitions with the same fields, which mean the same.
+// twins are definitions of which fields of the same name mean the same: a container counts before its pod.
 var twins = map[string]string{
 	"io.k8s.api.core.v1.Container":          "io.k8s.api.core.v1.EphemeralContainer",
 	"io.k8s.api.core.v1.EphemeralContainer": "io.k8s.api.core.v1.Container",
+	"io.k8s.api.core.v1.PodSecurityContext": "io.k8s.api.core.v1.SecurityContext",
+	"io.k8s.api.core.v1.SecurityContext":    "io.k8s.api.core.v1.PodSecurityContext",
 }
 
 // search looks for the places of a definition.

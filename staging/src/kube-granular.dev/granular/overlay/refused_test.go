@@ -148,18 +148,26 @@ func TestAlsoReachable(t *testing.T) {
 	}
 }
 
-// TestTwins checks that a field of containers is also reachable in ephemeral containers, if these have it.
+// TestTwins checks that a field of containers is also reachable in ephemeral containers, and one of a pod in its containers, if
+// these have it.
+//
+// Attack: the user of a pod is closed, and its container has another one, which counts first
+// Was: nobody was told
+// Answer: the status and the plan list the field of containers
 func TestTwins(t *testing.T) {
-	replace := []string{
-		"project: {type: string, default: default}", "project: {$ref: '#/definitions/io.k8s.api.core.v1.Container'}",
-		"server: {type: string}", "server: {$ref: '#/definitions/io.k8s.api.core.v1.EphemeralContainer'}",
-		"io.example.v1.Application:\n", "io.k8s.api.core.v1.Container: {type: object, properties: {image: {type: string}, probe: {type: string}}}\n" +
-			"io.k8s.api.core.v1.EphemeralContainer: {type: object, properties: {image: {type: string}}}\nio.example.v1.Application:\n",
-	}
-	for field, want := range map[string]string{"image": ".spec.destination.server.image", "probe": ""} {
-		_, outcomes := applied(t, definitions(t, replace...), entries(t, ".spec.project."+field+" acme.io/a excluded"), true)
-		if got := strings.Join(outcomes[0].AlsoReachable, " "); got != want {
-			t.Errorf("%s: %q, want %q", field, got, want)
+	for _, pair := range [][2]string{{"Container", "EphemeralContainer"}, {"PodSecurityContext", "SecurityContext"}, {"SecurityContext", "PodSecurityContext"}} {
+		closed, twin := "io.k8s.api.core.v1."+pair[0], "io.k8s.api.core.v1."+pair[1]
+		replace := []string{
+			"project: {type: string, default: default}", "project: {$ref: '#/definitions/" + closed + "'}",
+			"server: {type: string}", "server: {$ref: '#/definitions/" + twin + "'}",
+			"io.example.v1.Application:\n", closed + ": {type: object, properties: {image: {type: string}, probe: {type: string}}}\n" +
+				twin + ": {type: object, properties: {image: {type: string}}}\nio.example.v1.Application:\n",
+		}
+		for field, want := range map[string]string{"image": ".spec.destination.server.image", "probe": ""} {
+			_, outcomes := applied(t, definitions(t, replace...), entries(t, ".spec.project."+field+" acme.io/a excluded"), true)
+			if got := strings.Join(outcomes[0].AlsoReachable, " "); got != want {
+				t.Errorf("%s of %s: %q, want %q", field, pair[0], got, want)
+			}
 		}
 	}
 }
