@@ -23,7 +23,7 @@ func indirectWarnings(p *v1alpha1.FieldPermission) (out []string) {
 			continue
 		}
 		for _, w := range overlay.WrittenFor(schema.GroupResource(validation.ResourceOf(p.Name)), path) {
-			text := fmt.Sprintf("%s is not stopped: it writes %s for whoever may write %s; close that too", w.By, w.Path, w.Sources())
+			text := fmt.Sprintf("%s is not stopped: it writes %s for whoever may write %s; close or protect that too", w.By, w.Path, w.Sources())
 			if !w.AddOn && !slices.Contains(out, text) {
 				out = append(out, text)
 			}

@@ -31,11 +31,11 @@ func TestIndirectWarnings(t *testing.T) {
 		"all":                 {"statefulsets.apps", ".spec", true, []string{"horizontal-pod-autoscaler"}},
 		"by two":              {"replicasets.apps", ".spec.replicas", true, []string{"deployment-controller", "deployment-controller", "horizontal-pod-autoscaler"}},
 		"a template":          {"jobs.batch", ".spec.parallelism", true, []string{"cronjob-controller"}},
-		"a part of it":        {"persistentvolumes", ".spec.claimRef.name", true, []string{"persistent-volume-binder", "persistent-volume-binder"}},
+		"a part of it":        {"persistentvolumes", ".spec.claimRef.name", true, []string{"persistent-volume-binder", "persistent-volume-binder", "kube-scheduler"}},
 		"labels of its own":   {"pods", ".metadata.finalizers", true, []string{"job-controller"}},
 		"a Secret of a token": {"secrets", ".data", true, []string{"serviceaccount-token-controller"}},
 		"owners of a claim":   {"persistentvolumeclaims", ".metadata.ownerReferences", true, []string{"statefulset-controller"}},
-		"an add-on":           {"pods", ".spec.containers[*].resources", true, nil},
+		"an add-on":           {"pods", ".spec.containers[*].resources", true, []string{"admission plugin LimitRanger"}},
 		"a name":              {"deployments.apps", ".spec.replicas", false, nil},
 		"a claim of a pod":    {"pods", ".spec.volumes[*].persistentVolumeClaim", true, []string{"statefulset-controller"}},
 		"a subdomain":         {"pods", ".spec.subdomain", true, []string{"statefulset-controller"}},
@@ -51,7 +51,7 @@ func TestIndirectWarnings(t *testing.T) {
 		author.Changed(warning.WithWarningRecorder(t.Context(), &warnings), []fieldpermission.Change{{After: p}}, false)
 		var got []string
 		for _, text := range warnings {
-			if by, rest, ok := strings.Cut(text, " is not stopped: "); ok && strings.HasSuffix(rest, "close that too") {
+			if by, rest, ok := strings.Cut(text, " is not stopped: "); ok && strings.HasSuffix(rest, "close or protect that too") {
 				got = append(got, by)
 			}
 		}

@@ -66,9 +66,9 @@ var annotationFields = map[string]string{
 	"volume.beta.kubernetes.io/storage-class":                storageClasses,
 }
 
-// withoutField has the other annotations that upstream's sources name by a constant, with the reason why they set no field.
+// fieldless has the other annotations that upstream's sources name by a constant, with the reason why they set no field.
 // With the reason listed, they are in package overlay's table of controllers.
-var withoutField = map[string]string{
+var fieldless = map[string]string{
 	"/group-template-name":                                            listed,  // of Jobs: the group of their pods
 	"/parent-compositepodgroup":                                       told,    // declared only
 	"alpha.image-policy.k8s.io/failed-open":                           told,    // set by admission, and sent to its webhook
@@ -194,13 +194,13 @@ func TestAnnotationFields(t *testing.T) {
 	}
 	found := sources.keys()
 	for _, key := range slices.Sorted(maps.Keys(found)) {
-		if (annotationFields[key] == "") == (withoutField[key] == "") {
-			t.Errorf("%s, in %s, is not in one of annotationFields and withoutField", key, found[key])
+		if (annotationFields[key] == "") == (fieldless[key] == "") {
+			t.Errorf("%s, in %s, is not in one of annotationFields and fieldless", key, found[key])
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(withoutField)) {
+	for _, key := range slices.Sorted(maps.Keys(fieldless)) {
 		if found[key] == "" {
-			t.Errorf("%s is in withoutField and not in upstream's sources", key)
+			t.Errorf("%s is in fieldless and not in upstream's sources", key)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(annotationFields)) {

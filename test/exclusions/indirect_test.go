@@ -98,9 +98,9 @@ func TestIndirectWriters(t *testing.T) {
 	}
 }
 
-// notForOthers has the rights of controllers to write resources that take exclusions, as CONTROLLER RESOURCE, which they use for
+// ownWrites has the rights of controllers to write resources that take exclusions, as CONTROLLER RESOURCE, which they use for
 // nobody else, with what they write.
-var notForOthers = map[string]string{
+var ownWrites = map[string]string{
 	"cronjob cronjobs.batch":        "the status",
 	"deployment deployments.apps":   "the status, and a rollback, which package gate stops",
 	"deployment pods":               "nothing",
@@ -123,7 +123,7 @@ var notForOthers = map[string]string{
 }
 
 // TestControllerRights checks that the table of indirect writers has each controller that may write a resource which takes
-// exclusions, or that we know what it writes.
+// exclusions, or that we know what it writes. Which fields it writes of a resource in the table, no right tells.
 //
 // Attack: a controller that bypasses exclusions writes a closed field for others, and no table has it
 // Answer: each right of each controller is in the table that authors are warned by, or has a reason
@@ -151,13 +151,13 @@ func TestControllerRights(t *testing.T) {
 		}
 	}
 	for _, right := range slices.Sorted(maps.Keys(found)) {
-		if notForOthers[right] == "" {
-			t.Errorf("%s: neither the table of package overlay nor notForOthers has it", right)
+		if ownWrites[right] == "" {
+			t.Errorf("%s: neither the table of package overlay nor ownWrites has it", right)
 		}
 	}
-	for _, right := range slices.Sorted(maps.Keys(notForOthers)) {
+	for _, right := range slices.Sorted(maps.Keys(ownWrites)) {
 		if !found[right] {
-			t.Errorf("notForOthers has %s, which no controller may write, or the table has it too", right)
+			t.Errorf("ownWrites has %s, which no controller may write, or the table has it too", right)
 		}
 	}
 }
