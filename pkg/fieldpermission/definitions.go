@@ -98,7 +98,7 @@ func settings(crd *apiextensionsv1.CustomResourceDefinition, entries *overlay.En
 			if !f.Excluded || version.Schema == nil {
 				continue
 			}
-			if s := version.Subresources; s != nil && s.Scale != nil && overReplicas(s.Scale, f.Path) {
+			if s := version.Subresources; s != nil && s.Scale != nil && setsReplicas(s.Scale, f.Path) {
 				out = append(out, effect{text: fmt.Sprintf("FieldPermission %s closes %s, and horizontal-pod-autoscaler is not stopped: it writes %s "+
 					"by the subresource scale for whoever may write autoscalers; close their bounds too", entries.Source, f.Path, s.Scale.SpecReplicasPath)})
 			}
@@ -117,8 +117,8 @@ func settings(crd *apiextensionsv1.CustomResourceDefinition, entries *overlay.En
 	return out
 }
 
-// overReplicas reports whether a path is that of the replicas, or of a field around them.
-func overReplicas(scale *apiextensionsv1.CustomResourceSubresourceScale, path overlay.Path) bool {
+// setsReplicas reports whether a path is that of the replicas, or of a field around them.
+func setsReplicas(scale *apiextensionsv1.CustomResourceSubresourceScale, path overlay.Path) bool {
 	replicas, err := overlay.ParsePath(scale.SpecReplicasPath)
 	return err == nil && len(path) <= len(replicas) && slices.Equal(path, replicas[:len(path)])
 }
