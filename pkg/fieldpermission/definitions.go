@@ -17,7 +17,8 @@ import (
 )
 
 // Definitions warns the authors of CustomResourceDefinitions, in addition to what Extensions does, of
-// FieldPermissions that a new definition puts out of force, and of fields that it sets itself although they are closed.
+// FieldPermissions that a new definition puts out of force, and of fields that it sets itself, or lets autoscalers set, although
+// they are closed.
 type Definitions struct {
 	granular.Extensions
 	// Index returns the index of the server, nil if it has none.

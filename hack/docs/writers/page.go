@@ -18,10 +18,10 @@ const header = `<!-- Written by hack/update-docs.sh from the table that the serv
 # Who writes fields for others
 
 A [FieldPermission](../field-permissions.md) closes a field to those who write it. A controller, or the server's
-admission, may write the field for others, from fields of another object: who may write these sets the closed field. Kubernetes' own
-controllers hold the verb bypass, so an exclusion does not stop them. Close the fields in the last column too.
-Labels and annotations take [protection](../protected-attributes.md) instead. Where a whole specification takes no
-exclusion, RBAC alone says who writes it.
+admission, may write the field for others, from fields of another object: who may write these sets the closed
+field. Kubernetes' own controllers hold the verb bypass, so an exclusion does not stop them. Close the fields in
+the last column too. Labels and annotations take [protection](../protected-attributes.md) instead. Where a whole
+specification takes no exclusion, RBAC alone says who writes it.
 
 Two controllers write fields of every kind. The garbage collector removes an owner, and finalizers of deletion, for
 whoever may delete the owner and leave its dependents. The horizontal-pod-autoscaler writes the replicas of each kind
