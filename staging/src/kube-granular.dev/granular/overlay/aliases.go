@@ -68,7 +68,6 @@ var closedPaths = map[string][]closedPath{
 		{path: ".spec.csi.nodeStageSecretRef", reason: portworx, inner: true},
 	},
 	"services": {
-		{path: ".spec.ports[*].nodePort", reason: "the server allocates one for each new port, and by the type; exclude .spec", inner: true},
 		{path: ".spec.trafficDistribution", reason: "the annotation service.kubernetes.io/topology-mode counts first", inner: true},
 		{path: ".spec.loadBalancerSourceRanges", inner: true,
 			reason: "the annotation service.beta.kubernetes.io/load-balancer-source-ranges means the same"},

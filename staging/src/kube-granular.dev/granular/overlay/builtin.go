@@ -6,6 +6,8 @@ package overlay
 import (
 	_ "embed"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -52,47 +54,61 @@ func (c *checker) builtin(i int, f *Field) {
 		c.report(i, ExcludedPart, "no exclusion is possible here: controllers, kubelets and the server itself write the status")
 		return
 	}
+	if reason := obstacle(resource, effects, f.Path); reason != "" {
+		c.report(i, ExcludedPart, "no exclusion is possible here: %s", reason)
+		return
+	}
+	c.aliases(i, f, resource, effects)
+}
+
+// obstacle returns why a field takes no exclusion, whatever else is excluded, or "".
+func obstacle(resource gvkschema.GroupResource, effects *serverEffects, path Path) string {
 	for _, text := range effects.Lost {
-		if lost := tablePath(text); f.Path.inside(lost) {
-			c.report(i, ExcludedPart, "no exclusion is possible here: the server does not store %s as it is sent", lost)
-			return
+		if lost := tablePath(text); path.inside(lost) {
+			return fmt.Sprintf("the server does not store %s as it is sent", lost)
 		}
 	}
 	for _, text := range effects.Filled {
-		if filled := tablePath(text); f.Path.inside(filled) {
-			c.report(i, ExcludedPart, "no exclusion is possible here: the server sets %s if a client does not send it", filled)
-			return
+		if filled := tablePath(text); path.inside(filled) {
+			return fmt.Sprintf("the server sets %s if a client does not send it", filled)
 		}
 	}
 	for _, closed := range closedIn(resource) {
-		if !closed.takes(f.Path) {
-			reason := closed.reason
+		if !closed.takes(path) {
 			if closed.holder != "" {
-				reason += "; exclude " + closed.holder + ", which has the annotation"
+				return closed.reason + "; exclude " + closed.holder + ", which has the annotation"
 			}
-			c.report(i, ExcludedPart, "no exclusion is possible here: %s", reason)
-			return
+			return closed.reason
 		}
 	}
-	c.aliases(i, f, resource, effects)
+	return ""
 }
 
 // aliases checks that whoever may change a field is everybody who may change the fields because of
 // which the server sets it.
 func (c *checker) aliases(i int, f *Field, resource gvkschema.GroupResource, effects *serverEffects) {
+	missing := ""
 	for _, moved := range []map[string][]string{effects.Moved, aliases[resource.String()]} {
-		for text, sources := range moved {
+		for _, text := range slices.Sorted(maps.Keys(moved)) {
 			target := tablePath(text)
 			if !overlap(target, f.Path) {
 				continue
 			}
-			for _, source := range sources {
-				if !c.together(target, tablePath(source), f.Permission) {
-					c.report(i, ExcludedPart, "the server also sets %s because of %s: exclude %s with the same permission", target, source, source)
+			for _, source := range moved[text] {
+				path := tablePath(source)
+				switch {
+				case c.together(target, path, f.Permission):
+				case obstacle(resource, effects, path) != "":
+					c.report(i, ExcludedPart, "no exclusion is possible here: the server also sets %s because of %s, which takes none", target, source)
 					return
+				case missing == "":
+					missing = fmt.Sprintf("the server also sets %s because of %s: exclude %s with the same permission", target, source, source)
 				}
 			}
 		}
+	}
+	if missing != "" {
+		c.report(i, ExcludedPart, "%s", missing)
 	}
 }
 

@@ -61,7 +61,7 @@ func TestRefusedBuiltin(t *testing.T) {
 		"both, one opened by a part": {claims, []string{data, ref, ".spec.dataSourceRef.name acme.io/b excluded"}, also},
 		"the source as a name":       {claims, []string{data, ".spec.dataSourceRef acme.io/b"}, also},
 		"the whole specification":    {"services", []string{".spec acme.io/a excluded"}, accepted},
-		"ports of nodes":             {"services", []string{".spec.ports[*].nodePort acme.io/a excluded"}, "the server allocates one for each new port"},
+		"ports of nodes":             {"services", []string{".spec.ports[*].nodePort acme.io/a excluded"}, "because of .spec.allocateLoadBalancerNodePorts, which takes none"},
 		"all of a group":             {"services", []string{address, addresses, kind, families, policy}, accepted},
 		"one is missing":             {"services", []string{address, addresses, kind, families}, "because of .spec.ipFamilyPolicy"},
 	} {
