@@ -327,14 +327,14 @@ func TestAuthorIsWarnedOfDefinition(t *testing.T) {
 		want   []string
 	}{
 		"nothing": {func(*apiextensionsv1.CustomResourceDefinition) {}, true, nil},
-		"a default": {byDefault, true, []string{"FieldPermission " + argo + " closes .spec.destination.server, and a default of version v1alpha1 sets it " +
-			"in each object without it, whoever writes the object"}},
-		"a default of a field that is not closed": {byDefault, false, nil},
+		"a default": {setDefault, true, []string{"FieldPermission " + argo +
+			" closes .spec.destination.server, and a default of version v1alpha1 sets it in each object without it, whoever writes the object"}},
+		"a default of a field that is not closed": {setDefault, false, nil},
 		"a scale": {func(crd *apiextensionsv1.CustomResourceDefinition) {
 			crd.Spec.Versions[0].Subresources = &apiextensionsv1.CustomResourceSubresources{
 				Scale: &apiextensionsv1.CustomResourceSubresourceScale{SpecReplicasPath: ".spec.destination.server"}}
-		}, true, []string{"FieldPermission " + argo + " closes .spec.destination.server, and horizontal-pod-autoscaler is not stopped: it writes " +
-			".spec.destination.server by the subresource scale for whoever may write autoscalers; close their bounds too"}},
+		}, true, []string{"FieldPermission " + argo + " closes .spec.destination.server, " +
+			"and horizontal-pod-autoscaler is not stopped: it writes .spec.destination.server by the subresource scale for whoever may write autoscalers; close their bounds too"}},
 		"another scale": {func(crd *apiextensionsv1.CustomResourceDefinition) {
 			crd.Spec.Versions[0].Subresources = &apiextensionsv1.CustomResourceSubresources{
 				Scale: &apiextensionsv1.CustomResourceSubresourceScale{SpecReplicasPath: ".spec.replicas"}}
@@ -356,10 +356,11 @@ func TestAuthorIsWarnedOfDefinition(t *testing.T) {
 	}
 }
 
-// byDefault gives the server of a destination a default.
-func byDefault(crd *apiextensionsv1.CustomResourceDefinition) {
+// setDefault adds a default to the server of a destination.
+func setDefault(crd *apiextensionsv1.CustomResourceDefinition) {
 	spec := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
-	spec.Properties["destination"].Properties["server"] = apiextensionsv1.JSONSchemaProps{Type: "string", Default: &apiextensionsv1.JSON{Raw: []byte(`"x"`)}}
+	server := apiextensionsv1.JSONSchemaProps{Type: "string", Default: &apiextensionsv1.JSON{Raw: []byte(`"x"`)}}
+	spec.Properties["destination"].Properties["server"] = server
 }
 
 // noEntries are the stored entries of a server without FieldPermissions.

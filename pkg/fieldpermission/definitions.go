@@ -100,8 +100,9 @@ func settings(crd *apiextensionsv1.CustomResourceDefinition, entries *overlay.En
 				continue
 			}
 			if s := version.Subresources; s != nil && s.Scale != nil && setsReplicas(s.Scale, f.Path) {
-				out = append(out, effect{text: fmt.Sprintf("FieldPermission %s closes %s, and horizontal-pod-autoscaler is not stopped: it writes %s "+
-					"by the subresource scale for whoever may write autoscalers; close their bounds too", entries.Source, f.Path, s.Scale.SpecReplicasPath)})
+				out = append(out, effect{text: fmt.Sprintf("FieldPermission %s closes %s, and horizontal-pod-autoscaler is not stopped: "+
+					"it writes %s by the subresource scale for whoever may write autoscalers; close their bounds too",
+					entries.Source, f.Path, s.Scale.SpecReplicasPath)})
 			}
 			if values := defaults(version.Schema.OpenAPIV3Schema, f.Path); len(values) > 0 {
 				out = append(out, effect{mark: mark(values), text: fmt.Sprintf("FieldPermission %s closes %s, and a default of version %s sets it "+

@@ -136,7 +136,8 @@ func TestControllerRights(t *testing.T) {
 	for _, role := range bootstrappolicy.ControllerRoles() {
 		by := strings.TrimSuffix(strings.TrimPrefix(role.Name, "system:controller:"), "-controller")
 		for _, rule := range role.Rules {
-			if !slices.ContainsFunc(rule.Verbs, func(verb string) bool { return slices.Contains([]string{"create", "update", "patch", "*"}, verb) }) {
+			writes := func(verb string) bool { return slices.Contains([]string{"create", "update", "patch", "*"}, verb) }
+			if !slices.ContainsFunc(rule.Verbs, writes) {
 				continue
 			}
 			for _, group := range rule.APIGroups {

@@ -55,6 +55,7 @@ func newCommand() *cobra.Command {
 	flags.IntVar(&o.rounds.lead, "lead", 3, "requests at the beginning of a turn that are not measured")
 	flags.StringVar(&o.samples, "samples", "", "file to which all measurements are appended; the report includes the earlier measurements in it")
 	flags.StringVarP(&o.output, "output", "o", "table", "output format: table or json")
-	root.AddCommand(newWhole(o), newAgainst(o), newGrowth(o), newBodies(o), newDefinitions(o), newChanged(o), newProfile(o), newShares(o), newAttributes(o), newWebhook())
+	root.AddCommand(newWhole(o), newAgainst(o), newGrowth(o), newBodies(o), newDefinitions(o),
+		newChanged(o), newProfile(o), newShares(o), newAttributes(o), newWebhook())
 	return root
 }

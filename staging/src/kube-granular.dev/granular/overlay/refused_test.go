@@ -155,7 +155,9 @@ func TestAlsoReachable(t *testing.T) {
 // Was: nobody was told
 // Answer: the status and the plan list the field of containers
 func TestTwins(t *testing.T) {
-	for _, pair := range [][2]string{{"Container", "EphemeralContainer"}, {"PodSecurityContext", "SecurityContext"}, {"SecurityContext", "PodSecurityContext"}} {
+	for _, pair := range [][2]string{
+		{"Container", "EphemeralContainer"}, {"PodSecurityContext", "SecurityContext"}, {"SecurityContext", "PodSecurityContext"},
+	} {
 		closed, twin := "io.k8s.api.core.v1."+pair[0], "io.k8s.api.core.v1."+pair[1]
 		replace := []string{
 			"project: {type: string, default: default}", "project: {$ref: '#/definitions/" + closed + "'}",
