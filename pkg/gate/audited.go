@@ -95,6 +95,16 @@ func (a *auditedWrite) Observe(ctx context.Context, newObj, oldObj runtime.Objec
 	return nil
 }
 
+// Admitted passes the objects on, and to the verification as in mode Enforce.
+func (a *auditedWrite) Admitted(ctx context.Context, newObj, oldObj runtime.Object) error {
+	if a.inner != nil {
+		if err := a.inner.Admitted(ctx, newObj, oldObj); err != nil {
+			return err
+		}
+	}
+	return a.enforced.Admitted(ctx, newObj, oldObj)
+}
+
 // Verify verifies the write. If it is allowed, Verify then finds out what mode Enforce would refuse.
 func (a *auditedWrite) Verify(ctx context.Context, newObj, oldObj runtime.Object) error {
 	a.found.Store(nil)

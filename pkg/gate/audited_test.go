@@ -4,6 +4,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -33,7 +34,9 @@ func TestAuditMode(t *testing.T) {
 		authorizer         upstream.Authorizer
 		marked, dry, twice bool
 		observed, final    string
-		counted            string
+		// admitted is the object after admission, final if it is empty.
+		admitted string
+		counted  string
 	}{
 		"would be refused":     {observed: moved, counted: want},
 		"in two attempts":      {observed: moved, twice: true, counted: want},
@@ -42,6 +45,7 @@ func TestAuditMode(t *testing.T) {
 		"the verb is held":     {observed: moved, authorizer: &grants{allow: []string{"granular:acme.io/d"}}},
 		"bypassed":             {observed: moved, authorizer: &bypassing{name: thingEntries}},
 		"a webhook's change":   {observed: resized, final: moved},
+		"the server's change":  {observed: resized, admitted: resized, final: moved, counted: want},
 		"a granular caller":    {observed: moved, marked: true, authorizer: &grants{allow: []string{"granular:specification"}}},
 		"inside another":       {entries: []string{entry, ".spec.destination.server acme.io/s excluded"}, observed: moved, counted: "things.example.com .spec.destination.server jane"},
 		"the field is retyped": {entries: []string{".spec.destination.server.host acme.io/h excluded"}, observed: moved, counted: "things.example.com .spec.destination.server jane"},
@@ -82,6 +86,9 @@ func TestAuditMode(t *testing.T) {
 					break
 				}
 				if err := w.Observe(ctx, object(t, tc.observed), object(t, before)); err != nil {
+					t.Fatal(err)
+				}
+				if err := w.Admitted(ctx, object(t, cmp.Or(tc.admitted, final)), object(t, before)); err != nil {
 					t.Fatal(err)
 				}
 				if err := w.Verify(ctx, object(t, final), object(t, before)); err != nil {
@@ -238,6 +245,7 @@ func TestAuditedPassesOn(t *testing.T) {
 			"Patch":     w.Patch(ctx, types.MergePatchType, []byte("{}")),
 			"Submitted": w.Submitted(ctx, object(t, moved), object(t, before)),
 			"Observe":   w.Observe(ctx, object(t, moved), object(t, before)),
+			"Admitted":  w.Admitted(ctx, object(t, moved), object(t, before)),
 			"Verify":    w.Verify(ctx, object(t, moved), object(t, before)),
 		} {
 			if inner == nil && err != nil || inner != nil && !errors.Is(err, lost) {

@@ -31,6 +31,23 @@ func (k *kind) compareObserved(target granular.Target, mode change.Mode, observe
 	})
 }
 
+// compareFields returns the changes of fields with an excluded permission, from oldObj, which is stored, to
+// newObj. It does not look at annotations and labels that hold the value of a field.
+func (k *kind) compareFields(target granular.Target, newObj, oldObj runtime.Object) (change.Set, error) {
+	s := k.scratch.Borrow()
+	defer k.scratch.GiveBack(s)
+	newVersioned, err := s.New(target, newObj)
+	if err != nil {
+		return nil, err
+	}
+	oldVersioned, err := s.Old(target, oldObj)
+	if err != nil {
+		return nil, err
+	}
+	set, err := k.walker.Compare(change.ExcludedOnly, oldVersioned, newVersioned)
+	return slices.Concat(k.named.changes(oldVersioned, newVersioned), set), err
+}
+
 func (k *kind) changes(target granular.Target, newObj, oldObj runtime.Object, compare func(old, new any) (change.Set, error)) (change.Set, error) {
 	if k.walker == nil {
 		return nil, k.err

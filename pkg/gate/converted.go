@@ -33,6 +33,8 @@ type conversion struct {
 	kind   *kind
 	// observation is the caller's change in the other version.
 	observation[change.Set]
+	// admitted is what mutating admission left there, for a built-in kind.
+	admitted admitted
 }
 
 // conversionsOf returns the other versions of a custom resource in which a write must be verified
@@ -69,6 +71,7 @@ func conversionsFrom(target granular.Target, added entrySet) []conversion {
 func (c *conversion) observe(newObj, oldObj runtime.Object) {
 	observed, _, _, err := c.compare(newObj, oldObj)
 	c.keep(observed, err)
+	c.admitted = admitted{}
 }
 
 // compare converts both objects to the other version and compares there the fields with excluded
@@ -84,11 +87,20 @@ func (c *conversion) compare(newObj, oldObj runtime.Object) (set change.Set, new
 	return set, newThere, oldThere, err
 }
 
+// builtin reports whether the kind is a built-in one, whose objects need no webhook.
+func (c *conversion) builtin() bool {
+	return c.target.Schema.Excludes == nil && c.target.Schema.Stored == nil
+}
+
+// inVersion returns the inVersion of the other version.
+func (c *conversion) inVersion() inVersion {
+	return inVersion{kind: c.kind, target: c.target, observed: c.observed, shown: " of version " + c.target.Kind.Version}
+}
+
 // convert converts both objects to the other version, in one call of the webhook. If oldObj does
 // not come from storage, which is so for a create, oldThere is nil.
 func (c *conversion) convert(newObj, oldObj runtime.Object) (newThere, oldThere runtime.Object, err error) {
-	if c.target.Schema.Excludes == nil && c.target.Schema.Stored == nil {
-		// The kind is a built-in one, and compare converts its objects.
+	if c.builtin() { // compare converts its objects
 		if !convert.Stored(oldObj) {
 			return newObj, nil, nil
 		}
@@ -186,8 +198,7 @@ func (w *write) verifyConverted(ctx context.Context, newObj, oldObj runtime.Obje
 			return err
 		}
 		if refusal != nil {
-			version := inVersion{kind: c.kind, target: c.target, observed: c.observed, shown: " of version " + c.target.Kind.Version}
-			return w.refusedIn(ctx, version, refusal, newThere, oldThere)
+			return w.refusedIn(ctx, c.inVersion(), refusal, newThere, oldThere)
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@
 //	                                                             ▼
 //	                         Gate.Begin ──► Write.Submitted   as the caller sent it
 //	                                        Write.Observe     before mutating admission
+//	                                        Write.Admitted    after it
 //	                                        Write.Verify      about to be stored
 //	                                        Write.Respond     what the caller sees
 //

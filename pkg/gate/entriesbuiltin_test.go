@@ -117,13 +117,15 @@ func TestEntriesInAnotherBuiltinVersion(t *testing.T) {
 	}
 	old := scaler(5, 50, "x")
 	for name, tc := range map[string]struct {
-		kind   gvk.GroupVersionKind
-		entry  string
-		new    apiruntime.Object
-		create bool
-		bypass bool
-		allow  []string
-		says   string
+		kind  gvk.GroupVersionKind
+		entry string
+		new   apiruntime.Object
+		// derived is what the server makes of new, and hooked what a webhook does. Each is new if it is nil.
+		derived, hooked apiruntime.Object
+		create          bool
+		bypass          bool
+		allow           []string
+		says            string
 	}{
 		"in its version":             {kind: v2, entry: ".spec.metrics acme.io/m excluded", new: scaler(5, 60, "x"), says: "cannot change .spec.metrics"},
 		"in its version, the verb":   {kind: v2, entry: ".spec.metrics acme.io/m excluded", new: scaler(5, 60, "x"), allow: []string{"granular:acme.io/m"}},
@@ -134,6 +136,13 @@ func TestEntriesInAnotherBuiltinVersion(t *testing.T) {
 		"a label":                    {kind: v1, entry: ".spec.metrics acme.io/m excluded", new: scaler(5, 50, "y")},
 		"the same field":             {kind: v1, entry: ".spec.maxReplicas acme.io/m excluded", new: scaler(6, 50, "x"), says: "cannot change .spec.maxReplicas in namespace \"n\""},
 		"a create":                   {kind: v1, entry: ".spec.metrics acme.io/m excluded", new: scaler(5, 60, "x"), create: true, says: "of version v2"},
+		"derived":                    {kind: v2, entry: ".spec.metrics acme.io/m excluded", new: scaler(6, 50, "x"), derived: scaler(6, 60, "x"), says: "the server changes it"},
+		"derived, the verb":          {kind: v2, entry: ".spec.metrics acme.io/m excluded", new: scaler(6, 50, "x"), derived: scaler(6, 60, "x"), allow: []string{"granular:acme.io/m"}},
+		"derived, in an annotation":  {kind: v1, entry: ".spec.metrics acme.io/m excluded", new: scaler(6, 50, "x"), derived: scaler(6, 60, "x"), says: "the server changes it"},
+		"derived there, the verb":    {kind: v1, entry: ".spec.metrics acme.io/m excluded", new: scaler(6, 50, "x"), derived: scaler(6, 60, "x"), allow: []string{"granular:acme.io/m"}},
+		"derived there, bypassed":    {kind: v1, entry: ".spec.metrics acme.io/m excluded", new: scaler(6, 50, "x"), derived: scaler(6, 60, "x"), bypass: true},
+		"by a webhook":               {kind: v2, entry: ".spec.metrics acme.io/m excluded", new: scaler(6, 50, "x"), hooked: scaler(6, 60, "x")},
+		"by a webhook, annotated":    {kind: v1, entry: ".spec.metrics acme.io/m excluded", new: scaler(6, 50, "x"), hooked: scaler(6, 60, "x")},
 		"a create, the verb":         {kind: v1, entry: ".spec.metrics acme.io/m excluded", new: scaler(5, 60, "x"), create: true, allow: []string{"granular:acme.io/m"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -160,7 +169,17 @@ func TestEntriesInAnotherBuiltinVersion(t *testing.T) {
 				if err := w.Observe(ctx, tc.new, was); err != nil {
 					t.Fatal(err)
 				}
-				return w.Verify(ctx, tc.new, was)
+				left, final := tc.new, tc.new
+				if tc.hooked != nil {
+					left, final = tc.hooked, tc.hooked
+				}
+				if tc.derived != nil {
+					final = tc.derived
+				}
+				if err := w.Admitted(ctx, left, was); err != nil {
+					t.Fatal(err)
+				}
+				return w.Verify(ctx, final, was)
 			}
 			wantError(t, write(tc.allow), tc.says)
 			if tc.says == "" && tc.allow != nil && write(nil) == nil {
@@ -229,6 +248,34 @@ func TestEntriesAndTemplateGeneration(t *testing.T) {
 	}
 }
 
+// TestTemplateGenerationIsNotDerived lets a webhook change the template of a DaemonSet whose specification is closed. The
+// server then counts the generation of the template, which v1 shows as an annotation.
+func TestTemplateGenerationIsNotDerived(t *testing.T) {
+	of := endpoint(t, kindNamed("apps/v1/DaemonSet"), "daemonsets")
+	daemons := func(image, generation, label string) apiruntime.Object {
+		return stored(t, at("apps/v1/DaemonSet", `"metadata": {"annotations": {"deprecated.daemonset.template.generation": "`+generation+`"}, "labels": {"a": "`+label+
+			`"}}, "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "`+image+`"}]}}}`, ""))
+	}
+	g, ctx := New(&grants{}, WithFieldPermissions(withEntries(entriesOf(t, "daemonsets.apps", true, ".spec acme.io/s excluded")))), requestContext("update")
+	old := daemons("i", "7", "x")
+	for name, tc := range map[string]struct {
+		admitted, final apiruntime.Object
+		says            string
+	}{
+		"by a webhook":  {daemons("j", "7", "y"), daemons("j", "8", "y"), ""},
+		"by the server": {daemons("i", "7", "y"), daemons("j", "8", "y"), "the server changes it"},
+	} {
+		w := g.Begin(ctx, of)
+		if err := w.Observe(ctx, daemons("i", "7", "y"), old); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Admitted(ctx, tc.admitted, old); err != nil {
+			t.Fatal(err)
+		}
+		t.Run(name, func(t *testing.T) { wantError(t, w.Verify(ctx, tc.final, old), tc.says) })
+	}
+}
+
 // BenchmarkPodWithEntries measures an ordinary update of a pod's label: without entries, with an
 // exclusion of another field, and in mode Audit.
 func BenchmarkPodWithEntries(b *testing.B) {
@@ -248,6 +295,9 @@ func BenchmarkPodWithEntries(b *testing.B) {
 					continue
 				}
 				if err := w.Observe(ctx, changed, old); err != nil {
+					b.Fatal(err)
+				}
+				if err := w.Admitted(ctx, changed, old); err != nil {
 					b.Fatal(err)
 				}
 				if err := w.Verify(ctx, changed, old); err != nil {

@@ -40,6 +40,9 @@ func BenchmarkPodBesidePolicy(b *testing.B) {
 			if err := w.Observe(ctx, changed, old); err != nil {
 				b.Fatal(err)
 			}
+			if err := w.Admitted(ctx, changed, old); err != nil {
+				b.Fatal(err)
+			}
 			if err := w.Verify(ctx, changed, old); err != nil {
 				b.Fatal(err)
 			}

@@ -301,6 +301,9 @@ func BenchmarkTemplateWithEntries(b *testing.B) {
 				if err := w.Observe(ctx, changed, old); err != nil {
 					b.Fatal(err)
 				}
+				if err := w.Admitted(ctx, changed, old); err != nil {
+					b.Fatal(err)
+				}
 				if err := w.Verify(ctx, changed, old); err != nil {
 					b.Fatal(err)
 				}

@@ -118,7 +118,8 @@ func customThing(t testing.TB, model string) granular.Target {
 	return out
 }
 
-// attempt writes an object and returns the error of the request. old is "" for a create.
+// attempt writes an object and returns the error of the request. old is "" for a create. What differs
+// between observed and final is a webhook's change.
 func attempt(t *testing.T, g *Gate, ctx context.Context, of granular.Target, old, observed, final string) error {
 	t.Helper()
 	var oldObj runtime.Object
@@ -138,6 +139,9 @@ func attempt(t *testing.T, g *Gate, ctx context.Context, of granular.Target, old
 		return w.RespondError(ctx, err)
 	}
 	if err := w.Observe(ctx, sent, oldObj); err != nil {
+		return w.RespondError(ctx, err)
+	}
+	if err := w.Admitted(ctx, stored, oldObj); err != nil {
 		return w.RespondError(ctx, err)
 	}
 	err := w.Verify(ctx, stored, oldObj)

@@ -15,9 +15,10 @@ import (
 	"k8s.io/apiserver/pkg/authorization/granular"
 )
 
-// TestObservedAndFinal combines all changes that a caller can make, all changes that can be
-// stored in the end, and all permissions that the caller can hold. Exactly those callers are
-// refused that lack a permission for a field that they changed and that is about to change.
+// TestObservedAndFinal combines all changes that a caller can make, all that are there after
+// admission, all that can be stored in the end, and all permissions that the caller can hold. Exactly
+// those callers are refused that lack a permission for a field that they changed and that is about to
+// change, or for an excluded field that the server itself is about to change.
 func TestObservedAndFinal(t *testing.T) {
 	fields := []struct {
 		same, other string
@@ -50,38 +51,84 @@ func TestObservedAndFinal(t *testing.T) {
 			}
 		}
 		holds := func(verb string) bool { return slices.Contains(g.allow, verb) }
-		for observed := range 1 << len(fields) {
-			for final := range 1 << len(fields) {
-				for _, marked := range []bool{false, true} {
-					refused := false
-					for i, f := range fields {
-						needs := f.ordinary
-						if marked {
-							needs = f.needs
-						}
-						if observed&final&(1<<i) != 0 && len(needs) > 0 && !slices.ContainsFunc(needs, holds) {
-							refused = true
-						}
-					}
-					ctx := requestContext("update")
-					var marker *granular.Marker
+		for changes := range 1 << (3 * len(fields)) {
+			all := 1<<len(fields) - 1
+			observed, admitted, final := changes&all, changes>>len(fields)&all, changes>>(2*len(fields))
+			for _, marked := range []bool{false, true} {
+				refused := false
+				for i, f := range fields {
+					needs := f.ordinary
 					if marked {
-						ctx, marker = granular.WithMarker(ctx)
+						needs = f.needs
 					}
-					w := New(g).Begin(ctx, of)
-					if err := w.Observe(ctx, object(t, with(observed)), old); err != nil {
-						t.Fatal(err)
+					lacks := func(needs []string) bool { return len(needs) > 0 && !slices.ContainsFunc(needs, holds) }
+					switch field := 1 << i; {
+					case observed&final&field != 0 && lacks(needs),
+						final&^admitted&^observed&field != 0 && lacks(f.ordinary):
+						refused = true
 					}
-					err := w.Verify(ctx, object(t, with(final)), old)
-					if apierrors.IsForbidden(err) != refused || !refused && err != nil {
-						t.Errorf("marked %t, holding %q, observed %s, final %s: %v", marked, g.allow, with(observed), with(final), err)
-					}
-					if marker != nil && (marker.Consume() == nil) == refused {
-						t.Errorf("marked, holding %q, observed %s, final %s: the storage would accept it: %t", g.allow, with(observed), with(final), refused)
-					}
+				}
+				ctx := requestContext("update")
+				var marker *granular.Marker
+				if marked {
+					ctx, marker = granular.WithMarker(ctx)
+				}
+				w := New(g).Begin(ctx, of)
+				if err := w.Observe(ctx, object(t, with(observed)), old); err != nil {
+					t.Fatal(err)
+				}
+				if err := w.Admitted(ctx, object(t, with(admitted)), old); err != nil {
+					t.Fatal(err)
+				}
+				err := w.Verify(ctx, object(t, with(final)), old)
+				if apierrors.IsForbidden(err) != refused || !refused && err != nil {
+					t.Fatalf("marked %t, holding %q, observed %s, admitted %s, final %s: %v", marked, g.allow, with(observed), with(admitted), with(final), err)
+				}
+				if marker != nil && (marker.Consume() == nil) == refused {
+					t.Fatalf("marked, holding %q, observed %s, admitted %s, final %s: the storage would accept it: %t",
+						g.allow, with(observed), with(admitted), with(final), refused)
 				}
 			}
 		}
+	}
+}
+
+// TestDerivedWithoutAdmitted checks that a write fails closed if what admission left is not known: in an
+// attempt without a call of Admitted, after one with a call, and if the objects could not be compared.
+func TestDerivedWithoutAdmitted(t *testing.T) {
+	of := target(t, strings.Replace(things, "EXCLUDED", "true", 1))
+	old, sent, final := object(t, plain), object(t, larger), object(t, both)
+	ctx := requestContext("update")
+	const says = `needs the verb "granular:trigger"; the server changes it`
+	w := New(&grants{}).Begin(ctx, of)
+	for attempt, admits := range []bool{false, true, false} {
+		if err := w.Observe(ctx, sent, old); err != nil {
+			t.Fatal(err)
+		}
+		want := says
+		if admits {
+			want = ""
+			if err := w.Admitted(ctx, final, old); err != nil {
+				t.Fatal(attempt, err)
+			}
+		}
+		judged(t, w.Verify(ctx, final, old), nil, want)
+	}
+	was, changed := newGadget("1", nil), newGadget("1", func(g *gadget) { g.Spec.Size = 2 })
+	derived := newGadget("1", func(g *gadget) { g.Spec.Size, g.Spec.Trigger = 2, true })
+	for fails, want := range map[int]string{9: "", 1: says} {
+		left, broken := fails*2, false // each comparison converts two objects
+		of.Convertor = failsOn{&versions{fails: 9}, func(apiruntime.Object) bool { left--; return left < 0 && broken }}
+		w := New(&grants{}).Begin(ctx, of)
+		if err := w.Observe(ctx, changed, was); err != nil {
+			t.Fatal(err)
+		}
+		broken = true
+		if err := w.Admitted(ctx, derived, was); err != nil {
+			t.Fatal(err)
+		}
+		broken = false
+		judged(t, w.Verify(ctx, derived, was), nil, want)
 	}
 }
 

@@ -42,6 +42,8 @@ type inVersion struct {
 	// shown is the text for the version in a message, such as " of version v2". It is empty for
 	// the version of the request.
 	shown string
+	// derived is set if the change is one that the server itself makes; see verifyDerived.
+	derived bool
 }
 
 // written returns the inVersion for the version of the request.
@@ -69,14 +71,12 @@ func (w *write) refusedIn(ctx context.Context, version inVersion, refused *decid
 	default:
 		w.missing = []string{refused.Specific, refused.General}
 	}
-	why := refusal.Details{Needs: told.Needs(), FieldPermission: w.source(refused), Removed: w.removes(version, refused, told, newObj, oldObj)}
+	why := refusal.Details{Needs: told.Needs(), FieldPermission: w.source(refused), Derived: version.derived,
+		Removed: !version.derived && w.removes(version, refused, told, newObj, oldObj)}
 	why.Verbs, why.Together = told.Missing()
 	return w.boundedForbidden(newObj, func(l redact.Limits) (string, refusal.Details) {
 		why.Field = change.Shorten(path, l.Path)
-		source := ""
-		if why.Removed {
-			source = refusal.RemovedText
-		}
+		source := why.Cause()
 		if why.FieldPermission != "" {
 			source += fmt.Sprintf(" (excluded by FieldPermission %s)", why.FieldPermission)
 		}
@@ -138,6 +138,10 @@ func (r refuseAll) Submitted(context.Context, runtime.Object, runtime.Object) er
 }
 
 func (r refuseAll) Observe(context.Context, runtime.Object, runtime.Object) error {
+	return r.refusal()
+}
+
+func (r refuseAll) Admitted(context.Context, runtime.Object, runtime.Object) error {
 	return r.refusal()
 }
 

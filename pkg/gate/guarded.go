@@ -58,6 +58,15 @@ func (g *guarded) Observe(ctx context.Context, newObj, oldObj runtime.Object) er
 	return nil
 }
 
+// Admitted passes the objects to the part fields. The server itself sets no label or annotation of a stored
+// object because of what a caller changes, but for the counter of a DaemonSet's templates.
+func (g *guarded) Admitted(ctx context.Context, newObj, oldObj runtime.Object) error {
+	if g.fields == nil {
+		return nil
+	}
+	return g.fields.Admitted(ctx, newObj, oldObj)
+}
+
 // Verify verifies newObj, which is about to be stored, by both parts.
 func (g *guarded) Verify(ctx context.Context, newObj, oldObj runtime.Object) error {
 	if g.fields != nil {

@@ -93,6 +93,7 @@ func (w *write) Observe(ctx context.Context, newObj, oldObj runtime.Object) erro
 	ctx, step := w.begin(ctx, "Observe granular change")
 	defer func() { metrics.Observed(w.traced(ctx), step.end(ctx)) }()
 	w.keep(w.kind.compare(w.target, w.mode(), newObj, oldObj))
+	w.admitted = admitted{} // that of an earlier attempt proves nothing
 	w.owned = w.owned || w.marked && hasManagedFields(newObj)
 	if w.scale != nil {
 		w.scale.observe(newObj, oldObj)
@@ -108,7 +109,8 @@ func (w *write) Observe(ctx context.Context, newObj, oldObj runtime.Object) erro
 
 // Verify verifies newObj, the object that is about to be stored. A permission of the caller must
 // cover each field that the caller changed and whose stored value is about to change. If the
-// caller holds the ordinary verb, that is required only for fields with an excluded permission.
+// caller holds the ordinary verb, that is required only for fields with an excluded permission. A
+// field with an excluded permission that the server itself changes counts as the caller's change.
 func (w *write) Verify(ctx context.Context, newObj, oldObj runtime.Object) error {
 	ctx, step := w.begin(ctx, "Verify granular change")
 	w.missing = nil
@@ -138,6 +140,9 @@ func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error
 		if err := w.verifyFinal(asking, newObj, oldObj); err != nil {
 			return err
 		}
+	}
+	if err := w.verifyDerived(asking, newObj, oldObj); err != nil {
+		return err
 	}
 	resource, old, err := w.resource(ctx, newObj, oldObj)
 	if err != nil {

@@ -28,6 +28,8 @@ type questions struct {
 // callerChange is the caller's own change in the current attempt.
 type callerChange struct {
 	observation[change.Set]
+	// admitted is what mutating admission left.
+	admitted admitted
 	// tampered is set if the caller edited or reset metadata.managedFields.
 	tampered bool
 	// owned is set if the new object of a marked request had managed fields when it was observed,

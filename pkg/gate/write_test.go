@@ -4,6 +4,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -104,6 +105,8 @@ func TestVerify(t *testing.T) {
 		marked   bool
 		allow    []string
 		observed string
+		// admitted is the object after admission, final if it is empty: then the server itself changes nothing.
+		admitted string
 		final    string
 		idle     bool
 		says     string
@@ -125,11 +128,20 @@ func TestVerify(t *testing.T) {
 		"marked, no permission": {model: excluded, marked: true,
 			allow: []string{"granular:specification"}, final: withData,
 			says: `cannot change .data in namespace "n": no permission covers this field`},
-		"marked, no change":                   {model: excluded, marked: true, final: plain},
-		"marked, changed by the server alone": {model: excluded, marked: true, observed: plain, final: both},
-		"marked, reverted by the server":      {model: excluded, marked: true, observed: both, final: plain},
-		"marked, the server adds to it": {model: excluded, marked: true, allow: []string{"granular:size"},
+		"marked, no change":                  {model: excluded, marked: true, final: plain},
+		"marked, changed by a webhook alone": {model: excluded, marked: true, observed: plain, final: both},
+		"marked, reverted by a webhook":      {model: excluded, marked: true, observed: both, final: plain},
+		"marked, reverted by the server":     {model: excluded, marked: true, observed: both, admitted: both, final: plain},
+		"marked, a webhook adds to it": {model: excluded, marked: true, allow: []string{"granular:size"},
 			observed: larger, final: both, asked: []string{"granular:specification", "granular:size"}},
+		"marked, the server adds what is included": {model: excluded, marked: true, allow: []string{"granular:trigger"},
+			observed: trigger, admitted: trigger, final: both, asked: []string{"granular:trigger"}},
+		"marked, the server adds what is excluded": {model: excluded, marked: true, allow: []string{"granular:size"},
+			observed: larger, admitted: larger, final: both,
+			says:  `cannot change .spec.trigger in namespace "n": needs the verb "granular:trigger"; the server changes it because of what the request changes`,
+			asked: []string{"granular:specification", "granular:size", "granular:trigger"}},
+		"marked, the server adds what is excluded and covered": {model: excluded, marked: true, allow: []string{"granular:size", "granular:trigger"},
+			observed: larger, admitted: larger, final: both, asked: []string{"granular:specification", "granular:size", "granular:trigger"}},
 		"marked, schema unknown": {marked: true, allow: []string{"granular:metadata"},
 			final: plain, says: `its fields can't be verified`},
 		"marked, schema malformed": {model: malformedIncluded, marked: true,
@@ -143,6 +155,14 @@ func TestVerify(t *testing.T) {
 			final: trigger, asked: []string{"granular:trigger"}},
 		"ordinary, excluded, general verb held": {model: excluded, allow: []string{"granular:specification"},
 			final: trigger, says: `needs the verb "granular:trigger"`, asked: []string{"granular:trigger"}},
+		"ordinary, excluded, changed by a webhook": {model: excluded, observed: larger, final: both},
+		"ordinary, excluded, changed by the server": {model: excluded, observed: larger, admitted: larger, final: both,
+			says:  `needs the verb "granular:trigger"; the server changes it because of what the request changes`,
+			asked: []string{"granular:trigger"}},
+		"ordinary, excluded, changed by the server and covered": {model: excluded, allow: []string{"granular:trigger"},
+			observed: larger, admitted: larger, final: both, asked: []string{"granular:trigger"}},
+		"ordinary, excluded, reverted by a webhook, changed by the server": {model: excluded, observed: trigger, admitted: plain, final: trigger,
+			says: `needs the verb "granular:trigger"`, asked: []string{"granular:trigger"}},
 		"ordinary, schema unknown":              {final: trigger, idle: true},
 		"ordinary, malformed, nothing excluded": {model: malformedIncluded, final: trigger, idle: true},
 		"ordinary, malformed, something excluded": {model: malformed, final: larger,
@@ -171,6 +191,9 @@ func TestVerify(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := w.Observe(ctx, object(t, tc.observed), old); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Admitted(ctx, object(t, cmp.Or(tc.admitted, tc.final)), old); err != nil {
 				t.Fatal(err)
 			}
 			err := w.Verify(ctx, object(t, tc.final), old)

@@ -5,6 +5,7 @@ package refusal
 
 import (
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -26,6 +27,8 @@ const (
 	FieldPermissionCause    metav1.CauseType = prefix + "field-permission"
 	// RemovedCause is there if Details.Removed is set.
 	RemovedCause metav1.CauseType = prefix + "removed"
+	// DerivedCause is there if Details.Derived is set.
+	DerivedCause metav1.CauseType = prefix + "derived"
 	// ReasonCause has Details.Needs if there is no field.
 	ReasonCause metav1.CauseType = prefix + "reason"
 )
@@ -53,10 +56,26 @@ type Details struct {
 	FieldPermission string
 	// Removed is set if FieldPermission excludes Field and the request removes it.
 	Removed bool
+	// Derived is set if the request does not change Field, but the server does because of the request.
+	Derived bool
 }
 
-// RemovedText is what the message says after Needs if Details.Removed is set.
-const RemovedText = "; the request removes it"
+// What the message says after Needs if Details.Removed or Details.Derived is set, of which at most one is.
+const (
+	RemovedText = "; the request removes it"
+	DerivedText = "; the server changes it because of what the request changes"
+)
+
+// Cause returns RemovedText, DerivedText or "".
+func (d *Details) Cause() string {
+	switch {
+	case d.Removed:
+		return RemovedText
+	case d.Derived:
+		return DerivedText
+	}
+	return ""
+}
 
 // Summary returns the first of the causes, without the sentence if brief is set. It is empty for a
 // refusal without a field.
@@ -90,7 +109,10 @@ func (d *Details) Causes() []metav1.StatusCause {
 	add(ProtectedNamespaceCause, d.Field, d.ProtectedNamespace)
 	add(FieldPermissionCause, d.Field, d.FieldPermission)
 	if d.Removed {
-		add(RemovedCause, d.Field, "the request removes it")
+		add(RemovedCause, d.Field, strings.TrimPrefix(RemovedText, "; "))
+	}
+	if d.Derived {
+		add(DerivedCause, d.Field, strings.TrimPrefix(DerivedText, "; "))
 	}
 	if d.Field == "" {
 		add(ReasonCause, "", d.Needs)
@@ -124,6 +146,8 @@ func FromCauses(causes []metav1.StatusCause) (*Details, bool) {
 			out.FieldPermission = c.Message
 		case RemovedCause:
 			out.Removed = true
+		case DerivedCause:
+			out.Derived = true
 		case ReasonCause:
 			out.Needs = c.Message
 		}

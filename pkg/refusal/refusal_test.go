@@ -20,6 +20,8 @@ func TestCausesAreReadBack(t *testing.T) {
 		"uncovered": {User: "jane", Field: ".foo", Needs: "no permission covers this field"},
 		"a field": {User: "jane", Namespace: "shop", Field: ".spec.replicas", Needs: "needs", Subresource: "scale",
 			Verbs: []string{"granular:replicas", "granular:specification"}, FieldPermission: "deployments.apps", Removed: true},
+		"a derived field": {User: "jane", Field: ".spec.clusterIPs", Needs: "needs", Verbs: []string{"granular:acme.io/ips"},
+			FieldPermission: "services", Derived: true},
 		"values": {User: "jane", Field: ".spec.mode", Needs: "needs", Verbs: []string{"granular:mode(a)", "granular:specification"},
 			Together: []string{"granular:mode(a)", "granular:mode(b)"}},
 		"a protected label": {User: "jane", Field: ".metadata.labels[env]", Needs: "needs", Protected: "label",

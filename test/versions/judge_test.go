@@ -140,6 +140,9 @@ func (a *attempt) make(g *gate.Gate, marked bool) error {
 	if err := w.Observe(ctx, a.sent, a.old); err != nil {
 		return err
 	}
+	if err := w.Admitted(ctx, a.final, a.old); err != nil {
+		return err
+	}
 	if err := w.Verify(ctx, a.final, a.old); err != nil {
 		return err
 	}

@@ -41,6 +41,8 @@ type Denial struct {
 	FieldPermission string `json:"fieldPermission,omitempty"`
 	// Removed is true if the request removes Field. A client that does not know the field does that.
 	Removed bool `json:"removed,omitempty"`
+	// Derived is true if the request does not change Field, but the server does because of the request.
+	Derived bool `json:"derived,omitempty"`
 	// Why is the server's reason, if it is not just that the caller needs one of Verbs or Roles.
 	Why string `json:"why,omitempty"`
 	// Admission is true if the request was authorized and refused later, as by a policy, a webhook or a

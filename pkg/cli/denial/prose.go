@@ -113,8 +113,10 @@ func (d *Denial) cannot(text string) bool {
 func (d *Denial) needs(text string) {
 	if m := entryPattern.FindStringSubmatch(text); m != nil {
 		d.FieldPermission = m[1]
-		text, d.Removed = strings.CutSuffix(strings.TrimSuffix(text, m[0]), refusal.RemovedText)
+		text = strings.TrimSuffix(text, m[0])
 	}
+	text, d.Removed = strings.CutSuffix(text, refusal.RemovedText)
+	text, d.Derived = strings.CutSuffix(text, refusal.DerivedText)
 	first, rest := "", text
 	if togetherPattern.MatchString(text) {
 		first, rest, _ = strings.Cut(text, ", or the verb ")

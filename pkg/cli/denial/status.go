@@ -43,7 +43,7 @@ func fromDetails(object *metav1.StatusDetails, why *refusal.Details) *Denial {
 	out := &Denial{
 		Resource: schema.GroupResource{Group: object.Group, Resource: object.Kind}.String(), Subresource: why.Subresource, Name: object.Name,
 		Namespace: why.Namespace, User: why.User, Field: why.Field, Together: why.Together, Protected: why.Protected,
-		ProtectedIn: why.ProtectedNamespace, FieldPermission: why.FieldPermission, Removed: why.Removed,
+		ProtectedIn: why.ProtectedNamespace, FieldPermission: why.FieldPermission, Removed: why.Removed, Derived: why.Derived,
 	}
 	out.lack(why.Verbs)
 	for _, role := range why.Roles {
