@@ -29,8 +29,9 @@ type auditedWrite struct {
 	inner granular.Write
 	// enforced verifies the write as in mode Enforce.
 	enforced *write
-	// found is what would have refused the latest attempt. It is nil if nothing would.
-	found atomic.Pointer[wouldRefuse]
+	// found is what would have refused the latest attempt. It is nil if nothing would. The Write of an
+	// implied create shares it, because the Write that was begun responds.
+	found *atomic.Pointer[wouldRefuse]
 }
 
 // wouldRefuse is an entry that would refuse a write.
@@ -54,7 +55,7 @@ func (g *Gate) beginAudit(ctx context.Context, target granular.Target, added ent
 		klog.FromContext(ctx).Error(err, "Unable to count what a FieldPermission would refuse", "fieldPermission", added.entries.Source)
 		return inner
 	}
-	return &auditedWrite{inner: inner, enforced: enforced}
+	return &auditedWrite{inner: inner, enforced: enforced, found: &atomic.Pointer[wouldRefuse]{}}
 }
 
 // with returns the Write of a create that the write implies, with the same verification as in mode
@@ -63,7 +64,7 @@ func (a *auditedWrite) with(inner granular.Write, allowed bool) granular.Write {
 	if !allowed {
 		return nil
 	}
-	return &auditedWrite{inner: inner, enforced: a.enforced}
+	return &auditedWrite{inner: inner, enforced: a.enforced, found: a.found}
 }
 
 // Patch passes the patch on.

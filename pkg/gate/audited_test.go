@@ -203,7 +203,7 @@ func TestEntriesOfCreateOnUpdate(t *testing.T) {
 			err = w.Verify(ctx, sent, nil)
 			wantError(t, err, tc.says)
 			if err == nil {
-				w.Respond(context.WithoutCancel(ctx), sent)
+				begun.Respond(context.WithoutCancel(ctx), sent) // as the handlers do
 			}
 			if len(f.counted) != tc.counted {
 				t.Errorf("counted %q", f.counted)
