@@ -16,7 +16,7 @@ type closedPath struct {
 	inner bool
 	// template is true if the same holds in a pod template.
 	template bool
-	// holder is the path of an inner object, if annotations of that set the field. Who closes the holder closes them too.
+	// holder is the path of an inner object, if what else sets the field is in it. Who closes the holder closes that too.
 	holder string
 }
 
@@ -24,6 +24,7 @@ const (
 	appArmor     = "an annotation sets the AppArmor profile too"
 	storageClass = "the annotation volume.beta.kubernetes.io/storage-class means the same"
 	suggested    = "the annotation apf.kubernetes.io/autoupdate-spec has the server set it"
+	mounted      = "admission mounts a volume whose name begins with kube-api-access- in each container"
 	portworx     = "annotations of openstorage.io name the Secrets of a Portworx volume"
 )
 
@@ -38,12 +39,14 @@ var closedPaths = map[string][]closedPath{
 		{path: ".spec.securityContext.supplementalGroups", reason: "the annotation pv.beta.kubernetes.io/gid of a volume adds groups", inner: true},
 		{path: ".spec.volumes[*].ephemeral.volumeClaimTemplate.spec.storageClassName", reason: storageClass, template: true,
 			holder: ".spec.volumes[*].ephemeral.volumeClaimTemplate"},
-		{path: ".spec.imagePullSecrets", reason: "admission sets it by the service account"},
-		{path: ".spec.tolerations", reason: "admission adds tolerations"},
-		{path: ".spec.priority", reason: "admission sets it by the priority class"},
-		{path: ".spec.preemptionPolicy", reason: "admission sets it by the priority class"},
-		{path: ".spec.overhead", reason: "admission sets it by the runtime class"},
-		{path: ".spec.nodeSelector", reason: "admission adds the node selector of the runtime class"},
+		{path: ".spec.imagePullSecrets", reason: "admission sets it by the service account", template: true},
+		{path: ".spec.tolerations", reason: "admission adds tolerations", template: true},
+		{path: ".spec.priority", reason: "admission sets it by the priority class", template: true},
+		{path: ".spec.preemptionPolicy", reason: "admission sets it by the priority class", template: true},
+		{path: ".spec.overhead", reason: "admission sets it by the runtime class", template: true},
+		{path: ".spec.nodeSelector", reason: "admission adds the node selectors of the runtime class and of the namespace", template: true},
+		{path: ".spec.containers[*].volumeMounts", reason: mounted, inner: true, template: true},
+		{path: ".spec.initContainers[*].volumeMounts", reason: mounted, inner: true, template: true},
 	},
 	"nodes": {{path: ".spec", reason: "kubelets and cloud providers write it when a node registers"}},
 	"flowschemas.flowcontrol.apiserver.k8s.io":                 {{path: ".spec", reason: suggested}},

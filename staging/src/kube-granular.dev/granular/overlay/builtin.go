@@ -76,7 +76,7 @@ func obstacle(resource gvkschema.GroupResource, effects *serverEffects, path Pat
 	for _, closed := range closedIn(resource) {
 		if !closed.takes(path) {
 			if closed.holder != "" {
-				return closed.reason + "; exclude " + closed.holder + ", which has the annotation"
+				return closed.reason + "; exclude " + closed.holder + " as a whole"
 			}
 			return closed.reason
 		}
