@@ -46,8 +46,8 @@ that may bypass FieldPermissions, and the group system:masters. For each entry, 
 who holds a verb that covers the field, and the clients that own the field in live objects, by their
 metadata.managedFields. It names the clients that update such objects and do not own an excluded field:
 a client that does not know the field removes it, and is refused then. With --audit-log, it lists whose
-requests in the log the exclusions would have refused. It also names the webhooks that may change the
-objects, because what a webhook sets is the change of nobody.
+requests in the log the exclusions would have refused. It also names the webhooks and mutating policies
+that may change the objects, because what they set is the change of nobody.
 
 Exclusions count as in mode Enforce, also if the file has mode Audit. The last lines are the server's own
 answer to a dry run. Nothing is written.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -61,7 +60,7 @@ func (s *options) planFieldPermission(cmd *cobra.Command, p *v1alpha1.FieldPermi
 	if err := addWriters(ctx, config, k, plan); err != nil {
 		plan.Unknown = append(plan.Unknown, fmt.Sprintf("who writes the fields: %v", err))
 	}
-	if err := addWebhooks(ctx, config, k, plan); err != nil {
+	if err := addMutators(ctx, config, plan); err != nil {
 		plan.Unknown = append(plan.Unknown, fmt.Sprintf("which webhooks may change the objects: %v", err))
 	}
 	if err := addCustomTemplates(ctx, config, plan); err != nil {
@@ -127,27 +126,28 @@ func addWriters(ctx context.Context, config *rest.Config, k *kinds.Kind, plan *f
 	return err
 }
 
-// addWebhooks adds the webhooks that may change objects of the resource.
-func addWebhooks(ctx context.Context, config *rest.Config, k *kinds.Kind, plan *fieldplan.Plan) error {
+// addMutators adds the webhooks and policies that may change objects in which the entries hold.
+func addMutators(ctx context.Context, config *rest.Config, plan *fieldplan.Plan) error {
 	client, err := admissionclient.NewForConfig(config)
 	if err != nil {
 		return err
 	}
-	all, err := client.MutatingWebhookConfigurations().List(ctx, metav1.ListOptions{})
+	webhooks, err := client.MutatingWebhookConfigurations().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
-	for i := range all.Items {
-		for j := range all.Items[i].Webhooks {
-			webhook := &all.Items[i].Webhooks[j]
-			for _, rule := range webhook.Rules {
-				if access.ContainsOrAll(rule.APIGroups, k.Resource.Group) &&
-					(access.ContainsOrAll(rule.Resources, k.Resource.Resource) || slices.Contains(rule.Resources, "*/*")) {
-					plan.Webhooks = append(plan.Webhooks, fmt.Sprintf("webhook %s of %s", webhook.Name, all.Items[i].Name))
-					break
-				}
-			}
-		}
+	for i := range webhooks.Items {
+		plan.AddWebhooks(&webhooks.Items[i])
+	}
+	policies, err := client.MutatingAdmissionPolicies().List(ctx, metav1.ListOptions{})
+	if apierrors.IsNotFound(err) { // a server of before v1.36
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for i := range policies.Items {
+		plan.AddPolicy(&policies.Items[i])
 	}
 	return nil
 }

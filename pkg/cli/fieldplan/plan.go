@@ -25,8 +25,8 @@ type Plan struct {
 	// NotHeld are the subjects that no exclusion stops, because they may do everything with the resource
 	// or may bypass FieldPermissions.
 	NotHeld []Subject `json:"notHeld,omitempty"`
-	// Webhooks are the webhooks that may change objects of the resource. A change that a webhook makes
-	// is nobody's.
+	// Webhooks are the webhooks and mutating policies that may change objects in which entries hold. What they
+	// change is nobody's.
 	Webhooks []string `json:"webhooks,omitempty"`
 	// Templates are the resources with a pod template in which entries of pods hold too.
 	Templates []string `json:"templates,omitempty"`
