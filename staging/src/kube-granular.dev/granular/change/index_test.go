@@ -103,24 +103,30 @@ func plainly(c *Change) string {
 	return fmt.Sprintf("%s %t %t %s", spelled(c.Path()), c.Ambiguous, c.Presence, spelled(c.Extent()))
 }
 
+// randomSets returns two sets, which are often alike, as if nobody, or hardly anybody, changed the object in between.
+func randomSets(r *rand.Rand) (first, second Set) {
+	first, second = randomSet(r), randomSet(r)
+	if r.IntN(3) == 0 {
+		second = copyOf(first)
+		for i := range second {
+			if c := &second[i]; c.Ambiguous && r.IntN(4) == 0 {
+				c.Presence = !c.Presence
+			}
+			if c := &second[i]; c.Ambiguous && r.IntN(4) == 0 {
+				c.extent = &location{above: c.extent, depth: depthOf(c.extent) + 1, Step: Step{Field: "a"}}
+			}
+		}
+	}
+	if r.IntN(2) == 0 {
+		first, second = first.normalize(), second.normalize()
+	}
+	return first, second
+}
+
 func TestIntersectAgreesWithItsComment(t *testing.T) {
 	for seed := range uint64(20_000) {
 		r := rand.New(rand.NewPCG(seed, 0))
-		observed, final := randomSet(r), randomSet(r)
-		if r.IntN(3) == 0 {
-			final = copyOf(observed) // as if nobody, or hardly anybody, changed the object after the caller
-			for i := range final {
-				if c := &final[i]; c.Ambiguous && r.IntN(4) == 0 {
-					c.Presence = !c.Presence
-				}
-				if c := &final[i]; c.Ambiguous && r.IntN(4) == 0 {
-					c.extent = &location{above: c.extent, depth: depthOf(c.extent) + 1, Step: Step{Field: "a"}}
-				}
-			}
-		}
-		if r.IntN(2) == 0 {
-			observed, final = observed.normalize(), final.normalize()
-		}
+		observed, final := randomSets(r)
 		got := Intersect(observed, final)
 		found := map[string]bool{}
 		for i := range got {

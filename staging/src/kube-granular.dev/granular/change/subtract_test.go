@@ -4,6 +4,9 @@
 package change
 
 import (
+	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -115,5 +118,33 @@ func TestSubtractPresence(t *testing.T) {
 	more := compareOrFail(t, w, All, old, plainOf(t, "{metadata: {name: a, labels: {x: '1'}}, status: {}}"))
 	if got, want := verbs(Subtract(more, empty)), []string{"label(x) .metadata.labels[x]"}; !cmp.Equal(got, want) {
 		t.Errorf("got %q, wanted %q", got, want)
+	}
+}
+
+// plainSubtract is a second implementation of Subtract, which compares all pairs of changes.
+func plainSubtract(changes, known Set) (out []string) {
+	reach := func(c *Change) string { return spelled(c.narrowest().path()) }
+	for i := range changes {
+		c := &changes[i]
+		if !slices.ContainsFunc(known, func(k Change) bool {
+			return plainly(&k) == plainly(c) || k.Ambiguous && !k.Presence && strings.HasPrefix(reach(c), reach(&k))
+		}) {
+			out = append(out, plainly(c))
+		}
+	}
+	return out
+}
+
+// TestSubtractAgreesWithItsComment compares Subtract with plainSubtract for random sets.
+func TestSubtractAgreesWithItsComment(t *testing.T) {
+	for seed := range uint64(20_000) {
+		known, changes := randomSets(rand.New(rand.NewPCG(seed, 1)))
+		var got []string
+		for _, c := range Subtract(changes, known) {
+			got = append(got, plainly(&c))
+		}
+		if diff := cmp.Diff(plainSubtract(changes, known), got); diff != "" {
+			t.Fatalf("seed %d: -want +got:\n%s", seed, diff)
+		}
 	}
 }
