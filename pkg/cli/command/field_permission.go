@@ -47,7 +47,8 @@ who holds a verb that covers the field, and the clients that own the field in li
 metadata.managedFields. It names the clients that update such objects and do not own an excluded field:
 a client that does not know the field removes it, and is refused then. With --audit-log, it lists whose
 requests in the log the exclusions would have refused. It also names the webhooks and mutating policies
-that may change the objects, because what they set is the change of nobody.
+of the API that may change the objects, because what they set is the change of nobody. It can't see those
+that the server reads from files.
 
 Exclusions count as in mode Enforce, also if the file has mode Audit. The last lines are the server's own
 answer to a dry run. Nothing is written.

@@ -61,7 +61,7 @@ func (s *options) planFieldPermission(cmd *cobra.Command, p *v1alpha1.FieldPermi
 		plan.Unknown = append(plan.Unknown, fmt.Sprintf("who writes the fields: %v", err))
 	}
 	if err := addMutators(ctx, config, plan); err != nil {
-		plan.Unknown = append(plan.Unknown, fmt.Sprintf("which webhooks may change the objects: %v", err))
+		plan.Unknown = append(plan.Unknown, fmt.Sprintf("which webhooks and mutating policies may change the objects: %v", err))
 	}
 	if err := addCustomTemplates(ctx, config, plan); err != nil {
 		plan.Unknown = append(plan.Unknown, fmt.Sprintf("which custom resources have a template of the kind: %v", err))
@@ -140,7 +140,7 @@ func addMutators(ctx context.Context, config *rest.Config, plan *fieldplan.Plan)
 		plan.AddWebhooks(&webhooks.Items[i])
 	}
 	policies, err := client.MutatingAdmissionPolicies().List(ctx, metav1.ListOptions{})
-	if apierrors.IsNotFound(err) { // a server of before v1.36
+	if apierrors.IsNotFound(err) { // a server from before v1.36
 		return nil
 	}
 	if err != nil {

@@ -7,6 +7,7 @@
 //	roles and bindings             ──► whom an exclusion stops, and whom not
 //	other definitions              ──► which kinds contain the specification, and are not held
 //	metadata.managedFields         ──► who writes the field in live objects
+//	webhooks and mutating policies ──► who changes the objects for nobody
 //
 // Exclusions count as in mode Enforce, also if the object has mode Audit.
 //

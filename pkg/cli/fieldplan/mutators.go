@@ -28,12 +28,13 @@ func (p *Plan) AddWebhooks(c *admissionv1.MutatingWebhookConfiguration) {
 // AddPolicy adds a policy if it may change objects in which entries hold.
 func (p *Plan) AddPolicy(m *admissionv1.MutatingAdmissionPolicy) {
 	match := m.Spec.MatchConstraints
-	if match == nil || !slices.ContainsFunc(match.ResourceRules, func(r admissionv1.NamedRuleWithOperations) bool { return p.matches(&r.Rule) }) {
+	matches := func(r admissionv1.NamedRuleWithOperations) bool { return p.matches(&r.Rule) }
+	if match == nil || !slices.ContainsFunc(match.ResourceRules, matches) {
 		return
 	}
 	text := "MutatingAdmissionPolicy " + m.Name
 	if kind := m.Spec.ParamKind; kind != nil {
-		text += fmt.Sprintf(", for whoever may write its parameters of kind %s", kind.Kind)
+		text += fmt.Sprintf(" (whoever may write its parameters, of kind %s, chooses what it sets)", kind.Kind)
 	}
 	p.Webhooks = append(p.Webhooks, text)
 }

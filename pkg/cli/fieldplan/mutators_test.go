@@ -43,7 +43,8 @@ func TestMutators(t *testing.T) {
 			p.AddPolicy(&admissionv1.MutatingAdmissionPolicy{})
 			var want []string
 			if tc.named {
-				want = []string{"webhook w of c", "MutatingAdmissionPolicy m", "MutatingAdmissionPolicy m, for whoever may write its parameters of kind ConfigMap"}
+				want = []string{"webhook w of c", "MutatingAdmissionPolicy m",
+					"MutatingAdmissionPolicy m (whoever may write its parameters, of kind ConfigMap, chooses what it sets)"}
 			}
 			if diff := cmp.Diff(want, p.Webhooks); diff != "" {
 				t.Error(diff)
