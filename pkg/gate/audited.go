@@ -103,7 +103,10 @@ func (a *auditedWrite) Admitted(ctx context.Context, newObj, oldObj runtime.Obje
 			return err
 		}
 	}
-	return a.enforced.Admitted(ctx, newObj, oldObj)
+	if err := a.enforced.Admitted(ctx, newObj, oldObj); err != nil {
+		a.enforced.admitted = admitted{}
+	}
+	return nil
 }
 
 // Verify verifies the write. If it is allowed, Verify then finds out what mode Enforce would refuse.

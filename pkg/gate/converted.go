@@ -18,9 +18,9 @@ import (
 	"kube-granular.dev/pkg/gate/convert"
 )
 
-// conversion is a version of a custom resource other than the version of the request, with a field
-// that needs an excluded permission (one that `update` does not include). A conversion webhook
-// converts the object that is written to that version. The webhook can move the value of an
+// conversion is a version of the kind other than the version of the request, with a field that needs an
+// excluded permission (one that `update` does not include). A conversion webhook, or for a built-in kind
+// the server itself, converts the object that is written to that version. The webhook can move the value of an
 // annotation, or of a field with an included permission, into the field with the excluded
 // permission. So the webhook converts the old and the new object, and the fields with excluded
 // permissions are compared in that version too.
@@ -37,7 +37,7 @@ type conversion struct {
 	admitted admitted
 }
 
-// conversionsOf returns the other versions of a custom resource in which a write must be verified
+// conversionsOf returns the other versions of the kind in which a write must be verified
 // too. For a scale they are versions of the scaled resource. Nearly always there are none.
 // conversionsOf tests that and nothing else, so that it is small enough to be inlined.
 func conversionsOf(target granular.Target, added entrySet) []conversion {

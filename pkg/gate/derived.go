@@ -50,11 +50,20 @@ func (w *write) Admitted(ctx context.Context, newObj, oldObj runtime.Object) err
 	return nil
 }
 
-// derives reports whether derived changes are to be verified. A create has none: what the server fills in
-// where a client sends nothing is its own choice. If the caller's own change is not known, every change
-// counts as the caller's anyway. The server derives nothing from a scale but the replicas of what is scaled.
+// derives reports whether derived changes are to be verified: some field needs an excluded permission, and
+// the object is stored. A create has none: what the server fills in where a client sends nothing is its own
+// choice. If the caller's own change is not known, every change counts as the caller's anyway. The server
+// derives nothing from a scale but the replicas of what is scaled.
 func (w *write) derives(oldObj runtime.Object) bool {
-	return w.known && w.scale == nil && convert.Stored(oldObj)
+	if !w.known || w.scale != nil || !convert.Stored(oldObj) {
+		return false
+	}
+	for i := range w.conversions {
+		if w.conversions[i].derives() {
+			return true
+		}
+	}
+	return w.kind.derives()
 }
 
 func (k *kind) derives() bool { return k.walker != nil && k.excludes() }
@@ -86,12 +95,12 @@ func (w *write) verifyDerived(ctx context.Context, newObj, oldObj runtime.Object
 	return nil
 }
 
-func (w *write) verifyDerivedIn(ctx context.Context, version inVersion, left *admitted, newObj, oldObj runtime.Object) error {
+func (w *write) verifyDerivedIn(ctx context.Context, version inVersion, admission *admitted, newObj, oldObj runtime.Object) error {
 	final, err := version.kind.compareFields(version.target, newObj, oldObj)
 	if err != nil {
 		return w.forbidden(newObj, fmt.Errorf("its fields can't be verified: %w", err))
 	}
-	changes := left.derived(version.observed, final)
+	changes := admission.derived(version.observed, final)
 	if len(changes) == 0 {
 		return nil
 	}

@@ -10,7 +10,7 @@
 //	                                                             ▼
 //	                         Gate.Begin ──► Write.Submitted   as the caller sent it
 //	                                        Write.Observe     before mutating admission
-//	                                        Write.Admitted    after it
+//	                                        Write.Admitted    after it, of an update
 //	                                        Write.Verify      about to be stored
 //	                                        Write.Respond     what the caller sees
 //

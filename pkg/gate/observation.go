@@ -3,9 +3,9 @@
 
 package gate
 
-// observation is the caller's own change in the current attempt, before mutating admission: a
-// change.Set, or change.Attributes. While that change is not known, which is the zero value, all
-// changes that are about to be stored count as the caller's.
+// observation is what a comparison of the current attempt found: a change.Set, or change.Attributes. It is the
+// caller's own change before mutating admission or, in admitted, what admission left. While it is not known,
+// which is the zero value, all changes that are about to be stored count as the caller's.
 type observation[Changes any] struct {
 	// observed is nil if known is not set.
 	observed Changes

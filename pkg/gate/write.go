@@ -28,7 +28,7 @@ type write struct {
 	gate  *Gate
 	kind  *kind
 	scale *scale
-	// conversions are the other versions of a custom resource in which the write is verified too.
+	// conversions are the other versions of the kind in which the write is verified too.
 	conversions []conversion
 	// stored verifies the write in the version in which the object is stored.
 	stored storedForm
@@ -164,8 +164,8 @@ func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error
 }
 
 // coveredAsObserved reports whether the changes that were observed before mutating admission are
-// enough to allow the write, so that the object to be stored need not be compared. It returns
-// false for a scale, and if the caller edited managed fields, because the observed changes do not
+// enough to allow what the caller itself changed, so that these changes need not be looked for in the
+// object to be stored. It returns false for a scale, and if the caller edited managed fields, because the observed changes do not
 // include these.
 func (w *write) coveredAsObserved(ctx context.Context) bool {
 	if !w.known || w.scale != nil || w.tampered {

@@ -12,7 +12,8 @@
 // Fields that webhooks or the server add are not changes of the caller. So if this package can
 // compute the object that the request asks for, it returns only the fields that differ from the
 // current object both in the requested object and in the result of the dry run. The server selects
-// the fields to authorize in the same way.
+// the fields to authorize in the same way, and also excluded fields that it changes itself in an update
+// (ADR 0117). This package does not find those.
 //
 // The invariant: this package sends only reads and dry runs, except in Write, which implements
 // --apply.

@@ -9,7 +9,7 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Answerable returns the changes that the caller must be authorized for. These are the Intersect
+// Answerable returns the caller's own changes, for which it must be authorized. These are the Intersect
 // of the observed changes (the caller's own, before mutating admission) and the final changes
 // (those about to be stored). Some observed changes without a final change at their location are
 // also in the result, because a mutating webhook can have moved them: a webhook can rewrite keys to

@@ -5,10 +5,10 @@ package change
 
 import "slices"
 
-// Intersect returns the changes that the caller must be authorized for: those that are in observed,
+// Intersect returns the caller's own changes, for which it must be authorized: those that are in observed,
 // the caller's changes before mutating admission, and in final, the changes about to be stored. A
-// change that is only in final was made by admission or the server. A change that is only in
-// observed will not be stored.
+// change that is only in final was made by admission or the server; Subtract finds those of the server. A
+// change that is only in observed will not be stored.
 //
 // Two changes are the same if they charge the same node at the same path. An Ambiguous change
 // stands for every change at or below its Extent. If the caller added or removed an empty

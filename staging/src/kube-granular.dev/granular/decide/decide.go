@@ -154,8 +154,8 @@ func (d *Decider) decide(ctx context.Context, c *change.Change, marked bool) (*R
 }
 
 // CoveredAsObserved reports whether the observed changes, those before mutating admission, are
-// enough for a decision, so that the object about to be stored need not be compared. This is so if
-// the caller changed nothing, or made exactly one change and that is covered. It returns false
+// enough for a decision about them, so that they need not be looked for in the object about to be stored.
+// This is so if the caller changed nothing, or made exactly one change and that is covered. It returns false
 // for:
 //
 //   - several changes: some might not be stored, so that a permission for them is not needed, but
