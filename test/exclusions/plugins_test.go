@@ -15,8 +15,8 @@ import (
 	"kube-granular.dev/granular/overlay"
 )
 
-// setBy has what admission plugins set by something that a caller may choose, as RESOURCE PATH.
-var setBy = map[string][]string{
+// pluginFields has what admission plugins set by something that a caller may choose, as RESOURCE PATH.
+var pluginFields = map[string][]string{
 	"ServiceAccount": {"pods .spec.imagePullSecrets", "pods .spec.containers[*].volumeMounts", "pods .spec.initContainers[*].volumeMounts",
 		"pods .spec.volumes[*].projected", "pods .spec.automountServiceAccountToken"},
 	"LimitRanger":                {"pods .spec.containers[*].resources", "pods .spec.initContainers[*].resources"},
@@ -26,14 +26,15 @@ var setBy = map[string][]string{
 	"PodTolerationRestriction":   {"pods .spec.tolerations"},
 	"ExtendedResourceToleration": {"pods .spec.tolerations"},
 	"DefaultTolerationSeconds":   {"pods .spec.tolerations"},
-	"AlwaysPullImages":           {"pods .spec.containers[*].imagePullPolicy", "pods .spec.initContainers[*].imagePullPolicy"},
-	"TaintNodesByCondition":      {"nodes .spec.taints"},
-	"DefaultStorageClass":        {"persistentvolumeclaims .spec.storageClassName"},
-	"DefaultIngressClass":        {"ingresses.networking.k8s.io .spec.ingressClassName"},
+	"AlwaysPullImages": {"pods .spec.containers[*].imagePullPolicy", "pods .spec.initContainers[*].imagePullPolicy",
+		"pods .spec.ephemeralContainers[*].imagePullPolicy", "pods .spec.volumes[*].image.pullPolicy"},
+	"TaintNodesByCondition": {"nodes .spec.taints"},
+	"DefaultStorageClass":   {"persistentvolumeclaims .spec.storageClassName"},
+	"DefaultIngressClass":   {"ingresses.networking.k8s.io .spec.ingressClassName"},
 }
 
-// setsNothing has the other admission plugins, with the reason why an exclusion holds beside them.
-var setsNothing = map[string]string{
+// fieldlessPlugins has the other admission plugins, with the reason why an exclusion holds beside them.
+var fieldlessPlugins = map[string]string{
 	"AlwaysAdmit":                          "it sets nothing",
 	"AlwaysDeny":                           "it sets nothing",
 	"CertificateApproval":                  "it validates",
@@ -73,17 +74,17 @@ var setsNothing = map[string]string{
 // Answer: 422, or a warning; a plugin without a row or a reason fails the test
 func TestAdmissionPlugins(t *testing.T) {
 	for _, name := range options.AllOrderedPlugins {
-		if (len(setBy[name]) > 0) == (setsNothing[name] != "") {
-			t.Errorf("admission plugin %s needs a row in setBy, or a reason in setsNothing", name)
+		if (len(pluginFields[name]) > 0) == (fieldlessPlugins[name] != "") {
+			t.Errorf("admission plugin %s needs a row in pluginFields, or a reason in fieldlessPlugins", name)
 		}
 	}
-	for name := range setsNothing {
+	for name := range fieldlessPlugins {
 		if !slices.Contains(options.AllOrderedPlugins, name) {
 			t.Errorf("there is no admission plugin %s", name)
 		}
 	}
 	kinds := kindsByDefinition(t)
-	for name, fields := range setBy {
+	for name, fields := range pluginFields {
 		if !slices.Contains(options.AllOrderedPlugins, name) {
 			t.Errorf("there is no admission plugin %s", name)
 		}

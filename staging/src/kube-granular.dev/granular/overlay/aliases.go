@@ -16,7 +16,7 @@ type closedPath struct {
 	inner bool
 	// template is true if the same holds in a pod template.
 	template bool
-	// holder is the path of an inner object, if what else sets the field is in it. Who closes the holder closes that too.
+	// holder is the path of an inner object that also contains what else sets the field. Who closes the holder closes both.
 	holder string
 }
 
