@@ -4,14 +4,9 @@
 package exclusions
 
 import (
-	"bytes"
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -171,26 +166,8 @@ var annotationKey = regexp.MustCompile(`^([a-z0-9.-]+\.[a-z0-9-]+)?/[A-Za-z]?[A-
 // Answer: got through; now 422 for the exclusion
 func TestAnnotationFields(t *testing.T) {
 	sources := annotationSources{texts: map[string][]string{}, found: map[string]string{}}
-	root := filepath.Join("..", "..", "upstream", "kubernetes")
 	for _, folder := range []string{"pkg", "plugin", "cmd", "staging/src/k8s.io"} {
-		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(entry.Name(), "generated") {
-				return err
-			}
-			text, err := os.ReadFile(path)
-			if err != nil || !bytes.Contains(text, []byte("nnotation")) {
-				return err
-			}
-			file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.ParseComments|parser.SkipObjectResolution)
-			if err != nil {
-				return err
-			}
-			sources.read(file, path)
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		eachSource(t, folder, "nnotation", sources.read)
 	}
 	found := sources.keys()
 	for _, key := range slices.Sorted(maps.Keys(found)) {
