@@ -80,7 +80,7 @@ func TestProbe(t *testing.T) {
 			if tc.webhook != nil {
 				tc.webhook(added.Webhook)
 			}
-			r := Checks{}.NewReload("a/file", chained(), nil, false)
+			r := Checks{}.NewReload("a/file", chained(), nil, true)
 			reconnects, err := r.Check(t.Context(), chained(added), nil)
 			if tc.says == "" {
 				if err != nil || !reconnects || h.count() != 1 || r.Due() {
@@ -104,7 +104,7 @@ func TestProbe(t *testing.T) {
 func TestProbeQuestion(t *testing.T) {
 	h := newHook(t, "asked", answering(authorizationv1.SubjectAccessReviewStatus{}))
 	h.write(t, func(c *clientcmdapi.Config) { c.AuthInfos["w"].Token = "a-token" })
-	if _, err := (Checks{}).NewReload("f", chained(), nil, false).Check(t.Context(), chained(h.in()), nil); err != nil {
+	if _, err := (Checks{}).NewReload("f", chained(), nil, true).Check(t.Context(), chained(h.in()), nil); err != nil {
 		t.Fatal(err)
 	}
 	if h.count() != 1 {
@@ -163,12 +163,12 @@ func TestProbesTogether(t *testing.T) {
 		answering(authorizationv1.SubjectAccessReviewStatus{})(w, req)
 	}
 	a, b, c := newHook(t, "a", together), newHook(t, "b", together), newHook(t, "c", together)
-	if _, err := (Checks{}).NewReload("f", chained(), nil, false).Check(t.Context(), chained(a.in(), b.in(), c.in()), nil); err != nil {
+	if _, err := (Checks{}).NewReload("f", chained(), nil, true).Check(t.Context(), chained(a.in(), b.in(), c.in()), nil); err != nil {
 		t.Error(err)
 	}
 	b.Close()
 	c.Close()
-	_, err := Checks{}.NewReload("f", chained(a.in()), nil, false).Check(t.Context(), chained(a.in(), b.in(), c.in()), nil)
+	_, err := Checks{}.NewReload("f", chained(a.in()), nil, true).Check(t.Context(), chained(a.in(), b.in(), c.in()), nil)
 	for _, what := range []string{`authorizers[1].connectionInfo`, `"b"`, `authorizers[2].connectionInfo`, `"c"`} {
 		if err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("%q is not in %v", what, err)

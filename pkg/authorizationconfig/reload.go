@@ -15,9 +15,10 @@ import (
 
 // reload implements granular.Reload.
 type reload struct {
-	file      string
-	dial      utilnet.DialFunc
-	skipProbe bool
+	file string
+	dial utilnet.DialFunc
+	// probes is set if new webhooks are asked whether they answer.
+	probes bool
 
 	// inForce are the connections of the webhooks in force.
 	inForce []connection
@@ -32,8 +33,8 @@ type reload struct {
 }
 
 // NewReload implements granular.Configurations. The connections of config are in force.
-func (Checks) NewReload(file string, config *apiserverapi.AuthorizationConfiguration, dial utilnet.DialFunc, skipProbe bool) granular.Reload {
-	r := &reload{file: file, dial: separateDial(dial), skipProbe: skipProbe, checked: config, connections: connectionsOf(config)}
+func (Checks) NewReload(file string, config *apiserverapi.AuthorizationConfiguration, dial utilnet.DialFunc, probes bool) granular.Reload {
+	r := &reload{file: file, dial: separateDial(dial), probes: probes, checked: config, connections: connectionsOf(config)}
 	r.Use()
 	return r
 }
@@ -55,7 +56,7 @@ func (r *reload) Check(ctx context.Context, config *apiserverapi.AuthorizationCo
 	if err := (Checks{}).Check(r.file, config, err); err != nil {
 		return false, err
 	}
-	if !r.skipProbe {
+	if r.probes {
 		if err := probe(ctx, r.added(config)); err != nil {
 			r.unanswered = true
 			return false, fmt.Errorf("--authorization-config %s: %w", r.file, err)

@@ -47,7 +47,7 @@ func refused(t *testing.T, r granular.Reload, config *apiserverapi.Authorization
 func TestReloadProbesOnlyNew(t *testing.T) {
 	old, added := newHook(t, "old", healthy), newHook(t, "added", healthy)
 	old.Close()
-	r := Checks{}.NewReload("f", chained(old.in()), nil, false)
+	r := Checks{}.NewReload("f", chained(old.in()), nil, true)
 	if r.Due() {
 		t.Error("the configuration of the start is due")
 	}
@@ -82,7 +82,7 @@ func TestReloadAgain(t *testing.T) {
 		}
 		healthy(w, req)
 	})
-	r := Checks{}.NewReload("f", chained(), nil, false)
+	r := Checks{}.NewReload("f", chained(), nil, true)
 	for range 2 {
 		refused(t, r, chained(h.in()))
 		if !r.Due() {
@@ -100,7 +100,7 @@ func TestReloadAgain(t *testing.T) {
 func TestReloadBack(t *testing.T) {
 	old, gone := newHook(t, "old", healthy), newHook(t, "gone", nil)
 	gone.Close()
-	r := Checks{}.NewReload("f", chained(old.in()), nil, false)
+	r := Checks{}.NewReload("f", chained(old.in()), nil, true)
 	refused(t, r, chained(gone.in()))
 	if !accepted(t, r, chained(old.in())) || old.count() != 0 {
 		t.Errorf("the configuration in force is not loaded again, or asked %d times", old.count())
@@ -170,7 +170,7 @@ func TestReloadContent(t *testing.T) {
 			put(t, key, firstKey)
 			with(func(*clientcmdapi.Config) {})()
 			config := chained(h.in())
-			r := Checks{}.NewReload("f", config, nil, false)
+			r := Checks{}.NewReload("f", config, nil, true)
 			if r.Due() {
 				t.Error("due before the change")
 			}
@@ -188,7 +188,7 @@ func TestReloadContent(t *testing.T) {
 			})
 		}
 		plugin("one")()
-		r := Checks{}.NewReload("f", chained(h.in()), nil, false)
+		r := Checks{}.NewReload("f", chained(h.in()), nil, true)
 		plugin("two")()
 		if !r.Due() {
 			t.Error("another argument of a plugin is not due")
@@ -201,7 +201,7 @@ func TestReloadContent(t *testing.T) {
 func TestReloadChangedWebhook(t *testing.T) {
 	h := newHook(t, "h", healthy)
 	config := chained(h.in())
-	r := Checks{}.NewReload("f", config, nil, false)
+	r := Checks{}.NewReload("f", config, nil, true)
 	h.write(t, func(c *clientcmdapi.Config) { c.Clusters["w"].CertificateAuthorityData = anotherCA(t) })
 	if !r.Due() {
 		t.Error("another CA is not due")
@@ -213,11 +213,11 @@ func TestReloadChangedWebhook(t *testing.T) {
 	}
 }
 
-// TestReloadSkipsProbe checks that no webhook is asked if probes are off. All else is checked.
-func TestReloadSkipsProbe(t *testing.T) {
+// TestReloadWithoutProbe checks that no webhook is asked if probes are off. All else is checked.
+func TestReloadWithoutProbe(t *testing.T) {
 	h := newHook(t, "h", healthy)
 	h.Close()
-	r := Checks{}.NewReload("f", chained(), nil, true)
+	r := Checks{}.NewReload("f", chained(), nil, false)
 	if !accepted(t, r, chained(h.in())) {
 		t.Error("a new webhook does not reconnect")
 	}
@@ -243,12 +243,12 @@ func TestReloadDial(t *testing.T) {
 		dialed++
 		return (&net.Dialer{}).DialContext(ctx, network, address)
 	}
-	r := Checks{}.NewReload("f", chained(), dial, false)
+	r := Checks{}.NewReload("f", chained(), dial, true)
 	accepted(t, r, chained(h.in()))
 	if dialed != 1 {
 		t.Errorf("dialed %d times", dialed)
 	}
-	if (Checks{}).NewReload("f", chained(), nil, false).Dial() == nil {
+	if (Checks{}).NewReload("f", chained(), nil, true).Dial() == nil {
 		t.Error("a webhook shares its connections")
 	}
 	if connection, err := r.Dial()(t.Context(), "tcp", h.Listener.Addr().String()); err != nil || connection.Close() != nil || dialed != 2 {

@@ -100,7 +100,7 @@ func startChain(t *testing.T, webhooks ...*reviewer) *chain {
 	t.Cleanup(cancel)
 	c.Authorizer, _, err = authorizer.Config{
 		ReloadFile: c.file, AuthorizationConfiguration: config, InitialAuthorizationConfigurationData: data,
-		WebhookRetryBackoff: &wait.Backoff{Steps: 1},
+		WebhookRetryBackoff: &wait.Backoff{Steps: 1}, Probe: true,
 	}.New(ctx, t.Name())
 	if err != nil {
 		t.Fatal(err)
@@ -220,7 +220,11 @@ func TestServerAnswersDuringProbe(t *testing.T) {
 	c := startChain(t, old)
 	c.connect(t, added, added.ca)
 	c.use(t, added)
-	<-probing
+	select {
+	case <-probing:
+	case <-time.After(time.Minute):
+		t.Fatal("no webhook is asked")
+	}
 	for range 20 {
 		if got := c.ask(t); got != upstream.DecisionAllow {
 			t.Fatalf("during the probe: %v", got)

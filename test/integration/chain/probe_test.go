@@ -79,12 +79,12 @@ func TestReloadProbes(t *testing.T) {
 	})
 }
 
-// TestReloadWithoutProbe checks that a server loads a webhook that does not answer, if a flag or the
-// feature gate turns the probe off.
+// TestReloadWithoutProbe checks that a server loads a webhook that does not answer, as upstream's does, unless the flag
+// turns the probe on and the feature gate is on.
 func TestReloadWithoutProbe(t *testing.T) {
 	for name, args := range map[string][]string{
-		"the flag": {"--", "--authorization-config-skip-probe"},
-		"the gate": {"--feature-gates", "GranularAuthorization=false"},
+		"without the flag": nil,
+		"without the gate": {"--feature-gates", "GranularAuthorization=false", "--", "--authorization-config-probe"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := filepath.Join(t.TempDir(), "authorization.yaml")
