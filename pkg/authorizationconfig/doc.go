@@ -10,8 +10,8 @@
 // to every error, reads the kubeconfigs earlier, and evaluates each match condition for one large
 // request.
 //
-// If a flag says so, a running server that reloads its configuration also asks each new webhook one
-// question, and loads the new configuration only if the webhooks answer (KEP-3221, "Design Details"). A webhook is
+// A running server that watches connections, as a flag says, also asks each new webhook of a changed
+// configuration one question, and loads it only if the webhooks answer (KEP-3221, "Design Details"). A webhook is
 // new if none in force has the same connection: the content of its kubeconfig and of the files that
 // this names. So the server also reloads when only such a file changes.
 //

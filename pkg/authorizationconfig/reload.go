@@ -13,12 +13,26 @@ import (
 	"k8s.io/apiserver/pkg/authorization/granular"
 )
 
-// reload implements granular.Reload.
+// plainReload is the granular.Reload of a server that reloads as upstream's does. It checks the configuration.
+type plainReload struct {
+	file string
+	dial utilnet.DialFunc
+}
+
+func (plainReload) Due() bool { return false }
+
+func (r plainReload) Check(_ context.Context, config *apiserverapi.AuthorizationConfiguration, err error) (reconnects bool, _ error) {
+	return false, Checks{}.Check(r.file, config, err)
+}
+
+func (plainReload) Use() {}
+
+func (r plainReload) Dial() utilnet.DialFunc { return r.dial }
+
+// reload is the granular.Reload of a server that watches the connections of webhooks.
 type reload struct {
 	file string
 	dial utilnet.DialFunc
-	// probes is set if new webhooks are asked whether they answer.
-	probes bool
 
 	// inForce are the connections of the webhooks in force.
 	inForce []connection
@@ -32,9 +46,12 @@ type reload struct {
 	failed, unanswered bool
 }
 
-// NewReload implements granular.Configurations. The connections of config are in force.
-func (Checks) NewReload(file string, config *apiserverapi.AuthorizationConfiguration, dial utilnet.DialFunc, probes bool) granular.Reload {
-	r := &reload{file: file, dial: separateDial(dial), probes: probes, checked: config, connections: connectionsOf(config)}
+// NewReload implements granular.Configurations. With watch, the connections of config are in force.
+func (Checks) NewReload(file string, config *apiserverapi.AuthorizationConfiguration, dial utilnet.DialFunc, watch bool) granular.Reload {
+	if !watch {
+		return plainReload{file: file, dial: dial}
+	}
+	r := &reload{file: file, dial: separateDial(dial), checked: config, connections: connectionsOf(config)}
 	r.Use()
 	return r
 }
@@ -56,11 +73,9 @@ func (r *reload) Check(ctx context.Context, config *apiserverapi.AuthorizationCo
 	if err := (Checks{}).Check(r.file, config, err); err != nil {
 		return false, err
 	}
-	if r.probes {
-		if err := probe(ctx, r.added(config)); err != nil {
-			r.unanswered = true
-			return false, fmt.Errorf("--authorization-config %s: %w", r.file, err)
-		}
+	if err := probe(ctx, r.added(config)); err != nil {
+		r.unanswered = true
+		return false, fmt.Errorf("--authorization-config %s: %w", r.file, err)
 	}
 	r.failed = false
 	return before || !slices.Equal(r.connections, r.inForce), nil

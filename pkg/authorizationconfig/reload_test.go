@@ -213,25 +213,24 @@ func TestReloadChangedWebhook(t *testing.T) {
 	}
 }
 
-// TestReloadWithoutProbe checks that no webhook is asked if probes are off. All else is checked.
-func TestReloadWithoutProbe(t *testing.T) {
+// TestReloadWithoutWatch checks that no webhook is asked, and that a change of its connection is not noticed, if the server does
+// not watch connections. All else is checked.
+func TestReloadWithoutWatch(t *testing.T) {
 	h := newHook(t, "h", healthy)
 	h.Close()
 	r := Checks{}.NewReload("f", chained(), nil, false)
-	if !accepted(t, r, chained(h.in())) {
-		t.Error("a new webhook does not reconnect")
+	if accepted(t, r, chained(h.in())) {
+		t.Error("a new webhook reconnects")
 	}
+	r.Use()
 	h.write(t, func(c *clientcmdapi.Config) { c.AuthInfos["w"].Token = "other" })
-	if !r.Due() {
-		t.Error("another token is not due")
+	if r.Due() || r.Dial() != nil || h.count() > 0 {
+		t.Errorf("due %t, asked %d times, or connections of its own", r.Due(), h.count())
 	}
 	missing := h.in()
 	missing.Webhook.ConnectionInfo.KubeConfigFile = new(string)
 	*missing.Webhook.ConnectionInfo.KubeConfigFile = filepath.Join(t.TempDir(), "missing")
 	refused(t, r, chained(missing))
-	if r.Due() {
-		t.Error("a missing file is due before it is there")
-	}
 }
 
 // TestReloadDial checks that probes and webhooks use the function of the server for dialing. Without

@@ -100,7 +100,7 @@ func startChain(t *testing.T, webhooks ...*reviewer) *chain {
 	t.Cleanup(cancel)
 	c.Authorizer, _, err = authorizer.Config{
 		ReloadFile: c.file, AuthorizationConfiguration: config, InitialAuthorizationConfigurationData: data,
-		WebhookRetryBackoff: &wait.Backoff{Steps: 1}, Probe: true,
+		WebhookRetryBackoff: &wait.Backoff{Steps: 1}, WatchConnections: true,
 	}.New(ctx, t.Name())
 	if err != nil {
 		t.Fatal(err)

@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 			return nil, err
 		}
 		auditLog = log
-		on, err = cluster.Start(append([]string{"--authorization-config", configuration, "--", "--authorization-config-probe"}, flags...)...)
+		on, err = cluster.Start(append([]string{"--authorization-config", configuration, "--", "--authorization-config-watch-connections"}, flags...)...)
 		return on.Stop, err
 	})
 }

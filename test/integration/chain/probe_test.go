@@ -84,7 +84,7 @@ func TestReloadProbes(t *testing.T) {
 func TestReloadWithoutProbe(t *testing.T) {
 	for name, args := range map[string][]string{
 		"without the flag": nil,
-		"without the gate": {"--feature-gates", "GranularAuthorization=false", "--", "--authorization-config-probe"},
+		"without the gate": {"--feature-gates", "GranularAuthorization=false", "--", "--authorization-config-watch-connections"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := filepath.Join(t.TempDir(), "authorization.yaml")
