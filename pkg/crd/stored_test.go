@@ -39,6 +39,7 @@ func TestLostFields(t *testing.T) {
 		"unknown fields stay":                       {[]string{schema}, []string{without("properties: {q: {type: string}}", "+preserve: true")}, nil, nil},
 		"any value":                                 {[]string{schema}, []string{without("properties: {q: {type: string}}", "additionalProperties: true")}, nil, nil},
 		"two":                                       {[]string{schema}, []string{without("a: {type: string}, ", "", "root: {type: string}, ", "")}, nil, []string{".root", ".spec.a"}},
+		"the permission goes, too":                  {[]string{schema}, []string{without("+verb: specification, ", "", "a: {type: string}, ", "")}, nil, []string{".spec.a"}},
 		"without permission extensions": {[]string{without("+verb: specification, ", "")},
 			[]string{without("+verb: specification, ", "", "a: {type: string}, ", "")}, nil, nil},
 		"a version never stored": {[]string{schema, schema}, []string{schema, without("a: {type: string}, ", "")}, nil, nil},
@@ -56,6 +57,10 @@ func TestLostFields(t *testing.T) {
 				t.Errorf("%s: %q, wanted a warning about %s", name, got[i], field)
 			}
 		}
+	}
+	first := validator().Warnings(definition(t, nil, without("a: {type: string}, ", "")), definition(t, nil, without("+verb: specification, ", "")))
+	if len(first) != 2 || !strings.Contains(first[1], " has no field .spec.a any more") {
+		t.Errorf("with its first permission: %q", first)
 	}
 }
 
