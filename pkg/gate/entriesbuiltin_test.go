@@ -189,6 +189,35 @@ func TestEntriesInAnotherBuiltinVersion(t *testing.T) {
 	}
 }
 
+// TestDerivedInAnotherVersionAnew checks that what admission left in one attempt counts for nothing in the next one, also in another
+// version than that of the request.
+func TestDerivedInAnotherVersionAnew(t *testing.T) {
+	v1, v2 := autoscalingv1.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler"), autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler")
+	scaler := func(maximum, minimum int32) apiruntime.Object {
+		out := &autoscalingv2.HorizontalPodAutoscaler{}
+		out.Name, out.Namespace, out.UID = "x", "n", "1"
+		out.Spec.MaxReplicas, out.Spec.MinReplicas = maximum, &minimum
+		return hub(t, out)
+	}
+	of := builtin(t, "horizontalpodautoscalers", "", map[string]gvk.GroupVersionKind{
+		"io.k8s.api.autoscaling.v1.HorizontalPodAutoscaler": v1, "io.k8s.api.autoscaling.v2.HorizontalPodAutoscaler": v2}, v1)
+	e := entriesOf(t, "horizontalpodautoscalers.autoscaling", true, ".spec.minReplicas acme.io/m excluded")
+	e.Version = "v2"
+	ctx := requestContext("update")
+	w := New(&grants{}, WithFieldPermissions(withEntries(e))).Begin(ctx, of)
+	for _, says := range []string{"", "the server changes it"} {
+		if err := w.Observe(ctx, scaler(6, 1), scaler(5, 1)); err != nil {
+			t.Fatal(err)
+		}
+		if says == "" {
+			if err := w.Admitted(ctx, scaler(6, 2), scaler(5, 1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wantError(t, w.Verify(ctx, scaler(6, 2), scaler(5, 1)), says)
+	}
+}
+
 // TestEntriesAndRollback checks that a rollback by an annotation, which restores an older template, is
 // refused if entries exclude fields, and that the deployment controller can clear the annotation.
 func TestEntriesAndRollback(t *testing.T) {
