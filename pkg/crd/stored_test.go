@@ -13,7 +13,8 @@ import (
 // TestLostFields checks which warnings an author gets whose definition loses fields that objects
 // may store. Without permission extensions there are none, as on upstream's server.
 func TestLostFields(t *testing.T) {
-	const schema = `properties: {root: {type: string}, spec: {type: object, +verb: specification, properties: {a: {type: string}, x: {type: object, properties: {q: {type: string}}},
+	const schema = `properties: {root: {type: string}, spec: {type: object, +verb: specification, properties: {
+		a: {type: string}, x: {type: object, properties: {q: {type: string}}},
 		words: {type: object, additionalProperties: {type: object, properties: {w: {type: string}}}},
 		parts: {type: array, items: {type: object, properties: {p: {type: string}}}}}}}`
 	without := func(pairs ...string) string { return strings.NewReplacer(pairs...).Replace(schema) }
@@ -39,7 +40,8 @@ func TestLostFields(t *testing.T) {
 		"unknown fields stay":                       {[]string{schema}, []string{without("properties: {q: {type: string}}", "+preserve: true")}, nil, nil},
 		"any value":                                 {[]string{schema}, []string{without("properties: {q: {type: string}}", "additionalProperties: true")}, nil, nil},
 		"two":                                       {[]string{schema}, []string{without("a: {type: string}, ", "", "root: {type: string}, ", "")}, nil, []string{".root", ".spec.a"}},
-		"the permission goes, too":                  {[]string{schema}, []string{without("+verb: specification, ", "", "a: {type: string}, ", "")}, nil, []string{".spec.a"}},
+		"the permission goes, too": {[]string{schema},
+			[]string{without("+verb: specification, ", "", "a: {type: string}, ", "")}, nil, []string{".spec.a"}},
 		"without permission extensions": {[]string{without("+verb: specification, ", "")},
 			[]string{without("+verb: specification, ", "", "a: {type: string}, ", "")}, nil, nil},
 		"a version never stored": {[]string{schema, schema}, []string{schema, without("a: {type: string}, ", "")}, nil, nil},
@@ -58,7 +60,8 @@ func TestLostFields(t *testing.T) {
 			}
 		}
 	}
-	first := validator().Warnings(definition(t, nil, without("a: {type: string}, ", "")), definition(t, nil, without("+verb: specification, ", "")))
+	former := definition(t, nil, without("+verb: specification, ", ""))
+	first := validator().Warnings(definition(t, nil, without("a: {type: string}, ", "")), former)
 	if len(first) != 2 || !strings.Contains(first[1], " has no field .spec.a any more") {
 		t.Errorf("with its first permission: %q", first)
 	}

@@ -136,14 +136,21 @@ func TestEntriesInAnotherBuiltinVersion(t *testing.T) {
 		"a label":                    {kind: v1, entry: ".spec.metrics acme.io/m excluded", new: scaler(5, 50, "y")},
 		"the same field":             {kind: v1, entry: ".spec.maxReplicas acme.io/m excluded", new: scaler(6, 50, "x"), says: "cannot change .spec.maxReplicas in namespace \"n\""},
 		"a create":                   {kind: v1, entry: ".spec.metrics acme.io/m excluded", new: scaler(5, 60, "x"), create: true, says: "of version v2"},
-		"derived":                    {kind: v2, entry: ".spec.metrics acme.io/m excluded", new: scaler(6, 50, "x"), derived: scaler(6, 60, "x"), says: "the server changes it"},
-		"derived, the verb":          {kind: v2, entry: ".spec.metrics acme.io/m excluded", new: scaler(6, 50, "x"), derived: scaler(6, 60, "x"), allow: []string{"granular:acme.io/m"}},
-		"derived, in an annotation":  {kind: v1, entry: ".spec.metrics acme.io/m excluded", new: scaler(6, 50, "x"), derived: scaler(6, 60, "x"), says: "the server changes it"},
-		"derived there, the verb":    {kind: v1, entry: ".spec.metrics acme.io/m excluded", new: scaler(6, 50, "x"), derived: scaler(6, 60, "x"), allow: []string{"granular:acme.io/m"}},
-		"derived there, bypassed":    {kind: v1, entry: ".spec.metrics acme.io/m excluded", new: scaler(6, 50, "x"), derived: scaler(6, 60, "x"), bypass: true},
-		"by a webhook":               {kind: v2, entry: ".spec.metrics acme.io/m excluded", new: scaler(6, 50, "x"), hooked: scaler(6, 60, "x")},
-		"by a webhook, annotated":    {kind: v1, entry: ".spec.metrics acme.io/m excluded", new: scaler(6, 50, "x"), hooked: scaler(6, 60, "x")},
-		"a create, the verb":         {kind: v1, entry: ".spec.metrics acme.io/m excluded", new: scaler(5, 60, "x"), create: true, allow: []string{"granular:acme.io/m"}},
+		"derived": {kind: v2, entry: ".spec.metrics acme.io/m excluded",
+			new: scaler(6, 50, "x"), derived: scaler(6, 60, "x"), says: "the server changes it"},
+		"derived, the verb": {kind: v2, entry: ".spec.metrics acme.io/m excluded",
+			new: scaler(6, 50, "x"), derived: scaler(6, 60, "x"), allow: []string{"granular:acme.io/m"}},
+		"derived, in an annotation": {kind: v1, entry: ".spec.metrics acme.io/m excluded",
+			new: scaler(6, 50, "x"), derived: scaler(6, 60, "x"), says: "the server changes it"},
+		"derived there, the verb": {kind: v1, entry: ".spec.metrics acme.io/m excluded",
+			new: scaler(6, 50, "x"), derived: scaler(6, 60, "x"), allow: []string{"granular:acme.io/m"}},
+		"derived there, bypassed": {kind: v1, entry: ".spec.metrics acme.io/m excluded",
+			new: scaler(6, 50, "x"), derived: scaler(6, 60, "x"), bypass: true},
+		"by a webhook": {kind: v2, entry: ".spec.metrics acme.io/m excluded",
+			new: scaler(6, 50, "x"), hooked: scaler(6, 60, "x")},
+		"by a webhook, annotated": {kind: v1, entry: ".spec.metrics acme.io/m excluded",
+			new: scaler(6, 50, "x"), hooked: scaler(6, 60, "x")},
+		"a create, the verb": {kind: v1, entry: ".spec.metrics acme.io/m excluded", new: scaler(5, 60, "x"), create: true, allow: []string{"granular:acme.io/m"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			of := builtin(t, "horizontalpodautoscalers", "", map[string]gvk.GroupVersionKind{
@@ -192,7 +199,8 @@ func TestEntriesInAnotherBuiltinVersion(t *testing.T) {
 // TestDerivedInAnotherVersionAnew checks that what admission left in one attempt counts for nothing in the next one, also in another
 // version than that of the request.
 func TestDerivedInAnotherVersionAnew(t *testing.T) {
-	v1, v2 := autoscalingv1.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler"), autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler")
+	const kind = "HorizontalPodAutoscaler"
+	v1, v2 := autoscalingv1.SchemeGroupVersion.WithKind(kind), autoscalingv2.SchemeGroupVersion.WithKind(kind)
 	scaler := func(maximum, minimum int32) apiruntime.Object {
 		out := &autoscalingv2.HorizontalPodAutoscaler{}
 		out.Name, out.Namespace, out.UID = "x", "n", "1"
@@ -282,10 +290,13 @@ func TestEntriesAndTemplateGeneration(t *testing.T) {
 func TestTemplateGenerationIsNotDerived(t *testing.T) {
 	of := endpoint(t, kindNamed("apps/v1/DaemonSet"), "daemonsets")
 	daemons := func(image, generation, label string) apiruntime.Object {
-		return stored(t, at("apps/v1/DaemonSet", `"metadata": {"annotations": {"deprecated.daemonset.template.generation": "`+generation+`"}, "labels": {"a": "`+label+
-			`"}}, "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "`+image+`"}]}}}`, ""))
+		metadata := `{"annotations": {"deprecated.daemonset.template.generation": "` + generation + `"}, "labels": {"a": "` + label + `"}}`
+		template := `{"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "` + image + `"}]}}`
+		return stored(t, at("apps/v1/DaemonSet",
+			`"metadata": `+metadata+`, "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": `+template+`}`, ""))
 	}
-	g, ctx := New(&grants{}, WithFieldPermissions(withEntries(entriesOf(t, "daemonsets.apps", true, ".spec acme.io/s excluded")))), requestContext("update")
+	e, ctx := entriesOf(t, "daemonsets.apps", true, ".spec acme.io/s excluded"), requestContext("update")
+	g := New(&grants{}, WithFieldPermissions(withEntries(e)))
 	old := daemons("i", "7", "x")
 	for name, tc := range map[string]struct {
 		admitted, final apiruntime.Object

@@ -82,7 +82,8 @@ func TestObservedAndFinal(t *testing.T) {
 				}
 				err := w.Verify(ctx, object(t, with(final)), old)
 				if apierrors.IsForbidden(err) != refused || !refused && err != nil {
-					t.Fatalf("marked %t, holding %q, observed %s, admitted %s, final %s: %v", marked, g.allow, with(observed), with(admitted), with(final), err)
+					t.Fatalf("marked %t, holding %q, observed %s, admitted %s, final %s: %v",
+						marked, g.allow, with(observed), with(admitted), with(final), err)
 				}
 				if marker != nil && (marker.Consume() == nil) == refused {
 					t.Fatalf("marked, holding %q, observed %s, admitted %s, final %s: the storage would accept it: %t",

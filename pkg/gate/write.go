@@ -164,9 +164,9 @@ func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error
 }
 
 // coveredAsObserved reports whether the changes that were observed before mutating admission are
-// enough to allow what the caller itself changed, so that these changes need not be looked for in the
-// object to be stored. It returns false for a scale, and if the caller edited managed fields, because the observed changes do not
-// include these.
+// enough to allow what the caller itself changed, so that these changes need not be looked for in
+// the object to be stored. It returns false for a scale, and if the caller edited managed fields,
+// because the observed changes do not include these.
 func (w *write) coveredAsObserved(ctx context.Context) bool {
 	if !w.known || w.scale != nil || w.tampered {
 		return false

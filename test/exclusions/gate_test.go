@@ -285,7 +285,8 @@ func TestDerivedFields(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			models := modelsOf(t, kind)
 			c := &closing{kind: kind, s: r.strategy, source: name, models: models, unchecked: true, target: granular.Target{
-				Kind: kind, Resource: gv.WithResource(gr.Resource), Convertor: runtime.UnsafeObjectConvertor(legacyscheme.Scheme), Schema: granular.NewSchema(models)}}
+				Kind: kind, Resource: gv.WithResource(gr.Resource), Schema: granular.NewSchema(models),
+				Convertor: runtime.UnsafeObjectConvertor(legacyscheme.Scheme)}}
 			derived += c.derive(t)
 		})
 	}

@@ -99,7 +99,8 @@ func TestAdmissionPlugins(t *testing.T) {
 			kind := legacyscheme.Scheme.PrioritizedVersionsForGroup(gr.Group)[0].WithKind(resources[resource].kind)
 			e := &overlay.Entries{Source: resource, Version: kind.Version,
 				Fields: []overlay.Field{{Path: path, Permission: "example.com/a", Excluded: true}}}
-			warned := slices.ContainsFunc(overlay.WrittenFor(gr, path), func(w overlay.Indirect) bool { return w.By == "admission plugin "+name })
+			byPlugin := func(w overlay.Indirect) bool { return w.By == "admission plugin "+name }
+			warned := slices.ContainsFunc(overlay.WrittenFor(gr, path), byPlugin)
 			if problems := overlay.Check(modelsOf(t, kind), kind, e); len(problems) == 0 && !warned {
 				t.Errorf("%s sets %s, whose exclusion is accepted without a warning", name, field)
 			}

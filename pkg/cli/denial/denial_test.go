@@ -77,11 +77,13 @@ func TestParseDenial(t *testing.T) {
 			Resource: "applications.argoproj.io", Name: "a", User: "erin", Field: ".spec.destination", Removed: true,
 			FieldPermission: "applications.argoproj.io", Why: "no permission covers this field",
 		},
-		`services "a" is forbidden: User "erin" cannot change .spec.clusterIPs: needs the verb "granular:acme.io/ips"; the server changes it because of what the request changes (excluded by FieldPermission services)`: {
+		`services "a" is forbidden: User "erin" cannot change .spec.clusterIPs: needs the verb "granular:acme.io/ips"; ` +
+			`the server changes it because of what the request changes (excluded by FieldPermission services)`: {
 			Resource: "services", Name: "a", User: "erin", Field: ".spec.clusterIPs", Derived: true,
 			Verbs: []string{"granular:acme.io/ips"}, FieldPermission: "services",
 		},
-		`boilers.acme.io "a" is forbidden: User "erin" cannot change .spec.mode in namespace "shop": needs the verb "granular:mode"; the server changes it because of what the request changes`: {
+		`boilers.acme.io "a" is forbidden: User "erin" cannot change .spec.mode in namespace "shop": needs the verb "granular:mode"; ` +
+			`the server changes it because of what the request changes`: {
 			Resource: "boilers.acme.io", Name: "a", Namespace: "shop", User: "erin", Field: ".spec.mode", Derived: true,
 			Verbs: []string{"granular:mode"},
 		},

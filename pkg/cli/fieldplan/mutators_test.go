@@ -33,10 +33,13 @@ func TestMutators(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rule := admissionv1.RuleWithOperations{Rule: admissionv1.Rule{APIGroups: tc.groups, Resources: tc.resources}}
 			p := &Plan{FieldPermission: "pods", Templates: []string{"deployments.apps"}}
-			p.AddWebhooks(&admissionv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Webhooks: []admissionv1.MutatingWebhook{
-				{Name: "other"}, {Name: "w", Rules: []admissionv1.RuleWithOperations{{}, rule}}}})
-			policy := &admissionv1.MutatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: admissionv1.MutatingAdmissionPolicySpec{
-				MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: rule}}}}}
+			webhooks := &admissionv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "c"}}
+			webhooks.Webhooks = []admissionv1.MutatingWebhook{
+				{Name: "other"}, {Name: "w", Rules: []admissionv1.RuleWithOperations{{}, rule}}}
+			p.AddWebhooks(webhooks)
+			policy := &admissionv1.MutatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "m"}}
+			policy.Spec.MatchConstraints = &admissionv1.MatchResources{
+				ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: rule}}}
 			p.AddPolicy(policy)
 			policy.Spec.ParamKind = &admissionv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"}
 			p.AddPolicy(policy)

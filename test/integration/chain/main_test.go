@@ -44,7 +44,8 @@ func TestMain(m *testing.M) {
 			return nil, err
 		}
 		auditLog = log
-		on, err = cluster.Start(append([]string{"--authorization-config", configuration, "--", "--authorization-config-watch-connections"}, flags...)...)
+		on, err = cluster.Start(append([]string{"--authorization-config", configuration,
+			"--", "--authorization-config-watch-connections"}, flags...)...)
 		return on.Stop, err
 	})
 }

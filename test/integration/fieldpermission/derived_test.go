@@ -39,7 +39,8 @@ func TestDerivedFieldsOfServices(t *testing.T) {
 
 	const collection = "/api/v1/namespaces/default/services"
 	service := func(name, kind string) json.RawMessage {
-		return json.RawMessage(`{"apiVersion":"v1","kind":"Service","metadata":{"name":"` + name + `"},"spec":{"type":"` + kind + `","ports":[{"port":80}]}}`)
+		return json.RawMessage(`{"apiVersion":"v1","kind":"Service","metadata":{"name":"` + name +
+			`"},"spec":{"type":"` + kind + `","ports":[{"port":80}]}}`)
 	}
 	send(t, c, "", http.MethodPost, fieldPermissions, "json",
 		object("services", v1alpha1.ModeEnforce, "", excluded(".spec.ports[*].appProtocol", "example.com/nodePort")))
@@ -72,7 +73,8 @@ func TestDerivedFieldsOfServices(t *testing.T) {
 				t.Errorf("with the permission: %d", code)
 			}
 			code, answer, err := harness.Request(c, "writer", tc.method, dry, harness.ContentTypes[tc.contentType], string(tc.body))
-			refused := code == http.StatusForbidden && strings.Contains(string(answer), "; the server changes it because of what the request changes")
+			refused := code == http.StatusForbidden &&
+				strings.Contains(string(answer), "; the server changes it because of what the request changes")
 			if err != nil || tc.open && code >= 300 || !tc.open && !refused {
 				t.Errorf("%d %s %v", code, answer, err)
 			}
@@ -89,9 +91,11 @@ func TestFilledFieldsOfCreates(t *testing.T) {
 		collection, body string
 	}{
 		"services": {[]string{".spec.clusterIP", ".spec.clusterIPs", ".spec.type", ".spec.ipFamilies", ".spec.ipFamilyPolicy"},
-			"/api/v1/namespaces/default/services", `{"apiVersion":"v1","kind":"Service","metadata":{"name":"filled"},"spec":{"ports":[{"port":80}]}}`},
+			"/api/v1/namespaces/default/services",
+			`{"apiVersion":"v1","kind":"Service","metadata":{"name":"filled"},"spec":{"ports":[{"port":80}]}}`},
 		"jobs.batch": {[]string{".spec.selector"}, "/apis/batch/v1/namespaces/default/jobs",
-			`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"filled"},"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"a","image":"a"}]}}}}`},
+			`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"filled"},` +
+				`"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"a","image":"a"}]}}}}`},
 	} {
 		t.Run(source, func(t *testing.T) {
 			var entries []v1alpha1.FieldEntry
