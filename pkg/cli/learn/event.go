@@ -136,13 +136,6 @@ func (e *event) authorized() bool {
 	return decision == "allow" && code != 401 && code != 403
 }
 
-// wild reports whether the verb, the group or the resource of the request is *, or would be a pattern
-// in a rule such as */scale. No server has such a resource. In a rule, it would stand for others.
-func (e *event) wild() bool {
-	ref := e.ObjectRef
-	return e.Verb == "*" || ref.APIGroup == "*" || ref.Resource == "*" || strings.HasPrefix(ref.Resource, "*/")
-}
-
 // isRehearsal reports whether this plugin asks what would be allowed; see changes.IsRehearsal.
 func (e *event) isRehearsal() bool {
 	resource := schema.GroupResource{}

@@ -125,7 +125,7 @@ func (l *Learner) Use(ctx context.Context, line []byte) error {
 	switch {
 	case e.ObjectRef == nil || e.ObjectRef.Resource == "":
 		l.path(e)
-	case !e.wild():
+	case !roles.IsPattern(e.Verb, e.ObjectRef.APIGroup, e.ObjectRef.Resource):
 		l.learn(ctx, e)
 		l.cache.record(e)
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -79,6 +80,10 @@ func For(refused *denial.Denial, known Kinds) (*Remedy, error) {
 	}
 	groupResource := kubeschema.ParseGroupResource(refused.Resource)
 	resource := groupResource.Resource
+	if slices.ContainsFunc(out.verbs(), func(verb string) bool { return roles.IsPattern(verb, groupResource.Group, resource) }) {
+		return &Remedy{Denial: refused, Advice: printing.Sprintf("%s asked for %s of %s, which no server has. No role is suggested: in a rule, * "+
+			"stands for everything.", refused.User, strings.Join(out.verbs(), " and "), refused.Resource)}, nil
+	}
 	if refused.Subresource != "" {
 		resource += "/" + refused.Subresource
 	}
@@ -162,14 +167,22 @@ func commandsOf(g *roles.Grant, name string, d *denial.Denial, subject rbacv1.Su
 	}
 	var verbs []string
 	for _, v := range rule.Verbs {
-		verbs = append(verbs, "--verb="+Quoted(v))
+		verbs = append(verbs, "--verb="+Quoted(listed(v)))
 	}
-	role := fmt.Sprintf("kubectl create %s %s%s %s --resource=%s", kind, Quoted(name), where, strings.Join(verbs, " "), Quoted(resource))
+	role := fmt.Sprintf("kubectl create %s %s%s %s --resource=%s", kind, Quoted(name), where, strings.Join(verbs, " "), Quoted(listed(resource)))
 	if len(rule.ResourceNames) > 0 {
 		role += " --resource-name=" + Quoted(rule.ResourceNames[0])
 	}
 	return []string{role, fmt.Sprintf("kubectl create %sbinding %s%s --%s=%s %s", kind, Quoted(name), where, kind, Quoted(name),
 		whoFlag(subject))}
+}
+
+// listed returns a value of a flag that takes a list with commas, such as --verb, so that the list has this one value.
+func listed(value string) string {
+	if !strings.ContainsAny(value, ",\"\r\n") {
+		return value
+	}
+	return `"` + strings.ReplaceAll(value, `"`, `""`) + `"`
 }
 
 // whoFlag returns the flag of kubectl create rolebinding for a subject.

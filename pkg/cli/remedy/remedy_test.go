@@ -5,10 +5,12 @@ package remedy
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kube-granular.dev/granular/schema"
@@ -100,6 +102,16 @@ func TestSmallestRemedy(t *testing.T) {
 			jane(denial.Denial{Resource: "pods", Field: ".foo", Why: "no permission covers this field"}), nil, "",
 			"needs the verb update or patch", "",
 		},
+		// Attack: somebody asks for the resource *, is refused, and the role that would help allows everything
+		// Answer: such a request gets advice, never a rule
+		"each resource":               {jane(denial.Denial{Resource: "*", Namespace: "shop", Ordinary: "list"}), nil, "", "stands for everything", ""},
+		"each group":                  {jane(denial.Denial{Resource: "pods.*", Namespace: "shop", Ordinary: "list"}), nil, "", "stands for everything", ""},
+		"each verb":                   {jane(denial.Denial{Resource: "pods", Namespace: "shop", Ordinary: "*"}), nil, "", "stands for everything", ""},
+		"one subresource of each":     {jane(denial.Denial{Resource: "*", Subresource: "log", Ordinary: "get"}), nil, "", "stands for everything", ""},
+		"a subresource in each place": {jane(denial.Denial{Resource: "*/scale", Ordinary: "get"}), nil, "", "stands for everything", ""},
+		"a field of each resource": {
+			jane(denial.Denial{Resource: "*", Field: ".spec.replicas", Verbs: []string{fields}}), nil, "", "stands for everything", "",
+		},
 	} {
 		got, err := For(&tc.refused, unknown{})
 		if err != nil {
@@ -137,6 +149,31 @@ func TestSmallestRemedy(t *testing.T) {
 		}
 		if want := len(got.Objects); len(got.Commands) != want {
 			t.Errorf("%s: %d commands for %d objects: %q", name, len(got.Commands), want, got.Commands)
+		}
+	}
+}
+
+// TestCommandsGiveOneVerb checks that kubectl reads the values of a printed command as they stand in the role.
+//
+// Attack: the type of a condition is a,update, so that --verb=granular:condition(a,update) would grant update too
+// Answer: each value of a flag that takes a list is quoted for that list
+func TestCommandsGiveOneVerb(t *testing.T) {
+	for _, value := range []string{"get", "granular:condition(a,update,patch,b)", `granular:element(a",update,"b)`, `"`, ",", "a b", `a"b`, "a\nb"} {
+		flags, list := pflag.NewFlagSet("create", pflag.ContinueOnError), []string(nil)
+		flags.StringSliceVar(&list, "verb", nil, "")
+		if err := flags.Parse([]string{"--verb=" + listed(value)}); err != nil || !slices.Equal(list, []string{value}) {
+			t.Errorf("%q is read as %q: %v", value, list, err)
+		}
+	}
+	refused := denial.Denial{User: "jane", Resource: "pods,secrets", Name: "a", Namespace: "shop", Verbs: []string{"granular:condition(a,update)"},
+		Field: ".status.conditions"}
+	got, err := For(&refused, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`--verb='"granular:condition(a,update)"' `, `--resource='"pods,secrets"' `} {
+		if !strings.Contains(got.Commands[0], want) {
+			t.Errorf("%s has no %s", got.Commands[0], want)
 		}
 	}
 }
