@@ -20,8 +20,7 @@ type Access struct {
 // Administrator returns the configuration of a client that may do everything.
 func (a *Access) Administrator() (*rest.Config, error) { return a.User(adminUser, adminGroup) }
 
-// User returns the configuration of a client with a new certificate for a user with groups. It writes
-// no file.
+// User returns the configuration of a client with a certificate for a user with groups.
 func (a *Access) User(name string, groups ...string) (*rest.Config, error) {
 	cert, key, err := a.kubeconfigs.authority.Client(name, groups...)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -90,9 +91,9 @@ func (a *Authority) CertificatePEM() []byte {
 }
 
 // Client returns a client certificate and its key, as PEM, for a user with groups. Both are stored
-// in files whose names begin with client- and the user's name.
+// in files whose names begin with client- and the user's name, in which what a file name can't have is escaped.
 func (a *Authority) Client(user string, groups ...string) (certPEM, keyPEM []byte, err error) {
-	cert, key, err := a.leaf("client-"+user, certutil.Config{
+	cert, key, err := a.leaf("client-"+url.PathEscape(user), certutil.Config{
 		CommonName:   user,
 		Organization: groups,
 		Usages:       []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},

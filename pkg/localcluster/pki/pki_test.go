@@ -6,6 +6,7 @@ package pki
 import (
 	"bytes"
 	"crypto/x509"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -172,5 +173,42 @@ func TestDamageIsNotOverwritten(t *testing.T) {
 				t.Error("the damaged file was overwritten")
 			}
 		})
+	}
+}
+
+// TestNamesStayInside checks that the name of a user chooses no file outside the directory.
+//
+// Attack: a test of roles is for the user x/../../victim, so that the certificate of the user overwrites a file elsewhere
+// Answer: what a file name can't have is escaped
+func TestNamesStayInside(t *testing.T) {
+	dir := t.TempDir()
+	a, _, err := Ensure(filepath.Join(dir, "pki"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(filepath.Join(dir, "pki", "ca.crt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, user := range []string{"x/../../victim", "x/../ca", "../../victim", "/victim", "a/b", "..", "system:kube-scheduler"} {
+		certificate, _, err := a.Client(user)
+		if err != nil {
+			t.Fatalf("%s: %v", user, err)
+		}
+		if parsed, err := certutil.ParseCertsPEM(certificate); err != nil || parsed[0].Subject.CommonName != user {
+			t.Errorf("the certificate of %s is of another user: %v", user, err)
+		}
+	}
+	if after, err := os.ReadFile(filepath.Join(dir, "pki", "ca.crt")); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the certificate of the authority is another one: %v", err)
+	}
+	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if relative, _ := filepath.Rel(dir, path); relative != "." && relative != "pki" && filepath.Dir(relative) != "pki" {
+			t.Errorf("%s is outside the directory", relative)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
