@@ -4,7 +4,9 @@
 package command
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 
@@ -18,8 +20,8 @@ import (
 	"kube-granular.dev/pkg/cli/remedy"
 )
 
-// maxDenialText is the maximum length in bytes of the text that is searched for a refusal.
-const maxDenialText = 1 << 20
+// maxDenialText is the maximum length in bytes of the text that is searched for refusals.
+const maxDenialText = 64 << 20
 
 func newExplainDenial(s *options) *cobra.Command {
 	var format output.Flag
@@ -54,11 +56,11 @@ role. For other refusals, such as one by admission, it says what to do next.`,
 			if err := format.Validate(); err != nil {
 				return err
 			}
-			refused, err := s.denials(args, id)
+			refused, unread, err := s.denials(args, id)
 			if err != nil {
-				return err
+				return errors.Join(err, unread)
 			}
-			found, unknown := []*remedy.Remedy{}, []error{}
+			found, unknown := []*remedy.Remedy{}, []error{unread}
 			for _, one := range refused {
 				if subresource != "" {
 					one.Subresource = subresource
@@ -81,26 +83,38 @@ role. For other refusals, such as one by admission, it says what to do next.`,
 	return cmd
 }
 
-// denials returns the refusals in the input.
-func (s *options) denials(args []string, id string) ([]*denial.Denial, error) {
+// denials returns the refusals in the input, and unread if there is more input than is read.
+func (s *options) denials(args []string, id string) (refused []*denial.Denial, unread, err error) {
 	input := s.streams.In
 	if len(args) == 1 && args[0] != "-" {
 		file, err := os.Open(args[0])
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		defer file.Close()
 		input = file
 	}
 	if id != "" {
-		refused, err := denial.FromAudit(input, id)
-		return []*denial.Denial{refused}, err
+		one, err := denial.FromAudit(input, id)
+		return []*denial.Denial{one}, nil, err
 	}
-	text, err := io.ReadAll(io.LimitReader(input, maxDenialText))
+	text, unread, err := readLines(input, maxDenialText)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return denial.Parse(string(text))
+	refused, err = denial.Parse(text)
+	return refused, unread, err
+}
+
+// readLines returns the lines within the first bytes of the input, up to a limit, and unread if there are more. A line that the
+// limit would cut could lose a verb.
+func readLines(input io.Reader, limit int) (text string, unread, err error) {
+	all, err := io.ReadAll(io.LimitReader(input, int64(limit)+1))
+	if err != nil || len(all) <= limit {
+		return string(all), nil, err
+	}
+	return string(all[:bytes.LastIndexByte(all[:limit], '\n')+1]),
+		fmt.Errorf("the result is not complete: the text is longer than %d MiB, and the rest is not read", limit>>20), nil
 }
 
 // lazyKinds asks for the server only when a kind is needed: some refusals need none.
