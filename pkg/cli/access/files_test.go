@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -231,6 +232,24 @@ func TestReviewsAreAskedOnce(t *testing.T) {
 		index, err := authorizer{reviews, Target{Resource: "pods"}}.FirstAllowed(context.Background(), strings.Fields(verbs))
 		if got := fmt.Sprint(index, " ", err); got != want {
 			t.Errorf("%q: %s, wanted %s", verbs, got, want)
+		}
+	}
+}
+
+// TestListAfterDenials checks when permissions of fields count: if no authorizer denies update and patch both.
+func TestListAfterDenials(t *testing.T) {
+	for denied, want := range map[string]bool{"": true, "update": true, "patch": true, "update patch": false} {
+		client := fake.NewSimpleClientset()
+		client.PrependReactor("create", "selfsubjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			review := action.(clienttesting.CreateAction).GetObject().(*authorizationv1.SelfSubjectAccessReview)
+			verb := review.Spec.ResourceAttributes.Verb
+			review.Status.Denied = slices.Contains(strings.Fields(denied), verb)
+			review.Status.Allowed = verb == "granular"
+			return true, review, nil
+		})
+		l := lister{reviews: NewReviews(client.AuthorizationV1()), target: Target{Resource: "pods"}}
+		if err := l.askGeneral(t.Context()); err != nil || l.general.Allowed != want || l.ordinary.Allowed {
+			t.Errorf("%q denied: granular counts: %v, %v", denied, l.general.Allowed, err)
 		}
 	}
 }

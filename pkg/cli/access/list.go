@@ -109,10 +109,15 @@ type lister struct {
 }
 
 func (l *lister) askGeneral(ctx context.Context) (err error) {
+	denied := true
 	for _, l.verb = range []string{"update", "patch"} {
 		if l.ordinary, err = l.reviews.Ask(ctx, l.verb, l.target); err != nil || l.ordinary.Allowed {
 			return err
 		}
+		denied = denied && l.ordinary.Denied
+	}
+	if denied {
+		return nil // an authorizer denies each way to change the object, so no permission of a field counts
 	}
 	l.general, err = l.reviews.Ask(ctx, permission.General, l.target)
 	return err
