@@ -119,14 +119,18 @@ type Query struct {
 // lack only a part of it, such as the verb granular or the right namespace, and by those that can
 // grant it to themselves.
 func (r *RBAC) WhoCan(w Query) []Holder {
-	type held struct{ verbs, general, ordinary, elsewhere []Holder }
+	type held struct {
+		verbs, general, ordinary, elsewhere []Holder
+		// groups are the names of the groups whose rights the subject certainly has too.
+		groups []string
+	}
 	subjects := map[string]*held{}
 	for _, b := range r.bindings {
 		for _, rule := range r.roles[b.role] {
 			for _, s := range b.subjects {
 				name := subjectName(s, b.namespace)
 				if subjects[name] == nil {
-					subjects[name] = &held{}
+					subjects[name] = &held{groups: certainGroups(s, b.namespace)}
 				}
 				h := subjects[name]
 				holder := Holder{Subject: name, Binding: b.String(), Role: b.role.String()}
@@ -153,9 +157,24 @@ func (r *RBAC) WhoCan(w Query) []Holder {
 		}
 	}
 	var out []Holder
-	for _, h := range subjects {
+	for name, h := range subjects {
+		general := len(h.general) > 0
+		opens := general || len(h.ordinary) > 0
+		var others []Holder
+		for _, group := range h.groups {
+			if g := subjects[group]; g != nil {
+				opens = opens || len(g.general) > 0 || len(g.ordinary) > 0
+				others = append(others, g.verbs...)
+			}
+		}
+		if w.Granular && general && len(h.verbs) == 0 {
+			for _, v := range others { // its own granular, with a verb of its group
+				v.Subject = name
+				h.verbs = append(h.verbs, v)
+			}
+		}
 		for _, v := range h.verbs {
-			v.Can = !w.Granular || len(h.general) > 0 || len(h.ordinary) > 0
+			v.Can = !w.Granular || opens
 			if !v.Can {
 				v.But = "lacks the verb granular on the same resource"
 			}
@@ -216,6 +235,18 @@ func rank(h Holder) int {
 		return 1
 	}
 	return 2
+}
+
+// certainGroups returns the names of the groups in which a subject of a binding certainly is, other than itself.
+func certainGroups(s rbacv1.Subject, namespace string) (names []string) {
+	s.Namespace = cmp.Or(s.Namespace, namespace)
+	_, groups := Identity(s)
+	for _, group := range groups {
+		if s.Kind != rbacv1.GroupKind || group != s.Name {
+			names = append(names, rbacv1.GroupKind+" "+group)
+		}
+	}
+	return names
 }
 
 func subjectName(s rbacv1.Subject, namespace string) string {

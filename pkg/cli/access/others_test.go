@@ -96,6 +96,38 @@ func TestWhoCanByOthers(t *testing.T) {
 			t.Errorf("%s: %q, wanted %q", name, got, tc.want)
 		}
 	}
+	// An account has the rights of its groups too, in both directions, and no right of another namespace's group.
+	account := func(namespace string) []rbacv1.Subject {
+		return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "a"}}
+	}
+	group := []rbacv1.Subject{{Kind: rbacv1.GroupKind, Name: "system:serviceaccounts:ci"}}
+	for name, tc := range map[string]struct {
+		general, verbs []rbacv1.Subject
+		want           []string
+	}{
+		"granular by a group":              {group, account("ci"), []string{"ServiceAccount ci/a yes", "Group system:masters yes"}},
+		"the verb by a group":              {account("ci"), group, []string{"ServiceAccount ci/a yes", "Group system:masters yes", "Group system:serviceaccounts:ci no"}},
+		"granular by another's group":      {group, account("shop"), []string{"Group system:masters yes", "ServiceAccount shop/a no"}},
+		"the verb by the group of another": {account("shop"), group, []string{"Group system:masters yes", "Group system:serviceaccounts:ci no"}},
+	} {
+		var objects []runtime.Object
+		for verb, subjects := range map[string][]rbacv1.Subject{"granular": tc.general, "granular:replicas": tc.verbs} {
+			named := metav1.ObjectMeta{Name: strings.ReplaceAll(verb, ":", "-")}
+			objects = append(objects, &rbacv1.ClusterRole{ObjectMeta: named, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"example.com"}, Resources: []string{"things"}, Verbs: []string{verb}}}},
+				&rbacv1.ClusterRoleBinding{ObjectMeta: named, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: named.Name}, Subjects: subjects})
+		}
+		some, err := ReadRBAC(t.Context(), fake.NewClientset(objects...).RbacV1(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, h := range some.WhoCan(Query{Target: things, Verbs: []string{"granular:replicas"}, Granular: true}) {
+			got = append(got, fmt.Sprintf("%s %s", h.Subject, map[bool]string{true: "yes", false: "no"}[h.Can]))
+		}
+		if !slices.Equal(got, tc.want) {
+			t.Errorf("%s: %q, wanted %q", name, got, tc.want)
+		}
+	}
 	// The twin: the binding of the group is listed once, and not what the server allows without it.
 	bound, err := ReadRBAC(t.Context(), fake.NewClientset(
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "cluster-admin"}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}}},
