@@ -57,6 +57,9 @@ func File(name string, data []byte) (findings []Finding, looked int, err error) 
 		if len(document.Content) == 0 {
 			continue
 		}
+		if line := aliased(&document); line > 0 {
+			return nil, 0, fmt.Errorf("%s:%d: anchors and aliases are not checked, write the value out", name, line)
+		}
 		if document.Content[0].Kind != yaml.MappingNode {
 			if document.Content[0].Tag == "!!null" {
 				continue
@@ -131,6 +134,20 @@ func (l *objectLinter) report(node *yaml.Node, level, format string, args ...any
 	l.findings = append(l.findings, Finding{l.file, node.Line, node.Column, level, l.object, fmt.Sprintf(format, args...)})
 }
 
+// aliased returns the line of the first anchor or alias in a document, or 0. What an alias stands for would not be checked, and
+// it may stand for what it is in.
+func aliased(node *yaml.Node) int {
+	if node.Kind == yaml.AliasNode || node.Anchor != "" {
+		return node.Line
+	}
+	for _, child := range node.Content {
+		if line := aliased(child); line > 0 {
+			return line
+		}
+	}
+	return 0
+}
+
 // at returns the YAML node at a path of keys, or nil.
 func at(node *yaml.Node, path ...string) *yaml.Node {
 	for _, key := range path {
@@ -142,9 +159,6 @@ func at(node *yaml.Node, path ...string) *yaml.Node {
 }
 
 func value(node *yaml.Node, key string) *yaml.Node {
-	if node != nil && node.Kind == yaml.AliasNode {
-		node = node.Alias
-	}
 	if node == nil || node.Kind != yaml.MappingNode {
 		return nil
 	}

@@ -65,6 +65,26 @@ func TestLintNoYAML(t *testing.T) {
 	}
 }
 
+// TestLintNoAliases checks that nothing is hidden behind an alias.
+//
+// Attack: the rules of a role stand in an alias, so that the linter finds no verb in them and kubectl applies them; or a list has itself as an item
+// Answer: a document with an anchor or an alias is an error
+func TestLintNoAliases(t *testing.T) {
+	for name, text := range map[string]string{
+		"rules":      "x: &r [{apiGroups: [apps], resources: [deployments], verbs: ['*']}]\nkind: ClusterRole\nrules: *r\n",
+		"verbs":      "x: &v ['*']\nkind: ClusterRole\nrules: [{apiGroups: [apps], resources: [deployments], verbs: *v}]\n",
+		"a kind":     "x: &k ClusterRole\nkind: *k\nrules: []\n",
+		"a merge":    "x: &m {verbs: ['*']}\nkind: ClusterRole\nrules: [{<<: *m, apiGroups: [apps], resources: [deployments]}]\n",
+		"itself":     "&a {kind: List, items: [*a]}\n",
+		"an anchor":  "kind: &a ClusterRole\n",
+		"the second": "kind: Pod\n---\nkind: List\nitems: &i []\n",
+	} {
+		if _, _, err := File("x", []byte(text)); err == nil || !strings.Contains(err.Error(), "anchors and aliases are not checked") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestLintReportsEveryMistake(t *testing.T) {
 	text := "kind: ClusterRole\nrules:\n- apiGroups: ['']\n  resources: [pods]\n  verbs: [get, granular, granular:labels"
 	for range 15 {
