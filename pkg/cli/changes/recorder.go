@@ -23,9 +23,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -53,15 +55,38 @@ type Command struct {
 	Namespace string
 }
 
+// connectionFlag returns the first flag of kubectl in args that chooses a server or a user, or "". With it, a command would not
+// write through the proxy.
+func connectionFlag(args []string) string {
+	known := pflag.NewFlagSet("", pflag.ContinueOnError)
+	genericclioptions.NewConfigFlags(false).WithDeprecatedPasswordFlag().AddFlags(known)
+	for _, arg := range args {
+		name, long := strings.CutPrefix(arg, "--")
+		name, _, _ = strings.Cut(name, "=")
+		// Flags without a value may stand before -s in one argument, such as -As.
+		short := !long && strings.HasPrefix(strings.TrimLeft(strings.TrimPrefix(arg, "-"), "ARhiqtw"), "s") && strings.HasPrefix(arg, "-")
+		switch {
+		case arg == "--":
+			return "" // what follows is no flag of kubectl
+		case short:
+			return "-s"
+		case long && known.Lookup(name) != nil && !slices.Contains(freeFlags, name):
+			return "--" + name
+		}
+	}
+	return ""
+}
+
+// freeFlags are the flags among those of connections that choose neither a server nor an identity. Some commands have a
+// flag --user of their own, and the kubeconfig of the proxy has no second user that it could name.
+var freeFlags = []string{"namespace", "cache-dir", "request-timeout", "disable-compression", "user"}
+
 // Record runs a command with a kubeconfig for a proxy on loopback, which forwards reads and makes
 // a dry run of each write. It returns the requests that the command sent. The path of the proxy
 // contains a secret token, so that only this command can use the proxy.
 func (r *DryRunner) Record(ctx context.Context, config *rest.Config, c Command) (*Recording, error) {
-	for _, a := range c.Args {
-		if flag, _, _ := strings.Cut(a, "="); flag == "--as" || flag == "--as-group" || flag == "--kubeconfig" || flag == "--context" ||
-			flag == "--server" || flag == "-s" {
-			return nil, fmt.Errorf("%s must be given to kubectl granular, before the --", a)
-		}
+	if flag := connectionFlag(c.Args); flag != "" {
+		return nil, fmt.Errorf("%s must be given to kubectl granular, before the --", flag)
 	}
 	transport, err := rest.TransportFor(config)
 	if err != nil {
