@@ -88,14 +88,22 @@ func (l *Log) add(ctx context.Context, stream io.Reader) (unread int, err error)
 			if l.events++; one == nil || err != nil {
 				return nil // an event that says nothing about a refusal
 			}
-			if l.refused = append(l.refused, *one); len(l.refused) > maxRefused {
-				l.refused = slices.Delete(l.refused, 0, len(l.refused)-maxRefused)
+			// Twice the number is kept meanwhile, so that not each one moves all others.
+			if l.refused = append(l.refused, *one); len(l.refused) == 2*maxRefused {
+				l.forget()
 			}
 			return nil
 		},
 		Warn: func(error) {}, // the number of such lines is the answer
 	}
-	return reader.Read(l.Name, stream)
+	unread, err = reader.Read(l.Name, stream)
+	l.forget()
+	return unread, err
+}
+
+// forget forgets all but the last maxRefused refused requests.
+func (l *Log) forget() {
+	l.refused = slices.Delete(l.refused, 0, max(0, len(l.refused)-maxRefused))
 }
 
 func (l *Log) all() []denial.Refused { return newest(l.refused) }
