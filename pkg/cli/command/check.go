@@ -108,6 +108,10 @@ func (s *options) check(cmd *cobra.Command, format *output.Flag, files []string,
 	if err != nil {
 		return err
 	}
+	// A request that changes an excluded field would count as allowed.
+	if _, err := s.wholeCluster(); err != nil {
+		return err
+	}
 	if len(logs.subjects) == 0 && rules.HasBindings() {
 		logs.subjectOf = func(name string, groups []string) (rbacv1.Subject, bool) {
 			who, ok := learn.SubjectOfUser(name, groups)

@@ -18,12 +18,13 @@ import (
 	"kube-granular.dev/api/client/clientset/versioned"
 	"kube-granular.dev/api/printing"
 	"kube-granular.dev/granular/overlay"
+	"kube-granular.dev/pkg/cli/kinds"
 	"kube-granular.dev/pkg/cli/pages"
 	"kube-granular.dev/pkg/fieldpermission/entry"
 )
 
 // entries returns the entries of all FieldPermissions. A server without them has none. If the caller may
-// not list them, entries prints a warning and returns none: then the answers of the tools lack them, and
+// not list them, entries prints a warning and returns kinds.ErrNoEntries: then the answers of the tools lack them, and
 // the server's own answers do not.
 func (s *options) entries() (map[kubeschema.GroupResource]*overlay.Entries, error) {
 	client, err := connect(s.ownConfig, versioned.NewForConfig)
@@ -43,8 +44,11 @@ func (s *options) entries() (map[kubeschema.GroupResource]*overlay.Entries, erro
 	case apierrors.IsNotFound(err) || apierrors.IsForbidden(err) && !servesFieldPermissions(client.Discovery()):
 		return nil, nil
 	case apierrors.IsForbidden(err):
-		printing.Fprintf(s.streams.ErrOut, "warning: the permissions that FieldPermissions add are not known: %v\n", err)
-		return nil, nil
+		err = fmt.Errorf("%w: %v", kinds.ErrNoEntries, err)
+		if !s.whole {
+			printing.Fprintf(s.streams.ErrOut, "warning: %v\n", err)
+		}
+		return nil, err
 	case err != nil:
 		return nil, fmt.Errorf("read fieldpermissions: %w", err)
 	}

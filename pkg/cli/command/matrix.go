@@ -60,7 +60,7 @@ kubectl granular ui draws the matrix in the browser, and -o html writes that pag
 			if err := format.Validate(); err != nil {
 				return err
 			}
-			c, err := s.cluster()
+			c, err := s.wholeCluster()
 			if err != nil {
 				return err
 			}

@@ -77,7 +77,7 @@ Logs of the level RequestResponse show which fields were changed.
 			if err != nil {
 				return err
 			}
-			c, err := s.cluster()
+			c, err := s.wholeCluster()
 			if err != nil {
 				return err
 			}

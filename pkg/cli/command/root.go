@@ -25,6 +25,8 @@ type options struct {
 	streams genericiooptions.IOStreams
 	// kinds are those of the server, after the first call of cluster.
 	kinds *kinds.Cluster
+	// whole is set by wholeCluster.
+	whole bool
 }
 
 // New returns the command kubectl-granular.
@@ -99,6 +101,17 @@ func (s *options) cluster() (*kinds.Cluster, error) {
 			"it has no patches of kube-granular, or its feature gate GranularAuthorization is off.\n")
 	}
 	return c, nil
+}
+
+// wholeCluster is cluster for answers that would be wrong without the entries of FieldPermissions. It fails if the caller
+// may not list them.
+func (s *options) wholeCluster() (*kinds.Cluster, error) {
+	s.whole = true
+	c, err := s.cluster()
+	if err != nil {
+		return nil, err
+	}
+	return c, c.ReadEntries()
 }
 
 // quietCluster returns the kinds of the server, for completions of the shell.

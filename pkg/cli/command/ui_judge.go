@@ -28,7 +28,8 @@ type sharedKinds struct {
 func (k *sharedKinds) all() ([]*kinds.Kind, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.cluster.All()
+	all, err := k.cluster.All()
+	return all, errors.Join(err, k.cluster.ReadEntries())
 }
 
 // Lookup implements remedy.Kinds.

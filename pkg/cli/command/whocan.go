@@ -69,7 +69,7 @@ The command asks only RBAC, because other authorizers can't list whom they allow
 			if err := format.Validate(); err != nil {
 				return err
 			}
-			c, err := s.cluster()
+			c, err := s.wholeCluster()
 			if err != nil {
 				return err
 			}

@@ -37,6 +37,8 @@ type Cluster struct {
 	// readEntries is nil if no entries are to be added. entries are nil before its first call.
 	readEntries EntriesReader
 	entries     map[kubeschema.GroupResource]*overlay.Entries
+	// unread is why the caller may not read the entries.
+	unread error
 
 	// stock is set if the permissions of this program stand in for those that the server does not publish.
 	stock bool

@@ -4,6 +4,9 @@
 package kinds
 
 import (
+	"cmp"
+	"errors"
+
 	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
@@ -11,8 +14,12 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
+// ErrNoEntries means that the caller may not read FieldPermissions.
+var ErrNoEntries = errors.New("the permissions that FieldPermissions add are not known")
+
 // EntriesReader returns the entries of all FieldPermissions of a server, by resource. The server adds
-// them to the schemas of the resources, and does not publish them there.
+// them to the schemas of the resources, and does not publish them there. With ErrNoEntries, the kinds get only the
+// entries that are returned, and Cluster.ReadEntries returns the error.
 type EntriesReader func() (map[kubeschema.GroupResource]*overlay.Entries, error)
 
 // entriesFor returns the entries that hold for a resource, nil if there are none. The first call reads those
@@ -23,14 +30,22 @@ func (c *Cluster) entriesFor(resource kubeschema.GroupResource) (*overlay.Entrie
 	}
 	if c.entries == nil {
 		entries, err := c.readEntries()
-		if err != nil {
+		if err != nil && !errors.Is(err, ErrNoEntries) {
 			return nil, err
 		}
+		c.unread = err
 		if c.entries = entries; entries == nil {
 			c.entries = map[kubeschema.GroupResource]*overlay.Entries{}
 		}
 	}
 	return overlay.InForce(resource, c.entries[resource], c.entries[overlay.Pods]), nil
+}
+
+// ReadEntries returns an error if the kinds lack entries, because the caller may not read them. Without entries, a field looks
+// like a part of update although it may be excluded.
+func (c *Cluster) ReadEntries() error {
+	_, err := c.entriesFor(overlay.Pods)
+	return cmp.Or(err, c.unread)
 }
 
 // forgetEntries makes the next look read the entries anew.

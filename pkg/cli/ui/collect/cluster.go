@@ -110,6 +110,9 @@ func unknownKinds(err error) []model.Unknown {
 	if err == nil {
 		return nil
 	}
+	if errors.Is(err, kinds.ErrNoEntries) {
+		return []model.Unknown{{What: model.UnknownFieldPermissions, Why: err.Error()}}
+	}
 	name, why, found := strings.Cut(err.Error(), ": ")
 	if !found || strings.ContainsAny(name, " /") {
 		return []model.Unknown{{What: model.UnknownKinds, Why: err.Error()}}

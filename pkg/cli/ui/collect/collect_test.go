@@ -150,12 +150,13 @@ func TestCancel(t *testing.T) {
 }
 
 func TestUnknownKinds(t *testing.T) {
-	err := errors.Join(errors.Join(errors.New("widgets.example.com: the server publishes no schema"), errors.New("gadgets: no")), errors.New("unable to retrieve the list of x: refused"))
+	err := errors.Join(errors.Join(errors.New("widgets.example.com: the server publishes no schema"), errors.New("gadgets: no")), errors.New("unable to retrieve the list of x: refused"),
+		fmt.Errorf("%w: forbidden", kinds.ErrNoEntries))
 	var got []string
 	for _, u := range unknownKinds(err) {
 		got = append(got, u.What+" "+u.Of)
 	}
-	if want := []string{"kind widgets.example.com", "kind gadgets", "kinds "}; !slices.Equal(got, want) {
+	if want := []string{"kind widgets.example.com", "kind gadgets", "kinds ", "fieldpermissions "}; !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
 	if got := unknownKinds(nil); got != nil {

@@ -83,6 +83,7 @@ const (
 	UnknownRoleBindings        = "rolebindings"
 	UnknownDelegations         = "authoritydelegations"
 	UnknownProtected           = "protectedattributes"
+	UnknownFieldPermissions    = "fieldpermissions"
 	UnknownDenials             = "denials"
 	UnknownTenants             = "lnamespaces"
 	UnknownSudoRequests        = "sudorequests"

@@ -126,8 +126,8 @@ export function origin(data, e) {
     by && el("small", {}, " to " + by.word + " " + by.name), el("ul", {}, rules));
 }
 
-/** That nobody knows which labels and annotations are protected. @param {any} data @param {string} ns */
-export const unknownLocks = (data, ns) => unknowns(data, ns, data.dark(["protectedattributes"], ns));
+/** That nobody knows which labels and annotations are protected, or which fields are excluded. @param {any} data @param {string} ns */
+export const unknownLocks = (data, ns, list = "protectedattributes") => unknowns(data, ns, data.dark([list], ns));
 
 /** A list that shows a part first. @param {any[]} all @param {(x: any) => Node} draw */
 export function long(all, draw) {

@@ -124,13 +124,14 @@ export class Fields extends View {
     const d = this.data, { field } = place, ns = this.ns, path = "." + asked.replace(/^\./, "");
     const verbs = (field.c ?? []).map(v => d.s.verbs[v]);
     const parts = place.ways.filter(w => w.part > 0).map(w => this.kind.full + "/" + this.kind.parts[w.part].name);
-    const text = d.s.texts[field.d ?? 0], update = field.x ? el("strong.mark", {}, "▲ not part of update") : "part of update";
+    const text = d.s.texts[field.d ?? 0], closed = field.y ? [] : unknownLocks(d, "", "fieldpermissions"),
+      update = field.x ? el("strong.mark", {}, "▲ not part of update") : closed.length ? "? may be part of update" : "part of update";
     const locks = d.locks(this.kind, ns).filter(p => place.path.startsWith(".metadata." + p.field));
     say(path + ": " + count(d.holders(this.kind, place, ns).length, "holder") + " " + inside(ns));
     return [
       el("h2.mono", {}, path === "." ? "the whole object" : path),
       el("p", {}, field.t, field.t && " · ", field.y ? "only the server writes it" : update,
-        parts.length > 0 && " · through " + parts.join(", ")),
+        parts.length > 0 && " · through " + parts.join(", ")), ...closed,
       text && el("p.dim", {}, text),
       !field.y && (verbs.length ? el("h3", {}, "one of, with the verb granular, most general first")
         : el("p.dim", {}, "No permission covers it: only update changes it.")),

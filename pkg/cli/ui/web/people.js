@@ -84,7 +84,7 @@ export class People extends View {
     this.matrix.set(rows, undefined, this.columns.length);
     say(count(rows.length, "kind") + ", " + count(this.columns.length, "subject"));
     this.shown = "";
-    this.notes.replaceChildren(...unknowns(this.data, this.ns));
+    this.notes.replaceChildren(...unknowns(this.data, this.ns), ...unknownLocks(this.data, "", "fieldpermissions"));
   }
 
   /** @param {any[]} kinds @param {any} picked */
@@ -99,7 +99,7 @@ export class People extends View {
     this.rights.o.empty = dark ? "? no right that is known" : "no right on any kind";
     this.rights.set(rows, picked?.id);
     this.tell([subject.id, ns, picked?.id, data.s.about.collected], () => {
-      this.notes.replaceChildren(...unknowns(data, ns), ...[
+      this.notes.replaceChildren(...unknowns(data, ns), ...unknownLocks(data, "", "fieldpermissions"), ...[
         master && el("p.mark", {}, "▲ may do everything, without a binding"),
         !master && data.exempt(subject, ns) && el("p.mark", {}, "▲ may change protected labels and annotations: holds bypass"),
         powers.length > 0 && el("p.mark", {}, "▲ can get more rights: may " + powers.join(", ")),
@@ -147,7 +147,7 @@ export class People extends View {
       el("p", {}, shape.sign + " " + shape.text, marks(kind)), el("h3", {}, "may change"),
       changes.length ? el("ul", {}, changes.map(c => el("li", {}, field(c.p), c.level < 2 && inPart())))
         : el("p.dim", {}, shape === shapes[ALL] ? "everything" : shape.sign + " nothing that is known"),
-      ...unknownLocks(data, ns), ...this.locks(kind, entries),
+      ...unknownLocks(data, ns), ...unknownLocks(data, "", "fieldpermissions"), ...this.locks(kind, entries),
       el("h3", {}, "by"), el("ul", {}, fixed.map(e => origin(data, e))),
       delegated.length > 0 && el("h3", {}, "through delegations"), el("ul", {}, delegated.map(e => origin(data, e))),
       this.grant(),
