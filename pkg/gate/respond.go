@@ -38,13 +38,19 @@ func (w *write) Respond(ctx context.Context, result runtime.Object) runtime.Obje
 // whole object. A conflict contains the names of other field managers, the storage of roles lists
 // the rules that the caller must not grant, and an admission plugin or policy can return any text.
 // An error without a status of the API becomes a 500, and quotes what could not be merged or
-// converted. Package redact decides what remains.
+// converted. Package redact decides what remains. If the caller may not make its change at all, it
+// sees that refusal instead; see expectedRefusal.
 func (w *write) RespondError(ctx context.Context, err error) error {
-	w.finish(ctx, err)
 	var status apierrors.APIStatus
 	answer := errors.As(err, &status)
 	quotes := !answer || !w.harmless(err, status.Status())
 	shown := !w.marked || quotes && w.mayGet(ctx)
+	if quotes && !shown {
+		if refusal := w.expectedRefusal(ctx); refusal != nil {
+			err, quotes = refusal, false
+		}
+	}
+	w.finish(ctx, err)
 	w.warnings.Settle(shown)
 	if shown || !quotes {
 		return err

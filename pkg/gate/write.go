@@ -93,6 +93,9 @@ func (w *write) Observe(ctx context.Context, newObj, oldObj runtime.Object) erro
 	ctx, step := w.begin(ctx, "Observe granular change")
 	defer func() { metrics.Observed(w.traced(ctx), step.end(ctx)) }()
 	w.keep(w.kind.compare(w.target, w.mode(), newObj, oldObj))
+	if w.marked {
+		w.seen = &pair{newObj, oldObj}
+	}
 	w.admitted = admitted{} // that of an earlier attempt proves nothing
 	w.owned = w.owned || w.marked && hasManagedFields(newObj)
 	if w.scale != nil {
@@ -113,7 +116,7 @@ func (w *write) Observe(ctx context.Context, newObj, oldObj runtime.Object) erro
 // field with an excluded permission that the server itself changes counts as the caller's change.
 func (w *write) Verify(ctx context.Context, newObj, oldObj runtime.Object) error {
 	ctx, step := w.begin(ctx, "Verify granular change")
-	w.missing = nil
+	w.missing, w.seen = nil, nil
 	err := w.verify(ctx, newObj, oldObj)
 	w.settle(&verdict{err: err, missing: w.missing, calls: w.adapter.calls})
 	w.verified(ctx, step.end(ctx), newObj, err)

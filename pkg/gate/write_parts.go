@@ -28,6 +28,8 @@ type questions struct {
 // callerChange is the caller's own change in the current attempt.
 type callerChange struct {
 	observation[change.Set]
+	// seen is set for a marked request whose change was observed, and not verified yet.
+	seen *pair
 	// admitted is what mutating admission left.
 	admitted admitted
 	// tampered is set if the caller edited or reset metadata.managedFields.

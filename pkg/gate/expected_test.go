@@ -1,0 +1,80 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	gvk "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/authorization/granular"
+)
+
+// TestErrorsBeforeVerify checks what a caller learns if validation or admission fails before its fields are verified.
+//
+// Attack: a caller holds granular on Secrets and no permission, and pads an object until validation says too long in place of the gate's no
+// Answer: who may not make its change, and may not get the object, gets the refusal of the change, whatever else fails
+func TestErrorsBeforeVerify(t *testing.T) {
+	long := apierrors.NewInvalid(thing.GroupKind(), "t", field.ErrorList{field.TooLong(field.NewPath("data"), "", 1)})
+	for name, tc := range map[string]struct {
+		allow []string
+		err   error
+		// before is what happened before the error: nothing, observe, verify, or end, after which the request has ended.
+		before string
+		says   string
+	}{
+		"validation":                {nil, long, "observe", "cannot change .spec.size"},
+		"an error without a status": {nil, errors.New("secret"), "observe", "cannot change .spec.size"},
+		"admission":                 {nil, apierrors.NewForbidden(gvk.GroupResource{Group: "example.com", Resource: "things"}, "t", errors.New("secret")), "observe", "cannot change .spec.size"},
+		"validation, of a change that is allowed": {[]string{"granular:size"}, long, "observe", "shown only to callers who may get"},
+		"validation, shown":                       {[]string{"get"}, long, "observe", "Too long"},
+		"before the change is observed":           {nil, long, "", "shown only to callers who may get"},
+		"after the change was verified":           {[]string{"granular:size"}, long, "verify", "shown only to callers who may get"},
+		"after the request ended":                 {nil, long, "end", "the request ended"},
+		"another permission":                      {[]string{"granular:labels"}, long, "observe", "cannot change .spec.size"},
+	} {
+		ctx, _ := granular.WithMarker(requestContext("patch"))
+		ctx, end := context.WithCancel(ctx)
+		g := &grants{allow: tc.allow}
+		w := New(g).Begin(ctx, target(t, strings.Replace(things, "EXCLUDED", "false", 1)))
+		if tc.before != "" {
+			if err := w.Observe(ctx, object(t, larger), object(t, plain)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		switch tc.before {
+		case "verify":
+			if err := w.Verify(ctx, object(t, larger), object(t, plain)); err != nil {
+				t.Fatal(err)
+			}
+		case "end":
+			end()
+		}
+		got := w.RespondError(ctx, tc.err)
+		if !strings.Contains(got.Error(), tc.says) || strings.Contains(got.Error(), "secret") {
+			t.Errorf("%s: %v, wanted %q", name, got, tc.says)
+		}
+		if refused := strings.Contains(tc.says, "cannot change"); refused != (apierrors.IsForbidden(got) && !apierrors.IsInvalid(got)) {
+			t.Errorf("%s: the reason is %s", name, apierrors.ReasonForError(got))
+		}
+		end()
+	}
+}
+
+// TestErrorsOfCreates checks that an update that creates its object keeps upstream's errors, because there is nothing hidden.
+func TestErrorsOfCreates(t *testing.T) {
+	long := apierrors.NewInvalid(thing.GroupKind(), "t", field.ErrorList{field.TooLong(field.NewPath("data"), "", 1)})
+	ctx, _ := granular.WithMarker(requestContext("update"))
+	w := New(&grants{}).Begin(ctx, target(t, strings.Replace(things, "EXCLUDED", "false", 1)))
+	if err := w.Observe(ctx, object(t, plain), nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.RespondError(ctx, long); !apierrors.IsInvalid(got) {
+		t.Errorf("%v", got)
+	}
+}
