@@ -16,7 +16,7 @@ import (
 func same(a, b *overlay.Entries) bool {
 	return a.Source == b.Source && a.Version == b.Version && a.Enforced == b.Enforced &&
 		slices.EqualFunc(a.Fields, b.Fields, func(f, g overlay.Field) bool {
-			return f.Permission == g.Permission && f.Excluded == g.Excluded && slices.Equal(f.Path, g.Path) &&
+			return f.Permission == g.Permission && f.Excluded == g.Excluded && slices.Equal(f.Path, g.Path) && f.Unread == g.Unread &&
 				(f.Origin == nil) == (g.Origin == nil) && (f.Origin == nil || f.Origin.Enforced == g.Origin.Enforced)
 		})
 }

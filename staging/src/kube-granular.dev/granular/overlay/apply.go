@@ -17,7 +17,7 @@ import (
 // Apply returns definitions with the entries for a kind, and the outcome of each entry. It changes
 // neither the definitions nor the map. Exclusions in mode Enforce are excluded, and those in mode Audit
 // are names, unless all is set: then all are excluded, as mode Enforce would have it. If e is nil, Apply
-// returns the definitions. An error means that the kind has no definition.
+// returns the definitions. An error means that the kind has no definition, or that an enforced exclusion is Unread.
 func Apply(
 	definitions map[string]*spec.Schema, kind gvkschema.GroupVersionKind, e *Entries, all bool,
 ) (map[string]*spec.Schema, []Outcome, error) {
@@ -28,6 +28,11 @@ func Apply(
 	name, err := models.Definition(kind)
 	if err != nil {
 		return nil, nil, fmt.Errorf("entries of %s: %w", e.Source, err)
+	}
+	for i := range e.Fields {
+		if f := &e.Fields[i]; f.Unread != "" && f.closes(e, all) {
+			return nil, nil, fmt.Errorf("entries of %s: the path %q of an exclusion can't be read", e.OriginOf(f).Source, f.Unread)
+		}
 	}
 	root := models.Cursor(name)
 	placed := place(root, e, all)
@@ -52,6 +57,11 @@ func Apply(
 	return out, outcomes, nil
 }
 
+// closes reports whether f, a field of e, is an exclusion that is enforced, or that all says to enforce.
+func (f *Field) closes(e *Entries, all bool) bool {
+	return f.Excluded && (all || e.OriginOf(f).Enforced)
+}
+
 // placement is where one entry holds.
 type placement struct {
 	resolution
@@ -64,7 +74,7 @@ func place(root schema.Cursor, e *Entries, all bool) []placement {
 	out := make([]placement, len(e.Fields))
 	for i := range e.Fields {
 		f := &e.Fields[i]
-		out[i] = placeOne(root, f, f.Excluded && (all || e.OriginOf(f).Enforced))
+		out[i] = placeOne(root, f, f.closes(e, all))
 	}
 	// Inside an exclusion every entry of the same origin is one: one of another origin is no second key to
 	// it anyway. So the entries around come first.
@@ -92,6 +102,9 @@ func place(root schema.Cursor, e *Entries, all bool) []placement {
 
 // placeOne finds out where one entry holds. excluded is set for an exclusion that is enforced.
 func placeOne(root schema.Cursor, f *Field, excluded bool) placement {
+	if f.Unread != "" {
+		return placement{outcome: Outcome{Path: f.Unread, State: Idle, Reason: PathUnread}}
+	}
 	p := placement{resolution: resolve(root, f.Path), held: f.Path}
 	if f.Named != nil {
 		p.resolution = resolution{reached: len(f.Path), maps: make([]bool, len(f.Path)), atomic: -1}

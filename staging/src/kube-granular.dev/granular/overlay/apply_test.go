@@ -296,3 +296,35 @@ func TestNoTextIsAnEntry(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestUnread checks what becomes of an entry whose path can't be parsed.
+func TestUnread(t *testing.T) {
+	all := definitions(t)
+	for name, tc := range map[string]struct {
+		excluded, enforced, all, fails bool
+	}{
+		"a name": {false, true, true, false}, "counted": {true, false, false, false},
+		"enforced": {true, true, false, true}, "counted, as if enforced": {true, false, true, true},
+	} {
+		e := entries(t, ".spec.project acme.io/project excluded")
+		e.Enforced = tc.enforced
+		e.Fields = append(e.Fields, overlay.Field{Unread: ".spec[later]", Permission: "acme.io/later", Excluded: tc.excluded})
+		_, outcomes, err := overlay.Apply(all, application, e, tc.all)
+		if tc.fails {
+			if err == nil || !strings.Contains(err.Error(), `the path ".spec[later]" of an exclusion can't be read`) {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		want := overlay.Outcome{Path: ".spec[later]", State: overlay.Idle, Reason: overlay.PathUnread}
+		if err != nil || len(outcomes) != 2 || cmp.Diff(want, outcomes[1]) != "" || outcomes[0].State != overlay.Active {
+			t.Errorf("%s: %+v, %v", name, outcomes, err)
+		}
+	}
+	pods := &overlay.Entries{Source: "pods", Version: "v1", Enforced: true, Fields: []overlay.Field{{Unread: ".later", Permission: "acme.io/later", Excluded: true}}}
+	for _, resource := range overlay.HoldsIn() {
+		if held := overlay.InForce(resource, nil, pods); held == nil || len(held.Fields) != 1 || held.Fields[0].Unread != ".later" || !held.Enforces() {
+			t.Errorf("%s: %+v", resource, held)
+		}
+	}
+}

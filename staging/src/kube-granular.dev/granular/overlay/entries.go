@@ -27,6 +27,9 @@ type Entries struct {
 // Field is one entry.
 type Field struct {
 	Path Path
+	// Unread is the text of a path that can't be parsed, because another version of the server stored it. It is empty for
+	// all other fields. Nobody knows which field an unread exclusion excludes, so Apply fails if it is enforced.
+	Unread string
 	// Permission has a domain, and includes no scope: argoproj.io/syncPolicy.
 	Permission string
 	// Excluded is set for an exclusion.
@@ -120,6 +123,8 @@ const (
 	// AtomicList means that the path of an exclusion leads through a list whose elements have no
 	// identity.
 	AtomicList = "AtomicList"
+	// PathUnread means that the path of the entry can't be parsed.
+	PathUnread = "PathUnread"
 	// ExcludedByAuthor means that the author of the schema excludes the field.
 	ExcludedByAuthor = "ExcludedByAuthor"
 )

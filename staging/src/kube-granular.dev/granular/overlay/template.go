@@ -88,6 +88,7 @@ func inTemplate(resource gvkschema.GroupResource, pods *Entries) *Entries {
 	out.Version, out.Fields = templateVersion, nil
 	for _, f := range pods.Fields {
 		switch {
+		case f.Unread != "":
 		case !inTemplates(f.Path):
 			continue
 		case ok:
