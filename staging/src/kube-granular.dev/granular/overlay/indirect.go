@@ -80,6 +80,9 @@ var indirect = []Indirect{
 		Source: "pods", SourcePaths: []string{".spec.volumes[*].ephemeral.volumeClaimTemplate.spec"}},
 	{Resource: "persistentvolumeclaims", Path: ".spec", By: "statefulset-controller", Template: true,
 		Source: "statefulsets.apps", SourcePaths: []string{".spec.volumeClaimTemplates[*].spec"}},
+	// The template is a whole claim, whose metadata the controller copies.
+	{Resource: "persistentvolumeclaims", Path: ".metadata.finalizers", By: "statefulset-controller",
+		Source: "statefulsets.apps", SourcePaths: []string{".spec.volumeClaimTemplates"}},
 	{Resource: "persistentvolumeclaims", Path: owners, By: "statefulset-controller",
 		Source: "statefulsets.apps", SourcePaths: []string{".spec.volumeClaimTemplates", ".spec.persistentVolumeClaimRetentionPolicy"}},
 	// The volume is also chosen by its class, size and modes, and by the labels that the claim selects.
@@ -117,6 +120,8 @@ var indirect = []Indirect{
 		Source: "limitranges", SourcePaths: []string{".spec.limits"}},
 	{Resource: "pods", Path: ".spec.initContainers[*].resources", By: "admission plugin LimitRanger",
 		Source: "limitranges", SourcePaths: []string{".spec.limits"}},
+	{Resource: "pods", Path: ".spec.hostname", By: "job-controller", Source: "jobs.batch", SourcePaths: []string{".spec.completionMode", ".metadata.name"}},
+	{Resource: "pods", Path: ".spec.hostname", By: "statefulset-controller", Source: "statefulsets.apps", SourcePaths: []string{".metadata.name"}},
 	{Resource: "pods", Path: ".spec.priorityClassName", By: "admission plugin Priority",
 		Source: "priorityclasses.scheduling.k8s.io", SourcePaths: []string{".globalDefault"}},
 	{Resource: "pods", Path: ".spec.schedulingGroup", By: "job-controller",
