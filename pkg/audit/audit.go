@@ -72,7 +72,7 @@ const SelectedAnnotation = "authority.kube-granular.dev/selected"
 const ReasonAnnotation = "authority.kube-granular.dev/reason"
 
 // The annotations of requests that act with delegated authority, or create delegations.
-// docs/adr/0055-audit-of-a-chain.md describes the values of the first three.
+// docs/delegated-authority.md describes the values of the first three.
 const (
 	ChainAnnotation      = "authority.kube-granular.dev/chain"
 	RefusedAnnotation    = "authority.kube-granular.dev/refused"
