@@ -26,6 +26,10 @@ func (unknown) TreeOf(*kinds.Kind, string) (*schema.Tree, error) { return nil, k
 
 // TestSmallestRemedy checks that a remedy allows the refused request and nothing else: its verbs, its resource and
 // object, and its namespace; or binds the role that a protected label requires; or is advice.
+//
+// Attack: somebody asks for the resource *, is refused, and the role that would help allows everything
+// Was: that role was suggested
+// Answer: such a request gets advice, never a rule
 func TestSmallestRemedy(t *testing.T) {
 	jane := func(d denial.Denial) denial.Denial {
 		d.User = "jane"
@@ -102,8 +106,6 @@ func TestSmallestRemedy(t *testing.T) {
 			jane(denial.Denial{Resource: "pods", Field: ".foo", Why: "no permission covers this field"}), nil, "",
 			"needs the verb update or patch", "",
 		},
-		// Attack: somebody asks for the resource *, is refused, and the role that would help allows everything
-		// Answer: such a request gets advice, never a rule
 		"each resource":               {jane(denial.Denial{Resource: "*", Namespace: "shop", Ordinary: "list"}), nil, "", "stands for everything", ""},
 		"each group":                  {jane(denial.Denial{Resource: "pods.*", Namespace: "shop", Ordinary: "list"}), nil, "", "stands for everything", ""},
 		"each verb":                   {jane(denial.Denial{Resource: "pods", Namespace: "shop", Ordinary: "*"}), nil, "", "stands for everything", ""},
