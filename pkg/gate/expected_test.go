@@ -9,10 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	gvk "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/granular"
+	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
 // TestErrorsBeforeVerify checks what a caller learns if validation or admission fails before its fields are verified.
@@ -76,5 +80,43 @@ func TestErrorsOfCreates(t *testing.T) {
 	}
 	if got := w.RespondError(ctx, long); !apierrors.IsInvalid(got) {
 		t.Errorf("%v", got)
+	}
+}
+
+// readable is an authorizer that allows to get one subresource of things, or the things themselves.
+type readable struct {
+	upstream.Authorizer
+	subresource string
+}
+
+// Authorize implements upstream.UnconditionalAuthorizer.
+func (r readable) Authorize(_ context.Context, a upstream.Attributes) (upstream.Decision, string, error) {
+	if a.GetVerb() == "get" && a.GetSubresource() == r.subresource {
+		return upstream.DecisionAllow, "", nil
+	}
+	return upstream.DecisionNoOpinion, "", nil
+}
+
+// TestErrorsOfScales checks whose right to get counts for the scale of an object.
+//
+// Attack: a caller may get the scale of a Deployment, writes it, and validation or a warning quotes the pod template
+// Was: shown, because the scale may be seen
+// Answer: errors and warnings need the right to get the object itself; the scale in the answer does not
+func TestErrorsOfScales(t *testing.T) {
+	long := apierrors.NewInvalid(thing.GroupKind(), "t", field.ErrorList{field.TooLong(field.NewPath("data"), "", 1)})
+	for get, shown := range map[string]struct{ errors, result bool }{"scale": {false, true}, "": {true, false}, "status": {false, false}} {
+		ctx, _ := granular.WithMarker(requestContext("patch"))
+		info, _ := request.RequestInfoFrom(ctx)
+		info.Subresource = "scale"
+		of := target(t, strings.Replace(things, "EXCLUDED", "false", 1))
+		of.Subresource, of.Kind = "scale", autoscalingv1.SchemeGroupVersion.WithKind("Scale")
+		scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 3}}
+		w := New(readable{subresource: get}).Begin(ctx, of)
+		if got := w.RespondError(ctx, long); strings.Contains(got.Error(), "Too long") != shown.errors {
+			t.Errorf("may get %q: %v", get, got)
+		}
+		if got := w.Respond(ctx, scale); (got == runtime.Object(scale)) != shown.result {
+			t.Errorf("may get %q: the answer is %v", get, got)
+		}
 	}
 }

@@ -24,9 +24,8 @@ import (
 // the Secret.
 func (w *write) Respond(ctx context.Context, result runtime.Object) runtime.Object {
 	w.finish(ctx, nil)
-	shown := !w.marked || w.mayGet(ctx)
-	w.warnings.Settle(shown)
-	if shown {
+	w.warnings.Settle(!w.marked || w.mayGet(ctx))
+	if !w.marked || w.mayGetResult(ctx) {
 		return result
 	}
 	return redact.Identity(result)
@@ -81,10 +80,26 @@ func (w *write) requestNames() redact.Request {
 	return redact.Request{Name: w.attributes.GetName(), Resource: w.target.Resource.GroupResource(), Kind: w.target.Kind.GroupKind()}
 }
 
-// mayGet reports whether the caller is allowed to get the object of the request. It asks the
-// authorizer only once for a request. The URL of a create by POST contains no name. Then mayGet
-// reports whether the caller is allowed to get every object of the resource.
+// mayGet reports whether the caller is allowed to get all that errors and warnings can tell of. That is the object of the
+// request. For a scale it is the scaled object: validation, admission and conversion look at that one.
 func (w *write) mayGet(ctx context.Context) bool {
+	if !isScale(w.target.Kind) {
+		return w.mayGetResult(ctx)
+	}
+	shown := w.answered()
+	if known := shown.scaled.Load(); known != nil {
+		return *known
+	}
+	whole := wholeObject{w.attributes}
+	readable, _ := allows(rbacindex.For(ctx, whole), w.gate.Authorizer, whole, "get")
+	shown.scaled.Store(&readable)
+	return readable
+}
+
+// mayGetResult reports whether the caller is allowed to get the object of the request. It asks the
+// authorizer only once for a request. The URL of a create by POST contains no name. Then mayGetResult
+// reports whether the caller is allowed to get every object of the resource.
+func (w *write) mayGetResult(ctx context.Context) bool {
 	shown := w.answered()
 	if known := shown.readable.Load(); known != nil {
 		return *known

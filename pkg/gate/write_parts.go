@@ -52,6 +52,9 @@ type response struct {
 	// readable is true if the caller is allowed to get the object. The pointer is nil until the
 	// authorizer was asked.
 	readable atomic.Pointer[bool]
+	// scaled is true if the caller is allowed to get the object whose scale the request writes. The pointer is nil until
+	// the authorizer was asked.
+	scaled atomic.Pointer[bool]
 	// warnings are the warnings of a marked request, which are held back until readable is known.
 	warnings *redact.Warnings
 	// missing are the verbs that would have covered the last refused change.
