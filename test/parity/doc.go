@@ -8,7 +8,9 @@
 //	             └────► a follower: ours, all gates on, nothing configured
 //
 // The tee sends each request to all servers, answers with what the leader says, and compares what the others say: status,
-// headers with warnings, and body. Then the audit logs and the names of metrics are compared. Each server has a storage of
+// headers with warnings, and body. In TestParity each server also has an authorization webhook of its own, and the questions
+// to these are compared, too: a server with its gates on asks one more question about a refused request, and no other. Then
+// the audit logs, the names of metrics and the keys in the storages are compared. Each server has a storage of
 // its own. So each has other UIDs, resource versions, tokens and allocated addresses, and the tee writes those of a
 // follower into the requests for it.
 //

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/google/go-cmp/cmp"
+	authorizationv1 "k8s.io/api/authorization/v1"
 )
 
 // Two servers never agree in these texts.
@@ -168,6 +169,8 @@ type answer struct {
 	code   int
 	header http.Header
 	body   []byte
+	// asked are the questions of the server to its webhook about the request.
+	asked []authorizationv1.SubjectAccessReviewSpec
 }
 
 // value returns the body as JSON values, and whether it is an object.

@@ -20,11 +20,19 @@ import (
 // TestParity sends the life of an object of each built-in kind to all servers.
 func TestParity(t *testing.T) {
 	k := newKeys(t)
-	servers := k.startAll(t, "--authorization-mode=Node,RBAC", "--runtime-config=api/all=true",
+	k.asking = true
+	servers := k.startAll(t, "--runtime-config=api/all=true",
 		"--enable-admission-plugins=NodeRestriction,OwnerReferencesPermissionEnforcement,AlwaysPullImages")
 	tee := newTee(t, servers)
-	client{t, tee, []string{"parity-admin", "system:masters"}}.lives(k.administrator(t, tee.serve(t, k)))
+	client{t, tee, []string{owner}}.lives(k.administrator(t, tee.serve(t, k)))
 	tee.compareAll()
+	compareStorage(t, servers)
+	for _, s := range servers[1:] {
+		t.Logf("%s asked one more question about %d refused requests", s.name, s.more)
+		if gatesOn := s.name == "gates-on"; gatesOn != (s.more > 0) {
+			t.Errorf("%s asked one more question about %d refused requests", s.name, s.more)
+		}
+	}
 }
 
 var commands = flag.Bool("commands", false, "also run upstream's tests of kubectl, which take a quarter of an hour")

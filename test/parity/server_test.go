@@ -25,7 +25,11 @@ const auditPolicy = `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules"
 
 // server is one of the servers that are compared.
 type server struct {
-	name, url, auditLog string
+	name, url, auditLog, storage string
+	// questions is what the server asks about requests, or nil.
+	questions *questions
+	// more counts the refused requests about which the server asked one more question.
+	more int
 	// trusted says who calls by the headers of a proxy. plain presents no certificate.
 	trusted, plain *http.Client
 }
@@ -39,6 +43,8 @@ type keys struct {
 	front pki.Files
 	proxy tls.Certificate
 	dir   string
+	// asking lets each server authorize by a webhook of its own.
+	asking bool
 }
 
 func newKeys(t *testing.T) *keys {
@@ -95,7 +101,11 @@ func (k *keys) kubeconfig(t *testing.T, url string, user *clientcmdapi.AuthInfo)
 // start runs a program on a storage of its own until the test ends.
 func (k *keys) start(t *testing.T, name, program string, flags ...string) *server {
 	t.Helper()
-	s := &server{name: name, auditLog: filepath.Join(k.dir, name+".audit")}
+	s := &server{name: name, auditLog: filepath.Join(k.dir, name+".audit"), storage: etcd.Start(t)}
+	if k.asking {
+		s.questions = newQuestions(t)
+		flags = append(flags, "--authorization-config="+s.questions.config)
+	}
 	transport := func(certificates ...tls.Certificate) *http.Client {
 		return &http.Client{
 			Transport:     &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: k.pool, Certificates: certificates}},
@@ -105,7 +115,7 @@ func (k *keys) start(t *testing.T, name, program string, flags ...string) *serve
 	s.trusted, s.plain = transport(k.proxy), transport()
 	// With the authorizer AlwaysAllow, a server lets nobody in who does not say who it is.
 	asked := call{method: http.MethodGet, header: http.Header{}, user: []string{"parity", "system:masters"}}
-	harness.RunAPIServer(t, program, etcd.Start(t), k.files, func(url string) (bool, error) {
+	harness.RunAPIServer(t, program, s.storage, k.files, func(url string) (bool, error) {
 		s.url = url
 		// A server may be ready before it has made its namespaces, in which controllers write at once.
 		for _, path := range []string{"/readyz", "/api/v1/namespaces/kube-node-lease", "/api/v1/namespaces/default"} {

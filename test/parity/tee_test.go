@@ -180,6 +180,9 @@ func (t *tee) compare(ctx context.Context, c call, repeat bool) (answer, error) 
 			} else if a.code != answers[0].code {
 				different[t.servers[i+1].name] = fmt.Sprint(answers[0].code, " and ", a.code)
 			}
+			if diff := differentQuestions(answers[0], a, &t.servers[i+1].more); diff != "" {
+				different[t.servers[i+1].name] += "other questions to the webhook:\n" + diff
+			}
 		}
 		if len(different) == 0 || !repeat || time.Now().After(deadline) {
 			t.tally.add(c, answers[0], different)
@@ -250,6 +253,7 @@ func (s *server) send(ctx context.Context, c call, path string, body []byte, que
 	}
 	r.Header = c.header.Clone()
 	identify(r.Header, c.user)
+	s.questions.take() // of what the server did meanwhile
 	response, err := s.client(c).Do(r)
 	if err != nil {
 		return a, err
@@ -259,5 +263,6 @@ func (s *server) send(ctx context.Context, c call, path string, body []byte, que
 	if query.Has("watch") && a.code == http.StatusOK {
 		a.body = events(a.body)
 	}
+	a.asked = s.questions.take()
 	return a, errors.Join(err, response.Body.Close())
 }
