@@ -17,7 +17,6 @@ import (
 	"kube-granular.dev/hack/docs/attacks"
 	"kube-granular.dev/hack/docs/conformance"
 	"kube-granular.dev/hack/docs/controllers"
-	"kube-granular.dev/hack/docs/diagram"
 	"kube-granular.dev/hack/docs/references"
 	"kube-granular.dev/hack/docs/schemas"
 	"kube-granular.dev/hack/docs/writers"
@@ -44,7 +43,6 @@ func run(root string, verify bool) error {
 		{writers.File, func() ([]byte, error) { return writers.Page(), nil }},
 		{schemas.DefinitionFile, schemas.Definition},
 		{schemas.RoleFile, schemas.Role},
-		{diagram.File, func() ([]byte, error) { return diagram.Draw(), nil }},
 	} {
 		page, err := p.page()
 		if err != nil {
