@@ -1,7 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package facts
 
 import (
 	"encoding/json"
@@ -13,23 +13,32 @@ import (
 	"testing"
 )
 
-func read(t *testing.T) dashboard {
+// panel is a part of docs/monitoring/dashboard.json.
+type panel struct {
+	Type, Title string
+	GridPos     struct{ H, W, X, Y float64 }
+	FieldConfig struct {
+		Defaults struct {
+			Unit   string
+			Custom struct{ AxisLabel string }
+		}
+	}
+	Targets []struct{ Expr string }
+}
+
+func panels(t *testing.T) []panel {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/monitoring/dashboard.json")
-	if err != nil {
+	var dashboard struct{ Panels []panel }
+	if err := json.Unmarshal([]byte(read(t, "docs", "monitoring", "dashboard.json")), &dashboard); err != nil {
 		t.Fatal(err)
 	}
-	var d dashboard
-	if err := json.Unmarshal(text, &d); err != nil {
-		t.Fatal(err)
-	}
-	return d
+	return dashboard.Panels
 }
 
 // TestPanels checks that each chart has a unit and says what its axis is, and that no two panels are in the same place.
 func TestPanels(t *testing.T) {
 	taken := map[[2]float64]string{}
-	for _, p := range read(t).Panels {
+	for _, p := range panels(t) {
 		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
 			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
 				if other := taken[[2]float64{x, y}]; other != "" || x >= 24 {
@@ -55,7 +64,7 @@ func TestExpressions(t *testing.T) {
 		t.Skip("the expressions are not parsed: there is no promtool, which the Debian package prometheus holds")
 	}
 	rules, n := "groups:\n- name: dashboard\n  rules:\n", 0
-	for _, p := range read(t).Panels {
+	for _, p := range panels(t) {
 		for _, target := range p.Targets {
 			n++
 			rules += fmt.Sprintf("  - {record: r%d, expr: %q}\n", n, strings.ReplaceAll(target.Expr, "$__rate_interval", "1m"))
@@ -67,33 +76,5 @@ func TestExpressions(t *testing.T) {
 	}
 	if out, err := exec.CommandContext(t.Context(), promtool, "check", "rules", file).CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
-	}
-}
-
-// TestFormat checks how values are written with the units of the dashboard.
-func TestFormat(t *testing.T) {
-	var p panel
-	for _, tc := range []struct {
-		unit  string
-		value float64
-		want  string
-	}{{"s", 0.0123, "12.3 ms"}, {"s", 90, "90 s"}, {"s", 31104000, "360 d"}, {"reqps", 2.5, "2.5/s"}, {"short", 3, "3"}} {
-		p.FieldConfig.Defaults.Unit = tc.unit
-		if got := p.format(tc.value); got != tc.want {
-			t.Errorf("%v with unit %s: %s, wanted %s", tc.value, tc.unit, got, tc.want)
-		}
-	}
-}
-
-// TestDraw checks that a panel is drawn with its axis.
-func TestDraw(t *testing.T) {
-	var out strings.Builder
-	for _, p := range read(t).Panels {
-		p.draw(&out, []series{{"a", [][2]float64{{1, 2}, {2, 3}}}}, 1, 2)
-	}
-	for _, says := range []string{"writes in the interval", "delegations", "time that is left", "<path d="} {
-		if !strings.Contains(out.String(), says) {
-			t.Errorf("%q is not drawn", says)
-		}
 	}
 }
