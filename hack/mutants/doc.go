@@ -32,8 +32,7 @@
 // times the CPU time without the mutant, plus ten seconds. CPU time does not depend on other
 // processes of the machine.
 //
-// While it runs it prints each new survivor. With -again and a file of these lines it tries only
-// these mutants again, which is quick.
+// While it runs it prints each new survivor.
 //
 // A survivor means that a test is missing, that the code is superfluous, or that the mutant has no
 // observable effect. Only mutants without an observable effect belong in the list survivors.txt,

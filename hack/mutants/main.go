@@ -35,7 +35,6 @@ func main() {
 type options struct {
 	root, list, output string
 	stamp, match, by   string
-	again              []string
 	own                bool
 	packages           []string
 	sample, workers    int
@@ -56,8 +55,6 @@ func parse(args []string, errs io.Writer) (*options, error) {
 	flags.StringVar(&o.match, "match", "", "only mutants whose file, function or text contains this text")
 	flags.StringVar(&o.stamp, "stamp", "", "the file, below root, with the digest of each target that passed: try one by one those targets that changed since, and write the digests of those that pass")
 	flags.DurationVar(&o.within, "within", 0, "with -stamp: end after this time, and name the targets for which it was too short; 0 is no limit")
-	again := ""
-	flags.StringVar(&again, "again", "", "only the mutants in this file, such as the progress output of an earlier run; a mutant is at the end of a line")
 	flags.BoolVar(&o.own, "own", false, "run only the tests of the package itself: faster, but more mutants survive")
 	flags.StringVar(&o.by, "by", "",
 		"run only the tests of this package folder, which need not be a target: to see what these tests notice by themselves")
@@ -78,15 +75,8 @@ func parse(args []string, errs io.Writer) (*options, error) {
 	if o.output != "table" && o.output != "json" {
 		return nil, fmt.Errorf("unknown output %q", o.output)
 	}
-	if again != "" {
-		text, err := os.ReadFile(again)
-		if err != nil {
-			return nil, err
-		}
-		o.again = strings.Split(string(text), "\n")
-	}
-	if o.stamp != "" && (o.own || o.by != "" || o.match != "" || o.again != nil || o.sample > 0) {
-		return nil, errors.New("-stamp tries all mutants, so it excludes -own, -by, -match, -again and -n")
+	if o.stamp != "" && (o.own || o.by != "" || o.match != "" || o.sample > 0) {
+		return nil, errors.New("-stamp tries all mutants, so it excludes -own, -by, -match and -n")
 	}
 	if o.stamp == "" && o.within > 0 {
 		return nil, errors.New("-within needs -stamp")
@@ -133,7 +123,7 @@ func run(ctx context.Context, targets []target, args []string, out, errs io.Writ
 		return err
 	}
 	slices.SortFunc(results, func(a, b measure.Result) int { return a.ID - b.ID })
-	all := o.sample == 0 && o.match == "" && o.again == nil
+	all := o.sample == 0 && o.match == ""
 	s := summarize(results, list.Compare(results, all && len(o.packages) == 0))
 	if err := s.print(o.output, out); err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -151,13 +150,6 @@ func TestSmall(t *testing.T) {
 	}
 	if out, _, _ = call("-by", "high", "-match", "Both"); !strings.HasSuffix(out, "\n2 mutants, 2 noticed (100.0 %), 0 listed, 0 new\n") {
 		t.Errorf("by the tests of another package\n%s", out)
-	}
-	before := filepath.Join(root, "before")
-	if err := os.WriteFile(before, []byte(errs), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if out, _, _ = call("-again", before); !strings.HasSuffix(out, "\n2 mutants, 0 noticed (0.0 %), 0 listed, 2 new\n") {
-		t.Errorf("of those before\n%s", out)
 	}
 	first, _, _ := call("-n", "3")
 	if again, _, _ := call("-n", "3"); again != first || !strings.Contains(first, "3 mutants, ") {

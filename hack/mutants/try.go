@@ -115,8 +115,7 @@ func try(ctx context.Context, o *options, targets []target, list survivors.List,
 func (o *options) pick(mutants []mutate.Mutant, list survivors.List) []mutate.Mutant {
 	out := slices.DeleteFunc(slices.Clone(mutants), func(m mutate.Mutant) bool {
 		_, listed := list[m.Key()]
-		return o.sample > 0 && listed || !strings.Contains(m.Key(), o.match) ||
-			o.again != nil && !slices.ContainsFunc(o.again, func(line string) bool { return strings.HasSuffix(line, m.Key()) })
+		return o.sample > 0 && listed || !strings.Contains(m.Key(), o.match)
 	})
 	few := o.sample > 0 && o.sample < len(out)
 	if few || o.within > 0 {
