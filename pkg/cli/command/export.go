@@ -78,12 +78,9 @@ against what an export writes, use kube-granular test --exported.`,
 			if len(files) == 0 {
 				return errors.New("--filename is needed: a file with roles")
 			}
-			for _, text := range subjects {
-				subject, err := roles.ParseSubject(text)
-				if err != nil {
-					return fmt.Errorf("--subject: %w", err)
-				}
-				exported.Subjects = append(exported.Subjects, subject)
+			var err error
+			if exported.Subjects, err = roles.ParseSubjects("--subject", subjects); err != nil {
+				return err
 			}
 			return s.exportPolicies(files, check, exported)
 		},

@@ -151,13 +151,9 @@ func (l *auditLogs) size() int64 {
 // subjects that includes this user. The function returns false if no subject does. Each text has
 // the form of --subject, such as user:jane.
 func subjectFilter(texts []string) (func(string, []string) (rbacv1.Subject, bool), error) {
-	var subjects []rbacv1.Subject
-	for _, text := range texts {
-		subject, err := roles.ParseSubject(text)
-		if err != nil {
-			return nil, fmt.Errorf("--subject: %w", err)
-		}
-		subjects = append(subjects, subject)
+	subjects, err := roles.ParseSubjects("--subject", texts)
+	if err != nil {
+		return nil, err
 	}
 	return func(name string, groups []string) (rbacv1.Subject, bool) {
 		index := slices.IndexFunc(subjects, func(s rbacv1.Subject) bool { return access.IsSubject(s, s.Namespace, name, groups) })

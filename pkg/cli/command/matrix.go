@@ -131,13 +131,9 @@ func (s *options) kindsOf(cmd *cobra.Command, c *kinds.Cluster, resources []stri
 // empty, the subjects are those of all bindings that apply to the namespace. Then bindings whose
 // names begin with system: are included only if all is true.
 func columnsOf(rbac *access.RBAC, texts []string, namespace string, all bool) ([]matrix.Subject, error) {
-	var wanted []rbacv1.Subject
-	for _, text := range texts {
-		subject, err := roles.ParseSubject(text)
-		if err != nil {
-			return nil, fmt.Errorf("--subject: %w", err)
-		}
-		wanted = append(wanted, subject)
+	wanted, err := roles.ParseSubjects("--subject", texts)
+	if err != nil {
+		return nil, err
 	}
 	if len(texts) == 0 {
 		for _, g := range rbac.Granted() {

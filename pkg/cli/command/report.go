@@ -62,12 +62,9 @@ Logs of the level RequestResponse show which fields were changed.
 			if l.files = args; len(args) == 0 {
 				return errNoLog
 			}
-			for _, text := range subjects {
-				subject, err := roles.ParseSubject(text)
-				if err != nil {
-					return fmt.Errorf("--subject: %w", err)
-				}
-				options.Subjects = append(options.Subjects, subject)
+			var err error
+			if options.Subjects, err = roles.ParseSubjects("--subject", subjects); err != nil {
+				return err
 			}
 			rbac, err := s.rbac(cmd.Context())
 			if err != nil {

@@ -90,13 +90,9 @@ authorized, the verb of the one field that the refusal names.
 			if len(subjects) == 0 && *s.flags.Impersonate != "" {
 				subjects = []string{*s.flags.Impersonate}
 			}
-			var bound []rbacv1.Subject
-			for _, text := range subjects {
-				subject, err := roles.ParseSubject(text)
-				if err != nil {
-					return fmt.Errorf("--subject: %w", err)
-				}
-				bound = append(bound, subject)
+			bound, err := roles.ParseSubjects("--subject", subjects)
+			if err != nil {
+				return err
 			}
 			switch {
 			case wider:

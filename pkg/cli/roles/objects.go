@@ -40,6 +40,19 @@ func ParseSubject(text string) (rbacv1.Subject, error) {
 	return rbacv1.Subject{}, fmt.Errorf("subject %q: write user:NAME, group:NAME or serviceaccount:NAMESPACE/NAME", text)
 }
 
+// ParseSubjects parses subjects. An error begins with the label, which names where they are written.
+func ParseSubjects(label string, texts []string) ([]rbacv1.Subject, error) {
+	var out []rbacv1.Subject
+	for _, text := range texts {
+		subject, err := ParseSubject(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", label, err)
+		}
+		out = append(out, subject)
+	}
+	return out, nil
+}
+
 // FormatSubject returns a subject in the form that ParseSubject parses.
 func FormatSubject(subject rbacv1.Subject) string {
 	if subject.Kind == rbacv1.ServiceAccountKind {

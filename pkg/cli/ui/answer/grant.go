@@ -53,13 +53,9 @@ func (a *Answers) Grant(wish *Wish) (*model.Remedy, error) {
 	if len(wish.Picks) == 0 || len(wish.Picks) > maxPicks {
 		return nil, fmt.Errorf("picks: choose between 1 and %d fields", maxPicks)
 	}
-	var subjects []rbacv1.Subject
-	for _, text := range wish.Subjects {
-		subject, err := roles.ParseSubject(text)
-		if err != nil {
-			return nil, fmt.Errorf("subjects: %w", err)
-		}
-		subjects = append(subjects, subject)
+	subjects, err := roles.ParseSubjects("subjects", wish.Subjects)
+	if err != nil {
+		return nil, err
 	}
 	least := &least{snapshot: s.snapshot, grant: roles.Grant{Namespace: wish.Namespace}}
 	for _, pick := range wish.Picks {
