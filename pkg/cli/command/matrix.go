@@ -64,7 +64,7 @@ kubectl granular ui draws the matrix in the browser, and -o html writes that pag
 			if err != nil {
 				return err
 			}
-			rows, err := s.kindsOf(cmd, c, resources)
+			rows, err := namedKinds(cmd, c, resources)
 			if err != nil {
 				return err
 			}
@@ -106,8 +106,8 @@ kubectl granular ui draws the matrix in the browser, and -o html writes that pag
 	return cmd
 }
 
-// kindsOf returns the named kinds, or all kinds.
-func (s *options) kindsOf(cmd *cobra.Command, c *kinds.Cluster, resources []string) ([]*kinds.Kind, error) {
+// namedKinds returns the named kinds, or all kinds.
+func namedKinds(cmd *cobra.Command, c *kinds.Cluster, resources []string) ([]*kinds.Kind, error) {
 	if len(resources) == 0 {
 		all, err := c.All()
 		if len(all) == 0 && err != nil {

@@ -65,20 +65,9 @@ excluded verbs as well.`,
 			if err != nil {
 				return err
 			}
-			var all []*kinds.Kind
-			if len(resources) == 0 {
-				all, err = c.All()
-				if len(all) == 0 && err != nil {
-					return err
-				}
-				warn(cmd, err)
-			}
-			for _, name := range resources {
-				k, err := c.Lookup(name, "")
-				if err != nil {
-					return err
-				}
-				all = append(all, k)
+			all, err := namedKinds(cmd, c, resources)
+			if err != nil {
+				return err
 			}
 			entries, err := verbsOf(c, all)
 			if err != nil {
