@@ -41,9 +41,12 @@ func (s *options) entries() (map[kubeschema.GroupResource]*overlay.Entries, erro
 		return nil
 	})
 	switch {
-	case apierrors.IsNotFound(err) || apierrors.IsForbidden(err) && !servesFieldPermissions(client.Discovery()):
+	case apierrors.IsNotFound(err):
 		return nil, nil
 	case apierrors.IsForbidden(err):
+		if served, unknown := serves(client.Discovery(), v1alpha1.SchemeGroupVersion.String(), "fieldpermissions"); !served && unknown == nil {
+			return nil, nil
+		}
 		err = fmt.Errorf("%w: %v", kinds.ErrNoEntries, err)
 		if !s.whole {
 			printing.Fprintf(s.streams.ErrOut, "warning: %v\n", err)
@@ -55,12 +58,14 @@ func (s *options) entries() (map[kubeschema.GroupResource]*overlay.Entries, erro
 	return out, nil
 }
 
-// servesFieldPermissions reports whether a server serves FieldPermissions, for a caller that may not list
-// them. If that is not known, it reports true.
-func servesFieldPermissions(client discovery.ServerResourcesInterface) bool {
-	list, err := client.ServerResourcesForGroupVersion(v1alpha1.SchemeGroupVersion.String())
-	if err != nil {
-		return !apierrors.IsNotFound(err)
+// serves reports whether a server serves a resource, also to a caller that may not list its objects.
+func serves(client discovery.ServerResourcesInterface, version, resource string) (bool, error) {
+	list, err := client.ServerResourcesForGroupVersion(version)
+	if apierrors.IsNotFound(err) {
+		return false, nil
 	}
-	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == "fieldpermissions" })
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == resource }), nil
 }

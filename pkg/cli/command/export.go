@@ -6,13 +6,9 @@ package command
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/discovery"
 
 	"kube-granular.dev/api/printing"
 	"kube-granular.dev/pkg/cli/export"
@@ -94,20 +90,6 @@ against what an export writes, use kube-granular test --exported.`,
 	return cmd
 }
 
-// hasPolicies returns an error if the server has no admission policies. If it refused them, the roles of a file would
-// nevertheless be applied.
-func hasPolicies(client discovery.ServerResourcesInterface) error {
-	version := admissionv1.SchemeGroupVersion.String()
-	list, err := client.ServerResourcesForGroupVersion(version)
-	if err != nil && !apierrors.IsNotFound(err) {
-		return err
-	}
-	if err == nil && slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == "validatingadmissionpolicies" }) {
-		return nil
-	}
-	return fmt.Errorf("the server has no ValidatingAdmissionPolicies of %s: it is older than v1.30", version)
-}
-
 // exportPolicies writes the policies of some files, or compares them with an earlier export.
 func (s *options) exportPolicies(files []string, check string, exported export.Options) error {
 	namespace, _, err := s.flags.ToRawKubeConfigLoader().Namespace()
@@ -130,8 +112,12 @@ func (s *options) exportPolicies(files []string, check string, exported export.O
 	if err != nil {
 		return err
 	}
-	if err := hasPolicies(client); err != nil {
+	// If the server refused the policies of a file, its roles would nevertheless be applied.
+	version := admissionv1.SchemeGroupVersion.String()
+	if served, err := serves(client, version, "validatingadmissionpolicies"); err != nil {
 		return err
+	} else if !served {
+		return fmt.Errorf("the server has no ValidatingAdmissionPolicies of %s: it is older than v1.30", version)
 	}
 	stock := export.ClusterKinds{Cluster: kinds.NewStock(client, mapper), Definitions: read.Definitions, Entries: read.Entries()}
 	result, err := export.Export(read, stock, exported)
