@@ -52,10 +52,7 @@ kubectl granular ui -o html writes one page with all kinds of the cluster.`,
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if format.Is("html") {
-				return errPage
-			}
-			if err := format.Validate(); err != nil {
+			if err := validateFormat(&format); err != nil {
 				return err
 			}
 			if len(args) == 0 {
@@ -83,8 +80,13 @@ kubectl granular ui -o html writes one page with all kinds of the cluster.`,
 	return cmd
 }
 
-// errPage is the error of a command that once wrote a page of its own.
-var errPage = errors.New("--output: html is written by kubectl granular ui -o html, for all resources and subjects")
+// validateFormat validates the format of a command that once wrote a page of its own.
+func validateFormat(format *output.Flag) error {
+	if format.Is("html") {
+		return errors.New("--output: html is written by kubectl granular ui -o html, for all resources and subjects")
+	}
+	return format.Validate()
+}
 
 // warn prints an error that does not end the command. It prints nothing for nil.
 func warn(cmd *cobra.Command, err error) {

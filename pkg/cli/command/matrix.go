@@ -54,10 +54,7 @@ kubectl granular ui draws the matrix in the browser, and -o html writes that pag
 			kubectl granular matrix --resource deployments,services -o csv > rights.csv`),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if format.Is("html") {
-				return errPage
-			}
-			if err := format.Validate(); err != nil {
+			if err := validateFormat(&format); err != nil {
 				return err
 			}
 			c, err := s.wholeCluster()
