@@ -108,7 +108,8 @@ func newTarget() *target {
 
 // served adds a field and the fields below it, and returns its index, and whether one of them is excluded.
 func (m *maker) served(f *kinds.Field, t *target) (index int, excluded bool) {
-	out := model.Field{Name: f.Name, Type: f.Type, Text: m.texts.add(beginning(f.Description)), Scope: f.Scope, System: f.System}
+	text := intern(m.texts, &m.out.Texts, beginning(f.Description))
+	out := model.Field{Name: f.Name, Type: f.Type, Text: text, Scope: f.Scope, System: f.System}
 	if !f.System {
 		out.Excluded = f.Excluded
 		out.Own, out.Cover = m.permissions(f.Own, t), m.permissions(f.Cover, t)
@@ -121,7 +122,8 @@ func (m *maker) served(f *kinds.Field, t *target) (index int, excluded bool) {
 		}
 		if below.System && !below.HasPermissions() {
 			// The server alone writes it, and all that is below.
-			leaf := model.Field{Name: below.Name, Type: below.Type, Text: m.texts.add(beginning(below.Description)), System: true}
+			text := intern(m.texts, &m.out.Texts, beginning(below.Description))
+			leaf := model.Field{Name: below.Name, Type: below.Type, Text: text, System: true}
 			out.Fields = append(out.Fields, intern(m.fields, &m.out.Fields, leaf))
 			continue
 		}

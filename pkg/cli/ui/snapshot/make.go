@@ -28,15 +28,14 @@ func Make(input *Input) (*model.Snapshot, error) {
 	m.addDelegationsToKinds()
 	m.addGroups()
 	m.out.Tenants = slices.SortedFunc(slices.Values(input.Tenants), func(a, b model.Tenant) int { return strings.Compare(a.Name, b.Name) })
-	m.out.Texts, m.out.Names = m.texts.values, append([]string{}, m.names.values...)
 	return m.out, m.out.Validate()
 }
 
 // maker makes one snapshot.
 type maker struct {
 	out        *model.Snapshot
-	texts      table
-	names      table
+	texts      map[string]int
+	names      map[string]int
 	namespaces map[string]int
 	verbs      map[string]int
 	fields     map[string]int
@@ -57,12 +56,13 @@ func newMaker(input *Input) *maker {
 			Version: model.Version, About: input.About, Unknown: append([]model.Unknown{}, input.Unknown...),
 			Verbs: []model.Verb{}, Fields: []model.Field{}, Kinds: []model.Kind{}, Subjects: []model.Subject{}, Rules: []model.Rules{},
 			Cells: []model.Cell{}, Roles: []model.Role{}, Bindings: []model.Binding{}, Delegations: []model.Delegation{},
-			Protected: []model.Protected{}, Denials: []model.Denial{},
+			Protected: []model.Protected{}, Denials: []model.Denial{}, Names: []string{},
 		},
-		namespaces: map[string]int{}, verbs: map[string]int{}, fields: map[string]int{}, subjects: map[rbacv1.Subject]int{},
+		texts: map[string]int{}, names: map[string]int{}, namespaces: map[string]int{}, verbs: map[string]int{},
+		fields: map[string]int{}, subjects: map[rbacv1.Subject]int{},
 		rules: map[string]int{}, cells: map[string]int{}, roles: map[roleKey]int{},
 	}
-	m.texts.add("")
+	intern(m.texts, &m.out.Texts, "")
 	m.out.Namespaces = namespacesOf(input)
 	for i, name := range m.out.Namespaces {
 		m.namespaces[name] = i
@@ -95,24 +95,6 @@ func (m *maker) namespace(name string) int {
 		return i
 	}
 	return model.None
-}
-
-// table has each text once. Equal texts have one index.
-type table struct {
-	values  []string
-	indexes map[string]int
-}
-
-func (t *table) add(text string) int {
-	if i, ok := t.indexes[text]; ok {
-		return i
-	}
-	if t.indexes == nil {
-		t.indexes = map[string]int{}
-	}
-	t.indexes[text] = len(t.values)
-	t.values = append(t.values, text)
-	return t.indexes[text]
 }
 
 // intern returns the index of a value in a list in which equal values, by their JSON, stand once.

@@ -150,7 +150,7 @@ func (m *maker) addBindings(input *Input) {
 }
 
 func (m *maker) bind(name, namespace string, ref rbacv1.RoleRef, subjects []rbacv1.Subject) {
-	b := model.Binding{m.names.add(name), m.namespace(namespace), m.roleOf(ref.Kind, ref.Name, namespace)}
+	b := model.Binding{intern(m.names, &m.out.Names, name), m.namespace(namespace), m.roleOf(ref.Kind, ref.Name, namespace)}
 	for _, s := range subjects {
 		b = append(b, m.subject(s, namespace))
 	}
