@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+
 	"kube-granular.dev/test/integration/harness"
 )
 
@@ -50,7 +52,9 @@ func TestCRDFlip(t *testing.T) {
 	const path = "/apis/flip.example.com/v1/namespaces/default/switches"
 	harness.Define(t, on, "switches.flip.example.com", flipped)
 	harness.WaitServed(t, on, path)
-	harness.GrantRole(t, on, "flipper", "flip.example.com", "switches", "get", "create", "update", "patch")
+	verbs := []string{"get", "create", "update", "patch"}
+	rule := rbacv1.PolicyRule{APIGroups: []string{"flip.example.com"}, Resources: []string{"switches"}, Verbs: verbs}
+	harness.Allow(t, harness.Administrator(t, on), "flipper", rule)
 
 	for i := range 3 {
 		body := fmt.Sprintf(`{"apiVersion":"flip.example.com/v1","kind":"Switch","metadata":{"name":"s%d"},"spec":{"n":-1}}`, i)

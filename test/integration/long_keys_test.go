@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+
 	"kube-granular.dev/test/integration/harness"
 )
 
@@ -133,8 +135,9 @@ func TestLongAudit(t *testing.T) {
 		verbs = append(verbs, "granular:condition("+condition+")")
 	}
 	refused = append(refused, `{"type":"`+strings.Repeat("T", 100_000)+`","status":"True"}`)
-	harness.GrantRole(t, on, "long-audited", "apps", "deployments/status", verbs...)
 	client := harness.Administrator(t, on)
+	rule := rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments/status"}, Verbs: verbs}
+	harness.Allow(t, client, "long-audited", rule)
 	harness.Create(t, client, "/apis/apps/v1/namespaces/default/deployments",
 		`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"long-audit"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`)
 	for name, tc := range map[string]struct {

@@ -5,9 +5,6 @@ package harness
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -21,24 +18,6 @@ import (
 
 	"kube-granular.dev/test/integration/cluster"
 )
-
-// GrantRole binds a user to a role of the same name in the namespace default.
-func GrantRole(t *testing.T, c *cluster.Cluster, user, group, resource string, verbs ...string) {
-	t.Helper()
-	quoted, err := json.Marshal(verbs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for path, body := range map[string]string{
-		"roles":        fmt.Sprintf(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{"name":%q},"rules":[{"apiGroups":[%q],"resources":[%q],"verbs":%s}]}`, user, group, resource, quoted),
-		"rolebindings": fmt.Sprintf(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding","metadata":{"name":%[1]q},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":%[1]q},"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":%[1]q}]}`, user),
-	} {
-		status, answer, err := Request(c, Admin, http.MethodPatch, "/apis/rbac.authorization.k8s.io/v1/namespaces/default/"+path+"/"+user+"?fieldManager=test", ContentTypes["apply"], body)
-		if err != nil || status >= 300 {
-			t.Fatalf("%s %s: %d %s %v", path, user, status, answer, err)
-		}
-	}
-}
 
 // splitResource splits a resource such as deployments.apps/scale.
 func splitResource(resource string) (name, group, subresource string) {
