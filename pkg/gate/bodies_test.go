@@ -124,7 +124,7 @@ func changingBodies(t testing.TB, stored *corev1.Pod) []body {
 
 // TestBodies sends bodies of all formats for callers with each set of verbs.
 func TestBodies(t *testing.T) {
-	stored, pods := storedPod(), podTarget()
+	stored, pods := storedPod(), podTarget(t)
 	allowed, refused := 0, 0
 	for _, b := range changingBodies(t, stored) {
 		for held := range byte(1 << len(parts)) {
@@ -145,7 +145,7 @@ func TestBodies(t *testing.T) {
 // FuzzBodies sends bodies of all formats. In its corpus each body has few sets of verbs, because the first run of each
 // entry is slow in so large a program.
 func FuzzBodies(f *testing.F) {
-	stored, pods := storedPod(), podTarget()
+	stored, pods := storedPod(), podTarget(f)
 	for _, b := range changingBodies(f, stored) {
 		f.Add(b.format, byte(0b1), b.text)
 		f.Add(b.format, byte(0b10101), b.text)

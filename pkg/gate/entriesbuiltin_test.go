@@ -11,27 +11,19 @@ import (
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	gvk "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authorization/granular"
-	"k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	_ "k8s.io/kubernetes/pkg/apis/autoscaling/install"
+
+	"kube-granular.dev/pkg/modelstest"
 )
 
 // builtin returns the target of a built-in resource in a server that serves some kinds, the first of
 // which is that of the request.
 func builtin(t testing.TB, resource, subresource string, kinds map[string]gvk.GroupVersionKind, kind gvk.GroupVersionKind) granular.Target {
 	t.Helper()
-	out := map[string]*spec.Schema{}
-	for name, s := range definitions() {
-		out[name] = s
-	}
+	out := definitions()
 	for name, served := range kinds {
-		changed := *out[name]
-		changed.Extensions = spec.Extensions{}
-		for key, value := range out[name].Extensions {
-			changed.Extensions[key] = value
-		}
-		changed.AddExtension("x-kubernetes-group-version-kind", []any{map[string]any{"group": served.Group, "version": served.Version, "kind": served.Kind}})
-		out[name] = &changed
+		out = modelstest.Marked(out, name, served)
 	}
 	return granular.Target{
 		Kind: kind, Resource: kind.GroupVersion().WithResource(resource), Subresource: subresource,
@@ -326,7 +318,7 @@ func BenchmarkPodWithEntries(b *testing.B) {
 		"audited":  {WithFieldPermissions(withEntries(entriesOf(b, "pods", false, lines...)))},
 	} {
 		b.Run(name, func(b *testing.B) {
-			g, of, old, changed := New(&grants{}, options...), podTarget(), pod(b, "a"), pod(b, "b")
+			g, of, old, changed := New(&grants{}, options...), podTarget(b), pod(b, "a"), pod(b, "b")
 			ctx := requestContext("update")
 			b.ReportAllocs()
 			for b.Loop() {

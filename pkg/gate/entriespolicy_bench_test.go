@@ -33,7 +33,7 @@ func BenchmarkPodBesidePolicy(b *testing.B) {
 	old, changed := pod(b, "a"), pod(b, "b")
 	b.Run("entries", func(b *testing.B) {
 		e := entriesOf(b, "pods", true, ".spec.hostNetwork acme.io/hostNetwork excluded", ".metadata.finalizers acme.io/finalizers excluded")
-		g, target, ctx := New(&grants{}, WithFieldPermissions(withEntries(e))), podTarget(), requestContext("update")
+		g, target, ctx := New(&grants{}, WithFieldPermissions(withEntries(e))), podTarget(b), requestContext("update")
 		b.ReportAllocs()
 		for b.Loop() {
 			w := g.Begin(ctx, target)
@@ -64,7 +64,7 @@ func BenchmarkPodBesidePolicy(b *testing.B) {
 			b.Fatal(errs)
 		}
 		validator := validating.NewValidator(filter, nil, none, none, nil, nil)
-		target, kind, ctx := podTarget(), corev1.SchemeGroupVersion.WithKind("Pod"), requestContext("update")
+		target, kind, ctx := podTarget(b), corev1.SchemeGroupVersion.WithKind("Pod"), requestContext("update")
 		b.ReportAllocs()
 		for b.Loop() {
 			updated, err := convert.Versioned(target, changed)

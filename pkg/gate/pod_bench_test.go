@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
-	gvk "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/user"
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
@@ -20,34 +19,17 @@ import (
 	"k8s.io/apiserver/pkg/authorization/metrics"
 	"k8s.io/apiserver/pkg/authorization/union"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
-	"k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	core "k8s.io/kubernetes/pkg/apis/core"
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
-	"k8s.io/kubernetes/pkg/generated/openapi"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
 	utiltrace "k8s.io/utils/trace"
 )
 
 // podTarget returns the target of pods as a server has it.
-func podTarget() granular.Target {
-	kind := corev1.SchemeGroupVersion.WithKind("Pod")
-	return granular.Target{
-		Kind:      kind,
-		Resource:  gvk.GroupVersionResource{Version: "v1", Resource: "pods"},
-		Convertor: apiruntime.UnsafeObjectConvertor(legacyscheme.Scheme),
-		Schema: granular.NewLazySchema(func() map[string]*spec.Schema {
-			out := map[string]*spec.Schema{}
-			for name, definition := range openapi.GetOpenAPIDefinitions(func(name string) spec.Ref {
-				return spec.MustCreateRef("#/components/schemas/" + name)
-			}) {
-				out[name] = &definition.Schema
-			}
-			out["io.k8s.api.core.v1.Pod"].AddExtension("x-kubernetes-group-version-kind",
-				[]any{map[string]any{"group": "", "version": "v1", "kind": "Pod"}})
-			return out
-		}),
-	}
+func podTarget(t testing.TB) granular.Target {
+	t.Helper()
+	return endpoint(t, corev1.SchemeGroupVersion.WithKind("Pod"), "pods")
 }
 
 // configured returns RBAC in a chain of authorizers, as a server has it.
@@ -102,7 +84,7 @@ func BenchmarkGranularPod(b *testing.B) {
 		a := attributes("update")
 		a.User = &user.DefaultInfo{Name: "jane", Groups: []string{user.AllAuthenticated}}
 		a.APIGroup, a.APIVersion, a.Resource, a.Namespace, a.Name = "", "v1", "pods", "n", "p"
-		of := podTarget()
+		of := podTarget(b)
 		for _, cold := range []bool{false, true} {
 			b.Run(fmt.Sprintf("bindings=%d/cold=%t", 1+others, cold), func(b *testing.B) {
 				runtime.LockOSThread()

@@ -24,10 +24,10 @@ import (
 	_ "k8s.io/kubernetes/pkg/apis/batch/install"
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
 	_ "k8s.io/kubernetes/pkg/apis/resource/install"
-	"k8s.io/kubernetes/pkg/generated/openapi"
 
 	"kube-granular.dev/granular/protect"
 	"kube-granular.dev/granular/schema"
+	"kube-granular.dev/pkg/modelstest"
 )
 
 // inForce is a Protection with a given set of protected attributes, and with the roles that the
@@ -82,15 +82,7 @@ var (
 )
 
 // definitions returns the OpenAPI definitions of all built-in types. They are made once.
-var definitions = sync.OnceValue(func() map[string]*spec.Schema {
-	out := map[string]*spec.Schema{}
-	for name, definition := range openapi.GetOpenAPIDefinitions(func(name string) spec.Ref {
-		return spec.MustCreateRef("#/components/schemas/" + name)
-	}) {
-		out[name] = &definition.Schema
-	}
-	return out
-})
+var definitions = sync.OnceValue(modelstest.BuiltIn)
 
 // groups maps each API group to the package that defines its types.
 var groups = map[string]string{"": "core", "apps": "apps", "batch": "batch", "resource.k8s.io": "resource"}
@@ -106,20 +98,7 @@ func endpoint(t testing.TB, kind gvk.GroupVersionKind, path string) granular.Tar
 	return granular.Target{
 		Kind: kind, Resource: kind.GroupVersion().WithResource(resource), Subresource: sub,
 		Convertor: apiruntime.UnsafeObjectConvertor(legacyscheme.Scheme),
-		Schema: granular.NewLazySchema(func() map[string]*spec.Schema {
-			out := map[string]*spec.Schema{}
-			for n, s := range definitions() {
-				out[n] = s
-			}
-			of := *out[name]
-			of.Extensions = spec.Extensions{}
-			for k, v := range out[name].Extensions {
-				of.Extensions[k] = v
-			}
-			of.AddExtension("x-kubernetes-group-version-kind", []any{map[string]any{"group": kind.Group, "version": kind.Version, "kind": kind.Kind}})
-			out[name] = &of
-			return out
-		}),
+		Schema:    granular.NewLazySchema(func() map[string]*spec.Schema { return modelstest.Marked(definitions(), name, kind) }),
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // TestScratchApart checks that comparisons of one kind do not mix up their objects, whether they
 // run concurrently or in sequence.
 func TestScratchApart(t *testing.T) {
-	target := podTarget()
+	target := podTarget(t)
 	pod := func(change func(p *core.Pod)) *core.Pod {
 		p := &core.Pod{}
 		p.Name, p.UID = "p", "1"

@@ -6,7 +6,6 @@ package wiring
 import (
 	"context"
 	"fmt"
-	"maps"
 	"runtime"
 	"testing"
 
@@ -17,14 +16,13 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/granular"
 	"k8s.io/apiserver/pkg/endpoints/request"
-	"k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
-	openapi "k8s.io/kubernetes/pkg/generated/openapi"
 
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/granular/overlay"
 	"kube-granular.dev/pkg/fieldpermission"
 	"kube-granular.dev/pkg/gate"
+	"kube-granular.dev/pkg/modelstest"
 )
 
 // nobody allows nothing: the ordinary verb of a request is asked before the Gate is.
@@ -60,14 +58,7 @@ func store(index *fieldpermission.Index, name string, version int, paths ...stri
 
 // served is a built-in resource as a server has it.
 func served(resource, definition string, kind schema.GroupVersionKind) granular.Target {
-	models := map[string]*spec.Schema{}
-	for name, d := range openapi.GetOpenAPIDefinitions(func(name string) spec.Ref { return spec.MustCreateRef("#/components/schemas/" + name) }) {
-		models[name] = &d.Schema
-	}
-	marked := *models[definition]
-	marked.Extensions = maps.Clone(marked.Extensions)
-	marked.AddExtension("x-kubernetes-group-version-kind", []any{map[string]any{"group": kind.Group, "version": kind.Version, "kind": kind.Kind}})
-	models[definition] = &marked
+	models := modelstest.Marked(modelstest.BuiltIn(), definition, kind)
 	return granular.Target{Kind: kind, Resource: kind.GroupVersion().WithResource(resource),
 		Convertor: apiruntime.UnsafeObjectConvertor(legacyscheme.Scheme), Schema: granular.NewSchema(models)}
 }

@@ -29,13 +29,13 @@ import (
 	_ "k8s.io/kubernetes/pkg/apis/apps/install"
 	_ "k8s.io/kubernetes/pkg/apis/batch/install"
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
-	generatedopenapi "k8s.io/kubernetes/pkg/generated/openapi"
 
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/granular/protect"
 	"kube-granular.dev/granular/protect/protecttest"
 	"kube-granular.dev/pkg/apis/authority"
 	"kube-granular.dev/pkg/gate"
+	"kube-granular.dev/pkg/modelstest"
 	"kube-granular.dev/pkg/protected"
 	authorityregistry "kube-granular.dev/pkg/registry/authority"
 )
@@ -56,24 +56,11 @@ var oracleKinds = map[string]struct {
 
 // oracleTargets returns the targets of the resources, as a server has them.
 func oracleTargets() map[string]granular.Target {
-	definitions := map[string]*spec.Schema{}
-	for name, d := range generatedopenapi.GetOpenAPIDefinitions(func(name string) spec.Ref { return spec.MustCreateRef("#/components/schemas/" + name) }) {
-		definitions[name] = &d.Schema
-	}
+	definitions := modelstest.BuiltIn()
 	out := map[string]granular.Target{}
 	for resource, kind := range oracleKinds {
 		name := "io.k8s.api." + kind.of + "." + kind.Version + "." + kind.Kind
-		models := map[string]*spec.Schema{}
-		for n, s := range definitions {
-			models[n] = s
-		}
-		of := *definitions[name]
-		of.Extensions = spec.Extensions{}
-		for k, v := range definitions[name].Extensions {
-			of.Extensions[k] = v
-		}
-		of.AddExtension("x-kubernetes-group-version-kind", []any{map[string]any{"group": kind.Group, "version": kind.Version, "kind": kind.Kind}})
-		models[name] = &of
+		models := modelstest.Marked(definitions, name, kind.GroupVersionKind)
 		plural, _, _ := strings.Cut(resource, ".")
 		out[resource] = granular.Target{
 			Kind: kind.GroupVersionKind, Resource: kind.GroupVersion().WithResource(plural),

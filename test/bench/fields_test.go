@@ -16,6 +16,7 @@ import (
 	"kube-granular.dev/granular/change"
 	"kube-granular.dev/granular/equal"
 	"kube-granular.dev/granular/schema"
+	"kube-granular.dev/pkg/modelstest"
 )
 
 // full sets every field of a value to a non-zero value. Each string is different, so that no list
@@ -141,7 +142,7 @@ func written(o runtime.Object) reflect.Value {
 // TestWalkFindsEachField checks that the change walk finds a change exactly if a comparison by
 // reflection does. It changes each field of an object, one at a time.
 func TestWalkFindsEachField(t *testing.T) {
-	all := models()
+	all := modelstest.BuiltIn()
 	for _, k := range kinds() {
 		if k.group == "example.com" || k.name == "ConfigMap1MB" || k.name == "Pod200Labels" { // no Go type, or that of another case
 			continue

@@ -13,6 +13,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"kube-granular.dev/granular/schema"
+	"kube-granular.dev/pkg/modelstest"
 )
 
 // builtin returns the names of the models that belong to built-in kinds.
@@ -31,7 +32,7 @@ func builtin(all map[string]*spec.Schema) []string {
 // that each needs) of all built-in kinds: all from one Models, and each from its own Models, like a
 // server that compiles a kind at the first write to it.
 func BenchmarkTrees(b *testing.B) {
-	all := models()
+	all := modelstest.BuiltIn()
 	roots := builtin(all)
 	for _, way := range []struct {
 		name string

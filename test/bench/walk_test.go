@@ -23,20 +23,12 @@ import (
 	gvkschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/kube-openapi/pkg/validation/spec"
-	generated "k8s.io/kubernetes/pkg/generated/openapi"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"kube-granular.dev/granular/change"
 	"kube-granular.dev/granular/schema"
+	"kube-granular.dev/pkg/modelstest"
 )
-
-func models() map[string]*spec.Schema {
-	out := map[string]*spec.Schema{}
-	for name, d := range generated.GetOpenAPIDefinitions(func(name string) spec.Ref { return spec.MustCreateRef("#/components/schemas/" + name) }) {
-		out[name] = &d.Schema
-	}
-	return out
-}
 
 func cpu(t testing.TB) time.Duration {
 	ts := unix.Timespec{}
@@ -208,7 +200,7 @@ func received(b *testing.B, o runtime.Object, kind gvkschema.GroupVersionKind) r
 // BenchmarkWalk compares the change walk with three existing ways to find out whether or where two
 // objects differ. Each turn runs all of them.
 func BenchmarkWalk(b *testing.B) {
-	all := models()
+	all := modelstest.BuiltIn()
 	customResources(all)
 	for _, k := range kinds() {
 		// In a server, the published models have this extension.

@@ -21,7 +21,6 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/kube-openapi/pkg/spec3"
 	"k8s.io/kube-openapi/pkg/validation/spec"
-	"k8s.io/kubernetes/pkg/generated/openapi"
 	"sigs.k8s.io/yaml"
 
 	"kube-granular.dev/granular/change"
@@ -29,6 +28,7 @@ import (
 	"kube-granular.dev/granular/schema"
 	"kube-granular.dev/pkg/crd"
 	"kube-granular.dev/pkg/expression"
+	"kube-granular.dev/pkg/modelstest"
 )
 
 var update = flag.Bool("update", false, "rewrite what the scenarios expect, instead of checking the library against it")
@@ -38,16 +38,7 @@ var update = flag.Bool("update", false, "rewrite what the scenarios expect, inst
 func init() { granular.Install(crd.New(func() bool { return true }, expression.Accepted())) }
 
 // definitions returns the OpenAPI models of all built-in kinds, by name.
-var definitions = sync.OnceValue(func() map[string]*spec.Schema {
-	out := map[string]*spec.Schema{}
-	for name, definition := range openapi.GetOpenAPIDefinitions(func(name string) spec.Ref {
-		return spec.MustCreateRef("#/components/schemas/" + name)
-	}) {
-		model := definition.Schema
-		out[name] = &model
-	}
-	return out
-})
+var definitions = sync.OnceValue(modelstest.BuiltIn)
 
 // custom returns the OpenAPI models of the custom resources in crds/, by kind. The server
 // builds its models in the same way.

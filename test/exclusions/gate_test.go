@@ -23,10 +23,10 @@ import (
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
-	openapi "k8s.io/kubernetes/pkg/generated/openapi"
 
 	"kube-granular.dev/granular/overlay"
 	"kube-granular.dev/pkg/gate"
+	"kube-granular.dev/pkg/modelstest"
 )
 
 var writes = flag.Int("writes", 10, "random objects that are written for each version of a resource")
@@ -45,15 +45,7 @@ func (f inForce) Entries(string, string) (*overlay.Entries, bool) { return f.ent
 func (inForce) Wait(context.Context) error                        { return nil }
 func (inForce) Counted(*overlay.Entries, string, string)          {}
 
-var definitions = sync.OnceValue(func() map[string]*spec.Schema {
-	out := map[string]*spec.Schema{}
-	for name, definition := range openapi.GetOpenAPIDefinitions(func(name string) spec.Ref {
-		return spec.MustCreateRef("#/components/schemas/" + name)
-	}) {
-		out[name] = &definition.Schema
-	}
-	return out
-})
+var definitions = sync.OnceValue(modelstest.BuiltIn)
 
 // modelsOf returns the definitions with those of a kind marked as such, as a server has them.
 func modelsOf(t *testing.T, kind schema.GroupVersionKind) map[string]*spec.Schema {
@@ -63,12 +55,7 @@ func modelsOf(t *testing.T, kind schema.GroupVersionKind) map[string]*spec.Schem
 		t.Fatal(err)
 	}
 	name := obj.(interface{ OpenAPIModelName() string }).OpenAPIModelName()
-	out := maps.Clone(definitions())
-	marked := *out[name]
-	marked.Extensions = maps.Clone(marked.Extensions)
-	marked.AddExtension("x-kubernetes-group-version-kind", []any{map[string]any{"group": kind.Group, "version": kind.Version, "kind": kind.Kind}})
-	out[name] = &marked
-	return out
+	return modelstest.Marked(definitions(), name, kind)
 }
 
 // closing is a built-in resource of which some fields are closed.

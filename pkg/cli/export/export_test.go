@@ -5,7 +5,6 @@ package export
 
 import (
 	"bytes"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,6 +19,7 @@ import (
 
 	"kube-granular.dev/granular/overlay"
 	"kube-granular.dev/granular/schema"
+	"kube-granular.dev/pkg/modelstest"
 )
 
 // fakeKinds has a few built-in kinds.
@@ -62,12 +62,8 @@ func (f fakeKinds) TargetWith(entries *overlay.Entries, group, resource string) 
 		return nil, nil
 	}
 	name := map[string]string{"apps": "io.k8s.api.apps.v1.", "batch": "io.k8s.api.batch.v1.", "": "io.k8s.api.core.v1."}[group] + kinds[resource]
-	models := maps.Clone(definitions())
-	marked := *models[name]
-	marked.Extensions = maps.Clone(marked.Extensions)
-	marked.AddExtension("x-kubernetes-group-version-kind", []any{map[string]any{"group": group, "version": "v1", "kind": kinds[resource]}})
-	models[name] = &marked
-	models, _, err = overlay.Apply(models, kubeschema.GroupVersionKind{Group: group, Version: "v1", Kind: kinds[resource]}, entries, false)
+	kind := kubeschema.GroupVersionKind{Group: group, Version: "v1", Kind: kinds[resource]}
+	models, _, err := overlay.Apply(modelstest.Marked(definitions(), name, kind), kind, entries, false)
 	if err != nil {
 		return nil, err
 	}

@@ -21,21 +21,13 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/cel/environment"
-	"k8s.io/kube-openapi/pkg/validation/spec"
-	"k8s.io/kubernetes/pkg/generated/openapi"
 
 	"kube-granular.dev/granular/schema"
+	"kube-granular.dev/pkg/modelstest"
 )
 
 // definitions are the schemas of the built-in kinds, with their permissions.
-var definitions = sync.OnceValue(func() map[string]*spec.Schema {
-	out := map[string]*spec.Schema{}
-	for name, d := range openapi.GetOpenAPIDefinitions(func(name string) spec.Ref { return spec.MustCreateRef("#/components/schemas/" + name) }) {
-		model := d.Schema
-		out[name] = &model
-	}
-	return out
-})
+var definitions = sync.OnceValue(modelstest.BuiltIn)
 
 func treeOf(t testing.TB, name string) *schema.Tree {
 	t.Helper()

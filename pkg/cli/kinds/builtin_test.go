@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"k8s.io/kube-openapi/pkg/validation/spec"
-	"k8s.io/kubernetes/pkg/generated/openapi"
 
 	"kube-granular.dev/granular/schema"
+	"kube-granular.dev/pkg/modelstest"
 )
 
 var update = flag.Bool("update", false, "write builtin.json from the definitions of the server")
@@ -22,13 +22,11 @@ var update = flag.Bool("update", false, "write builtin.json from the definitions
 // TestBuiltin checks that builtin.json has the permissions of the server, and that they make the trees of the server from
 // definitions without permissions.
 func TestBuiltin(t *testing.T) {
-	all := map[string]*spec.Schema{}
+	all := modelstest.BuiltIn()
 	wanted := marks{}
-	for name, d := range openapi.GetOpenAPIDefinitions(func(name string) spec.Ref { return spec.MustCreateRef("#/components/schemas/" + name) }) {
-		model := d.Schema
-		all[name] = &model
+	for name, model := range all {
 		found := map[string]map[string]any{}
-		collect(&model, "", found)
+		collect(model, "", found)
 		if len(found) > 0 {
 			wanted[name] = found
 		}

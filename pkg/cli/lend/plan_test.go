@@ -15,20 +15,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/kube-openapi/pkg/validation/spec"
-	"k8s.io/kubernetes/pkg/generated/openapi"
 
 	"kube-granular.dev/granular/decide"
 	"kube-granular.dev/granular/schema"
+	"kube-granular.dev/pkg/modelstest"
 )
 
 // TestCodePermissions holds that codePermissions are those that cover the service account or an image in some workload.
 func TestCodePermissions(t *testing.T) {
-	models := map[string]*spec.Schema{}
-	for name, d := range openapi.GetOpenAPIDefinitions(func(name string) spec.Ref { return spec.MustCreateRef("#/components/schemas/" + name) }) {
-		models[name] = &d.Schema
-	}
-	all := schema.NewModels(models)
+	all := schema.NewModels(modelstest.BuiltIn())
 	found := map[string]bool{}
 	for kind, path := range map[string]string{
 		"core.v1.Pod": "spec", "core.v1.ReplicationController": "spec.template.spec", "apps.v1.Deployment": "spec.template.spec",

@@ -13,12 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/kube-openapi/pkg/validation/spec"
-	"k8s.io/kubernetes/pkg/generated/openapi"
 
 	"kube-granular.dev/granular/overlay"
 	"kube-granular.dev/granular/schema"
 	"kube-granular.dev/pkg/cli/export"
+	"kube-granular.dev/pkg/modelstest"
 )
 
 // configMaps are kinds with config maps alone.
@@ -37,11 +36,7 @@ func (m configMaps) TargetWith(*overlay.Entries, string, string) (*export.Target
 
 func treeOfMaps(t *testing.T) *schema.Tree {
 	t.Helper()
-	models := map[string]*spec.Schema{}
-	for name, d := range openapi.GetOpenAPIDefinitions(func(name string) spec.Ref { return spec.MustCreateRef("#/components/schemas/" + name) }) {
-		models[name] = &d.Schema
-	}
-	tree, err := schema.Compile(models, "io.k8s.api.core.v1.ConfigMap")
+	tree, err := schema.Compile(modelstest.BuiltIn(), "io.k8s.api.core.v1.ConfigMap")
 	if err != nil {
 		t.Fatal(err)
 	}

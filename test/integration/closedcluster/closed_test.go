@@ -5,7 +5,6 @@ package closedcluster
 
 import (
 	"encoding/json"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,10 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/kube-openapi/pkg/validation/spec"
-	openapi "k8s.io/kubernetes/pkg/generated/openapi"
 
 	"kube-granular.dev/granular/overlay"
 	granularschema "kube-granular.dev/granular/schema"
+	"kube-granular.dev/pkg/modelstest"
 	"kube-granular.dev/test/integration/cluster"
 )
 
@@ -73,15 +72,7 @@ func resources(t *testing.T, client kubernetes.Interface) []*closing {
 	return out
 }
 
-var definitions = sync.OnceValue(func() map[string]*spec.Schema {
-	out := map[string]*spec.Schema{}
-	for name, definition := range openapi.GetOpenAPIDefinitions(func(name string) spec.Ref {
-		return spec.MustCreateRef("#/components/schemas/" + name)
-	}) {
-		out[name] = &definition.Schema
-	}
-	return out
-})
+var definitions = sync.OnceValue(modelstest.BuiltIn)
 
 // close finds the fields that can be closed: the largest ones, so that everything that can be closed is inside one of
 // them.
@@ -126,7 +117,6 @@ func (r *closing) close(t *testing.T) {
 // models returns the definitions with that of the kind marked as such, as a server has them, and its name.
 func (r *closing) models(t *testing.T) (map[string]*spec.Schema, string) {
 	t.Helper()
-	out := maps.Clone(definitions())
 	prefix := "io.k8s.api."
 	suffix := "." + r.kind.Version + "." + r.kind.Kind
 	group, _, _ := strings.Cut(r.kind.Group, ".")
@@ -134,16 +124,10 @@ func (r *closing) models(t *testing.T) (map[string]*spec.Schema, string) {
 		group = "core"
 	}
 	name := prefix + group + suffix
-	if out[name] == nil {
+	if definitions()[name] == nil {
 		t.Fatalf("%s: there is no definition %s", r.name, name)
 	}
-	marked := *out[name]
-	marked.Extensions = maps.Clone(marked.Extensions)
-	marked.AddExtension("x-kubernetes-group-version-kind", []any{
-		map[string]any{"group": r.kind.Group, "version": r.kind.Version, "kind": r.kind.Kind},
-	})
-	out[name] = &marked
-	return out, name
+	return modelstest.Marked(definitions(), name, r.kind), name
 }
 
 func (r *closing) entries(paths ...overlay.Path) *overlay.Entries {
