@@ -112,10 +112,7 @@ func TestAnnotationBackedField(t *testing.T) {
 				return
 			}
 			old := keeping("a", "")
-			if err := w.Observe(ctx, tc.new, old); err != nil {
-				t.Fatal(err)
-			}
-			err := w.Verify(ctx, tc.new, old)
+			err := verify(t, w, ctx, tc.new, old)
 			judged(t, err, nil, tc.says)
 		})
 	}

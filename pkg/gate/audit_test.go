@@ -141,10 +141,7 @@ func TestCreatedIsNamed(t *testing.T) {
 		w := newWrite(marked, gate, of, kindOf(of), a, granular.MarkerFrom(marked))
 		created := object(t, plain)
 		created.SetUID("")
-		if err := w.Observe(marked, created, nil); err != nil {
-			t.Fatal(err)
-		}
-		judged(t, w.Verify(marked, created, nil), nil, want)
+		judged(t, verify(t, w, marked, created, nil), nil, want)
 		if got := w.name(nil); got != name {
 			t.Errorf("without an object it is %q", got)
 		}

@@ -200,10 +200,7 @@ func TestCreatedByDefault(t *testing.T) {
 			}
 			w := New(&grants{allow: append(tc.allow, "get")}).Begin(ctx, of)
 			created := newGadget("", tc.set)
-			if err := w.Observe(ctx, created, nil); err != nil {
-				t.Fatal(err)
-			}
-			judged(t, w.Verify(ctx, created, nil), marker, tc.says)
+			judged(t, verify(t, w, ctx, created, nil), marker, tc.says)
 		})
 	}
 }

@@ -79,10 +79,7 @@ func TestExpressionsOfARequest(t *testing.T) {
 				if err := w.Submitted(ctx, changed, old); err != nil {
 					t.Fatal(err)
 				}
-				if err := w.Observe(ctx, changed, old); err != nil {
-					t.Fatal(err)
-				}
-				err := w.Verify(ctx, changed, old)
+				err := verify(t, w, ctx, changed, old)
 				if (err == nil) != (tc.says == "") || err != nil && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), tc.says) || !strings.Contains(err.Error(), "cannot change .metadata.labels[")) {
 					t.Errorf("%v, wanted %s", err, tc.says)
 				}
@@ -133,10 +130,7 @@ func TestRequestEnds(t *testing.T) {
 	defer cancel()
 	ctx, _ = granular.WithMarker(ctx)
 	w := New(&ender{end: cancel}).Begin(ctx, model)
-	if err := w.Observe(ctx, changed, old); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Verify(ctx, changed, old); !apierrors.IsTimeout(err) || granular.MarkerFrom(ctx).Consume() == nil {
+	if err := verify(t, w, ctx, changed, old); !apierrors.IsTimeout(err) || granular.MarkerFrom(ctx).Consume() == nil {
 		t.Errorf("%v, and stored", err)
 	}
 	// After the request ended, nothing is compared and the authorizer is not called.
@@ -144,20 +138,14 @@ func TestRequestEnds(t *testing.T) {
 		nobody := &grants{allow: []string{"granular:metadata"}}
 		w = New(nobody).Begin(ctx, model)
 		changed = withLabels(t, "example.com", labels)
-		if err := w.Observe(ctx, changed, old); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Verify(ctx, changed, old); !apierrors.IsTimeout(err) || len(nobody.asked) > 0 || granular.MarkerFrom(ctx).Consume() == nil {
+		if err := verify(t, w, ctx, changed, old); !apierrors.IsTimeout(err) || len(nobody.asked) > 0 || granular.MarkerFrom(ctx).Consume() == nil {
 			t.Errorf("%d labels: %v, asked %q", labels, err, nobody.asked)
 		}
 	}
 	// If the authorizer fails while the request continues, the error is a 500.
 	ctx, _ = granular.WithMarker(requestContext("update"))
 	w = New(&grants{fail: []string{"granular:metadata"}}).Begin(ctx, model)
-	if err := w.Observe(ctx, changed, old); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Verify(ctx, changed, old); !apierrors.IsInternalError(err) {
+	if err := verify(t, w, ctx, changed, old); !apierrors.IsInternalError(err) {
 		t.Error(err)
 	}
 }

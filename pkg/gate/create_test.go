@@ -53,10 +53,7 @@ func TestCreateHandedEmpty(t *testing.T) {
 			ctx := requestContext("create")
 			w := New(&grants{}).Begin(ctx, of)
 			created := object(t, text)
-			if err := w.Observe(ctx, created, old); err != nil {
-				t.Fatal(err)
-			}
-			if err := w.Verify(ctx, created, old); err != nil || says != "" {
+			if err := verify(t, w, ctx, created, old); err != nil || says != "" {
 				judged(t, err, nil, says)
 			}
 			if t.Failed() {
@@ -104,10 +101,7 @@ func TestCreateWithAnnotationBackedField(t *testing.T) {
 			w := New(&grants{allow: tc.allow}).Begin(ctx, of)
 			tc.new.UID = ""
 			tc.new.Spec.Size = 0
-			if err := w.Observe(ctx, tc.new, nil); err != nil {
-				t.Fatal(err)
-			}
-			judged(t, w.Verify(ctx, tc.new, nil), marker, tc.says)
+			judged(t, verify(t, w, ctx, tc.new, nil), marker, tc.says)
 		})
 	}
 }
@@ -143,9 +137,6 @@ func TestCreateThatCanNotBeCompared(t *testing.T) {
 		}
 		ctx := requestContext("create")
 		w := New(&grants{allow: []string{"granular:trigger"}}).Begin(ctx, of)
-		if err := w.Observe(ctx, created, old); err != nil {
-			t.Fatal(err)
-		}
-		judged(t, w.Verify(ctx, created, old), nil, "its fields can't be verified")
+		judged(t, verify(t, w, ctx, created, old), nil, "its fields can't be verified")
 	}
 }

@@ -77,10 +77,7 @@ func TestEntriesOfBuiltinScale(t *testing.T) {
 					return nil
 				}
 				was, is := hub(t, scaleTo(1)), hub(t, scaleTo(tc.to))
-				if err := w.Observe(ctx, is, was); err != nil {
-					t.Fatal(err)
-				}
-				return w.Verify(ctx, is, was)
+				return verify(t, w, ctx, is, was)
 			}
 			t.Run(source+", "+name, func(t *testing.T) {
 				wantError(t, write(tc.allow), tc.says)
@@ -240,10 +237,7 @@ func TestEntriesAndRollback(t *testing.T) {
 	} {
 		ctx := requestContext("update")
 		w := New(&bypassing{name: tc.bypass}, WithFieldPermissions(withEntries(e))).Begin(ctx, of)
-		if err := w.Observe(ctx, tc.new, tc.old); err != nil {
-			t.Fatal(err)
-		}
-		t.Run(name, func(t *testing.T) { wantError(t, w.Verify(ctx, tc.new, tc.old), tc.says) })
+		t.Run(name, func(t *testing.T) { wantError(t, verify(t, w, ctx, tc.new, tc.old), tc.says) })
 	}
 }
 
@@ -269,10 +263,7 @@ func TestEntriesAndTemplateGeneration(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx := requestContext("update")
 			w := New(&grants{}, WithFieldPermissions(withEntries(e))).Begin(ctx, of)
-			if err := w.Observe(ctx, tc.new, tc.old); err != nil {
-				t.Fatal(err)
-			}
-			wantError(t, w.Verify(ctx, tc.new, tc.old), tc.says)
+			wantError(t, verify(t, w, ctx, tc.new, tc.old), tc.says)
 		})
 	}
 }
@@ -322,20 +313,7 @@ func BenchmarkPodWithEntries(b *testing.B) {
 			ctx := requestContext("update")
 			b.ReportAllocs()
 			for b.Loop() {
-				w := g.Begin(ctx, of)
-				if w == nil {
-					continue
-				}
-				if err := w.Observe(ctx, changed, old); err != nil {
-					b.Fatal(err)
-				}
-				if err := w.Admitted(ctx, changed, old); err != nil {
-					b.Fatal(err)
-				}
-				if err := w.Verify(ctx, changed, old); err != nil {
-					b.Fatal(err)
-				}
-				w.Respond(ctx, changed)
+				pass(b, g, ctx, of, changed, old)
 			}
 		})
 	}

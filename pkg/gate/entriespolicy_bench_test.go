@@ -36,17 +36,7 @@ func BenchmarkPodBesidePolicy(b *testing.B) {
 		g, target, ctx := New(&grants{}, WithFieldPermissions(withEntries(e))), podTarget(b), requestContext("update")
 		b.ReportAllocs()
 		for b.Loop() {
-			w := g.Begin(ctx, target)
-			if err := w.Observe(ctx, changed, old); err != nil {
-				b.Fatal(err)
-			}
-			if err := w.Admitted(ctx, changed, old); err != nil {
-				b.Fatal(err)
-			}
-			if err := w.Verify(ctx, changed, old); err != nil {
-				b.Fatal(err)
-			}
-			w.Respond(ctx, changed)
+			pass(b, g, ctx, target, changed, old)
 		}
 	})
 	b.Run("policy", func(b *testing.B) {

@@ -126,10 +126,7 @@ func TestEntriesOfPodsInTemplates(t *testing.T) {
 					}
 					continue
 				}
-				if err := w.Observe(ctx, objects[1], objects[0]); err != nil {
-					t.Fatal(err)
-				}
-				err := w.Verify(ctx, objects[1], objects[0])
+				err := verify(t, w, ctx, objects[1], objects[0])
 				wantError(t, err, tc.says)
 				if err == nil {
 					w.Respond(ctx, objects[1])
@@ -171,10 +168,7 @@ func TestEntriesOfPodsAndRollback(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx := contextOf("update", of, "n", "x")
 			w := New(&bypassingSome{names: tc.bypass}, WithFieldPermissions(inTemplates("deployments.apps", tc.own, pods))).Begin(ctx, of)
-			if err := w.Observe(ctx, tc.new, tc.old); err != nil {
-				t.Fatal(err)
-			}
-			wantError(t, w.Verify(ctx, tc.new, tc.old), tc.says)
+			wantError(t, verify(t, w, ctx, tc.new, tc.old), tc.says)
 		})
 	}
 }
@@ -229,10 +223,7 @@ func TestEntriesOfPodsInRevisions(t *testing.T) {
 			}
 			g := New(&bypassingSome{grants{allow: tc.allow}, tc.bypass}, WithFieldPermissions(f))
 			w := g.Begin(ctx, of)
-			if err := w.Observe(ctx, now, nil); err != nil {
-				t.Fatal(err)
-			}
-			err := w.Verify(ctx, now, nil)
+			err := verify(t, w, ctx, now, nil)
 			wantError(t, err, tc.says)
 			if err == nil {
 				w.Respond(ctx, now)
@@ -244,10 +235,7 @@ func TestEntriesOfPodsInRevisions(t *testing.T) {
 			labelled := stored(t, at("apps/v1/ControllerRevision", `"metadata": PLACE, "revision": 1, "data": `+tc.data, envDev))
 			ctx = contextOf("update", of, "n", "x")
 			w = g.Begin(ctx, of)
-			if err := w.Observe(ctx, labelled, now); err != nil {
-				t.Fatal(err)
-			}
-			wantError(t, w.Verify(ctx, labelled, now), "")
+			wantError(t, verify(t, w, ctx, labelled, now), "")
 		})
 	}
 	if !json.Valid([]byte(template("{}"))) {
@@ -294,20 +282,7 @@ func BenchmarkTemplateWithEntries(b *testing.B) {
 			old, changed := deploymentWith(b, "", bare), deploymentWith(b, "", envDev)
 			b.ReportAllocs()
 			for b.Loop() {
-				w := g.Begin(ctx, of)
-				if w == nil {
-					continue
-				}
-				if err := w.Observe(ctx, changed, old); err != nil {
-					b.Fatal(err)
-				}
-				if err := w.Admitted(ctx, changed, old); err != nil {
-					b.Fatal(err)
-				}
-				if err := w.Verify(ctx, changed, old); err != nil {
-					b.Fatal(err)
-				}
-				w.Respond(ctx, changed)
+				pass(b, g, ctx, of, changed, old)
 			}
 		})
 	}

@@ -66,10 +66,7 @@ func TestEntriesInStoredVersion(t *testing.T) {
 				for _, o := range []runtime.Object{old, sent} {
 					o.GetObjectKind().SetGroupVersionKind(of.Kind)
 				}
-				if err := w.Observe(ctx, sent, old); err != nil {
-					t.Fatal(err)
-				}
-				return w.Verify(ctx, sent, old)
+				return verify(t, w, ctx, sent, old)
 			}
 			wantError(t, write(tc.allow), tc.says)
 			if tc.says == "" && tc.allow != nil && write(nil) == nil {

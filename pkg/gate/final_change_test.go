@@ -311,8 +311,5 @@ func TestMetadataIsNoManagedFields(t *testing.T) {
 	ctx, marker := granular.WithMarker(requestContext("update"))
 	w := New(&grants{allow: []string{"get"}}).Begin(ctx, of)
 	sent, was := object(t, `{"metadata":{"labels":{"a":"b"}}}`), object(t, `{"metadata":{"labels":{"a":"c"}}}`)
-	if err := w.Observe(ctx, sent, was); err != nil {
-		t.Fatal(err)
-	}
-	judged(t, w.Verify(ctx, sent, was), marker, "cannot change .metadata.labels")
+	judged(t, verify(t, w, ctx, sent, was), marker, "cannot change .metadata.labels")
 }

@@ -48,10 +48,7 @@ func verifyLabels(t testing.TB, gate *Gate, model granular.Target, old, changed 
 	if err := w.Submitted(ctx, changed, old); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Observe(ctx, changed, old); err != nil {
-		t.Fatal(err)
-	}
-	return w.Verify(ctx, changed, old)
+	return verify(t, w, ctx, changed, old)
 }
 
 // each is an authorizer that allows the verb for any single label, and no more general verb. It

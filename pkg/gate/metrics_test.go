@@ -192,10 +192,7 @@ func TestOverBudgetIsCounted(t *testing.T) {
 		ctx, marker := granular.WithMarker(requestContext("update"))
 		w := New(g).Begin(ctx, of)
 		after, before := object(t, `{"tags":{`+strings.Join(tags, ",")+`,"kept":"x"}}`), object(t, `{"tags":{"kept":"x"}}`)
-		if err := w.Observe(ctx, after, before); err != nil {
-			t.Fatal(err)
-		}
-		judged(t, w.Verify(ctx, after, before), marker, `more than 64 permissions would have to be checked for this request; hold the verb "granular:tags" instead`)
+		judged(t, verify(t, w, ctx, after, before), marker, `more than 64 permissions would have to be checked for this request; hold the verb "granular:tags" instead`)
 	})
 	if got["over_budget_total"] != 1 || got["decisions_total refused"] != 1 {
 		t.Errorf("counted %v", got)

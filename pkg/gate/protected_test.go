@@ -160,8 +160,5 @@ func goThrough(t *testing.T, w granular.Write, ctx context.Context, sent, old ap
 	if err := w.Submitted(ctx, sent, old); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Observe(ctx, sent, old); err != nil {
-		t.Fatal(err)
-	}
-	return w.Verify(ctx, sent, old)
+	return verify(t, w, ctx, sent, old)
 }

@@ -42,10 +42,7 @@ func TestRefusalsFit(t *testing.T) {
 				w := newWrite(ctx, New(&grants{}), target(t, model), kindOf(target(t, model)), a, marker)
 				old, sent := labelsOf(t, nil), labelsOf(t, map[string]any{key: "v"})
 				fits(t, text+", not observed, "+name, w.Verify(ctx, sent, old))
-				if err := w.Observe(ctx, sent, old); err != nil {
-					t.Fatal(err)
-				}
-				fits(t, text+", "+name, w.Verify(ctx, sent, old))
+				fits(t, text+", "+name, verify(t, w, ctx, sent, old))
 				if err := w.Patch(ctx, types.JSONPatchType, []byte(`[{"op":"copy"}]`)); err == nil {
 					t.Error("a copy is allowed")
 				} else {
@@ -141,10 +138,7 @@ func TestUsualRefusal(t *testing.T) {
 	ctx, marker := granular.WithMarker(requestContext("update"))
 	w := newWrite(ctx, New(&grants{}), target(t, labelled), kindOf(target(t, labelled)), a, marker)
 	old, sent := labelsOf(t, nil), labelsOf(t, map[string]any{"key": "v"})
-	if err := w.Observe(ctx, sent, old); err != nil {
-		t.Fatal(err)
-	}
-	err := w.Verify(ctx, sent, old)
+	err := verify(t, w, ctx, sent, old)
 	const needs = `needs one of the verbs "granular:label(key)", "granular:metadata"`
 	want := fmt.Sprintf(`things.example.com "t" is forbidden: User "%s..." cannot change .metadata.labels[key] in namespace "n": `+needs, strings.Repeat("€", 85))
 	if err == nil || err.Error() != want {

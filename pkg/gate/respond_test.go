@@ -173,9 +173,6 @@ func TestRefusalNamesNoKeys(t *testing.T) {
 		ctx, _ := granular.WithMarker(requestContext("update"))
 		w := New(&grants{allow: tc.allow}).Begin(ctx, target(t, tagged))
 		before, after := object(t, `{"spec":{"tags":{"hidden":"x","kept":"y"}}}`), object(t, `{"spec":{"tags":{"kept":"y"}}}`)
-		if err := w.Observe(ctx, after, before); err != nil {
-			t.Fatal(err)
-		}
-		judged(t, w.Verify(ctx, after, before), nil, tc.says)
+		judged(t, verify(t, w, ctx, after, before), nil, tc.says)
 	}
 }

@@ -80,10 +80,7 @@ func TestNothingOfWhatIsHidden(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := w.Observe(ctx, changed, old); err != nil {
-				t.Fatal(err)
-			}
-			err := w.RespondError(ctx, w.Verify(ctx, changed, old))
+			err := w.RespondError(ctx, verify(t, w, ctx, changed, old))
 			if err == nil {
 				t.Fatal("allowed")
 			}
@@ -238,10 +235,7 @@ func TestKeysOfPatches(t *testing.T) {
 			t.Fatal(err)
 		}
 		old, changed := labelsOf(t, map[string]any{"hidden": "v"}), labelsOf(t, nil)
-		if err := w.Observe(ctx, changed, old); err != nil {
-			t.Fatal(err)
-		}
-		err := w.Verify(ctx, changed, old)
+		err := verify(t, w, ctx, changed, old)
 		if !apierrors.IsForbidden(err) || strings.Contains(err.Error(), "hidden") != tc.named {
 			t.Errorf("%s: %v", name, err)
 		}

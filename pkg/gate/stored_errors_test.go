@@ -234,10 +234,7 @@ func TestStoredWithoutObservation(t *testing.T) {
 	}
 	obj := versioned(t, `{"size":1}`, "5")
 	obj.GetObjectKind().SetGroupVersionKind(thingV2)
-	if err := w.Observe(ctx, obj, obj); err != nil {
-		t.Fatal(err)
-	}
-	judged(t, w.Verify(ctx, obj, obj), marker, "cannot change .spec.old of version v0")
+	judged(t, verify(t, w, ctx, obj, obj), marker, "cannot change .spec.old of version v0")
 }
 
 // moving is a codec of v0 that reads the trigger of v2 as the field old.

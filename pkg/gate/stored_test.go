@@ -393,10 +393,7 @@ func TestStoredCosts(t *testing.T) {
 	w := New(&grants{}).Begin(ctx, target)
 	obj := versioned(t, `{"size":1,"secret":"s"}`, "5")
 	obj.GetObjectKind().SetGroupVersionKind(thingV2)
-	if err := w.Observe(ctx, obj, obj); err != nil {
-		t.Fatal(err)
-	}
-	judged(t, w.Verify(ctx, obj, obj), marker, "")
+	judged(t, verify(t, w, ctx, obj, obj), marker, "")
 	if w := New(&grants{}).Begin(requestContext("update"), target); w != nil {
 		t.Error("an ordinary caller is verified, and nothing is excluded")
 	}

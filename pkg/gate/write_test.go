@@ -13,6 +13,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	gvk "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authorization/granular"
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -77,6 +78,33 @@ const (
 	both     = `{"spec":{"size":2,"trigger":true},"data":"x"}`
 	withData = `{"spec":{"size":1,"trigger":false},"data":"y"}`
 )
+
+// verify verifies a change that stays as the caller sent it.
+func verify(t testing.TB, w granular.Write, ctx context.Context, changed, old apiruntime.Object) error {
+	t.Helper()
+	if err := w.Observe(ctx, changed, old); err != nil {
+		t.Fatal(err)
+	}
+	return w.Verify(ctx, changed, old)
+}
+
+// pass makes all calls of an update that nothing refuses.
+func pass(b *testing.B, g *Gate, ctx context.Context, target granular.Target, changed, old apiruntime.Object) {
+	w := g.Begin(ctx, target)
+	if w == nil {
+		return
+	}
+	if err := w.Observe(ctx, changed, old); err != nil {
+		b.Fatal(err)
+	}
+	if err := w.Admitted(ctx, changed, old); err != nil {
+		b.Fatal(err)
+	}
+	if err := w.Verify(ctx, changed, old); err != nil {
+		b.Fatal(err)
+	}
+	w.Respond(ctx, changed)
+}
 
 // judged checks that err is a 403 that contains says or, if says is empty, that err is nil. It
 // also checks that the storage accepts the marked write only without an error.
