@@ -3,7 +3,18 @@
 
 package v1alpha1
 
-import "time"
+import (
+	"cmp"
+	"iter"
+	"time"
+)
+
+// Lists yields the lists of members in order, each with the name of its field.
+func (s *LNamespaceSpec) Lists() iter.Seq2[string, *[]Subject] {
+	return func(yield func(string, *[]Subject) bool) {
+		_ = yield("users", &s.Users) && yield("managers", &s.Managers) && yield("sudoers", &s.Sudoers)
+	}
+}
 
 // Duration is a time span in hours, minutes and seconds, such as 1h30m.
 type Duration string
@@ -35,9 +46,6 @@ func (s Subject) Same(other Subject) bool { return s.Bare() == other.Bare() }
 
 // Bare returns the subject with its kind and without its end.
 func (s Subject) Bare() Subject {
-	if s.Kind == "" {
-		s.Kind = UserKind
-	}
-	s.Until = ""
+	s.Kind, s.Until = cmp.Or(s.Kind, UserKind), ""
 	return s
 }

@@ -44,14 +44,11 @@ func (s *state) compare(n *Namespace, t *v1alpha1.LNamespace, o Options) {
 			rules[m] = append(rules[m], role...)
 		}
 	}
-	for _, list := range []struct {
-		field string
-		list  []v1alpha1.Subject
-	}{{"users", n.Spec.Users}, {"managers", n.Spec.Managers}, {"sudoers", n.Spec.Sudoers}} {
-		for _, m := range list.list {
+	for field, list := range n.Spec.Lists() {
+		for _, m := range *list {
 			p := person(m.Bare())
-			if !slices.Contains(p.Lists, list.field) {
-				p.Lists = append(p.Lists, list.field)
+			if !slices.Contains(p.Lists, field) {
+				p.Lists = append(p.Lists, field)
 			}
 		}
 	}

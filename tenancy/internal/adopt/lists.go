@@ -4,6 +4,7 @@
 package adopt
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -56,7 +57,7 @@ func (l Lists) derive(ns *metav1.PartialObjectMetadata, bindings []rbacv1.RoleBi
 			}
 		}
 	}
-	for _, list := range []*[]v1alpha1.Subject{&t.Spec.Users, &t.Spec.Managers, &t.Spec.Sudoers} {
+	for _, list := range t.Spec.Lists() {
 		slices.SortFunc(*list, func(a, b v1alpha1.Subject) int { return strings.Compare(words(a), words(b)) })
 	}
 	return t
@@ -166,9 +167,7 @@ func differs(now, want v1alpha1.LNamespaceSpec) string {
 func withKinds(list []v1alpha1.Subject) []v1alpha1.Subject {
 	out := slices.Clone(list)
 	for i := range out {
-		if out[i].Kind == "" {
-			out[i].Kind = v1alpha1.UserKind
-		}
+		out[i].Kind = cmp.Or(out[i].Kind, v1alpha1.UserKind)
 	}
 	return out
 }

@@ -188,12 +188,8 @@ func wanted(t *v1alpha1.LNamespace) *v1alpha1.LNamespace {
 		}
 		out.Annotations[key] = value
 	}
-	for _, list := range [][]v1alpha1.Subject{out.Spec.Users, out.Spec.Managers, out.Spec.Sudoers} {
-		for i := range list {
-			if list[i].Kind == "" {
-				list[i].Kind = v1alpha1.UserKind
-			}
-		}
+	for _, list := range out.Spec.Lists() {
+		*list = withKinds(*list)
 	}
 	return out
 }

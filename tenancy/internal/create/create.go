@@ -59,17 +59,15 @@ func NewCommand(path string) *cobra.Command {
 				ObjectMeta: metav1.ObjectMeta{Name: args[0]},
 				Spec:       v1alpha1.LNamespaceSpec{Billing: v1alpha1.Billing{Account: billing}},
 			}
-			for _, list := range []struct {
-				from []string
-				to   *[]v1alpha1.Subject
-			}{{users, &lns.Spec.Users}, {managers, &lns.Spec.Managers}, {sudoers, &lns.Spec.Sudoers}} {
-				for _, text := range list.from {
+			texts := map[string][]string{"users": users, "managers": managers, "sudoers": sudoers}
+			for field, list := range lns.Spec.Lists() {
+				for _, text := range texts[field] {
 					subject, err := Subject(text)
 					if err != nil {
 						return kubectl.UsageError(cmd, err)
 					}
 					subject.Until = until
-					*list.to = append(*list.to, subject)
+					*list = append(*list, subject)
 				}
 			}
 			for _, a := range allow {

@@ -96,10 +96,7 @@ func Sudoer(d *authority.AuthorityDelegation) v1alpha1.Subject {
 }
 
 func delegate(s v1alpha1.Subject) authority.Delegate {
-	if s.Kind == "" {
-		s.Kind = v1alpha1.UserKind
-	}
-	return authority.Delegate{Kind: authority.DelegateKind(s.Kind), Namespace: s.Namespace, Name: s.Name}
+	return authority.Delegate{Kind: authority.DelegateKind(s.Bare().Kind), Namespace: s.Namespace, Name: s.Name}
 }
 
 // delegatedRule returns the rule for the LNamespace in a delegation to the delegate to. The rule

@@ -120,11 +120,8 @@ func sudoerObjects(t *v1alpha1.LNamespace, user string) []client.Object {
 func Subjects(list []v1alpha1.Subject) []rbacv1.Subject {
 	var subjects []rbacv1.Subject
 	for _, s := range list {
-		subject := rbacv1.Subject{Kind: string(s.Kind), APIGroup: rbacv1.GroupName, Name: s.Name}
-		switch s.Kind {
-		case "":
-			subject.Kind = rbacv1.UserKind
-		case v1alpha1.ServiceAccountKind:
+		subject := rbacv1.Subject{Kind: string(s.Bare().Kind), APIGroup: rbacv1.GroupName, Name: s.Name}
+		if s.Kind == v1alpha1.ServiceAccountKind {
 			subject.APIGroup, subject.Namespace = "", s.Namespace
 		}
 		if !slices.Contains(subjects, subject) {

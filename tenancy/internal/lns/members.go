@@ -4,6 +4,7 @@
 package lns
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -225,9 +226,7 @@ func entriesOf(object *unstructured.Unstructured, field string) ([]v1alpha1.Subj
 				return nil, fmt.Errorf("LNamespace %q: spec.%s[%d]: %w", object.GetName(), field, i, err)
 			}
 		}
-		if s.Kind == "" {
-			s.Kind = v1alpha1.UserKind
-		}
+		s.Kind = cmp.Or(s.Kind, v1alpha1.UserKind)
 		out = append(out, s)
 	}
 	return out, nil

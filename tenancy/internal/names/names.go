@@ -254,7 +254,7 @@ func UsersOf(subjects []v1alpha1.Subject) []string {
 	var users []string
 	seen := map[string]bool{}
 	for _, s := range subjects {
-		if (s.Kind == "" || s.Kind == v1alpha1.UserKind) && !seen[s.Name] {
+		if s.Bare().Kind == v1alpha1.UserKind && !seen[s.Name] {
 			seen[s.Name] = true
 			users = append(users, s.Name)
 		}

@@ -56,8 +56,8 @@ func read(ctx context.Context, api client.Reader) (*Survey, error) {
 		s.Tenants = append(s.Tenants, metav1.ObjectMeta{
 			Name: t.Name, UID: t.UID, Annotations: t.Annotations, CreationTimestamp: t.CreationTimestamp,
 		})
-		for _, list := range [][]v1alpha1.Subject{t.Spec.Users, t.Spec.Managers, t.Spec.Sudoers} {
-			for _, subject := range list {
+		for _, list := range t.Spec.Lists() {
+			for _, subject := range *list {
 				s.add(claimed(string(subject.Kind), subject.Namespace, subject.Name), claim{"LNamespace " + t.Name, t.Name})
 			}
 		}

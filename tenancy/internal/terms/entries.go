@@ -49,7 +49,7 @@ func endsLater(a, b v1alpha1.Subject) bool {
 // status has the sudo that the requests of the tenant give.
 func Present(t *v1alpha1.LNamespace, requests []v1alpha1.SudoRequest, at time.Time) *v1alpha1.LNamespace {
 	present := t.DeepCopy()
-	for _, list := range lists(&present.Spec) {
+	for _, list := range present.Spec.Lists() {
 		*list = InForce(*list, at)
 	}
 	present.Status.Sudo = granted(present, requests, at)
@@ -88,19 +88,15 @@ func entries(t *v1alpha1.LNamespace) []v1alpha1.Subject {
 // IsOverdue reports whether the status says that somebody has rights that the lists do not give any
 // more, although the controller saw the present lists: an entry, or sudo by a request, has ended.
 func IsOverdue(t *v1alpha1.LNamespace, at time.Time) bool {
-	granted := [][]v1alpha1.Subject{t.Status.Granted.Users, t.Status.Granted.Managers, t.Status.Granted.Sudoers}
-	for i, list := range lists(&t.Spec) {
+	had := t.Status.Granted
+	granted := map[string][]v1alpha1.Subject{"users": had.Users, "managers": had.Managers, "sudoers": had.Sudoers}
+	for field, list := range t.Spec.Lists() {
 		present := InForce(*list, at)
-		for _, subject := range granted[i] {
+		for _, subject := range granted[field] {
 			if !slices.ContainsFunc(present, subject.Same) && slices.ContainsFunc(*list, subject.Same) {
 				return true
 			}
 		}
 	}
 	return slices.ContainsFunc(t.Status.Sudo, func(granted v1alpha1.GrantedSudo) bool { return hasEnded(granted.Subject, at) })
-}
-
-// lists returns the lists of an LNamespace: users, managers and sudoers.
-func lists(s *v1alpha1.LNamespaceSpec) []*[]v1alpha1.Subject {
-	return []*[]v1alpha1.Subject{&s.Users, &s.Managers, &s.Sudoers}
 }

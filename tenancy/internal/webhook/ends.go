@@ -25,15 +25,18 @@ func (l *Lists) prolonged(ctx context.Context, user authenticationv1.UserInfo, b
 	}
 	either := append(naming(before.Spec.Managers, before, user), sudoer...)
 	for _, list := range []struct {
-		field string
-		held  []v1alpha1.Subject
-	}{{"users", either}, {"managers", either}, {"sudoers", sudoer}} {
-		old := lists(before.Spec)[list.field]
+		field          string
+		held, old, now []v1alpha1.Subject
+	}{
+		{"users", either, before.Spec.Users, now.Spec.Users},
+		{"managers", either, before.Spec.Managers, now.Spec.Managers},
+		{"sudoers", sudoer, before.Spec.Sudoers, now.Spec.Sudoers},
+	} {
 		outlasts := func(entry v1alpha1.Subject) bool {
 			lasts := func(own v1alpha1.Subject) bool { return endsWith(entry, own) }
-			return !slices.Contains(old, entry) && !slices.ContainsFunc(list.held, lasts)
+			return !slices.Contains(list.old, entry) && !slices.ContainsFunc(list.held, lasts)
 		}
-		if !slices.ContainsFunc(lists(now.Spec)[list.field], outlasts) {
+		if !slices.ContainsFunc(list.now, outlasts) {
 			continue
 		}
 		verb := names.FieldVerb(permissions[list.field])

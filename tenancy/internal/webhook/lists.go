@@ -285,15 +285,10 @@ func (l *Lists) may(ctx context.Context, who authenticationv1.UserInfo, what aut
 	return review.Status.Allowed && !review.Status.Denied, nil
 }
 
-// lists returns the three lists of members in a spec. The keys are the names of their fields.
-func lists(s v1alpha1.LNamespaceSpec) map[string][]v1alpha1.Subject {
-	return map[string][]v1alpha1.Subject{"users": s.Users, "managers": s.Managers, "sudoers": s.Sudoers}
-}
-
 // reserved returns an error if a list has a member whose name is reserved for impersonation.
 func reserved(s v1alpha1.LNamespaceSpec) error {
-	for field, list := range lists(s) {
-		for i, subject := range list {
+	for field, list := range s.Lists() {
+		for i, subject := range *list {
 			if strings.HasPrefix(subject.Name, names.Prefix) {
 				return fmt.Errorf("spec.%s[%d].name: names that begin with %s are reserved", field, i, names.Prefix)
 			}
@@ -305,9 +300,9 @@ func reserved(s v1alpha1.LNamespaceSpec) error {
 // warnings returns warnings for input that is valid but probably a mistake.
 func (l *Lists) warnings(ctx context.Context, req admission.Request, t *v1alpha1.LNamespace) []string {
 	var warnings []string
-	for _, field := range []string{"users", "managers", "sudoers"} {
+	for field, list := range t.Spec.Lists() {
 		seen := map[v1alpha1.Subject]bool{}
-		for i, subject := range lists(t.Spec)[field] {
+		for i, subject := range *list {
 			if end, ends := subject.End(); ends && !end.After(time.Now()) {
 				warnings = append(warnings, fmt.Sprintf("spec.%s[%d].until has passed: the entry gives nothing", field, i))
 			}
