@@ -187,7 +187,7 @@ func (c *cluster) startServer(ctx context.Context, s *server, client *rest.Confi
 		}
 	})
 	return c.withFailures(ctx, func(ctx context.Context) error {
-		return waitReady(ctx, client, func(last error) { c.logf("waiting for kube-apiserver: %v", last) })
+		return waitReady(ctx, "kube-apiserver", client, func(last error) { c.logf("waiting for kube-apiserver: %v", last) })
 	})
 }
 

@@ -21,10 +21,10 @@ const pollInterval = 50 * time.Millisecond
 // progressInterval is the time between two messages about what the start waits for.
 const progressInterval = 5 * time.Second
 
-// waitReady waits until the server's /readyz succeeds. It calls waiting periodically with the
+// waitReady waits until the /readyz of a program succeeds. It calls waiting periodically with the
 // error of the last attempt. If waitReady fails, the returned error includes the error of the last
 // attempt.
-func waitReady(ctx context.Context, cfg *rest.Config, waiting func(last error)) error {
+func waitReady(ctx context.Context, program string, cfg *rest.Config, waiting func(last error)) error {
 	transport, err := rest.TransportFor(cfg)
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func waitReady(ctx context.Context, cfg *rest.Config, waiting func(last error)) 
 		return response.StatusCode == http.StatusOK, nil
 	})
 	if err != nil {
-		return fmt.Errorf("kube-apiserver did not become ready: %w; the last attempt: %w", err, last)
+		return fmt.Errorf("%s did not become ready: %w; the last attempt: %w", program, err, last)
 	}
 	return nil
 }

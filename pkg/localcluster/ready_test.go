@@ -22,7 +22,7 @@ func TestWaitReady(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	if err := waitReady(t.Context(), &rest.Config{Host: server.URL}, func(error) {}); err != nil {
+	if err := waitReady(t.Context(), "server", &rest.Config{Host: server.URL}, func(error) {}); err != nil {
 		t.Fatal(err)
 	}
 	if asked.Load() != 3 {
@@ -41,7 +41,7 @@ func TestWaitReadySaysWhy(t *testing.T) {
 		w.WriteHeader(http.StatusNotFound)
 	}))
 	defer server.Close()
-	err := waitReady(ctx, &rest.Config{Host: server.URL}, func(error) {})
+	err := waitReady(ctx, "server", &rest.Config{Host: server.URL}, func(error) {})
 	if err == nil || !strings.Contains(err.Error(), "404") {
 		t.Errorf("got error %v, want one with the last answer", err)
 	}

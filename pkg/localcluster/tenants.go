@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"k8s.io/client-go/rest"
+
 	"kube-granular.dev/pkg/localcluster/tenancy"
 )
 
@@ -43,7 +45,7 @@ func (c *cluster) startTenancy(ctx context.Context, access kubeconfigs, program 
 			close(stopping)
 			k.Stop()
 		})
-		return k.WaitReady(ctx)
+		return waitReady(ctx, "tenancy-controller", &rest.Config{Host: k.Health}, func(error) {})
 	})
 }
 

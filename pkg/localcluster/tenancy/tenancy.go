@@ -20,14 +20,11 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"syscall"
 	"time"
-
-	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // User is the user name of the controller's service account.
@@ -65,10 +62,11 @@ func (c Config) Bill() string { return filepath.Join(c.Dir, "bill.db") }
 type Controller struct {
 	// Ended receives an error when the process of the controller ends, for whatever reason.
 	Ended chan error
+	// Health is the URL below which /readyz succeeds once the API server trusts its webhooks.
+	Health string
 
-	health string
-	stdin  io.Closer
-	cmd    *exec.Cmd
+	stdin io.Closer
+	cmd   *exec.Cmd
 }
 
 // Find returns the path of the controller's program, or ErrMissing.
@@ -124,7 +122,7 @@ func Start(ctx context.Context, program string, c Config) (*Controller, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("tenancy-controller run: %w", err)
 	}
-	k := &Controller{Ended: make(chan error, 1), health: "http://" + addresses[1], stdin: stdin, cmd: cmd}
+	k := &Controller{Ended: make(chan error, 1), Health: "http://" + addresses[1], stdin: stdin, cmd: cmd}
 	go func() {
 		err := cmd.Wait()
 		if err == nil {
@@ -133,26 +131,6 @@ func Start(ctx context.Context, program string, c Config) (*Controller, error) {
 		k.Ended <- err
 	}()
 	return k, nil
-}
-
-// WaitReady waits until the controller is ready: its webhooks are served, and the API server
-// trusts their certificate.
-func (k *Controller) WaitReady(ctx context.Context) error {
-	err := wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, k.health+"/readyz", nil)
-		if err != nil {
-			return false, err
-		}
-		answer, err := http.DefaultClient.Do(request)
-		if err != nil {
-			return false, nil
-		}
-		return answer.StatusCode == http.StatusOK, answer.Body.Close()
-	})
-	if err != nil {
-		return fmt.Errorf("tenancy-controller did not become ready: %w", err)
-	}
-	return nil
 }
 
 // Stop stops the controller and waits until its process has ended. It kills the process after

@@ -10,9 +10,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/pager"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kube-granular.dev/tenancy/api/v1alpha1"
@@ -99,17 +99,11 @@ func load(ctx context.Context, api client.Reader, wishes []Wish) (*state, error)
 
 // each calls add for each object of a list, which it reads in pages.
 func each(ctx context.Context, api client.Reader, list client.ObjectList, add func(runtime.Object)) error {
-	for next := ""; ; {
-		if err := api.List(ctx, list, client.Limit(500), client.Continue(next)); err != nil {
-			return err
-		}
-		if err := meta.EachListItem(list, func(o runtime.Object) error { add(o); return nil }); err != nil {
-			return err
-		}
-		if next = list.GetContinue(); next == "" {
-			return nil
-		}
-	}
+	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		page := list.DeepCopyObject().(client.ObjectList)
+		return page, api.List(ctx, page, client.Limit(o.Limit), client.Continue(o.Continue))
+	})
+	return pages.EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error { add(o); return nil })
 }
 
 // rules returns the rules of the role of a binding, and whether the role exists.

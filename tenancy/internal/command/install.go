@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kube-granular.dev/api/printing"
@@ -88,8 +89,6 @@ func install(ctx context.Context, kubeconfig string, o config.Options, out io.Wr
 		}
 		printing.Fprintf(out, "%s %s\n", object.GetKind(), object.GetName())
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	if err := awaitForce(ctx, api); err != nil {
 		return err
 	}
@@ -99,26 +98,24 @@ func install(ctx context.Context, kubeconfig string, o config.Options, out io.Wr
 	return nil
 }
 
-// awaitForce waits until the API server serves LNamespaces and applies the policy for new ones, or the context ends.
+// awaitForce waits until the API server serves LNamespaces and applies the policy for new ones.
 func awaitForce(ctx context.Context, api client.Client) error {
-	for {
-		err := api.List(ctx, &v1alpha1.LNamespaceList{}, client.Limit(1))
-		if err == nil && inForce(ctx, api) {
-			return nil
+	var missing error
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		missing = api.List(ctx, &v1alpha1.LNamespaceList{}, client.Limit(1))
+		if missing != nil && !apierrors.IsNotFound(missing) && ctx.Err() == nil {
+			return false, missing
 		}
-		if err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			if err != nil {
-				return fmt.Errorf("LNamespace: not served: %w", err)
-			}
-			return fmt.Errorf("MutatingAdmissionPolicy lnamespace-creation: not in force, a new LNamespace gets no creator; "+
-				"check that the API server's admission plugin MutatingAdmissionPolicy is on: %w", ctx.Err())
-		case <-time.After(50 * time.Millisecond):
-		}
+		return missing == nil && inForce(ctx, api), nil
+	})
+	switch {
+	case !wait.Interrupted(err):
+		return err
+	case missing != nil:
+		return fmt.Errorf("LNamespace: not served: %w", missing)
 	}
+	return fmt.Errorf("MutatingAdmissionPolicy lnamespace-creation: not in force, a new LNamespace gets no creator; "+
+		"check that the API server's admission plugin MutatingAdmissionPolicy is on: %w", err)
 }
 
 // inForce reports whether the API server applies the policy for new LNamespaces. For some seconds after a policy was

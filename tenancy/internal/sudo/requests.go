@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"kube-granular.dev/api/printing"
 	"kube-granular.dev/tenancy/api/v1alpha1"
@@ -164,29 +165,24 @@ func (r *requester) get(ctx context.Context, name string) (v1alpha1.SudoRequest,
 	return q, json.Unmarshal([]byte(out), &q)
 }
 
-// seconds is how long outcome waits for the controller.
-const seconds = 10
+// patience is how long outcome waits for the controller.
+const patience = 10 * time.Second
 
 // outcome prints the state of a request when the controller has seen it. It returns an error if the
 // controller refuses the request.
 func (r *requester) outcome(ctx context.Context, name string, isUnseen func(v1alpha1.SudoRequest) bool) error {
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
-	for range seconds * 5 {
-		q, err := r.get(ctx, name)
-		if err != nil {
-			return err
-		}
-		if !isUnseen(q) {
-			return r.report(q)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		}
+	var q v1alpha1.SudoRequest
+	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, patience, true, func(context.Context) (seen bool, err error) {
+		q, err = r.get(ctx, name)
+		return !isUnseen(q), err
+	})
+	switch {
+	case err == nil:
+		return r.report(q)
+	case wait.Interrupted(err) && ctx.Err() == nil:
+		return fmt.Errorf("request %s: the tenancy controller has not seen it yet; look later: kubectl sudo requests -n %s", name, r.namespace)
 	}
-	return fmt.Errorf("request %s: the tenancy controller has not seen it yet; look later: kubectl sudo requests -n %s", name, r.namespace)
+	return err
 }
 
 func (r *requester) report(q v1alpha1.SudoRequest) error {
