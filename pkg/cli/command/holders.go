@@ -6,7 +6,6 @@ package command
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -56,13 +55,10 @@ func (s *options) addProtected(ctx context.Context, w *access.Query) {
 	resource := v1alpha1.GroupResource{Group: w.Group, Resource: w.Resource}
 	byVerb := false
 	for _, a := range all {
-		if len(a.Spec.Resources) > 0 && !slices.Contains(a.Spec.Resources, resource) || slices.Contains(a.Spec.ExcludeResources, resource) {
+		if !a.Selects(resource) {
 			continue
 		}
-		field, reserved := "labels", permission.ProtectedLabel
-		if a.Spec.AttributeKind == v1alpha1.AttributeAnnotation {
-			field, reserved = "annotations", permission.ProtectedAnnotation
-		}
+		field, reserved := a.Field()
 		switch key := a.Spec.AttributeName; {
 		case verb.Permission == reserved && protected.Includes(key, verb.Parameter):
 			if a.Spec.RoleRef == nil {

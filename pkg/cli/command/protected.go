@@ -46,23 +46,23 @@ func (s *options) protectedVerbs(ctx context.Context) ([]verbEntry, error) {
 	all, err := s.protectedAttributes(ctx, "")
 	var out []verbEntry
 	for _, a := range all {
-		out = append(out, protectedVerb(a.String(), a.Spec)...)
+		out = append(out, protectedVerb(&a)...)
 	}
 	return out, err
 }
 
 // protectedVerb returns the verb that a protected attribute requires. It returns none if the
 // attribute requires a role instead of a verb.
-func protectedVerb(name string, spec *v1alpha1.ProtectedAttributeSpec) []verbEntry {
-	if spec.RoleRef != nil {
+func protectedVerb(a *protected.Attribute) []verbEntry {
+	if a.Spec.RoleRef != nil {
 		return nil
 	}
-	verb := protectedKeyVerb(spec.AttributeKind, spec.AttributeName)
-	e := verbEntry{Verb: verb.String(), Excluded: true, Protects: name}
-	if domain, ok := strings.CutSuffix(spec.AttributeName, "/*"); ok {
+	verb := a.Verb(a.Spec.AttributeName)
+	e := verbEntry{Verb: verb.String(), Excluded: true, Protects: a.String()}
+	if domain, ok := strings.CutSuffix(a.Spec.AttributeName, "/*"); ok {
 		e.Verb = permission.Verb{Permission: verb.Permission}.String() + "(<key of " + domain + ">)"
 	}
-	for _, r := range spec.Resources {
+	for _, r := range a.Spec.Resources {
 		e.Resources = append(e.Resources, kinds.Qualified(r.Group, r.Resource))
 	}
 	if len(e.Resources) == 0 {
@@ -112,15 +112,11 @@ func (s *options) protectedNotes(ctx context.Context, runs []*changes.DryRun) []
 // An empty resource matches all resources.
 func protectedNote(a *protected.Attribute, field, key string, resource v1alpha1.GroupResource) string {
 	attribute := a.Spec
-	if (attribute.AttributeKind == v1alpha1.AttributeAnnotation) != (field == "annotations") ||
-		!protected.Includes(attribute.AttributeName, key) {
+	if part, _ := a.Field(); part != field || !protected.Includes(attribute.AttributeName, key) ||
+		resource.Resource != "" && !a.Selects(resource) {
 		return ""
 	}
-	if resource.Resource != "" && (len(attribute.Resources) > 0 && !slices.Contains(attribute.Resources, resource) ||
-		slices.Contains(attribute.ExcludeResources, resource)) {
-		return ""
-	}
-	needs := "the verb " + protectedKeyVerb(attribute.AttributeKind, key).String()
+	needs := "the verb " + a.Verb(key).String()
 	if attribute.RoleRef != nil {
 		needs = fmt.Sprintf("to be bound to %s %q", attribute.RoleRef.Kind, attribute.RoleRef.Name)
 	}
@@ -129,15 +125,6 @@ func protectedNote(a *protected.Attribute, field, key string, resource v1alpha1.
 		what = " has values that are protected by "
 	}
 	return what + a.String() + ": the role is not sufficient, the subject also needs " + needs
-}
-
-// protectedKeyVerb returns the verb that a protected label or annotation without a role requires.
-func protectedKeyVerb(kind v1alpha1.AttributeKind, key string) permission.Verb {
-	verb := permission.Verb{Permission: permission.ProtectedLabel, Parameter: key, Parameterized: true}
-	if kind == v1alpha1.AttributeAnnotation {
-		verb.Permission = permission.ProtectedAnnotation
-	}
-	return verb
 }
 
 // markProtected marks the field that the server refuses because it is protected. The permissions of

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +17,7 @@ import (
 
 	"kube-granular.dev/api/authority/v1alpha1"
 	authorityclient "kube-granular.dev/api/client/clientset/versioned"
+	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/granular/protect"
 	"kube-granular.dev/pkg/cli/pages"
 )
@@ -78,6 +80,26 @@ func Includes(name, key string) bool {
 		return strings.HasPrefix(key, domain)
 	}
 	return name == key
+}
+
+// Selects reports whether the attribute is about a resource.
+func (a *Attribute) Selects(resource v1alpha1.GroupResource) bool {
+	named := len(a.Spec.Resources) == 0 || slices.Contains(a.Spec.Resources, resource)
+	return named && !slices.Contains(a.Spec.ExcludeResources, resource)
+}
+
+// Field returns "labels" or "annotations", and the permission of the verb that the attribute requires unless it has a role.
+func (a *Attribute) Field() (field, reserved string) {
+	if a.Spec.AttributeKind == v1alpha1.AttributeAnnotation {
+		return "annotations", permission.ProtectedAnnotation
+	}
+	return "labels", permission.ProtectedLabel
+}
+
+// Verb returns the verb that the attribute requires for a key, unless it has a role.
+func (a *Attribute) Verb(key string) permission.Verb {
+	_, reserved := a.Field()
+	return permission.Verb{Permission: reserved, Parameter: key, Parameterized: true}
 }
 
 // String returns the name with the namespace, for messages.

@@ -14,6 +14,7 @@ import (
 
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/pkg/cli/manifest"
+	"kube-granular.dev/pkg/cli/protected"
 	"kube-granular.dev/pkg/cli/ui/model"
 	"kube-granular.dev/pkg/cli/ui/snapshot"
 )
@@ -61,12 +62,12 @@ func (f *Files) add(o *manifest.Object) error {
 		return decode(o, func(d *apiextensionsv1.CustomResourceDefinition) { f.in.Definitions = append(f.in.Definitions, d) })
 	case group == v1alpha1.GroupName && o.Kind == "ClusterProtectedAttribute":
 		return decode(o, func(a *v1alpha1.ClusterProtectedAttribute) {
-			f.in.Attributes = append(f.in.Attributes, snapshot.Attribute{Name: "clusterprotectedattribute/" + a.Name, Spec: &a.Spec})
+			f.in.Attributes = append(f.in.Attributes, protected.Attribute{Name: "clusterprotectedattribute/" + a.Name, Spec: &a.Spec})
 		})
 	case group == v1alpha1.GroupName && o.Kind == "ProtectedAttribute":
 		return decode(o, func(a *v1alpha1.ProtectedAttribute) {
 			f.place(&a.Namespace)
-			found := snapshot.Attribute{Name: "protectedattribute/" + a.Name, Namespace: a.Namespace, Spec: &a.Spec}
+			found := protected.Attribute{Name: "protectedattribute/" + a.Name, Namespace: a.Namespace, Spec: &a.Spec}
 			f.in.Attributes = append(f.in.Attributes, found)
 		})
 	case group == v1alpha1.GroupName && o.Kind == "AuthorityDelegation":

@@ -15,8 +15,8 @@ import (
 
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/pkg/cli/pages"
+	"kube-granular.dev/pkg/cli/protected"
 	"kube-granular.dev/pkg/cli/ui/model"
-	"kube-granular.dev/pkg/cli/ui/snapshot"
 )
 
 // what is something that is listed.
@@ -117,7 +117,7 @@ func (r *reader) attributes(ctx context.Context) error {
 	w := what{model.UnknownProtected, "protectedattributes"}
 	client := r.Authority.AuthorityV1alpha1()
 	err := list(ctx, r, w, client.ClusterProtectedAttributes().List, func(o *v1alpha1.ClusterProtectedAttribute) {
-		r.in.Attributes = append(r.in.Attributes, snapshot.Attribute{Name: "clusterprotectedattribute/" + o.Name, Spec: &o.Spec})
+		r.in.Attributes = append(r.in.Attributes, protected.Attribute{Name: "clusterprotectedattribute/" + o.Name, Spec: &o.Spec})
 	})
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func (r *reader) attributes(ctx context.Context) error {
 		return client.ProtectedAttributes(namespace).List
 	}, func(o *v1alpha1.ProtectedAttribute) {
 		if r.inForce(o.Namespace, o.Status.NamespaceUID) {
-			found := snapshot.Attribute{Name: "protectedattribute/" + o.Name, Namespace: o.Namespace, Spec: &o.Spec}
+			found := protected.Attribute{Name: "protectedattribute/" + o.Name, Namespace: o.Namespace, Spec: &o.Spec}
 			r.in.Attributes = append(r.in.Attributes, found)
 		}
 	})

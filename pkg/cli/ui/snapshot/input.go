@@ -9,6 +9,7 @@ import (
 
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/pkg/cli/kinds"
+	"kube-granular.dev/pkg/cli/protected"
 	"kube-granular.dev/pkg/cli/ui/model"
 )
 
@@ -30,17 +31,8 @@ type Input struct {
 	RoleBindings        []*rbacv1.RoleBinding
 	// Delegations are those that are in force.
 	Delegations []*v1alpha1.AuthorityDelegation
-	Attributes  []Attribute
+	Attributes  []protected.Attribute
 	Tenants     []model.Tenant
 	// Unknown is what could not be read.
 	Unknown []model.Unknown
-}
-
-// Attribute is a ProtectedAttribute or a ClusterProtectedAttribute that is in force.
-type Attribute struct {
-	// Name is formatted as clusterprotectedattribute/NAME.
-	Name string
-	// Namespace is "" for a ClusterProtectedAttribute.
-	Namespace string
-	Spec      *v1alpha1.ProtectedAttributeSpec
 }

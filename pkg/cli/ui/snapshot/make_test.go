@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/pkg/cli/protected"
 	"kube-granular.dev/pkg/cli/ui/model"
 )
 
@@ -142,7 +143,7 @@ func TestCells(t *testing.T) {
 		s, err := Make(&Input{
 			Builtin: true, Definitions: []*apiextensionsv1.CustomResourceDefinition{definition(t, widgets)},
 			ClusterRoles: []*rbacv1.ClusterRole{clusterRole("r", tc.rule)},
-			Attributes: []Attribute{
+			Attributes: []protected.Attribute{
 				{Name: "a", Spec: &v1alpha1.ProtectedAttributeSpec{AttributeKind: v1alpha1.AttributeLabel, AttributeName: "example.com/tier", Resources: []v1alpha1.GroupResource{{Group: "apps", Resource: "deployments"}}}},
 				{Name: "b", Namespace: "shop", Spec: &v1alpha1.ProtectedAttributeSpec{AttributeKind: v1alpha1.AttributeAnnotation, AttributeName: "domain.example/*"}},
 			},

@@ -5,12 +5,11 @@ package snapshot
 
 import (
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kube-granular.dev/api/authority/v1alpha1"
-	"kube-granular.dev/granular/permission"
+	"kube-granular.dev/pkg/cli/protected"
 	"kube-granular.dev/pkg/cli/ui/model"
 )
 
@@ -19,19 +18,16 @@ import (
 func (m *maker) addProtected(input *Input) {
 	for i := range input.Attributes {
 		a := &input.Attributes[i]
+		field, reserved := a.Field()
 		out := model.Protected{
-			Name: a.Name, Namespace: m.namespace(a.Namespace), Field: "labels", Key: a.Spec.AttributeName,
+			Name: a.Name, Namespace: m.namespace(a.Namespace), Field: field, Key: a.Spec.AttributeName,
 			Values: a.Spec.ProtectedValues, Mode: string(a.Spec.Mode), Role: model.None,
-		}
-		reserved := permission.ProtectedLabel
-		if a.Spec.AttributeKind == v1alpha1.AttributeAnnotation {
-			out.Field, reserved = "annotations", permission.ProtectedAnnotation
 		}
 		if ref := a.Spec.RoleRef; ref != nil {
 			out.Role = m.roleOf(ref.Kind, ref.Name, a.Namespace)
 			out.RoleText = fmt.Sprintf("%s %q", ref.Kind, ref.Name)
 		} else {
-			out.Verb = permission.Verb{Permission: reserved, Parameter: out.Key, Parameterized: true}.String()
+			out.Verb = a.Verb(out.Key).String()
 		}
 		m.out.Protected = append(m.out.Protected, out)
 		for k := range m.out.Kinds {
@@ -51,12 +47,8 @@ func (m *maker) addProtected(input *Input) {
 }
 
 // applies reports whether an attribute protects labels or annotations of a kind.
-func applies(a *Attribute, k *model.Kind) bool {
-	if a.Namespace != "" && !k.Namespaced {
-		return false
-	}
-	resource := v1alpha1.GroupResource{Group: k.Group, Resource: k.Resource}
-	return (len(a.Spec.Resources) == 0 || slices.Contains(a.Spec.Resources, resource)) && !slices.Contains(a.Spec.ExcludeResources, resource)
+func applies(a *protected.Attribute, k *model.Kind) bool {
+	return (a.Namespace == "" || k.Namespaced) && a.Selects(v1alpha1.GroupResource{Group: k.Group, Resource: k.Resource})
 }
 
 // The ranks of kinds; see model.Kind.
