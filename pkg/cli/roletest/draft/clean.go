@@ -8,11 +8,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-)
 
-// serverOwned are fields of metadata that only the server sets.
-var serverOwned = []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
-	"deletionGracePeriodSeconds", "managedFields", "selfLink"}
+	"kube-granular.dev/pkg/cli/roletest/format"
+)
 
 // lastApplied is an annotation with a copy of the object, as kubectl apply sent it.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
@@ -41,7 +39,7 @@ func bare(o map[string]any) map[string]any {
 // withoutServer removes what the server sets from an object or from a patch.
 func withoutServer(o map[string]any) {
 	if metadata, ok := o["metadata"].(map[string]any); ok {
-		for _, name := range serverOwned {
+		for _, name := range format.ServerOwned {
 			delete(metadata, name)
 		}
 	}
