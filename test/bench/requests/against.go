@@ -31,20 +31,12 @@ const (
 func newAgainst(o *options) *cobra.Command {
 	bindings := []int{1, 1000}
 	servers := []string{gateOn, unpatched}
-	cmd := &cobra.Command{
-		Use:   "against",
-		Short: "Compare the cost of one rule as an admission policy, as a webhook, as a granular grant and as an excluded permission",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			runs, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, s *session, run *Run) error {
-				return s.against(ctx, servers, bindings, run)
-			})
-			if err != nil {
-				return err
-			}
-			return o.report(cmd.OutOrStdout(), "against", runs, reportAdded(runs))
+	cmd := o.command("against",
+		"Compare the cost of one rule as an admission policy, as a webhook, as a granular grant and as an excluded permission",
+		func(ctx context.Context, s *session, run *Run) error {
+			return s.against(ctx, servers, bindings, run)
 		},
-	}
+		reportAdded)
 	cmd.Flags().IntSliceVar(&bindings, "bindings", bindings, "numbers of role bindings in a namespace to measure")
 	cmd.Flags().StringSliceVar(&servers, "servers", servers, "servers to measure; grants and excluded permissions are measured only on gate-on")
 	return cmd

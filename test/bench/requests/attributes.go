@@ -37,30 +37,22 @@ const (
 
 func newAttributes(o *options) *cobra.Command {
 	bindings, duration, hertz := 1, 30*time.Second, 1999
-	cmd := &cobra.Command{
-		Use:   "attributes",
-		Short: "Compare the CPU time that a protected label, a policy, a webhook, and 1,000 attributes for other keys add to a request, from perf profiles of the server",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			runs, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, s *session, run *Run) error {
-				for _, way := range []string{byNothing, byPolicy, byWebhook, byAttribute, byRole, byThousand} {
-					t := turn{protecting, way}
-					spent, err := s.turn(ctx, t, "pods", bindings, duration, hertz)
-					if err != nil {
-						return fmt.Errorf("%s: %w", t, err)
-					}
-					for _, one := range parts {
-						run.count(fmt.Sprintf("PUT pods, holder, %d role bindings", bindings), t.String(), string(one), spent[one])
-					}
+	cmd := o.command("attributes",
+		"Compare the CPU time that a protected label, a policy, a webhook, and 1,000 attributes for other keys add to a request, from perf profiles of the server",
+		func(ctx context.Context, s *session, run *Run) error {
+			for _, way := range []string{byNothing, byPolicy, byWebhook, byAttribute, byRole, byThousand} {
+				t := turn{protecting, way}
+				spent, err := s.turn(ctx, t, "pods", bindings, duration, hertz)
+				if err != nil {
+					return fmt.Errorf("%s: %w", t, err)
 				}
-				return nil
-			})
-			if err != nil {
-				return err
+				for _, one := range parts {
+					run.count(fmt.Sprintf("PUT pods, holder, %d role bindings", bindings), t.String(), string(one), spent[one])
+				}
 			}
-			return o.report(cmd.OutOrStdout(), "attributes", runs, reportAttributes(runs))
+			return nil
 		},
-	}
+		reportAttributes)
 	cmd.Flags().IntVar(&bindings, "bindings", bindings, "number of role bindings in the namespace")
 	cmd.Flags().DurationVar(&duration, "duration", duration, "how long each turn is recorded")
 	cmd.Flags().IntVar(&hertz, "hertz", hertz, "samples in a second")

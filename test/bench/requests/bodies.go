@@ -25,22 +25,14 @@ const nothingElse = "nothing-else"
 
 func newBodies(o *options) *cobra.Command {
 	least, most := 0, 0
-	cmd := &cobra.Command{
-		Use:   "bodies",
-		Short: "Measure request bodies of up to 3 MB that are large in different ways: each sent by a caller with update and patch, and by a caller with only the verb granular",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			runs, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, s *session, run *Run) error {
-				return s.bodies(ctx, least, most, run)
-			})
-			if err != nil {
-				return err
-			}
-			lines := reportWhole(runs)
-			lines = slices.DeleteFunc(lines, func(l Line) bool { return l.Case == allTogether })
-			return o.report(cmd.OutOrStdout(), "bodies", runs, lines)
+	cmd := o.command("bodies",
+		"Measure request bodies of up to 3 MB that are large in different ways: each sent by a caller with update and patch, and by a caller with only the verb granular",
+		func(ctx context.Context, s *session, run *Run) error {
+			return s.bodies(ctx, least, most, run)
 		},
-	}
+		func(runs []Run) []Line {
+			return slices.DeleteFunc(reportWhole(runs), func(l Line) bool { return l.Case == allTogether })
+		})
 	cmd.Flags().StringSliceVar(&o.only, "only", nil, "names of the bodies to measure, such as labels; empty means all")
 	cmd.Flags().IntVar(&least, "least", 0, "smallest size to measure")
 	cmd.Flags().IntVar(&most, "most", most, "largest size to measure; 0 means no limit")

@@ -19,20 +19,12 @@ import (
 
 func newChanged(o *options) *cobra.Command {
 	sides := []string{unpatched, control, gateOff, gateOn}
-	cmd := &cobra.Command{
-		Use:   "changed",
-		Short: "Change a CustomResourceDefinition, and measure the time until writes are served and authorized by the new version",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			runs, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, s *session, run *Run) error {
-				return s.changed(ctx, sides, run)
-			})
-			if err != nil {
-				return err
-			}
-			return o.report(cmd.OutOrStdout(), "changed", runs, reportChanged(runs, sides))
+	cmd := o.command("changed",
+		"Change a CustomResourceDefinition, and measure the time until writes are served and authorized by the new version",
+		func(ctx context.Context, s *session, run *Run) error {
+			return s.changed(ctx, sides, run)
 		},
-	}
+		func(runs []Run) []Line { return reportChanged(runs, sides) })
 	cmd.Flags().StringSliceVar(&sides, "sides", sides, "sides to compare")
 	return cmd
 }

@@ -23,21 +23,13 @@ import (
 
 func newDefinitions(o *options) *cobra.Command {
 	sizes, sides, profiles, silent := []int{10, 500}, startSides, "", false
-	cmd := &cobra.Command{
-		Use:   "definitions",
-		Short: "Start servers with many CustomResourceDefinitions that have permissions, and measure the time to readiness, memory and first writes",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			runs, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, s *session, run *Run) error {
-				s.silent = silent
-				return s.definitions(ctx, sizes, sides, profiles, run)
-			})
-			if err != nil {
-				return err
-			}
-			return o.report(cmd.OutOrStdout(), "definitions", runs, reportDefinitions(runs, sizes, sides))
+	cmd := o.command("definitions",
+		"Start servers with many CustomResourceDefinitions that have permissions, and measure the time to readiness, memory and first writes",
+		func(ctx context.Context, s *session, run *Run) error {
+			s.silent = silent
+			return s.definitions(ctx, sizes, sides, profiles, run)
 		},
-	}
+		func(runs []Run) []Line { return reportDefinitions(runs, sizes, sides) })
 	cmd.Flags().IntSliceVar(&sizes, "definitions", sizes, "numbers of definitions to measure, in ascending order")
 	cmd.Flags().StringSliceVar(&sides, "sides", sides, "sides to compare; unpatched must be the first")
 	cmd.Flags().BoolVar(&silent, "silent", false, "use definitions without permissions")

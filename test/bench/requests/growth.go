@@ -32,26 +32,20 @@ const (
 
 func newGrowth(o *options) *cobra.Command {
 	sizes := []int{1, 10, 100, 1000, 5000}
-	cmd := &cobra.Command{
-		Use:   "growth",
-		Short: "Measure requests that change more and more labels, and count the authorization checks of a granular request",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			runs, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, s *session, run *Run) error {
-				return s.growth(ctx, sizes, run)
-			})
-			if err != nil {
-				return err
-			}
+	cmd := o.command("growth",
+		"Measure requests that change more and more labels, and count the authorization checks of a granular request",
+		func(ctx context.Context, s *session, run *Run) error {
+			return s.growth(ctx, sizes, run)
+		},
+		func(runs []Run) []Line {
 			lines := reportAdded(runs)
 			for i := range lines {
 				for _, what := range []string{authorizerCalls, observeTime, verifyTime} {
 					lines[i].Figures = append(lines[i].Figures, exact(what, "%.1f", stats.Percentile(counts(runs, lines[i].Case, lines[i].Side, what), 0.5)))
 				}
 			}
-			return o.report(cmd.OutOrStdout(), "growth", runs, lines)
-		},
-	}
+			return lines
+		})
 	cmd.Flags().IntSliceVar(&sizes, "labels", sizes, "numbers of changed labels to measure")
 	return cmd
 }

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"kube-granular.dev/test/bench/requests/internal/process"
 )
 
@@ -27,6 +29,22 @@ type session struct {
 
 // caller is the user whose requests are measured. It has different permissions in each namespace.
 const caller = "caller"
+
+// command returns a command that measures runs and reports them. one makes a single run.
+func (o *options) command(
+	name, short string, one func(context.Context, *session, *Run) error, lines func([]Run) []Line,
+) *cobra.Command {
+	return &cobra.Command{
+		Use: name, Short: short, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			runs, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), one)
+			if err != nil {
+				return err
+			}
+			return o.report(cmd.OutOrStdout(), name, runs, lines(runs))
+		},
+	}
+}
 
 // measure starts a stage (the etcd and the files that servers share), makes the runs and stores
 // them in the file o.samples. one makes a single run. measure returns the runs that were already

@@ -18,20 +18,12 @@ import (
 
 func newShares(o *options) *cobra.Command {
 	resource, bindings, duration, hertz := "pods", 1, 30*time.Second, 1999
-	cmd := &cobra.Command{
-		Use:   "shares",
-		Short: "Compare the CPU time that permissions and a policy add, from perf profiles of the server; each run records each of them once",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			runs, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, s *session, run *Run) error {
-				return s.shares(ctx, resource, bindings, duration, hertz, run)
-			})
-			if err != nil {
-				return err
-			}
-			return o.report(cmd.OutOrStdout(), "shares", runs, reportShares(runs))
+	cmd := o.command("shares",
+		"Compare the CPU time that permissions and a policy add, from perf profiles of the server; each run records each of them once",
+		func(ctx context.Context, s *session, run *Run) error {
+			return s.shares(ctx, resource, bindings, duration, hertz, run)
 		},
-	}
+		reportShares)
 	cmd.Flags().StringVar(&resource, "resource", resource, "pods or notes: a built-in kind or a custom resource")
 	cmd.Flags().IntVar(&bindings, "bindings", bindings, "number of role bindings in the namespace")
 	cmd.Flags().DurationVar(&duration, "duration", duration, "how long each turn is recorded")

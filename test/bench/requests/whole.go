@@ -34,20 +34,12 @@ const namespace = "bench"
 
 func newWhole(o *options) *cobra.Command {
 	sides, counted := allSides, 0
-	cmd := &cobra.Command{
-		Use:   "whole",
-		Short: "Compare servers: unpatched, the same binary again, all gates off, GranularAuthorization on with nothing configured, PrunedFieldManagement on, CompiledEquality on, the last two on, all three on",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			runs, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, s *session, run *Run) error {
-				return s.whole(ctx, sides, counted, run)
-			})
-			if err != nil {
-				return err
-			}
-			return o.report(cmd.OutOrStdout(), "whole", runs, reportWhole(runs))
+	cmd := o.command("whole",
+		"Compare servers: unpatched, the same binary again, all gates off, GranularAuthorization on with nothing configured, PrunedFieldManagement on, CompiledEquality on, the last two on, all three on",
+		func(ctx context.Context, s *session, run *Run) error {
+			return s.whole(ctx, sides, counted, run)
 		},
-	}
+		reportWhole)
 	cmd.Flags().StringSliceVar(&sides, "sides", sides, "sides to compare")
 	cmd.Flags().IntVar(&counted, "counted", 140, "number of requests over which allocations are counted; 0 does not count them")
 	cmd.Flags().IntVar(&o.atATime, "at-a-time", 1, "number of concurrent requests, each for a different object")
