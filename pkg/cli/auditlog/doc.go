@@ -12,5 +12,5 @@
 // The invariant: a value that can't be read is reported with its place and never ignored, and
 // memory does not grow with the log, because only one value is held at a time.
 //
-// The package knows no fields of events but their version and kind, and sends no requests.
+// The package uses no fields of events but their version and kind, and sends no requests.
 package auditlog

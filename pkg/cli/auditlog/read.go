@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // MaxLine is the maximum length of a line in bytes. The API server accepts objects of at most 3
@@ -27,7 +28,8 @@ func Decode(line []byte, event any, version, kind *string) error {
 		// The decoder's message is not used, because it may quote secret data of the log.
 		var typed *json.UnmarshalTypeError
 		if errors.As(err, &typed) {
-			return fmt.Errorf("%w: field %q", ErrNotAnEvent, typed.Field)
+			// Readers embed Event, whose name encoding/json puts before its fields.
+			return fmt.Errorf("%w: field %q", ErrNotAnEvent, strings.TrimPrefix(typed.Field, "Event."))
 		}
 		return ErrNotAnEvent
 	}

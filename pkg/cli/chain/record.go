@@ -9,21 +9,16 @@ import (
 	"strings"
 	"time"
 
-	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
-
 	"kube-granular.dev/api/selection"
 	"kube-granular.dev/pkg/cli/auditlog"
 )
 
 // The audit annotations, written by the server, from which a record is made.
 const (
-	selectedAnnotation   = selection.ExtraKey
-	chainAnnotation      = "authority.kube-granular.dev/chain"
 	refusedAnnotation    = "authority.kube-granular.dev/refused"
 	delegationAnnotation = "authority.kube-granular.dev/delegation"
 	reasonAnnotation     = "authority.kube-granular.dev/reason"
-	// The next two are written by every server.
-	decisionAnnotation       = "authorization.k8s.io/decision"
+	// decisionReasonAnnotation is written by every server.
 	decisionReasonAnnotation = "authorization.k8s.io/reason"
 )
 
@@ -80,8 +75,8 @@ type Record struct {
 	Verb  string `json:"verb"`
 	// Object is the object of the request. If the request is not for a resource, Object is nil and
 	// URI is the request URI.
-	Object *auditv1.ObjectReference `json:"object,omitempty"`
-	URI    string                   `json:"uri,omitempty"`
+	Object *auditlog.ObjectReference `json:"object,omitempty"`
+	URI    string                    `json:"uri,omitempty"`
 	// Code is the status code of the response, 0 if there was none.
 	Code int32 `json:"code,omitempty"`
 	// Running is true if the response has begun and not ended.
@@ -122,18 +117,9 @@ func (r *Record) IsProbe() bool {
 
 // event has those fields of an audit event that this package uses.
 type event struct {
-	APIVersion               string                   `json:"apiVersion"`
-	Kind                     string                   `json:"kind"`
-	AuditID                  string                   `json:"auditID"`
-	Stage                    auditv1.Stage            `json:"stage"`
-	RequestURI               string                   `json:"requestURI"`
-	Verb                     string                   `json:"verb"`
-	User                     eventUser                `json:"user"`
-	ImpersonatedUser         *eventUser               `json:"impersonatedUser"`
-	ObjectRef                *auditv1.ObjectReference `json:"objectRef"`
-	ResponseStatus           struct{ Code int32 }     `json:"responseStatus"`
-	RequestReceivedTimestamp time.Time                `json:"requestReceivedTimestamp"`
-	Annotations              map[string]string        `json:"annotations"`
+	auditlog.Event[eventUser]
+	ResponseStatus           struct{ Code int32 } `json:"responseStatus"`
+	RequestReceivedTimestamp time.Time            `json:"requestReceivedTimestamp"`
 }
 
 type eventUser struct {
@@ -148,19 +134,16 @@ func decode(line []byte) (*Record, error) {
 	if err := auditlog.Decode(line, &e, &e.APIVersion, &e.Kind); err != nil {
 		return nil, err
 	}
-	if e.Stage == auditv1.StageRequestReceived {
+	if e.Stage == "RequestReceived" {
 		return nil, nil
 	}
-	caller := e.User
-	if e.ImpersonatedUser != nil {
-		caller = *e.ImpersonatedUser
-	}
+	caller := e.Caller()
 	r := &Record{
 		Time: e.RequestReceivedTimestamp, AuditID: e.AuditID, Verb: e.Verb,
 		Caller: User{caller.Username, caller.UID}, Object: e.ObjectRef,
-		Code: e.ResponseStatus.Code, Running: e.Stage == auditv1.StageResponseStarted,
+		Code: e.ResponseStatus.Code, Running: e.Stage == "ResponseStarted",
 		Refused: e.Annotations[refusedAnnotation], Reason: e.Annotations[reasonAnnotation],
-		Decision: e.Annotations[decisionAnnotation], DecisionReason: e.Annotations[decisionReasonAnnotation],
+		Decision: e.Annotations[auditlog.DecisionAnnotation], DecisionReason: e.Annotations[decisionReasonAnnotation],
 	}
 	if r.Object == nil || r.Object.Resource == "" {
 		r.Object, r.URI = nil, e.RequestURI
@@ -178,14 +161,14 @@ func decode(line []byte) (*Record, error) {
 
 // readAnnotations reads the server's annotations about authority.
 func (r *Record) readAnnotations(annotations map[string]string) error {
-	if text, ok := annotations[selectedAnnotation]; ok {
+	if text, ok := annotations[auditlog.SelectedAnnotation]; ok {
 		s, bound, err := ParseSelected(text)
 		if err != nil {
-			return fmt.Errorf("%w: annotation %s: %w", auditlog.ErrNotAnEvent, selectedAnnotation, err)
+			return fmt.Errorf("%w: annotation %s: %w", auditlog.ErrNotAnEvent, auditlog.SelectedAnnotation, err)
 		}
 		r.Selected, r.Bound = &s.AuthorityReference, bound
 	}
-	for key, target := range map[string]any{chainAnnotation: &r.Chain, delegationAnnotation: &r.Delegation} {
+	for key, target := range map[string]any{auditlog.ChainAnnotation: &r.Chain, delegationAnnotation: &r.Delegation} {
 		if text, ok := annotations[key]; ok {
 			if err := json.Unmarshal([]byte(text), target); err != nil {
 				return fmt.Errorf("%w: annotation %s is not valid JSON of the expected type", auditlog.ErrNotAnEvent, key)

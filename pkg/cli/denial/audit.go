@@ -21,21 +21,10 @@ import (
 
 // event has those fields of an audit event that this package uses.
 type event struct {
-	AuditID string `json:"auditID"`
-	Stage   string `json:"stage"`
-	Verb    string `json:"verb"`
-	User    user   `json:"user"`
-	// UserAgent and RequestURI tell the questions of this plugin.
-	UserAgent  string `json:"userAgent"`
-	RequestURI string `json:"requestURI"`
+	auditlog.Event[user]
 	// StageTimestamp is when the server answered.
-	StageTimestamp   string `json:"stageTimestamp"`
-	ImpersonatedUser *user  `json:"impersonatedUser"`
-	ObjectRef        *struct {
-		Resource, Namespace, Name, APIGroup, Subresource string
-	} `json:"objectRef"`
-	ResponseStatus metav1.Status     `json:"responseStatus"`
-	Annotations    map[string]string `json:"annotations"`
+	StageTimestamp string        `json:"stageTimestamp"`
+	ResponseStatus metav1.Status `json:"responseStatus"`
 }
 
 // user is who sent a request.
@@ -44,20 +33,9 @@ type user struct {
 	Groups   []string `json:"groups"`
 }
 
-// who returns whose rights counted.
-func (e *event) who() user {
-	if e.ImpersonatedUser != nil {
-		return *e.ImpersonatedUser
-	}
-	return e.User
-}
-
 // MissingAnnotation is the audit annotation with the verbs that the caller lacked, the narrowest one
 // first.
 const MissingAnnotation = "granular.authorization.kube-granular.dev/missing"
-
-// decisionAnnotation is the audit annotation with the decision of the authorizer.
-const decisionAnnotation = "authorization.k8s.io/decision"
 
 // errFound ends the reading of a log.
 var errFound = errors.New("the event is found")
@@ -113,12 +91,9 @@ type Handover struct {
 	Name string `json:"name,omitempty"`
 }
 
-// chainAnnotation has the chain, as JSON.
-const chainAnnotation = "authority.kube-granular.dev/chain"
-
 // chain returns the handovers of an event. What can't be read names nobody.
 func (e *event) chain() (out []Handover) {
-	if json.Unmarshal([]byte(e.Annotations[chainAnnotation]), &out) != nil {
+	if json.Unmarshal([]byte(e.Annotations[auditlog.ChainAnnotation]), &out) != nil {
 		return nil
 	}
 	return out
@@ -143,7 +118,7 @@ func FromEvent(text []byte) (*Refused, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Refused{Denial: d, Time: e.StageTimestamp, AuditID: e.AuditID, Verb: e.Verb, Groups: e.who().Groups,
+	return &Refused{Denial: d, Time: e.StageTimestamp, AuditID: e.AuditID, Verb: e.Verb, Groups: e.Caller().Groups,
 		Message: e.ResponseStatus.Message, Chain: e.chain()}, nil
 }
 
@@ -155,7 +130,7 @@ func (e *event) denial() (*Denial, error) {
 		return nil, fmt.Errorf("the request %s has no resource", e.AuditID)
 	}
 	out, err := FromStatus(&e.ResponseStatus)
-	decision, lacked := e.Annotations[decisionAnnotation], strings.Fields(e.Annotations[MissingAnnotation])
+	decision, lacked := e.Annotations[auditlog.DecisionAnnotation], strings.Fields(e.Annotations[MissingAnnotation])
 	switch {
 	case err == nil && !(out.Admission && decision == "forbid"):
 	case decision == "allow" && len(lacked) == 0:
@@ -164,7 +139,7 @@ func (e *event) denial() (*Denial, error) {
 		out = &Denial{Ordinary: e.Verb}
 	}
 	// The user of the event is known even if the message does not name it.
-	out.User = e.who().Username
+	out.User = e.Caller().Username
 	ref := e.ObjectRef
 	out.Resource, out.Subresource, out.Namespace = kinds.Qualified(ref.APIGroup, ref.Resource), ref.Subresource, ref.Namespace
 	if ref.Name != "" {

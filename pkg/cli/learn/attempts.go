@@ -13,6 +13,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"kube-granular.dev/granular/permission"
+	"kube-granular.dev/pkg/cli/auditlog"
 	"kube-granular.dev/pkg/cli/denial"
 )
 
@@ -44,10 +45,11 @@ type attempted struct {
 // limit, admission, or the role or delegation that the caller selected. A protected label or annotation,
 // and excluding less than before, is an administrator's decision and not learned either.
 func (e *event) lacked() []string {
-	if _, selects := e.Annotations[selectedAnnotation]; selects || e.ResponseStatus.Code != 403 || !slices.Contains(requestVerbs, e.Verb) {
+	_, selects := e.Annotations[auditlog.SelectedAnnotation]
+	if selects || e.ResponseStatus.Code != 403 || !slices.Contains(requestVerbs, e.Verb) {
 		return nil
 	}
-	switch e.Annotations[decisionAnnotation] {
+	switch e.Annotations[auditlog.DecisionAnnotation] {
 	case "forbid":
 		return []string{e.Verb}
 	case "allow":

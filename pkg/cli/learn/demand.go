@@ -43,7 +43,7 @@ func (l *Learner) demand(s *Subject, e *event, key ResourceKey, name string, n *
 	d := &Demand{
 		Subject: s.Subject, Key: key, Name: name, Verb: e.Verb, AuditID: e.AuditID, Received: e.Received, event: e, needs: n,
 	}
-	caller := e.caller()
+	caller := e.Caller()
 	if n.asked[e.authorizedVerb()] && !key.impersonation {
 		d.walker = l.walker(e.ObjectRef)
 		d.before = l.cache.get(e.object())

@@ -25,32 +25,18 @@ const (
 	markedAnnotation      = "granular.authorization.kube-granular.dev/marked"
 	// metadataOnlyAnnotation is "true" if the caller of a read got only metadata.
 	metadataOnlyAnnotation = "granular.authorization.kube-granular.dev/metadata-only"
-	selectedAnnotation     = selection.ExtraKey
-	chainAnnotation        = "authority.kube-granular.dev/chain"
-	// decisionAnnotation is written by every server.
-	decisionAnnotation = "authorization.k8s.io/decision"
 )
 
 // event has those fields of an audit event that this package uses.
 type event struct {
-	APIVersion       string             `json:"apiVersion"`
-	Kind             string             `json:"kind"`
-	AuditID          string             `json:"auditID"`
-	Stage            string             `json:"stage"`
-	RequestURI       string             `json:"requestURI"`
-	UserAgent        string             `json:"userAgent"`
-	Verb             string             `json:"verb"`
-	User             user               `json:"user"`
-	ImpersonatedUser *user              `json:"impersonatedUser"`
-	Authentication   authentication     `json:"authenticationMetadata"`
-	ObjectRef        *objectRef         `json:"objectRef"`
-	ResponseStatus   struct{ Code int } `json:"responseStatus"`
+	auditlog.Event[user]
+	Authentication authentication     `json:"authenticationMetadata"`
+	ResponseStatus struct{ Code int } `json:"responseStatus"`
 	// RequestObject and ResponseObject are not decoded with the event, because most of them are
 	// never used.
-	RequestObject  json.RawMessage   `json:"requestObject"`
-	ResponseObject json.RawMessage   `json:"responseObject"`
-	Received       time.Time         `json:"requestReceivedTimestamp"`
-	Annotations    map[string]string `json:"annotations"`
+	RequestObject  json.RawMessage `json:"requestObject"`
+	ResponseObject json.RawMessage `json:"responseObject"`
+	Received       time.Time       `json:"requestReceivedTimestamp"`
 }
 
 type user struct {
@@ -66,16 +52,6 @@ type authentication struct {
 	ImpersonationConstraint string `json:"impersonationConstraint"`
 }
 
-type objectRef struct {
-	Resource        string `json:"resource"`
-	Namespace       string `json:"namespace"`
-	Name            string `json:"name"`
-	APIGroup        string `json:"apiGroup"`
-	APIVersion      string `json:"apiVersion"`
-	Subresource     string `json:"subresource"`
-	ResourceVersion string `json:"resourceVersion"`
-}
-
 // decode decodes one event.
 func decode(line []byte) (*event, error) {
 	e := &event{}
@@ -85,19 +61,11 @@ func decode(line []byte) (*event, error) {
 	return e, nil
 }
 
-// caller returns the user that was authorized: the impersonated user, if there is one.
-func (e *event) caller() user {
-	if e.ImpersonatedUser != nil {
-		return *e.ImpersonatedUser
-	}
-	return e.User
-}
-
 // delegated reports whether the request was made under a delegation: it used the authority of a
 // delegator, and not that of the caller. delegator is the name of the delegator, or "" if the event
 // does not have the whole name.
 func (e *event) delegated() (delegator string, ok bool) {
-	text, selects := e.Annotations[selectedAnnotation]
+	text, selects := e.Annotations[auditlog.SelectedAnnotation]
 	if !selects {
 		return "", false
 	}
@@ -107,7 +75,7 @@ func (e *event) delegated() (delegator string, ok bool) {
 		return "", false
 	}
 	var chain []struct{ Via, By string }
-	if json.Unmarshal([]byte(e.Annotations[chainAnnotation]), &chain) != nil {
+	if json.Unmarshal([]byte(e.Annotations[auditlog.ChainAnnotation]), &chain) != nil {
 		return "", true
 	}
 	for _, step := range chain {
@@ -129,7 +97,7 @@ func (e *event) succeeded() bool { return e.ResponseStatus.Code >= 200 && e.Resp
 // So a request that failed passed only if the event has the decision of the authorizer.
 func (e *event) authorized() bool {
 	code := e.ResponseStatus.Code
-	decision, decided := e.Annotations[decisionAnnotation]
+	decision, decided := e.Annotations[auditlog.DecisionAnnotation]
 	if !decided {
 		return code < 400
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kube-granular.dev/granular/change"
+	"kube-granular.dev/pkg/cli/auditlog"
 	"kube-granular.dev/pkg/cli/roles"
 )
 
@@ -137,7 +138,7 @@ func (l *Learner) rehearsal(e *event) {
 	if e.Received.Before(l.options.Since) {
 		return
 	}
-	if s := l.subject(e.caller()); s != nil {
+	if s := l.subject(e.Caller()); s != nil {
 		s.Rehearsed++
 	}
 }
@@ -152,7 +153,7 @@ func (l *Learner) learn(ctx context.Context, e *event) {
 			l.use(ctx, acting, e, l.impersonated)
 		}
 	}
-	s := l.subject(e.caller())
+	s := l.subject(e.Caller())
 	if delegator, ok := e.delegated(); ok {
 		if s != nil && e.authorized() {
 			s.Delegated++
@@ -298,7 +299,7 @@ func (l *Learner) request(ctx context.Context, s *Subject, e *event) {
 }
 
 // keyOf returns the resource of a request.
-func keyOf(ref *objectRef) ResourceKey {
+func keyOf(ref *auditlog.ObjectReference) ResourceKey {
 	p := ResourceKey{Namespace: ref.Namespace, Group: ref.APIGroup, Resource: ref.Resource}
 	if ref.Subresource != "" {
 		p.Resource += "/" + ref.Subresource
@@ -334,7 +335,7 @@ func (n *needs) countVerbs(verbs []string, e *event) {
 }
 
 // walker returns the walker that finds changed fields of a resource.
-func (l *Learner) walker(ref *objectRef) treeWalker {
+func (l *Learner) walker(ref *auditlog.ObjectReference) treeWalker {
 	key := walkerKey{schema.GroupVersionResource{Group: ref.APIGroup, Version: ref.APIVersion, Resource: ref.Resource}, ref.Subresource}
 	w, known := l.walkers[key]
 	if !known {

@@ -44,7 +44,7 @@ func (l *Learner) path(e *event) {
 		return
 	}
 	l.Paths.add(e.RequestURI)
-	if s := l.subject(e.caller()); s != nil {
+	if s := l.subject(e.Caller()); s != nil {
 		s.Paths.add(e.RequestURI)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"kube-granular.dev/pkg/cli/auditlog"
 	"kube-granular.dev/pkg/included"
 )
 
@@ -62,7 +63,7 @@ func (d *Demand) Recorded() *Recorded {
 	switch {
 	case d.Key.impersonation:
 		out.Borrowed = "an impersonation"
-	case delegated || e.Annotations[selectedAnnotation] != "":
+	case delegated || e.Annotations[auditlog.SelectedAnnotation] != "":
 		out.Borrowed = "it selected a role or a delegation"
 	}
 	return out
