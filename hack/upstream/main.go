@@ -70,38 +70,21 @@ Without it, edits are an error, so that a build uses exactly the patches.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.Apply(cmd.Context(), o) },
 	}
 	apply.Flags().BoolVar(&o.Discard, "discard", false, "overwrite edited files, remove added ones")
-	apply.Flags().BoolVar(&o.Keep, "keep", false, "keep edited files, and fail if one has to be overwritten")
 	apply.Flags().StringSliceVar(&o.Without, "without", nil, "leave out `folders` that the series marks as optional")
-	apply.MarkFlagsMutuallyExclusive("discard", "keep")
-
-	var p carry.ApplyOptions
-	materialize := &cobra.Command{
-		Use:   "materialize",
-		Short: "Make the tree in upstream/ from the pristine sources, without patches",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			p.Pristine = true
-			return c.Apply(cmd.Context(), p)
-		},
-	}
-	materialize.Flags().BoolVar(&p.Discard, "discard", false, "overwrite edited files, remove added ones")
-
 	var names []string
 	for _, g := range generate.Table {
 		names = append(names, g.Name)
 	}
-	var pristine bool
 	generators := &cobra.Command{
 		Use:       "generate GENERATOR...",
 		Short:     "Run generators now, on the tree with its edits",
 		ValidArgs: names,
 		Args:      cobra.MatchAll(cobra.MinimumNArgs(1), cobra.OnlyValidArgs),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.Apply(cmd.Context(), carry.ApplyOptions{Pristine: pristine, Keep: true, Generators: args})
+			return c.Apply(cmd.Context(), carry.ApplyOptions{Keep: true, Generators: args})
 		},
 	}
-	generators.Flags().BoolVar(&pristine, "pristine", false, "run them on the pristine sources, without patches")
-	return []*cobra.Command{materialize, apply, generators}
+	return []*cobra.Command{apply, generators}
 }
 
 // patchCommands returns the commands that read or write the patches.
@@ -125,15 +108,13 @@ upstream/kubernetes/pkg/apis, limit the files.`,
 	refresh.Flags().BoolVar(&o.Rewrite, "rewrite", false, "write every patch in its canonical form")
 
 	var against string
-	var color bool
 	review := &cobra.Command{
 		Use:   "review",
 		Short: "Show how the patches differ from those at another revision",
 		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return c.Review(cmd.Context(), against, color) },
+		RunE:  func(cmd *cobra.Command, _ []string) error { return c.Review(cmd.Context(), against) },
 	}
 	review.Flags().StringVar(&against, "against", "HEAD", "a revision of this project")
-	review.Flags().BoolVar(&color, "color", false, "in colour")
 
 	verify := &cobra.Command{
 		Use:   "verify",

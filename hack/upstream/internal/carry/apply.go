@@ -5,11 +5,11 @@ package carry
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -17,19 +17,17 @@ import (
 	"kube-granular.dev/hack/upstream/internal/generate"
 	"kube-granular.dev/hack/upstream/internal/git"
 	"kube-granular.dev/hack/upstream/internal/project"
-	"kube-granular.dev/hack/upstream/internal/source"
 )
 
 // ApplyOptions select how Apply makes the tree.
 type ApplyOptions struct {
-	// Pristine makes the tree without patches and without the output of generators.
-	Pristine bool
 	// Without are the names of the folders of the series to leave out.
 	Without []string
 	// Discard overwrites edited files. Keep leaves edited files as they are, and makes Apply fail if it would
 	// have to overwrite an edited file. If both are false and the tree has edits, Apply fails.
 	Discard, Keep bool
-	// Generators are the names of generators that run even if their output is up to date.
+	// Generators are the names of generators that run even if their output is up to date. They run on the present
+	// tree, with its folders.
 	Generators []string
 }
 
@@ -42,30 +40,25 @@ func (c *Carry) Apply(ctx context.Context, o ApplyOptions) error {
 	}
 	defer s.end()
 	if len(o.Generators) > 0 {
-		o.Without = s.last.Without // forced generators run on the present tree, with its folders
+		o.Without = s.last.Without
 	}
 	r, err := c.load(c.Project.Read, o.Without...)
 	if err != nil {
 		return err
 	}
-	digest := r.digest(o.Pristine)
+	digest := r.digest()
 	if s.last.Inputs == digest && len(o.Generators) == 0 && !c.sumsMissing() {
 		switch _, edits, err := s.edits(ctx); {
 		case err != nil:
 			return err
-		case len(edits) == 0 && slices.Equal(s.last.Without, o.Without):
-			return nil
+		case len(edits) > 0 && !o.Discard:
+			return dirty(edits)
 		case len(edits) == 0:
 			s.last.Without = o.Without // a folder that does not exist makes no difference
 			return s.save()
-		case o.Keep:
-			c.say("%d files of the tree are edited, and no patch has the edits:%s", len(edits), describe(edits))
-			return nil
-		case !o.Discard:
-			return dirty(edits)
 		}
 	}
-	p, err := s.plan(ctx, r, o)
+	p, err := s.plan(ctx, r, o.Generators)
 	if err != nil {
 		return err
 	}
@@ -73,7 +66,7 @@ func (c *Carry) Apply(ctx context.Context, o ApplyOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := c.seedSums(p.src, p.renewed); err != nil {
+	if err := c.seedSums(r.src, p.renewed); err != nil {
 		return err
 	}
 	if err := s.generate(ctx, p, kept, o.Generators); err != nil {
@@ -88,54 +81,36 @@ func (c *Carry) Apply(ctx context.Context, o ApplyOptions) error {
 
 // plan is the wanted content of the tree.
 type plan struct {
-	src *source.Source
-	// pristine and want are trees: upstream's files, and all files that the tree must have before the due
-	// generators run.
-	pristine, want string
+	*revision
+	// want is the tree of all files that the tree must have before the due generators run.
+	want string
 	// renewed is true if the last run was for other upstream modules.
 	renewed bool
 	// digests are hashes of the inputs of generators, by the name of the generator. They contain only
-	// generators whose input or code the patches change. due are the names of those that must run.
+	// generators whose input or code the patches change. due are those that must run.
 	digests map[string]string
-	due     []string
+	due     []generate.Generator
 }
 
 // plan computes the wanted content of the tree.
-func (s *session) plan(ctx context.Context, r *revision, o ApplyOptions) (*plan, error) {
-	p := &plan{}
-	var err error
-	if p.src, p.pristine, err = s.upstream(ctx, r.pins); err != nil {
+func (s *session) plan(ctx context.Context, r *revision, forced []string) (*plan, error) {
+	for _, patch := range r.series[0].Patches {
+		for _, c := range patch.Files {
+			if g := generate.WrittenBy(c.Path); g != "" {
+				return nil, fmt.Errorf("%s: changes %s, which %s generates: remove that file from the patch", patch.Name, c.Path, g)
+			}
+		}
+	}
+	if err := s.apply(ctx, r); err != nil {
 		return nil, err
 	}
-	p.renewed = s.last.Pristine != p.pristine
-	p.want = p.pristine
-	inputs := generate.Inputs{Modules: p.src.Identity(), Changed: map[string][]byte{}}
-	if !o.Pristine {
-		for _, one := range r.series {
-			for _, patch := range one.Patches {
-				for _, c := range patch.Files {
-					if g := generate.WrittenBy(c.Path); g != "" && one.Prefix == project.Kubernetes {
-						return nil, fmt.Errorf("%s: changes %s, which %s generates: remove that file from the patch", patch.Name, c.Path, g)
-					}
-				}
-			}
-		}
-		states, err := s.states(ctx, r.series, p.pristine)
-		if err != nil {
-			return nil, err
-		}
-		last := states[len(states)-1]
-		p.want = last[len(last)-1]
-		if len(r.series[1].Patches) > 0 {
-			if inputs.Patches, err = s.repo.Git(ctx, "rev-parse", p.want+":"+strings.TrimSuffix(project.Generators, "/")); err != nil {
-				return nil, err
-			}
-		}
-		if err := s.inputs(ctx, p, &inputs); err != nil {
-			return nil, err
-		}
+	last := r.states[len(r.states)-1]
+	p := &plan{revision: r, want: last[len(last)-1], renewed: s.last.Pristine != r.pristine}
+	inputs, err := s.inputs(ctx, p)
+	if err != nil {
+		return nil, err
 	}
-	p.digests = inputs.Plan(generate.Table, o.Generators...)
+	p.digests = inputs.Plan(generate.Table, forced...)
 	extra := map[string]git.Entry{}
 	for _, g := range generate.Table {
 		if p.digests[g.Name] == "" {
@@ -145,45 +120,47 @@ func (s *session) plan(ctx context.Context, r *revision, o ApplyOptions) (*plan,
 		if !p.renewed {
 			maps.Copy(extra, last.Files)
 		}
-		if last.Inputs != p.digests[g.Name] || slices.Contains(o.Generators, g.Name) {
-			p.due = append(p.due, g.Name)
+		if last.Inputs != p.digests[g.Name] || slices.Contains(forced, g.Name) {
+			p.due = append(p.due, g)
 		}
 	}
-	if p.want, err = s.repo.Edit(ctx, p.want, extra); err != nil {
-		return nil, err
-	}
-	files, err := workspaces(p.src, r.modules)
+	works, err := workspaces(r.src, r.modules)
 	if err != nil {
 		return nil, err
 	}
-	p.want, err = s.repo.Write(ctx, p.want, files)
+	for file, data := range works {
+		extra[file] = git.Entry{Mode: git.Executable(false), Data: data}
+	}
+	p.want, err = s.repo.Edit(ctx, p.want, extra)
 	return p, err
 }
 
-// inputs adds the files that the patches change, and their pristine neighbours, to the inputs of generators.
-func (s *session) inputs(ctx context.Context, p *plan, inputs *generate.Inputs) error {
+// inputs returns the inputs of generators: the files that the patches change, and their pristine neighbours.
+func (s *session) inputs(ctx context.Context, p *plan) (in generate.Inputs, err error) {
+	in = generate.Inputs{Modules: p.src.Identity(), Changed: map[string][]byte{}}
+	if len(p.series[1].Patches) > 0 {
+		if in.Patches, err = s.repo.Git(ctx, "rev-parse", p.want+":"+strings.TrimSuffix(project.Generators, "/")); err != nil {
+			return in, err
+		}
+	}
 	changes, err := s.repo.Changes(ctx, p.pristine, p.want, project.Kubernetes)
 	if err != nil {
-		return err
+		return in, err
 	}
 	var paths []string
 	dirs := map[string]bool{}
 	for _, c := range changes {
-		inputs.Changed[strings.TrimPrefix(c.Path, project.Kubernetes)] = nil
-		if c.Is != git.Gone {
-			paths = append(paths, c.Path)
-		}
-		dirs[path.Dir(strings.TrimPrefix(c.Path, project.Kubernetes))] = true
+		file := strings.TrimPrefix(c.Path, project.Kubernetes)
+		in.Changed[file], dirs[path.Dir(file)] = nil, true
+		paths = append(paths, c.Path)
 	}
 	now, err := s.repo.Read(ctx, p.want, paths)
 	if err != nil {
-		return err
+		return in, err
 	}
-	maps.Copy(inputs.Changed, cutKeys(now, project.Kubernetes))
-	if len(dirs) > 0 {
-		inputs.Pristine, err = s.read(ctx, p.pristine, project.Kubernetes, slices.Collect(maps.Keys(dirs)))
-	}
-	return err
+	maps.Copy(in.Changed, cutKeys(now, project.Kubernetes))
+	in.Pristine, err = s.read(ctx, p.pristine, project.Kubernetes, slices.Collect(maps.Keys(dirs)))
+	return in, err
 }
 
 // write writes and removes files as the plan requires. It returns the files whose edits are kept.
@@ -201,8 +178,7 @@ func (s *session) write(ctx context.Context, p *plan, o ApplyOptions) (kept map[
 	if err != nil {
 		return nil, err
 	}
-	kept, err = settle(edits, known, s.last, o)
-	if err != nil {
+	if kept, err = settle(edits, known, s.last, o); err != nil {
 		return nil, err
 	}
 	tree, err := s.repo.Edit(ctx, p.want, kept)
@@ -225,49 +201,41 @@ func (s *session) write(ctx context.Context, p *plan, o ApplyOptions) (kept map[
 type contents struct{ want, pristine, pending map[string]string }
 
 func (s *session) known(ctx context.Context, p *plan, edits []git.Change) (k contents, err error) {
-	trees := []string{p.want, p.pristine}
-	if s.last.Writing != "" {
-		trees = append(trees, s.last.Writing)
-	}
-	for i, target := range []*map[string]string{&k.want, &k.pristine, &k.pending}[:len(trees)] {
-		if *target, err = s.ids(ctx, trees[i], edits); err != nil {
-			return k, err
+	ids := func(tree string) map[string]string {
+		var paths []string
+		for _, e := range edits {
+			paths = append(paths, e.Path)
 		}
+		entries, failed := s.repo.Entries(ctx, tree, paths)
+		if failed != nil {
+			err = failed
+		}
+		ids := map[string]string{}
+		for _, file := range paths {
+			ids[file] = cmp.Or(entries[file].ID, git.Gone)
+		}
+		return ids
 	}
+	k = contents{want: ids(p.want), pristine: ids(p.pristine)}
+	if s.last.Writing == "" || err != nil {
+		return k, err
+	}
+	k.pending = ids(s.last.Writing)
 	for _, e := range edits { // a run that was killed leaves a part of a file, or none
 		id := k.pending[e.Path]
-		if id == "" || id == git.Gone || id == e.Was {
+		if id == git.Gone || id == e.Was {
 			continue
 		}
-		part, err := s.repo.Blob(ctx, e.Is)
-		if err != nil {
-			return k, err
-		}
-		whole, err := s.repo.Blob(ctx, id)
-		if err != nil {
+		part, err1 := s.repo.Blob(ctx, e.Is)
+		whole, err2 := s.repo.Blob(ctx, id)
+		if err := errors.Join(err, err1, err2); err != nil {
 			return k, err
 		}
 		if bytes.HasPrefix(whole, part) {
 			k.pending[e.Path] = e.Is
 		}
 	}
-	return k, nil
-}
-
-// ids returns the IDs of edited files in a tree.
-func (s *session) ids(ctx context.Context, tree string, edits []git.Change) (map[string]string, error) {
-	var paths []string
-	for _, e := range edits {
-		paths = append(paths, e.Path)
-	}
-	entries, err := s.repo.Entries(ctx, tree, paths)
-	ids := map[string]string{}
-	for _, path := range paths {
-		if ids[path] = git.Gone; entries[path].ID != "" {
-			ids[path] = entries[path].ID
-		}
-	}
-	return ids, err
+	return k, err
 }
 
 // settle decides for each edited file of the tree whether Apply overwrites the file or keeps the edit. It returns
@@ -277,13 +245,15 @@ func settle(edits []git.Change, known contents, last *record, o ApplyOptions) (m
 	kept := map[string]git.Entry{}
 	var open []git.Change
 	for _, e := range edits {
-		file, inside := strings.CutPrefix(e.Path, project.Kubernetes)
-		g, running := generate.Find(last.Running)
+		writer := ""
+		if file, ok := strings.CutPrefix(e.Path, project.Kubernetes); ok {
+			writer = generate.WrittenBy(file)
+		}
 		pending, ok := known.pending[e.Path]
 		switch {
 		case e.Is == known.want[e.Path], ok && e.Is == pending, last.Inputs == "" && e.Is == known.pristine[e.Path]:
-		case running && inside && g.Output(file):
-		case last.Tree == git.Empty && inside && generate.WrittenBy(file) != "": // nobody edits these, and they are written again
+		case writer != "" && writer == last.Running:
+		case writer != "" && last.Tree == git.Empty: // nobody edits these, and they are written again
 		case o.Discard:
 		case o.Keep && known.want[e.Path] == e.Was:
 			kept[e.Path] = e.Entry()
@@ -295,101 +265,4 @@ func settle(edits []git.Change, known contents, last *record, o ApplyOptions) (m
 		return nil, dirty(open)
 	}
 	return kept, nil
-}
-
-// generate runs the generators that are due, and adds their output to the record.
-func (s *session) generate(ctx context.Context, p *plan, kept map[string]git.Entry, forced []string) error {
-	maps.DeleteFunc(s.last.Generators, func(name string, _ output) bool { return p.digests[name] == "" })
-	for _, g := range generate.Table {
-		if !slices.Contains(p.due, g.Name) {
-			continue
-		}
-		files, err := s.run(ctx, g, p, kept)
-		if err != nil {
-			return errors.Join(err, s.save())
-		}
-		run := output{Inputs: p.digests[g.Name], Files: files}
-		if len(kept) > 0 {
-			run.Inputs = "" // the generator may have read edits that the digest does not include
-		}
-		s.last.Generators[g.Name] = run
-		if err := s.save(); err != nil {
-			return err
-		}
-		if slices.Contains(forced, g.Name) {
-			for _, file := range slices.Sorted(maps.Keys(files)) {
-				fmt.Fprintf(s.Out, "%s: differs from upstream: %s\n", g.Name, file)
-			}
-		}
-	}
-	return nil
-}
-
-// run runs a generator, and returns its files that differ from upstream's. If the generator fails, the tree is as
-// before. If it changed a file that the table of generators does not list as its output, run fails as well.
-func (s *session) run(ctx context.Context, g generate.Generator, p *plan, kept map[string]git.Entry) (map[string]git.Entry, error) {
-	before, err := s.repo.Snapshot(ctx)
-	if err != nil {
-		return nil, err
-	}
-	all, err := s.repo.List(ctx, before)
-	if err != nil {
-		return nil, err
-	}
-	stats := map[string]os.FileInfo{}
-	for file := range all {
-		if rel, ok := strings.CutPrefix(file, project.Kubernetes); ok && generate.WrittenBy(rel) != "" {
-			if stats[file], err = os.Stat(s.Project.Path(file)); err != nil {
-				return nil, err
-			}
-		}
-	}
-	s.last.Running = g.Name
-	if err := s.save(); err != nil {
-		return nil, err
-	}
-	done := s.step("running " + g.Name)
-	failed := g.Run(ctx, generate.Env{Go: p.src.GoCommand(), Project: s.Project})
-	after, err := s.repo.Snapshot(ctx)
-	if err == nil && failed != nil {
-		after, err = before, s.repo.Checkout(ctx, after, before)
-	}
-	if err != nil {
-		return nil, errors.Join(failed, err)
-	}
-	s.last.Running = ""
-	wrote, others, err := s.outputs(ctx, g, before, after, kept)
-	if err != nil {
-		return nil, err
-	}
-	for file, info := range stats {
-		if _, ok := wrote[file]; !ok { // at most written again, with the same content
-			err = errors.Join(err, os.Chtimes(s.Project.Path(file), info.ModTime(), info.ModTime()))
-		}
-	}
-	if s.last.Tree, err = s.repo.Edit(ctx, s.last.Tree, wrote); err != nil || failed != nil {
-		return nil, errors.Join(failed, err)
-	}
-	if len(others) > 0 {
-		return nil, fmt.Errorf("%s: changed files that its entry in the table of generators does not name:%s", g.Name, describe(others))
-	}
-	done()
-	files, _, err := s.outputs(ctx, g, p.pristine, after, kept)
-	return files, err
-}
-
-// outputs returns the outputs of a generator that differ between two trees, without edits that are kept, and the
-// other files that differ.
-func (s *session) outputs(ctx context.Context, g generate.Generator, before, after string, kept map[string]git.Entry) (map[string]git.Entry, []git.Change, error) {
-	changes, err := s.repo.Changes(ctx, before, after)
-	files, others := map[string]git.Entry{}, []git.Change{}
-	for _, c := range changes {
-		rel, inside := strings.CutPrefix(c.Path, project.Kubernetes)
-		if _, edited := kept[c.Path]; inside && !edited && g.Output(rel) {
-			files[c.Path] = c.Entry()
-		} else {
-			others = append(others, c)
-		}
-	}
-	return files, others, err
 }

@@ -11,6 +11,7 @@
 package carry
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -18,10 +19,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -29,7 +27,6 @@ import (
 	"kube-granular.dev/hack/upstream/internal/generate"
 	"kube-granular.dev/hack/upstream/internal/git"
 	"kube-granular.dev/hack/upstream/internal/golang"
-	"kube-granular.dev/hack/upstream/internal/markers"
 	"kube-granular.dev/hack/upstream/internal/project"
 	"kube-granular.dev/hack/upstream/internal/series"
 	"kube-granular.dev/hack/upstream/internal/source"
@@ -65,8 +62,6 @@ type session struct {
 	repo *git.Repo
 	last *record
 	lock *os.File
-	// quiet is true for a command that prints no progress.
-	quiet bool
 	// applied are the trees that patches result in, by the tree before and the patch.
 	applied map[string]string
 }
@@ -96,19 +91,15 @@ type output struct {
 }
 
 // begin waits for other runs of the tool to end, and opens the repository of the tree.
-func (c *Carry) begin(ctx context.Context) (*session, error) {
-	s := &session{Carry: c, applied: map[string]string{}, last: &record{}}
-	err := os.MkdirAll(c.Project.Path(project.Upstream), 0o755)
-	if err != nil {
+func (c *Carry) begin(ctx context.Context) (s *session, err error) {
+	s = &session{Carry: c, applied: map[string]string{}, last: &record{}}
+	if err := os.MkdirAll(c.Project.Path(project.Upstream), 0o755); err != nil {
 		return nil, err
 	}
 	if s.lock, err = lock(c.Project.Path(project.Upstream+".lock"), func() { c.say("waiting for another run of this tool") }); err != nil {
 		return nil, err
 	}
-	dir := c.repo
-	if dir == "" {
-		dir = c.Project.Path(project.Repo)
-	}
+	dir := cmp.Or(c.repo, c.Project.Path(project.Repo))
 	roots := []string{project.Work, strings.TrimSuffix(project.Kubernetes, "/"), strings.TrimSuffix(project.Generators, "/")}
 	if s.repo, err = git.Open(ctx, dir, c.Project.Root, c.Project.Path(project.Upstream+".index"), roots...); err != nil {
 		return nil, errors.Join(err, s.lock.Close())
@@ -185,13 +176,17 @@ type revision struct {
 	series       []*series.Series
 	// modules are the folders of the project's own modules in the working tree.
 	modules []string
+	// src is the upstream version of the pins, and pristine its tree.
+	src      *source.Source
+	pristine string
+	// states has for each series the tree before its first patch, and the tree after each patch.
+	states [][]string
 }
 
 // load reads one revision of the project. read reads the files of that revision. without are the names of
 // folders of the series to leave out.
-func (c *Carry) load(read series.Reader, without ...string) (*revision, error) {
-	r := &revision{}
-	var err error
+func (c *Carry) load(read series.Reader, without ...string) (r *revision, err error) {
+	r = &revision{}
 	if r.gomod, err = read("go.mod"); err != nil {
 		return nil, err
 	}
@@ -209,9 +204,10 @@ func (c *Carry) load(read series.Reader, without ...string) (*revision, error) {
 }
 
 // digest returns a hash of everything that the tree depends on.
-func (r *revision) digest(pristine bool) string {
+func (r *revision) digest() string {
+	const format = "4 false" // of what apply makes
 	h := sha256.New()
-	fmt.Fprintf(h, "4 %v\n%s\n%s\n", pristine, r.pins.Identity(), strings.Join(r.modules, " "))
+	fmt.Fprintf(h, "%s\n%s\n%s\n", format, r.pins.Identity(), strings.Join(r.modules, " "))
 	for _, g := range generate.Table {
 		fmt.Fprintf(h, "%s %d\n", g.Name, g.Version)
 	}
@@ -223,165 +219,18 @@ func (r *revision) digest(pristine bool) string {
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
-// upstream opens the upstream version of the pins, and returns its tree.
-func (s *session) upstream(ctx context.Context, pins source.Pins) (src *source.Source, tree string, err error) {
-	if src = s.source; src == nil {
+// upstream opens the upstream version of a revision.
+func (s *session) upstream(ctx context.Context, r *revision) error {
+	if r.src = s.source; r.src == nil {
 		gocmd, err := golang.Locate()
 		if err != nil {
-			return nil, "", err
+			return err
 		}
-		if src, err = source.Open(ctx, gocmd, pins); err != nil {
-			return nil, "", err
-		}
-	}
-	tree, err = src.Tree(ctx, s.repo, func(format string, args ...any) {
-		if !s.quiet {
-			s.say(format, args...)
-		}
-	})
-	return src, tree, err
-}
-
-// states applies both series to a pristine tree, one after the other. For each of them, it returns the tree
-// before its first patch and the tree after each patch. It fails at the first patch that does not apply
-// exactly, if a marker cannot be written, and if a field at the root of a kind has no permission.
-func (s *session) states(ctx context.Context, all []*series.Series, pristine string) ([][]string, error) {
-	var states [][]string
-	for _, one := range all {
-		trees, problems, err := s.series(ctx, one, pristine)
-		if err == nil && len(problems) == 0 {
-			problems, err = s.roots(ctx, one, trees[len(trees)-1])
-		}
-		if err := errors.Join(err, errors.Join(problems...)); err != nil {
-			return nil, err
-		}
-		pristine = trees[len(trees)-1]
-		states = append(states, trees)
-	}
-	return states, nil
-}
-
-// series applies one series, and returns a problem for each marker that it cannot write.
-func (s *session) series(ctx context.Context, one *series.Series, tree string) (trees []string, problems []error, err error) {
-	trees = []string{tree}
-	for _, p := range one.Patches {
-		var wrong []error
-		if p.Markers != nil {
-			tree, wrong, err = s.mark(ctx, one, p, tree)
-		} else {
-			tree, err = s.patch(ctx, one, p, tree)
-		}
-		if err != nil {
-			return trees, problems, err
-		}
-		trees, problems = append(trees, tree), append(problems, wrong...)
-	}
-	return trees, problems, nil
-}
-
-// patch applies a mail patch to a tree.
-func (s *session) patch(ctx context.Context, one *series.Series, p *series.Patch, tree string) (string, error) {
-	var paths []string
-	for _, c := range p.Files {
-		if err := inside(one, c.Path); err != nil {
-			return "", err
-		}
-		paths = append(paths, one.Prefix+c.Path)
-	}
-	key := tree + p.Name + string(p.Raw)
-	if after, ok := s.applied[key]; ok {
-		return after, nil
-	}
-	files, err := s.repo.Read(ctx, tree, paths)
-	if err != nil {
-		return "", err
-	}
-	if c := p.Conflict(cutKeys(files, one.Prefix)); c != nil {
-		return "", c
-	}
-	after, err := s.repo.Apply(ctx, tree, one.Prefix, p.Raw)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", p.Name, err)
-	}
-	s.applied[key] = after
-	return after, nil
-}
-
-// inside returns an error if a series may not change a path. The generator series may change two modules only,
-// gengo and kube-openapi. No series may change vendored modules, which are not in the tree, or go.work files,
-// which the tool writes.
-func inside(s *series.Series, path string) error {
-	if s.Prefix == project.Generators && !strings.HasPrefix(path, "gengo/") && !strings.HasPrefix(path, "kube-openapi/") {
-		return fmt.Errorf("%s: %s is neither in gengo/ nor in kube-openapi/", s.Dir, path)
-	}
-	if path == "go.work" || path == "go.work.sum" || strings.HasPrefix(path, "vendor/") {
-		return fmt.Errorf("%s: %s is not part of the tree", s.Dir, path)
-	}
-	return nil
-}
-
-// mark applies a file of markers to a tree, and sets the files that it changes.
-func (s *session) mark(ctx context.Context, one *series.Series, p *series.Patch, tree string) (string, []error, error) {
-	sources, err := s.sources(ctx, tree, one.Prefix, series.Dirs(p))
-	if err != nil {
-		return "", nil, err
-	}
-	changed, problems := p.Mark(sources)
-	contents := map[string][]byte{}
-	p.Files = []*series.Change{}
-	for _, file := range slices.Sorted(maps.Keys(changed)) {
-		contents[one.Prefix+file] = changed[file]
-		p.Files = append(p.Files, &series.Change{Path: file})
-	}
-	after, err := s.repo.Write(ctx, tree, contents)
-	return after, problems, err
-}
-
-func (s *session) roots(ctx context.Context, one *series.Series, tree string) ([]error, error) {
-	sources, err := s.sources(ctx, tree, one.Prefix, series.Dirs(one.Patches...))
-	return one.Roots(sources), err
-}
-
-// sources reads the Go files of folders that can declare types with markers.
-func (s *session) sources(ctx context.Context, tree, prefix string, dirs []string) (series.Sources, error) {
-	sources := series.Sources{}
-	if len(dirs) == 0 {
-		return sources, nil
-	}
-	files, err := s.read(ctx, tree, prefix, dirs)
-	for file, data := range files {
-		if dir := filepath.Dir(file); markers.Readable(file, data) {
-			if sources[dir] == nil {
-				sources[dir] = map[string][]byte{}
-			}
-			sources[dir][file] = data
+		if r.src, err = source.Open(ctx, gocmd, r.pins); err != nil {
+			return err
 		}
 	}
-	return sources, err
-}
-
-// read reads the Go files in folders below a prefix. The paths have no prefix.
-func (s *session) read(ctx context.Context, tree, prefix string, dirs []string) (map[string][]byte, error) {
-	var full []string
-	for _, dir := range dirs {
-		full = append(full, prefix+dir)
-	}
-	listed, err := s.repo.List(ctx, tree, full...)
-	if err != nil {
-		return nil, err
-	}
-	maps.DeleteFunc(listed, func(file string, _ git.Entry) bool { return !strings.HasSuffix(file, ".go") })
-	files, err := s.repo.Read(ctx, tree, slices.Collect(maps.Keys(listed)))
-	return cutKeys(files, prefix), err
-}
-
-// cutKeys removes a prefix from the keys of a map.
-func cutKeys[V any](m map[string]V, prefix string) map[string]V {
-	out := map[string]V{}
-	for key, v := range m {
-		if rest, ok := strings.CutPrefix(key, prefix); ok {
-			out[rest] = v
-		}
-	}
-	return out
+	var err error
+	r.pristine, err = r.src.Tree(ctx, s.repo, s.say)
+	return err
 }

@@ -5,6 +5,7 @@ package carry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -35,17 +36,17 @@ func (c *Carry) Export(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	one, states, err := s.at(ctx, r)
-	if err != nil {
+	if err := s.apply(ctx, r); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	for i, p := range one[0].Patches {
+	one, trees := r.series[0], r.states[0]
+	for i, p := range one.Patches {
 		mail := p.Raw
 		if p.Markers != nil {
-			if mail, err = s.text(ctx, one[0], p, states[0][i], states[0][i+1]); err != nil {
+			if mail, err = s.text(ctx, one, p, trees[i], trees[i+1]); err != nil {
 				return err
 			}
 		}
@@ -53,18 +54,8 @@ func (c *Carry) Export(ctx context.Context, dir string) error {
 			return err
 		}
 	}
-	fmt.Fprintf(c.Out, "%d patches for git am at tag %s\n", len(one[0].Patches), r.pins.Version)
+	fmt.Fprintf(c.Out, "%d patches for git am at tag %s\n", len(one.Patches), r.pins.Version)
 	return nil
-}
-
-// at applies the series of a revision to the upstream version of that revision.
-func (s *session) at(ctx context.Context, r *revision) ([]*series.Series, [][]string, error) {
-	_, pristine, err := s.upstream(ctx, r.pins)
-	if err != nil {
-		return nil, nil, err
-	}
-	states, err := s.states(ctx, r.series, pristine)
-	return r.series, states, err
 }
 
 // mailName returns the file name of an exported patch, such as 0013-markers-names.patch.
@@ -79,7 +70,7 @@ func mailName(i int, p *series.Patch) string {
 
 // Review prints the range-diff between the series at another revision of the project and the series in the
 // working tree.
-func (c *Carry) Review(ctx context.Context, against string, color bool) error {
+func (c *Carry) Review(ctx context.Context, against string) error {
 	s, err := c.begin(ctx)
 	if err != nil {
 		return err
@@ -90,6 +81,9 @@ func (c *Carry) Review(ctx context.Context, against string, color bool) error {
 		return err
 	}
 	old, err := c.load(read)
+	if err == nil {
+		err = s.apply(ctx, old)
+	}
 	if err != nil {
 		return fmt.Errorf("at %s: %w", against, err)
 	}
@@ -97,25 +91,37 @@ func (c *Carry) Review(ctx context.Context, against string, color bool) error {
 	if err != nil {
 		return err
 	}
-	oldSeries, before, err := s.at(ctx, old)
-	if err != nil {
-		return fmt.Errorf("at %s: %w", against, err)
-	}
-	newSeries, after, err := s.at(ctx, now)
-	if err != nil {
+	if err := s.apply(ctx, now); err != nil {
 		return err
 	}
 	same := true
-	for i := range newSeries {
-		if old.pins.Identity() == now.pins.Identity() && slices.EqualFunc(oldSeries[i].Patches, newSeries[i].Patches, func(a, b *series.Patch) bool {
+	for i, one := range now.series {
+		before := old.series[i].Patches
+		if old.pins.Identity() == now.pins.Identity() && slices.EqualFunc(before, one.Patches, func(a, b *series.Patch) bool {
 			return a.Name == b.Name && string(a.Raw) == string(b.Raw)
 		}) {
 			continue
 		}
 		same = false
-		if err := s.compare(ctx, against, oldSeries[i], newSeries[i], before[i], after[i], color); err != nil {
+		if len(before) == 0 || len(one.Patches) == 0 { // git does not accept an empty range
+			for _, p := range before {
+				fmt.Fprintf(c.Out, "%s: removed since %s: %s\n", p.Name, against, p.Header.Subject)
+			}
+			for _, p := range one.Patches {
+				fmt.Fprintf(c.Out, "%s: added since %s: %s\n", p.Name, against, p.Header.Subject)
+			}
+			continue
+		}
+		first, err1 := s.commits(ctx, before, old.states[i])
+		second, err2 := s.commits(ctx, one.Patches, now.states[i])
+		if err := errors.Join(err1, err2); err != nil {
 			return err
 		}
+		out, err := s.repo.Git(ctx, "range-diff", "--no-color", first, second)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(c.Out, "%s: %s against the working tree (%d and %d patches)\n%s\n", one.Dir, against, len(before), len(one.Patches), out)
 	}
 	if same {
 		fmt.Fprintf(c.Out, "no patch differs from %s\n", against)
@@ -123,37 +129,16 @@ func (c *Carry) Review(ctx context.Context, against string, color bool) error {
 	return nil
 }
 
-func (s *session) compare(ctx context.Context, against string, old, now *series.Series, before, after []string, color bool) error {
-	if len(old.Patches) == 0 || len(now.Patches) == 0 { // git does not accept an empty range
-		for _, p := range old.Patches {
-			fmt.Fprintf(s.Out, "%s: removed since %s: %s\n", p.Name, against, p.Header.Subject)
+// commits makes one commit for each patch, and returns their range in the form FIRST..LAST.
+func (s *session) commits(ctx context.Context, patches []*series.Patch, trees []string) (string, error) {
+	first, err := s.repo.Commit(ctx, trees[0], "pristine\n")
+	last := first
+	for i, p := range patches {
+		if err == nil {
+			last, err = s.repo.Commit(ctx, trees[i+1], p.Header.Message(), last)
 		}
-		for _, p := range now.Patches {
-			fmt.Fprintf(s.Out, "%s: added since %s: %s\n", p.Name, against, p.Header.Subject)
-		}
-		return nil
 	}
-	args := []string{"range-diff", "--no-color"}
-	if color {
-		args[1] = "--color"
-	}
-	for _, side := range []struct {
-		series *series.Series
-		trees  []string
-	}{{old, before}, {now, after}} {
-		var messages []string
-		for _, p := range side.series.Patches {
-			messages = append(messages, p.Header.Message())
-		}
-		commits, err := s.repo.Commits(ctx, side.trees, messages)
-		if err != nil {
-			return err
-		}
-		args = append(args, commits)
-	}
-	out, err := s.repo.Git(ctx, args...)
-	fmt.Fprintf(s.Out, "%s: %s against the working tree (%d and %d patches)\n%s\n", now.Dir, against, len(old.Patches), len(now.Patches), out)
-	return err
+	return first + ".." + last, err
 }
 
 // Revision returns a function that reads files at a revision of the project's own repository: go.mod, go.sum and

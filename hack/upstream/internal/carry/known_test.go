@@ -58,7 +58,7 @@ func TestKnownAfterKill(t *testing.T) {
 				t.Fatalf("edits: %v, %v", edits, err)
 			}
 			// The patches have changed since then, and want a third content.
-			known, err := s.known(ctx, &plan{pristine: pristine, want: tree(map[string][]byte{file: []byte("third\n")})}, edits)
+			known, err := s.known(ctx, &plan{revision: &revision{pristine: pristine}, want: tree(map[string][]byte{file: []byte("third\n")})}, edits)
 			if err != nil {
 				t.Fatal(err)
 			}

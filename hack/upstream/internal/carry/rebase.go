@@ -9,11 +9,10 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
 
-	"kube-granular.dev/hack/upstream/internal/golang"
 	"kube-granular.dev/hack/upstream/internal/project"
 	"kube-granular.dev/hack/upstream/internal/series"
 	"kube-granular.dev/hack/upstream/internal/source"
@@ -32,6 +31,23 @@ type RebaseOptions struct {
 	SkipBuild bool
 }
 
+// move is the move of both series to another upstream version.
+type move struct {
+	*session
+	*inProgress
+	write  bool
+	old    *revision
+	target *source.Source
+
+	conflicts []*clash
+	// failed is the name of the first patch that has a conflict, by the tree path of the file.
+	failed map[string]string
+	// written are the patches whose text changes.
+	written map[string][]byte
+	// changing are the patches that change a file on one of the versions, by the tree path of the file.
+	changing map[string][]*series.Patch
+}
+
 // Rebase moves both series to another version of Kubernetes by merges with three ways. It finds the new positions
 // of markers (comments that declare permissions). It lists all conflicts. If there are none, it compiles the
 // packages that the patches change, before it changes any file of the project.
@@ -41,19 +57,18 @@ func (c *Carry) Rebase(ctx context.Context, o RebaseOptions) error {
 		return err
 	}
 	defer s.end()
-	begun, err := c.begun(&o)
-	if err != nil {
+	m := &move{session: s, write: o.Write || o.Continue, failed: map[string]string{}, written: map[string][]byte{}, changing: map[string][]*series.Patch{}}
+	if m.inProgress, err = c.begun(o); err != nil {
 		return err
 	}
 	if o.Abort {
-		c.say("the rebase to %s is aborted; it changed no patch, and your edits of files of markers stay", begun.To)
+		c.say("the rebase to %s is aborted; it changed no patch, and your edits of files of markers stay", m.To)
 		return os.RemoveAll(c.Project.Path(project.Rebase))
 	}
-	if _, err := source.StagingVersion(o.To); err != nil {
+	if _, err := source.StagingVersion(m.To); err != nil {
 		return fmt.Errorf("--to: %w", err)
 	}
-	r, err := c.load(c.Project.Read)
-	if err != nil {
+	if m.old, err = c.load(c.Project.Read); err != nil {
 		return err
 	}
 	// Refresh could not write edits, which are based on the old version, into the patches after a rebase.
@@ -62,157 +77,124 @@ func (c *Carry) Rebase(ctx context.Context, o RebaseOptions) error {
 	} else if s.last.Inputs+s.last.Writing != "" && len(edits) > 0 {
 		return dirty(edits)
 	}
-	_, old, err := s.upstream(ctx, r.pins)
+	if err := s.upstream(ctx, m.old); err != nil {
+		return err
+	}
+	dirs, err := m.replay(ctx)
 	if err != nil {
 		return err
 	}
-	gocmd, err := golang.Locate()
-	if err != nil {
-		return err
-	}
-	c.say("fetching all modules of %s", o.To)
-	target, err := source.Open(ctx, gocmd, r.pins.At(o.To))
-	if err != nil {
-		return err
-	}
-	if err := target.FetchAll(ctx); err != nil {
-		return err
-	}
-	if len(target.Missing) > 0 {
-		missing := &golang.MissingError{Asked: len(target.Modules), Missing: target.Missing}
-		if o.Write {
-			return missing
-		}
-		c.say("%v\nthe trial continues without them; a move to the version needs all of them", missing)
-	}
-	now, err := target.Tree(ctx, s.repo, s.say)
-	if err != nil {
-		return err
-	}
-	var conflicts []*clash
-	var dirs []string // in which the series for Kubernetes changes code
-	written := map[string][]byte{}
-	base, onto := old, now
-	for i, one := range r.series {
-		m := &move{session: s, series: one, begun: begun, old: r.pins.Version, target: target, failed: map[string]string{},
-			written: written, by: map[string][]*series.Patch{}}
-		if base, onto, err = m.run(ctx, base, onto); err != nil {
-			return err
-		}
-		if err := m.report(ctx, old, now); err != nil {
-			return err
-		}
-		if conflicts = append(conflicts, m.conflicts...); i == 0 {
-			if dirs, err = s.packages(ctx, now, onto); err != nil {
-				return err
-			}
-		}
-	}
-	if err := c.stop(begun, o, conflicts); err != nil {
-		return err
-	}
-	sums, err := target.Sums(ctx)
-	if err != nil {
-		return err
+	if len(m.conflicts) > 0 {
+		return m.stop()
 	}
 	pins := map[string][]byte{}
-	if pins["go.mod"], pins["go.sum"], err = source.Repin(r.gomod, r.gosum, target, sums); err != nil {
+	if pins["go.mod"], pins["go.sum"], err = source.Repin(m.old.gomod, m.old.gosum, m.target, m.target.Sums()); err != nil {
 		return err
 	}
-	if !o.SkipBuild {
-		if err := c.try(ctx, gocmd, target, dirs, pins, written); err != nil {
-			return c.notBuilt(begun, o, err)
+	if !m.SkipBuild {
+		if err := m.try(ctx, dirs, pins); err != nil {
+			return m.broken(err)
 		}
 	}
-	if !o.Write {
-		c.tried(o, target, written)
+	if !m.write {
+		m.tried()
 		return nil
 	}
-	if err := c.store(r.series, written, nil); err != nil {
-		return err
-	}
+	err = c.store(m.old.series, m.written, nil)
 	for name, data := range pins {
-		err = errors.Join(err, os.WriteFile(c.Project.Path(name), data, 0o644))
+		err = errors.Join(err, c.Project.Write(name, data))
 	}
 	return errors.Join(err, os.RemoveAll(c.Project.Path(project.Rebase)))
 }
 
-// stop returns an error if the rebase has conflicts. With --write, it also stores the conflicts that a person
-// must resolve.
-func (c *Carry) stop(p *inProgress, o RebaseOptions, all []*clash) error {
-	if len(all) == 0 {
-		return nil
+// fetch fetches the new version, and returns its tree. A trial continues without modules that cannot be had.
+func (m *move) fetch(ctx context.Context) (tree string, err error) {
+	m.say("fetching all modules of %s", m.To)
+	if m.target, err = source.Open(ctx, m.old.src.Go, m.old.pins.Move(m.To)); err != nil {
+		return "", err
 	}
-	text := fmt.Sprintf("%d conflicts with %s:\n", len(all), o.To)
-	for _, one := range all {
-		text += one.Error() + "\n"
+	if err := m.target.Fetch(ctx); err != nil {
+		return "", err
 	}
-	if !o.Write {
-		return fmt.Errorf("%srun `%s rebase --to %s --write` to resolve them", text, command, o.To)
+	if missing := m.target.Incomplete(); missing != nil && m.write {
+		return "", missing
+	} else if missing != nil {
+		m.say("%v\nthe trial continues without them; a move to the version needs all of them", missing)
 	}
-	p.To, p.SkipBuild = o.To, o.SkipBuild
-	if err := c.keep(p, all); err != nil {
-		return err
-	}
-	return errors.New(text + howTo(all))
+	return m.target.Tree(ctx, m.repo, m.say)
 }
 
-// notBuilt returns the error for patches that apply to the new version but do not compile there.
-func (c *Carry) notBuilt(p *inProgress, o RebaseOptions, err error) error {
-	again := fmt.Sprintf("rebase --to %s --write --skip-build", o.To)
-	if o.Write {
-		p.To = o.To
-		if err := c.keep(p, nil); err != nil {
-			return err
-		}
-		again = "rebase --continue --skip-build"
+// replay replays both series on the new version, and returns the folders of Kubernetes in which they change code.
+func (m *move) replay(ctx context.Context) ([]string, error) {
+	now, err := m.fetch(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return fmt.Errorf("the series applies to %s, but the patched packages do not compile:\n%w\nrun `%s %s` to move anyway, then `%s apply`, correct the tree, and `%s refresh`", o.To, err, command, again, command, command)
-}
-
-// tried prints the result of a trial without conflicts.
-func (c *Carry) tried(o RebaseOptions, target *source.Source, written map[string][]byte) {
-	for _, name := range slices.Sorted(maps.Keys(written)) {
-		fmt.Fprintln(c.Out, name)
-	}
-	built := ", and the patched packages compile"
-	if o.SkipBuild {
-		built = "; nothing was compiled"
-	}
-	fmt.Fprintf(c.Out, "the series applies to %s%s; go.mod must require:\n\t%s\n", o.To, built, strings.Join(target.PinLines(), "\n\t"))
-}
-
-// packages returns the folders of Kubernetes in which code differs between two trees.
-func (s *session) packages(ctx context.Context, before, after string) ([]string, error) {
-	changes, err := s.repo.Changes(ctx, before, after, project.Kubernetes)
 	dirs := map[string]bool{}
+	base, onto := m.old.pristine, now
+	for _, one := range m.old.series {
+		if base, onto, err = m.transfer(ctx, one, base, onto); err != nil {
+			return nil, err
+		}
+		if err := m.report(ctx, one, now); err != nil {
+			return nil, err
+		}
+	}
+	changes, err := m.repo.Changes(ctx, now, onto, project.Kubernetes)
 	for _, c := range changes {
 		if strings.HasSuffix(c.Path, ".go") && !strings.HasSuffix(c.Path, "_test.go") && !strings.Contains(c.Path, "/testdata/") && c.Mode != "000000" {
-			dirs["./"+filepath.Dir(strings.TrimPrefix(c.Path, project.Kubernetes))] = true
+			dirs["./"+path.Dir(strings.TrimPrefix(c.Path, project.Kubernetes))] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(dirs)), err
 }
 
-// try makes a copy of the project on another upstream version, in a separate folder, and compiles packages there.
-// This also compiles the packages that they import, such as those of this project. The folder stays until the
-// rebase has ended, so that the next try is fast.
-func (c *Carry) try(ctx context.Context, gocmd *golang.Go, target *source.Source, dirs []string, pins, written map[string][]byte) error {
-	tree := project.Project{Root: c.Project.Path(project.Rebase + "/tree")}
-	if err := c.Project.Copy(tree.Root); err != nil {
-		return err
-	}
-	for _, files := range []map[string][]byte{pins, written} {
+// try makes a copy of the project on the new version, in a separate folder, and compiles packages there. This also
+// compiles the packages that they import, such as those of this project. The folder stays until the rebase has ended,
+// so that the next try is fast.
+func (m *move) try(ctx context.Context, dirs []string, pins map[string][]byte) error {
+	tree := project.Project{Root: m.Project.Path(project.Rebase + "/tree")}
+	err := m.Project.Copy(tree)
+	for _, files := range []map[string][]byte{pins, m.written} {
 		for name, data := range files {
-			if err := os.WriteFile(tree.Path(name), data, 0o644); err != nil {
-				return err
-			}
+			err = errors.Join(err, tree.Write(name, data))
 		}
 	}
-	copied := &Carry{Project: tree, Log: c.Log, Out: c.Out, source: target, repo: c.Project.Path(project.Repo)}
+	if err != nil {
+		return err
+	}
+	copied := &Carry{Project: tree, Log: m.Log, Out: m.Out, source: m.target, repo: m.Project.Path(project.Repo)}
 	if err := copied.Apply(ctx, ApplyOptions{Discard: true}); err != nil || len(dirs) == 0 {
 		return err
 	}
-	defer c.step("compiling what the patches change")()
-	return gocmd.Compile(ctx, tree.Path(project.Kubernetes), tree.Path(project.Work), dirs)
+	defer m.step("compiling what the patches change")()
+	return m.target.Go.Build(ctx, tree.Path(project.Kubernetes), tree.Path(project.Work), dirs...)
+}
+
+// broken returns the error for patches that apply to the new version but do not compile there.
+func (m *move) broken(err error) error {
+	again := fmt.Sprintf("rebase --to %s --write --skip-build", m.To)
+	if m.write {
+		if err := m.keep(); err != nil {
+			return err
+		}
+		again = "rebase --continue --skip-build"
+	}
+	return fmt.Errorf("the series applies to %s, but the patched packages do not compile:\n%w\nrun `%s %s` to move anyway, then `%s apply`, correct the tree, and `%s refresh`",
+		m.To, err, command, again, command, command)
+}
+
+// tried prints the result of a trial without conflicts.
+func (m *move) tried() {
+	for _, name := range slices.Sorted(maps.Keys(m.written)) {
+		fmt.Fprintln(m.Out, name)
+	}
+	built := ", and the patched packages compile"
+	if m.SkipBuild {
+		built = "; nothing was compiled"
+	}
+	fmt.Fprintf(m.Out, "the series applies to %s%s; go.mod must require:\n", m.To, built)
+	for _, p := range m.target.Pinned() {
+		fmt.Fprintf(m.Out, "\t%s %s\n", p.Path, p.Version.Version)
+	}
 }

@@ -15,7 +15,6 @@ import (
 
 	"kube-granular.dev/hack/upstream/internal/generate"
 	"kube-granular.dev/hack/upstream/internal/git"
-	"kube-granular.dev/hack/upstream/internal/markers"
 	"kube-granular.dev/hack/upstream/internal/project"
 	"kube-granular.dev/hack/upstream/internal/series"
 )
@@ -53,14 +52,7 @@ func (c *Carry) Refresh(ctx context.Context, o RefreshOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := handmade(edits); err != nil {
-		return err
-	}
-	r, err := c.load(c.Project.Read, s.last.Without...)
-	if err != nil {
-		return err
-	}
-	if err := c.unseen(s.last.Without, edits); err != nil {
+	if err := errors.Join(handmade(edits), c.unseen(s.last.Without, edits)); err != nil {
 		return err
 	}
 	if len(edits) == 0 && !o.Rewrite {
@@ -70,15 +62,13 @@ func (c *Carry) Refresh(ctx context.Context, o RefreshOptions) error {
 		c.say("no file of the tree is edited, so no patch changes")
 		return nil
 	}
-	_, pristine, err := s.upstream(ctx, r.pins)
-	if err != nil {
+	w := &rewrite{session: s, changes: map[*series.Patch]map[string]git.Entry{}}
+	if w.r, err = c.load(c.Project.Read, s.last.Without...); err != nil {
 		return err
 	}
-	states, err := s.states(ctx, r.series, pristine)
-	if err != nil {
+	if err := s.apply(ctx, w.r); err != nil {
 		return err
 	}
-	w := &rewrite{session: s, series: r.series, states: states, changes: map[*series.Patch]map[string]git.Entry{}}
 	if o.New != "" {
 		if err := w.add(o.New, o.Subject); err != nil {
 			return err
@@ -91,7 +81,7 @@ func (c *Carry) Refresh(ctx context.Context, o RefreshOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := c.store(r.series, written, w.added); err != nil {
+	if err := c.store(w.r.series, written, w.added); err != nil {
 		return err
 	}
 	now := map[string]git.Entry{}
@@ -143,15 +133,15 @@ func (c *Carry) unseen(without []string, edits []git.Change) error {
 // rewrite collects changes of patches.
 type rewrite struct {
 	*session
-	series []*series.Series
-	states [][]string
+	r *revision
 	// changes are the files that an edit changes in the tree after a patch.
 	changes map[*series.Patch]map[string]git.Entry
 	added   *series.Patch
 }
 
 func (w *rewrite) add(name, subject string) error {
-	s, position, err := series.Place(w.series, name)
+	all := w.r.series
+	s, position, err := series.Place(all, name)
 	if err != nil {
 		return err
 	}
@@ -159,9 +149,9 @@ func (w *rewrite) add(name, subject string) error {
 	if _, err := os.Stat(w.Project.Path(w.added.Name)); err == nil {
 		return fmt.Errorf("%s: the file exists already", w.added.Name)
 	}
-	i := slices.Index(w.series, s)
+	trees := &w.r.states[slices.Index(all, s)]
 	s.Patches = slices.Insert(s.Patches, position, w.added)
-	w.states[i] = slices.Insert(w.states[i], position+1, w.states[i][position])
+	*trees = slices.Insert(*trees, position+1, (*trees)[position])
 	return nil
 }
 
@@ -173,7 +163,8 @@ func (w *rewrite) attribute(ctx context.Context, edits []git.Change, o RefreshOp
 		if strings.HasPrefix(e.Path, project.Generators) {
 			i = 1
 		}
-		s, trees, file := w.series[i], w.states[i], strings.TrimPrefix(e.Path, w.series[i].Prefix)
+		s, trees := w.r.series[i], w.r.states[i]
+		file := strings.TrimPrefix(e.Path, s.Prefix)
 		if err := inside(s, file); err != nil {
 			return err
 		}
@@ -213,11 +204,11 @@ func (w *rewrite) attribute(ctx context.Context, edits []git.Change, o RefreshOp
 		}
 		w.changes[s.Patches[position]][e.Path] = entry
 	}
-	if len(stale) > 0 {
+	switch {
+	case len(stale) > 0:
 		return fmt.Errorf("the series changed %d edited files after the last apply, and the edits are not based on that change: restore the patches, run refresh, and merge the two changes with git:%s",
 			len(stale), describe(stale))
-	}
-	if len(homeless) > 0 {
+	case len(homeless) > 0:
 		return fmt.Errorf("%d edited files belong to no patch: name a patch for them with --into NNNN-name, or make one with --new NNNN-name.patch --subject \"...\":%s",
 			len(homeless), describe(homeless))
 	}
@@ -233,114 +224,43 @@ func (w *rewrite) home(s *series.Series, file string, o RefreshOptions) (int, er
 			last = i
 		}
 	}
-	position, destination := last, o.Into
-	switch {
-	case w.added != nil:
-		position, destination = slices.Index(s.Patches, w.added), w.added.Name
-	case o.Into != "":
-		target := series.Find(w.series, o.Into)
-		if target == nil {
+	target := w.added
+	if o.Into != "" {
+		target = series.Find(w.r.series, o.Into)
+		switch {
+		case target == nil:
 			return 0, fmt.Errorf("--into: no series has a patch %s", o.Into)
-		} else if target.Markers != nil {
+		case target.Markers != nil:
 			return 0, fmt.Errorf("--into: %s is a file of markers and cannot take edits", target.Name)
 		}
-		position = slices.Index(s.Patches, target)
 	}
+	if target == nil {
+		return last, nil
+	}
+	position := slices.Index(s.Patches, target)
 	switch {
-	case destination != "" && position < 0:
-		return 0, fmt.Errorf("%s%s: belongs to another series than %s: run refresh with the path of this file only", s.Prefix, file, destination)
+	case position < 0:
+		return 0, fmt.Errorf("%s%s: belongs to another series than %s: run refresh with the path of this file only", s.Prefix, file, target.Name)
 	case last > position:
-		return 0, fmt.Errorf("%s%s: cannot go into %s, because the later %s changes it too", s.Prefix, file, s.Patches[position].Name, s.Patches[last].Name)
+		return 0, fmt.Errorf("%s%s: cannot go into %s, because the later %s changes it too", s.Prefix, file, target.Name, s.Patches[last].Name)
 	}
 	return position, nil
-}
-
-// plain returns the edited file as it must be right after the patch with the index at: without the markers that
-// later files of markers write. It fails if these would not write them again at the same places.
-func (w *rewrite) plain(ctx context.Context, s *series.Series, position int, e git.Change) (git.Entry, error) {
-	file := strings.TrimPrefix(e.Path, s.Prefix)
-	marked := slices.DeleteFunc(slices.Clone(s.Patches[position+1:]), func(p *series.Patch) bool { return p.Markers == nil || p.Touches(file) == nil })
-	if len(marked) == 0 {
-		return e.Entry(), nil
-	}
-	if e.Is == git.Gone {
-		return git.Entry{}, fmt.Errorf("%s: the edit removes this file, but %s writes markers into it: change that file of markers", e.Path, marked[0].Name)
-	}
-	content, err := w.repo.Blob(ctx, e.Is)
-	plain := content
-	for _, p := range slices.Backward(marked) {
-		if err == nil {
-			plain, err = p.Unmark(file, plain)
-		}
-	}
-	if err != nil {
-		return git.Entry{}, byHand(e, "\n"+err.Error())
-	}
-	again := plain
-	for _, p := range marked {
-		if err == nil {
-			again, err = p.Remark(file, again)
-		}
-	}
-	if err != nil || string(again) != string(content) {
-		return git.Entry{}, fmt.Errorf("%s: markers in it are not at their places: run `%s apply --discard`, and edit again", e.Path, command)
-	}
-	ids, err := w.repo.Store(ctx, map[string][]byte{file: plain})
-	return git.Entry{Mode: e.Mode, ID: ids[file]}, err
-}
-
-func byHand(e git.Change, where string) error {
-	return fmt.Errorf("%s: its markers were edited by hand: restore them, change the file of markers that they come from, and run `%s apply`:%s", e.Path, command, where)
-}
-
-// handwritten returns an error if an edit changes markers (comments that declare permissions) in a file that
-// upstream has. A developer must change such markers in the files of markers of the series.
-func (w *rewrite) handwritten(ctx context.Context, s *series.Series, pristine string, e git.Change) error {
-	file := strings.TrimPrefix(e.Path, s.Prefix)
-	had, err := w.repo.Entries(ctx, pristine, []string{e.Path})
-	if err != nil || len(had) == 0 || e.Was == git.Gone || e.Is == git.Gone || !strings.HasSuffix(file, ".go") {
-		return err
-	}
-	oldText, err1 := w.repo.Blob(ctx, e.Was)
-	newText, err2 := w.repo.Blob(ctx, e.Is)
-	if err := errors.Join(err1, err2); err != nil || slices.Equal(markers.Lines(oldText), markers.Lines(newText)) {
-		return err
-	}
-	var edited, all string
-	for _, p := range slices.Backward(s.Patches) {
-		if p.Markers == nil || p.Touches(file) == nil {
-			continue
-		}
-		all = " and " + p.Name + all
-		if plain, err := p.Unmark(file, newText); err != nil {
-			edited = "\n  " + strings.ReplaceAll(err.Error(), "\n", "\n  ") + edited
-		} else {
-			newText = plain
-		}
-	}
-	switch {
-	case edited != "":
-		return byHand(e, edited)
-	case all == "":
-		return byHand(e, " a file of markers, such as "+path.Join(s.Dir, "markers/NNNN-name.yaml"))
-	}
-	return byHand(e, strings.TrimPrefix(all, " and"))
 }
 
 // render returns the new text of each changed patch, in its canonical form.
 func (w *rewrite) render(ctx context.Context, all bool) (map[string][]byte, error) {
 	out := map[string][]byte{}
-	for i, s := range w.series {
+	for i, s := range w.r.series {
 		for j, p := range s.Patches {
 			changes := w.changes[p]
 			if p.Markers != nil || len(changes) == 0 && !all && p != w.added {
 				continue
 			}
-			after, err := w.repo.Edit(ctx, w.states[i][j+1], changes)
+			after, err := w.repo.Edit(ctx, w.r.states[i][j+1], changes)
 			if err != nil {
 				return nil, err
 			}
-			raw, err := w.text(ctx, s, p, w.states[i][j], after)
+			raw, err := w.text(ctx, s, p, w.r.states[i][j], after)
 			if err != nil {
 				return nil, err
 			}
@@ -377,20 +297,21 @@ func (c *Carry) store(all []*series.Series, written map[string][]byte, added *se
 			if !ok {
 				continue
 			}
-			err := errors.Join(os.MkdirAll(c.Project.Path(path.Dir(p.Name)), 0o755), os.WriteFile(c.Project.Path(p.Name), raw, 0o644))
-			if p == added && err == nil {
+			if err := c.Project.Write(p.Name, raw); err != nil {
+				return err
+			}
+			if p == added {
 				list := path.Dir(p.Name) + "/series"
-				data, read := c.Project.Read(list)
-				if read != nil && !errors.Is(read, fs.ErrNotExist) {
-					return read
+				data, err := c.Project.Read(list)
+				if err != nil && !errors.Is(err, fs.ErrNotExist) {
+					return err
 				}
 				if n := len(data); n > 0 && data[n-1] != '\n' {
 					data = append(data, '\n')
 				}
-				err = os.WriteFile(c.Project.Path(list), append(data, path.Base(p.Name)+"\n"...), 0o644)
-			}
-			if err != nil {
-				return err
+				if err := c.Project.Write(list, append(data, path.Base(p.Name)+"\n"...)); err != nil {
+					return err
+				}
 			}
 			fmt.Fprintln(c.Out, p.Name)
 		}

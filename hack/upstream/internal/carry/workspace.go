@@ -30,24 +30,22 @@ func workspaces(src *source.Source, modules []string) (map[string][]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	newest := func(a, b string) string {
-		if version.Compare("go"+a, "go"+b) < 0 {
-			return b
-		}
-		return a
-	}
-	goLine := src.Go
+	lines := []string{src.GoLine}
 	if theirs.Go != nil {
-		goLine = newest(goLine, theirs.Go.Version)
+		lines = append(lines, theirs.Go.Version)
+	}
+	newest := func() string {
+		return slices.MaxFunc(lines, func(a, b string) int { return version.Compare("go"+a, "go"+b) })
+	}
+	generators := render(newest(), nil, []string{"./gengo", "./kube-openapi"})
+	if src.Pins.Go != "" {
+		lines = append(lines, src.Pins.Go)
 	}
 	uses := append(slices.Clone(modules), "./"+strings.TrimSuffix(project.Kubernetes, "/"))
 	for _, m := range src.Staging {
 		uses = append(uses, "./"+project.Kubernetes+"staging/src/"+m)
 	}
-	return map[string][]byte{
-		project.Work:           render(newest(goLine, src.Pins.Go), theirs.Godebug, uses),
-		project.GeneratorsWork: render(goLine, nil, []string{"./gengo", "./kube-openapi"}),
-	}, nil
+	return map[string][]byte{project.GeneratorsWork: generators, project.Work: render(newest(), theirs.Godebug, uses)}, nil
 }
 
 func render(goLine string, godebug []*modfile.Godebug, uses []string) []byte {
@@ -60,26 +58,28 @@ func render(goLine string, godebug []*modfile.Godebug, uses []string) []byte {
 	return []byte(b.String())
 }
 
+// sumFiles are the sums of both workspaces, with the files of upstream that they begin with.
+var sumFiles = map[string]string{project.WorkSum: "go.work.sum", project.GeneratorsWorkSum: "go.sum"}
+
 // seedSums adds upstream's sums to the go.work.sum files of both workspaces. It changes an existing file only if
 // renew is true. The go command itself adds and removes lines of these files, so a change of them is no edit.
 func (c *Carry) seedSums(src *source.Source, renew bool) error {
-	for file, origin := range map[string]string{project.WorkSum: "go.work.sum", project.GeneratorsWorkSum: "go.sum"} {
+	for file, origin := range sumFiles {
 		have, err := c.Project.Read(file)
-		missing := errors.Is(err, fs.ErrNotExist)
-		if err != nil && !missing {
-			return err
-		}
-		if !missing && !renew {
+		if err == nil && !renew {
 			continue
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
 		}
 		theirs, err := src.Upstream(origin)
 		if err != nil {
 			return err
 		}
-		all := strings.Split(string(have)+string(theirs), "\n")
+		all := strings.Split(string(have)+"\n"+string(theirs), "\n")
 		slices.Sort(all)
-		all = slices.DeleteFunc(slices.Compact(all), func(line string) bool { return line == "" })
-		if err := os.WriteFile(c.Project.Path(file), []byte(strings.Join(append(all, ""), "\n")), 0o644); err != nil {
+		all = append(slices.Compact(all)[1:], "") // the first line is empty
+		if err := c.Project.Write(file, []byte(strings.Join(all, "\n"))); err != nil {
 			return err
 		}
 	}
@@ -88,7 +88,10 @@ func (c *Carry) seedSums(src *source.Source, renew bool) error {
 
 // sumsMissing reports whether the sum file of a workspace is missing.
 func (c *Carry) sumsMissing() bool {
-	_, err1 := os.Stat(c.Project.Path(project.WorkSum))
-	_, err2 := os.Stat(c.Project.Path(project.GeneratorsWorkSum))
-	return err1 != nil || err2 != nil
+	for file := range sumFiles {
+		if _, err := os.Stat(c.Project.Path(file)); err != nil {
+			return true
+		}
+	}
+	return false
 }

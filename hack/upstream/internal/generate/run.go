@@ -25,16 +25,10 @@ type Env struct {
 	Project project.Project
 }
 
-// build builds a program of the tree in the project's workspace.
-func (e Env) build(ctx context.Context, name, pkg string) (string, error) {
+// build builds a program of the tree in a workspace.
+func (e Env) build(ctx context.Context, name, dir, workspace, pkg string) (string, error) {
 	out := e.Project.Path(project.Tools + "/" + name)
-	return out, e.Go.Build(ctx, e.path(""), e.Project.Path(project.Work), pkg, out)
-}
-
-// buildPatched builds openapi-gen, which is patched, in the workspace of the generators.
-func (e Env) buildPatched(ctx context.Context) (string, error) {
-	out := e.Project.Path(project.Tools + "/openapi-gen")
-	return out, e.Go.Build(ctx, e.Project.Path(project.Generators), e.Project.Path(project.GeneratorsWork), "./kube-openapi/cmd/openapi-gen", out)
+	return out, e.Go.Build(ctx, e.Project.Path(dir), e.Project.Path(workspace), "-o", out, pkg)
 }
 
 func (e Env) exec(ctx context.Context, program string, args ...string) ([]byte, error) {
@@ -61,7 +55,7 @@ func (g Generator) Run(ctx context.Context, e Env) error {
 		return fmt.Errorf("%s: no directory of the tree is its input", g.Name)
 	}
 	for _, file := range sources {
-		if g.Output(file) && g.Clear(file) && (!g.Beside || slices.Contains(dirs, path.Dir(file))) {
+		if g.Clear != nil && g.Clear(file, dirs) {
 			err = errors.Join(err, os.Remove(e.path(file)))
 		}
 	}

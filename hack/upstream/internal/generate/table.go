@@ -13,7 +13,10 @@ import (
 	"os"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
+
+	"kube-granular.dev/hack/upstream/internal/project"
 )
 
 // Generator is one entry of the table. Paths are relative to Kubernetes' root.
@@ -33,11 +36,10 @@ type Generator struct {
 	Patched bool
 	// After is the name of a generator whose output this generator reads.
 	After string
-	// Beside is true if the generator writes its output files into the directories of its input.
-	Beside bool
 	// Output reports whether the generator writes a file. Clear reports whether Run removes that file before the
-	// generator runs, as upstream's script does, so that no outdated file remains.
-	Output, Clear func(file string) bool
+	// generator runs for directories, as upstream's script does, so that no outdated file remains.
+	Output func(file string) bool
+	Clear  func(file string, dirs []string) bool
 
 	run func(ctx context.Context, e Env, dirs []string) error
 }
@@ -71,16 +73,6 @@ var Table = []Generator{
 	compatibilityFixtures("apiextensions-apiserver", "pkg/apis", "pkg/apis/apiextensions/v1", "pkg/apis/apiextensions/v1beta1"),
 }
 
-// Find returns the entry with a name.
-func Find(name string) (Generator, bool) {
-	for _, g := range Table {
-		if g.Name == name {
-			return g, true
-		}
-	}
-	return Generator{}, false
-}
-
 // WrittenBy returns the name of the generator that writes a file, or "".
 func WrittenBy(file string) string {
 	for _, g := range Table {
@@ -90,8 +82,6 @@ func WrittenBy(file string) string {
 	}
 	return ""
 }
-
-func never(string) bool { return false }
 
 // each returns texts with others before and after them.
 func each(before string, texts []string, after string) (out []string) {
@@ -106,9 +96,10 @@ func each(before string, texts []string, after string) (out []string) {
 func codeGenerator(name, tag, output string, flags ...string) Generator {
 	match := func(file string) bool { return path.Base(file) == output }
 	return Generator{
-		Name: name, Version: 1, Tag: regexp.MustCompile(tag), Sees: codeAndTags, Beside: true, Output: match, Clear: match,
+		Name: name, Version: 1, Tag: regexp.MustCompile(tag), Sees: codeAndTags, Output: match,
+		Clear: func(file string, dirs []string) bool { return match(file) && slices.Contains(dirs, path.Dir(file)) },
 		run: func(ctx context.Context, e Env, dirs []string) error {
-			program, err := e.build(ctx, name, "k8s.io/code-generator/cmd/"+name)
+			program, err := e.build(ctx, name, project.Kubernetes, project.Work, "k8s.io/code-generator/cmd/"+name)
 			if err != nil {
 				return err
 			}
@@ -127,9 +118,7 @@ func openAPI() Generator {
 		Output: func(file string) bool {
 			return file == openAPIDir+"/zz_generated.openapi.go" || path.Base(file) == "zz_generated.model_name.go"
 		},
-		Clear: func(file string) bool {
-			return strings.HasPrefix(file, "pkg/generated/") && strings.HasPrefix(path.Base(file), "zz_generated.")
-		},
+		Clear: func(file string, _ []string) bool { return file == openAPIDir+"/zz_generated.openapi.go" },
 		run: func(ctx context.Context, e Env, dirs []string) error {
 			return runOpenAPI(ctx, e, boilerplate, openAPIDir, "k8s.io/kubernetes/"+openAPIDir, each("./", dirs, "")...)
 		},
@@ -138,7 +127,7 @@ func openAPI() Generator {
 
 // runOpenAPI runs openapi-gen. Upstream compares the report with its list of known violations; it is not used here.
 func runOpenAPI(ctx context.Context, e Env, header, dir, pkg string, args ...string) error {
-	program, err := e.buildPatched(ctx)
+	program, err := e.build(ctx, "openapi-gen", project.Generators, project.GeneratorsWork, "./kube-openapi/cmd/openapi-gen")
 	if err != nil {
 		return err
 	}
@@ -159,7 +148,8 @@ func stagingOpenAPI(module string, extra ...string) Generator {
 	match := func(file string) bool { return file == dir+openAPIDir+"/zz_generated.openapi.go" }
 	return Generator{
 		Name: "openapi-gen/" + module, Version: 1, Patched: true, Tag: regexp.MustCompile(`\+k8s:openapi`), Sees: whole,
-		Under: append([]string{dir + "pkg/"}, each("staging/src/", shared, "/")...), Output: match, Clear: match,
+		Under: append([]string{dir + "pkg/"}, each("staging/src/", shared, "/")...), Output: match,
+		Clear: func(file string, _ []string) bool { return match(file) },
 		run: func(ctx context.Context, e Env, dirs []string) error {
 			// As in upstream's script, the arguments are all shared packages, tagged or not, and the tagged packages
 			// of the module itself.
@@ -182,7 +172,7 @@ func stagingOpenAPI(module string, extra ...string) Generator {
 func applyConfigurations() Generator {
 	const dir = "staging/src/k8s.io/client-go/applyconfigurations/"
 	return Generator{
-		Name: "applyconfiguration-gen", Version: 1, After: "openapi-gen", Under: []string{stagingAPI, metaV1}, Sees: withoutMarkers, Clear: never,
+		Name: "applyconfiguration-gen", Version: 1, After: "openapi-gen", Under: []string{stagingAPI, metaV1}, Sees: withoutMarkers,
 		Output: func(file string) bool { return strings.HasPrefix(file, dir) && strings.HasSuffix(file, ".go") },
 		run: func(ctx context.Context, e Env, dirs []string) error {
 			args := []string{"--go-header-file", boilerplate, "--output-dir", dir, "--output-pkg", "k8s.io/client-go/applyconfigurations"}
@@ -196,11 +186,11 @@ func applyConfigurations() Generator {
 
 // runApply runs applyconfiguration-gen with the schema that a program of a module prints.
 func runApply(ctx context.Context, e Env, name, module string, args ...string) error {
-	program, err := e.build(ctx, "applyconfiguration-gen", "k8s.io/code-generator/cmd/applyconfiguration-gen")
+	program, err := e.build(ctx, "applyconfiguration-gen", project.Kubernetes, project.Work, "k8s.io/code-generator/cmd/applyconfiguration-gen")
 	if err != nil {
 		return err
 	}
-	models, err := e.build(ctx, name, module+openAPIDir+"/cmd/models-schema")
+	models, err := e.build(ctx, name, project.Kubernetes, project.Work, module+openAPIDir+"/cmd/models-schema")
 	if err != nil {
 		return err
 	}
@@ -223,7 +213,7 @@ func stagingApplyConfigurations(module string, apis ...string) Generator {
 	output := dir + "pkg/client/applyconfiguration/"
 	return Generator{
 		Name: "applyconfiguration-gen/" + module, Version: 1, After: "openapi-gen/" + module,
-		Tag: regexp.MustCompile(`\+groupName=`), Under: each(dir, apis, "/"), Sees: withoutMarkers, Clear: never,
+		Tag: regexp.MustCompile(`\+groupName=`), Under: each(dir, apis, "/"), Sees: withoutMarkers,
 		Output: func(file string) bool { return strings.HasPrefix(file, output) && strings.HasSuffix(file, ".go") },
 		run: func(ctx context.Context, e Env, _ []string) error {
 			return runApply(ctx, e, module+"-models-schema", "k8s.io/"+module+"/", append([]string{"--go-header-file", dir + "hack/boilerplate.go.txt",
@@ -239,7 +229,7 @@ func compatibilityFixtures(module, pkg string, apis ...string) Generator {
 	dir := "staging/src/k8s.io/" + module + "/"
 	return Generator{
 		Name: "compatibility-fixtures/" + module, Version: 1,
-		Tag: regexp.MustCompile(`\+groupName=`), Under: each(dir, apis, "/"), Sees: codeAndTags, Clear: never,
+		Tag: regexp.MustCompile(`\+groupName=`), Under: each(dir, apis, "/"), Sees: codeAndTags,
 		Output: func(file string) bool { return strings.HasPrefix(file, dir+pkg+"/testdata/HEAD/") },
 		run: func(ctx context.Context, e Env, _ []string) error {
 			test := []string{"go", "test", "-run", "^TestCompatibility$", "k8s.io/" + module + "/" + pkg}

@@ -42,6 +42,9 @@ func (r *Repo) Checkout(ctx context.Context, now, tree string) error {
 	return err
 }
 
+// Gone is the ID of a file that does not exist.
+const Gone = "-"
+
 // Change is a file that differs between two trees. Was and Is are its IDs, or Gone, and Mode is its mode in
 // the second tree, or 0.
 type Change struct{ Path, Was, Is, Mode string }
@@ -57,34 +60,25 @@ func (c Change) Kind() string {
 	return "edited"
 }
 
-// Changes returns the files whose content differs between two trees, in the order of their paths. Paths
-// limit them.
-func (r *Repo) Changes(ctx context.Context, before, after string, paths ...string) ([]Change, error) {
-	out, _, err := r.run(ctx, r.index, nil, append([]string{"diff-tree", "-r", "-z", "--raw", "--no-renames", before, after, "--"}, paths...)...)
-	if err != nil {
-		return nil, err
-	}
-	var all []Change
-	for entries := lines(out); len(entries) > 1; entries = entries[2:] {
-		f := strings.Fields(entries[0]) // :mode mode id id status
-		c := Change{Path: entries[1], Was: f[2], Is: f[3], Mode: f[1]}
-		if c.Was == c.Is {
-			continue // the mode alone
-		}
-		for _, id := range []*string{&c.Was, &c.Is} {
-			if strings.Trim(*id, "0") == "" {
-				*id = Gone
-			}
-		}
-		all = append(all, c)
-	}
-	return all, nil
-}
-
 // Entry returns the entry of the file in the second tree.
 func (c Change) Entry() Entry {
 	if c.Is == Gone {
 		return Entry{}
 	}
 	return Entry{Mode: c.Mode, ID: c.Is}
+}
+
+// Changes returns the files whose content differs between two trees, in the order of their paths. Paths
+// limit them.
+func (r *Repo) Changes(ctx context.Context, before, after string, paths ...string) ([]Change, error) {
+	entries, err := r.entries(ctx, append([]string{"diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", before, after, "--"}, paths...)...)
+	var all []Change
+	for ; len(entries) > 1; entries = entries[2:] {
+		none := strings.NewReplacer(strings.Repeat("0", 40), Gone)
+		f := strings.Fields(none.Replace(entries[0])) // :mode mode id id status
+		if f[2] != f[3] {                             // or the mode alone differs
+			all = append(all, Change{Path: entries[1], Was: f[2], Is: f[3], Mode: f[1]})
+		}
+	}
+	return all, err
 }

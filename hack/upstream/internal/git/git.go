@@ -21,9 +21,6 @@ import (
 	"syscall"
 )
 
-// Gone is the ID of a file that does not exist.
-const Gone = "-"
-
 // attributes cancel those in the sources. strays are what nobody calls an edit: output of builds, and
 // files of editors. If upstream or a patch has a file with such a name, the file is in the index.
 const (
@@ -66,13 +63,9 @@ func Open(ctx context.Context, dir, work, index string, roots ...string) (*Repo,
 			return nil, err
 		}
 	}
-	for name, text := range map[string]string{"attributes": attributes, "strays": strays} {
-		name = filepath.Join(dir, "info", name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644)); err != nil {
-			return nil, err
-		}
-	}
-	return r, nil
+	info := filepath.Join(dir, "info")
+	return r, errors.Join(os.MkdirAll(info, 0o755), os.WriteFile(filepath.Join(info, "attributes"), []byte(attributes), 0o644),
+		os.WriteFile(filepath.Join(info, "strays"), []byte(strays), 0o644))
 }
 
 // Git runs a git command, and returns its output without white space at the end.
@@ -94,33 +87,30 @@ func (r *Repo) run(ctx context.Context, index string, stdin []byte, args ...stri
 	return stdout.String(), stderr.String(), err
 }
 
+// entries runs a command that ends each line of its output with a zero byte, and returns these lines.
+func (r *Repo) entries(ctx context.Context, args ...string) ([]string, error) {
+	out, _, err := r.run(ctx, r.index, nil, args...)
+	if out == "" {
+		return nil, err
+	}
+	return strings.Split(strings.TrimSuffix(out, "\x00"), "\x00"), err
+}
+
 // command returns a command whose environment is that of this process, but without the variables of git
 // and of languages. The most important one is GIT_DIR, which is set in a git hook.
 func (r *Repo) command(ctx context.Context, index string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "git", append(append([]string{}, settings...), args...)...)
 	cmd.Dir = r.work
-	cmd.Env = []string{
-		"GIT_DIR=" + r.dir, "GIT_WORK_TREE=" + r.work, "GIT_INDEX_FILE=" + index, "HOME=" + r.dir, "XDG_CONFIG_HOME=" + r.dir,
-		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_ATTR_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0",
-		"GIT_AUTHOR_NAME=kube-granular developers", "GIT_AUTHOR_EMAIL=developers@kube-granular.dev", "GIT_AUTHOR_DATE=2001-09-17T00:00:00Z",
-		"GIT_COMMITTER_NAME=kube-granular developers", "GIT_COMMITTER_EMAIL=developers@kube-granular.dev", "GIT_COMMITTER_DATE=2001-09-17T00:00:00Z",
-		"LC_ALL=C", "TZ=UTC", "PAGER=cat",
-	}
 	for _, kv := range os.Environ() {
-		switch name, _, _ := strings.Cut(kv, "="); {
-		case strings.HasPrefix(name, "GIT_"), strings.HasPrefix(name, "LC_"), strings.HasPrefix(name, "LANG"):
-		case name == "HOME", name == "XDG_CONFIG_HOME", name == "TZ", name == "PAGER":
-		default:
+		if !strings.HasPrefix(kv, "GIT_") && !strings.HasPrefix(kv, "LC_") && !strings.HasPrefix(kv, "LANG") {
 			cmd.Env = append(cmd.Env, kv)
 		}
 	}
+	cmd.Env = append(cmd.Env, // the last value of a variable counts
+		"GIT_DIR="+r.dir, "GIT_WORK_TREE="+r.work, "GIT_INDEX_FILE="+index, "HOME="+r.dir, "XDG_CONFIG_HOME="+r.dir,
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_ATTR_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0",
+		"GIT_AUTHOR_NAME=kube-granular developers", "GIT_AUTHOR_EMAIL=developers@kube-granular.dev", "GIT_AUTHOR_DATE=2001-09-17T00:00:00Z",
+		"GIT_COMMITTER_NAME=kube-granular developers", "GIT_COMMITTER_EMAIL=developers@kube-granular.dev", "GIT_COMMITTER_DATE=2001-09-17T00:00:00Z",
+		"LC_ALL=C", "TZ=UTC", "PAGER=cat")
 	return cmd
-}
-
-// lines splits output whose entries end with a zero byte.
-func lines(out string) []string {
-	if out == "" {
-		return nil
-	}
-	return strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
 }

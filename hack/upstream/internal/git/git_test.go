@@ -57,11 +57,8 @@ func states(t *testing.T, r *Repo) (before, after string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ids, err := r.Store(ctx, map[string][]byte{"a": []byte("1\n2\n3\nfunc four() {\n5\n6\n7\neight\n"), "b": []byte("#!/bin/sh\n")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	after, err = r.Edit(ctx, before, map[string]Entry{"dir/a.go": {"100644", ids["a"]}, "b.sh": {"100755", ids["b"]}, "gone": {}})
+	after, err = r.Edit(ctx, before, map[string]Entry{"dir/a.go": {Mode: "100644", Data: []byte("1\n2\n3\nfunc four() {\n5\n6\n7\neight\n")},
+		"b.sh": {Mode: "100755", Data: []byte("#!/bin/sh\n")}, "gone": {}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +135,7 @@ func TestOffset(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.hold(ctx, moved); err != nil {
+	if _, _, err := r.run(ctx, r.scratch, nil, "read-tree", moved); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := r.run(ctx, r.scratch, diff, "apply", "--cached", "--check"); err != nil {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -17,8 +18,10 @@ import (
 // fails unless every line of every hunk is exactly at the line number in the patch: git itself would look
 // for it elsewhere.
 func (r *Repo) Apply(ctx context.Context, tree, dir string, patch []byte) (string, error) {
-	if err := r.hold(ctx, tree); err != nil {
-		return "", err
+	if r.in != tree {
+		if _, _, err := r.run(ctx, r.scratch, nil, "read-tree", tree); err != nil {
+			return "", err
+		}
 	}
 	r.in = ""
 	_, said, err := r.run(ctx, r.scratch, patch, "apply", "--cached", "--verbose", "--whitespace=nowarn", "--directory="+dir)
@@ -28,29 +31,27 @@ func (r *Repo) Apply(ctx context.Context, tree, dir string, patch []byte) (strin
 	if err != nil {
 		return "", err
 	}
-	return r.held(ctx)
+	out, _, err := r.run(ctx, r.scratch, nil, "write-tree")
+	r.in = strings.TrimSpace(out)
+	return r.in, err
 }
 
-// Diff returns the difference of two trees below a folder in the canonical form of patches. It has no index
-// lines, because the hashes in them would change with every earlier patch.
+// indexLine matches lines with hashes, which would change with every earlier patch. No line of a hunk begins like that.
+var indexLine = regexp.MustCompile(`(?m)^index .*\n`)
+
+// Diff returns the difference of two trees below a folder in the canonical form of patches.
 func (r *Repo) Diff(ctx context.Context, before, after, dir string) ([]byte, error) {
 	out, _, err := r.run(ctx, r.index, nil, "diff-tree", "-p", "-r", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--full-index",
 		"--diff-algorithm=histogram", "--indent-heuristic", "--unified=3", "--inter-hunk-context=0",
 		"--src-prefix=a/", "--dst-prefix=b/", "--relative="+dir, before, after)
-	var diff bytes.Buffer
-	for line := range strings.Lines(out) {
-		if !strings.HasPrefix(line, "index ") { // no line of a hunk begins like that
-			diff.WriteString(line)
-		}
-	}
-	return diff.Bytes(), err
+	return indexLine.ReplaceAll([]byte(out), nil), err
 }
 
 // Changed returns the numbers of added and removed lines between two trees, by path.
 func (r *Repo) Changed(ctx context.Context, before, after string, paths []string) (map[string]int, error) {
-	out, _, err := r.run(ctx, r.index, nil, append([]string{"diff-tree", "-r", "-z", "--no-renames", "--numstat", before, after, "--"}, paths...)...)
+	entries, err := r.entries(ctx, append([]string{"diff-tree", "-r", "-z", "--no-renames", "--numstat", before, after, "--"}, paths...)...)
 	counts := map[string]int{}
-	for _, entry := range lines(out) {
+	for _, entry := range entries {
 		var added, removed int
 		f := strings.SplitN(entry, "\t", 3)
 		fmt.Sscan(f[0]+" "+f[1], &added, &removed)
@@ -69,69 +70,48 @@ func (r *Repo) Commit(ctx context.Context, tree, message string, parents ...stri
 	return strings.TrimSpace(out), err
 }
 
-// Commits makes a branch with one commit for each tree, and returns its range in the form FROM..TO.
-func (r *Repo) Commits(ctx context.Context, trees, messages []string) (string, error) {
-	first, err := r.Commit(ctx, trees[0], "pristine\n")
-	last := first
-	for i, message := range messages {
-		if err == nil {
-			last, err = r.Commit(ctx, trees[i+1], message, last)
-		}
-	}
-	return first + ".." + last, err
-}
-
 // Merge merges, with three ways, the change from base to theirs into ours. It returns the new tree, in which
 // files with conflicts have conflict markers, and the paths of these files.
 func (r *Repo) Merge(ctx context.Context, base, ours, theirs string) (tree string, conflicts []string, err error) {
-	b, err := r.Commit(ctx, base, "base\n")
-	if err != nil {
-		return "", nil, err
+	var commits []string
+	for i, tree := range []string{base, ours, theirs} {
+		commit, err := r.Commit(ctx, tree, "merge\n", commits[:min(i, 1)]...)
+		if err != nil {
+			return "", nil, err
+		}
+		commits = append(commits, commit)
 	}
-	o, err1 := r.Commit(ctx, ours, "ours\n", b)
-	t, err2 := r.Commit(ctx, theirs, "theirs\n", b)
-	if err := errors.Join(err1, err2); err != nil {
-		return "", nil, err
-	}
-	out, _, err := r.run(ctx, r.index, nil, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", o, t)
-	all := lines(out)
+	all, err := r.entries(ctx, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", commits[1], commits[2])
 	if len(all) == 0 || err != nil && len(all) < 2 {
 		return "", nil, errors.Join(err, errors.New("git merge-tree: no answer: git 2.38 or later is needed"))
 	}
 	return all[0], all[1:], nil
 }
 
-// Am applies mail patches to some files of a tree with git am, in a clone that has only these files, and
-// returns the tree of the result.
+// Am applies mail patches to a tree with git am, in a work tree of its own, and returns the tree of the result.
 func (r *Repo) Am(ctx context.Context, base, dir string, mails [][]byte) (tree string, err error) {
+	commit, err := r.Commit(ctx, base, "pristine\n")
+	if err != nil {
+		return "", err
+	}
 	home, err := os.MkdirTemp(r.dir, "am-")
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(home)
-	clone := &Repo{dir: filepath.Join(home, ".git"), work: home, index: filepath.Join(home, ".git", "index")}
-	if _, err := clone.Git(ctx, "init", "--quiet", "--template=", clone.dir); err != nil {
+	defer func() {
+		_, prune := r.Git(ctx, "worktree", "remove", "--force", home)
+		err = errors.Join(err, prune)
+	}()
+	if _, err := r.Git(ctx, "worktree", "add", "--quiet", "--detach", "--no-checkout", home, commit); err != nil {
 		return "", err
 	}
-	objects, info := filepath.Join(r.dir, "objects")+"\n", filepath.Join(clone.dir, "info")
-	commit, err := r.Commit(ctx, base, "pristine\n")
-	if err = errors.Join(err, os.MkdirAll(info, 0o755), os.WriteFile(filepath.Join(info, "attributes"), []byte(attributes), 0o644),
-		os.WriteFile(filepath.Join(clone.dir, "objects", "info", "alternates"), []byte(objects), 0o644)); err != nil {
+	own := filepath.Join(r.dir, "worktrees", filepath.Base(home))
+	w := &Repo{dir: own, work: home, index: filepath.Join(own, "index")}
+	if _, err := w.Git(ctx, "reset", "--quiet", "--hard"); err != nil {
 		return "", err
 	}
-	if _, err := clone.Git(ctx, "reset", "--quiet", "--hard", commit); err != nil {
+	if _, _, err := w.run(ctx, w.index, bytes.Join(mails, nil), "am", "--quiet", "--no-3way", "--no-gpg-sign", "--directory="+dir); err != nil {
 		return "", err
 	}
-	args := []string{"am", "--quiet", "--no-3way", "--no-gpg-sign", "--directory=" + dir}
-	for i, mail := range mails {
-		name := filepath.Join(clone.dir, fmt.Sprintf("%04d.patch", i))
-		if err := os.WriteFile(name, mail, 0o644); err != nil {
-			return "", err
-		}
-		args = append(args, name)
-	}
-	if _, err := clone.Git(ctx, args...); err != nil {
-		return "", err
-	}
-	return clone.Git(ctx, "rev-parse", "HEAD^{tree}")
+	return w.Git(ctx, "rev-parse", "HEAD^{tree}")
 }

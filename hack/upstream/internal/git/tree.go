@@ -4,12 +4,14 @@
 package git
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
-	"os"
-	"path/filepath"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,10 +20,11 @@ import (
 // Empty is the tree without files.
 const Empty = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
-// Entry is a file of a tree. The zero Entry is no file.
+// Entry is a file of a tree. The zero Entry is no file. Data is the content of a file that has no ID yet.
 type Entry struct {
 	Mode string `json:"m,omitempty"`
 	ID   string `json:"id,omitempty"`
+	Data []byte `json:"-"`
 }
 
 // Executable returns the mode of a file.
@@ -45,9 +48,9 @@ func (r *Repo) List(ctx context.Context, tree string, dirs ...string) (map[strin
 }
 
 func (r *Repo) list(ctx context.Context, args ...string) (map[string]Entry, error) {
-	out, _, err := r.run(ctx, r.index, nil, append([]string{"ls-tree", "-z", "--full-tree"}, args...)...)
+	lines, err := r.entries(ctx, append([]string{"ls-tree", "-z", "--full-tree"}, args...)...)
 	files := map[string]Entry{}
-	for _, line := range lines(out) {
+	for _, line := range lines {
 		if meta, path, _ := strings.Cut(line, "\t"); strings.Contains(meta, " blob ") {
 			f := strings.Fields(meta)
 			files[path] = Entry{Mode: f[0], ID: f[2]}
@@ -58,10 +61,18 @@ func (r *Repo) list(ctx context.Context, args ...string) (map[string]Entry, erro
 
 // Entries returns the entries of paths in a tree. A path without a file has no entry.
 func (r *Repo) Entries(ctx context.Context, tree string, paths []string) (map[string]Entry, error) {
-	if len(paths) == 0 || len(paths) > 1000 {
-		return r.List(ctx, tree)
+	args := []string{"-r", tree, "--"}
+	if len(paths) < 1000 { // more may not fit into a command line
+		args = append(args, paths...)
 	}
-	return r.list(ctx, append([]string{tree, "--"}, paths...)...)
+	all, err := r.list(ctx, args...)
+	files := map[string]Entry{}
+	for _, path := range paths {
+		if e, ok := all[path]; ok {
+			files[path] = e
+		}
+	}
+	return files, err
 }
 
 // Read returns the content of files of a tree. A path without a file has no content.
@@ -83,89 +94,6 @@ func (r *Repo) Read(ctx context.Context, tree string, paths []string) (map[strin
 	return files, err
 }
 
-// Store writes contents into the repository, and returns their IDs.
-func (r *Repo) Store(ctx context.Context, contents map[string][]byte) (map[string]string, error) {
-	dir, err := os.MkdirTemp(r.dir, "store-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	var names bytes.Buffer
-	paths := slices.Sorted(maps.Keys(contents))
-	for i, path := range paths {
-		name := filepath.Join(dir, strconv.Itoa(i))
-		if err := os.WriteFile(name, contents[path], 0o644); err != nil {
-			return nil, err
-		}
-		fmt.Fprintln(&names, name)
-	}
-	out, _, err := r.run(ctx, r.index, names.Bytes(), "hash-object", "-w", "--no-filters", "--stdin-paths")
-	ids := map[string]string{}
-	for i, id := range strings.Fields(out) {
-		ids[paths[i]] = id
-	}
-	return ids, err
-}
-
-// hold makes sure that the scratch index holds a tree.
-func (r *Repo) hold(ctx context.Context, tree string) error {
-	if r.in == tree {
-		return nil
-	}
-	_, _, err := r.run(ctx, r.scratch, nil, "read-tree", tree)
-	return err
-}
-
-// held writes the tree of the scratch index.
-func (r *Repo) held(ctx context.Context) (string, error) {
-	out, _, err := r.run(ctx, r.scratch, nil, "write-tree")
-	r.in = strings.TrimSpace(out)
-	return r.in, err
-}
-
-// Edit returns a tree with other entries. The zero Entry removes a file.
-func (r *Repo) Edit(ctx context.Context, tree string, entries map[string]Entry) (string, error) {
-	if len(entries) == 0 {
-		return tree, nil
-	}
-	if err := r.hold(ctx, tree); err != nil {
-		return "", err
-	}
-	r.in = ""
-	var b strings.Builder
-	for _, path := range slices.Sorted(maps.Keys(entries)) {
-		e := entries[path]
-		if e.ID == "" {
-			e = Entry{"0", strings.Repeat("0", 40)}
-		}
-		fmt.Fprintf(&b, "%s %s\t%s\x00", e.Mode, e.ID, path)
-	}
-	if _, _, err := r.run(ctx, r.scratch, []byte(b.String()), "update-index", "-z", "--index-info"); err != nil {
-		return "", err
-	}
-	return r.held(ctx)
-}
-
-// Write returns a tree with other contents of files, which keep their modes. New files are not executable.
-func (r *Repo) Write(ctx context.Context, tree string, contents map[string][]byte) (string, error) {
-	if len(contents) == 0 {
-		return tree, nil
-	}
-	ids, err := r.Store(ctx, contents)
-	if err != nil {
-		return "", err
-	}
-	have, err := r.Entries(ctx, tree, slices.Collect(maps.Keys(contents)))
-	if err != nil {
-		return "", err
-	}
-	entries := map[string]Entry{}
-	for path, id := range ids {
-		entries[path] = Entry{Mode: Executable(have[path].Mode == "100755"), ID: id}
-	}
-	return r.Edit(ctx, tree, entries)
-}
-
 // Blob returns the content with an ID. That of Gone is empty.
 func (r *Repo) Blob(ctx context.Context, id string) ([]byte, error) {
 	if id == Gone {
@@ -173,4 +101,79 @@ func (r *Repo) Blob(ctx context.Context, id string) ([]byte, error) {
 	}
 	out, _, err := r.run(ctx, r.index, nil, "cat-file", "blob", id)
 	return []byte(out), err
+}
+
+// Import makes a tree, without writing files to disk.
+type Import struct {
+	cmd            *exec.Cmd
+	in             io.WriteCloser
+	out            *bufio.Writer
+	stdout, stderr bytes.Buffer
+}
+
+// Import begins a tree with the files of another one.
+func (r *Repo) Import(ctx context.Context, tree string) (i *Import, err error) {
+	i = &Import{cmd: r.command(ctx, r.index, "fast-import", "--quiet", "--force", "--depth=0")}
+	i.cmd.Stdout, i.cmd.Stderr = &i.stdout, &i.stderr
+	if i.in, err = i.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	i.out = bufio.NewWriterSize(i.in, 1<<20)
+	fmt.Fprintf(i.out, "commit refs/import\ncommitter import <import> 1000684800 +0000\ndata 0\nM 040000 %s \"\"\n", tree)
+	return i, i.cmd.Start()
+}
+
+// Set adds, replaces or removes a file.
+func (i *Import) Set(path string, e Entry) {
+	switch {
+	case e.Mode == "":
+		fmt.Fprintf(i.out, "D %s\n", path)
+	case e.ID != "":
+		fmt.Fprintf(i.out, "M %s %s %s\n", e.Mode, e.ID, path)
+	default:
+		fmt.Fprintf(i.out, "M %s inline %s\ndata %d\n%s\n", e.Mode, path, len(e.Data), e.Data)
+	}
+}
+
+// End returns the tree. If err is not nil, it makes none and returns err.
+func (i *Import) End(err error) (string, error) {
+	if err != nil {
+		_ = i.cmd.Process.Kill()
+		_ = i.cmd.Wait()
+		return "", err
+	}
+	_, err = i.out.WriteString("ls \"\"\n") // prints: mode tree ID
+	err = errors.Join(err, i.out.Flush(), i.in.Close(), i.cmd.Wait())
+	f := strings.Fields(i.stdout.String())
+	if err != nil || len(f) != 3 {
+		return "", fmt.Errorf("git fast-import: %w: %s", err, strings.TrimSpace(i.stderr.String()))
+	}
+	return f[2], nil
+}
+
+// Edit returns a tree with other entries. The zero Entry removes a file.
+func (r *Repo) Edit(ctx context.Context, tree string, entries map[string]Entry) (string, error) {
+	if len(entries) == 0 {
+		return tree, nil
+	}
+	i, err := r.Import(ctx, tree)
+	if err != nil {
+		return "", err
+	}
+	for _, path := range slices.Sorted(maps.Keys(entries)) {
+		i.Set(path, entries[path])
+	}
+	return i.End(nil)
+}
+
+// Write returns a tree with other contents of files, which keep their modes. New files are not executable.
+func (r *Repo) Write(ctx context.Context, tree string, contents map[string][]byte) (string, error) {
+	entries, err := r.Entries(ctx, tree, slices.Collect(maps.Keys(contents)))
+	if err != nil {
+		return "", err
+	}
+	for path, data := range contents {
+		entries[path] = Entry{Mode: Executable(entries[path].Mode == "100755"), Data: data}
+	}
+	return r.Edit(ctx, tree, entries)
 }

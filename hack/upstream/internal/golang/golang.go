@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"go/version"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,45 +47,30 @@ func (g *Go) Require(ctx context.Context, line, where string) error {
 		if err != nil {
 			return err
 		}
-		g.version = strings.TrimSpace(string(out))
+		g.version, _, _ = strings.Cut(strings.TrimSpace(string(out)), " ") // "go1.26.0 X:experiment"
 	}
-	have, _, _ := strings.Cut(g.version, " ") // "go1.26.0 X:experiment"
-	if version.Compare(have, "go"+line) < 0 {
-		return fmt.Errorf("go on PATH is %s, but %s needs go %s or later", have, where, line)
+	if version.Compare(g.version, "go"+line) < 0 {
+		return fmt.Errorf("go on PATH is %s, but %s needs go %s or later", g.version, where, line)
 	}
 	return nil
 }
 
 // Downloaded is a module in the module cache.
 type Downloaded struct {
-	Path, Version string
-	// Dir is the read-only folder that holds its files.
-	Dir string
+	module.Version
+	// Dir is the read-only folder that holds its files. It is empty if the module could not be downloaded, for
+	// the reason in Error.
+	Dir, Error string
 	// Sum and GoModSum are its sums in the form of go.sum.
 	Sum, GoModSum string
-	// Error is the reason why the module could not be downloaded.
-	Error string
 }
 
 // tooNew matches the message of a go command that is too old for a module.
 var tooNew = regexp.MustCompile(`requires go >= ([0-9.]+)`)
 
-// MissingError lists modules that could not be downloaded.
-type MissingError struct {
-	Asked int
-	// Missing are the modules and the reasons, one line each.
-	Missing []string
-}
-
-func (e *MissingError) Error() string {
-	slices.Sort(e.Missing)
-	return fmt.Sprintf("cannot download %d of %d modules; check the network and the proxy that GOPROXY names\n  %s",
-		len(e.Missing), e.Asked, strings.Join(e.Missing, "\n  "))
-}
-
-// DownloadSome downloads modules into the module cache and returns them in the given order. If it cannot
-// download one of them, its Dir is empty, and its Error begins with its path and version.
-func (g *Go) DownloadSome(ctx context.Context, mods []module.Version) ([]Downloaded, error) {
+// Download downloads modules into the module cache and returns them in the given order. It fails if the go command
+// is too old for one of them.
+func (g *Go) Download(ctx context.Context, mods []module.Version) ([]Downloaded, error) {
 	empty, err := os.MkdirTemp("", "upstream-download-")
 	if err != nil {
 		return nil, err
@@ -96,66 +80,50 @@ func (g *Go) DownloadSome(ctx context.Context, mods []module.Version) ([]Downloa
 	for _, m := range mods {
 		args = append(args, m.String())
 	}
-	out, runErr := g.run(ctx, empty, "off", args...)
-	byName := map[string]Downloaded{}
-	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+	out, failed := g.run(ctx, empty, "off", args...)
+	found := map[module.Version]Downloaded{}
+	for dec := json.NewDecoder(bytes.NewReader(out)); dec.More(); {
 		var d Downloaded
-		if err := dec.Decode(&d); err == io.EOF {
-			break
-		} else if err != nil {
-			return nil, errors.Join(fmt.Errorf("go mod download: unreadable answer: %w", err), runErr)
+		if err := dec.Decode(&d); err != nil {
+			return nil, errors.Join(fmt.Errorf("go mod download: unreadable answer: %w", err), failed)
 		}
-		byName[d.Path+"@"+d.Version] = d
+		found[d.Version] = d
 	}
 	var all []Downloaded
 	for _, m := range mods {
-		d, ok := byName[m.String()]
-		if !ok || d.Error != "" || d.Dir == "" {
-			why := d.Error
-			if why == "" && runErr != nil {
-				why = runErr.Error()
+		d := found[m]
+		if d.Dir == "" || d.Error != "" {
+			if d.Error == "" {
+				d.Error = fmt.Sprint(failed)
 			}
-			if line := tooNew.FindStringSubmatch(why); line != nil {
+			if line := tooNew.FindStringSubmatch(d.Error); line != nil {
 				if err := g.Require(ctx, line[1], m.String()); err != nil {
 					return nil, err
 				}
 			}
-			d = Downloaded{Path: m.Path, Version: m.Version, Error: strings.TrimSpace(m.String() + ": " + strings.TrimPrefix(why, m.String()+": "))}
+			d = Downloaded{Version: m, Error: strings.TrimSpace(m.String() + ": " + strings.TrimPrefix(d.Error, m.String()+": "))}
 		}
 		all = append(all, d)
 	}
 	return all, nil
 }
 
-// Compile compiles packages of a workspace and writes only to the build cache. The error contains the whole output
-// of the compiler.
-func (g *Go) Compile(ctx context.Context, dir, workspace string, pkgs []string) error {
-	cmd := g.command(ctx, dir, workspace, g.path, append([]string{"build", "-mod=readonly", "-buildvcs=false", "-trimpath"}, pkgs...)...)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build: %w\n  %s", err, strings.ReplaceAll(strings.TrimSpace(string(out)), "\n", "\n  "))
-	}
-	return nil
-}
-
-// Build builds one program of a workspace into a file.
-func (g *Go) Build(ctx context.Context, dir, workspace, pkg, out string) error {
-	_, err := g.run(ctx, dir, workspace, "build", "-mod=readonly", "-buildvcs=false", "-o", out, pkg)
+// Build builds packages of a workspace. It writes only to the build cache, unless the arguments name an output.
+func (g *Go) Build(ctx context.Context, dir, workspace string, args ...string) error {
+	_, err := g.run(ctx, dir, workspace, append([]string{"build", "-mod=readonly", "-buildvcs=false", "-trimpath"}, args...)...)
 	return err
 }
 
-// Exec runs a program in a workspace with go on its PATH, and returns its standard output. An error has the last 20
-// lines of the program's other output, where the cause usually is.
+// Exec runs a program in a workspace with go on its PATH, and returns its standard output.
 func (g *Go) Exec(ctx context.Context, dir, workspace, program string, args ...string) ([]byte, error) {
-	cmd := g.command(ctx, dir, workspace, program, args...)
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir = dir
+	cmd.Env = append(environment(), "GOWORK="+workspace, "LC_ALL=C", "PATH="+filepath.Dir(g.path)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
-		if n := len(lines) - 20; n > 0 {
-			lines = append([]string{fmt.Sprintf("(%d lines left out)", n)}, lines[n:]...)
-		}
-		err = fmt.Errorf("%s: %w\n  %s", filepath.Base(program), err, strings.Join(lines, "\n  "))
+		err = fmt.Errorf("%s: %w\n  %s", filepath.Base(program), err, strings.ReplaceAll(strings.TrimSpace(stderr.String()), "\n", "\n  "))
 	}
 	return out, err
 }
@@ -168,24 +136,21 @@ func (g *Go) run(ctx context.Context, dir, workspace string, args ...string) ([]
 	return out, err
 }
 
-// command returns a command with the environment of this process and the given workspace, because a build must not
-// depend on the folder in which it was started. A workspace allows no -mod and no -modfile in GOFLAGS.
-func (g *Go) command(ctx context.Context, dir, workspace, program string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Dir = dir
-	cmd.Env = []string{"GOWORK=" + workspace, "PATH=" + filepath.Dir(g.path) + string(os.PathListSeparator) + os.Getenv("PATH"), "LC_ALL=C"}
+// environment returns the environment of this process without a foreign platform, and without -mod and -modfile in
+// GOFLAGS, which a workspace does not allow.
+func environment() (env []string) {
 	for _, kv := range os.Environ() {
 		switch name, value, _ := strings.Cut(kv, "="); name {
-		case "GOWORK", "PATH", "LC_ALL", "GOOS", "GOARCH":
+		case "GOOS", "GOARCH":
 		case "GOFLAGS":
 			flags := slices.DeleteFunc(strings.Fields(value), func(f string) bool {
 				f = strings.TrimLeft(f, "-")
 				return strings.HasPrefix(f, "mod=") || strings.HasPrefix(f, "modfile=")
 			})
-			cmd.Env = append(cmd.Env, "GOFLAGS="+strings.Join(flags, " "))
+			env = append(env, "GOFLAGS="+strings.Join(flags, " "))
 		default:
-			cmd.Env = append(cmd.Env, kv)
+			env = append(env, kv)
 		}
 	}
-	return cmd
+	return env
 }

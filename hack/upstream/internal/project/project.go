@@ -8,6 +8,7 @@
 package project
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -66,6 +67,34 @@ func Find(dir string) (Project, error) {
 	}
 }
 
+// Path returns the path in the file system of a tree path.
+func (p Project) Path(tree string) string { return filepath.Join(p.Root, filepath.FromSlash(tree)) }
+
+// Read returns the content of the file at a tree path.
+func (p Project) Read(tree string) ([]byte, error) { return os.ReadFile(p.Path(tree)) }
+
+// Write writes the file at a tree path, in a folder that may not exist yet.
+func (p Project) Write(tree string, data []byte) error {
+	return errors.Join(os.MkdirAll(filepath.Dir(p.Path(tree)), 0o755), os.WriteFile(p.Path(tree), data, 0o644))
+}
+
+// walk calls do with the tree paths of the project's files. It does not look into hidden folders and the patched tree.
+func (p Project) walk(do func(tree string) error) error {
+	return filepath.WalkDir(p.Root, func(path string, d fs.DirEntry, err error) error {
+		rel, relErr := filepath.Rel(p.Root, path)
+		tree := filepath.ToSlash(rel)
+		switch err := errors.Join(err, relErr); {
+		case err != nil:
+			return err
+		case d.IsDir() && tree != "." && (strings.HasPrefix(d.Name(), ".") || tree+"/" == Upstream):
+			return fs.SkipDir
+		case d.Type().IsRegular():
+			return do(tree)
+		}
+		return nil
+	})
+}
+
 // Apart begins a comment line, which may go on with the reason. A module with such a line in its go.mod is not in
 // go.work: it is built with released modules, and not with the patched tree. A module in go.work must not require
 // newer modules than upstream does, because kube-apiserver would be built with them.
@@ -73,76 +102,42 @@ const Apart = "// Apart from go.work"
 
 // Modules returns the folders of the project's own modules in the form of go.work, with the root
 // as the first one. A module is a folder with a go.mod that does not contain a line that begins with Apart.
-// Modules does not look into hidden folders, testdata folders and the patched tree.
-func (p Project) Modules() ([]string, error) {
-	var out []string
-	err := filepath.WalkDir(p.Root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
+// Modules leaves out testdata folders.
+func (p Project) Modules() (modules []string, err error) {
+	err = p.walk(func(tree string) error {
+		dir, ok := strings.CutSuffix("./"+tree, "/go.mod")
+		if !ok || strings.Contains(dir+"/", "/testdata/") {
+			return nil
 		}
-		rel, err := filepath.Rel(p.Root, path)
-		if err != nil {
-			return err
+		text, err := p.Read(tree)
+		if dir == "." || !bytes.Contains(append([]byte("\n"), text...), []byte("\n"+Apart)) {
+			modules = append(modules, dir)
 		}
-		rel = filepath.ToSlash(rel)
-		switch name := entry.Name(); {
-		case entry.IsDir() && rel != "." && (strings.HasPrefix(name, ".") || name == "testdata" || rel+"/" == Upstream):
-			return fs.SkipDir
-		case rel == "go.mod":
-			out = append(out, ".")
-		case name == "go.mod":
-			text, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			if slices.ContainsFunc(strings.Split(string(text), "\n"), func(line string) bool { return strings.HasPrefix(line, Apart) }) {
-				return nil
-			}
-			out = append(out, "./"+strings.TrimSuffix(rel, "/go.mod"))
-		}
-		return nil
+		return err
 	})
-	slices.Sort(out)
-	return out, err
-}
-
-// Path returns the path in the file system of a tree path.
-func (p Project) Path(tree string) string {
-	return filepath.Join(p.Root, filepath.FromSlash(tree))
-}
-
-// Read returns the content of the file at a tree path.
-func (p Project) Read(tree string) ([]byte, error) {
-	return os.ReadFile(p.Path(tree))
+	slices.Sort(modules)
+	return modules, err
 }
 
 // Copy copies the project into another folder, without build output and hidden folders. It removes other files
 // from that folder, but keeps a patched tree in it.
-func (p Project) Copy(target string) error {
-	entries, err := os.ReadDir(target)
+func (p Project) Copy(target Project) error {
+	entries, err := os.ReadDir(target.Root)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	for _, e := range entries {
 		if e.Name()+"/" != Upstream && e.Name() != WorkSum && e.Name() != Work {
-			if err := os.RemoveAll(filepath.Join(target, e.Name())); err != nil {
+			if err := os.RemoveAll(target.Path(e.Name())); err != nil {
 				return err
 			}
 		}
 	}
-	return filepath.WalkDir(p.Root, func(path string, d fs.DirEntry, err error) error {
-		rel, relErr := filepath.Rel(p.Root, path)
-		if err := errors.Join(err, relErr); err != nil || rel == "." {
-			return err
-		}
-		switch slash := filepath.ToSlash(rel); {
-		case d.IsDir() && (strings.HasPrefix(d.Name(), ".") || slash+"/" == Upstream || slash == "bin"):
-			return fs.SkipDir
-		case d.IsDir() || !d.Type().IsRegular() || slash == Work || slash == WorkSum:
+	return p.walk(func(tree string) error {
+		if tree == Work || tree == WorkSum || strings.HasPrefix(tree, "bin/") {
 			return nil
 		}
-		data, err := os.ReadFile(path)
-		full := filepath.Join(target, rel)
-		return errors.Join(err, os.MkdirAll(filepath.Dir(full), 0o755), os.WriteFile(full, data, 0o644))
+		data, err := p.Read(tree)
+		return errors.Join(err, target.Write(tree, data))
 	})
 }

@@ -50,10 +50,7 @@ func parseHeader(text string) (h Header, err error) {
 	if err != nil {
 		return h, fmt.Errorf("header: %w", err)
 	}
-	body, err := io.ReadAll(m.Body)
-	if err != nil {
-		return h, err
-	}
+	body, _ := io.ReadAll(m.Body) // of a string
 	subject, ok := strings.CutPrefix(m.Header.Get("Subject"), "[PATCH")
 	if _, h.Subject, _ = strings.Cut(subject, "] "); !ok || h.Subject == "" {
 		return h, errors.New(`header: no line "Subject: [PATCH] <package>: <verb phrase>"`)
@@ -163,7 +160,7 @@ func (h Header) Message() string {
 	return b.String()
 }
 
-// Render returns the text of a patch: the header, and a diff made by package gitrepo.
+// Render returns the text of a patch: the header, and a diff made by package git.
 func Render(h Header, diff []byte) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\nFrom: %s\nDate: %s\nSubject: [PATCH] %s---\n\n%s%s", fromLine, author, date, h.Message(), diff, signature)

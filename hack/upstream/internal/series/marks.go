@@ -29,6 +29,14 @@ func parseMarkers(name string, raw []byte) (*Patch, error) {
 	return &Patch{Name: name, Header: h, Markers: f, Raw: raw}, nil
 }
 
+// packages returns the packages of a file of markers. A mail patch has none.
+func (p *Patch) packages() map[string]map[string]markers.Type {
+	if p.Markers == nil {
+		return nil
+	}
+	return p.Markers.Packages
+}
+
 // Sources are the Go files of packages that can declare types with markers, by folder and path.
 type Sources map[string]map[string][]byte
 
@@ -36,10 +44,8 @@ type Sources map[string]map[string][]byte
 func Dirs(patches ...*Patch) []string {
 	dirs := map[string]bool{}
 	for _, p := range patches {
-		if p.Markers != nil {
-			for pkg := range p.Markers.Packages {
-				dirs[markers.Dir(pkg)] = true
-			}
+		for pkg := range p.packages() {
+			dirs[markers.Dir(pkg)] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(dirs))
@@ -54,24 +60,17 @@ func (p *Patch) Mark(sources Sources) (changed map[string][]byte, problems []err
 		files, missing := sources[markers.Dir(pkg)], maps.Clone(p.Markers.Packages[pkg])
 		for _, file := range slices.Sorted(maps.Keys(files)) {
 			declared, err := markers.Declared(file, files[file])
-			if err != nil {
-				report(err)
+			report(err)
+			if !slices.ContainsFunc(declared, func(typ string) bool { _, ok := missing[typ]; return ok }) {
 				continue
 			}
-			types := map[string]markers.Type{}
-			for _, typ := range declared {
-				if t, ok := missing[typ]; ok {
-					types[typ] = t
-					delete(missing, typ)
-				}
-			}
-			if len(types) == 0 {
-				continue
-			}
-			data, err := markers.Write(file, files[file], types)
+			data, err := markers.Write(file, files[file], missing)
 			report(err)
 			if string(data) != string(files[file]) {
 				changed[file] = data
+			}
+			for _, typ := range declared {
+				delete(missing, typ)
 			}
 		}
 		for _, typ := range slices.Sorted(maps.Keys(missing)) {
@@ -83,11 +82,16 @@ func (p *Patch) Mark(sources Sources) (changed map[string][]byte, problems []err
 
 // Unmark returns the content of one file without the markers that Mark has written into it.
 func (p *Patch) Unmark(file string, data []byte) ([]byte, error) {
-	return p.one(file, data, markers.Remove)
+	return p.rewrite(file, data, markers.Remove)
 }
 
-func (p *Patch) one(file string, data []byte, change func(string, []byte, map[string]markers.Type) ([]byte, error)) ([]byte, error) {
-	for pkg, types := range p.Markers.Packages {
+// Remark returns the content of one file with the markers that Mark writes into it.
+func (p *Patch) Remark(file string, data []byte) ([]byte, error) {
+	return p.rewrite(file, data, markers.Write)
+}
+
+func (p *Patch) rewrite(file string, data []byte, change func(string, []byte, map[string]markers.Type) ([]byte, error)) ([]byte, error) {
+	for pkg, types := range p.packages() {
 		if markers.Dir(pkg) == path.Dir(file) {
 			data, err := change(file, data, types)
 			return data, errors.Join(each(p.Name+": "+pkg, err)...)
@@ -102,10 +106,7 @@ func (p *Patch) one(file string, data []byte, change func(string, []byte, map[st
 func (s *Series) Roots(sources Sources) (problems []error) {
 	exempt := map[string]map[string]map[string]string{}
 	for _, p := range s.Patches {
-		if p.Markers == nil {
-			continue
-		}
-		for pkg, types := range p.Markers.Packages {
+		for pkg, types := range p.packages() {
 			if exempt[pkg] == nil {
 				exempt[pkg] = map[string]map[string]string{}
 			}
@@ -136,9 +137,4 @@ func each(place string, err error) []error {
 		return all
 	}
 	return []error{fmt.Errorf("%s: %w", place, err)}
-}
-
-// Remark returns the content of one file with the markers that Mark writes into it.
-func (p *Patch) Remark(file string, data []byte) ([]byte, error) {
-	return p.one(file, data, markers.Write)
 }

@@ -5,12 +5,14 @@ package series
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -44,12 +46,12 @@ type Change struct {
 // the number at. These are the lines of the file, so the last one may lack its line end.
 type hunk struct {
 	line, at       int
-	old            [][]byte
+	old            []string
 	added, removed int
 }
 
 var (
-	hunkHead  = regexp.MustCompile(`^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@`)
+	hunkHead  = regexp.MustCompile(`^@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@`)
 	forbidden = map[string]string{
 		"rename ": "is renamed or copied: remove the old file and add the new one instead", "copy ": "is renamed or copied",
 		"Binary files ": "is a binary change", "GIT binary patch": "is a binary change",
@@ -59,33 +61,34 @@ var (
 
 // Parse reads a patch; name is the tree path of its file. It fails if the patch has a change that a series
 // may not contain: a rename, a copy, a binary change, a change of a mode or a hunk without context.
-func Parse(name string, raw []byte) (*Patch, error) {
-	p := &Patch{Name: name, Raw: raw}
+func Parse(name string, raw []byte) (p *Patch, err error) {
+	p = &Patch{Name: name, Raw: raw}
 	start := diffStart(raw)
-	var err error
 	if p.Header, err = parseHeader(string(raw[:start])); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	number := bytes.Count(raw[:start], []byte("\n"))
-	for rest := raw[start:]; len(rest) > 0; {
-		var line []byte
-		line, rest = cut(rest)
-		number++
-		if bytes.HasPrefix(line, []byte("diff --git ")) {
-			p.Files = append(p.Files, &Change{line: number})
-		}
-		if len(p.Files) == 0 {
-			break
-		}
-		c := p.Files[len(p.Files)-1]
-		read, err := c.read(string(line), number, rest)
-		if err == nil && bytes.HasPrefix(line, []byte("diff --git ")) && p.Touches(c.Path) != c {
-			err = errors.New("is changed twice")
+	lines := strings.SplitAfter(string(raw), "\n")
+	for i := bytes.Count(raw[:start], []byte("\n")); i < len(lines); i++ {
+		number := i + 1
+		if names, ok := strings.CutPrefix(lines[i], "diff --git a/"); ok {
+			file, other, _ := strings.Cut(strings.TrimSuffix(names, "\n"), " b/")
+			switch {
+			case file != other:
+				err = errors.New(forbidden["rename "])
+			case !fs.ValidPath(file) || file == ".":
+				err = errors.New("is not a path inside the source tree")
+			case p.Touches(file) != nil:
+				err = errors.New("is changed twice")
+			}
+			p.Files = append(p.Files, &Change{Path: file, line: number})
+		} else if len(p.Files) > 0 {
+			var read int
+			read, err = p.Files[len(p.Files)-1].read(lines[i:], number)
+			i += read
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s:%d: %s: %w", name, number, c.Path, err)
+			return nil, fmt.Errorf("%s:%d: %s: %w", name, number, p.Files[len(p.Files)-1].Path, err)
 		}
-		number, rest = number+bytes.Count(rest[:read], []byte("\n")), rest[read:]
 	}
 	if len(p.Files) == 0 {
 		return nil, fmt.Errorf("%s: changes no file", name)
@@ -93,87 +96,54 @@ func Parse(name string, raw []byte) (*Patch, error) {
 	return p, nil
 }
 
-// cut returns the first line of a text, with its line end, and the rest.
-func cut(text []byte) (line, rest []byte) {
-	i := bytes.IndexByte(text, '\n') + 1
-	if i == 0 {
-		i = len(text)
-	}
-	return text[:i], text[i:]
-}
-
-// read reads a line of a change. If it begins a hunk, read also reads the hunk from the rest of the patch, and
-// returns the length of the hunk.
-func (c *Change) read(line string, number int, rest []byte) (int, error) {
-	if names, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "diff --git a/"); ok {
-		c.Path = names[:max(len(names)-len(" b/"), 0)/2]
-		switch {
-		case names != c.Path+" b/"+c.Path:
-			return 0, errors.New(forbidden["rename "])
-		case !fs.ValidPath(c.Path) || c.Path == ".":
-			return 0, errors.New("is not a path inside the source tree")
-		}
-		return 0, nil
-	}
+// read reads the first of some lines. If it begins a hunk, read also reads the hunk, and returns the number of its
+// other lines.
+func (c *Change) read(lines []string, number int) (read int, err error) {
 	for head, why := range forbidden {
-		if strings.HasPrefix(line, head) {
+		if strings.HasPrefix(lines[0], head) {
 			return 0, errors.New(why)
 		}
 	}
-	c.isNew = c.isNew || strings.HasPrefix(line, "new file mode ")
-	c.gone = c.gone || strings.HasPrefix(line, "deleted file mode ")
-	m := hunkHead.FindStringSubmatch(line)
+	c.isNew = c.isNew || strings.HasPrefix(lines[0], "new file mode ")
+	c.gone = c.gone || strings.HasPrefix(lines[0], "deleted file mode ")
+	m := hunkHead.FindStringSubmatch(lines[0])
 	if m == nil {
 		return 0, nil
 	}
 	h := &hunk{line: number}
 	h.at, _ = strconv.Atoi(m[1])
-	left := [2]int{1, 1} // lines of the old and of the new file
-	for i, n := range []string{m[2], m[4]} {
-		if n != "" {
-			left[i], _ = strconv.Atoi(n)
-		}
-	}
-	if left[0] == 0 && !c.isNew && h.at != 0 {
+	before, _ := strconv.Atoi(cmp.Or(m[2], "1"))
+	after, _ := strconv.Atoi(cmp.Or(m[3], "1"))
+	if before == 0 && !c.isNew && h.at != 0 {
 		return 0, fmt.Errorf("hunk at line %d has no context", number)
 	}
 	c.hunks = append(c.hunks, h)
-	length := 0
-	var last byte
-	for text := rest; left[0] > 0 || left[1] > 0 || bytes.HasPrefix(text, []byte(`\`)); {
-		line, text = next(text)
-		length += len(line)
-		switch kind := (line + "\x00")[0]; {
-		case kind == '\\':
-			if n := len(h.old); n > 0 && last != '+' {
-				h.old[n-1] = bytes.TrimSuffix(h.old[n-1], []byte("\n"))
+	var last string
+	for _, line := range lines[1:] {
+		kind := line[:min(len(line), 1)]
+		if before == 0 && after == 0 && kind != `\` {
+			break
+		}
+		switch kind {
+		case `\`: // no newline at the end of the file
+			if n := len(h.old); n > 0 && last != "+" {
+				h.old[n-1] = strings.TrimSuffix(h.old[n-1], "\n")
 			}
-		case kind == ' ' || kind == '-':
-			h.old = append(h.old, []byte(line[1:]))
-			left[0]--
-			if kind == ' ' {
-				left[1]--
-			} else {
-				h.removed++
-			}
-			last = kind
-		case kind == '+':
-			h.added++
-			left[1]--
-			last = kind
+		case " ":
+			h.old, before, after = append(h.old, line[1:]), before-1, after-1
+		case "-":
+			h.old, before, h.removed = append(h.old, line[1:]), before-1, h.removed+1
+		case "+":
+			after, h.added = after-1, h.added+1
 		default:
 			return 0, fmt.Errorf("hunk at line %d is cut short", number)
 		}
+		read, last = read+1, kind
 	}
-	if left != [2]int{} {
+	if before != 0 || after != 0 {
 		return 0, fmt.Errorf("hunk at line %d has other lines than it says", number)
 	}
-	return length, nil
-}
-
-func next(text []byte) (string, []byte) {
-	line, rest := cut(text)
-	return string(line), rest
+	return read, nil
 }
 
 // Lines returns the number of lines that a mail patch adds and removes.
@@ -189,17 +159,11 @@ func (p *Patch) Lines() (added, removed int) {
 // Touches returns the change of the patch to a path, or nil if the patch does not change that path. A file of
 // markers that was not applied yet may change any file of its packages.
 func (p *Patch) Touches(file string) *Change {
-	if p.Markers != nil && p.Files == nil {
-		for pkg := range p.Markers.Packages {
-			if markers.Dir(pkg) == path.Dir(file) {
-				return &Change{Path: file}
-			}
-		}
+	if p.Markers != nil && p.Files == nil && slices.Contains(Dirs(p), path.Dir(file)) {
+		return &Change{Path: file}
 	}
-	for _, c := range p.Files {
-		if c.Path == file {
-			return c
-		}
+	if i := slices.IndexFunc(p.Files, func(c *Change) bool { return c.Path == file }); i >= 0 {
+		return p.Files[i]
 	}
 	return nil
 }
@@ -220,59 +184,46 @@ func (c *Conflict) Error() string {
 	return fmt.Sprintf("%s:%d: does not apply to %s: %v", c.Patch, c.Line, c.Path, c.Err)
 }
 
-func (c *Conflict) Unwrap() error { return c.Err }
-
 // Conflict returns the first place at which the patch does not fit exactly: a line of a hunk that is not at the line
 // number in the patch. It returns nil if there is none. files are the contents before the patch, by path.
 func (p *Patch) Conflict(files map[string][]byte) *Conflict {
 	for _, c := range p.Files {
 		data, ok := files[c.Path]
-		found := &Conflict{Patch: p.Name, Path: c.Path, Line: c.line}
-		switch {
-		case c.isNew && ok:
-			found.Err = errors.New("adds a file that exists")
-		case !c.isNew && !ok:
-			found.Err = errors.New("changes a file that does not exist")
-		default:
-			c.differs(data, found)
-		}
-		if found.Err != nil {
-			return found
+		if line, at, err := c.conflict(slices.Collect(strings.Lines(string(data))), ok); err != nil {
+			return &Conflict{Patch: p.Name, Path: c.Path, Line: line, At: at, Err: err}
 		}
 	}
 	return nil
 }
 
-// differs looks for the first line of a file that is not as a hunk has it.
-func (c *Change) differs(data []byte, found *Conflict) {
-	lines := bytes.SplitAfter(data, []byte("\n"))
-	if len(lines[len(lines)-1]) == 0 {
-		lines = lines[:len(lines)-1]
+func (c *Change) conflict(lines []string, exists bool) (line, at int, err error) {
+	switch {
+	case c.isNew && exists:
+		return c.line, 0, errors.New("adds a file that exists")
+	case !c.isNew && !exists:
+		return c.line, 0, errors.New("changes a file that does not exist")
 	}
 	for _, h := range c.hunks {
 		for i, old := range h.old {
-			line := h.at + i
-			if line > len(lines) {
-				found.Line, found.At, found.Err = h.line, line, io.ErrUnexpectedEOF
-				return
-			}
-			if !bytes.Equal(lines[line-1], old) {
-				found.Line, found.At, found.Err = h.line, line, errors.New("conflict")
-				return
+			switch at := h.at + i; {
+			case at > len(lines):
+				return h.line, at, io.ErrUnexpectedEOF
+			case at == 0 || lines[at-1] != old:
+				return h.line, at, errors.New("conflict")
 			}
 		}
 		if c.gone && len(h.old) < len(lines) {
-			found.Line, found.At, found.Err = h.line, len(h.old)+1, errors.New("conflict")
-			return
+			return h.line, len(h.old) + 1, errors.New("conflict")
 		}
 	}
+	return 0, 0, nil
 }
 
 // Locate returns the number of the line in the patch file of the hunk that probably conflicts with the content
 // of a file: the first hunk whose old lines do not occur in it, or the first one.
 func (c *Change) Locate(content []byte) int {
 	for _, h := range c.hunks {
-		if !bytes.Contains(content, bytes.Join(h.old, nil)) {
+		if !strings.Contains(string(content), strings.Join(h.old, "")) {
 			return h.line
 		}
 	}

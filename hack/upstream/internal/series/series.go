@@ -72,10 +72,10 @@ func Load(read Reader, without ...string) ([]*Series, error) {
 				continue
 			}
 			parts, err := readList(read, f.Dir)
-			if err != nil && (!f.Optional || !errors.Is(err, fs.ErrNotExist)) {
-				return nil, err
+			if err != nil && f.Optional && errors.Is(err, fs.ErrNotExist) {
+				continue
 			}
-			if err := s.read(read, f.Dir, parts); err != nil {
+			if err = errors.Join(err, s.read(read, f.Dir, parts)); err != nil {
 				return nil, err
 			}
 		}
@@ -149,18 +149,6 @@ func (s *Series) read(read Reader, dir string, entries []entry) error {
 	return nil
 }
 
-// Optional returns the names of the folders that may be left out.
-func Optional(all []*Series) (names []string) {
-	for _, s := range all {
-		for _, f := range s.Folders {
-			if f.Optional {
-				names = append(names, path.Base(f.Dir))
-			}
-		}
-	}
-	return names
-}
-
 // Find looks up a patch by name. The name is the tree path of the patch file or the part of that path after
 // patches/, with or without the file extension. If there is no such patch, Find returns nil.
 func Find(all []*Series, name string) *Patch {
@@ -180,20 +168,20 @@ func Find(all []*Series, name string) *Patch {
 // folder.
 func Place(all []*Series, name string) (*Series, int, error) {
 	full := "patches/" + strings.TrimPrefix(name, "patches/")
+	named := partName.MatchString(path.Base(full)) && path.Ext(full) == ".patch"
 	var forms []string
 	for _, s := range all {
-		index := 0
+		index, last := 0, ""
 		for _, f := range s.Folders {
 			forms = append(forms, strings.TrimPrefix(f.Dir+"/NNNN-name.patch", "patches/"))
-			first := index
-			for index < len(s.Patches) && path.Dir(s.Patches[index].Name) == f.Dir {
-				index++
+			for last = ""; index < len(s.Patches) && path.Dir(s.Patches[index].Name) == f.Dir; index++ {
+				last = s.Patches[index].Name
 			}
-			if f.Dir != path.Dir(full) || !partName.MatchString(path.Base(full)) || path.Ext(full) != ".patch" {
+			switch {
+			case f.Dir != path.Dir(full) || !named:
 				continue
-			}
-			if index > first && path.Base(s.Patches[index-1].Name)[:4] >= path.Base(full)[:4] {
-				return nil, 0, fmt.Errorf("%s: must be numbered after %s", full, s.Patches[index-1].Name)
+			case last != "" && path.Base(last)[:4] >= path.Base(full)[:4]:
+				return nil, 0, fmt.Errorf("%s: must be numbered after %s", full, last)
 			}
 			return s, index, nil
 		}

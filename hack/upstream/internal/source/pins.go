@@ -6,7 +6,7 @@ package source
 import (
 	"errors"
 	"fmt"
-	"sort"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/modfile"
@@ -34,7 +34,7 @@ type Pins struct {
 
 // ReadPins reads the pins from a go.mod and a go.sum.
 func ReadPins(gomod, gosum []byte) (Pins, error) {
-	p := Pins{require: map[string]string{}, replace: map[string]string{}}
+	p := Pins{require: map[string]string{}, replace: map[string]string{}, sums: parseSums(gosum)}
 	f, err := modfile.Parse("go.mod", gomod, nil)
 	if err != nil {
 		return p, err
@@ -50,9 +50,7 @@ func ReadPins(gomod, gosum []byte) (Pins, error) {
 			p.replace[r.Old.Path] = r.New.Version
 		}
 	}
-	p.sums = parseSums(gosum)
-	p.Version = p.require[Kubernetes]
-	if p.Version == "" {
+	if p.Version = p.require[Kubernetes]; p.Version == "" {
 		return p, fmt.Errorf("go.mod: does not require %s", Kubernetes)
 	}
 	if _, err := StagingVersion(p.Version); err != nil {
@@ -70,24 +68,15 @@ func StagingVersion(kubernetes string) (string, error) {
 	return "v0" + strings.TrimPrefix(kubernetes, "v1"), nil
 }
 
-// At returns pins for another version of Kubernetes. They have no sums, so only the Go checksum
-// database verifies the downloaded modules.
-func (p Pins) At(version string) Pins {
-	return Pins{Version: version, Go: p.Go}
-}
-
-// Free reports whether the pins were made by At, so that they have no sums from a go.sum.
-func (p Pins) Free() bool { return p.require == nil }
+// Move returns pins for another version of Kubernetes, without sums of the project.
+func (p Pins) Move(version string) Pins { return Pins{Version: version, Go: p.Go} }
 
 // Agree returns an error if the pins of staging modules do not fit the version of Kubernetes.
 // go.mod must require each staging module at the version that StagingVersion returns. If go.mod
 // replaces v0.0.0 of a staging module, the replacement must have that version too.
 func (p Pins) Agree(staging []string) error {
-	if p.Free() {
-		return nil
-	}
 	want, err := StagingVersion(p.Version)
-	if err != nil {
+	if err != nil || p.require == nil {
 		return err
 	}
 	var wrong []string
@@ -103,7 +92,7 @@ func (p Pins) Agree(staging []string) error {
 		}
 	}
 	if len(wrong) > 0 {
-		sort.Strings(wrong)
+		slices.Sort(wrong)
 		return fmt.Errorf("go.mod: pins disagree with %s %s:\n  %s", Kubernetes, p.Version, strings.Join(wrong, "\n  "))
 	}
 	return nil
@@ -113,21 +102,20 @@ func (p Pins) Agree(staging []string) error {
 func (p Pins) Identity() string {
 	var lines []string
 	for path, version := range p.require {
-		if path == Kubernetes || strings.HasPrefix(path, "k8s.io/") {
-			m := module.Version{Path: path, Version: version}
-			lines = append(lines, fmt.Sprintf("%s %s %s", path, version, p.sums[m]))
+		if strings.HasPrefix(path, "k8s.io/") {
+			lines = append(lines, fmt.Sprintf("%s %s %s", path, version, p.sums[module.Version{Path: path, Version: version}]))
 		}
 	}
 	for path, version := range p.replace {
 		lines = append(lines, fmt.Sprintf("replace %s %s", path, version))
 	}
-	sort.Strings(lines)
+	slices.Sort(lines)
 	return strings.Join(append(lines, "go "+p.Go), "\n")
 }
 
 func parseSums(gosum []byte) map[module.Version]string {
 	sums := map[module.Version]string{}
-	for line := range strings.SplitSeq(string(gosum), "\n") {
+	for line := range strings.Lines(string(gosum)) {
 		if f := strings.Fields(line); len(f) == 3 && !strings.HasSuffix(f[1], "/go.mod") {
 			sums[module.Version{Path: f[0], Version: f[1]}] = f[2]
 		}
@@ -142,40 +130,34 @@ type upstreamFacts struct {
 	Generators map[string]string // module -> version
 }
 
-func readUpstream(gomod []byte) (upstreamFacts, error) {
-	var u upstreamFacts
-	f, err := modfile.Parse("go.mod of "+Kubernetes, gomod, nil)
+func readUpstream(gomod []byte) (u upstreamFacts, err error) {
+	const name = "go.mod of " + Kubernetes
+	f, err := modfile.Parse(name, gomod, nil)
 	if err != nil {
 		return u, err
 	}
 	if f.Go == nil {
-		return u, errors.New("go.mod of " + Kubernetes + ": no go line")
+		return u, errors.New(name + ": no go line")
 	}
-	u.Go = f.Go.Version
-	required := map[string]bool{}
+	u.Go, u.Generators = f.Go.Version, map[string]string{}
+	required := map[string]string{}
 	for _, r := range f.Require {
-		required[r.Mod.Path] = true
+		required[r.Mod.Path] = r.Mod.Version
 	}
 	// Kubernetes replaces some samples that it does not require. No program is built from them, and the module proxy
 	// does not always serve them.
 	for _, r := range f.Replace {
-		if r.New.Path == stagingDir+r.Old.Path && required[r.Old.Path] {
+		if r.New.Path == stagingDir+r.Old.Path && required[r.Old.Path] != "" {
 			u.Staging = append(u.Staging, r.Old.Path)
 		}
 	}
 	if len(u.Staging) == 0 {
-		return u, errors.New("go.mod of " + Kubernetes + ": requires no module that it replaces with " + stagingDir)
+		return u, errors.New(name + ": requires no module that it replaces with " + stagingDir)
 	}
-	sort.Strings(u.Staging)
-	u.Generators = map[string]string{}
-	for _, r := range f.Require {
-		if _, ok := generatorDirs[r.Mod.Path]; ok {
-			u.Generators[r.Mod.Path] = r.Mod.Version
-		}
-	}
+	slices.Sort(u.Staging)
 	for path := range generatorDirs {
-		if u.Generators[path] == "" {
-			return u, fmt.Errorf("go.mod of %s: does not require %s", Kubernetes, path)
+		if u.Generators[path] = required[path]; u.Generators[path] == "" {
+			return u, fmt.Errorf("%s: does not require %s", name, path)
 		}
 	}
 	return u, nil

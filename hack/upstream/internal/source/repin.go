@@ -4,30 +4,19 @@
 package source
 
 import (
-	"context"
 	"errors"
-	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/modfile"
-	"golang.org/x/mod/module"
 )
 
-// PinLines returns the requirements that go.mod must have for this upstream version.
-func (s *Source) PinLines() []string {
-	var lines []string
-	for _, m := range s.pinned() {
-		lines = append(lines, m.Path+" "+m.Version)
-	}
-	return lines
-}
-
-// pinned returns the modules that go.mod pins: all except the generators.
-func (s *Source) pinned() []module.Version {
-	mods := []module.Version{s.Modules[0].Version}
-	for _, m := range s.Modules[1:] {
+// Pinned returns the modules that go.mod pins: all except the generators.
+func (s *Source) Pinned() (mods []*Module) {
+	for _, m := range s.Modules {
 		if _, generator := generatorDirs[m.Path]; !generator {
-			mods = append(mods, m.Version)
+			mods = append(mods, m)
 		}
 	}
 	return mods
@@ -35,78 +24,55 @@ func (s *Source) pinned() []module.Version {
 
 // Sums returns the lines of the pinned modules in go.sum. The go command has compared these sums with its
 // checksum database. A missing module has no lines.
-func (s *Source) Sums(ctx context.Context) ([]string, error) {
-	got, err := s.gocmd.DownloadSome(ctx, s.pinned())
-	var lines []string
-	for _, d := range got {
-		if d.Error == "" {
-			lines = append(lines, d.Path+" "+d.Version+" "+d.Sum, d.Path+" "+d.Version+"/go.mod "+d.GoModSum)
+func (s *Source) Sums() (lines []string) {
+	for _, m := range s.Pinned() {
+		if m.dir != "" {
+			name := m.Path + " " + m.Version.Version
+			lines = append(lines, name+" "+m.Sum, name+"/go.mod "+m.goModSum)
 		}
 	}
-	return lines, err
+	return lines
 }
 
 // Repin returns a go.mod and a go.sum for the upstream version of s. It changes the pins in go.mod
 // to that version, drops staging modules that the version no longer has, and replaces the sums of the
 // pinned modules in go.sum.
 func Repin(gomod, gosum []byte, s *Source, sums []string) (newMod, newSum []byte, err error) {
-	f, err := modfile.Parse("go.mod", gomod, nil)
-	if err != nil {
+	f, err1 := modfile.Parse("go.mod", gomod, nil)
+	old, err2 := ReadPins(gomod, gosum)
+	oldStaging, err3 := StagingVersion(old.Version)
+	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, nil, err
-	}
-	old, err := ReadPins(gomod, gosum)
-	if err != nil {
-		return nil, nil, err
-	}
-	oldStaging, err := StagingVersion(old.Version)
-	if err != nil {
-		return nil, nil, err
-	}
-	wanted := map[string]string{}
-	for _, m := range s.pinned() {
-		wanted[m.Path] = m.Version
 	}
 	var errs []error
-	for path, version := range old.require {
-		if wanted[path] == "" && version == oldStaging && strings.HasPrefix(path, "k8s.io/") {
-			errs = append(errs, f.DropRequire(path))
-			if _, ok := old.replace[path]; ok {
-				errs = append(errs, f.DropReplace(path, "v0.0.0"))
-			}
-		}
-	}
-	for _, m := range s.pinned() {
-		errs = append(errs, f.AddRequire(m.Path, m.Version))
+	wanted := map[string]string{}
+	for _, m := range s.Pinned() {
+		wanted[m.Path] = m.Version.Version
+		errs = append(errs, f.AddRequire(m.Path, m.Version.Version))
 		if m.Path != Kubernetes && len(old.replace) > 0 {
-			errs = append(errs, f.AddReplace(m.Path, "v0.0.0", m.Path, m.Version))
+			errs = append(errs, f.AddReplace(m.Path, "v0.0.0", m.Path, m.Version.Version))
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, nil, err
-	}
-	f.Cleanup()
-	if newMod, err = f.Format(); err != nil {
-		return nil, nil, fmt.Errorf("go.mod: %w", err)
-	}
-	// former reports whether the line of a sum is that of a module which go.mod pins no longer.
-	former := func(line []string) bool {
-		if len(line) != 3 {
-			return false
-		}
-		path, version := line[0], strings.TrimSuffix(line[1], "/go.mod")
+	// former reports whether go.mod pinned a version of a module that it no longer pins.
+	former := func(path, version string) bool {
 		pinned := path == Kubernetes && version == old.Version || strings.HasPrefix(path, "k8s.io/") && version == oldStaging
 		return pinned && version != wanted[path]
 	}
-	lines := map[string]bool{}
-	for line := range strings.Lines(string(gosum)) {
-		if !former(strings.Fields(line)) {
-			lines[strings.TrimSpace(line)] = true
+	for path, version := range old.require {
+		if wanted[path] == "" && former(path, version) {
+			errs = append(errs, f.DropRequire(path), f.DropReplace(path, "v0.0.0"))
 		}
 	}
+	f.Cleanup()
+	newMod, err = f.Format()
+	lines := map[string]bool{}
 	for _, line := range sums {
-		lines[line] = true
+		lines[line+"\n"] = true
 	}
-	delete(lines, "")
-	all := sorted(lines)
-	return newMod, []byte(strings.Join(append(all, ""), "\n")), nil
+	for line := range strings.Lines(string(gosum)) {
+		if f := strings.Fields(line); len(f) == 3 && !former(f[0], strings.TrimSuffix(f[1], "/go.mod")) {
+			lines[strings.TrimSpace(line)+"\n"] = true
+		}
+	}
+	return newMod, []byte(strings.Join(slices.Sorted(maps.Keys(lines)), "")), errors.Join(append(errs, err)...)
 }

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,93 +41,76 @@ type Module struct {
 	module.Version
 	// Prefix is the tree path of the module's root, with a slash at its end.
 	Prefix string
-	// Sum is the sum that the files of the module must have.
-	Sum string
-	// dir is the module's folder in the module cache.
+	// Sum is the sum that the files of the module must have, and goModSum that of its go.mod.
+	Sum, goModSum string
+	// dir is the module's folder in the module cache. It is empty before Fetch, and for a missing module.
 	dir string
 }
 
 // Source is one version of upstream.
 type Source struct {
-	// Pins are the pins that Open received.
+	// Pins are the pins that Open received, and Go its go command.
 	Pins Pins
-	// Go is the version in the go line of Kubernetes' go.mod. Staging are its staging modules.
-	Go      string
+	Go   *golang.Go
+	// GoLine is the version in the go line of Kubernetes' go.mod. Staging are its staging modules.
+	GoLine  string
 	Staging []string
 	// Modules are all modules of the tree. The first one is Kubernetes itself.
 	Modules []*Module
-	// Missing has a line for each module that FetchAll could not download, with the reason.
+	// Missing has an error for each module that Fetch could not download.
 	Missing []string
-
-	gocmd *golang.Go
 }
 
 // Open finds the modules of an upstream version. It downloads only Kubernetes itself. It fails if the pins
 // disagree with Kubernetes' go.mod, or if the go command is too old.
 func Open(ctx context.Context, gocmd *golang.Go, pins Pins) (*Source, error) {
-	s := &Source{Pins: pins, gocmd: gocmd}
+	s := &Source{Pins: pins, Go: gocmd}
 	if pins.Go != "" {
 		if err := gocmd.Require(ctx, pins.Go, "go.mod"); err != nil {
 			return nil, err
 		}
 	}
-	root, err := s.add(Kubernetes, pins.Version, project.Kubernetes, pins.sums, "go.sum")
-	if err != nil {
+	if err := s.add(Kubernetes, pins.Version, project.Kubernetes, pins.sums, "go.sum"); err != nil {
 		return nil, err
 	}
-	if err := s.fetch(ctx); err != nil {
+	if err := errors.Join(s.Fetch(ctx), s.Incomplete()); err != nil {
 		return nil, err
 	}
-	gomod, err1 := os.ReadFile(filepath.Join(root.dir, "go.mod"))
-	gosum, err2 := os.ReadFile(filepath.Join(root.dir, "go.sum"))
-	if err := errors.Join(err1, err2); err != nil {
+	gomod, err1 := s.Upstream("go.mod")
+	gosum, err2 := s.Upstream("go.sum")
+	facts, err3 := readUpstream(gomod)
+	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, err
 	}
-	facts, err := readUpstream(gomod)
-	if err != nil {
+	if err := errors.Join(gocmd.Require(ctx, facts.Go, s.Modules[0].String()), pins.Agree(facts.Staging)); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(gocmd.Require(ctx, facts.Go, root.String()), pins.Agree(facts.Staging)); err != nil {
-		return nil, err
-	}
-	s.Go, s.Staging = facts.Go, facts.Staging
+	s.GoLine, s.Staging = facts.Go, facts.Staging
 	staging, err := StagingVersion(pins.Version)
 	errs := []error{err}
 	for _, path := range facts.Staging {
-		_, err := s.add(path, staging, project.Kubernetes+strings.TrimPrefix(stagingDir, "./")+path+"/", pins.sums, "go.sum")
-		errs = append(errs, err)
+		errs = append(errs, s.add(path, staging, project.Kubernetes+strings.TrimPrefix(stagingDir, "./")+path+"/", pins.sums, "go.sum"))
 	}
 	// The sum of Kubernetes covers its go.sum, which has the sums of the generators.
-	for _, path := range sorted(generatorDirs) {
-		_, err := s.add(path, facts.Generators[path], generatorDirs[path], parseSums(gosum), "go.sum of "+Kubernetes)
-		errs = append(errs, err)
+	for _, path := range slices.Sorted(maps.Keys(generatorDirs)) {
+		errs = append(errs, s.add(path, facts.Generators[path], generatorDirs[path], parseSums(gosum), "go.sum of "+Kubernetes))
 	}
 	return s, errors.Join(errs...)
 }
 
-func (s *Source) add(path, version, prefix string, sums map[module.Version]string, where string) (*Module, error) {
+// add adds a module. Without sums, only the checksum database of Go verifies it.
+func (s *Source) add(path, version, prefix string, sums map[module.Version]string, where string) error {
 	m := &Module{Version: module.Version{Path: path, Version: version}, Prefix: prefix}
 	s.Modules = append(s.Modules, m)
-	if s.Pins.Free() {
-		return m, nil
+	if m.Sum = sums[m.Version]; m.Sum == "" && sums != nil {
+		return fmt.Errorf("%s: no sum for %s %s: run GOWORK=off go mod download %s", where, path, version, m)
 	}
-	if m.Sum = sums[m.Version]; m.Sum == "" {
-		return m, fmt.Errorf("%s: no sum for %s %s: run GOWORK=off go mod download %s", where, path, version, m)
-	}
-	return m, nil
+	return nil
 }
 
-// fetch downloads the modules into the module cache, once.
-func (s *Source) fetch(ctx context.Context) error {
-	if err := s.FetchAll(ctx); err != nil || len(s.Missing) == 0 {
-		return err
-	}
-	return &golang.MissingError{Asked: len(s.Modules), Missing: s.Missing}
-}
-
-// FetchAll downloads all modules into the module cache at once, and compares the sums that the go command
+// Fetch downloads all modules into the module cache at once, and compares the sums that the go command
 // reports with the expected ones. It lists those that it can't download in Missing.
-func (s *Source) FetchAll(ctx context.Context) error {
+func (s *Source) Fetch(ctx context.Context) error {
 	var want []*Module
 	var ask []module.Version
 	for _, m := range s.Modules {
@@ -135,7 +119,10 @@ func (s *Source) FetchAll(ctx context.Context) error {
 		}
 	}
 	s.Missing = nil
-	got, err := s.gocmd.DownloadSome(ctx, ask)
+	if len(ask) == 0 {
+		return nil
+	}
+	got, err := s.Go.Download(ctx, ask)
 	for i, d := range got {
 		m := want[i]
 		switch {
@@ -145,9 +132,19 @@ func (s *Source) FetchAll(ctx context.Context) error {
 		case m.Sum != "" && m.Sum != d.Sum:
 			return fmt.Errorf("%s: the downloaded module has sum %s, but go.sum has %s", m, d.Sum, m.Sum)
 		}
-		m.Sum, m.dir = d.Sum, d.Dir
+		m.Sum, m.goModSum, m.dir = d.Sum, d.GoModSum, d.Dir
 	}
 	return err
+}
+
+// Incomplete returns an error that lists the missing modules, or nil if there are none.
+func (s *Source) Incomplete() error {
+	if len(s.Missing) == 0 {
+		return nil
+	}
+	slices.Sort(s.Missing)
+	return fmt.Errorf("cannot download %d of %d modules; check the network and the proxy that GOPROXY names\n  %s",
+		len(s.Missing), len(s.Modules), strings.Join(s.Missing, "\n  "))
 }
 
 // Lacks returns the module of a tree path, and reports whether that module is missing.
@@ -174,38 +171,37 @@ func (s *Source) Identity() []string {
 // downloads the modules, compares their files with the expected sums and loads them. A missing module
 // becomes an empty one, so that a version can be tried without it.
 func (s *Source) Tree(ctx context.Context, repo *git.Repo, say func(string, ...any)) (string, error) {
-	if s.Pins.Free() && len(s.Missing) == 0 {
-		if err := s.fetch(ctx); err != nil { // the sums are not known before
-			return "", err
-		}
-	}
 	ref := fmt.Sprintf("refs/pristine/%x", sha256.Sum256([]byte(strings.Join(s.Identity(), "\n"))))
 	if tree, err := repo.Git(ctx, "rev-parse", "--verify", "--quiet", ref+"^{tree}"); err == nil {
 		return tree, nil
 	}
-	say("fetching %d modules of %s %s from the module cache or GOPROXY", len(s.Modules), Kubernetes, s.Pins.Version)
+	say("fetching %d modules of %s %s from the module cache or GOPROXY, and verifying them against go.sum", len(s.Modules), Kubernetes, s.Pins.Version)
 	if len(s.Missing) == 0 {
-		if err := s.fetch(ctx); err != nil {
+		if err := errors.Join(s.Fetch(ctx), s.Incomplete()); err != nil {
 			return "", err
 		}
 	}
-	say("verifying them against go.sum")
-	load, err := repo.Load(ctx, ref)
+	load, err := repo.Import(ctx, git.Empty)
 	if err != nil {
 		return "", err
 	}
 	for _, m := range s.Modules {
 		if m.dir == "" {
-			load.Add(m.Prefix+"go.mod", false, fmt.Appendf(nil, "module %s\n\ngo %s\n", m.Path, s.Go))
+			load.Set(m.Prefix+"go.mod", git.Entry{Mode: git.Executable(false), Data: fmt.Appendf(nil, "module %s\n\ngo %s\n", m.Path, s.GoLine)})
 		} else if err == nil {
 			err = m.load(load)
 		}
 	}
-	return load.End(ctx, err)
+	tree, err := load.End(err)
+	if err != nil {
+		return "", err
+	}
+	_, err = repo.Git(ctx, "update-ref", ref, tree)
+	return tree, err
 }
 
 // load loads the files of a module. The sum is that of the very bytes that are loaded.
-func (m *Module) load(load *git.Load) error {
+func (m *Module) load(load *git.Import) error {
 	names, err := dirhash.DirFiles(m.dir, m.String())
 	if err != nil {
 		return err
@@ -217,7 +213,7 @@ func (m *Module) load(load *git.Load) error {
 		// workspace, which the project's own workspace replaces.
 		if m.Path != Kubernetes || rel != "go.work" && rel != "go.work.sum" && !strings.HasPrefix(rel, "vendor/") {
 			// The module cache keeps no file modes. A script is recognised by its first line.
-			load.Add(m.Prefix+rel, bytes.HasPrefix(data, []byte("#!")), data)
+			load.Set(m.Prefix+rel, git.Entry{Mode: git.Executable(bytes.HasPrefix(data, []byte("#!"))), Data: data})
 		}
 		return io.NopCloser(bytes.NewReader(data)), err
 	})
@@ -227,7 +223,7 @@ func (m *Module) load(load *git.Load) error {
 	return err
 }
 
-// Upstream returns a file in the root of Kubernetes that the tree does not have, such as go.work. It is
+// Upstream returns a file in the root of Kubernetes, also one that the tree does not have, such as go.work. It is
 // empty if there is no such file.
 func (s *Source) Upstream(name string) ([]byte, error) {
 	data, err := os.ReadFile(filepath.Join(s.Modules[0].dir, name))
@@ -236,16 +232,3 @@ func (s *Source) Upstream(name string) ([]byte, error) {
 	}
 	return data, err
 }
-
-// sorted returns the keys of a map in order.
-func sorted[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
-// GoCommand returns the go command of Open.
-func (s *Source) GoCommand() *golang.Go { return s.gocmd }
