@@ -70,14 +70,8 @@ type Markers struct {
 func (f *File) Count() (types, places int) {
 	for _, all := range f.Packages {
 		for _, t := range all {
-			here := len(t.Fields)
-			if len(t.Comments()) > 0 {
-				here++
-			}
-			if here > 0 {
-				types++
-			}
-			places += here
+			here := len(t.Fields) + min(len(t.Comments()), 1)
+			types, places = types+min(here, 1), places+here
 		}
 	}
 	return types, places

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"go/ast"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -49,9 +50,7 @@ func Roots(files map[string][]byte, exempt map[string]map[string]string) error {
 		if err != nil {
 			return err
 		}
-		for name, d := range s.types {
-			types[name] = d
-		}
+		maps.Copy(types, s.types)
 	}
 	var wrong []error
 	used := map[[2]string]bool{}
@@ -67,7 +66,7 @@ func Roots(files map[string][]byte, exempt map[string]map[string]string) error {
 				}
 				_, listed := exempt[typ][name]
 				used[[2]string{typ, name}] = listed
-				switch covered := grants(f.Doc) || ofMarkedType(f.Type, types); {
+				switch covered := granted(f.Doc) || grantedType(f.Type, types); {
 				case covered && listed:
 					wrong = append(wrong, fmt.Errorf("field %s.%s has a marker, but is also exempt from having one", typ, name))
 				case !covered && !listed:
@@ -96,27 +95,14 @@ func isKind(s *ast.StructType) bool {
 	return slices.Contains(all, "TypeMeta") && slices.Contains(all, "ObjectMeta")
 }
 
-// ofMarkedType reports whether a type, or the type that it points to, is declared in this
-// package with a permission.
-func ofMarkedType(e ast.Expr, types map[string]*declaration) bool {
+// granted reports whether a comment has a marker of a permission: a verb or a scope.
+func granted(doc *ast.CommentGroup) bool { return marked(doc, prefix+"verb", prefix+"scope") }
+
+// grantedType reports whether a type, or the type that it points to, is declared in this package with a permission.
+func grantedType(e ast.Expr, types map[string]*declaration) bool {
 	if star, ok := e.(*ast.StarExpr); ok {
 		e = star.X
 	}
 	name, ok := e.(*ast.Ident)
-	if !ok || types[name.Name] == nil {
-		return false
-	}
-	return grants(types[name.Name].doc...)
-}
-
-// grants reports whether comments contain a marker of a permission: a verb or a scope.
-func grants(groups ...*ast.CommentGroup) bool {
-	for _, g := range groups {
-		if g != nil && slices.ContainsFunc(g.List, func(c *ast.Comment) bool {
-			return sameMarker(c.Text, prefix+"verb") || sameMarker(c.Text, prefix+"scope")
-		}) {
-			return true
-		}
-	}
-	return false
+	return ok && types[name.Name] != nil && granted(types[name.Name].doc)
 }

@@ -4,6 +4,7 @@
 package markers
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -26,7 +27,7 @@ type source struct {
 type declaration struct {
 	spec *ast.TypeSpec
 	pos  token.Pos
-	doc  []*ast.CommentGroup
+	doc  *ast.CommentGroup
 }
 
 func parse(path string, text []byte) (*source, error) {
@@ -41,12 +42,11 @@ func parse(path string, text []byte) (*source, error) {
 			continue
 		}
 		for _, spec := range gen.Specs {
-			d := &declaration{spec: spec.(*ast.TypeSpec)}
-			d.pos, d.doc = d.spec.Pos(), []*ast.CommentGroup{d.spec.Doc}
+			t := spec.(*ast.TypeSpec)
+			s.types[t.Name.Name] = &declaration{t, t.Pos(), t.Doc}
 			if !gen.Lparen.IsValid() {
-				d.pos, d.doc = gen.Pos(), []*ast.CommentGroup{gen.Doc}
+				s.types[t.Name.Name] = &declaration{t, gen.Pos(), gen.Doc}
 			}
-			s.types[d.spec.Name.Name] = d
 		}
 	}
 	return s, nil
@@ -67,11 +67,9 @@ func embedded(e ast.Expr) string {
 		return e.Sel.Name
 	case *ast.StarExpr:
 		return embedded(e.X)
-	case *ast.IndexExpr:
+	case *ast.IndexExpr: // a generic type
 		return embedded(e.X)
 	case *ast.IndexListExpr:
-		return embedded(e.X)
-	case *ast.ParenExpr:
 		return embedded(e.X)
 	}
 	return ""
@@ -94,14 +92,13 @@ func names(f *ast.Field) []string {
 // its own.
 func (s *source) field(structure *ast.StructType, name string) (*ast.Field, error) {
 	for _, f := range structure.Fields.List {
-		all := names(f)
-		if !slices.Contains(all, name) {
-			continue
-		}
-		if len(all) > 1 {
+		switch all := names(f); {
+		case !slices.Contains(all, name):
+		case len(all) > 1:
 			return nil, fmt.Errorf("is declared together with others (%s): a marker would apply to all of them", strings.Join(all, ", "))
+		default:
+			return f, nil
 		}
-		return f, nil
 	}
 	return nil, errors.New("the struct has no such field")
 }
@@ -110,13 +107,11 @@ func (s *source) field(structure *ast.StructType, name string) (*ast.Field, erro
 // position. It fails if there is other text before the position in the line.
 func (s *source) line(pos token.Pos) (start int, indent string, err error) {
 	offset := s.fset.Position(pos).Offset
-	for start = offset; start > 0 && s.text[start-1] != '\n'; start-- {
+	start = 1 + bytes.LastIndexByte(s.text[:offset], '\n')
+	if indent = string(s.text[start:offset]); strings.Trim(indent, " \t") != "" {
+		err = errors.New("is not at the beginning of a line: a comment cannot be written above it")
 	}
-	indent = string(s.text[start:offset])
-	if strings.Trim(indent, " \t") != "" {
-		return 0, "", errors.New("is not at the beginning of a line: a comment cannot be written above it")
-	}
-	return start, indent, nil
+	return start, indent, err
 }
 
 // isMarker reports whether a line is a comment that openapi-gen reads as a permission marker.
