@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -51,96 +52,83 @@ func newCommand() *cobra.Command {
 	}
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	cmd.PersistentFlags().StringVar(&root, "root", ".", "a folder of the project")
-	cmd.AddCommand(applyCommands(c)...)
-	cmd.AddCommand(patchCommands(c)...)
+	cmd.AddCommand(apply(c), generators(c), refresh(c), review(c), verify(c), export(c), rebase(c))
 	return cmd
 }
 
-// applyCommands returns the commands that write the tree.
-func applyCommands(c *carry.Carry) []*cobra.Command {
+// command returns a command without arguments. The first line of the text is its short description.
+func command(use, text string, run func(context.Context) error) *cobra.Command {
+	short, _, _ := strings.Cut(text, "\n")
+	return &cobra.Command{Use: use, Short: strings.TrimSuffix(short, "."), Long: text, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context()) }}
+}
+
+func apply(c *carry.Carry) *cobra.Command {
 	var o carry.ApplyOptions
-	apply := &cobra.Command{
-		Use:   "apply",
-		Short: "Make the tree in upstream/ from go.mod, the patches and the generators",
-		Long: `Make the tree in upstream/ from go.mod, the patches and the generators, and write go.work.
+	cmd := command("apply", `Make the tree in upstream/ from go.mod, the patches and the generators, and write go.work.
 
 The command writes only files that differ. It overwrites edits only with --discard.
 Without it, edits are an error, so that a build uses exactly the patches.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.Apply(cmd.Context(), o) },
-	}
-	apply.Flags().BoolVar(&o.Discard, "discard", false, "overwrite edited files, remove added ones")
-	apply.Flags().StringSliceVar(&o.Without, "without", nil, "leave out `folders` that the series marks as optional")
-	var names []string
-	for _, g := range generate.Table {
-		names = append(names, g.Name)
-	}
-	generators := &cobra.Command{
-		Use:       "generate GENERATOR...",
-		Short:     "Run generators now, on the tree with its edits",
-		ValidArgs: names,
-		Args:      cobra.MatchAll(cobra.MinimumNArgs(1), cobra.OnlyValidArgs),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.Apply(cmd.Context(), carry.ApplyOptions{Keep: true, Generators: args})
-		},
-	}
-	return []*cobra.Command{apply, generators}
+		func(ctx context.Context) error { return c.Apply(ctx, o) })
+	cmd.Flags().BoolVar(&o.Discard, "discard", false, "overwrite edited files, remove added ones")
+	cmd.Flags().StringSliceVar(&o.Without, "without", nil, "leave out `folders` that the series marks as optional")
+	return cmd
 }
 
-// patchCommands returns the commands that read or write the patches.
-func patchCommands(c *carry.Carry) []*cobra.Command {
+func generators(c *carry.Carry) *cobra.Command {
+	o := carry.ApplyOptions{Keep: true}
+	cmd := command("generate GENERATOR...", "Run generators now, on the tree with its edits",
+		func(ctx context.Context) error { return c.Apply(ctx, o) })
+	for _, g := range generate.Table {
+		cmd.ValidArgs = append(cmd.ValidArgs, g.Name)
+	}
+	cmd.Args = cobra.MatchAll(cobra.MinimumNArgs(1), cobra.OnlyValidArgs)
+	cmd.PreRun = func(_ *cobra.Command, args []string) { o.Generators = args }
+	return cmd
+}
+
+func refresh(c *carry.Carry) *cobra.Command {
 	var o carry.RefreshOptions
-	refresh := &cobra.Command{
-		Use:   "refresh [PATH...]",
-		Short: "Write edits of upstream/ back into the patches",
-		Long: `Write edits of upstream/ back into the patches, and print which patches changed.
+	cmd := command("refresh [PATH...]", `Write edits of upstream/ back into the patches, and print which patches changed.
 
 The command writes each edited file into the last patch that changes it. Paths, like
 upstream/kubernetes/pkg/apis, limit the files.`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Paths = args
-			return c.Refresh(cmd.Context(), o)
-		},
-	}
-	refresh.Flags().StringVar(&o.Into, "into", "", "the patch that takes the edits, as FOLDER/NNNN-name")
-	refresh.Flags().StringVar(&o.New, "new", "", "make a new patch FOLDER/NNNN-name.patch from the edits")
-	refresh.Flags().StringVar(&o.Subject, "subject", "", "the subject of the new patch, `<package>: <verb phrase>`")
-	refresh.Flags().BoolVar(&o.Rewrite, "rewrite", false, "write every patch in its canonical form")
+		func(ctx context.Context) error { return c.Refresh(ctx, o) })
+	cmd.Args = cobra.ArbitraryArgs
+	cmd.PreRun = func(_ *cobra.Command, args []string) { o.Paths = args }
+	cmd.Flags().StringVar(&o.Into, "into", "", "the patch that takes the edits, as FOLDER/NNNN-name")
+	cmd.Flags().StringVar(&o.New, "new", "", "make a new patch FOLDER/NNNN-name.patch from the edits")
+	cmd.Flags().StringVar(&o.Subject, "subject", "", "the subject of the new patch, `<package>: <verb phrase>`")
+	cmd.Flags().BoolVar(&o.Rewrite, "rewrite", false, "write every patch in its canonical form")
+	return cmd
+}
 
+func review(c *carry.Carry) *cobra.Command {
 	var against string
-	review := &cobra.Command{
-		Use:   "review",
-		Short: "Show how the patches differ from those at another revision",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return c.Review(cmd.Context(), against) },
-	}
-	review.Flags().StringVar(&against, "against", "HEAD", "a revision of this project")
+	cmd := command("review", "Show how the patches differ from those at another revision",
+		func(ctx context.Context) error { return c.Review(ctx, against) })
+	cmd.Flags().StringVar(&against, "against", "HEAD", "a revision of this project")
+	return cmd
+}
 
-	verify := &cobra.Command{
-		Use:   "verify",
-		Short: "Check the patches: headers, order, form, and that they apply",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return c.Verify(cmd.Context()) },
-	}
+func verify(c *carry.Carry) *cobra.Command {
+	return command("verify", "Check the patches: headers, order, form, and that they apply", c.Verify)
+}
 
+func export(c *carry.Carry) *cobra.Command {
 	var dir string
-	export := &cobra.Command{
-		Use:   "export --out DIR",
-		Short: "Write the series as numbered patches for git am",
-		Long: `Write the series as numbered patches for git am, in the order in which they are applied.
+	cmd := command("export --out DIR", `Write the series as numbered patches for git am, in the order in which they are applied.
 
 Files of markers become patches of comments. DIR must be empty, or not exist.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.Export(cmd.Context(), dir) },
-	}
-	export.Flags().StringVar(&dir, "out", "", "the folder for the patches, relative to the project's root")
-	cobra.CheckErr(export.MarkFlagRequired("out"))
+		func(ctx context.Context) error { return c.Export(ctx, dir) })
+	cmd.Flags().StringVar(&dir, "out", "", "the folder for the patches, relative to the project's root")
+	cobra.CheckErr(cmd.MarkFlagRequired("out"))
+	return cmd
+}
 
-	var options carry.RebaseOptions
-	rebase := &cobra.Command{
-		Use:   "rebase --to VERSION [--write]",
-		Short: "Move the patches to another version of Kubernetes",
-		Long: `Move the patches to another version of Kubernetes.
+func rebase(c *carry.Carry) *cobra.Command {
+	var o carry.RebaseOptions
+	cmd := command("rebase --to VERSION [--write]", `Move the patches to another version of Kubernetes.
 
 The command first downloads all modules. It finds the new place of hunks that merely
 moved, and of markers. It lists all conflicts of the series, and marks a conflict if an
@@ -150,16 +138,14 @@ files, and compiles the packages that the patches change.
 
 Without --write the command only tries the version. With --write it puts files with
 conflicts into upstream/.rebase/conflicts. Edit them and run --continue, or --abort.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.Rebase(cmd.Context(), options) },
-	}
-	rebase.Flags().StringVar(&options.To, "to", "", "the version, like v1.37.2")
-	rebase.Flags().BoolVar(&options.Write, "write", false, "change the patches, the pins in go.mod and the sums in go.sum")
-	rebase.Flags().BoolVar(&options.Continue, "continue", false, "continue a rebase that stopped")
-	rebase.Flags().BoolVar(&options.Abort, "abort", false, "give up a rebase that stopped")
-	rebase.Flags().BoolVar(&options.SkipBuild, "skip-build", false, "do not compile the packages that the patches change")
-	rebase.MarkFlagsOneRequired("to", "continue", "abort")
-	rebase.MarkFlagsMutuallyExclusive("to", "continue", "abort")
-	rebase.MarkFlagsMutuallyExclusive("write", "continue", "abort")
-	return []*cobra.Command{refresh, review, verify, export, rebase}
+		func(ctx context.Context) error { return c.Rebase(ctx, o) })
+	cmd.Flags().StringVar(&o.To, "to", "", "the version, like v1.37.2")
+	cmd.Flags().BoolVar(&o.Write, "write", false, "change the patches, the pins in go.mod and the sums in go.sum")
+	cmd.Flags().BoolVar(&o.Continue, "continue", false, "continue a rebase that stopped")
+	cmd.Flags().BoolVar(&o.Abort, "abort", false, "give up a rebase that stopped")
+	cmd.Flags().BoolVar(&o.SkipBuild, "skip-build", false, "do not compile the packages that the patches change")
+	cmd.MarkFlagsOneRequired("to", "continue", "abort")
+	cmd.MarkFlagsMutuallyExclusive("to", "continue", "abort")
+	cmd.MarkFlagsMutuallyExclusive("write", "continue", "abort")
+	return cmd
 }
