@@ -71,7 +71,8 @@ func (c Change) Entry() Entry {
 // Changes returns the files whose content differs between two trees, in the order of their paths. Paths
 // limit them.
 func (r *Repo) Changes(ctx context.Context, before, after string, paths ...string) ([]Change, error) {
-	entries, err := r.entries(ctx, append([]string{"diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", before, after, "--"}, paths...)...)
+	args := append([]string{"diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", before, after, "--"}, paths...)
+	entries, err := r.entries(ctx, args...)
 	var all []Change
 	for ; len(entries) > 1; entries = entries[2:] {
 		none := strings.NewReplacer(strings.Repeat("0", 40), Gone)

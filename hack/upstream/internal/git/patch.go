@@ -110,7 +110,8 @@ func (r *Repo) Am(ctx context.Context, base, dir string, mails [][]byte) (tree s
 	if _, err := w.Git(ctx, "reset", "--quiet", "--hard"); err != nil {
 		return "", err
 	}
-	if _, _, err := w.run(ctx, w.index, bytes.Join(mails, nil), "am", "--quiet", "--no-3way", "--no-gpg-sign", "--directory="+dir); err != nil {
+	args := []string{"am", "--quiet", "--no-3way", "--no-gpg-sign", "--directory=" + dir}
+	if _, _, err := w.run(ctx, w.index, bytes.Join(mails, nil), args...); err != nil {
 		return "", err
 	}
 	return w.Git(ctx, "rev-parse", "HEAD^{tree}")

@@ -9,9 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -103,50 +101,38 @@ func (r *Repo) Blob(ctx context.Context, id string) ([]byte, error) {
 	return []byte(out), err
 }
 
-// Import makes a tree, without writing files to disk.
-type Import struct {
-	cmd            *exec.Cmd
-	in             io.WriteCloser
-	out            *bufio.Writer
-	stdout, stderr bytes.Buffer
-}
-
-// Import begins a tree with the files of another one.
-func (r *Repo) Import(ctx context.Context, tree string) (i *Import, err error) {
-	i = &Import{cmd: r.command(ctx, r.index, "fast-import", "--quiet", "--force", "--depth=0")}
-	i.cmd.Stdout, i.cmd.Stderr = &i.stdout, &i.stderr
-	if i.in, err = i.cmd.StdinPipe(); err != nil {
-		return nil, err
+// Import returns a tree with other files, without writing them to disk. fill sets them; the zero Entry removes a file.
+func (r *Repo) Import(ctx context.Context, tree string, fill func(set func(path string, e Entry)) error) (string, error) {
+	cmd := r.command(ctx, r.index, "fast-import", "--quiet", "--force", "--depth=0")
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	pipe, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
 	}
-	i.out = bufio.NewWriterSize(i.in, 1<<20)
-	fmt.Fprintf(i.out, "commit refs/import\ncommitter import <import> 1000684800 +0000\ndata 0\nM 040000 %s \"\"\n", tree)
-	return i, i.cmd.Start()
-}
-
-// Set adds, replaces or removes a file.
-func (i *Import) Set(path string, e Entry) {
-	switch {
-	case e.Mode == "":
-		fmt.Fprintf(i.out, "D %s\n", path)
-	case e.ID != "":
-		fmt.Fprintf(i.out, "M %s %s %s\n", e.Mode, e.ID, path)
-	default:
-		fmt.Fprintf(i.out, "M %s inline %s\ndata %d\n%s\n", e.Mode, path, len(e.Data), e.Data)
-	}
-}
-
-// End returns the tree. If err is not nil, it makes none and returns err.
-func (i *Import) End(err error) (string, error) {
 	if err != nil {
-		_ = i.cmd.Process.Kill()
-		_ = i.cmd.Wait()
 		return "", err
 	}
-	_, err = i.out.WriteString("ls \"\"\n") // prints: mode tree ID
-	err = errors.Join(err, i.out.Flush(), i.in.Close(), i.cmd.Wait())
-	f := strings.Fields(i.stdout.String())
+	out := bufio.NewWriterSize(pipe, 1<<20)
+	fmt.Fprintf(out, "commit refs/import\ncommitter import <import> 1000684800 +0000\ndata 0\nM 040000 %s \"\"\n", tree)
+	if err := fill(func(path string, e Entry) {
+		switch {
+		case e.Mode == "":
+			fmt.Fprintf(out, "D %s\n", path)
+		case e.ID != "":
+			fmt.Fprintf(out, "M %s %s %s\n", e.Mode, e.ID, path)
+		default:
+			fmt.Fprintf(out, "M %s inline %s\ndata %d\n%s\n", e.Mode, path, len(e.Data), e.Data)
+		}
+	}); err != nil {
+		_, _ = cmd.Process.Kill(), cmd.Wait()
+		return "", err
+	}
+	_, err = out.WriteString("ls \"\"\n") // prints: mode tree ID
+	err = errors.Join(err, out.Flush(), pipe.Close(), cmd.Wait())
+	f := strings.Fields(stdout.String())
 	if err != nil || len(f) != 3 {
-		return "", fmt.Errorf("git fast-import: %w: %s", err, strings.TrimSpace(i.stderr.String()))
+		return "", fmt.Errorf("git fast-import: %v: %s", err, strings.TrimSpace(stderr.String()))
 	}
 	return f[2], nil
 }
@@ -156,14 +142,12 @@ func (r *Repo) Edit(ctx context.Context, tree string, entries map[string]Entry) 
 	if len(entries) == 0 {
 		return tree, nil
 	}
-	i, err := r.Import(ctx, tree)
-	if err != nil {
-		return "", err
-	}
-	for _, path := range slices.Sorted(maps.Keys(entries)) {
-		i.Set(path, entries[path])
-	}
-	return i.End(nil)
+	return r.Import(ctx, tree, func(set func(string, Entry)) error {
+		for _, path := range slices.Sorted(maps.Keys(entries)) {
+			set(path, entries[path])
+		}
+		return nil
+	})
 }
 
 // Write returns a tree with other contents of files, which keep their modes. New files are not executable.

@@ -118,7 +118,8 @@ func (g *Go) Build(ctx context.Context, dir, workspace string, args ...string) e
 func (g *Go) Exec(ctx context.Context, dir, workspace, program string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = dir
-	cmd.Env = append(environment(), "GOWORK="+workspace, "LC_ALL=C", "PATH="+filepath.Dir(g.path)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	path := filepath.Dir(g.path) + string(os.PathListSeparator) + os.Getenv("PATH")
+	cmd.Env = append(environment(), "GOWORK="+workspace, "LC_ALL=C", "PATH="+path)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

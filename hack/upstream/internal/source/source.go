@@ -175,24 +175,23 @@ func (s *Source) Tree(ctx context.Context, repo *git.Repo, say func(string, ...a
 	if tree, err := repo.Git(ctx, "rev-parse", "--verify", "--quiet", ref+"^{tree}"); err == nil {
 		return tree, nil
 	}
-	say("fetching %d modules of %s %s from the module cache or GOPROXY, and verifying them against go.sum", len(s.Modules), Kubernetes, s.Pins.Version)
+	say("fetching %d modules of %s %s from the module cache or GOPROXY, and verifying them against go.sum",
+		len(s.Modules), Kubernetes, s.Pins.Version)
 	if len(s.Missing) == 0 {
 		if err := errors.Join(s.Fetch(ctx), s.Incomplete()); err != nil {
 			return "", err
 		}
 	}
-	load, err := repo.Import(ctx, git.Empty)
-	if err != nil {
-		return "", err
-	}
-	for _, m := range s.Modules {
-		if m.dir == "" {
-			load.Set(m.Prefix+"go.mod", git.Entry{Mode: git.Executable(false), Data: fmt.Appendf(nil, "module %s\n\ngo %s\n", m.Path, s.GoLine)})
-		} else if err == nil {
-			err = m.load(load)
+	tree, err := repo.Import(ctx, git.Empty, func(set func(string, git.Entry)) error {
+		for _, m := range s.Modules {
+			if m.dir == "" {
+				set(m.Prefix+"go.mod", git.Entry{Mode: git.Executable(false), Data: fmt.Appendf(nil, "module %s\n\ngo %s\n", m.Path, s.GoLine)})
+			} else if err := m.load(set); err != nil {
+				return err
+			}
 		}
-	}
-	tree, err := load.End(err)
+		return nil
+	})
 	if err != nil {
 		return "", err
 	}
@@ -201,7 +200,7 @@ func (s *Source) Tree(ctx context.Context, repo *git.Repo, say func(string, ...a
 }
 
 // load loads the files of a module. The sum is that of the very bytes that are loaded.
-func (m *Module) load(load *git.Import) error {
+func (m *Module) load(set func(string, git.Entry)) error {
 	names, err := dirhash.DirFiles(m.dir, m.String())
 	if err != nil {
 		return err
@@ -213,7 +212,7 @@ func (m *Module) load(load *git.Import) error {
 		// workspace, which the project's own workspace replaces.
 		if m.Path != Kubernetes || rel != "go.work" && rel != "go.work.sum" && !strings.HasPrefix(rel, "vendor/") {
 			// The module cache keeps no file modes. A script is recognised by its first line.
-			load.Set(m.Prefix+rel, git.Entry{Mode: git.Executable(bytes.HasPrefix(data, []byte("#!"))), Data: data})
+			set(m.Prefix+rel, git.Entry{Mode: git.Executable(bytes.HasPrefix(data, []byte("#!"))), Data: data})
 		}
 		return io.NopCloser(bytes.NewReader(data)), err
 	})
