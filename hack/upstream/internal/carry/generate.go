@@ -53,9 +53,15 @@ func (s *session) run(ctx context.Context, g generate.Generator, p *plan, kept m
 	if err != nil {
 		return nil, err
 	}
+	env := generate.Env{Go: p.src.Go, Project: s.Project}
 	stats := map[string]os.FileInfo{}
 	for file := range all {
-		if rel, ok := strings.CutPrefix(file, project.Kubernetes); ok && generate.WrittenBy(rel) != "" {
+		rel, ok := strings.CutPrefix(file, project.Kubernetes)
+		if !ok {
+			continue
+		}
+		env.Files = append(env.Files, rel)
+		if generate.WrittenBy(rel) != "" {
 			if stats[file], err = os.Stat(s.Project.Path(file)); err != nil {
 				return nil, err
 			}
@@ -66,7 +72,7 @@ func (s *session) run(ctx context.Context, g generate.Generator, p *plan, kept m
 		return nil, err
 	}
 	done := s.step("running " + g.Name)
-	failed := g.Run(ctx, generate.Env{Go: p.src.Go, Project: s.Project})
+	failed := g.Run(ctx, env)
 	after, err := s.repo.Snapshot(ctx)
 	if err == nil && failed != nil {
 		after, err = before, s.repo.Checkout(ctx, after, before)
@@ -77,15 +83,21 @@ func (s *session) run(ctx context.Context, g generate.Generator, p *plan, kept m
 	s.last.Running = ""
 	wrote, others, err := s.outputs(ctx, g, before, after, kept)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(failed, err)
 	}
 	for file, info := range stats {
 		if _, ok := wrote[file]; !ok { // at most written again, with the same content
-			err = errors.Join(err, os.Chtimes(s.Project.Path(file), info.ModTime(), info.ModTime()))
+			if err := os.Chtimes(s.Project.Path(file), info.ModTime(), info.ModTime()); err != nil {
+				return nil, errors.Join(failed, err)
+			}
 		}
 	}
-	if s.last.Tree, err = s.repo.Edit(ctx, s.last.Tree, wrote); err != nil || failed != nil {
+	tree, err := s.repo.Edit(ctx, s.last.Tree, wrote)
+	if err != nil {
 		return nil, errors.Join(failed, err)
+	}
+	if s.last.Tree = tree; failed != nil {
+		return nil, failed
 	}
 	if len(others) > 0 {
 		return nil, fmt.Errorf("%s: changed files that its entry in the table of generators does not name:%s", g.Name, describe(others))

@@ -7,11 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -23,12 +21,19 @@ import (
 type Env struct {
 	Go      *golang.Go
 	Project project.Project
+	// Files are all files of the tree, as paths relative to Kubernetes' root.
+	Files []string
 }
 
 // build builds a program of the tree in a workspace.
 func (e Env) build(ctx context.Context, name, dir, workspace, pkg string) (string, error) {
 	out := e.Project.Path(project.Tools + "/" + name)
 	return out, e.Go.Build(ctx, e.Project.Path(dir), e.Project.Path(workspace), "-o", out, pkg)
+}
+
+// kubernetes builds a program of Kubernetes in the project's workspace.
+func (e Env) kubernetes(ctx context.Context, name, pkg string) (string, error) {
+	return e.build(ctx, name, project.Kubernetes, project.Work, pkg)
 }
 
 func (e Env) exec(ctx context.Context, program string, args ...string) ([]byte, error) {
@@ -43,10 +48,7 @@ func (g Generator) Run(ctx context.Context, e Env) error {
 	if err := errors.Join(os.MkdirAll(e.scratch(""), 0o755), os.MkdirAll(e.Project.Path(project.Tools), 0o755)); err != nil {
 		return err
 	}
-	sources, err := e.sources()
-	if err != nil {
-		return err
-	}
+	sources := e.sources()
 	dirs, err := g.dirs(e, sources)
 	if err != nil {
 		return err
@@ -66,26 +68,20 @@ func (g Generator) Run(ctx context.Context, e Env) error {
 }
 
 // sources returns all Go files of the tree that a generator may read or write, in order.
-func (e Env) sources() (files []string, err error) {
-	root := e.path("")
-	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
+func (e Env) sources() (files []string) {
+	var apart []string // modules with their own workspace run their own generators
+	for _, file := range e.Files {
+		if path.Base(file) == "go.work" {
+			apart = append(apart, path.Dir(file)+"/")
 		}
-		rel, err := filepath.Rel(root, path)
-		rel = filepath.ToSlash(rel)
-		if d.IsDir() {
-			// Modules with their own workspace run their own generators.
-			if _, err := os.Stat(filepath.Join(path, "go.work")); d.Name() == ".git" || d.Name() == "_output" || rel != "." && err == nil {
-				return fs.SkipDir
-			}
-		} else if strings.HasSuffix(rel, ".go") && d.Type().IsRegular() && !hidden("/"+rel) {
-			files = append(files, rel)
+	}
+	for _, file := range e.Files {
+		if strings.HasSuffix(file, ".go") && !hidden("/"+file) && !below(apart, file) {
+			files = append(files, file)
 		}
-		return err
-	})
+	}
 	slices.Sort(files)
-	return files, err
+	return files
 }
 
 // dirs returns the directories of the tree that are the input of a generator.

@@ -99,7 +99,7 @@ func codeGenerator(name, tag, output string, flags ...string) Generator {
 		Name: name, Version: 1, Tag: regexp.MustCompile(tag), Sees: codeAndTags, Output: match,
 		Clear: func(file string, dirs []string) bool { return match(file) && slices.Contains(dirs, path.Dir(file)) },
 		run: func(ctx context.Context, e Env, dirs []string) error {
-			program, err := e.build(ctx, name, project.Kubernetes, project.Work, "k8s.io/code-generator/cmd/"+name)
+			program, err := e.kubernetes(ctx, name, "k8s.io/code-generator/cmd/"+name)
 			if err != nil {
 				return err
 			}
@@ -186,11 +186,11 @@ func applyConfigurations() Generator {
 
 // runApply runs applyconfiguration-gen with the schema that a program of a module prints.
 func runApply(ctx context.Context, e Env, name, module string, args ...string) error {
-	program, err := e.build(ctx, "applyconfiguration-gen", project.Kubernetes, project.Work, "k8s.io/code-generator/cmd/applyconfiguration-gen")
+	program, err := e.kubernetes(ctx, "applyconfiguration-gen", "k8s.io/code-generator/cmd/applyconfiguration-gen")
 	if err != nil {
 		return err
 	}
-	models, err := e.build(ctx, name, project.Kubernetes, project.Work, module+openAPIDir+"/cmd/models-schema")
+	models, err := e.kubernetes(ctx, name, module+openAPIDir+"/cmd/models-schema")
 	if err != nil {
 		return err
 	}
