@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -94,7 +93,7 @@ type plan struct {
 
 // plan computes the wanted content of the tree.
 func (s *session) plan(ctx context.Context, r *revision, forced []string) (*plan, error) {
-	for _, patch := range r.series[0].Patches {
+	for _, patch := range r.series[0].Patches { // those for Kubernetes
 		for _, c := range patch.Files {
 			if g := generate.WrittenBy(c.Path); g != "" {
 				return nil, fmt.Errorf("%s: changes %s, which %s generates: remove that file from the patch", patch.Name, c.Path, g)
@@ -104,8 +103,7 @@ func (s *session) plan(ctx context.Context, r *revision, forced []string) (*plan
 	if err := s.apply(ctx, r); err != nil {
 		return nil, err
 	}
-	last := r.states[len(r.states)-1]
-	p := &plan{revision: r, want: last[len(last)-1], renewed: s.last.Pristine != r.pristine}
+	p := &plan{revision: r, want: r.trees[len(r.trees)-1], renewed: s.last.Pristine != r.pristine}
 	inputs, err := s.inputs(ctx, p)
 	if err != nil {
 		return nil, err
@@ -136,31 +134,31 @@ func (s *session) plan(ctx context.Context, r *revision, forced []string) (*plan
 }
 
 // inputs returns the inputs of generators: the files that the patches change, and their pristine neighbours.
-func (s *session) inputs(ctx context.Context, p *plan) (in generate.Inputs, err error) {
-	in = generate.Inputs{Modules: p.src.Identity(), Changed: map[string][]byte{}}
+func (s *session) inputs(ctx context.Context, p *plan) (all generate.Inputs, err error) {
+	all = generate.Inputs{Modules: p.src.Identity(), Changed: map[string][]byte{}}
 	if len(p.series[1].Patches) > 0 {
-		if in.Patches, err = s.repo.Git(ctx, "rev-parse", p.want+":"+strings.TrimSuffix(project.Generators, "/")); err != nil {
-			return in, err
+		if all.Patches, err = s.repo.Git(ctx, "rev-parse", p.want+":"+strings.TrimSuffix(project.Generators, "/")); err != nil {
+			return all, err
 		}
 	}
 	changes, err := s.repo.Changes(ctx, p.pristine, p.want, project.Kubernetes)
 	if err != nil {
-		return in, err
+		return all, err
 	}
 	var paths []string
 	dirs := map[string]bool{}
 	for _, c := range changes {
 		file := strings.TrimPrefix(c.Path, project.Kubernetes)
-		in.Changed[file], dirs[path.Dir(file)] = nil, true
+		all.Changed[file], dirs[path.Dir(file)] = nil, true
 		paths = append(paths, c.Path)
 	}
 	now, err := s.repo.Read(ctx, p.want, paths)
 	if err != nil {
-		return in, err
+		return all, err
 	}
-	maps.Copy(in.Changed, cutKeys(now, project.Kubernetes))
-	in.Pristine, err = s.read(ctx, p.pristine, project.Kubernetes, slices.Collect(maps.Keys(dirs)))
-	return in, err
+	maps.Copy(all.Changed, cutKeys(now, project.Kubernetes))
+	all.Pristine, err = s.read(ctx, p.pristine, slices.Collect(maps.Keys(dirs)))
+	return all, err
 }
 
 // write writes and removes files as the plan requires. It returns the files whose edits are kept.
@@ -201,41 +199,47 @@ func (s *session) write(ctx context.Context, p *plan, o ApplyOptions) (kept map[
 type contents struct{ want, pristine, pending map[string]string }
 
 func (s *session) known(ctx context.Context, p *plan, edits []git.Change) (k contents, err error) {
-	ids := func(tree string) map[string]string {
-		var paths []string
-		for _, e := range edits {
-			paths = append(paths, e.Path)
-		}
-		entries, failed := s.repo.Entries(ctx, tree, paths)
-		if failed != nil {
-			err = failed
-		}
-		ids := map[string]string{}
-		for _, file := range paths {
-			ids[file] = cmp.Or(entries[file].ID, git.Gone)
-		}
-		return ids
-	}
-	k = contents{want: ids(p.want), pristine: ids(p.pristine)}
-	if s.last.Writing == "" || err != nil {
+	if k.want, err = s.ids(ctx, p.want, edits); err != nil {
 		return k, err
 	}
-	k.pending = ids(s.last.Writing)
+	if k.pristine, err = s.ids(ctx, p.pristine, edits); err != nil || s.last.Writing == "" {
+		return k, err
+	}
+	if k.pending, err = s.ids(ctx, s.last.Writing, edits); err != nil {
+		return k, err
+	}
 	for _, e := range edits { // a run that was killed leaves a part of a file, or none
 		id := k.pending[e.Path]
 		if id == git.Gone || id == e.Was {
 			continue
 		}
-		part, err1 := s.repo.Blob(ctx, e.Is)
-		whole, err2 := s.repo.Blob(ctx, id)
-		if err := errors.Join(err, err1, err2); err != nil {
+		part, err := s.repo.Blob(ctx, e.Is)
+		if err != nil {
+			return k, err
+		}
+		whole, err := s.repo.Blob(ctx, id)
+		if err != nil {
 			return k, err
 		}
 		if bytes.HasPrefix(whole, part) {
 			k.pending[e.Path] = e.Is
 		}
 	}
-	return k, err
+	return k, nil
+}
+
+// ids returns the IDs that edited files have in a tree.
+func (s *session) ids(ctx context.Context, tree string, edits []git.Change) (map[string]string, error) {
+	var paths []string
+	for _, e := range edits {
+		paths = append(paths, e.Path)
+	}
+	entries, err := s.repo.Entries(ctx, tree, paths)
+	ids := map[string]string{}
+	for _, file := range paths {
+		ids[file] = cmp.Or(entries[file].ID, git.Gone)
+	}
+	return ids, err
 }
 
 // settle decides for each edited file of the tree whether Apply overwrites the file or keeps the edit. It returns

@@ -152,20 +152,19 @@ func (s *session) edits(ctx context.Context, paths ...string) (now string, edits
 }
 
 // describe returns a list of edits for messages, at most twenty of them.
-func describe(edits []git.Change) string {
-	var b strings.Builder
-	for i, e := range edits {
-		if i == 20 {
-			b.WriteString("\n  ... and others")
-			break
-		}
-		b.WriteString("\n  " + e.Kind() + " " + e.Path)
+func describe(edits []git.Change) (text string) {
+	for _, e := range edits[:min(len(edits), 20)] {
+		text += "\n  " + e.Kind() + " " + e.Path
 	}
-	return b.String()
+	if len(edits) > 20 {
+		text += "\n  ... and others"
+	}
+	return text
 }
 
 func dirty(edits []git.Change) error {
-	return fmt.Errorf("%d files of the tree are edited, and no patch has the edits:%s\nrun `%s refresh` to write them into the patches, or `%s apply --discard` to lose them",
+	return fmt.Errorf("%d files of the tree are edited, and no patch has the edits:%s\n"+
+		"run `%s refresh` to write them into the patches, or `%s apply --discard` to lose them",
 		len(edits), describe(edits), command, command)
 }
 
@@ -174,13 +173,25 @@ type revision struct {
 	gomod, gosum []byte
 	pins         source.Pins
 	series       []*series.Series
+	// patches are those of both series, the one after the other.
+	patches []*series.Patch
 	// modules are the folders of the project's own modules in the working tree.
 	modules []string
 	// src is the upstream version of the pins, and pristine its tree.
 	src      *source.Source
 	pristine string
-	// states has for each series the tree before its first patch, and the tree after each patch.
-	states [][]string
+	// trees are the tree before the first patch, and the tree after each patch.
+	trees []string
+}
+
+// part returns the patches of the series with an index, and the trees before, between and after them.
+func (r *revision) part(i int) (patches []*series.Patch, trees []string) {
+	first := 0
+	for _, one := range r.series[:i] {
+		first += len(one.Patches)
+	}
+	patches = r.series[i].Patches
+	return patches, r.trees[first : first+len(patches)+1]
 }
 
 // load reads one revision of the project. read reads the files of that revision. without are the names of
@@ -199,8 +210,13 @@ func (c *Carry) load(read series.Reader, without ...string) (r *revision, err er
 	if r.modules, err = c.Project.Modules(); err != nil {
 		return nil, err
 	}
-	r.series, err = series.Load(read, without...)
-	return r, err
+	if r.series, err = series.Load(read, without...); err != nil {
+		return nil, err
+	}
+	for _, one := range r.series {
+		r.patches = append(r.patches, one.Patches...)
+	}
+	return r, nil
 }
 
 // digest returns a hash of everything that the tree depends on.
@@ -211,16 +227,17 @@ func (r *revision) digest() string {
 	for _, g := range generate.Table {
 		fmt.Fprintf(h, "%s %d\n", g.Name, g.Version)
 	}
-	for _, s := range r.series {
-		for _, p := range s.Patches {
-			fmt.Fprintf(h, "%s %d\n%s\n", p.Name, len(p.Raw), p.Raw)
-		}
+	for _, p := range r.patches {
+		fmt.Fprintf(h, "%s %d\n%s\n", p.Name, len(p.Raw), p.Raw)
 	}
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
-// upstream opens the upstream version of a revision.
+// upstream opens the upstream version of a revision, once.
 func (s *session) upstream(ctx context.Context, r *revision) error {
+	if r.src != nil {
+		return nil
+	}
 	if r.src = s.source; r.src == nil {
 		gocmd, err := golang.Locate()
 		if err != nil {

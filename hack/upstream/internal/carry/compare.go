@@ -5,7 +5,6 @@ package carry
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -42,11 +41,11 @@ func (c *Carry) Export(ctx context.Context, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	one, trees := r.series[0], r.states[0]
-	for i, p := range one.Patches {
+	patches, trees := r.part(0)
+	for i, p := range patches {
 		mail := p.Raw
 		if p.Markers != nil {
-			if mail, err = s.text(ctx, one, p, trees[i], trees[i+1]); err != nil {
+			if mail, err = s.text(ctx, p, trees[i], trees[i+1]); err != nil {
 				return err
 			}
 		}
@@ -54,7 +53,7 @@ func (c *Carry) Export(ctx context.Context, dir string) error {
 			return err
 		}
 	}
-	fmt.Fprintf(c.Out, "%d patches for git am at tag %s\n", len(one.Patches), r.pins.Version)
+	fmt.Fprintf(c.Out, "%d patches for git am at tag %s\n", len(patches), r.pins.Version)
 	return nil
 }
 
@@ -96,32 +95,36 @@ func (c *Carry) Review(ctx context.Context, against string) error {
 	}
 	same := true
 	for i, one := range now.series {
-		before := old.series[i].Patches
-		if old.pins.Identity() == now.pins.Identity() && slices.EqualFunc(before, one.Patches, func(a, b *series.Patch) bool {
+		before, trees := old.part(i)
+		patches, results := now.part(i)
+		if old.pins.Identity() == now.pins.Identity() && slices.EqualFunc(before, patches, func(a, b *series.Patch) bool {
 			return a.Name == b.Name && string(a.Raw) == string(b.Raw)
 		}) {
 			continue
 		}
 		same = false
-		if len(before) == 0 || len(one.Patches) == 0 { // git does not accept an empty range
+		if len(before) == 0 || len(patches) == 0 { // git does not accept an empty range
 			for _, p := range before {
 				fmt.Fprintf(c.Out, "%s: removed since %s: %s\n", p.Name, against, p.Header.Subject)
 			}
-			for _, p := range one.Patches {
+			for _, p := range patches {
 				fmt.Fprintf(c.Out, "%s: added since %s: %s\n", p.Name, against, p.Header.Subject)
 			}
 			continue
 		}
-		first, err1 := s.commits(ctx, before, old.states[i])
-		second, err2 := s.commits(ctx, one.Patches, now.states[i])
-		if err := errors.Join(err1, err2); err != nil {
+		first, err := s.commits(ctx, before, trees)
+		if err != nil {
+			return err
+		}
+		second, err := s.commits(ctx, patches, results)
+		if err != nil {
 			return err
 		}
 		out, err := s.repo.Git(ctx, "range-diff", "--no-color", first, second)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(c.Out, "%s: %s against the working tree (%d and %d patches)\n%s\n", one.Dir, against, len(before), len(one.Patches), out)
+		fmt.Fprintf(c.Out, "%s: %s against the working tree (%d and %d patches)\n%s\n", one.Dir, against, len(before), len(patches), out)
 	}
 	if same {
 		fmt.Fprintf(c.Out, "no patch differs from %s\n", against)
@@ -132,13 +135,16 @@ func (c *Carry) Review(ctx context.Context, against string) error {
 // commits makes one commit for each patch, and returns their range in the form FIRST..LAST.
 func (s *session) commits(ctx context.Context, patches []*series.Patch, trees []string) (string, error) {
 	first, err := s.repo.Commit(ctx, trees[0], "pristine\n")
+	if err != nil {
+		return "", err
+	}
 	last := first
 	for i, p := range patches {
-		if err == nil {
-			last, err = s.repo.Commit(ctx, trees[i+1], p.Header.Message(), last)
+		if last, err = s.repo.Commit(ctx, trees[i+1], p.Header.Message(), last); err != nil {
+			return "", err
 		}
 	}
-	return first + ".." + last, err
+	return first + ".." + last, nil
 }
 
 // Revision returns a function that reads files at a revision of the project's own repository: go.mod, go.sum and

@@ -99,7 +99,8 @@ func (c *Carry) begun(o RebaseOptions) (*inProgress, error) {
 		return nil, fmt.Errorf("%s: %w: remove the folder %s", stateFile, err, project.Rebase)
 	}
 	if !o.Continue && !o.Abort {
-		return nil, fmt.Errorf("a rebase to %s has stopped: continue it with `%s rebase --continue`, or give it up with `%s rebase --abort`", p.To, command, command)
+		return nil, fmt.Errorf("a rebase to %s has stopped: continue it with `%s rebase --continue`, or give it up with `%s rebase --abort`",
+			p.To, command, command)
 	}
 	return p, nil
 }
@@ -117,7 +118,8 @@ func (m *move) resolved(patch, file string) ([]byte, bool, error) {
 	data, err := m.Project.Read(index.tree())
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !index.Removable:
-		return nil, false, fmt.Errorf("%s: was deleted, but neither upstream nor the patch removes that file: run `%s rebase --abort` and start again", index.tree(), command)
+		return nil, false, fmt.Errorf("%s: was deleted, but neither upstream nor the patch removes that file: "+
+			"run `%s rebase --abort` and start again", index.tree(), command)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, true, nil
 	}
@@ -138,7 +140,10 @@ func (m *move) keep() error {
 		m.Conflicts = append(m.Conflicts, spot)
 	}
 	data, err := json.MarshalIndent(m.inProgress, "", "  ")
-	return errors.Join(err, m.Project.Write(stateFile, append(data, '\n')))
+	if err != nil {
+		return err
+	}
+	return m.Project.Write(stateFile, append(data, '\n'))
 }
 
 // stop returns an error that lists the conflicts. With --write, it also stores those that a person must resolve, and
@@ -161,10 +166,12 @@ func (m *move) stop() error {
 		return fmt.Errorf("%srun `%s rebase --to %s --write` to resolve them", text, command, m.To)
 	}
 	if files != "" {
-		text += "edit each of these files to the content that it must have right after its patch, and leave no line with <<<<<<<, ||||||| or >>>>>>> in it:\n" + files
+		text += "edit each of these files to the content that it must have right after its patch, " +
+			"and leave no line with <<<<<<<, ||||||| or >>>>>>> in it:\n" + files
 	}
 	if others {
-		text += "change the files in patches/ that are named above: correct the types and fields of markers, and remove patches that upstream has by now\n"
+		text += "change the files in patches/ that are named above: correct the types and fields of markers, " +
+			"and remove patches that upstream has by now\n"
 	}
 	if later > 0 {
 		text += fmt.Sprintf("%d conflicts may have an earlier conflict as their cause: the next run checks them again\n", later)

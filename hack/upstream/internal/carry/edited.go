@@ -4,8 +4,8 @@
 package carry
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -13,6 +13,7 @@ import (
 
 	"kube-granular.dev/hack/upstream/internal/git"
 	"kube-granular.dev/hack/upstream/internal/markers"
+	"kube-granular.dev/hack/upstream/internal/project"
 	"kube-granular.dev/hack/upstream/internal/series"
 )
 
@@ -28,24 +29,25 @@ func marking(patches []*series.Patch, file string) (all []*series.Patch) {
 
 // plain returns the edited file as it must be right after the patch with the index position: without the markers that
 // later files of markers write. It fails if these would not write them again at the same places.
-func (w *rewrite) plain(ctx context.Context, s *series.Series, position int, e git.Change) (git.Entry, error) {
-	file := strings.TrimPrefix(e.Path, s.Prefix)
-	later := marking(s.Patches[position+1:], file)
+func (w *rewrite) plain(ctx context.Context, position int, e git.Change) (git.Entry, error) {
+	file := strings.TrimPrefix(e.Path, project.Kubernetes)
+	later := marking(w.r.patches[position+1:], file)
 	if len(later) == 0 {
 		return e.Entry(), nil
 	}
 	if e.Is == git.Gone {
-		return git.Entry{}, fmt.Errorf("%s: the edit removes this file, but %s writes markers into it: change that file of markers", e.Path, later[0].Name)
+		return git.Entry{}, fmt.Errorf("%s: the edit removes this file, but %s writes markers into it: change that file of markers",
+			e.Path, later[0].Name)
 	}
 	content, err := w.repo.Blob(ctx, e.Is)
+	if err != nil {
+		return git.Entry{}, err
+	}
 	plain := content
 	for _, p := range slices.Backward(later) {
-		if err == nil {
-			plain, err = p.Unmark(file, plain)
+		if plain, err = p.Unmark(file, plain); err != nil {
+			return git.Entry{}, byHand(e, "\n"+err.Error())
 		}
-	}
-	if err != nil {
-		return git.Entry{}, byHand(e, "\n"+err.Error())
 	}
 	again := plain
 	for _, p := range later {
@@ -54,30 +56,35 @@ func (w *rewrite) plain(ctx context.Context, s *series.Series, position int, e g
 		}
 	}
 	if err != nil || string(again) != string(content) {
-		return git.Entry{}, fmt.Errorf("%s: markers in it are not at their places: run `%s apply --discard`, and edit again", e.Path, command)
+		return git.Entry{}, fmt.Errorf("%s: markers in it are not at their places: run `%s apply --discard`, and edit again",
+			e.Path, command)
 	}
 	return git.Entry{Mode: e.Mode, Data: plain}, nil
 }
 
 func byHand(e git.Change, where string) error {
-	return fmt.Errorf("%s: its markers were edited by hand: restore them, change the file of markers that they come from, and run `%s apply`:%s", e.Path, command, where)
+	return fmt.Errorf("%s: its markers were edited by hand: restore them, change the file of markers that they come from, "+
+		"and run `%s apply`:%s", e.Path, command, where)
 }
 
 // handwritten returns an error if an edit changes markers (comments that declare permissions) in a file that
 // upstream has. A developer must change such markers in the files of markers of the series.
-func (w *rewrite) handwritten(ctx context.Context, s *series.Series, pristine string, e git.Change) error {
-	had, err := w.repo.Entries(ctx, pristine, []string{e.Path})
+func (w *rewrite) handwritten(ctx context.Context, one *series.Series, e git.Change) error {
+	had, err := w.repo.Entries(ctx, w.r.pristine, []string{e.Path})
 	if err != nil || len(had) == 0 || e.Was == git.Gone || e.Is == git.Gone || !strings.HasSuffix(e.Path, ".go") {
 		return err
 	}
-	before, err1 := w.repo.Blob(ctx, e.Was)
-	text, err2 := w.repo.Blob(ctx, e.Is)
-	if err := errors.Join(err1, err2); err != nil || slices.Equal(markers.Lines(before), markers.Lines(text)) {
+	before, err := w.repo.Blob(ctx, e.Was)
+	if err != nil {
 		return err
 	}
-	file := strings.TrimPrefix(e.Path, s.Prefix)
+	text, err := w.repo.Blob(ctx, e.Is)
+	if err != nil || slices.Equal(markers.Lines(before), markers.Lines(text)) {
+		return err
+	}
+	file := strings.TrimPrefix(e.Path, one.Prefix)
 	names, lost := "", ""
-	for _, p := range slices.Backward(marking(s.Patches, file)) {
+	for _, p := range slices.Backward(marking(w.r.patches, file)) {
 		names = " and " + p.Name + names
 		if plain, err := p.Unmark(file, text); err != nil {
 			lost = "\n  " + strings.ReplaceAll(err.Error(), "\n", "\n  ") + lost
@@ -85,11 +92,6 @@ func (w *rewrite) handwritten(ctx context.Context, s *series.Series, pristine st
 			text = plain
 		}
 	}
-	switch {
-	case lost != "":
-		return byHand(e, lost)
-	case names == "":
-		return byHand(e, " a file of markers, such as "+path.Join(s.Dir, "markers/NNNN-name.yaml"))
-	}
-	return byHand(e, strings.TrimPrefix(names, " and"))
+	example := " a file of markers, such as " + path.Join(one.Dir, "markers/NNNN-name.yaml")
+	return byHand(e, cmp.Or(lost, strings.TrimPrefix(names, " and"), example))
 }

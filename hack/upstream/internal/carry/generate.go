@@ -100,7 +100,8 @@ func (s *session) run(ctx context.Context, g generate.Generator, p *plan, kept m
 		return nil, failed
 	}
 	if len(others) > 0 {
-		return nil, fmt.Errorf("%s: changed files that its entry in the table of generators does not name:%s", g.Name, describe(others))
+		return nil, fmt.Errorf("%s: changed files that its entry in the table of generators does not name:%s",
+			g.Name, describe(others))
 	}
 	done()
 	files, _, err := s.outputs(ctx, g, p.pristine, after, kept)
@@ -109,7 +110,8 @@ func (s *session) run(ctx context.Context, g generate.Generator, p *plan, kept m
 
 // outputs returns the outputs of a generator that differ between two trees, without edits that are kept, and the
 // other files that differ.
-func (s *session) outputs(ctx context.Context, g generate.Generator, before, after string, kept map[string]git.Entry) (map[string]git.Entry, []git.Change, error) {
+func (s *session) outputs(ctx context.Context, g generate.Generator, before, after string, kept map[string]git.Entry) (
+	map[string]git.Entry, []git.Change, error) {
 	changes, err := s.repo.Changes(ctx, before, after)
 	files, others := map[string]git.Entry{}, []git.Change{}
 	for _, c := range changes {

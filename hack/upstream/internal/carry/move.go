@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -19,34 +18,34 @@ import (
 	"kube-granular.dev/hack/upstream/internal/source"
 )
 
-// transfer replays a series, patch by patch, and does not stop at conflicts. It returns the results on both versions.
-func (m *move) transfer(ctx context.Context, one *series.Series, old, now string) (string, string, error) {
-	before, _, err := m.series(ctx, one, old)
-	if err != nil {
-		return "", "", err
+// transfer replays the patches on a tree of the new version, one by one, and does not stop at conflicts.
+func (m *move) transfer(ctx context.Context, now string) (string, error) {
+	var err error
+	if m.old.trees, _, err = m.replay(ctx, m.old.patches, m.old.pristine); err != nil {
+		return "", err
 	}
-	m.note(one)
-	for i, p := range one.Patches {
+	m.note()
+	for i, p := range m.old.patches {
 		for _, c := range p.Files {
-			if module, lacks := m.target.Lacks(one.Prefix + c.Path); lacks {
-				return "", "", fmt.Errorf("%s %s cannot be downloaded, and the series changes %s in it", module, m.To, c.Path)
+			if module, lacks := m.target.Lacks(p.Series.Prefix + c.Path); lacks {
+				return "", fmt.Errorf("%s %s cannot be downloaded, and the series changes %s in it", module, m.To, c.Path)
 			}
 		}
-		if p.Markers != nil {
-			var problems []error
-			now, problems, err = m.mark(ctx, one, p, now)
-			m.fail(p.Name, problems...)
+		if p.Markers == nil {
+			now, err = m.pick(ctx, p, m.old.trees[i], m.old.trees[i+1], now)
 		} else {
-			now, err = m.pick(ctx, one, p, before[i], before[i+1], now)
+			var problems []error
+			now, problems, err = m.mark(ctx, p, now)
+			m.fail(p.Name, problems...)
 		}
 		if err != nil {
-			return "", "", fmt.Errorf("%s: %w", p.Name, err)
+			return "", fmt.Errorf("%s: %w", p.Name, err)
 		}
 	}
-	m.note(one)
-	problems, err := m.roots(ctx, one, now)
+	m.note()
+	problems, err := m.roots(ctx, m.old.patches, now)
 	m.fail("", problems...)
-	return before[len(before)-1], now, err
+	return now, err
 }
 
 // fail adds conflicts that are in no file.
@@ -58,20 +57,26 @@ func (m *move) fail(patch string, problems ...error) {
 
 // pick replays one mail patch on the new version, and stores its text there if it differs. A file whose conflict a
 // person has resolved gets the resolved content. A file with an unresolved conflict stays without the patch.
-func (m *move) pick(ctx context.Context, one *series.Series, p *series.Patch, base, theirs, ours string) (string, error) {
+func (m *move) pick(ctx context.Context, p *series.Patch, base, theirs, ours string) (string, error) {
 	after, files, err := m.repo.Merge(ctx, base, ours, theirs)
 	if err != nil {
 		return "", err
 	}
-	have, err1 := m.repo.Entries(ctx, ours, files)
-	before, err2 := m.repo.Read(ctx, ours, files)
-	merged, err3 := m.repo.Read(ctx, after, files)
-	if err := errors.Join(err1, err2, err3); err != nil {
+	have, err := m.repo.Entries(ctx, ours, files)
+	if err != nil {
+		return "", err
+	}
+	before, err := m.repo.Read(ctx, ours, files)
+	if err != nil {
+		return "", err
+	}
+	merged, err := m.repo.Read(ctx, after, files)
+	if err != nil {
 		return "", err
 	}
 	clashes, settled := len(m.conflicts), map[string]git.Entry{}
 	for _, full := range files {
-		file := strings.TrimPrefix(full, one.Prefix)
+		file := strings.TrimPrefix(full, p.Series.Prefix)
 		data, ok, err := m.resolved(p.Name, file)
 		switch _, failed := m.failed[full]; {
 		case err != nil:
@@ -97,7 +102,7 @@ func (m *move) pick(ctx context.Context, one *series.Series, p *series.Patch, ba
 			p.Name, source.Kubernetes, m.To, path.Dir(p.Name)))
 		return after, nil
 	}
-	raw, err := m.text(ctx, one, p, ours, after)
+	raw, err := m.text(ctx, p, ours, after)
 	if err == nil && string(raw) != string(p.Raw) {
 		m.written[p.Name] = raw
 	}
@@ -113,12 +118,10 @@ func (m *move) clash(p *series.Patch, file string, before, merged []byte, absent
 	}
 	sides := map[byte]string{'<': m.To + ", with the earlier patches", '|': m.old.pins.Version + ", with the earlier patches", '>': p.Name}
 	first := 0
-	for _, at := range undecided.FindAllIndex(merged, -1) {
-		if merged[at[0]] != '<' {
-			continue
-		}
-		if c.places++; first == 0 {
-			first = 1 + bytes.Count(merged[:at[0]], []byte("\n"))
+	for i, line := range bytes.Split(merged, []byte("\n")) {
+		if bytes.HasPrefix(line, []byte("<<<<<<< ")) {
+			c.places++
+			first = cmp.Or(first, i+1)
 		}
 	}
 	c.merged = undecided.ReplaceAllFunc(merged, func(line []byte) []byte { return fmt.Appendf(nil, "%s %s", line[:7], sides[line[0]]) })
@@ -138,10 +141,10 @@ func (m *move) clash(p *series.Patch, file string, before, merged []byte, absent
 }
 
 // note adds the files that the patches change on the version on which they were applied last.
-func (m *move) note(one *series.Series) {
-	for _, p := range one.Patches {
+func (m *move) note() {
+	for _, p := range m.old.patches {
 		for _, c := range p.Files {
-			if file := one.Prefix + c.Path; !slices.Contains(m.changing[file], p) {
+			if file := p.Series.Prefix + c.Path; !slices.Contains(m.changing[file], p) {
 				m.changing[file] = append(m.changing[file], p)
 			}
 		}

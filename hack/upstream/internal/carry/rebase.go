@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"kube-granular.dev/hack/upstream/internal/git"
 	"kube-granular.dev/hack/upstream/internal/project"
 	"kube-granular.dev/hack/upstream/internal/series"
 	"kube-granular.dev/hack/upstream/internal/source"
@@ -57,7 +58,8 @@ func (c *Carry) Rebase(ctx context.Context, o RebaseOptions) error {
 		return err
 	}
 	defer s.end()
-	m := &move{session: s, write: o.Write || o.Continue, failed: map[string]string{}, written: map[string][]byte{}, changing: map[string][]*series.Patch{}}
+	m := &move{session: s, write: o.Write || o.Continue,
+		failed: map[string]string{}, written: map[string][]byte{}, changing: map[string][]*series.Patch{}}
 	if m.inProgress, err = c.begun(o); err != nil {
 		return err
 	}
@@ -80,7 +82,7 @@ func (c *Carry) Rebase(ctx context.Context, o RebaseOptions) error {
 	if err := s.upstream(ctx, m.old); err != nil {
 		return err
 	}
-	dirs, err := m.replay(ctx)
+	dirs, err := m.code(ctx)
 	if err != nil {
 		return err
 	}
@@ -93,18 +95,22 @@ func (c *Carry) Rebase(ctx context.Context, o RebaseOptions) error {
 	}
 	if !m.SkipBuild {
 		if err := m.try(ctx, dirs, pins); err != nil {
-			return m.broken(err)
+			return err
 		}
 	}
 	if !m.write {
 		m.tried()
 		return nil
 	}
-	err = c.store(m.old.series, m.written, nil)
-	for name, data := range pins {
-		err = errors.Join(err, c.Project.Write(name, data))
+	if err := c.store(m.old.patches, m.written, nil); err != nil {
+		return err
 	}
-	return errors.Join(err, os.RemoveAll(c.Project.Path(project.Rebase)))
+	for name, data := range pins {
+		if err := c.Project.Write(name, data); err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll(c.Project.Path(project.Rebase))
 }
 
 // fetch fetches the new version, and returns its tree. A trial continues without modules that cannot be had.
@@ -124,25 +130,26 @@ func (m *move) fetch(ctx context.Context) (tree string, err error) {
 	return m.target.Tree(ctx, m.repo, m.say)
 }
 
-// replay replays both series on the new version, and returns the folders of Kubernetes in which they change code.
-func (m *move) replay(ctx context.Context) ([]string, error) {
+// code replays both series on the new version, and returns the folders of Kubernetes in which they change code.
+func (m *move) code(ctx context.Context) ([]string, error) {
 	now, err := m.fetch(ctx)
 	if err != nil {
 		return nil, err
 	}
-	dirs := map[string]bool{}
-	base, onto := m.old.pristine, now
+	onto, err := m.transfer(ctx, now)
+	if err != nil {
+		return nil, err
+	}
 	for _, one := range m.old.series {
-		if base, onto, err = m.transfer(ctx, one, base, onto); err != nil {
-			return nil, err
-		}
 		if err := m.report(ctx, one, now); err != nil {
 			return nil, err
 		}
 	}
 	changes, err := m.repo.Changes(ctx, now, onto, project.Kubernetes)
+	dirs := map[string]bool{}
 	for _, c := range changes {
-		if strings.HasSuffix(c.Path, ".go") && !strings.HasSuffix(c.Path, "_test.go") && !strings.Contains(c.Path, "/testdata/") && c.Mode != "000000" {
+		if strings.HasSuffix(c.Path, ".go") && !strings.HasSuffix(c.Path, "_test.go") && !strings.Contains(c.Path, "/testdata/") &&
+			c.Is != git.Gone {
 			dirs["./"+path.Dir(strings.TrimPrefix(c.Path, project.Kubernetes))] = true
 		}
 	}
@@ -154,34 +161,35 @@ func (m *move) replay(ctx context.Context) ([]string, error) {
 // so that the next try is fast.
 func (m *move) try(ctx context.Context, dirs []string, pins map[string][]byte) error {
 	tree := project.Project{Root: m.Project.Path(project.Rebase + "/tree")}
-	err := m.Project.Copy(tree)
+	if err := m.Project.Copy(tree); err != nil {
+		return err
+	}
 	for _, files := range []map[string][]byte{pins, m.written} {
 		for name, data := range files {
-			err = errors.Join(err, tree.Write(name, data))
+			if err := tree.Write(name, data); err != nil {
+				return err
+			}
 		}
 	}
-	if err != nil {
-		return err
-	}
 	copied := &Carry{Project: tree, Log: m.Log, Out: m.Out, source: m.target, repo: m.Project.Path(project.Repo)}
-	if err := copied.Apply(ctx, ApplyOptions{Discard: true}); err != nil || len(dirs) == 0 {
-		return err
+	err := copied.Apply(ctx, ApplyOptions{Discard: true})
+	if err == nil && len(dirs) > 0 {
+		done := m.step("compiling what the patches change")
+		err = m.target.Go.Build(ctx, tree.Path(project.Kubernetes), tree.Path(project.Work), dirs...)
+		done()
 	}
-	defer m.step("compiling what the patches change")()
-	return m.target.Go.Build(ctx, tree.Path(project.Kubernetes), tree.Path(project.Work), dirs...)
-}
-
-// broken returns the error for patches that apply to the new version but do not compile there.
-func (m *move) broken(err error) error {
+	if err == nil {
+		return nil
+	}
 	again := fmt.Sprintf("rebase --to %s --write --skip-build", m.To)
 	if m.write {
-		if err := m.keep(); err != nil {
-			return err
+		if failed := m.keep(); failed != nil {
+			return errors.Join(err, failed)
 		}
 		again = "rebase --continue --skip-build"
 	}
-	return fmt.Errorf("the series applies to %s, but the patched packages do not compile:\n%w\nrun `%s %s` to move anyway, then `%s apply`, correct the tree, and `%s refresh`",
-		m.To, err, command, again, command, command)
+	return fmt.Errorf("the series applies to %s, but the patched packages do not compile:\n%w\n"+
+		"run `%s %s` to move anyway, then `%s apply`, correct the tree, and `%s refresh`", m.To, err, command, again, command, command)
 }
 
 // tried prints the result of a trial without conflicts.

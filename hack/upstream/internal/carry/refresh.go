@@ -4,6 +4,7 @@
 package carry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,7 +82,7 @@ func (c *Carry) Refresh(ctx context.Context, o RefreshOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := c.store(w.r.series, written, w.added); err != nil {
+	if err := c.store(w.r.patches, written, w.added); err != nil {
 		return err
 	}
 	now := map[string]git.Entry{}
@@ -103,7 +104,8 @@ func handmade(edits []git.Change) error {
 	if len(generated) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d edited files are generated, and a patch may not contain generated files: edit their sources, or run `%s apply --discard`:%s",
+	return fmt.Errorf("%d edited files are generated, and a patch may not contain generated files: "+
+		"edit their sources, or run `%s apply --discard`:%s",
 		len(generated), command, describe(generated))
 }
 
@@ -117,13 +119,12 @@ func (c *Carry) unseen(without []string, edits []git.Change) error {
 	if err != nil {
 		return err
 	}
-	for _, s := range r.series {
-		for _, p := range s.Patches {
-			for _, e := range edits {
-				file, ok := strings.CutPrefix(e.Path, s.Prefix)
-				if ok && slices.Contains(without, path.Base(path.Dir(p.Name))) && p.Touches(file) != nil {
-					return fmt.Errorf("%s: %s changes this file too, but the tree was made without that patch: save the edit elsewhere, run `%s apply`, and edit the new tree", e.Path, p.Name, command)
-				}
+	for _, p := range r.patches {
+		for _, e := range edits {
+			file, ok := strings.CutPrefix(e.Path, p.Series.Prefix)
+			if ok && slices.Contains(without, path.Base(path.Dir(p.Name))) && p.Touches(file) != nil {
+				return fmt.Errorf("%s: %s changes this file too, but the tree was made without that patch: "+
+					"save the edit elsewhere, run `%s apply`, and edit the new tree", e.Path, p.Name, command)
 			}
 		}
 	}
@@ -140,18 +141,19 @@ type rewrite struct {
 }
 
 func (w *rewrite) add(name, subject string) error {
-	all := w.r.series
-	s, position, err := series.Place(all, name)
+	one, position, err := series.Place(w.r.series, name)
 	if err != nil {
 		return err
 	}
-	w.added = &series.Patch{Name: "patches/" + strings.TrimPrefix(name, "patches/"), Header: series.Skeleton(subject)}
+	w.added = &series.Patch{Name: "patches/" + strings.TrimPrefix(name, "patches/"), Series: one, Header: series.Skeleton(subject)}
 	if _, err := os.Stat(w.Project.Path(w.added.Name)); err == nil {
 		return fmt.Errorf("%s: the file exists already", w.added.Name)
 	}
-	trees := &w.r.states[slices.Index(all, s)]
-	s.Patches = slices.Insert(s.Patches, position, w.added)
-	*trees = slices.Insert(*trees, position+1, (*trees)[position])
+	if one != w.r.series[0] {
+		position += len(w.r.series[0].Patches)
+	}
+	w.r.patches = slices.Insert(w.r.patches, position, w.added)
+	w.r.trees = slices.Insert(w.r.trees, position+1, w.r.trees[position])
 	return nil
 }
 
@@ -159,35 +161,35 @@ func (w *rewrite) add(name, subject string) error {
 func (w *rewrite) attribute(ctx context.Context, edits []git.Change, o RefreshOptions) error {
 	var homeless, stale []git.Change
 	for _, e := range edits {
-		i := 0
+		one := w.r.series[0]
 		if strings.HasPrefix(e.Path, project.Generators) {
-			i = 1
+			one = w.r.series[1]
 		}
-		s, trees := w.r.series[i], w.r.states[i]
-		file := strings.TrimPrefix(e.Path, s.Prefix)
-		if err := inside(s, file); err != nil {
+		file := strings.TrimPrefix(e.Path, one.Prefix)
+		if err := inside(one, file); err != nil {
 			return err
 		}
 		// The edit is based on the content that apply last wrote. If the series has other content by now, the
 		// difference is not only the developer's edit.
-		last, err := w.repo.Entries(ctx, trees[len(trees)-1], []string{e.Path})
+		entries, err := w.repo.Entries(ctx, w.r.trees[len(w.r.trees)-1], []string{e.Path})
 		if err != nil {
 			return err
 		}
-		if known := last[e.Path].ID; known != e.Was && (known != "" || e.Was != git.Gone) {
+		last := entries[e.Path]
+		if last.ID != e.Was && (last.ID != "" || e.Was != git.Gone) {
 			stale = append(stale, e)
 			continue
 		}
 		if e.Is != git.Gone && !strings.HasPrefix(e.Mode, "100") {
 			return fmt.Errorf("%s: is not a regular file", e.Path)
 		}
-		if last[e.Path].Mode != "" && e.Is != git.Gone {
-			e.Mode = last[e.Path].Mode // only that of a new file counts
+		if e.Is != git.Gone {
+			e.Mode = cmp.Or(last.Mode, e.Mode) // only that of a new file counts
 		}
-		if err := w.handwritten(ctx, s, trees[0], e); err != nil {
+		if err := w.handwritten(ctx, one, e); err != nil {
 			return err
 		}
-		position, err := w.home(s, file, o)
+		position, err := w.home(one, file, o)
 		if err != nil {
 			return err
 		}
@@ -195,21 +197,24 @@ func (w *rewrite) attribute(ctx context.Context, edits []git.Change, o RefreshOp
 			homeless = append(homeless, e)
 			continue
 		}
-		entry, err := w.plain(ctx, s, position, e)
+		entry, err := w.plain(ctx, position, e)
 		if err != nil {
 			return err
 		}
-		if w.changes[s.Patches[position]] == nil {
-			w.changes[s.Patches[position]] = map[string]git.Entry{}
+		p := w.r.patches[position]
+		if w.changes[p] == nil {
+			w.changes[p] = map[string]git.Entry{}
 		}
-		w.changes[s.Patches[position]][e.Path] = entry
+		w.changes[p][e.Path] = entry
 	}
 	switch {
 	case len(stale) > 0:
-		return fmt.Errorf("the series changed %d edited files after the last apply, and the edits are not based on that change: restore the patches, run refresh, and merge the two changes with git:%s",
+		return fmt.Errorf("the series changed %d edited files after the last apply, and the edits are not based on that change: "+
+			"restore the patches, run refresh, and merge the two changes with git:%s",
 			len(stale), describe(stale))
 	case len(homeless) > 0:
-		return fmt.Errorf("%d edited files belong to no patch: name a patch for them with --into NNNN-name, or make one with --new NNNN-name.patch --subject \"...\":%s",
+		return fmt.Errorf("%d edited files belong to no patch: name a patch for them with --into NNNN-name, "+
+			"or make one with --new NNNN-name.patch --subject \"...\":%s",
 			len(homeless), describe(homeless))
 	}
 	return nil
@@ -217,10 +222,10 @@ func (w *rewrite) attribute(ctx context.Context, edits []git.Change, o RefreshOp
 
 // home returns the index of the patch that takes the edit of a file, or -1 if no patch changes the file and the
 // options name no patch. A file of markers never takes an edit, because it contains only comments.
-func (w *rewrite) home(s *series.Series, file string, o RefreshOptions) (int, error) {
+func (w *rewrite) home(one *series.Series, file string, o RefreshOptions) (int, error) {
 	last := -1
-	for i, p := range s.Patches {
-		if p.Markers == nil && p.Touches(file) != nil {
+	for i, p := range w.r.patches {
+		if p.Series == one && p.Markers == nil && p.Touches(file) != nil {
 			last = i
 		}
 	}
@@ -237,49 +242,50 @@ func (w *rewrite) home(s *series.Series, file string, o RefreshOptions) (int, er
 	if target == nil {
 		return last, nil
 	}
-	position := slices.Index(s.Patches, target)
+	position := slices.Index(w.r.patches, target)
 	switch {
-	case position < 0:
-		return 0, fmt.Errorf("%s%s: belongs to another series than %s: run refresh with the path of this file only", s.Prefix, file, target.Name)
+	case target.Series != one:
+		return 0, fmt.Errorf("%s%s: belongs to another series than %s: run refresh with the path of this file only",
+			one.Prefix, file, target.Name)
 	case last > position:
-		return 0, fmt.Errorf("%s%s: cannot go into %s, because the later %s changes it too", s.Prefix, file, target.Name, s.Patches[last].Name)
+		return 0, fmt.Errorf("%s%s: cannot go into %s, because the later %s changes it too",
+			one.Prefix, file, target.Name, w.r.patches[last].Name)
 	}
 	return position, nil
 }
 
 // render returns the new text of each changed patch, in its canonical form.
 func (w *rewrite) render(ctx context.Context, all bool) (map[string][]byte, error) {
-	out := map[string][]byte{}
-	for i, s := range w.r.series {
-		for j, p := range s.Patches {
-			changes := w.changes[p]
-			if p.Markers != nil || len(changes) == 0 && !all && p != w.added {
-				continue
-			}
-			after, err := w.repo.Edit(ctx, w.r.states[i][j+1], changes)
-			if err != nil {
-				return nil, err
-			}
-			raw, err := w.text(ctx, s, p, w.r.states[i][j], after)
-			if err != nil {
-				return nil, err
-			}
-			if string(raw) != string(p.Raw) {
-				out[p.Name] = raw
-			}
+	texts := map[string][]byte{}
+	for i, p := range w.r.patches {
+		changes := w.changes[p]
+		if p.Markers != nil || len(changes) == 0 && !all && p != w.added {
+			continue
+		}
+		after, err := w.repo.Edit(ctx, w.r.trees[i+1], changes)
+		if err != nil {
+			return nil, err
+		}
+		raw, err := w.text(ctx, p, w.r.trees[i], after)
+		if err != nil {
+			return nil, err
+		}
+		if string(raw) != string(p.Raw) {
+			texts[p.Name] = raw
 		}
 	}
-	return out, nil
+	return texts, nil
 }
 
 // text returns the text of a patch as the difference of two trees.
-func (s *session) text(ctx context.Context, one *series.Series, p *series.Patch, before, after string) ([]byte, error) {
-	diff, err := s.repo.Diff(ctx, before, after, one.Prefix)
+func (s *session) text(ctx context.Context, p *series.Patch, before, after string) ([]byte, error) {
+	diff, err := s.repo.Diff(ctx, before, after, p.Series.Prefix)
 	if err != nil {
 		return nil, err
 	}
 	if len(diff) == 0 {
-		return nil, fmt.Errorf("%s: would no longer change anything: remove it and its line in the series file, then run `%s apply`", p.Name, command)
+		return nil, fmt.Errorf("%s: would no longer change anything: remove it and its line in the series file, then run `%s apply`",
+			p.Name, command)
 	}
 	raw := series.Render(p.Header, diff)
 	if _, err := series.Parse(p.Name, raw); err != nil {
@@ -290,31 +296,29 @@ func (s *session) text(ctx context.Context, one *series.Series, p *series.Patch,
 
 // store writes the given texts to the files of the patches, and prints the names of these files. It adds a new
 // patch to its file named series.
-func (c *Carry) store(all []*series.Series, written map[string][]byte, added *series.Patch) error {
-	for _, s := range all {
-		for _, p := range s.Patches {
-			raw, ok := written[p.Name]
-			if !ok {
-				continue
-			}
-			if err := c.Project.Write(p.Name, raw); err != nil {
+func (c *Carry) store(patches []*series.Patch, written map[string][]byte, added *series.Patch) error {
+	for _, p := range patches {
+		raw, ok := written[p.Name]
+		if !ok {
+			continue
+		}
+		if err := c.Project.Write(p.Name, raw); err != nil {
+			return err
+		}
+		if p == added {
+			list := path.Dir(p.Name) + "/series"
+			data, err := c.Project.Read(list)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
-			if p == added {
-				list := path.Dir(p.Name) + "/series"
-				data, err := c.Project.Read(list)
-				if err != nil && !errors.Is(err, fs.ErrNotExist) {
-					return err
-				}
-				if n := len(data); n > 0 && data[n-1] != '\n' {
-					data = append(data, '\n')
-				}
-				if err := c.Project.Write(list, append(data, path.Base(p.Name)+"\n"...)); err != nil {
-					return err
-				}
+			if n := len(data); n > 0 && data[n-1] != '\n' {
+				data = append(data, '\n')
 			}
-			fmt.Fprintln(c.Out, p.Name)
+			if err := c.Project.Write(list, append(data, path.Base(p.Name)+"\n"...)); err != nil {
+				return err
+			}
 		}
+		fmt.Fprintln(c.Out, p.Name)
 	}
 	return nil
 }

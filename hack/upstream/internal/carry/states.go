@@ -8,62 +8,49 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
-	"kube-granular.dev/hack/upstream/internal/git"
 	"kube-granular.dev/hack/upstream/internal/markers"
 	"kube-granular.dev/hack/upstream/internal/project"
 	"kube-granular.dev/hack/upstream/internal/series"
 )
 
-// apply opens the upstream version of a revision, and applies its series to it.
-func (s *session) apply(ctx context.Context, r *revision) (err error) {
-	if err = s.upstream(ctx, r); err == nil {
-		r.states, err = s.states(ctx, r.series, r.pristine)
+// apply opens the upstream version of a revision, and applies its patches to it. It fails at the first patch that does
+// not apply exactly, if a marker cannot be written, and if a field at the root of a kind has no permission.
+func (s *session) apply(ctx context.Context, r *revision) error {
+	if err := s.upstream(ctx, r); err != nil {
+		return err
 	}
-	return err
+	trees, problems, err := s.replay(ctx, r.patches, r.pristine)
+	if err == nil && len(problems) == 0 {
+		problems, err = s.roots(ctx, r.patches, trees[len(trees)-1])
+	}
+	r.trees = trees
+	return errors.Join(err, errors.Join(problems...))
 }
 
-// states applies both series to a pristine tree, one after the other. For each of them, it returns the tree
-// before its first patch and the tree after each patch. It fails at the first patch that does not apply
-// exactly, if a marker cannot be written, and if a field at the root of a kind has no permission.
-func (s *session) states(ctx context.Context, all []*series.Series, pristine string) (states [][]string, err error) {
-	for _, one := range all {
-		trees, problems, err := s.series(ctx, one, pristine)
-		pristine = trees[len(trees)-1]
-		if err == nil && len(problems) == 0 {
-			problems, err = s.roots(ctx, one, pristine)
-		}
-		if err := errors.Join(err, errors.Join(problems...)); err != nil {
-			return nil, err
-		}
-		states = append(states, trees)
-	}
-	return states, nil
-}
-
-// series applies one series, and returns a problem for each marker that it cannot write.
-func (s *session) series(ctx context.Context, one *series.Series, tree string) (trees []string, problems []error, err error) {
+// replay applies patches, and returns a problem for each marker that it cannot write.
+func (s *session) replay(ctx context.Context, patches []*series.Patch, tree string) (trees []string, problems []error, err error) {
 	trees = []string{tree}
-	for _, p := range one.Patches {
+	for _, p := range patches {
 		var wrong []error
-		if p.Markers != nil {
-			tree, wrong, err = s.mark(ctx, one, p, tree)
+		if p.Markers == nil {
+			tree, err = s.patch(ctx, p, tree)
 		} else {
-			tree, err = s.patch(ctx, one, p, tree)
+			tree, wrong, err = s.mark(ctx, p, tree)
 		}
 		if err != nil {
-			break
+			return nil, problems, err
 		}
 		trees, problems = append(trees, tree), append(problems, wrong...)
 	}
-	return trees, problems, err
+	return trees, problems, nil
 }
 
 // patch applies a mail patch to a tree.
-func (s *session) patch(ctx context.Context, one *series.Series, p *series.Patch, tree string) (string, error) {
+func (s *session) patch(ctx context.Context, p *series.Patch, tree string) (string, error) {
+	one := p.Series
 	var paths []string
 	for _, c := range p.Files {
 		if err := inside(one, c.Path); err != nil {
@@ -104,8 +91,8 @@ func inside(s *series.Series, file string) error {
 }
 
 // mark applies a file of markers to a tree, and sets the files that it changes.
-func (s *session) mark(ctx context.Context, one *series.Series, p *series.Patch, tree string) (string, []error, error) {
-	sources, err := s.sources(ctx, tree, one.Prefix, series.Dirs(p))
+func (s *session) mark(ctx context.Context, p *series.Patch, tree string) (string, []error, error) {
+	sources, err := s.sources(ctx, tree, series.Dirs(p))
 	if err != nil {
 		return "", nil, err
 	}
@@ -113,49 +100,48 @@ func (s *session) mark(ctx context.Context, one *series.Series, p *series.Patch,
 	contents := map[string][]byte{}
 	p.Files = []*series.Change{}
 	for _, file := range slices.Sorted(maps.Keys(changed)) {
-		contents[one.Prefix+file] = changed[file]
+		contents[project.Kubernetes+file] = changed[file]
 		p.Files = append(p.Files, &series.Change{Path: file})
 	}
 	after, err := s.repo.Write(ctx, tree, contents)
 	return after, problems, err
 }
 
-func (s *session) roots(ctx context.Context, one *series.Series, tree string) ([]error, error) {
-	sources, err := s.sources(ctx, tree, one.Prefix, series.Dirs(one.Patches...))
-	return one.Roots(sources), err
-}
-
-// sources reads the Go files of folders that can declare types with markers.
-func (s *session) sources(ctx context.Context, tree, prefix string, dirs []string) (series.Sources, error) {
-	sources := series.Sources{}
-	files, err := s.read(ctx, tree, prefix, dirs)
-	for file, data := range files {
-		if dir := path.Dir(file); markers.Readable(file, data) {
-			if sources[dir] == nil {
-				sources[dir] = map[string][]byte{}
-			}
-			sources[dir][file] = data
-		}
+func (s *session) roots(ctx context.Context, patches []*series.Patch, tree string) ([]error, error) {
+	sources, err := s.sources(ctx, tree, series.Dirs(patches...))
+	if err != nil {
+		return nil, err
 	}
-	return sources, err
+	return series.Roots(patches, sources), nil
 }
 
-// read reads the Go files in folders below a prefix. The paths have no prefix.
-func (s *session) read(ctx context.Context, tree, prefix string, dirs []string) (map[string][]byte, error) {
+// sources reads the Go files of folders of Kubernetes that can declare types with markers.
+func (s *session) sources(ctx context.Context, tree string, dirs []string) (map[string][]byte, error) {
+	files, err := s.read(ctx, tree, dirs)
+	maps.DeleteFunc(files, func(file string, data []byte) bool { return !markers.Readable(file, data) })
+	return files, err
+}
+
+// read reads the Go files in folders of Kubernetes.
+func (s *session) read(ctx context.Context, tree string, dirs []string) (map[string][]byte, error) {
 	if len(dirs) == 0 {
 		return nil, nil
 	}
-	var full []string
+	var full, paths []string
 	for _, dir := range dirs {
-		full = append(full, prefix+dir)
+		full = append(full, project.Kubernetes+dir)
 	}
 	listed, err := s.repo.List(ctx, tree, full...)
 	if err != nil {
 		return nil, err
 	}
-	maps.DeleteFunc(listed, func(file string, _ git.Entry) bool { return !strings.HasSuffix(file, ".go") })
-	files, err := s.repo.Read(ctx, tree, slices.Collect(maps.Keys(listed)))
-	return cutKeys(files, prefix), err
+	for file := range listed {
+		if strings.HasSuffix(file, ".go") {
+			paths = append(paths, file)
+		}
+	}
+	files, err := s.repo.Read(ctx, tree, paths)
+	return cutKeys(files, project.Kubernetes), err
 }
 
 // cutKeys removes a prefix from the keys of a map.

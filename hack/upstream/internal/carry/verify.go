@@ -17,7 +17,6 @@ import (
 	"kube-granular.dev/hack/upstream/internal/generate"
 	"kube-granular.dev/hack/upstream/internal/git"
 	"kube-granular.dev/hack/upstream/internal/project"
-	"kube-granular.dev/hack/upstream/internal/series"
 )
 
 // check is one run of Verify.
@@ -40,43 +39,49 @@ func (c *Carry) Verify(ctx context.Context) error {
 	}
 	defer s.end()
 	c.Log = io.Discard
-	v := &check{session: s}
-	if v.r, err = c.load(c.Project.Read); err != nil {
+	r, err := c.load(c.Project.Read)
+	if err != nil {
 		return err
 	}
-	if err := v.complete(); err != nil {
+	v := &check{session: s, r: r}
+	err = v.examine(ctx)
+	if err := errors.Join(append(v.wrong, err)...); err != nil {
 		return err
 	}
-	if err := s.upstream(ctx, v.r); err != nil {
-		return errors.Join(append(v.wrong, err)...)
+	for _, p := range r.patches {
+		added, removed := p.Lines()
+		size := fmt.Sprintf("+%-4d -%-4d", added, removed)
+		if p.Markers != nil {
+			types, places := p.Markers.Count()
+			size = fmt.Sprintf("%d on %d", places, types)
+		}
+		name := strings.TrimPrefix(p.Name, "patches/")
+		fmt.Fprintf(c.Out, "%-14s %-11s %s: %s\n", p.Header.Get("Carry")[0], size, name, p.Header.Subject)
 	}
-	v.allowed()
-	if v.r.states, err = s.states(ctx, v.r.series, v.r.pristine); err != nil {
-		return errors.Join(append(v.wrong, err)...)
+	return nil
+}
+
+// examine reports all that is wrong. It fails if it cannot go on, so that later parts are not examined.
+func (c *check) examine(ctx context.Context) error {
+	if err := c.complete(); err != nil {
+		return err
 	}
-	for i, one := range v.r.series {
-		if err := v.canonical(ctx, one, v.r.states[i]); err != nil {
+	if err := c.upstream(ctx, c.r); err != nil {
+		return err
+	}
+	c.allowed()
+	if err := c.apply(ctx, c.r); err != nil {
+		return err
+	}
+	for i := range c.r.series {
+		if err := c.canonical(ctx, i); err != nil {
 			return err
 		}
 	}
-	if err := v.optional(ctx); err != nil {
+	if err := c.optional(ctx); err != nil {
 		return err
 	}
-	if err := v.agrees(ctx); err != nil || len(v.wrong) > 0 {
-		return errors.Join(append(v.wrong, err)...)
-	}
-	for _, one := range v.r.series {
-		for _, p := range one.Patches {
-			added, removed := p.Lines()
-			size := fmt.Sprintf("+%-4d -%-4d", added, removed)
-			if p.Markers != nil {
-				types, places := p.Markers.Count()
-				size = fmt.Sprintf("%d on %d", places, types)
-			}
-			fmt.Fprintf(c.Out, "%-14s %-11s %s: %s\n", p.Header.Get("Carry")[0], size, strings.TrimPrefix(p.Name, "patches/"), p.Header.Subject)
-		}
-	}
-	return nil
+	return c.agrees(ctx)
 }
 
 // complete reports patches, and folders with patches, that no series file lists.
@@ -87,9 +92,9 @@ func (c *check) complete() error {
 		for _, f := range s.Folders {
 			listed[f.Dir] = true
 		}
-		for _, p := range s.Patches {
-			listed[p.Name] = true
-		}
+	}
+	for _, p := range c.r.patches {
+		listed[p.Name] = true
 	}
 	root := c.r.series[0].Dir
 	return filepath.WalkDir(c.Project.Path(root), func(file string, e fs.DirEntry, err error) error {
@@ -110,20 +115,18 @@ func (c *check) complete() error {
 
 // allowed reports what is wrong with the headers, and changes of files that no patch may change.
 func (c *check) allowed() {
-	for _, one := range c.r.series {
-		for _, p := range one.Patches {
-			for _, w := range p.Header.Check() {
-				c.report("%s: %s", p.Name, w)
+	for _, p := range c.r.patches {
+		for _, w := range p.Header.Check() {
+			c.report("%s: %s", p.Name, w)
+		}
+		for _, change := range p.Files {
+			if g := generate.WrittenBy(change.Path); g != "" && p.Series.Prefix == project.Kubernetes {
+				c.report("%s: changes %s, which %s generates", p.Name, change.Path, g)
 			}
-			for _, change := range p.Files {
-				if g := generate.WrittenBy(change.Path); g != "" && one.Prefix == project.Kubernetes {
-					c.report("%s: changes %s, which %s generates", p.Name, change.Path, g)
-				}
-				// In a published module these files have other content than in the Kubernetes repository.
-				if dir, base := path.Split(change.Path); (base == "go.mod" || base == "go.sum") &&
-					slices.Contains(c.r.src.Staging, strings.TrimPrefix(strings.TrimSuffix(dir, "/"), "staging/src/")) {
-					c.report("%s: changes %s, which has other content in a clone of the Kubernetes repository", p.Name, change.Path)
-				}
+			// In a published module these files have other content than in the Kubernetes repository.
+			if dir, base := path.Split(change.Path); (base == "go.mod" || base == "go.sum") &&
+				slices.Contains(c.r.src.Staging, strings.TrimPrefix(strings.TrimSuffix(dir, "/"), "staging/src/")) {
+				c.report("%s: changes %s, which has other content in a clone of the Kubernetes repository", p.Name, change.Path)
 			}
 		}
 	}
@@ -131,16 +134,19 @@ func (c *check) allowed() {
 
 // canonical reports patches that refresh would write differently. It also reports a series if git am refuses it
 // as export writes it, or makes other files of it than apply.
-func (c *check) canonical(ctx context.Context, one *series.Series, trees []string) error {
+func (c *check) canonical(ctx context.Context, i int) error {
+	one := c.r.series[i]
+	patches, trees := c.r.part(i)
 	var mails [][]byte
 	var files []string
-	for i, p := range one.Patches {
-		raw, err := c.text(ctx, one, p, trees[i], trees[i+1])
+	for i, p := range patches {
+		raw, err := c.text(ctx, p, trees[i], trees[i+1])
 		if err != nil {
 			return err
 		}
 		if p.Markers == nil && string(raw) != string(p.Raw) {
-			c.report("%s:%d: is not in the form that refresh writes: run `%s refresh --rewrite`", p.Name, firstDifference(raw, p.Raw), command)
+			c.report("%s:%d: is not in the form that refresh writes: run `%s refresh --rewrite`",
+				p.Name, firstDifference(raw, p.Raw), command)
 			raw = p.Raw
 		}
 		mails = append(mails, raw)
@@ -197,11 +203,12 @@ func (c *check) optional(ctx context.Context) error {
 				without = append(without, name)
 			}
 		}
-		some, err := series.Load(c.Project.Read, without...)
+		some, err := c.load(c.Project.Read, without...)
 		if err != nil {
 			return err
 		}
-		if _, err := c.states(ctx, some, c.r.pristine); err != nil {
+		some.src, some.pristine = c.r.src, c.r.pristine
+		if err := c.apply(ctx, some); err != nil {
 			c.report("without %s: %v", strings.Join(without, " and "), err)
 		}
 	}
@@ -214,6 +221,9 @@ func (c *check) agrees(ctx context.Context) error {
 		return nil
 	}
 	_, edits, err := c.edits(ctx)
+	if err != nil {
+		return err
+	}
 	if len(edits) > 0 {
 		c.report("upstream: %d files are edited:%s", len(edits), describe(edits))
 	}
@@ -222,5 +232,5 @@ func (c *check) agrees(ctx context.Context) error {
 	} else if c.last.Inputs != c.r.digest() {
 		c.report("upstream: differs from the result of the series: run `%s apply`", command)
 	}
-	return err
+	return nil
 }

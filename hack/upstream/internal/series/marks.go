@@ -37,8 +37,12 @@ func (p *Patch) packages() map[string]map[string]markers.Type {
 	return p.Markers.Packages
 }
 
-// Sources are the Go files of packages that can declare types with markers, by folder and path.
-type Sources map[string]map[string][]byte
+// within returns the files of a package.
+func within(files map[string][]byte, pkg string) map[string][]byte {
+	some := maps.Clone(files)
+	maps.DeleteFunc(some, func(file string, _ []byte) bool { return path.Dir(file) != markers.Dir(pkg) })
+	return some
+}
 
 // Dirs returns the folders of the packages that files of markers name.
 func Dirs(patches ...*Patch) []string {
@@ -51,13 +55,13 @@ func Dirs(patches ...*Patch) []string {
 	return slices.Sorted(maps.Keys(dirs))
 }
 
-// Mark applies a file of markers to the sources of its packages, and returns the new contents of the files
-// that it changes. It writes all markers that it can write, and returns a problem for each other marker.
-func (p *Patch) Mark(sources Sources) (changed map[string][]byte, problems []error) {
+// Mark applies a file of markers to sources, the Go files of packages that can declare types with markers, and returns
+// the new contents of the files that it changes. It writes all markers that it can write, and returns a problem for each other marker.
+func (p *Patch) Mark(sources map[string][]byte) (changed map[string][]byte, problems []error) {
 	changed = map[string][]byte{}
 	for _, pkg := range slices.Sorted(maps.Keys(p.Markers.Packages)) {
 		report := func(err error) { problems = append(problems, each(p.Name+": "+pkg, err)...) }
-		files, missing := sources[markers.Dir(pkg)], maps.Clone(p.Markers.Packages[pkg])
+		files, missing := within(sources, pkg), maps.Clone(p.Markers.Packages[pkg])
 		for _, file := range slices.Sorted(maps.Keys(files)) {
 			declared, err := markers.Declared(file, files[file])
 			report(err)
@@ -103,9 +107,9 @@ func (p *Patch) rewrite(file string, data []byte, change func(string, []byte, ma
 // Roots returns a problem for each field at the top level of an API kind, such as spec, that has neither a
 // permission nor an exemption. It checks only the packages for which a file of markers has an entry. sources
 // are their files after all patches.
-func (s *Series) Roots(sources Sources) (problems []error) {
+func Roots(patches []*Patch, sources map[string][]byte) (problems []error) {
 	exempt := map[string]map[string]map[string]string{}
-	for _, p := range s.Patches {
+	for _, p := range patches {
 		for pkg, types := range p.packages() {
 			if exempt[pkg] == nil {
 				exempt[pkg] = map[string]map[string]string{}
@@ -119,7 +123,7 @@ func (s *Series) Roots(sources Sources) (problems []error) {
 		}
 	}
 	for _, pkg := range slices.Sorted(maps.Keys(exempt)) {
-		problems = append(problems, each(pkg, markers.Roots(sources[markers.Dir(pkg)], exempt[pkg]))...)
+		problems = append(problems, each(pkg, markers.Roots(within(sources, pkg), exempt[pkg]))...)
 	}
 	return problems
 }

@@ -6,7 +6,6 @@ package series
 import (
 	"errors"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -18,14 +17,11 @@ import (
 type memory map[string]string
 
 // sources returns the sources of all packages.
-func (m memory) sources() Sources {
-	all := Sources{}
+func (m memory) sources() map[string][]byte {
+	all := map[string][]byte{}
 	for file, text := range m {
 		if markers.Readable(file, []byte(text)) {
-			if all[path.Dir(file)] == nil {
-				all[path.Dir(file)] = map[string][]byte{}
-			}
-			all[path.Dir(file)][file] = []byte(text)
+			all[file] = []byte(text)
 		}
 	}
 	return all
@@ -136,7 +132,7 @@ func TestMark(t *testing.T) {
 				}
 			}
 			if len(problems) == 0 {
-				problems = s.Roots(last.sources())
+				problems = Roots(s.Patches, last.sources())
 			}
 			err := errors.Join(problems...)
 			if tt.err != nil {

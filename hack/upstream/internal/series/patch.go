@@ -22,7 +22,9 @@ import (
 // Patch is one part of a series: a mail patch, or a file of markers.
 type Patch struct {
 	// Name is the tree path of the patch file.
-	Name   string
+	Name string
+	// Series is the series of which the patch is a part.
+	Series *Series
 	Header Header
 	// Files are the changes of the patch, one for each changed file. For a file of markers, they are known
 	// only after it was applied.
@@ -189,14 +191,14 @@ func (c *Conflict) Error() string {
 func (p *Patch) Conflict(files map[string][]byte) *Conflict {
 	for _, c := range p.Files {
 		data, ok := files[c.Path]
-		if line, at, err := c.conflict(slices.Collect(strings.Lines(string(data))), ok); err != nil {
-			return &Conflict{Patch: p.Name, Path: c.Path, Line: line, At: at, Err: err}
+		if line, place, err := c.conflict(slices.Collect(strings.Lines(string(data))), ok); err != nil {
+			return &Conflict{Patch: p.Name, Path: c.Path, Line: line, At: place, Err: err}
 		}
 	}
 	return nil
 }
 
-func (c *Change) conflict(lines []string, exists bool) (line, at int, err error) {
+func (c *Change) conflict(lines []string, exists bool) (line, place int, err error) {
 	switch {
 	case c.isNew && exists:
 		return c.line, 0, errors.New("adds a file that exists")
@@ -205,11 +207,11 @@ func (c *Change) conflict(lines []string, exists bool) (line, at int, err error)
 	}
 	for _, h := range c.hunks {
 		for i, old := range h.old {
-			switch at := h.at + i; {
-			case at > len(lines):
-				return h.line, at, io.ErrUnexpectedEOF
-			case at == 0 || lines[at-1] != old:
-				return h.line, at, errors.New("conflict")
+			switch place := h.at + i; {
+			case place > len(lines):
+				return h.line, place, io.ErrUnexpectedEOF
+			case place == 0 || lines[place-1] != old:
+				return h.line, place, errors.New("conflict")
 			}
 		}
 		if c.gone && len(h.old) < len(lines) {

@@ -144,6 +144,7 @@ func (s *Series) read(read Reader, dir string, entries []entry) error {
 		if err != nil {
 			return err
 		}
+		p.Series = s
 		s.Patches = append(s.Patches, p)
 	}
 	return nil
