@@ -6,7 +6,7 @@
 // update. A definition declares it by a permission extension, and many clients drop extensions that
 // they do not know.
 //
-//	update of a definition ──► Keep: does it weaken an exclusion?
+//	update of a definition ──► Keep: does it weaken an exclusion that is stored?
 //	                             no ──► stored as sent
 //	                             yes, and the caller holds granular:permissionExclusion
 //	                                ──► stored as sent; a warning, an audit annotation, a counter
@@ -19,6 +19,8 @@
 // Invariant: a caller without the verb stores no definition under which somebody may change an
 // excluded field who could not change it before. What deleting and creating the definition opens is
 // not guarded.
+//
+// The feature gate of this server does not matter: a server with the gate on may share the storage.
 //
 // The package keeps nothing about a request after its end. It has no rules of its own about what
 // weakens an exclusion.

@@ -31,7 +31,8 @@ var Verb = permission.Verb{Permission: permission.Exclusion}.String()
 // maxNamed is the highest number of openings that a warning or an error lists.
 const maxNamed = 10
 
-// Guard guards definitions. It may be used by any number of goroutines.
+// Guard guards definitions. It may be used by any number of goroutines. A server that does not enforce
+// permission extensions guards those that are stored all the same: other servers may enforce them.
 type Guard struct {
 	definitions *crd.Validator
 }
@@ -59,6 +60,9 @@ type update struct {
 // Keep implements granular.DefinitionUpdate.
 func (u *update) Keep(ctx context.Context, newCRD, oldCRD *apiextensions.CustomResourceDefinition) (*apiextensions.CustomResourceDefinition, error) {
 	u.opened, u.kept = nil, nil
+	if u.leaves(oldCRD) {
+		return newCRD, nil
+	}
 	openings := u.definitions.Openings(newCRD, oldCRD)
 	if len(openings) == 0 {
 		return withOwner(newCRD, oldCRD, false), nil
@@ -86,6 +90,9 @@ func (u *update) Keep(ctx context.Context, newCRD, oldCRD *apiextensions.CustomR
 // definition once it has deleted the objects, so that is not told.
 func (u *update) KeepStatus(ctx context.Context, newCRD, oldCRD *apiextensions.CustomResourceDefinition) (*apiextensions.CustomResourceDefinition, error) {
 	u.opened = nil
+	if u.leaves(oldCRD) {
+		return newCRD, nil
+	}
 	openings := u.definitions.StatusOpenings(newCRD, oldCRD)
 	if len(openings) == 0 {
 		return newCRD, nil
@@ -99,6 +106,12 @@ func (u *update) KeepStatus(ctx context.Context, newCRD, oldCRD *apiextensions.C
 		return newCRD, nil
 	}
 	return nil, u.refused(ctx, newCRD.Name, openings)
+}
+
+// leaves reports whether the update is none of ours: this server does not enforce permission
+// extensions, and the stored definition has none, so the server does what upstream's does.
+func (u *update) leaves(oldCRD *apiextensions.CustomResourceDefinition) bool {
+	return !u.definitions.Enabled() && !crd.Uses(oldCRD)
 }
 
 // mistakes returns the error for a definition that is not valid anyway. It looks at the status that

@@ -241,3 +241,64 @@ func TestKeepStatus(t *testing.T) {
 		})
 	}
 }
+
+// TestKeepWithTheGateOff checks that a server that does not enforce the extensions guards those that are stored as the others do,
+// and leaves a definition without any to upstream's code: it asks nobody, and changes no managed fields.
+func TestKeepWithTheGateOff(t *testing.T) {
+	renamed := func(crd *apiextensions.CustomResourceDefinition) *apiextensions.CustomResourceDefinition {
+		crd.Status.AcceptedNames.Plural = "others"
+		return crd
+	}
+	owned := box(false, "secret")
+	owned.ManagedFields = withOwner(box(true, "secret"), box(true, "secret"), true).ManagedFields
+	for _, test := range []struct {
+		name            string
+		updated, stored *apiextensions.CustomResourceDefinition
+		status          bool
+		decision        authorizer.Decision
+		asks, kept      bool
+		refused         bool
+		warns           string
+	}{
+		{"not held", box(false, "secret"), box(true, "secret"), false, authorizer.DecisionNoOpinion, true, true, false, "stay"},
+		{"held", box(false, "secret"), box(true, "secret"), false, authorizer.DecisionAllow, true, false, false, "is no longer excluded"},
+		{"the field is gone", box(true, "other"), box(true, "secret"), false, authorizer.DecisionNoOpinion, true, false, true, ""},
+		{"nothing is stored", box(false), box(false, "secret"), false, authorizer.DecisionNoOpinion, false, false, false, ""},
+		{"nothing is stored, and an exclusion comes", box(true, "secret"), box(false, "secret"), false, authorizer.DecisionNoOpinion,
+			false, true, false, ""},
+		{"nothing is stored any more", box(false, "secret"), owned, false, authorizer.DecisionNoOpinion, false, false, false, ""},
+		{"another name", renamed(box(true, "secret")), box(true, "secret"), true, authorizer.DecisionNoOpinion, true, false, true, ""},
+		{"another name, held", renamed(box(true, "secret")), box(true, "secret"), true, authorizer.DecisionAllow, true, true, false,
+			"names another resource"},
+		{"another name, nothing is stored", renamed(box(false, "secret")), box(false, "secret"), true, authorizer.DecisionNoOpinion,
+			false, false, false, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var warnings warned
+			ctx, a := requestContext(&warnings), &answering{decision: test.decision}
+			u := New(crd.New(func() bool { return false }, expression.Accepted())).Begin(a)
+			keep := u.Keep
+			if test.status {
+				keep = u.KeepStatus
+			}
+			updated := test.updated.DeepCopy()
+			got, err := keep(ctx, updated, test.stored)
+			if asked := len(a.asked) > 0; asked != test.asks || apierrors.IsForbidden(err) != test.refused || test.refused != (err != nil) {
+				t.Fatalf("got %v, asked for %q", err, a.asked)
+			}
+			if test.refused {
+				return
+			}
+			if secret := spec(got)["secret"]; secret.XPermissionExcluded != test.kept {
+				t.Errorf("excluded is %v", secret.XPermissionExcluded)
+			}
+			if owns := slices.ContainsFunc(got.ManagedFields, granular.OwnedByServer); !test.asks && (owns || got != updated) {
+				t.Errorf("the server owns something: %v", got.ManagedFields)
+			}
+			u.Stored(ctx, false)
+			if told := strings.Join(warnings, " "); (told == "") != (test.warns == "") || !strings.Contains(told, test.warns) {
+				t.Errorf("warned of %q", told)
+			}
+		})
+	}
+}

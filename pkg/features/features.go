@@ -4,7 +4,8 @@
 // Package features defines the feature gates of kube-granular.
 //
 // All gates are alpha. All are off by default, except RBACIndex, which has no effect without
-// GranularAuthorization. With all gates off, the server behaves as upstream's server does.
+// GranularAuthorization. With all gates off, the server behaves as upstream's server does, but keeps what
+// stored definitions exclude.
 //
 // The package only defines the gates and adds them to a registry. Package wiring asks which of
 // them are on.
