@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"kube-granular.dev/granular/corpus"
 	"kube-granular.dev/test/integration/harness"
 )
 
@@ -49,6 +50,77 @@ func TestCreateOnUpdate(t *testing.T) {
 					if there := now.Code == http.StatusOK; there != (allowed && dryRun == "") {
 						t.Errorf("%q: it is there: %t", dryRun, there)
 					}
+				}
+			})
+		}
+	}
+}
+
+// TestCreateIsAskedOnce checks a PUT or an apply of a missing object that somebody else creates and deletes meanwhile. So the
+// storage attempts the create twice. As upstream, the server asks once whether the caller may create the object, and what the caller
+// may change is verified at each attempt: a webhook adds fields to the object of the last one.
+//
+// Attack: a create by PUT or apply, whose last attempt stores other fields than the first one, for which the caller was authorized
+// Answer: 403: each attempt is verified
+func TestCreateIsAskedOnce(t *testing.T) {
+	s := onStage(t)
+	const prefix = "retried-"
+	webhook := harness.NewMutatingWebhook(t, s, prefix)
+	limits := map[string]any{"limits": []any{map[string]any{"type": "Pod", "max": map[string]any{"cpu": "1"}}}}
+	ways := []struct{ name, verb, method, query, contentType string }{
+		{"PUT", "update", http.MethodPut, "", "json"},
+		{"apply", "patch", http.MethodPatch, "?fieldManager=m&force=true", "apply"},
+	}
+	for _, way := range ways {
+		for _, tc := range []struct {
+			name     string
+			verbs    []string
+			verb     string // the one by which the caller creates
+			code     int
+			mentions string
+		}{
+			{"ordinary", []string{way.verb, "create"}, "create", http.StatusCreated, ""},
+			{"granular and create", []string{"granular", "granular:metadata", "create"}, "create", http.StatusCreated, ""},
+			{"create by fields", []string{way.verb, "granular", "granular:metadata", "granular:specification"}, "granular",
+				http.StatusCreated, ""},
+			{"create by some fields", []string{way.verb, "granular", "granular:metadata"}, "granular",
+				http.StatusForbidden, "cannot change .spec"},
+			{"no create", []string{way.verb}, "", http.StatusForbidden, "cannot create resource"},
+		} {
+			t.Run(way.name+" "+tc.name, func(t *testing.T) {
+				name := fmt.Sprintf("%s%d", prefix, harness.Unique())
+				const collection = "/api/v1/namespaces/default/limitranges"
+				body := harness.FromYAML(t, "{apiVersion: v1, kind: LimitRange, metadata: {name: "+name+"}}")
+				labeled := harness.FromYAML(t, "{apiVersion: v1, kind: LimitRange, metadata: {name: "+name+", labels: {a: b}}}")
+				caller, attempts := s.Callers.AddCaller(name, append(tc.verbs, "get")...), 0
+				webhook.SetPatchFunc(name, func(map[string]any) corpus.Object {
+					attempts++
+					switch attempts {
+					case 1: // of a create
+						s.MustSend(t, http.MethodPost, collection, harness.ContentTypes["json"], body)
+					case 2: // of an update
+						s.MustSend(t, http.MethodDelete, collection+"/"+name, "", nil)
+					case 3:
+						return corpus.Object{"spec": limits}
+					}
+					return nil
+				})
+				a := s.Send(t, name, way.method, collection+"/"+name+way.query, harness.ContentTypes[way.contentType], labeled)
+				if a.Code != tc.code || !strings.Contains(a.Message(), tc.mentions) {
+					t.Errorf("after %d attempts: %s", attempts, a)
+				}
+				asked := map[string]int{}
+				for _, verb := range caller.Verbs() {
+					asked[verb]++
+				}
+				if tc.verb == "" {
+					if attempts != 1 || asked["create"] != 1 {
+						t.Errorf("%d attempts, asked for %v", attempts, asked)
+					}
+					return
+				}
+				if attempts != 3 || asked["create"] != 1 || asked[tc.verb] == 0 || asked["granular"] > 1 {
+					t.Errorf("%d attempts, asked for %v", attempts, asked)
 				}
 			})
 		}
