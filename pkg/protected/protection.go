@@ -109,9 +109,9 @@ func (p *Protection) UseInformers(factory informers.SharedInformerFactory) error
 	return nil
 }
 
-// SetKinds tells which of the two kinds, ProtectedAttribute and ClusterProtectedAttribute, the
-// server serves. A kind that is not served protects nothing. If neither kind is served, nobody has
-// to wait until the attributes are known.
+// SetKinds tells how the two kinds, ProtectedAttribute and ClusterProtectedAttribute, are read. A kind
+// without a ListWatch protects nothing but what Observe reports, and nobody waits for it: a server
+// that does not serve both kinds must not start.
 func (p *Protection) SetKinds(kinds registry.Kinds) {
 	p.kinds = kinds
 	if kinds.Namespaced.ListWatch == nil && kinds.Cluster.ListWatch == nil {

@@ -5,7 +5,6 @@ package wiring
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -26,6 +25,7 @@ import (
 	"kube-granular.dev/pkg/delegation"
 	"kube-granular.dev/pkg/delegation/issue"
 	"kube-granular.dev/pkg/delegation/policy"
+	"kube-granular.dev/pkg/features"
 	"kube-granular.dev/pkg/metrics"
 	authorityregistry "kube-granular.dev/pkg/registry/authority"
 )
@@ -115,8 +115,11 @@ func (d *delegating) problems(obj *v1alpha1.AuthorityDelegation) []string {
 // server refuses all writes of users. It returns what reads the stored delegations and policies.
 func (d *delegating) use(opened authorityregistry.Opened) (authorityregistry.Run, error) {
 	stored, policies := opened.Delegations, opened.Policies
-	if stored == nil || policies == nil {
-		return nil, errors.New("the feature gate AuthorityDelegation is on, but --runtime-config turns the resource authoritydelegations or authoritydelegationpolicies off")
+	switch {
+	case stored == nil:
+		return nil, turnedOff(features.AuthorityDelegation, v1alpha1.Resource("authoritydelegations"))
+	case policies == nil:
+		return nil, turnedOff(features.AuthorityDelegation, v1alpha1.Resource("authoritydelegationpolicies"))
 	}
 	d.shared.delegations.Connect(delegation.Sources{
 		Namespace: d.namespaceUID, Get: stored.Get, Accounts: delegation.NewAccounts(d.knownAccount, d.readAccount),

@@ -5,7 +5,6 @@ package wiring
 
 import (
 	"context"
-	"errors"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	extensionsapiserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
@@ -21,6 +20,7 @@ import (
 	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
 
 	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/pkg/features"
 	"kube-granular.dev/pkg/fieldpermission"
 	"kube-granular.dev/pkg/fieldpermission/status"
 	authorityregistry "kube-granular.dev/pkg/registry/authority"
@@ -96,8 +96,7 @@ func (f *fieldAuthoring) provideTo(provider *authorityregistry.Provider) {
 func (f *fieldAuthoring) use(opened authorityregistry.Opened) (authorityregistry.Run, error) {
 	stored := opened.FieldPermissions
 	if stored == nil {
-		return nil, errors.New("the feature gate FieldPermissions is on, but --runtime-config turns the resource " +
-			v1alpha1.Resource("fieldpermissions").String() + " off")
+		return nil, turnedOff(features.FieldPermissions, v1alpha1.Resource("fieldpermissions"))
 	}
 	return func(ctx context.Context, self *rest.Config) error {
 		if err := f.index.Run(ctx, stored); err != nil {

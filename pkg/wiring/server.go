@@ -5,13 +5,18 @@ package wiring
 
 import (
 	"context"
+	"fmt"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/component-base/featuregate"
 	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
 	rbacrest "k8s.io/kubernetes/pkg/registry/rbac/rest"
 
+	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/pkg/features"
 	"kube-granular.dev/pkg/protected"
 	"kube-granular.dev/pkg/protected/status"
 	authorityregistry "kube-granular.dev/pkg/registry/authority"
@@ -54,11 +59,23 @@ func (s *shared) authorityProvider(config controlplaneapiserver.CompletedConfig,
 	return provider
 }
 
+// turnedOff returns the error for a resource that a feature gate needs, and that the server does not serve. Without it, the server
+// would not enforce what is stored, or wait for it without end.
+func turnedOff(gate featuregate.Feature, resource schema.GroupResource) error {
+	return fmt.Errorf("the feature gate %s is on, but --runtime-config turns the resource %s off", gate, resource)
+}
+
 // use hands what the server has opened to its parts. It returns what reads the stored objects:
 // protected attributes first, because requests that read the others may be refused without them.
 func (s *server) use(opened authorityregistry.Opened) (authorityregistry.Run, error) {
 	var runs []authorityregistry.Run
 	if s.protection != nil {
+		switch {
+		case opened.Attributes.Namespaced.ListWatch == nil:
+			return nil, turnedOff(features.ProtectedAttributes, v1alpha1.Resource("protectedattributes"))
+		case opened.Attributes.Cluster.ListWatch == nil:
+			return nil, turnedOff(features.ProtectedAttributes, v1alpha1.Resource("clusterprotectedattributes"))
+		}
 		s.protection.SetKinds(opened.Attributes)
 		runs = append(runs, func(ctx context.Context, self *rest.Config) error {
 			if err := s.protection.Run(ctx); err != nil {

@@ -179,7 +179,7 @@ func TestAuthorityGroup(t *testing.T) {
 
 // TestProtection checks that a server has protected attributes if ProtectedAttributes is on,
 // whatever GranularAuthorization is, and that the provider of the API group uses them. Two
-// servers must not share them.
+// servers must not share them. A server that does not serve both kinds does not start.
 func TestProtection(t *testing.T) {
 	for _, tc := range []struct{ granular, protected bool }{{true, true}, {true, false}, {false, true}, {false, false}} {
 		featuregatetesting.SetFeatureGatesDuringTest(t, utilfeature.DefaultFeatureGate, featuregatetesting.FeatureOverrides{
@@ -203,8 +203,16 @@ func TestProtection(t *testing.T) {
 	if len(config.VersionedInformers.Rbac().V1().RoleBindings().Informer().GetIndexer().GetIndexers()) < 2 {
 		t.Error("bindings are not found by role")
 	}
-	if run, err := provider.Use(authorityregistry.Opened{}); run == nil || err != nil {
-		t.Errorf("nothing is run, or it fails: %v", err)
+	kind := authorityregistry.Kind{ListWatch: &cache.ListWatch{}}
+	for want, kinds := range map[string]authorityregistry.Kinds{
+		"": {Namespaced: kind, Cluster: kind},
+		"the resource protectedattributes.authority.kube-granular.dev":        {Cluster: kind},
+		"the resource clusterprotectedattributes.authority.kube-granular.dev": {Namespaced: kind},
+	} {
+		run, err := provider.Use(authorityregistry.Opened{Attributes: kinds})
+		if (run == nil) != (want != "") || (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v", want, err)
+		}
 	}
 }
 

@@ -109,11 +109,32 @@ func TestOffAndOn(t *testing.T) {
 	})
 }
 
-// TestDisabledVersion checks that --runtime-config can turn the group off, as for groups of
-// upstream.
-func TestDisabledVersion(t *testing.T) {
-	c, _ := start(t, "--feature-gates", gateOn, "--", "--runtime-config=authority.kube-granular.dev/v1alpha1=false")
-	absent(t, c)
+// TestDisabledResources checks that a server with the gate on does not start if --runtime-config turns one of the two kinds off:
+// nothing would enforce the attributes that are stored. Another kind of the group does not matter.
+//
+// Attack: --runtime-config turns off the kinds of protected attributes, whose gate is on
+// Answer: the server does not start, and names the gate, the flag and the resource
+// Was: got through
+func TestDisabledResources(t *testing.T) {
+	const clusterWide = "clusterprotectedattributes.authority.kube-granular.dev"
+	for config, resource := range map[string]string{
+		"authority.kube-granular.dev/v1alpha1=false": "protectedattributes.authority.kube-granular.dev",
+		"api/alpha=false": "protectedattributes.authority.kube-granular.dev",
+		"authority.kube-granular.dev/v1alpha1/protectedattributes=false":        "protectedattributes.authority.kube-granular.dev",
+		"authority.kube-granular.dev/v1alpha1/clusterprotectedattributes=false": clusterWide,
+	} {
+		t.Run(config, func(t *testing.T) {
+			harness.Refuses(t, "the feature gate ProtectedAttributes is on, but --runtime-config turns the resource "+resource+" off",
+				"--demo=false", "--feature-gates", gateOn, "--", "--runtime-config="+config)
+		})
+	}
+	t.Run("another kind", func(t *testing.T) {
+		c, _ := start(t, "--feature-gates", gateOn, "--", "--runtime-config=authority.kube-granular.dev/v1alpha1/fieldpermissions=false")
+		status, _, body := do(t, c, http.MethodGet, group+"/v1alpha1/protectedattributes", "", "application/json", nil)
+		if status != http.StatusOK {
+			t.Errorf("%d %s", status, body)
+		}
+	})
 }
 
 // TestServerWithoutTheGate checks that a server that starts without the gate does not serve the

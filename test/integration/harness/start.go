@@ -59,6 +59,19 @@ func Start(t testing.TB, args ...string) *cluster.Cluster {
 	return c
 }
 
+// Refuses checks that a server does not start with these arguments, and that its message contains a text.
+func Refuses(t *testing.T, says string, args ...string) {
+	t.Helper()
+	c, err := cluster.Start(args...)
+	if err == nil {
+		err = c.Stop()
+		t.Fatalf("the server started with %q, error %v", args, err)
+	}
+	if !strings.Contains(err.Error(), says) {
+		t.Errorf("%q is not in: %v", says, err)
+	}
+}
+
 // ServeWebhook runs a webhook until the test and its subtests end.
 func ServeWebhook(t *testing.T, webhook http.Handler) *httptest.Server {
 	t.Helper()
