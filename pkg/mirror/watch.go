@@ -27,6 +27,21 @@ func (m *Mirror[K, T, V]) Run(ctx context.Context, name string, stored *cache.Li
 	}
 }
 
+// RunAll starts all runs at once, and returns once all of them have, or with the error of the first that
+// fails. So a run that can't read what it waits for does not keep the others from reading.
+func RunAll(ctx context.Context, runs ...func(context.Context) error) error {
+	results := make(chan error, len(runs))
+	for _, run := range runs {
+		go func() { results <- run(ctx) }()
+	}
+	for range runs {
+		if err := <-results; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // listThenWatch is a ListWatch that makes a reflector get the existing objects from a list, and only
 // later changes from a watch. A watch that also reports the existing objects reports them in no order,
 // so that no version would be reached.

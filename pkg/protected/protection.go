@@ -18,6 +18,7 @@ import (
 
 	"kube-granular.dev/granular/protect"
 	"kube-granular.dev/pkg/apis/authority"
+	"kube-granular.dev/pkg/mirror"
 	registry "kube-granular.dev/pkg/registry/authority"
 )
 
@@ -124,15 +125,19 @@ func (p *Protection) SetKinds(kinds registry.Kinds) {
 func (p *Protection) Observe(a authority.Attribute, gone bool) { p.index.Observe(a, gone) }
 
 // Run starts goroutines that read and watch the stored attributes until ctx ends. It returns nil
-// once the server knows all attributes, and an error if ctx ends before.
+// once the server knows all attributes, and an error if ctx ends before. It reads both kinds at once.
 func (p *Protection) Run(ctx context.Context) error {
+	var runs []func(context.Context) error
 	for i, kind := range [...]registry.Kind{namespaced: p.kinds.Namespaced, cluster: p.kinds.Cluster} {
 		if kind.ListWatch == nil {
 			continue
 		}
-		if err := p.index.kinds[i].Run(ctx, "protected", kind.ListWatch, kind.Example); err != nil {
-			return err
-		}
+		runs = append(runs, func(ctx context.Context) error {
+			return p.index.kinds[i].Run(ctx, "protected", kind.ListWatch, kind.Example)
+		})
+	}
+	if err := mirror.RunAll(ctx, runs...); err != nil {
+		return err
 	}
 	if !cache.WaitForCacheSync(ctx.Done(), p.roles.synced...) {
 		return errors.New("the server stopped before it had read the roles and bindings")

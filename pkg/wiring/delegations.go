@@ -27,6 +27,7 @@ import (
 	"kube-granular.dev/pkg/delegation/policy"
 	"kube-granular.dev/pkg/features"
 	"kube-granular.dev/pkg/metrics"
+	"kube-granular.dev/pkg/mirror"
 	authorityregistry "kube-granular.dev/pkg/registry/authority"
 )
 
@@ -129,10 +130,10 @@ func (d *delegating) use(opened authorityregistry.Opened) (authorityregistry.Run
 		Bound: d.shared.bound,
 	})
 	return func(ctx context.Context, self *rest.Config) error {
-		if err := runDelegations(ctx, d.shared.delegations, stored); err != nil {
-			return err
-		}
-		if err := d.policies.Run(ctx, policies); err != nil {
+		err := mirror.RunAll(ctx,
+			func(ctx context.Context) error { return runDelegations(ctx, d.shared.delegations, stored) },
+			func(ctx context.Context) error { return d.policies.Run(ctx, policies) })
+		if err != nil {
 			return err
 		}
 		return runSweeper(ctx, d.shared.delegations, stored, self)

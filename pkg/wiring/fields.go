@@ -53,13 +53,17 @@ type fieldAuthoring struct {
 	author *fieldpermission.Author
 }
 
-// newFieldAuthoring must be called before the informers of config are started, because it uses some.
+// newFieldAuthoring must be called before the informers of config are started, because it uses some. If the server serves no
+// roles, it does without: no decision about a write depends on them.
 func newFieldAuthoring(
-	index *fieldpermission.Index, config controlplaneapiserver.CompletedConfig, client kubernetes.Interface,
+	index *fieldpermission.Index, config controlplaneapiserver.CompletedConfig, client kubernetes.Interface, servesRoles bool,
 ) *fieldAuthoring {
-	// The informers have not started, so this can't fail.
-	roles, err := fieldpermission.NewRoles(config.VersionedInformers.Rbac().V1(), index.NotifyChange)
-	utilruntime.Must(err)
+	var roles *fieldpermission.Roles
+	if servesRoles {
+		var err error
+		roles, err = fieldpermission.NewRoles(config.VersionedInformers.Rbac().V1(), index.NotifyChange)
+		utilruntime.Must(err) // the informers have not started, so this can't fail
+	}
 	loopback := config.Generic.LoopbackClientConfig
 	return &fieldAuthoring{index: index, author: &fieldpermission.Author{
 		Roles: roles, Own: index.Own,

@@ -5,11 +5,18 @@ package wiring
 
 import (
 	"context"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
 	authzconfig "k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/authentication/user"
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
@@ -21,7 +28,9 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/component-base/featuregate"
 	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
@@ -32,6 +41,7 @@ import (
 	configured "k8s.io/kubernetes/pkg/kubeapiserver/authorizer"
 
 	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/pkg/apis/authority"
 	"kube-granular.dev/pkg/features"
 	"kube-granular.dev/pkg/gate"
 	"kube-granular.dev/pkg/rbacindex"
@@ -238,16 +248,145 @@ func TestFieldPermissionsOfServers(t *testing.T) {
 	}
 }
 
-// completedConfig returns the configuration of a server with the installed authorizer.
-func completedConfig() controlplaneapiserver.CompletedConfig {
+// completedConfig returns the configuration of a server with the installed authorizer, which serves all resources but those in off.
+func completedConfig(off ...schema.GroupVersionResource) controlplaneapiserver.CompletedConfig {
+	resources := controlplane.DefaultAPIResourceConfigSource()
+	resources.DisableResources(off...)
 	server := genericapiserver.NewConfig(legacyscheme.Codecs)
 	server.Authorization.Authorizer = granular.Wrap(gate.New(nil))
 	config := controlplaneapiserver.Config{Generic: server, Extra: controlplaneapiserver.Extra{
-		VersionedInformers: informers.NewSharedInformerFactory(fake.NewClientset(), 0),
+		APIResourceConfigSource: resources,
+		VersionedInformers:      informers.NewSharedInformerFactory(fake.NewClientset(), 0),
 	}}
 	server.Serializer, server.ExternalAddress = legacyscheme.Codecs, "localhost:1"
 	server.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
 	return config.Complete()
+}
+
+// TestServersWithoutRoles checks that a server that does not serve a resource of RBAC does not start with a gate that reads it, and
+// that FieldPermissions alone start no informer of it, which would never sync.
+func TestServersWithoutRoles(t *testing.T) {
+	kind := authorityregistry.Kind{ListWatch: &cache.ListWatch{}}
+	opened := authorityregistry.Opened{Attributes: authorityregistry.Kinds{Namespaced: kind, Cluster: kind}, FieldPermissions: kind.ListWatch,
+		Delegations: &authorityregistry.DelegationStorage{}, Policies: kind.ListWatch}
+	for _, tc := range []struct {
+		gate      featuregate.Feature
+		overrides featuregatetesting.FeatureOverrides
+		starts    bool
+	}{
+		{features.ProtectedAttributes, featuregatetesting.FeatureOverrides{features.ProtectedAttributes: true}, false},
+		{features.AuthorityDelegation,
+			featuregatetesting.FeatureOverrides{features.SelectedAuthority: true, features.AuthorityDelegation: true}, false},
+		{features.FieldPermissions,
+			featuregatetesting.FeatureOverrides{features.GranularAuthorization: true, features.FieldPermissions: true}, true},
+	} {
+		t.Run(string(tc.gate), func(t *testing.T) {
+			featuregatetesting.SetFeatureGatesDuringTest(t, utilfeature.DefaultFeatureGate, tc.overrides)
+			for _, off := range []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings", ""} {
+				var config controlplaneapiserver.CompletedConfig
+				if off == "" {
+					config = completedConfig()
+				} else {
+					config = completedConfig(rbacv1.SchemeGroupVersion.WithResource(off))
+				}
+				provider := newShared().authorityProvider(config, fake.NewClientset()).(*authorityregistry.Provider)
+				_, err := provider.Use(opened)
+				says := "the feature gate " + string(tc.gate) + " is on, but --runtime-config turns the resource " + off +
+					".rbac.authorization.k8s.io off"
+				if starts := tc.starts || off == ""; starts != (err == nil) || err != nil && err.Error() != says {
+					t.Errorf("without %q: %v", off, err)
+				}
+				if !tc.starts {
+					continue
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				config.VersionedInformers.StartWithContext(ctx)
+				reads := 0
+				for resource := range config.VersionedInformers.WaitForCacheSync(ctx.Done()) {
+					if resource.Elem().PkgPath() == reflect.TypeFor[rbacv1.Role]().PkgPath() {
+						reads++
+					}
+				}
+				cancel()
+				config.VersionedInformers.Shutdown()
+				if (reads > 0) != (off == "") {
+					t.Errorf("without %q: %d informers of RBAC", off, reads)
+				}
+			}
+		})
+	}
+}
+
+// TestReadsAreIndependent checks that the FieldPermissions, policies and attributes of a server are read also if some of them can't be
+// read: those that are known are enforced.
+func TestReadsAreIndependent(t *testing.T) {
+	featuregatetesting.SetFeatureGatesDuringTest(t, utilfeature.DefaultFeatureGate, featuregatetesting.FeatureOverrides{
+		features.GranularAuthorization: true, features.FieldPermissions: true, features.ProtectedAttributes: true,
+		features.SelectedAuthority: true, features.AuthorityDelegation: true,
+	})
+	for _, unread := range []string{"attributes", "cluster attributes", "delegations", "policies", "field permissions"} {
+		t.Run(unread+" are not read", func(t *testing.T) {
+			watched := make(chan string, 10)
+			source := func(name string, list runtime.Object) *cache.ListWatch {
+				return &cache.ListWatch{
+					ListWithContextFunc: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+						if name == unread {
+							<-ctx.Done()
+							return nil, ctx.Err()
+						}
+						return list, nil
+					},
+					WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+						watched <- name
+						return watch.NewFake(), nil
+					},
+				}
+			}
+			meta := metav1.ListMeta{ResourceVersion: "5"}
+			opened := authorityregistry.Opened{
+				Attributes: authorityregistry.Kinds{
+					Namespaced: authorityregistry.Kind{Example: &authority.ProtectedAttribute{},
+						ListWatch: source("attributes", &authority.ProtectedAttributeList{ListMeta: meta})},
+					Cluster: authorityregistry.Kind{Example: &authority.ClusterProtectedAttribute{},
+						ListWatch: source("cluster attributes", &authority.ClusterProtectedAttributeList{ListMeta: meta})},
+				},
+				Delegations: &authorityregistry.DelegationStorage{
+					ListWatch: source("delegations", &v1alpha1.AuthorityDelegationList{ListMeta: meta})},
+				Policies:         source("policies", &v1alpha1.AuthorityDelegationPolicyList{ListMeta: meta}),
+				FieldPermissions: source("field permissions", &v1alpha1.FieldPermissionList{ListMeta: meta}),
+			}
+			config := completedConfig()
+			run, err := newShared().authorityProvider(config, fake.NewClientset()).(*authorityregistry.Provider).Use(opened)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			ended := make(chan error, 1)
+			go func() { ended <- run(ctx, &rest.Config{Host: "localhost:1"}) }()
+			names := map[string]bool{}
+			err = wait.PollUntilContextTimeout(ctx, time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+				select {
+				case name := <-watched:
+					names[name] = true
+				default:
+				}
+				return len(names) == 4, nil
+			})
+			if err != nil || names[unread] {
+				t.Errorf("read were %v: %v", names, err)
+			}
+			select {
+			case err := <-ended:
+				t.Errorf("the server counts as ready: %v", err)
+			default:
+			}
+			cancel()
+			if err := <-ended; err == nil {
+				t.Error("the server ended, and counts as ready")
+			}
+		})
+	}
 }
 
 // TestDelegating checks that users write nothing before the storage of delegations and policies is open,

@@ -32,7 +32,8 @@ type Config struct {
 	Index *fieldpermission.Index
 	// Resources finds built-in resources. The controller reads definitions of custom resources in its own way.
 	Resources *fieldpermission.Resources
-	Roles     *fieldpermission.Roles
+	// Roles is nil if the server serves no roles. Then the statuses name no holders.
+	Roles *fieldpermission.Roles
 }
 
 // Controller writes the statuses of FieldPermissions.
@@ -70,7 +71,7 @@ func Start(ctx context.Context, config Config, self *rest.Config) error {
 	}
 	c := &Controller{Config: config, client: client, definitions: read, known: map[string]knownState{}}
 	go func() {
-		if !config.Roles.WaitForSync(ctx.Done()) || !read.waitForSync(ctx.Done()) {
+		if config.Roles != nil && !config.Roles.WaitForSync(ctx.Done()) || !read.waitForSync(ctx.Done()) {
 			return
 		}
 		loop := rounds.Loop{Lease: LeaseName, Changes: config.Index.Changes(), Round: c.round}
@@ -90,7 +91,7 @@ func (c *Controller) round(ctx context.Context, leads bool) bool {
 		return true
 	}
 	var grants fieldpermission.Grants
-	if leads {
+	if leads && c.Roles != nil {
 		var err error
 		if grants, err = c.Roles.Grants(); err != nil {
 			utilruntime.HandleErrorWithContext(ctx, err, "The holders of permissions are not known")

@@ -124,3 +124,24 @@ func TestRounds(t *testing.T) {
 		t.Errorf("without a definition: %+v", status)
 	}
 }
+
+// TestWithoutRoles holds that the statuses are written on a server that serves no roles, and name no holders.
+func TestWithoutRoles(t *testing.T) {
+	p := &v1alpha1.FieldPermission{
+		ObjectMeta: metav1.ObjectMeta{Name: "applications.argoproj.io", ResourceVersion: "1", Generation: 1},
+		Spec: v1alpha1.FieldPermissionSpec{Version: "v1", Mode: v1alpha1.ModeEnforce,
+			Fields: []v1alpha1.FieldEntry{{Path: ".spec.destination", Permission: "argoproj.io/d", Excluded: true}}},
+	}
+	c, replace, _ := controllerOf(t, p)
+	crd := Definition(t, Applications)
+	crd.ResourceVersion = "1"
+	replace(crd)
+	c.Roles = nil
+	if !c.round(t.Context(), true) {
+		t.Error("the round failed")
+	}
+	got, err := c.client.AuthorityV1alpha1().FieldPermissions().Get(t.Context(), p.Name, metav1.GetOptions{})
+	if err != nil || got.Status.Kind != "Application" || got.Status.Fields[0].State != v1alpha1.EntryActive || got.Status.NotHeldCount != 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
