@@ -118,12 +118,16 @@ func TestKeepAPIServiceTriesAgain(t *testing.T) {
 	})
 }
 
-// TestBootstrapHook holds that the server keeps its APIService, and that it does not become
-// ready if it can't write the bootstrap roles.
+// TestBootstrapHook holds that the server keeps its APIService, and that it becomes ready ten seconds later if it can't write
+// the bootstrap roles: it tries again at a bounded rate, and logs each failure.
 func TestBootstrapHook(t *testing.T) {
 	// As above, what reports errors looks at the real time.
-	handlers := utilruntime.ErrorHandlers
-	utilruntime.ErrorHandlers = nil
+	handlers, logged := utilruntime.ErrorHandlers, 0
+	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{func(_ context.Context, _ error, text string, _ ...any) {
+		if strings.HasPrefix(text, "Bootstrap roles") {
+			logged++
+		}
+	}}
 	defer func() { utilruntime.ErrorHandlers = handlers }()
 	synctest.Test(t, func(t *testing.T) {
 		var asked sync.Map
@@ -136,9 +140,18 @@ func TestBootstrapHook(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, stop := context.WithCancel(t.Context())
+		start := time.Now()
 		err = hook(genericapiserver.PostStartHookContext{Context: ctx, LoopbackClientConfig: config})
-		if err == nil || !strings.Contains(err.Error(), "unable to initialize roles") {
-			t.Errorf("ready without roles: %v", err)
+		if waited := time.Since(start); err != nil || waited != rolesPatience {
+			t.Errorf("without roles: after %v, %v", waited, err)
+		}
+		if _, found := asked.Load("/apis/rbac.authorization.k8s.io/v1/clusterroles/" + ViewRole); !found {
+			t.Error("no role is written")
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if logged < 50 || logged > 70 {
+			t.Errorf("%d failures in an hour are logged", logged)
 		}
 		if _, found := asked.Load("/apis/apiregistration.k8s.io/v1/apiservices"); !found {
 			t.Error("the APIService is not watched")

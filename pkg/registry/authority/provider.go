@@ -155,6 +155,6 @@ func (p *Provider) PostStartHook() (string, genericapiserver.PostStartHookFunc, 
 		if !p.BootstrapRoles {
 			return nil
 		}
-		return p.policy().EnsureRBACPolicy()(hook)
+		return startRoles(hook, p.policy, hook.LoopbackClientConfig, rolesPatience)
 	}, nil
 }
