@@ -163,3 +163,9 @@ var IndexEnds = indexEnds
 func Overdue(ctx context.Context, c client.Reader, at time.Time) int {
 	return (&ends{Reader: c}).overdue(ctx, at)
 }
+
+// ReconcileSelfRoles deletes the roles with a name by which sudoers impersonated themselves.
+func ReconcileSelfRoles(ctx context.Context, c client.Client, name string) error {
+	_, err := (&selfRoles{writer{Client: c, live: c, unlabelled: c}}).Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKey{Name: name}})
+	return err
+}

@@ -75,6 +75,9 @@ func (w *writer) ensure(ctx context.Context, want client.Object) (outcome, error
 	if err != nil {
 		return unchanged, fmt.Errorf("get %s: %w", describe(want), err)
 	}
+	if binding, ok := want.(*rbacv1.ClusterRoleBinding); ok && isForeign(have, binding.RoleRef) {
+		return unchanged, fmt.Errorf("%s: its name is the controller's, and somebody else bound another role with it; delete it", describe(want))
+	}
 	ending := have.GetDeletionTimestamp() != nil
 	if !ending && same(have, want) {
 		return unchanged, nil
@@ -136,7 +139,7 @@ func subjectsOf(object client.Object) *[]rbacv1.Subject {
 }
 
 // remove deletes an object, and reports whether it existed. If the cache does not have the object,
-// remove looks for it where the lookup says.
+// remove looks for it where the lookup says. It spares what isForeign.
 func (w *writer) remove(ctx context.Context, object client.Object, where lookup) (bool, error) {
 	key := client.ObjectKeyFromObject(object)
 	have := newLike(object)
@@ -155,7 +158,19 @@ func (w *writer) remove(ctx context.Context, object client.Object, where lookup)
 	if err != nil {
 		return false, fmt.Errorf("get %s: %w", describe(object), err)
 	}
+	// The bindings of the controller have the name of their role.
+	if isForeign(have, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: have.GetName()}) {
+		return false, nil
+	}
 	return true, w.delete(ctx, have)
+}
+
+// isForeign reports whether an object with a name of the controller is somebody else's: a ClusterRoleBinding without
+// the controller's label, to another role. Nobody changes the role of a binding, so a binding of the controller
+// whose label was removed still has its own.
+func isForeign(have client.Object, role rbacv1.RoleRef) bool {
+	binding, ok := have.(*rbacv1.ClusterRoleBinding)
+	return ok && binding.Labels[names.ManagedBy] != names.Manager && binding.RoleRef != role
 }
 
 // same reports whether the existing object have matches want. Additional labels and annotations of
