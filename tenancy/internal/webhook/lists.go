@@ -90,12 +90,9 @@ func (l *Lists) Handle(ctx context.Context, req admission.Request) admission.Res
 			if err := json.Unmarshal(req.OldObject.Raw, &old); err != nil {
 				return err
 			}
-			if err := l.prolonged(ctx, req.UserInfo, &old, t); errors.Is(err, errReview) {
-				return err
-			} else if err != nil {
-				return errors.Join(l.changed(ctx, req, before, now), err)
-			}
-			return l.changed(ctx, req, before, now)
+			all := []error{l.changed(ctx, req, before, now), l.prolonged(ctx, req.UserInfo, &old, t),
+				l.widened(ctx, req.UserInfo, old.Spec.Sudo, t.Spec.Sudo)}
+			return errors.Join(all...)
 		}
 	}
 	err := errors.Join(judge(ctx, req, &typed), reserved(typed.Spec), tooLarge(req.OldObject.Raw, req.Object.Raw))
@@ -112,7 +109,7 @@ func (l *Lists) Handle(ctx context.Context, req admission.Request) admission.Res
 }
 
 // created returns an error if the name of a new LNamespace is reserved, or if the caller is not
-// allowed to retain its namespace. It does not check the lists of members, because whoever creates an
+// allowed to retain its namespace, or to let sudo lift limits of administrators. It does not check the lists of members, because whoever creates an
 // LNamespace is allowed to set them all.
 func (l *Lists) created(ctx context.Context, req admission.Request, t *v1alpha1.LNamespace) error {
 	if l.IsReserved(t.Name) {
@@ -120,6 +117,9 @@ func (l *Lists) created(ctx context.Context, req admission.Request, t *v1alpha1.
 	}
 	if refused, err := l.refused(ctx, req, t); err != nil || refused != nil {
 		return errors.Join(err, refused)
+	}
+	if err := l.widened(ctx, req.UserInfo, v1alpha1.Sudo{}, t.Spec.Sudo); err != nil {
+		return err
 	}
 	if t.Spec.DeletionPolicy != v1alpha1.RetainNamespace {
 		return nil
@@ -130,6 +130,24 @@ func (l *Lists) created(ctx context.Context, req admission.Request, t *v1alpha1.
 	}
 	return fmt.Errorf("spec.deletionPolicy needs the verb %s, because nobody pays for a namespace that stays",
 		names.FieldVerb(names.DeletionPolicy))
+}
+
+// widened returns an error if the caller adds an allowance by which sudo lifts what administrators set on tenants, such as a
+// level of pod security or a quota, and may not change spec.sudo of every LNamespace. The creator of an LNamespace, and
+// sudo with the allowance Lists, may change spec.sudo of this one alone.
+func (l *Lists) widened(ctx context.Context, user authenticationv1.UserInfo, before, now v1alpha1.Sudo) error {
+	if !slices.ContainsFunc([]v1alpha1.SudoAllowance{v1alpha1.AllowNamespace, v1alpha1.AllowQuotas}, func(a v1alpha1.SudoAllowance) bool {
+		return slices.Contains(now.Allow, a) && !slices.Contains(before.Allow, a)
+	}) {
+		return nil
+	}
+	verb := names.FieldVerb(names.Sudo)
+	may, err := l.may(ctx, user, authorizationv1.ResourceAttributes{Verb: verb})
+	if may || err != nil {
+		return err
+	}
+	return fmt.Errorf("spec.sudo.allow: %s and %s need the verb %s on all LNamespaces, because they lift limits that administrators set on tenants",
+		v1alpha1.AllowNamespace, v1alpha1.AllowQuotas, verb)
 }
 
 // refused returns an error as its first result if only an administrator may create the LNamespace. An

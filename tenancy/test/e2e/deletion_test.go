@@ -112,8 +112,8 @@ func TestRetainedNamespace(t *testing.T) {
 // Answer: 403, whoever asks; an owner of another kind needs the verb `delete` in the namespace of a tenant
 func TestNoNamespaceHasATenantAsOwner(t *testing.T) {
 	lns := tenant("owned-by")
-	lns.Spec.Sudo.Allow = []v1alpha1.SudoAllowance{v1alpha1.AllowNamespace}
 	shared.make(t, lns)
+	shared.change(t, lns, func(s *v1alpha1.LNamespaceSpec) { s.Sudo.Allow = []v1alpha1.SudoAllowance{v1alpha1.AllowNamespace} })
 	foreign := namespaceOf("owned-by-foreign")
 	create(t, shared.client, foreign)
 	t.Cleanup(func() {

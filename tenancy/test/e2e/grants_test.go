@@ -5,6 +5,7 @@ package e2e_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -178,6 +179,74 @@ func TestAllowances(t *testing.T) {
 	for _, tc := range ask {
 		shared.refused(t, "x", sudo, tc.verb, tc.resource, tc.namespace, lns.Name)
 	}
+}
+
+// TestCreatorsLiftNoLimits checks that only who may change spec.sudo of every LNamespace lets sudo change the Namespace object
+// and quotas, in a new LNamespace and in one that exists.
+//
+// Attack: a person creates a tenant in which sudo may change the Namespace object and quotas, and then lifts the level of
+// pod security or the quota that an administrator set on tenants
+// Was: got through
+// Answer: 403 by the admission policies alone and by the webhook alone
+// Held by: TestWebhooks, TestListsWithoutVerbs
+// Attack: with the allowance Lists, which a creator may give, sudo adds these two allowances
+// Was: got through
+// Answer: 403; without them, sudo changes spec.sudo
+func TestCreatorsLiftNoLimits(t *testing.T) { creatorsLiftNoLimits(t, shared) }
+
+func creatorsLiftNoLimits(t *testing.T, c *cluster) {
+	c.holds(t, "lifting-admin", "", "create", "get", "patch", "update", names.FieldVerb(names.Sudo))
+	lns := tenant("lifting")
+	lns.Spec.Sudo.Allow = []v1alpha1.SudoAllowance{v1alpha1.AllowLists}
+	c.make(t, lns)
+	c.holds(t, "lifting-one", lns.Name, "create", "get", "patch", "update", names.FieldVerb(names.Sudo))
+	group := names.SudoGroup(lns.Name)
+	c.allowed(t, "x", []string{group}, names.FieldVerb(names.Sudo), "lnamespaces", "", lns.Name)
+	sudo := c.as(t, names.SudoerUser(lns.Name, "lifting-sudoer"), group)
+	administrator, person, one := c.as(t, "lifting-admin"), c.as(t, "somebody"), c.as(t, "lifting-one")
+	for name, tc := range map[string]struct {
+		allow []v1alpha1.SudoAllowance
+		lifts bool
+	}{
+		"the namespace":  {[]v1alpha1.SudoAllowance{v1alpha1.AllowNamespace}, true},
+		"quotas":         {[]v1alpha1.SudoAllowance{v1alpha1.AllowQuotas}, true},
+		"among others":   {[]v1alpha1.SudoAllowance{v1alpha1.AllowLists, v1alpha1.AllowDelete, v1alpha1.AllowNamespace}, true},
+		"the own tenant": {[]v1alpha1.SudoAllowance{v1alpha1.AllowLists, v1alpha1.AllowDelete}, false},
+	} {
+		for who, w := range map[string]struct {
+			client  client.Client
+			creates bool
+			refused bool
+		}{
+			"an administrator": {administrator, true, false}, "a person": {person, true, tc.lifts},
+			"with sudo": {sudo, false, tc.lifts}, "who may change this one": {one, false, tc.lifts},
+		} {
+			wait(t, name+", "+who, func() error {
+				after := lns.DeepCopy()
+				after.Spec.Sudo.Allow = tc.allow
+				err := w.client.Patch(t.Context(), after, client.MergeFrom(lns), client.DryRunAll)
+				if w.creates {
+					made := tenant("lifted")
+					made.Spec.Sudo.Allow = tc.allow
+					err = w.client.Create(t.Context(), made, client.DryRunAll)
+				}
+				switch {
+				case !w.refused:
+					return err
+				case !forbidden(err) || !strings.Contains(err.Error(), "Namespace and Quotas need the verb"):
+					return fmt.Errorf("not refused: %v", err)
+				}
+				return nil
+			})
+		}
+	}
+	// What it allowed before stays allowed.
+	c.change(t, lns, func(s *v1alpha1.LNamespaceSpec) { s.Sudo.Allow = append(s.Sudo.Allow, v1alpha1.AllowQuotas) })
+	wait(t, "sudo removes an allowance, and leaves this one", func() error {
+		after := lns.DeepCopy()
+		after.Spec.Sudo.Allow = []v1alpha1.SudoAllowance{v1alpha1.AllowQuotas}
+		return sudo.Patch(t.Context(), after, client.MergeFrom(lns), client.DryRunAll)
+	})
 }
 
 // TestManagerIsNoSudoer checks, on a server that does not authorize single fields, that a manager

@@ -25,8 +25,8 @@ import (
 // Answer: 403, also by the subresources status and finalize; other labels and annotations can be changed
 func TestNamespaceBelongsToItsTenant(t *testing.T) {
 	lns := tenant("labelled")
-	lns.Spec.Sudo.Allow = []v1alpha1.SudoAllowance{v1alpha1.AllowNamespace}
 	shared.make(t, lns)
+	shared.change(t, lns, func(s *v1alpha1.LNamespaceSpec) { s.Sudo.Allow = []v1alpha1.SudoAllowance{v1alpha1.AllowNamespace} })
 	meta := metav1.ObjectMeta{Name: "labelled-operator"}
 	role := &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""},
 		Resources: []string{"namespaces", "namespaces/status", "namespaces/finalize"}, Verbs: []string{"get", "update", "patch"}}}}

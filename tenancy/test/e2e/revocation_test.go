@@ -86,9 +86,9 @@ func TestFinalizersKeepNoRights(t *testing.T) {
 // Answer: the controller revokes first and goes on after an error; the condition Ready names the failure
 func TestRevokedWhileGrantsFail(t *testing.T) {
 	lns := tenant("blocked")
-	lns.Spec.Sudo.Allow = []v1alpha1.SudoAllowance{v1alpha1.AllowQuotas}
 	lns.Spec.Sudoers = append(lns.Spec.Sudoers, user("blocked-next"))
 	shared.make(t, lns)
+	shared.change(t, lns, func(s *v1alpha1.LNamespaceSpec) { s.Sudo.Allow = []v1alpha1.SudoAllowance{v1alpha1.AllowQuotas} })
 	group := names.SudoGroup(lns.Name)
 	shared.allowed(t, "x", []string{group}, "create", "resourcequotas", lns.Name, "")
 	shared.allowed(t, "x", []string{group}, "create", "rolebindings", lns.Name, "")

@@ -85,7 +85,7 @@ func TestWebhooks(t *testing.T) {
 	c.install(t, address)
 	metrics := freeAddress(t)
 	for _, kind := range []string{"validatingadmissionpolicybinding", "validatingadmissionpolicy"} {
-		if out, err := c.kubectl("admin", "delete", kind, "lnamespace-lists"); err != nil {
+		if out, err := c.kubectl("admin", "delete", kind, "lnamespace-lists", "lnamespace-creation"); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
@@ -127,6 +127,7 @@ func TestWebhooks(t *testing.T) {
 	t.Run("an account is required", func(t *testing.T) { requiredAccount(t, c, mapping) })
 	t.Run("a large one", func(t *testing.T) { roomForStatus(t, c) })
 	t.Run("a manager", func(t *testing.T) { managerIsNoSudoer(t, c) })
+	t.Run("limits", func(t *testing.T) { creatorsLiftNoLimits(t, c) })
 	t.Run("requests for certificates", func(t *testing.T) {
 		for name, tc := range map[string]struct {
 			signer  string
