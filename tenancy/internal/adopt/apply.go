@@ -130,7 +130,10 @@ func (n *Namespace) handOver(ctx context.Context, api client.Client) error {
 	if ns.DeletionTimestamp != nil {
 		return fmt.Errorf("namespace %q is being deleted", n.Name)
 	}
-	if reason := foreign(ns, t); reason != "" {
+	if ns.UID != n.uid {
+		return fmt.Errorf("namespace %q: metadata.uid is not as planned; somebody made it again", n.Name)
+	}
+	if reason := foreign(ns, t, n.former); reason != "" {
 		return fmt.Errorf("namespace %q: %s", n.Name, reason)
 	}
 	// The version keeps a namespace that somebody else took, or made again, in the meantime.

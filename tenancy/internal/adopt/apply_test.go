@@ -99,7 +99,8 @@ func TestApplyLooksAgain(t *testing.T) {
 		"an owner": {change(lns, func() {
 			lns.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "LNamespace", Name: "eve", UID: "eve"}}
 		}), "metadata.ownerReferences is not empty"},
-		"another label": {change(ns, func() { ns.Labels = map[string]string{"a": "b"} }), "web adopted"},
+		"the namespace, made again": {change(ns, func() { ns.UID = "another" }), "metadata.uid is not as planned"},
+		"another label":             {change(ns, func() { ns.Labels = map[string]string{"a": "b"} }), "web adopted"},
 	} {
 		api := world(t, tc.created)
 		var out bytes.Buffer

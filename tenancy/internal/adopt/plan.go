@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -53,6 +54,10 @@ type Namespace struct {
 	tenant *v1alpha1.LNamespace
 	// exists is true if the cluster has the LNamespace.
 	exists bool
+	// former is the UID that the LNamespace had when a backup was made, or empty.
+	former types.UID
+	// uid is that of the namespace when the plan was made.
+	uid types.UID
 }
 
 // Person is what one subject has and gets. The rights of a person by groups are those of the groups.
@@ -132,6 +137,7 @@ func (s *state) plan(w Wish, o Options) Namespace {
 		return n
 	}
 	ns := s.namespaces[w.Name]
+	n.uid = ns.UID
 	if t != nil && belongs(ns, t) {
 		n.State, n.tenant, n.Spec = Adopted, t, t.Spec
 		s.compare(&n, t, o)
@@ -141,6 +147,7 @@ func (s *state) plan(w Wish, o Options) Namespace {
 	if n.tenant = w.Tenant; n.tenant == nil {
 		n.tenant = o.derive(ns, s.old(w.Name, nil))
 	}
+	n.tenant = allowed(n.tenant)
 	n.Spec = n.tenant.Spec
 	if len(n.Spec.Users)+len(n.Spec.Managers)+len(n.Spec.Sudoers) == 0 {
 		n.Reason = "no list of the tenant would name anybody; add its LNamespace to the file"
@@ -158,6 +165,14 @@ func (s *state) plan(w Wish, o Options) Namespace {
 		n.State = Adopt
 	}
 	return n
+}
+
+// allowed returns a copy of a new LNamespace that says that its name is allowed. The plan has applied the rules for names, and
+// the administrator looks at it.
+func allowed(t *v1alpha1.LNamespace) *v1alpha1.LNamespace {
+	t = t.DeepCopy()
+	metav1.SetMetaDataAnnotation(&t.ObjectMeta, names.Allowed, "true")
+	return t
 }
 
 // refused returns why a namespace can't be handed over, whatever its lists are, or an empty string.
@@ -184,7 +199,7 @@ func (s *state) refused(w Wish, o Options) string {
 			return reason
 		}
 	}
-	return foreign(ns, t)
+	return foreign(ns, t, "")
 }
 
 // marked returns why a namespace that belongs to no tenant yet can't be handed over as it is: it has marks by which the controller

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
@@ -31,6 +32,8 @@ type Wish struct {
 	Name string
 	// Tenant is the LNamespace in the files, or nil if they have none.
 	Tenant *v1alpha1.LNamespace
+	// Backup is the LNamespace with the metadata and the status that the files have, as a backup of a cluster has them.
+	Backup *v1alpha1.LNamespace
 }
 
 // Stdin is the name of a file that stands for the standard input.
@@ -145,7 +148,11 @@ func (r *reader) object(source string, text []byte) error {
 		if err := yaml.UnmarshalStrict(text, t); err != nil {
 			return fmt.Errorf("LNamespace %q: %w", head.Name, err)
 		}
+		backup := t.DeepCopy()
 		r.add(source, head.Kind, head.Name, wanted(t))
+		if w := r.wishes[head.Name]; w != nil {
+			w.Backup = backup
+		}
 	}
 	return nil
 }
@@ -195,18 +202,18 @@ func wanted(t *v1alpha1.LNamespace) *v1alpha1.LNamespace {
 }
 
 // foreign returns why a namespace can't be handed over to the tenant t, which is nil if there is none,
-// or an empty string.
-func foreign(ns *metav1.PartialObjectMetadata, t *v1alpha1.LNamespace) string {
+// or an empty string. former is the UID that the LNamespace had in a backup, or empty.
+func foreign(ns *metav1.PartialObjectMetadata, t *v1alpha1.LNamespace, former types.UID) string {
 	own := ""
 	if t != nil {
 		own = string(t.UID)
 	}
 	for _, key := range []string{names.AdoptedBy, names.CreatedFor} {
-		if uid := ns.Annotations[key]; uid != "" && uid != own {
+		if uid := ns.Annotations[key]; uid != "" && uid != own && (former == "" || uid != string(former)) {
 			return fmt.Sprintf("it belongs to another LNamespace, by the annotation %s=%s", key, uid)
 		}
 	}
-	if tenant := ns.Labels[names.Tenant]; tenant != "" && (tenant != ns.Name || t == nil) {
+	if tenant := ns.Labels[names.Tenant]; tenant != "" && (tenant != ns.Name || t == nil && former == "") {
 		return fmt.Sprintf("it belongs to another LNamespace, by the label %s=%s", names.Tenant, tenant)
 	}
 	return ""

@@ -35,7 +35,7 @@ func New() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	cmd.AddCommand(newRunCommand(), newBillingCommand(), newVettedCommand(), newAdoptCommand())
+	cmd.AddCommand(newRunCommand(), newBillingCommand(), newVettedCommand(), newAdoptCommand(), newRestoreCommand())
 	cmd.AddCommand(newManifestsCommands()...)
 	build.AddVersion(cmd)
 	return cmd

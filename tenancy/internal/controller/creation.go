@@ -101,7 +101,7 @@ func (c Creation) tooMany(survey *naming.Survey, t *v1alpha1.LNamespace) *refusa
 		return nil
 	}
 	return &refusal{reasonTooMany, fmt.Sprintf(
-		"%q has %d LNamespaces already, and may create %d; delete one, or ask an administrator", creator, older, c.PerCreator)}
+		"%q has %d LNamespaces already, and may create %d; delete one, or %s", creator, older, c.PerCreator, naming.AskAdministrator)}
 }
 
 // isOlder reports whether a was created before b. b may be new, without a time of creation. Of two

@@ -53,10 +53,13 @@ func (r Rules) Refused(name string) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("the name %q is refused: %s; choose another name, such as %q, or ask an administrator", name, why, proposal(name))
+	return fmt.Errorf("the name %q is refused: %s; choose another name, such as %q, or %s", name, why, proposal(name), AskAdministrator)
 }
 
 // IsReserved reports whether nobody, not even an administrator, can have a tenant of the name.
 func (r Rules) IsReserved(name string) bool { return names.Reserved(name, r.Reserved...) }
+
+// AskAdministrator says in a refusal what lifts it.
+const AskAdministrator = "ask an administrator, who allows it by the annotation " + names.Allowed + "=true"
 
 func proposal(name string) string { return "team-" + strings.TrimSuffix(name, "-system") }

@@ -22,8 +22,8 @@ import (
 )
 
 // ErrClaimed is the error for a name whose service accounts, or whose sudoers, have permissions already.
-var ErrClaimed = errors.New("service accounts or sudoers of this namespace, which does not exist, have permissions already, " +
-	"and whoever creates it would get them")
+var ErrClaimed = errors.New("service accounts or sudoers of a namespace of this name have permissions already, " +
+	"and whoever gets the namespace would have them")
 
 // Survey is what one reading of the server found: the LNamespaces, and then for which namespaces the
 // permissions of service accounts or sudoers wait.
@@ -108,8 +108,8 @@ func (s *Survey) Claims(namespace string) error {
 	if !found {
 		return nil
 	}
-	return fmt.Errorf("the name %q is refused: %w (%s); choose another name, such as %q, or ask an administrator",
-		namespace, ErrClaimed, where, proposal(namespace))
+	return fmt.Errorf("the name %q is refused: %w (%s); choose another name, such as %q, or %s",
+		namespace, ErrClaimed, where, proposal(namespace), AskAdministrator)
 }
 
 // accounts is the prefix of the group of all service accounts of a namespace, and account that of the

@@ -19,7 +19,6 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -150,24 +149,18 @@ func (l *Lists) widened(ctx context.Context, user authenticationv1.UserInfo, bef
 		v1alpha1.AllowNamespace, v1alpha1.AllowQuotas, verb)
 }
 
-// refused returns an error as its first result if only an administrator may create the LNamespace. An
-// administrator is who may write the status of every LNamespace. If the namespace exists, the name does
-// not matter: nobody gets permissions in it until an administrator hands it over.
+// refused returns an error as its first result if only an administrator may create the LNamespace, and none allowed it by the
+// annotation. An administrator is who may write the status of every LNamespace. The rules hold although the namespace
+// exists: nobody gets permissions in it until an administrator hands it over, who may not ask who created the LNamespace.
 func (l *Lists) refused(ctx context.Context, req admission.Request, t *v1alpha1.LNamespace) (refused, err error) {
-	ns := &metav1.PartialObjectMetadata{}
-	ns.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	if err := l.Client.Get(ctx, client.ObjectKey{Name: t.Name}, ns); err == nil || !apierrors.IsNotFound(err) {
-		if err != nil {
-			err = fmt.Errorf("%w: %w", errReview, err)
-		}
-		return nil, err
-	}
-	master, err := l.may(ctx, req.UserInfo, authorizationv1.ResourceAttributes{Verb: "update", Subresource: "status"})
-	if master || err != nil {
-		return nil, err
-	}
 	candidate := t.DeepCopy()
 	candidate.Annotations = map[string]string{names.Creator: names.Person(req.UserInfo.Username)}
+	if t.Annotations[names.Allowed] == "true" {
+		master, err := l.may(ctx, req.UserInfo, authorizationv1.ResourceAttributes{Verb: "update", Subresource: "status"})
+		if master || err != nil {
+			return nil, err
+		}
+	}
 	candidate.Status = v1alpha1.LNamespaceStatus{}
 	if refused, err = l.Check(ctx, l.Client, candidate); err != nil {
 		err = fmt.Errorf("%w: %w", errReview, err)

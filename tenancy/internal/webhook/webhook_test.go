@@ -114,7 +114,7 @@ func allowAll(context.Context, client.Reader, *v1alpha1.LNamespace) (refused, er
 }
 
 func refuseCom(_ context.Context, _ client.Reader, t *v1alpha1.LNamespace) (refused, err error) {
-	if t.Name == "com" && t.Annotations[names.Creator] == "mia" {
+	if (t.Name == "com" || t.Name == "svc") && t.Annotations[names.Creator] == "mia" {
 		return errors.New("a public top-level domain"), nil
 	}
 	return nil, nil
@@ -133,7 +133,7 @@ func apiFor(t *testing.T, user string, verbs ...string) client.Client {
 		t.Fatal(err)
 	}
 	return fake.NewClientBuilder().WithScheme(scheme).
-		WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "old"}}).
+		WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "old"}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "svc"}}).
 		WithInterceptorFuncs(interceptor.Funcs{Create: func(_ context.Context, _ client.WithWatch, o client.Object, _ ...client.CreateOption) error {
 			r, ok := o.(*authorizationv1.SubjectAccessReview)
 			if !ok {
@@ -151,6 +151,9 @@ func apiFor(t *testing.T, user string, verbs ...string) client.Client {
 			return nil
 		}}).Build()
 }
+
+// allowedName is the annotation by which an administrator allows a name.
+const allowedName = `"annotations":{"tenancy.kube-granular.dev/allowed":"true"}`
 
 const full = `{"metadata":{"name":"team","finalizers":["tenancy.kube-granular.dev/revoke","tenancy.kube-granular.dev/billing","other"]},"spec":{
 "users":[{"kind":"User","name":"u"}],"managers":[{"kind":"User","name":"m"}],"sudoers":[{"kind":"User","name":"s"}],"sudo":{"atRevocation":"Report"},"billing":{"account":"1"}}}`
@@ -232,8 +235,13 @@ func TestListsWithoutVerbs(t *testing.T) {
 			message: "can't belong to a tenant"},
 		"new, reserved by a flag": {now: replaced(`"name":"team"`, `"name":"infra"`),
 			message: "can't belong to a tenant"},
-		"new, refused":                      {now: replaced(`"name":"team"`, `"name":"com"`), message: "a public top-level domain"},
-		"new, refused, by an administrator": {now: replaced(`"name":"team"`, `"name":"com"`), verbs: []string{"update@status"}},
+		"new, refused":                              {now: replaced(`"name":"team"`, `"name":"com"`), message: "a public top-level domain"},
+		"new, refused, by an administrator":         {now: replaced(`"name":"team"`, `"name":"com"`), verbs: []string{"update@status"}, message: "a public"},
+		"new, refused, allowed by an administrator": {now: replaced(`"name":"team"`, `"name":"com",`+allowedName), verbs: []string{"update@status"}},
+		"new, refused, allowed by its creator":      {now: replaced(`"name":"team"`, `"name":"com",`+allowedName), message: "a public"},
+		"new, refused, of an existing namespace":    {now: replaced(`"name":"team"`, `"name":"svc"`), message: "a public"},
+		"new, allowed, of an existing namespace": {now: replaced(`"name":"team"`, `"name":"svc",`+allowedName), verbs: []string{"update@status"},
+			warning: "already exists"},
 		"new, retained": {now: replaced(`"billing":{"account":"1"}`, `"billing":{"account":"1"},"deletionPolicy":"Retain"`),
 			verbs: []string{"deletionPolicy@team"}, message: "spec.deletionPolicy needs the verb"},
 		"new, retained, by an administrator": {now: replaced(`"billing":{"account":"1"}`, `"billing":{"account":"1"},"deletionPolicy":"Retain"`),

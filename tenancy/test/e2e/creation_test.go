@@ -69,9 +69,15 @@ func TestNamesOfNewTenants(t *testing.T) {
 			t.Fatal(err)
 		}
 		shared.gone(t, lns)
-		// An administrator creates it.
+		// An administrator who creates it does not allow it by that alone, and may not know what it creates.
 		lns = tenant(name)
 		create(t, shared.client, lns)
+		shared.waitReason(t, lns, reason)
+		before := lns.DeepCopy()
+		lns.Annotations[names.Allowed] = "true"
+		if err := shared.client.Patch(t.Context(), lns, client.MergeFrom(before)); err != nil {
+			t.Fatal(err)
+		}
 		shared.allowed(t, name+"-user", nil, "create", "deployments", name, "")
 		if err := shared.client.Delete(t.Context(), lns); err != nil {
 			t.Fatal(err)
@@ -226,11 +232,27 @@ func webhooksRefuseNames(t *testing.T, c *cluster) {
 		if err := c.as(t, "bob").Create(t.Context(), tenant(name), client.DryRunAll); !forbidden(err) || !strings.Contains(err.Error(), "such as") {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := c.client.Create(t.Context(), tenant(name), client.DryRunAll); err != nil {
+		lns := tenant(name)
+		if err := c.client.Create(t.Context(), lns.DeepCopy(), client.DryRunAll); !forbidden(err) {
+			t.Errorf("%s, by an administrator who does not allow it: %v", name, err)
+		}
+		lns.Annotations = map[string]string{names.Allowed: "true"}
+		if err := c.client.Create(t.Context(), lns, client.DryRunAll); err != nil {
 			t.Errorf("%s, by an administrator: %v", name, err)
 		}
 	}
 	if err := c.as(t, "bob").Create(t.Context(), tenant("team-com"), client.DryRunAll); err != nil {
 		t.Errorf("team-com: %v", err)
+	}
+	// The rules hold although the namespace exists: an administrator may hand it over later.
+	create(t, c.client, namespaceOf("argocd"), namespaceOf("team-argocd"))
+	if err := c.as(t, "bob").Create(t.Context(), tenant("argocd"), client.DryRunAll); !forbidden(err) || !strings.Contains(err.Error(), "such as") {
+		t.Errorf("argocd: %v", err)
+	}
+	if err := c.as(t, "bob").Create(t.Context(), tenant("team-argocd"), client.DryRunAll); err != nil {
+		t.Errorf("team-argocd: %v", err)
+	}
+	if err := c.as(t, "ada").Create(t.Context(), tenant("team-argocd"), client.DryRunAll); !forbidden(err) || !strings.Contains(err.Error(), "and may create 2") {
+		t.Errorf("beyond the limit, of an existing namespace: %v", err)
 	}
 }

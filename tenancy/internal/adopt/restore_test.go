@@ -1,0 +1,152 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package adopt_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/adopt"
+	"kube-granular.dev/tenancy/internal/names"
+)
+
+// backedUp returns the LNamespace web as a backup has it, with a change.
+func backedUp(change func(*v1alpha1.LNamespace)) *v1alpha1.LNamespace {
+	t := &v1alpha1.LNamespace{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "LNamespace"},
+		ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "before"},
+		Spec:       v1alpha1.LNamespaceSpec{Sudoers: []v1alpha1.Subject{{Kind: "User", Name: "ada"}}},
+		Status: v1alpha1.LNamespaceStatus{NamespaceUID: "namespace",
+			Conditions: []metav1.Condition{{Type: v1alpha1.ConditionNamespaceReady, Status: metav1.ConditionTrue, Reason: "Exists"}}}}
+	change(t)
+	return t
+}
+
+// TestRestore checks which LNamespaces of a backup are made again, with their namespaces handed over to them.
+//
+// Attack: a person creates an LNamespace with the name of a namespace of others. It gives no rights, but is in the backup, and
+// the restore hands the namespace over to it
+// Was: got through
+// Answer: only an LNamespace is restored of whose namespace the controller recorded that it was its own
+// Held by: TestRestoreOfThePage
+// Attack: after the definition of LNamespaces was deleted, a person creates the LNamespace of somebody else first, with
+// herself in a list, or with an owner
+// Was: got through
+// Answer: not handed over; an LNamespace that is as in the backup is
+func TestRestore(t *testing.T) {
+	same := func(*v1alpha1.LNamespace) {}
+	made := func(change func(*v1alpha1.LNamespace)) *v1alpha1.LNamespace {
+		t := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "tenant"}, Spec: backedUp(same).Spec}
+		change(t)
+		return t
+	}
+	belonging := func(key, uid string) func(*corev1.Namespace) {
+		return func(ns *corev1.Namespace) { metav1.SetMetaDataAnnotation(&ns.ObjectMeta, key, uid) }
+	}
+	for name, tc := range map[string]struct {
+		backup  func(*v1alpha1.LNamespace)
+		cluster *v1alpha1.LNamespace
+		space   func(*corev1.Namespace)
+		others  bool
+		refused string
+	}{
+		"of before":                   {},
+		"it never had a namespace":    {backup: func(t *v1alpha1.LNamespace) { t.Status.NamespaceUID = "" }, refused: "status.namespaceUID is missing"},
+		"not its own any more":        {backup: func(t *v1alpha1.LNamespace) { t.Status.Conditions[0].Status = metav1.ConditionFalse }, refused: "NamespaceReady is not True"},
+		"no conditions yet":           {backup: func(t *v1alpha1.LNamespace) { t.Status.Conditions = nil }},
+		"it was being deleted":        {backup: func(t *v1alpha1.LNamespace) { t.DeletionTimestamp = &metav1.Time{Time: time.Now()} }, refused: "metadata.deletionTimestamp"},
+		"no backup":                   {backup: func(t *v1alpha1.LNamespace) { t.UID = "" }, refused: "metadata.uid is missing"},
+		"another namespace":           {backup: func(t *v1alpha1.LNamespace) { t.Status.NamespaceUID = "gone" }, refused: "--restored-namespaces"},
+		"a namespace of the backup":   {backup: func(t *v1alpha1.LNamespace) { t.Status.NamespaceUID = "gone" }, others: true},
+		"made for it before":          {space: belonging(names.CreatedFor, "before")},
+		"handed over to it before":    {space: belonging(names.AdoptedBy, "before")},
+		"made for another":            {space: belonging(names.CreatedFor, "another"), refused: "belongs to another LNamespace"},
+		"labelled":                    {space: func(ns *corev1.Namespace) { ns.Labels = map[string]string{names.Tenant: "web"} }},
+		"labelled by another":         {space: func(ns *corev1.Namespace) { ns.Labels = map[string]string{names.Tenant: "other"} }, refused: "belongs to another LNamespace"},
+		"created already":             {cluster: made(same)},
+		"created with another sudoer": {cluster: made(func(t *v1alpha1.LNamespace) { t.Spec.Sudoers[0].Name = "mallory" }), refused: "another spec.sudoers than in the backup"},
+		"created with more":           {cluster: made(func(t *v1alpha1.LNamespace) { t.Spec.Users = t.Spec.Sudoers }), refused: "another spec.users"},
+		"created for another account": {cluster: made(func(t *v1alpha1.LNamespace) { t.Spec.Billing.Account = "1" }), refused: "another spec.billing.account"},
+		"created with an owner": {cluster: made(func(t *v1alpha1.LNamespace) {
+			t.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "x"}}
+		}), refused: "with owners"},
+		"restored already": {cluster: made(func(t *v1alpha1.LNamespace) { t.Status.NamespaceUID = "namespace" })},
+	} {
+		if tc.backup == nil {
+			tc.backup = same
+		}
+		text, err := yaml.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": []any{backedUp(tc.backup)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(t.TempDir(), "tenants.yaml")
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		wishes, err := adopt.Read([]string{file}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var objects []client.Object
+		if tc.cluster != nil {
+			objects = append(objects, tc.cluster)
+		}
+		api := world(t, nil, objects...)
+		ns := &corev1.Namespace{}
+		if err := api.Get(t.Context(), client.ObjectKey{Name: "web"}, ns); err != nil {
+			t.Fatal(err)
+		}
+		if tc.space != nil {
+			tc.space(ns)
+			if err := api.Update(t.Context(), ns); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p, err := adopt.Restore(t.Context(), api, wishes, adopt.RestoreOptions{IsReserved: func(string) bool { return false }, OtherNamespaces: tc.others})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var table, out bytes.Buffer
+		if err := p.WriteRestore(&table, true); err != nil || !strings.Contains(table.String(), tc.refused) || tc.refused == "" && !strings.Contains(table.String(), "ada") {
+			t.Errorf("%s: %v\n%s", name, err, table.String())
+		}
+		if err := p.Apply(t.Context(), api, &out); (err != nil) != (tc.refused != "") || !strings.Contains(out.String(), tc.refused) {
+			t.Errorf("%s: %v, %s", name, err, out.String())
+		}
+		if err := api.Get(t.Context(), client.ObjectKey{Name: "web"}, ns); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := ns.Annotations[names.AdoptedBy] == "tenant", tc.refused == "" && name != "restored already"; got != want {
+			t.Errorf("%s: handed over is %t", name, got)
+		}
+		lns := &v1alpha1.LNamespace{}
+		if err := api.Get(t.Context(), client.ObjectKey{Name: "web"}, lns); tc.cluster == nil && (err == nil) != (tc.refused == "") {
+			t.Errorf("%s: the LNamespace: %v", name, err)
+		} else if tc.cluster == nil && err == nil && lns.Annotations[names.Allowed] != "true" {
+			t.Errorf("%s: its name is not allowed", name)
+		}
+	}
+}
+
+// TestRestoreSparesTheSystem checks that no namespace of the system is handed over, whatever a backup says.
+func TestRestoreSparesTheSystem(t *testing.T) {
+	api := world(t, nil)
+	backup := backedUp(func(*v1alpha1.LNamespace) {})
+	wish := adopt.Wish{Name: "web", Tenant: backup, Backup: backup}
+	for _, reserved := range []bool{true, false} {
+		p, err := adopt.Restore(t.Context(), api, []adopt.Wish{wish}, adopt.RestoreOptions{IsReserved: func(string) bool { return reserved }})
+		if err != nil || (p.Namespaces[0].State == adopt.Refused) != reserved {
+			t.Errorf("%t: %v, %+v", reserved, err, p.Namespaces)
+		}
+	}
+}
