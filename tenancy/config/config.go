@@ -22,7 +22,7 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-//go:embed default/namespace.yaml components/delegation/delegation.yaml crd/tenancy.kube-granular.dev_lnamespaces.yaml crd/tenancy.kube-granular.dev_sudorequests.yaml rbac/controller.yaml rbac/everyone.yaml rbac/requests.yaml policy/lists.yaml policy/creation.yaml policy/billing.yaml policy/namespaces.yaml policy/deletion.yaml policy/sudo.yaml policy/requests.yaml webhook/webhooks.yaml
+//go:embed default/namespace.yaml components/delegation/delegation.yaml crd/tenancy.kube-granular.dev_lnamespaces.yaml crd/tenancy.kube-granular.dev_sudorequests.yaml rbac/controller.yaml rbac/everyone.yaml rbac/requests.yaml policy/lists.yaml policy/creation.yaml policy/billing.yaml policy/namespaces.yaml policy/deletion.yaml policy/sudo.yaml policy/requests.yaml policy/delegations.yaml webhook/webhooks.yaml
 var files embed.FS
 
 // Options select the manifests for a cluster, and change some of them.
@@ -135,7 +135,7 @@ func Objects(o Options) ([]*unstructured.Unstructured, error) {
 		"default/namespace.yaml", "crd/tenancy.kube-granular.dev_lnamespaces.yaml",
 		"crd/tenancy.kube-granular.dev_sudorequests.yaml", "rbac/controller.yaml", "rbac/everyone.yaml", "rbac/requests.yaml",
 		"policy/lists.yaml", "policy/creation.yaml", "policy/billing.yaml",
-		"policy/namespaces.yaml", "policy/deletion.yaml", "policy/sudo.yaml", "policy/requests.yaml",
+		"policy/namespaces.yaml", "policy/deletion.yaml", "policy/sudo.yaml", "policy/requests.yaml", "policy/delegations.yaml",
 	}
 	if o.SudoByDelegation {
 		paths = append(paths, "components/delegation/delegation.yaml")

@@ -103,7 +103,8 @@ type SudoDelegation struct {
 type Leftover struct {
 	// kind is the kind of the object.
 	Kind string `json:"kind"`
-	// name is the name of the object, which is in the namespace of the tenant.
+	// name is the name of the object. It is in the namespace of the tenant, unless it is an
+	// AuthorityDelegation, which is in no namespace.
 	Name string `json:"name"`
 	// maker is the user who created or changed the object. It is empty if nobody recorded the author,
 	// because the object is older than the records.

@@ -15,10 +15,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	authority "kube-granular.dev/api/authority/v1alpha1"
 
 	"kube-granular.dev/tenancy/api/v1alpha1"
 	"kube-granular.dev/tenancy/internal/grants"
@@ -200,6 +203,7 @@ func (l *leftovers) record(t *v1alpha1.LNamespace, s *v1alpha1.LNamespaceStatus)
 //     name does not say who made the object. It is only reported.
 //   - A person who has no sudo, or a service account, changed the object.
 //   - A Role or RoleBinding has no mark at all, so its author is not known.
+//   - A person who has no sudo delegated, with sudo, what sudo may do. It is treated as what the person made.
 //
 // An error with one object does not keep it from the others.
 func (r *Tenants) examine(ctx context.Context, t *v1alpha1.LNamespace, sudoers []v1alpha1.Subject, departed bool) ([]v1alpha1.Leftover, error) {
@@ -243,9 +247,58 @@ func (r *Tenants) examine(ctx context.Context, t *v1alpha1.LNamespace, sudoers [
 			}
 		}
 	}
+	given, err := r.strays(ctx, t.Name)
+	failed = append(failed, err)
+	for i := range given {
+		d := &given[i]
+		maker := names.Person(d.Status.Delegator.Username)
+		if !left(maker) {
+			continue
+		}
+		if t.Spec.Sudo.AtRevocation == v1alpha1.RemoveLeftovers && !isServiceAccount(maker) {
+			err := client.IgnoreNotFound(r.Delete(ctx, d, client.Preconditions{UID: &d.UID}))
+			if err == nil {
+				r.event(t, corev1.EventTypeNormal, "RemovedLeftover", "Revoke", "deleted the AuthorityDelegation %s, which %q created", d.Name,
+					bounded(maker, maxMaker))
+				continue
+			}
+			failed = append(failed, fmt.Errorf("remove what a former sudoer delegated: %w", err))
+		}
+		found = append(found, v1alpha1.Leftover{Kind: "AuthorityDelegation", Name: d.Name, Maker: bounded(maker, maxMaker)})
+	}
 	// Somebody can be both the maker of an object and one of those who changed it.
 	slices.SortFunc(found, byKind)
 	return slices.Compact(found), errors.Join(failed...)
+}
+
+// strays returns the AuthorityDelegations that somebody created with sudo of the tenant, and not the controller. A policy
+// refuses to create them, so they are older than the policy, or it was missing.
+func (r *Tenants) strays(ctx context.Context, tenant string) ([]authority.AuthorityDelegation, error) {
+	reader, options := r.live, []client.ListOption{client.Limit(500)}
+	if r.delegations != nil { // then all of them are in the cache, which has no pages
+		reader, options = r.Client, nil
+	}
+	var found []authority.AuthorityDelegation
+	for next := ""; ; {
+		list := &authority.AuthorityDelegationList{}
+		err := reader.List(ctx, list, append(slices.Clip(options), client.Continue(next))...)
+		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) { // the server does not serve them
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list AuthorityDelegations: %w", err)
+		}
+		for _, d := range list.Items {
+			by := d.Status.Delegator
+			if (names.TenantOfSudo(by.Username) == tenant || slices.Contains(by.Groups, names.SudoGroup(tenant))) &&
+				!slices.Contains(by.Groups, names.Delegators) {
+				found = append(found, d)
+			}
+		}
+		if next = list.Continue; next == "" || r.delegations != nil {
+			return found, nil
+		}
+	}
 }
 
 // isServiceAccount reports whether the user name is that of a service account.
