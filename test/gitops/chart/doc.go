@@ -6,5 +6,5 @@
 //
 // The chart reads the manifests of tenancy/config, and changes them as its values say. The invariant: for each
 // combination of values, Helm renders the same objects that kustomize builds from the folder for it. What
-// differs is listed: the namespace, which Helm creates, the tag of the image, and that Helm keeps definitions.
+// differs is listed: the namespace, which Helm creates, the tag of the image, and that Helm keeps definitions and policies.
 package chart
