@@ -81,7 +81,8 @@ func unrecorded(backup *v1alpha1.LNamespace) string {
 	case backup.Status.NamespaceUID == "":
 		return "in the backup, it had no namespace: status.namespaceUID is missing"
 	case ready != nil && ready.Status != metav1.ConditionTrue:
-		return fmt.Sprintf("in the backup, its namespace was not its own: the condition %s is not True, because of %s", ready.Type, ready.Reason)
+		return fmt.Sprintf("in the backup, its namespace was not its own: the condition %s is not True, because of %s",
+			ready.Type, ready.Reason)
 	case backup.DeletionTimestamp != nil:
 		return "in the backup, it was being deleted: metadata.deletionTimestamp is set"
 	case backup.UID == "":

@@ -60,23 +60,31 @@ func TestRestore(t *testing.T) {
 		others  bool
 		refused string
 	}{
-		"of before":                   {},
-		"it never had a namespace":    {backup: func(t *v1alpha1.LNamespace) { t.Status.NamespaceUID = "" }, refused: "status.namespaceUID is missing"},
-		"not its own any more":        {backup: func(t *v1alpha1.LNamespace) { t.Status.Conditions[0].Status = metav1.ConditionFalse }, refused: "NamespaceReady is not True"},
-		"no conditions yet":           {backup: func(t *v1alpha1.LNamespace) { t.Status.Conditions = nil }},
-		"it was being deleted":        {backup: func(t *v1alpha1.LNamespace) { t.DeletionTimestamp = &metav1.Time{Time: time.Now()} }, refused: "metadata.deletionTimestamp"},
-		"no backup":                   {backup: func(t *v1alpha1.LNamespace) { t.UID = "" }, refused: "metadata.uid is missing"},
-		"another namespace":           {backup: func(t *v1alpha1.LNamespace) { t.Status.NamespaceUID = "gone" }, refused: "--restored-namespaces"},
-		"a namespace of the backup":   {backup: func(t *v1alpha1.LNamespace) { t.Status.NamespaceUID = "gone" }, others: true},
-		"made for it before":          {space: belonging(names.CreatedFor, "before")},
-		"handed over to it before":    {space: belonging(names.AdoptedBy, "before")},
-		"made for another":            {space: belonging(names.CreatedFor, "another"), refused: "belongs to another LNamespace"},
-		"labelled":                    {space: func(ns *corev1.Namespace) { ns.Labels = map[string]string{names.Tenant: "web"} }},
-		"labelled by another":         {space: func(ns *corev1.Namespace) { ns.Labels = map[string]string{names.Tenant: "other"} }, refused: "belongs to another LNamespace"},
-		"created already":             {cluster: made(same)},
-		"created with another sudoer": {cluster: made(func(t *v1alpha1.LNamespace) { t.Spec.Sudoers[0].Name = "mallory" }), refused: "another spec.sudoers than in the backup"},
-		"created with more":           {cluster: made(func(t *v1alpha1.LNamespace) { t.Spec.Users = t.Spec.Sudoers }), refused: "another spec.users"},
-		"created for another account": {cluster: made(func(t *v1alpha1.LNamespace) { t.Spec.Billing.Account = "1" }), refused: "another spec.billing.account"},
+		"of before": {},
+		"it never had a namespace": {backup: func(t *v1alpha1.LNamespace) { t.Status.NamespaceUID = "" },
+			refused: "status.namespaceUID is missing"},
+		"not its own any more": {backup: func(t *v1alpha1.LNamespace) { t.Status.Conditions[0].Status = metav1.ConditionFalse },
+			refused: "NamespaceReady is not True"},
+		"no conditions yet": {backup: func(t *v1alpha1.LNamespace) { t.Status.Conditions = nil }},
+		"it was being deleted": {backup: func(t *v1alpha1.LNamespace) { t.DeletionTimestamp = &metav1.Time{Time: time.Now()} },
+			refused: "metadata.deletionTimestamp"},
+		"no backup": {backup: func(t *v1alpha1.LNamespace) { t.UID = "" }, refused: "metadata.uid is missing"},
+		"another namespace": {backup: func(t *v1alpha1.LNamespace) { t.Status.NamespaceUID = "gone" },
+			refused: "--restored-namespaces"},
+		"a namespace of the backup": {backup: func(t *v1alpha1.LNamespace) { t.Status.NamespaceUID = "gone" }, others: true},
+		"made for it before":        {space: belonging(names.CreatedFor, "before")},
+		"handed over to it before":  {space: belonging(names.AdoptedBy, "before")},
+		"made for another":          {space: belonging(names.CreatedFor, "another"), refused: "belongs to another LNamespace"},
+		"labelled":                  {space: func(ns *corev1.Namespace) { ns.Labels = map[string]string{names.Tenant: "web"} }},
+		"labelled by another": {space: func(ns *corev1.Namespace) { ns.Labels = map[string]string{names.Tenant: "other"} },
+			refused: "belongs to another LNamespace"},
+		"created already": {cluster: made(same)},
+		"created with another sudoer": {cluster: made(func(t *v1alpha1.LNamespace) { t.Spec.Sudoers[0].Name = "mallory" }),
+			refused: "another spec.sudoers than in the backup"},
+		"created with more": {cluster: made(func(t *v1alpha1.LNamespace) { t.Spec.Users = t.Spec.Sudoers }),
+			refused: "another spec.users"},
+		"created for another account": {cluster: made(func(t *v1alpha1.LNamespace) { t.Spec.Billing.Account = "1" }),
+			refused: "another spec.billing.account"},
 		"created with an owner": {cluster: made(func(t *v1alpha1.LNamespace) {
 			t.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "x"}}
 		}), refused: "with owners"},
@@ -112,12 +120,14 @@ func TestRestore(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		p, err := adopt.Restore(t.Context(), api, wishes, adopt.RestoreOptions{IsReserved: func(string) bool { return false }, OtherNamespaces: tc.others})
+		p, err := adopt.Restore(t.Context(), api, wishes, adopt.RestoreOptions{
+			IsReserved: func(string) bool { return false }, OtherNamespaces: tc.others})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var table, out bytes.Buffer
-		if err := p.WriteRestore(&table, true); err != nil || !strings.Contains(table.String(), tc.refused) || tc.refused == "" && !strings.Contains(table.String(), "ada") {
+		if err := p.WriteRestore(&table, true); err != nil || !strings.Contains(table.String(), tc.refused) ||
+			tc.refused == "" && !strings.Contains(table.String(), "ada") {
 			t.Errorf("%s: %v\n%s", name, err, table.String())
 		}
 		if err := p.Apply(t.Context(), api, &out); (err != nil) != (tc.refused != "") || !strings.Contains(out.String(), tc.refused) {

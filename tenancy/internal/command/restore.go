@@ -57,7 +57,8 @@ it must have the same spec.`,
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringArrayVarP(&files, "filename", "f", nil, "file or folder with the LNamespaces of a backup; - is the standard input; can be repeated")
+	fs.StringArrayVarP(&files, "filename", "f", nil,
+		"file or folder with the LNamespaces of a backup; - is the standard input; can be repeated")
 	_ = cmd.MarkFlagRequired("filename")
 	fs.StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig to use")
 	fs.BoolVar(&apply, "apply", false, "make the LNamespaces, and hand the namespaces over to them")

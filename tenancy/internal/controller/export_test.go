@@ -166,6 +166,7 @@ func Overdue(ctx context.Context, c client.Reader, at time.Time) int {
 
 // ReconcileSelfRoles deletes the roles with a name by which sudoers impersonated themselves.
 func ReconcileSelfRoles(ctx context.Context, c client.Client, name string) error {
-	_, err := (&selfRoles{writer{Client: c, live: c, unlabelled: c}}).Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKey{Name: name}})
+	r := &selfRoles{writer{Client: c, live: c, unlabelled: c}}
+	_, err := r.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKey{Name: name}})
 	return err
 }

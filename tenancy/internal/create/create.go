@@ -100,7 +100,8 @@ func NewCommand(path string) *cobra.Command {
 	fs.StringArrayVar(&users, "user", nil, "member who may edit resources in the namespace: NAME, group:NAME or serviceaccount:NAMESPACE:NAME; can be repeated")
 	fs.StringArrayVar(&managers, "manager", nil, "member who may change the LNamespace, in the same format as --user; can be repeated")
 	fs.StringArrayVar(&sudoers, "sudoer", nil, "member who may use sudo, in the same format as --user; can be repeated")
-	fs.StringSliceVar(&allow, "allow", nil, "changes that sudoers may make with sudo only if they are listed here: Lists, Delete, and by administrators Quotas, Namespace")
+	fs.StringSliceVar(&allow, "allow", nil,
+		"changes that sudoers may make with sudo only if they are listed here: Lists, Delete, and by administrators Quotas, Namespace")
 	fs.StringVar(&billing, "billing", "", "account that pays")
 	fs.StringVarP(&output, "output", "o", "", "output format, as for kubectl create")
 	fs.BoolVar(&dry, "dry-run", false, "print the LNamespace and create nothing")

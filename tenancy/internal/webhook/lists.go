@@ -108,8 +108,8 @@ func (l *Lists) Handle(ctx context.Context, req admission.Request) admission.Res
 }
 
 // created returns an error if the name of a new LNamespace is reserved, or if the caller is not
-// allowed to retain its namespace, or to let sudo lift limits of administrators. It does not check the lists of members, because whoever creates an
-// LNamespace is allowed to set them all.
+// allowed to retain its namespace, or to let sudo lift limits of administrators. It does not check the
+// lists of members, because whoever creates an LNamespace is allowed to set them all.
 func (l *Lists) created(ctx context.Context, req admission.Request, t *v1alpha1.LNamespace) error {
 	if l.IsReserved(t.Name) {
 		return fmt.Errorf("the name %q is reserved: a namespace with this name can't belong to a tenant", t.Name)
@@ -145,7 +145,8 @@ func (l *Lists) widened(ctx context.Context, user authenticationv1.UserInfo, bef
 	if may || err != nil {
 		return err
 	}
-	return fmt.Errorf("spec.sudo.allow: %s and %s need the verb %s on all LNamespaces, because they lift limits that administrators set on tenants",
+	return fmt.Errorf("spec.sudo.allow: %s and %s need the verb %s on all LNamespaces, "+
+		"because they lift limits that administrators set on tenants",
 		v1alpha1.AllowNamespace, v1alpha1.AllowQuotas, verb)
 }
 

@@ -133,7 +133,8 @@ func apiFor(t *testing.T, user string, verbs ...string) client.Client {
 		t.Fatal(err)
 	}
 	return fake.NewClientBuilder().WithScheme(scheme).
-		WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "old"}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "svc"}}).
+		WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "old"}},
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "svc"}}).
 		WithInterceptorFuncs(interceptor.Funcs{Create: func(_ context.Context, _ client.WithWatch, o client.Object, _ ...client.CreateOption) error {
 			r, ok := o.(*authorizationv1.SubjectAccessReview)
 			if !ok {
@@ -235,11 +236,13 @@ func TestListsWithoutVerbs(t *testing.T) {
 			message: "can't belong to a tenant"},
 		"new, reserved by a flag": {now: replaced(`"name":"team"`, `"name":"infra"`),
 			message: "can't belong to a tenant"},
-		"new, refused":                              {now: replaced(`"name":"team"`, `"name":"com"`), message: "a public top-level domain"},
-		"new, refused, by an administrator":         {now: replaced(`"name":"team"`, `"name":"com"`), verbs: []string{"update@status"}, message: "a public"},
-		"new, refused, allowed by an administrator": {now: replaced(`"name":"team"`, `"name":"com",`+allowedName), verbs: []string{"update@status"}},
-		"new, refused, allowed by its creator":      {now: replaced(`"name":"team"`, `"name":"com",`+allowedName), message: "a public"},
-		"new, refused, of an existing namespace":    {now: replaced(`"name":"team"`, `"name":"svc"`), message: "a public"},
+		"new, refused": {now: replaced(`"name":"team"`, `"name":"com"`), message: "a public top-level domain"},
+		"new, refused, by an administrator": {now: replaced(`"name":"team"`, `"name":"com"`),
+			verbs: []string{"update@status"}, message: "a public"},
+		"new, refused, allowed by an administrator": {now: replaced(`"name":"team"`, `"name":"com",`+allowedName),
+			verbs: []string{"update@status"}},
+		"new, refused, allowed by its creator":   {now: replaced(`"name":"team"`, `"name":"com",`+allowedName), message: "a public"},
+		"new, refused, of an existing namespace": {now: replaced(`"name":"team"`, `"name":"svc"`), message: "a public"},
 		"new, allowed, of an existing namespace": {now: replaced(`"name":"team"`, `"name":"svc",`+allowedName), verbs: []string{"update@status"},
 			warning: "already exists"},
 		"new, retained": {now: replaced(`"billing":{"account":"1"}`, `"billing":{"account":"1"},"deletionPolicy":"Retain"`),
@@ -247,11 +250,13 @@ func TestListsWithoutVerbs(t *testing.T) {
 		"new, retained, by an administrator": {now: replaced(`"billing":{"account":"1"}`, `"billing":{"account":"1"},"deletionPolicy":"Retain"`),
 			verbs: []string{"deletionPolicy@"}},
 		"new, sudo lifts quotas": {now: replaced(`{"atRevocation":"Report"}`, `{"allow":["Quotas"]}`),
-			verbs: []string{"sudo@team"}, message: "spec.sudo.allow: Namespace and Quotas need the verb granular:tenancy.kube-granular.dev/sudo on all"},
+			verbs:   []string{"sudo@team"},
+			message: "spec.sudo.allow: Namespace and Quotas need the verb granular:tenancy.kube-granular.dev/sudo on all"},
 		"new, sudo lifts quotas, by an administrator": {now: replaced(`{"atRevocation":"Report"}`, `{"allow":["Quotas"]}`),
 			verbs: []string{"sudo@"}},
-		"new, sudo lifts pod security": {now: replaced(`{"atRevocation":"Report"}`, `{"allow":["Lists","Namespace"]}`), message: "spec.sudo.allow"},
-		"new, sudo of the own tenant":  {now: replaced(`{"atRevocation":"Report"}`, `{"allow":["Lists","Delete"]}`)},
+		"new, sudo lifts pod security": {now: replaced(`{"atRevocation":"Report"}`, `{"allow":["Lists","Namespace"]}`),
+			message: "spec.sudo.allow"},
+		"new, sudo of the own tenant": {now: replaced(`{"atRevocation":"Report"}`, `{"allow":["Lists","Delete"]}`)},
 		"sudo lifts quotas": {before: full, now: replaced(`{"atRevocation":"Report"}`, `{"allow":["Quotas"]}`),
 			verbs: []string{"sudo@team"}, message: "spec.sudo.allow"},
 		"sudo lifts quotas, by an administrator": {before: full, now: replaced(`{"atRevocation":"Report"}`, `{"allow":["Quotas"]}`),

@@ -246,13 +246,15 @@ func webhooksRefuseNames(t *testing.T, c *cluster) {
 	}
 	// The rules hold although the namespace exists: an administrator may hand it over later.
 	create(t, c.client, namespaceOf("argocd"), namespaceOf("team-argocd"))
-	if err := c.as(t, "bob").Create(t.Context(), tenant("argocd"), client.DryRunAll); !forbidden(err) || !strings.Contains(err.Error(), "such as") {
+	if err := c.as(t, "bob").Create(t.Context(), tenant("argocd"), client.DryRunAll); !forbidden(err) ||
+		!strings.Contains(err.Error(), "such as") {
 		t.Errorf("argocd: %v", err)
 	}
 	if err := c.as(t, "bob").Create(t.Context(), tenant("team-argocd"), client.DryRunAll); err != nil {
 		t.Errorf("team-argocd: %v", err)
 	}
-	if err := c.as(t, "ada").Create(t.Context(), tenant("team-argocd"), client.DryRunAll); !forbidden(err) || !strings.Contains(err.Error(), "and may create 2") {
+	if err := c.as(t, "ada").Create(t.Context(), tenant("team-argocd"), client.DryRunAll); !forbidden(err) ||
+		!strings.Contains(err.Error(), "and may create 2") {
 		t.Errorf("beyond the limit, of an existing namespace: %v", err)
 	}
 }

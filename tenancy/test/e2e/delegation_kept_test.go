@@ -45,7 +45,8 @@ func TestSudoDelegatesNothing(t *testing.T) {
 	delegation := func(name, resource, api string) *authority.AuthorityDelegation {
 		return &authority.AuthorityDelegation{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: authority.AuthorityDelegationSpec{
 			Delegates: []authority.Delegate{{Kind: authority.DelegateUser, Name: bob}}, Scope: authority.DelegationScope{Namespace: lns.Name},
-			Rules: []rbacv1.PolicyRule{{APIGroups: []string{api}, Resources: []string{resource}, Verbs: []string{"create"}}}, IfLost: authority.LossWithdraw}}
+			Rules:  []rbacv1.PolicyRule{{APIGroups: []string{api}, Resources: []string{resource}, Verbs: []string{"create"}}},
+			IfLost: authority.LossWithdraw}}
 	}
 	for name, tc := range map[string]struct {
 		who             client.Client
@@ -88,7 +89,7 @@ func TestSudoDelegatesNothing(t *testing.T) {
 	})
 	c.change(t, lns, func(s *v1alpha1.LNamespaceSpec) { s.Sudoers = []v1alpha1.Subject{user("delegating-next")} })
 	c.reports(t, lns, "[{AuthorityDelegation kept "+bob+"}]")
-	if clean := meta.FindStatusCondition(lns.Status.Conditions, v1alpha1.ConditionClean); clean == nil || clean.Status != metav1.ConditionFalse {
+	if !meta.IsStatusConditionFalse(lns.Status.Conditions, v1alpha1.ConditionClean) {
 		t.Errorf("%+v", lns.Status.Conditions)
 	}
 	left := c.under(t, selection.AuthorityReference{Kind: selection.AuthorityDelegationKind, Name: kept.Name}, bob)
