@@ -62,8 +62,9 @@ there would not end with the delegation.
 
 To renew means a new delegation of the same role, and a new token. To revoke removes the delegation and
 the account: running watches end within two seconds. The server removes an ended delegation and its
-account after a day. With --dry-run, each of them prints what it would do; so does -o yaml, with the
-objects that would be made.`,
+account after a day. An account that was not made for the delegation is left alone: it gets no other
+delegation, and to revoke ends only the delegation. With --dry-run, each of them prints what it would
+do; so does -o yaml, with the objects that would be made.`,
 		Example: indentExamples(`
 			# What would be made, and who could use it?
 			kubectl granular lend --role clusterrole/view -n default --to default/agent --for 2h --dry-run
@@ -402,12 +403,25 @@ func (s *options) revokeLent(ctx context.Context, l *lend.Lender, o *lendFlags) 
 	}
 	account := lend.AccountOf(d).String()
 	if o.dryRun {
+		kept, err := l.Kept(ctx, d)
+		if err != nil {
+			return err
+		}
 		return o.format.Print(s.streams.Out, d, func(page *printing.Page) error {
+			if kept != "" {
+				const alone = "AuthorityDelegation %s would end. The service account %s was not made for it, and would be left alone: %s.\n"
+				return printing.Fprintf(page, alone, d.Name, account, kept)
+			}
 			return printing.Fprintf(page, "AuthorityDelegation %s would end, and the service account %s would be removed.\n", d.Name, account)
 		})
 	}
-	if err := l.Revoke(ctx, d); err != nil {
+	kept, err := l.Revoke(ctx, d)
+	if err != nil {
 		return err
+	}
+	if kept != "" {
+		const alone = "AuthorityDelegation %s has ended. The service account %s was not made for it, and is left alone: %s.\n"
+		return printing.Fprintf(s.streams.ErrOut, alone, d.Name, account, kept)
 	}
 	return printing.Fprintf(s.streams.ErrOut, "%s has no permissions any more, and is removed.\n", account)
 }

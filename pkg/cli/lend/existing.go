@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/api/selection"
@@ -99,26 +100,94 @@ func (l *Lender) bound(ctx context.Context, found []*v1alpha1.AuthorityDelegatio
 	return nil, nil
 }
 
-// Revoke ends a loan: the account has nothing at once, and is removed.
-func (l *Lender) Revoke(ctx context.Context, d *v1alpha1.AuthorityDelegation) error {
-	if err := l.end(ctx, d); err != nil {
-		return err
-	}
-	account := AccountOf(d)
-	err := l.Client.CoreV1().ServiceAccounts(account.Namespace).Delete(ctx, account.Name, metav1.DeleteOptions{Preconditions: l.uidOf(d)})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return fmt.Errorf("the delegation has ended, so the service account %s has no permissions, but the account was not removed: %w", account, err)
-	}
-	return nil
+// actsUnder reports whether an account acts under a delegation, by its own annotation.
+func actsUnder(account *corev1.ServiceAccount, d *v1alpha1.AuthorityDelegation) bool {
+	binding, err := selection.ParseBinding(account.Annotations[selection.BindingAnnotation])
+	return err == nil && binding.Name == d.Name && binding.UID == d.UID
 }
 
-func (l *Lender) uidOf(d *v1alpha1.AuthorityDelegation) *metav1.Preconditions {
-	for _, delegate := range d.Spec.Delegates {
-		if delegate.Kind == v1alpha1.DelegateServiceAccount && delegate.UID != "" {
-			return &metav1.Preconditions{UID: &delegate.UID}
-		}
+// foreign returns why an account is not the one that was made for a delegation, or "" if it is. Everybody who may create
+// delegations can label one as lent, and name any account in it. So only what the account itself says counts: what Make wrote
+// there, which nobody writes without the verb update on the account.
+func foreign(account *corev1.ServiceAccount, d *v1alpha1.AuthorityDelegation) string {
+	named := func(delegate v1alpha1.Delegate) bool {
+		return delegate.Kind == v1alpha1.DelegateServiceAccount && delegate.Namespace == account.Namespace && delegate.Name == account.Name &&
+			delegate.UID == account.UID
 	}
-	return nil
+	owner := func(o metav1.OwnerReference) bool {
+		return o.APIVersion == kindOfDelegations.APIVersion && o.Kind == kindOfDelegations.Kind && o.Name == d.Name && o.UID == d.UID
+	}
+	switch {
+	case !slices.ContainsFunc(d.Spec.Delegates, named):
+		return "the delegation does not have its UID"
+	case account.Labels[selection.LentLabel] != "true":
+		return "it lacks the label " + selection.LentLabel
+	case !actsUnder(account, d):
+		return "its annotation " + selection.BindingAnnotation + " does not name the delegation"
+	case !slices.ContainsFunc(account.OwnerReferences, owner):
+		return "its ownerReferences do not name the delegation"
+	}
+	return ""
+}
+
+// absent is why there is no account.
+const absent = "it does not exist"
+
+// madeAccount returns the account that was made for a delegation, or why there is none.
+func (l *Lender) madeAccount(
+	ctx context.Context, d *v1alpha1.AuthorityDelegation,
+) (account *corev1.ServiceAccount, missing string, err error) {
+	name := AccountOf(d)
+	account, err = l.Client.CoreV1().ServiceAccounts(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, absent, nil
+	case err != nil:
+		return nil, "", fmt.Errorf("read the service account %s: %w", name, err)
+	}
+	if missing = foreign(account, d); missing != "" {
+		return nil, missing, nil
+	}
+	return account, "", nil
+}
+
+// Kept returns why Revoke would end a delegation alone and leave the account, or "" if it would remove the account.
+func (l *Lender) Kept(ctx context.Context, d *v1alpha1.AuthorityDelegation) (string, error) {
+	_, kept, err := l.madeAccount(ctx, d)
+	return kept, err
+}
+
+// Revoke ends a loan: the account has nothing at once. It is removed if it was made for the delegation; otherwise kept says why
+// it is left. An account that can't be read does not delay the end.
+func (l *Lender) Revoke(ctx context.Context, d *v1alpha1.AuthorityDelegation) (kept string, err error) {
+	_, kept, unread := l.madeAccount(ctx, d)
+	if err := l.end(ctx, d); err != nil {
+		return "", err
+	}
+	switch {
+	case unread != nil:
+		const unknown = "AuthorityDelegation %s has ended, but it is not known whether the service account was made for it: %w"
+		return "", fmt.Errorf(unknown, d.Name, unread)
+	case kept != "":
+		return kept, nil
+	}
+	// Somebody may renew the loan at the same time. So the account is removed only in a version that names this delegation.
+	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		account, missing, err := l.madeAccount(ctx, d)
+		if kept = missing; err != nil || missing != "" {
+			return err
+		}
+		read := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &account.UID, ResourceVersion: &account.ResourceVersion}}
+		return l.Client.CoreV1().ServiceAccounts(account.Namespace).Delete(ctx, account.Name, read)
+	})
+	switch {
+	case kept == absent, apierrors.IsNotFound(err): // the garbage collector was first
+		return "", nil
+	case err != nil:
+		const stays = "the delegation has ended, so the service account %s has no permissions, but the account was not removed: %w"
+		return "", fmt.Errorf(stays, AccountOf(d), err)
+	}
+	return kept, nil
 }
 
 // end deletes a delegation. A lender who may not delete it ends it, which each user may do with its own.
@@ -147,12 +216,13 @@ type Renewal struct {
 // Renewal returns how a loan continues until another time. The rules are those that the role has when the delegation is
 // created. It changes nothing.
 func (l *Lender) Renewal(ctx context.Context, old *v1alpha1.AuthorityDelegation, until time.Time, reason string) (*Renewal, error) {
-	account, err := l.Client.CoreV1().ServiceAccounts(AccountOf(old).Namespace).Get(ctx, AccountOf(old).Name, metav1.GetOptions{})
+	account, missing, err := l.madeAccount(ctx, old)
 	if err != nil {
 		return nil, err
 	}
-	if p := l.uidOf(old); p == nil || *p.UID != account.UID {
-		return nil, fmt.Errorf("the service account %s is not the one that was lent to; end the loan with --revoke", AccountOf(old))
+	if missing != "" {
+		const other = "the service account %s was not made for AuthorityDelegation %s, so it gets no other: %s; --revoke ends the delegation"
+		return nil, fmt.Errorf(other, AccountOf(old), old.Name, missing)
 	}
 	t := &Terms{Account: AccountOf(old), Role: old.Spec.RoleRef, Scope: old.Spec.Scope, Until: until,
 		Reason: cmp.Or(reason, old.Annotations[selection.ReasonAnnotation])}
@@ -165,16 +235,9 @@ func (l *Lender) Renewal(ctx context.Context, old *v1alpha1.AuthorityDelegation,
 // fails, everything is undone.
 func (l *Lender) Renew(ctx context.Context, r *Renewal, store func(*Loan) error) (*Loan, error) {
 	var made undo
-	made = append(made, func(ctx context.Context) error {
-		// The account gets its old binding back, if the old delegation is still valid.
-		if r.old.Status.ExpirationTimestamp != nil && r.old.Status.ExpirationTimestamp.Time.Before(l.Now()) {
-			return nil
-		}
-		return l.bind(ctx, r.account, r.old)
-	})
-	loan, err := l.bindAndStore(ctx, r.account, r.Delegation, &made, store)
+	loan, err := l.bindAndStore(ctx, r.account, r.Delegation, r.old, &made, store)
 	if err != nil {
-		return nil, reversed(made).all(ctx, err)
+		return nil, made.all(ctx, err)
 	}
 	if err := l.end(ctx, r.old); err != nil && !apierrors.IsNotFound(err) {
 		return loan, fmt.Errorf("the service account acts under the new delegation, but the old one, %s, was not removed: %w", r.old.Name, err)
@@ -182,10 +245,15 @@ func (l *Lender) Renew(ctx context.Context, r *Renewal, store func(*Loan) error)
 	return loan, nil
 }
 
-// reversed returns the steps in the opposite order: the account is bound to the old delegation before the
-// new one is deleted.
-func reversed(u undo) undo {
-	out := slices.Clone(u)
-	slices.Reverse(out)
-	return out
+// rebind binds the account of a delegation to the one before, unless that has ended. It leaves an account that names another
+// delegation by now.
+func (l *Lender) rebind(ctx context.Context, d, before *v1alpha1.AuthorityDelegation) error {
+	if end := before.Status.ExpirationTimestamp; end != nil && end.Time.Before(l.Now()) {
+		return nil
+	}
+	account, missing, err := l.madeAccount(ctx, d)
+	if err != nil || missing != "" {
+		return err
+	}
+	return l.bind(ctx, account, before)
 }

@@ -89,8 +89,10 @@ func (l *Lender) Make(ctx context.Context, t *Terms, store func(*Loan) error) (*
 	made = append(made, func(ctx context.Context) error {
 		return l.Client.CoreV1().ServiceAccounts(account.Namespace).Delete(ctx, account.Name, onlyUID(account.UID))
 	})
+	// Other programs may write a new account before it is bound. Its UID says that it is the one that was made.
+	account.ResourceVersion = ""
 	_, d := t.objects(account.UID)
-	loan, err := l.bindAndStore(ctx, account, d, &made, store)
+	loan, err := l.bindAndStore(ctx, account, d, nil, &made, store)
 	if err != nil {
 		return nil, made.all(ctx, err)
 	}
@@ -101,8 +103,11 @@ func onlyUID(uid types.UID) metav1.DeleteOptions {
 	return metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}
 }
 
-// bindAndStore creates the delegation of an account, binds the account to it, and gets a token.
-func (l *Lender) bindAndStore(ctx context.Context, account *corev1.ServiceAccount, d *v1alpha1.AuthorityDelegation, made *undo, store func(*Loan) error) (*Loan, error) {
+// bindAndStore creates the delegation of an account, binds the account to it, and gets a token. before is the delegation under
+// which the account acts until then, or nil.
+func (l *Lender) bindAndStore(
+	ctx context.Context, account *corev1.ServiceAccount, d, before *v1alpha1.AuthorityDelegation, made *undo, store func(*Loan) error,
+) (*Loan, error) {
 	d, err := l.Authority.AuthorityDelegations().Create(ctx, d, metav1.CreateOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("create the delegation: %w", explained(err))
@@ -110,6 +115,9 @@ func (l *Lender) bindAndStore(ctx context.Context, account *corev1.ServiceAccoun
 	*made = append(*made, func(ctx context.Context) error {
 		return l.Authority.AuthorityDelegations().Delete(ctx, d.Name, onlyUID(d.UID))
 	})
+	if before != nil {
+		*made = append(*made, func(ctx context.Context) error { return l.rebind(ctx, d, before) })
+	}
 	if err := l.bind(ctx, account, d); err != nil {
 		return nil, fmt.Errorf("bind the service account to the delegation: %w", err)
 	}
@@ -124,18 +132,22 @@ func (l *Lender) bindAndStore(ctx context.Context, account *corev1.ServiceAccoun
 }
 
 // bind writes the annotation of an account, and makes the delegation its owner, so that the account is
-// removed with the delegation.
+// removed with the delegation. It fails if the account has changed since it was read in a version.
 func (l *Lender) bind(ctx context.Context, account *corev1.ServiceAccount, d *v1alpha1.AuthorityDelegation) error {
 	text, err := selection.Binding{Name: d.Name, UID: d.UID}.Text()
 	if err != nil {
 		return err
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+	metadata := map[string]any{
 		"uid": account.UID, "annotations": map[string]string{selection.BindingAnnotation: text},
 		"ownerReferences": []metav1.OwnerReference{{
-			APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "AuthorityDelegation", Name: d.Name, UID: d.UID,
+			APIVersion: kindOfDelegations.APIVersion, Kind: kindOfDelegations.Kind, Name: d.Name, UID: d.UID,
 		}},
-	}})
+	}
+	if account.ResourceVersion != "" {
+		metadata["resourceVersion"] = account.ResourceVersion
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": metadata})
 	if err != nil {
 		return err
 	}
