@@ -37,7 +37,7 @@ type lendFlags struct {
 func newLend(s *options) *cobra.Command {
 	o := &lendFlags{}
 	cmd := &cobra.Command{
-		Use:   "lend (--role ROLE --to NAMESPACE/NAME | --list | --show NAME | --renew NAME | --revoke NAME)",
+		Use:   "lend (--role ROLE --to NAMESPACE/NAME | --list | --show NAMESPACE/NAME | --renew NAMESPACE/NAME | --revoke NAMESPACE/NAME)",
 		Short: "Lend a role for a time, as a kubeconfig that any client can use",
 		Long: `Lend a role for a time, as a kubeconfig that any client can use.
 
@@ -127,9 +127,9 @@ func (o *lendFlags) addTo(cmd *cobra.Command) {
 	flags.BoolVar(&o.evenIfOthersCan, "yes", false, "lend even if others can use the service account, or if it is not known who can")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "print what would be lent, renewed or revoked, and change nothing")
 	flags.BoolVar(&o.list, "list", false, "list what is lent")
-	flags.StringVar(&o.show, "show", "", "show what is lent to this service account")
-	flags.StringVar(&o.renew, "renew", "", "lend the same to this service account again, until the time that --for gives")
-	flags.StringVar(&o.revoke, "revoke", "", "end what is lent to this service account, and remove the account")
+	flags.StringVar(&o.show, "show", "", "show what is lent to this service account, NAMESPACE/NAME")
+	flags.StringVar(&o.renew, "renew", "", "lend the same to this service account, NAMESPACE/NAME, again, until the time that --for gives")
+	flags.StringVar(&o.revoke, "revoke", "", "end what is lent to this service account, NAMESPACE/NAME, and remove the account")
 	cmd.MarkFlagsMutuallyExclusive("role", "list", "show", "renew", "revoke")
 	cmd.MarkFlagsMutuallyExclusive("output", "print")
 	// What a flag says must not be ignored: somebody who asks for a dry run must not revoke.
@@ -378,9 +378,19 @@ func lentUntil(d *v1alpha1.AuthorityDelegation, now time.Time) string {
 	return end.UTC().Format(time.RFC3339)
 }
 
+// findLent returns the delegation that is lent to the account that a flag names. The namespace is part of the name: an account
+// of the same name in another namespace is another one.
+func findLent(ctx context.Context, l *lend.Lender, flag, name string) (*v1alpha1.AuthorityDelegation, error) {
+	account, err := lend.ParseAccount(name)
+	if err != nil {
+		return nil, fmt.Errorf("--%s: %w", flag, err)
+	}
+	return l.Find(ctx, account)
+}
+
 // showLent prints what is lent to one account.
 func (s *options) showLent(ctx context.Context, l *lend.Lender, o *lendFlags) error {
-	d, err := l.Find(ctx, o.show)
+	d, err := findLent(ctx, l, "show", o.show)
 	if err != nil {
 		return err
 	}
@@ -397,7 +407,7 @@ func (s *options) showLent(ctx context.Context, l *lend.Lender, o *lendFlags) er
 
 // revokeLent ends what is lent to one account.
 func (s *options) revokeLent(ctx context.Context, l *lend.Lender, o *lendFlags) error {
-	d, err := l.Find(ctx, o.revoke)
+	d, err := findLent(ctx, l, "revoke", o.revoke)
 	if err != nil {
 		return err
 	}
@@ -428,7 +438,7 @@ func (s *options) revokeLent(ctx context.Context, l *lend.Lender, o *lendFlags) 
 
 // renewLent lends the same to one account until another time.
 func (s *options) renewLent(ctx context.Context, l *lend.Lender, o *lendFlags) error {
-	d, err := l.Find(ctx, o.renew)
+	d, err := findLent(ctx, l, "renew", o.renew)
 	if err != nil {
 		return err
 	}

@@ -228,6 +228,43 @@ func TestLentAccounts(t *testing.T) {
 	}
 }
 
+// TestLentNames checks that an account is named with its namespace, and that a second delegation to it hides no loan.
+func TestLentNames(t *testing.T) {
+	loan := lentTo("lent", "lent", delegate("account"))
+	second := lentTo("forged", "forged", delegate("account"))
+	for name, tc := range map[string]struct {
+		revoke  string
+		account *corev1.ServiceAccount
+		others  []runtime.Object
+		left    []string
+		says    string
+	}{
+		"whole name": {"agents/scaler", boundAccount(loan), nil, nil, ""},
+		"bare name": {"scaler", boundAccount(loan), nil, []string{"lent"},
+			`--revoke: "scaler" is not the NAMESPACE/NAME of a service account`},
+		"other namespace": {"shop/scaler", boundAccount(loan), nil, []string{"lent"},
+			"nothing is lent to a service account shop/scaler"},
+		"two, and it acts under one": {"agents/scaler", boundAccount(loan), []runtime.Object{second}, []string{"forged"}, ""},
+		"two, and it acts under none": {"agents/scaler", boundAccount(lentTo("other", "other")), []runtime.Object{second},
+			[]string{"forged", "lent"}, "2 delegations are labelled as lent to the service account agents/scaler, and it acts under none of them"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLoans(t, []runtime.Object{tc.account.DeepCopy()}, append(tc.others, loan.DeepCopy())...)
+			streams, _, _, _ := genericiooptions.NewTestIOStreams()
+			err := (&options{streams: streams}).revokeLent(t.Context(), l.Lender, &lendFlags{revoke: tc.revoke})
+			if (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("%v, wanted %q", err, tc.says)
+			}
+			if got := l.left(t); !slices.Equal(got, tc.left) {
+				t.Errorf("the delegations %q are left, wanted %q", got, tc.left)
+			}
+			if got := l.written(); (len(got) > 0) != (tc.says == "") {
+				t.Errorf("%q was done to the account", got)
+			}
+		})
+	}
+}
+
 // TestRevokeMeanwhile checks what --revoke makes of an account that others write, remove or hide at the same time.
 func TestRevokeMeanwhile(t *testing.T) {
 	accounts := corev1.Resource("serviceaccounts")

@@ -47,57 +47,31 @@ func AccountOf(d *v1alpha1.AuthorityDelegation) Account {
 	return Account{}
 }
 
-// Find returns the lent delegation of an account, which is named as NAMESPACE/NAME, or as NAME alone if
-// only one account has it.
-func (l *Lender) Find(ctx context.Context, name string) (*v1alpha1.AuthorityDelegation, error) {
-	all, err := l.List(ctx)
+// Find returns the delegation that is labelled as lent to an account. Among several, it is the one under which the account acts.
+func (l *Lender) Find(ctx context.Context, account Account) (*v1alpha1.AuthorityDelegation, error) {
+	found, err := l.List(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var found []*v1alpha1.AuthorityDelegation
-	for i := range all {
-		if account := AccountOf(&all[i]); account.String() == name || account.Name == name {
-			found = append(found, &all[i])
-		}
-	}
-	others := func(d *v1alpha1.AuthorityDelegation) bool { return AccountOf(d) != AccountOf(found[0]) }
-	if len(found) > 1 && !slices.ContainsFunc(found, others) {
-		bound, err := l.bound(ctx, found)
-		if err != nil || bound != nil {
-			return bound, err
-		}
-	}
+	found = slices.DeleteFunc(found, func(d v1alpha1.AuthorityDelegation) bool { return AccountOf(&d) != account })
 	switch len(found) {
 	case 0:
-		return nil, fmt.Errorf("nothing is lent to a service account %s; --list shows all", name)
+		return nil, fmt.Errorf("nothing is lent to a service account %s; --list shows all", account)
 	case 1:
-		return found[0], nil
+		return &found[0], nil
 	}
-	return nil, fmt.Errorf("%d delegations are lent to service accounts %s; give the namespace, or delete one of the delegations %s and %s", len(found), name,
-		found[0].Name, found[1].Name)
-}
-
-// bound returns the delegation under which the account acts that all of them delegate to, or nil if it is none of them. Everybody
-// who may create delegations can label one as lent, but not bind the account to it.
-func (l *Lender) bound(ctx context.Context, found []*v1alpha1.AuthorityDelegation) (*v1alpha1.AuthorityDelegation, error) {
-	account := AccountOf(found[0])
 	object, err := l.Client.CoreV1().ServiceAccounts(account.Namespace).Get(ctx, account.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
+	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("read the service account %s: %w", account, err)
 	}
-	binding, err := selection.ParseBinding(object.Annotations[selection.BindingAnnotation])
-	if err != nil {
-		return nil, nil // it acts under none
-	}
-	for _, d := range found {
-		if d.Name == binding.Name && d.UID == binding.UID {
-			return d, nil
+	for i := range found {
+		if err == nil && actsUnder(object, &found[i]) {
+			return &found[i], nil
 		}
 	}
-	return nil, nil
+	const several = "%d delegations are labelled as lent to the service account %s, and it acts under none of them; " +
+		"delete one of the delegations %s and %s"
+	return nil, fmt.Errorf(several, len(found), account, found[0].Name, found[1].Name)
 }
 
 // actsUnder reports whether an account acts under a delegation, by its own annotation.
