@@ -8,6 +8,8 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -159,4 +161,28 @@ func checkPatch(t *testing.T, client *fake.Clientset, versioned bool) {
 		}
 	}
 	t.Error("nothing is bound")
+}
+
+// TestFileRemove checks that a file is removed, and another one that got its name is not.
+func TestFileRemove(t *testing.T) {
+	for name, replaced := range map[string]bool{"the same": false, "another": true} {
+		path := filepath.Join(t.TempDir(), "kubeconfig")
+		file, err := NewFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if replaced {
+			if err := errors.Join(os.Rename(path, path+".moved"), os.WriteFile(path, []byte("of another"), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err = file.Remove()
+		_, left := os.Stat(path)
+		if replaced != (err != nil) || replaced != (left == nil) {
+			t.Errorf("%s: %v, %v", name, err, left)
+		}
+		if _, err := NewFile(filepath.Dir(path)); err == nil {
+			t.Error("a folder is opened as a new file")
+		}
+	}
 }

@@ -37,6 +37,7 @@ func Kubeconfig(config *rest.Config, namespace string, loan *Loan) ([]byte, erro
 type File struct {
 	name string
 	file *os.File
+	info fs.FileInfo
 }
 
 // NewFile creates a file. It fails if the file exists, because others could have opened it.
@@ -48,7 +49,11 @@ func NewFile(name string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &File{name, file}, nil
+	info, err := file.Stat()
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return &File{name, file, info}, nil
 }
 
 // Write writes the whole content and closes the file.
@@ -57,8 +62,15 @@ func (f *File) Write(content []byte) error {
 	return errors.Join(err, f.file.Close())
 }
 
-// Remove removes the file.
+// Remove removes the file. It leaves another one that has the name by now.
 func (f *File) Remove() error {
 	_ = f.file.Close() // it may be closed
+	found, err := os.Lstat(f.name)
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(found, f.info) {
+		return fmt.Errorf("%s is another file by now, and was not removed", f.name)
+	}
 	return os.Remove(f.name)
 }
