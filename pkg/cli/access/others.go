@@ -5,9 +5,16 @@ package access
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"slices"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	authorityclient "kube-granular.dev/api/client/clientset/versioned/typed/authority/v1alpha1"
+	"kube-granular.dev/pkg/cli/pages"
 )
 
 // masters is the group that the server always allows everything, without a binding.
@@ -112,6 +119,30 @@ type Delegation struct {
 	Rules     []rbacv1.PolicyRule
 	// Conditional is true if the delegation has conditions.
 	Conditional bool
+}
+
+// ReadDelegations reads the delegations that have not ended.
+func ReadDelegations(ctx context.Context, client authorityclient.AuthorityDelegationsGetter, now time.Time) ([]Delegation, error) {
+	var out []Delegation
+	err := pages.Each(ctx, client.AuthorityDelegations().List, func(d *v1alpha1.AuthorityDelegation) error {
+		if end := d.Status.ExpirationTimestamp; end != nil && end.Time.Before(now) {
+			return nil
+		}
+		read := Delegation{
+			Name: d.Name, Delegator: d.Status.Delegator.Username, Namespace: d.Spec.Scope.Namespace, Rules: d.Status.Rules,
+			Conditional: len(d.Spec.Conditions) > 0,
+		}
+		for _, delegate := range d.Spec.Delegates {
+			subject := rbacv1.Subject{Kind: string(delegate.Kind), Namespace: delegate.Namespace, Name: delegate.Name}
+			read.Delegates = append(read.Delegates, subject)
+		}
+		out = append(out, read)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read authoritydelegations: %w", err)
+	}
+	return out, nil
 }
 
 // delegates returns the delegates of delegations whose rules give the permission of a query. They use

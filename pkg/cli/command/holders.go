@@ -11,9 +11,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"kube-granular.dev/api/authority/v1alpha1"
 	authorityclient "kube-granular.dev/api/client/clientset/versioned/typed/authority/v1alpha1"
@@ -86,27 +84,8 @@ func (s *options) addDelegations(ctx context.Context, w *access.Query) {
 	if err != nil {
 		return
 	}
-	all, err := client.AuthorityDelegations().List(ctx, metav1.ListOptions{})
-	if apierrors.IsNotFound(err) {
-		return // the server has no delegations
-	}
-	if err != nil {
+	w.Delegations, err = access.ReadDelegations(ctx, client, time.Now())
+	if err != nil && !apierrors.IsNotFound(err) { // a server without delegations does not find them
 		printing.Fprintf(s.streams.ErrOut, "warning: delegates are not listed: %v\n", err)
-		return
-	}
-	for i := range all.Items {
-		d := &all.Items[i]
-		if end := d.Status.ExpirationTimestamp; end != nil && end.Time.Before(time.Now()) {
-			continue
-		}
-		found := access.Delegation{
-			Name: d.Name, Delegator: d.Status.Delegator.Username, Namespace: d.Spec.Scope.Namespace, Rules: d.Status.Rules,
-			Conditional: len(d.Spec.Conditions) > 0,
-		}
-		for _, delegate := range d.Spec.Delegates {
-			found.Delegates = append(found.Delegates, rbacv1.Subject{Kind: string(delegate.Kind), Namespace: delegate.Namespace,
-				Name: delegate.Name})
-		}
-		w.Delegations = append(w.Delegations, found)
 	}
 }

@@ -48,9 +48,10 @@ When the delegation ends, the account has discovery and reviews about itself, an
 audit log names you behind each request.
 
 Before it makes anything, the command prints what the account will be able to do, and who else could
-use the account: everybody who can get its token, or run or enter pods that run as it. If there are such subjects,
-it makes nothing without --yes. Kubernetes' own components, system:masters and the service accounts of
-kube-system are counted, but not listed. If a step fails, the command removes what it made before.
+use the account: everybody who can get its token, or run or enter pods that run as it, by bindings or
+delegations. If there are such subjects, it makes nothing without --yes. Kubernetes' own components,
+system:masters and the service accounts of kube-system are counted, but not listed. If a step fails,
+the command removes what it made before.
 
 The namespace of the account is that of --to. The role is lent in the namespace of -n, or in the whole
 cluster with --everywhere. You need the role's permissions yourself, and create on authoritydelegations
@@ -308,17 +309,19 @@ func printPlan(page *printing.Page, t *lend.Terms, plan *lend.Plan) error {
 		const own = "RBAC gives the service account permissions of its own, which count on a server without the feature gate: %s.\n"
 		failed = errors.Join(failed, printing.Fprintf(page, own, strings.Join(plan.Own, ", ")))
 	}
-	switch {
-	case plan.Unknown != "":
-		failed = errors.Join(failed, printing.Fprintf(page, "It is not known who else could use the service account: %s\n", plan.Unknown))
-	case len(plan.Others) > 0:
+	if len(plan.Others) > 0 {
 		var rows [][]string
 		for _, other := range plan.Others {
 			rows = append(rows, []string{other.Subject, other.By, other.Binding})
 		}
 		failed = errors.Join(failed, printing.Fprintf(page, "These can use the service account, too:\n"), page.Table([]string{"SUBJECT", "BY", "BINDING"}, rows))
-	default:
-		failed = errors.Join(failed, printing.Fprintf(page, "By RBAC, nobody else can use the service account, except Kubernetes itself.\n"))
+	}
+	switch {
+	case plan.Unknown != "":
+		failed = errors.Join(failed, printing.Fprintf(page, "It is not known who else could use the service account: %s\n", plan.Unknown))
+	case len(plan.Others) == 0:
+		const nobody = "By RBAC and delegations, nobody else can use the service account, except Kubernetes itself.\n"
+		failed = errors.Join(failed, printing.Fprintf(page, nobody))
 	}
 	if plan.Unknown == "" {
 		failed = errors.Join(failed, printing.Fprintf(page, "Kubernetes itself can, by %d subjects that are not listed: "+

@@ -35,11 +35,19 @@ var update = flag.Bool("update", false, "write the golden files, and fail")
 // lenderOf returns a Lender of a cluster in which the role that is lent has rules. If refusal is set, the server refuses
 // the delegation.
 func lenderOf(rules []rbacv1.PolicyRule, refusal error, objects ...runtime.Object) *lend.Lender {
+	isDelegation := func(o runtime.Object) bool { _, ok := o.(*v1alpha1.AuthorityDelegation); return ok }
+	var delegations []runtime.Object
+	for _, o := range objects {
+		if isDelegation(o) {
+			delegations = append(delegations, o)
+		}
+	}
+	objects = slices.DeleteFunc(slices.Clone(objects), isDelegation)
 	client := fake.NewClientset(append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "agents"}})...)
 	client.PrependReactor("create", "selfsubjectreviews", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, &authenticationv1.SelfSubjectReview{Status: authenticationv1.SelfSubjectReviewStatus{UserInfo: authenticationv1.UserInfo{Username: "jane"}}}, nil
 	})
-	authority := authorityfake.NewSimpleClientset()
+	authority := authorityfake.NewSimpleClientset(delegations...)
 	authority.PrependReactor("create", "authoritydelegations", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		if dry := action.(clienttesting.CreateActionImpl).CreateOptions.DryRun; len(dry) != 1 || dry[0] != metav1.DryRunAll {
 			return true, nil, errors.New("a plan makes nothing")
@@ -89,6 +97,12 @@ func TestLendPlan(t *testing.T) {
 	}
 	group := rbacv1.Subject{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "system:serviceaccounts:agents"}
 	own := append(roleFor(account("agents", "scaler"), "left", "get", "", "pods"), roleFor(group, "all", "get", "", "pods")...)
+	// An earlier loan of the same lender: its account builds in the namespace of the new one.
+	builder := &v1alpha1.AuthorityDelegation{ObjectMeta: metav1.ObjectMeta{Name: "lent-agents-builder"}}
+	builder.Spec.Scope.Namespace = "agents"
+	builder.Spec.Delegates = []v1alpha1.Delegate{{Kind: v1alpha1.DelegateServiceAccount, Namespace: "agents", Name: "builder"}}
+	builder.Status.Delegator.Username = "jane"
+	builder.Status.Rules = []rbacv1.PolicyRule{{Verbs: []string{"create"}, APIGroups: []string{""}, Resources: []string{"pods"}}}
 	everything := []rbacv1.PolicyRule{{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}}, {Verbs: []string{"get"}, NonResourceURLs: []string{"/metrics"}}}
 	for name, tc := range map[string]struct {
 		lender  *lend.Lender
@@ -96,6 +110,7 @@ func TestLendPlan(t *testing.T) {
 	}{
 		"nobody else": {lender: lenderOf(scale, nil, components...)},
 		"others":      {lender: lenderOf(scale, nil, append(components, all...)...)},
+		"delegates":   {lender: lenderOf(scale, nil, append(components, builder)...)},
 		"everything":  {lender: lenderOf(everything, nil, components...), cluster: true},
 		"own":         {lender: lenderOf(scale, nil, slices.Concat(components, own)...)},
 		"not known":   {lender: unreadable(lenderOf(scale, nil))},
@@ -130,6 +145,27 @@ func TestLendPlan(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestLendPlanPartly checks that a plan shows who is known to be able to use the account, and that others can be missing.
+func TestLendPlanPartly(t *testing.T) {
+	var out bytes.Buffer
+	page := printing.NewPage(&out, true)
+	minter := lend.Other{Subject: "User minter", By: "create pods", Binding: "RoleBinding a/b"}
+	plan := &lend.Plan{Unknown: "delegations can't be listed", Others: []lend.Other{minter}}
+	if err := errors.Join(printPlan(page, &lend.Terms{}, plan), page.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"User minter   create pods   RoleBinding a/b", "It is not known who else could use the service account: delegations can't be listed",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s, wanted %q", out.String(), want)
+		}
+	}
+	if strings.Contains(out.String(), "nobody else") {
+		t.Error(out.String())
 	}
 }
 

@@ -29,7 +29,7 @@ type Plan struct {
 	Others []Other
 	// Components is the number of components of Kubernetes that can, too: they are not in Others.
 	Components int
-	// Unknown is why the others can't be listed, or empty.
+	// Unknown is why others can be missing in the list, or empty.
 	Unknown string
 	// Own are the bindings that give the account permissions of its own. They count where the binding does not: on a
 	// server without the gate, and after the release of the account.
@@ -62,7 +62,7 @@ func (l *Lender) planOf(ctx context.Context, account Account, d *v1alpha1.Author
 		return nil, fmt.Errorf("the server would refuse the delegation: %w", explained(err))
 	}
 	plan := &Plan{Rules: made.Status.Rules, Notes: notes(made.Status.Rules)}
-	if err := l.readRBAC(ctx, account, plan); err != nil {
+	if err := l.readOthers(ctx, account, plan); err != nil {
 		plan.Unknown = err.Error()
 	}
 	return plan, nil
@@ -157,10 +157,17 @@ var codePermissions = []string{
 	"podTemplateImageFrom", "podTemplateInitContainer", "podTemplateInitContainerImage", "podTemplateSpecification",
 }
 
-// codeVerbs returns the verbs of codePermissions that bindings grant, with whatever parameters.
-func codeVerbs(all *access.RBAC) (verbs []string) {
+// codeVerbs returns the verbs of codePermissions that bindings and delegations grant, with whatever parameters.
+func codeVerbs(all *access.RBAC, delegations []access.Delegation) (verbs []string) {
+	var rules []rbacv1.PolicyRule
 	for _, granted := range all.Granted() {
-		for _, text := range granted.Rule.Verbs {
+		rules = append(rules, granted.Rule)
+	}
+	for _, d := range delegations {
+		rules = append(rules, d.Rules...)
+	}
+	for _, rule := range rules {
+		for _, text := range rule.Verbs {
 			if verb, err := permission.Parse(text); err == nil && slices.Contains(codePermissions, verb.Permission) {
 				verbs = append(verbs, text)
 			}
@@ -188,9 +195,9 @@ func ways() []way {
 	return out
 }
 
-// readRBAC adds to a plan who can use the account, without the lender and counting the components of Kubernetes, and
-// which bindings give the account permissions of its own.
-func (l *Lender) readRBAC(ctx context.Context, account Account, plan *Plan) error {
+// readOthers adds to a plan who can use the account, without the lender and counting the components of Kubernetes, and
+// which bindings give the account permissions of its own. Bindings and delegations give permissions.
+func (l *Lender) readOthers(ctx context.Context, account Account, plan *Plan) error {
 	self, err := l.Client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
 		return err
@@ -199,6 +206,8 @@ func (l *Lender) readRBAC(ctx context.Context, account Account, plan *Plan) erro
 	if err != nil {
 		return err
 	}
+	// Whoever is found before an error stays in the list.
+	delegations, unread := access.ReadDelegations(ctx, l.Authority, l.Now())
 	// What all accounts and all users have, such as discovery, is no permission of this account.
 	name, groups := "system:serviceaccount:"+account.Namespace+":"+account.Name, []string{"system:serviceaccounts:" + account.Namespace}
 	for _, held := range all.HeldBy(name, groups) {
@@ -206,8 +215,8 @@ func (l *Lender) readRBAC(ctx context.Context, account Account, plan *Plan) erro
 			plan.Own = append(plan.Own, held.Binding)
 		}
 	}
-	seen := map[string]bool{"User " + self.Status.UserInfo.Username: true}
-	code := codeVerbs(all)
+	seen := map[string]bool{"User " + self.Status.UserInfo.Username: true, "ServiceAccount " + account.String(): true}
+	code := codeVerbs(all, delegations)
 	for _, way := range ways() {
 		target := access.Target{Group: way.group, Resource: way.resource, Subresource: way.subresource, Namespace: account.Namespace,
 			AnyName: way.verb != "create" || way.subresource != ""} // RBAC does not match names at the creation of an object
@@ -217,7 +226,7 @@ func (l *Lender) readRBAC(ctx context.Context, account Account, plan *Plan) erro
 		case "users":
 			target.Name, target.AnyName = name, false
 		}
-		query := access.Query{Verbs: []string{way.verb}, Target: target}
+		query := access.Query{Verbs: []string{way.verb}, Target: target, Delegations: delegations}
 		if way.verb == permission.General {
 			query.Verbs, query.Granular, query.Included = code, true, true // included: update and patch are enough
 		}
@@ -241,7 +250,7 @@ func (l *Lender) readRBAC(ctx context.Context, account Account, plan *Plan) erro
 		}
 	}
 	slices.SortFunc(plan.Others, func(a, b Other) int { return strings.Compare(a.Subject, b.Subject) })
-	return nil
+	return unread
 }
 
 // isComponent reports whether a subject is a component of Kubernetes itself, or the group that may do

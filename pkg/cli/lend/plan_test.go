@@ -4,9 +4,11 @@
 package lend
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -16,6 +18,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"kube-granular.dev/api/authority/v1alpha1"
+	authorityfake "kube-granular.dev/api/client/clientset/versioned/fake"
 	"kube-granular.dev/granular/decide"
 	"kube-granular.dev/granular/schema"
 	"kube-granular.dev/pkg/modelstest"
@@ -58,7 +62,12 @@ func TestCodePermissions(t *testing.T) {
 	}
 }
 
-// TestOthers holds who is listed as able to use an account, and that without one of its verbs nobody is.
+// TestOthers holds who is listed as able to use an account, by a binding or by a delegation, and that without one of its verbs
+// nobody is.
+//
+// Attack: a delegate, such as an earlier loan of the same lender, may create pods in the namespace of an account, and the account is lent
+// Answer: it is listed, and nothing is lent without --yes
+// Was: got through
 func TestOthers(t *testing.T) {
 	for _, tc := range []struct {
 		resource string
@@ -76,27 +85,74 @@ func TestOthers(t *testing.T) {
 		{"pods", []string{"get"}, ""},
 	} {
 		t.Run(tc.resource+" "+strings.Join(tc.verbs, " "), func(t *testing.T) {
-			client := fake.NewClientset(
-				&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "agents", Name: "r"}, Rules: []rbacv1.PolicyRule{
-					{Verbs: tc.verbs, APIGroups: []string{"", "apps"}, Resources: []string{tc.resource}}}},
-				&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "agents", Name: "b"},
-					RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "r"},
-					Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "jane"}}},
-			)
-			client.PrependReactor("create", "selfsubjectreviews", func(clienttesting.Action) (bool, runtime.Object, error) {
-				return true, &authenticationv1.SelfSubjectReview{}, nil
-			})
-			var plan Plan
-			if err := (&Lender{Client: client}).readRBAC(t.Context(), Account{Namespace: "agents", Name: "bot"}, &plan); err != nil {
-				t.Fatal(err)
+			rules := []rbacv1.PolicyRule{{Verbs: tc.verbs, APIGroups: []string{"", "apps"}, Resources: []string{tc.resource}}}
+			role := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "r"}
+			jane := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "jane"}}
+			bound := []runtime.Object{
+				&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "r"}, Rules: rules},
+				&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "agents", Name: "b"}, RoleRef: role, Subjects: jane},
 			}
-			var want []Other
+			here, scope := "RoleBinding agents/b", v1alpha1.DelegationScope{Namespace: "agents"}
+			others := func(bindings []runtime.Object, delegations ...runtime.Object) []Other {
+				client := fake.NewClientset(bindings...)
+				client.PrependReactor("create", "selfsubjectreviews", func(clienttesting.Action) (bool, runtime.Object, error) {
+					return true, &authenticationv1.SelfSubjectReview{}, nil
+				})
+				l := &Lender{Client: client, Authority: authorityfake.NewSimpleClientset(delegations...).AuthorityV1alpha1(), Now: time.Now}
+				var plan Plan
+				if err := l.readOthers(t.Context(), Account{Namespace: "agents", Name: "bot"}, &plan); err != nil {
+					t.Fatal(err)
+				}
+				return plan.Others
+			}
+			d := &v1alpha1.AuthorityDelegation{ObjectMeta: metav1.ObjectMeta{Name: "d"}, Spec: v1alpha1.AuthorityDelegationSpec{Scope: scope,
+				Delegates: []v1alpha1.Delegate{{Kind: v1alpha1.DelegateServiceAccount, Namespace: "agents", Name: "builder"}}}}
+			d.Status.Rules = rules
+			elsewhere, ended, own := d.DeepCopy(), d.DeepCopy(), d.DeepCopy()
+			elsewhere.Spec.Scope = v1alpha1.DelegationScope{Namespace: "shop"}
+			ended.Status.ExpirationTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+			own.Spec.Delegates[0].Name = "bot"
+			var byBinding, byDelegation []Other
 			if tc.want != "" {
-				want = []Other{{"User jane", tc.want, "RoleBinding agents/b"}}
+				byBinding = []Other{{"User jane", tc.want, here}}
+				byDelegation = []Other{{"ServiceAccount agents/builder", tc.want, "AuthorityDelegation d"}}
 			}
-			if diff := cmp.Diff(want, plan.Others); diff != "" {
-				t.Error(diff)
+			for name, both := range map[string][2][]Other{
+				"a binding":              {byBinding, others(bound)},
+				"a delegation":           {byDelegation, others(nil, d)},
+				"a delegation elsewhere": {nil, others(nil, elsewhere)},
+				"an ended delegation":    {nil, others(nil, ended)},
+				"the account itself":     {nil, others(nil, own)},
+			} {
+				if diff := cmp.Diff(both[0], both[1]); diff != "" {
+					t.Errorf("%s: %s", name, diff)
+				}
 			}
 		})
+	}
+}
+
+// TestOthersUnread checks that those who are found by bindings stay in the list if delegations can't be read, and that a plan says so.
+func TestOthersUnread(t *testing.T) {
+	client := fake.NewClientset(
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "r"}, Rules: []rbacv1.PolicyRule{
+			{Verbs: []string{"create"}, APIGroups: []string{""}, Resources: []string{"pods"}}}},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "b"}, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "r"},
+			Subjects: []rbacv1.Subject{{Kind: "User", Name: "jane"}}},
+	)
+	client.PrependReactor("create", "selfsubjectreviews", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, &authenticationv1.SelfSubjectReview{}, nil
+	})
+	authority := authorityfake.NewSimpleClientset()
+	authority.PrependReactor("list", "authoritydelegations", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("they can't be listed")
+	})
+	l := &Lender{Client: client, Authority: authority.AuthorityV1alpha1(), Now: time.Now}
+	plan, err := l.planOf(t.Context(), Account{Namespace: "agents", Name: "bot"}, &v1alpha1.AuthorityDelegation{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(plan.Others) != 1 || plan.Unknown != "read authoritydelegations: they can't be listed" {
+		t.Errorf("%+v", plan)
 	}
 }
