@@ -88,7 +88,8 @@ func TestLendPlan(t *testing.T) {
 	}{
 		{"pods", "create", "", "pods"}, {"tokens", "create", "", "serviceaccounts/token"}, {"secrets", "get", "", "secrets"}, {"lists", "list", "", "secrets"},
 		{"watches", "watch", "", "secrets"}, {"acts-as", "impersonate", "", "serviceaccounts"}, {"acts-as-users", "impersonate", "", "users"},
-		{"executes", "create", "", "pods/exec"}, {"debugs", "patch", "", "pods/ephemeralcontainers"},
+		{"executes", "create", "", "pods/exec"}, {"attaches", "create", "", "pods/attach"}, {"asks-kubelets", "get", "", "nodes/proxy"},
+		{"debugs", "patch", "", "pods/ephemeralcontainers"},
 		{"becomes", "impersonate:serviceaccount", "authentication.k8s.io", "serviceaccounts"},
 		{"creates", "create", "batch", "cronjobs"}, {"updates", "update", "apps", "statefulsets"}, {"patches", "patch", "apps", "deployments"},
 		{"harmless", "get", "", "pods"}, {"harmless-too", "list", "apps", "deployments"},

@@ -181,6 +181,8 @@ func codeVerbs(all *access.RBAC, delegations []access.Delegation) (verbs []strin
 func ways() []way {
 	out := []way{
 		{"create", "", "pods", ""}, {"create", "", "serviceaccounts", "token"}, {"create", "", "pods", "exec"}, {"get", "", "pods", "exec"},
+		{"create", "", "pods", "attach"}, {"get", "", "pods", "attach"},
+		{"create", "", "nodes", "proxy"}, {"get", "", "nodes", "proxy"}, // a kubelet executes in the pods of its node
 		{"update", "", "pods", "ephemeralcontainers"}, {"patch", "", "pods", "ephemeralcontainers"},
 		{"get", "", "secrets", ""}, {"list", "", "secrets", ""}, {"watch", "", "secrets", ""},
 		{"impersonate", "", "serviceaccounts", ""}, {"impersonate", "", "users", ""},
@@ -192,7 +194,7 @@ func ways() []way {
 	for _, w := range workloads {
 		out = append(out, way{permission.General, w[0], w[1], ""})
 	}
-	return out
+	return append(out, way{permission.General, "", "pods", "ephemeralcontainers"})
 }
 
 // readOthers adds to a plan who can use the account, without the lender and counting the components of Kubernetes, and
@@ -225,6 +227,8 @@ func (l *Lender) readOthers(ctx context.Context, account Account, plan *Plan) er
 			target.Name, target.AnyName = account.Name, false
 		case "users":
 			target.Name, target.AnyName = name, false
+		case "nodes":
+			target.Namespace = ""
 		}
 		query := access.Query{Verbs: []string{way.verb}, Target: target, Delegations: delegations}
 		if way.verb == permission.General {

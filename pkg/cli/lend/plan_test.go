@@ -83,6 +83,15 @@ func TestOthers(t *testing.T) {
 		{"pods", []string{"patch"}, "patch pods"},
 		{"pods", []string{"create"}, "create pods"},
 		{"pods", []string{"get"}, ""},
+		{"pods/attach", []string{"create"}, "create pods/attach"},
+		{"pods/attach", []string{"get"}, "get pods/attach"},
+		{"pods/log", []string{"get"}, ""},
+		{"pods/ephemeralcontainers", []string{"granular", "granular:ephemeralContainerImage"},
+			"granular:ephemeralContainerImage pods/ephemeralcontainers"},
+		{"pods/ephemeralcontainers", []string{"granular:ephemeralContainerImage"}, ""},
+		{"nodes/proxy", []string{"create"}, "create nodes/proxy"},
+		{"nodes/proxy", []string{"get"}, "get nodes/proxy"},
+		{"nodes", []string{"get"}, ""},
 	} {
 		t.Run(tc.resource+" "+strings.Join(tc.verbs, " "), func(t *testing.T) {
 			rules := []rbacv1.PolicyRule{{Verbs: tc.verbs, APIGroups: []string{"", "apps"}, Resources: []string{tc.resource}}}
@@ -92,7 +101,11 @@ func TestOthers(t *testing.T) {
 				&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "r"}, Rules: rules},
 				&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "agents", Name: "b"}, RoleRef: role, Subjects: jane},
 			}
-			here, scope := "RoleBinding agents/b", v1alpha1.DelegationScope{Namespace: "agents"}
+			here, everywhere := "RoleBinding agents/b", v1alpha1.DelegationScope{Namespace: "agents"}
+			if strings.HasPrefix(tc.resource, "nodes") { // a binding in a namespace gives nothing of a node
+				bound[1] = &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "b"}, RoleRef: role, Subjects: jane}
+				here, everywhere = "ClusterRoleBinding b", v1alpha1.DelegationScope{Cluster: true}
+			}
 			others := func(bindings []runtime.Object, delegations ...runtime.Object) []Other {
 				client := fake.NewClientset(bindings...)
 				client.PrependReactor("create", "selfsubjectreviews", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -105,7 +118,7 @@ func TestOthers(t *testing.T) {
 				}
 				return plan.Others
 			}
-			d := &v1alpha1.AuthorityDelegation{ObjectMeta: metav1.ObjectMeta{Name: "d"}, Spec: v1alpha1.AuthorityDelegationSpec{Scope: scope,
+			d := &v1alpha1.AuthorityDelegation{ObjectMeta: metav1.ObjectMeta{Name: "d"}, Spec: v1alpha1.AuthorityDelegationSpec{Scope: everywhere,
 				Delegates: []v1alpha1.Delegate{{Kind: v1alpha1.DelegateServiceAccount, Namespace: "agents", Name: "builder"}}}}
 			d.Status.Rules = rules
 			elsewhere, ended, own := d.DeepCopy(), d.DeepCopy(), d.DeepCopy()
@@ -127,6 +140,10 @@ func TestOthers(t *testing.T) {
 				if diff := cmp.Diff(both[0], both[1]); diff != "" {
 					t.Errorf("%s: %s", name, diff)
 				}
+			}
+			bound[1] = &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "agents", Name: "b"}, RoleRef: role, Subjects: jane}
+			if found := others(bound); strings.HasPrefix(tc.resource, "nodes") && len(found) > 0 {
+				t.Errorf("a binding in a namespace: %v", found)
 			}
 		})
 	}
