@@ -61,11 +61,13 @@ The server refuses some requests to every such account: impersonation, tokens, c
 connections to pods, services and nodes (exec, attach, port-forward, proxy), because what is started
 there would not end with the delegation.
 
-To renew means a new delegation of the same role, and a new token. To revoke removes the delegation and
-the account: running watches end within two seconds. The server removes an ended delegation and its
-account after a day. An account that was not made for the delegation is left alone: it gets no other
-delegation, and to revoke ends only the delegation. With --dry-run, each of them prints what it would
-do; so does -o yaml, with the objects that would be made.`,
+To renew means a new delegation of the same role, with the rules that it has now, and a new token. It
+prints the same, and makes nothing without --yes if there are others. Whoever lent to the account before
+you is one of them, and has a token. To revoke removes the delegation and the account: running watches
+end within two seconds. The server removes an ended delegation and its account after a day. An account
+that was not made for the delegation is left alone: it gets no other delegation, and to revoke ends only
+the delegation. With --dry-run, each of them prints what it would do; so does -o yaml, with the objects
+that would be made.`,
 		Example: indentExamples(`
 			# What would be made, and who could use it?
 			kubectl granular lend --role clusterrole/view -n default --to default/agent --for 2h --dry-run
@@ -83,7 +85,7 @@ do; so does -o yaml, with the objects that would be made.`,
 			kubectl granular lend --show default/agent
 
 			# One hour more
-			kubectl granular lend --renew default/agent --for 1h --output agent-2.kubeconfig
+			kubectl granular lend --renew default/agent --for 1h --output agent-2.kubeconfig --yes
 
 			# End it now
 			kubectl granular lend --revoke default/agent`),
@@ -125,7 +127,7 @@ func (o *lendFlags) addTo(cmd *cobra.Command) {
 	flags.BoolVar(&o.printToken, "print", false, "print the kubeconfig with the token, instead of --output")
 	flags.BoolVar(&o.everywhere, "everywhere", false, "lend the role in the whole cluster, not in one namespace")
 	flags.BoolVar(&o.createNamespace, "create-namespace", false, "make the namespace of --to if there is none")
-	flags.BoolVar(&o.evenIfOthersCan, "yes", false, "lend even if others can use the service account, or if it is not known who can")
+	flags.BoolVar(&o.evenIfOthersCan, "yes", false, "lend or renew even if others can use the service account, or if it is not known who can")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "print what would be lent, renewed or revoked, and change nothing")
 	flags.BoolVar(&o.list, "list", false, "list what is lent")
 	flags.StringVar(&o.show, "show", "", "show what is lent to this service account, NAMESPACE/NAME")
@@ -138,7 +140,7 @@ func (o *lendFlags) addTo(cmd *cobra.Command) {
 		"list":   {"to", "for", "reason", "output", "print", "everywhere", "create-namespace", "yes", "dry-run"},
 		"show":   {"to", "for", "reason", "output", "print", "everywhere", "create-namespace", "yes", "dry-run"},
 		"revoke": {"to", "for", "reason", "output", "print", "everywhere", "create-namespace", "yes"},
-		"renew":  {"to", "everywhere", "create-namespace", "yes"},
+		"renew":  {"to", "everywhere", "create-namespace"},
 	} {
 		for _, flag := range without {
 			cmd.MarkFlagsMutuallyExclusive(action, flag)
@@ -221,7 +223,7 @@ func (s *options) terms(l *lend.Lender, o *lendFlags) (*lend.Terms, error) {
 	return &lend.Terms{Role: role, Scope: scope, Account: account, Until: l.Now().Add(o.duration), Reason: o.reason, CreateNamespace: o.createNamespace}, nil
 }
 
-// lend prints the plan, and then makes what it says.
+// lend lends a role to a new account.
 func (s *options) lend(ctx context.Context, l *lend.Lender, o *lendFlags) error {
 	t, err := s.terms(l, o)
 	if err != nil {
@@ -231,8 +233,18 @@ func (s *options) lend(ctx context.Context, l *lend.Lender, o *lendFlags) error 
 	if err != nil {
 		return err
 	}
+	return s.carryOut(l, o, t, plan, t.Objects(), func(store storeLoan) (*lend.Loan, error) { return l.Make(ctx, t, store) })
+}
+
+// storeLoan stores the kubeconfig of a loan.
+type storeLoan = func(*lend.Loan) error
+
+// carryOut prints a plan, and then makes what it says: objects, unless others can use the account and nobody said that it may be so.
+func (s *options) carryOut(
+	l *lend.Lender, o *lendFlags, t *lend.Terms, plan *lend.Plan, objects []any, made func(storeLoan) (*lend.Loan, error),
+) error {
 	if o.forPrograms() {
-		return s.printObjects(o, t.Objects()...)
+		return s.printObjects(o, objects...)
 	}
 	// With --print, standard output is for the kubeconfig alone.
 	out := s.streams.Out
@@ -247,7 +259,7 @@ func (s *options) lend(ctx context.Context, l *lend.Lender, o *lendFlags) error 
 		return errors.New("nothing was made: others can use the service account, or it is not known who can; " +
 			"choose a namespace that is only yours, or lend to it with --yes")
 	}
-	loan, err := s.storing(l, o, t.Scope.Namespace, func(store func(*lend.Loan) error) (*lend.Loan, error) { return l.Make(ctx, t, store) })
+	loan, err := s.storing(l, o, t.Scope.Namespace, made)
 	if err != nil {
 		return err
 	}
@@ -263,7 +275,7 @@ func (s *options) printObjects(o *lendFlags, objects ...any) error {
 }
 
 // storing opens the file for the kubeconfig before anything is made, and removes it again if making fails.
-func (s *options) storing(l *lend.Lender, o *lendFlags, namespace string, made func(store func(*lend.Loan) error) (*lend.Loan, error)) (*lend.Loan, error) {
+func (s *options) storing(l *lend.Lender, o *lendFlags, namespace string, made func(storeLoan) (*lend.Loan, error)) (*lend.Loan, error) {
 	write, remove := func(content []byte) error { _, err := s.streams.Out.Write(content); return err }, func() error { return nil }
 	if o.file != "" {
 		file, err := lend.NewFile(o.file)
@@ -449,22 +461,11 @@ func (s *options) renewLent(ctx context.Context, l *lend.Lender, o *lendFlags) e
 	if err != nil {
 		return err
 	}
-	if !o.makes() {
-		plan, err := l.PlanRenewal(ctx, renewal)
-		if err != nil {
-			return err
-		}
-		if o.forPrograms() {
-			return s.printObjects(o, renewal.Delegation)
-		}
-		page := printing.NewPage(s.streams.Out, o.format.Is("wide"))
-		return errors.Join(printPlan(page, renewal.Terms, plan), page.Close())
-	}
-	loan, err := s.storing(l, o, d.Spec.Scope.Namespace, func(store func(*lend.Loan) error) (*lend.Loan, error) {
-		return l.Renew(ctx, renewal, store)
-	})
+	plan, err := l.PlanRenewal(ctx, renewal)
 	if err != nil {
 		return err
 	}
-	return printing.Fprintf(s.streams.ErrOut, "%s", ends(loan))
+	return s.carryOut(l, o, renewal.Terms, plan, []any{renewal.Delegation}, func(store storeLoan) (*lend.Loan, error) {
+		return l.Renew(ctx, renewal, store)
+	})
 }

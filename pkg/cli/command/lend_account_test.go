@@ -16,6 +16,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -321,6 +322,52 @@ func TestRevokeMeanwhile(t *testing.T) {
 			}
 			if left := l.left(t); len(left) > 0 {
 				t.Errorf("%q are left", left)
+			}
+		})
+	}
+}
+
+// TestRenewalPlan checks that --renew prints what lend prints, and makes nothing without --yes if others can use the account.
+//
+// Attack: a role gains rules while it is lent, or somebody else gets into the namespace of the account, and the loan is renewed
+// Answer: the plan is printed, and --yes is needed, as for a new loan
+// Was: got through
+func TestRenewalPlan(t *testing.T) {
+	minter := rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "minter"}
+	tokens := roleFor(minter, "tokens", "create", "", "serviceaccounts/token")
+	for name, tc := range map[string]struct {
+		objects []runtime.Object
+		lender  string
+		yes     bool
+		says    string
+		renewed bool
+	}{
+		"nobody else":                {nil, "jane", false, "By RBAC and delegations, nobody else can use the service account", true},
+		"others":                     {tokens, "jane", false, "User minter", false},
+		"others, with --yes":         {tokens, "jane", true, "User minter", true},
+		"another lender":             {nil, "mallory", false, "User mallory   the loan before   AuthorityDelegation lent", false},
+		"another lender, with --yes": {nil, "mallory", true, "User mallory   the loan before   AuthorityDelegation lent", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := lentTo("lent", "lent", delegate("account"))
+			d.Status.Delegator.Username = tc.lender
+			d.Status.Rules = []rbacv1.PolicyRule{{Verbs: []string{"create"}, APIGroups: []string{""}, Resources: []string{"pods"}}}
+			d.Spec.Scope.Namespace = "agents" // what the account itself may do makes it no other
+			l := newLoans(t, append([]runtime.Object{boundAccount(d)}, tc.objects...), d)
+			streams, _, out, _ := genericiooptions.NewTestIOStreams()
+			file := filepath.Join(t.TempDir(), "kubeconfig")
+			o := &lendFlags{renew: "agents/scaler", duration: time.Hour, file: file, evenIfOthersCan: tc.yes}
+			err := (&options{streams: streams}).renewLent(t.Context(), l.Lender, o)
+			for _, want := range []string{"agents/scaler will be able to do this in namespace agents", tc.says} {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("%s, wanted %q", out.String(), want)
+				}
+			}
+			if tc.renewed && (err != nil || len(l.written()) == 0) {
+				t.Errorf("not renewed: %v", err)
+			}
+			if !tc.renewed && (err == nil || !strings.Contains(err.Error(), "nothing was made") || len(l.written()) > 0 || len(l.left(t)) != 1) {
+				t.Errorf("%v, %q, %q", err, l.written(), l.left(t))
 			}
 		})
 	}

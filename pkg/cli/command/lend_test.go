@@ -179,7 +179,7 @@ func TestLendFlags(t *testing.T) {
 		"[show output]":                         {"--show", "a/b", "--output", "f"},
 		"[revoke for]":                          {"--revoke", "a/b", "--for", "2h"},
 		"[renew to]":                            {"--renew", "a/b", "--to", "a/c"},
-		"[renew yes]":                           {"--renew", "a/b", "--yes"},
+		"[revoke yes]":                          {"--revoke", "a/b", "--yes"},
 		"[role list show renew revoke]":         {"--revoke", "a/b", "--renew", "a/b"},
 		"[output print]":                        append([]string{"--output", "f", "--print"}, making...),
 		"--revoke prints no objects":            {"--revoke", "a/b", "-o", "yaml"},

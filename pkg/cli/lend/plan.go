@@ -47,22 +47,22 @@ func (l *Lender) Plan(ctx context.Context, t *Terms) (*Plan, error) {
 		return nil, err
 	}
 	_, d := t.objects("")
-	return l.planOf(ctx, t.Account, d)
+	return l.planOf(ctx, t.Account, d, nil)
 }
 
 // PlanRenewal asks the server what renewing would do, and changes nothing.
 func (l *Lender) PlanRenewal(ctx context.Context, r *Renewal) (*Plan, error) {
-	return l.planOf(ctx, r.Terms.Account, r.Delegation)
+	return l.planOf(ctx, r.Terms.Account, r.Delegation, r.old)
 }
 
-// planOf asks the server what a delegation to an account would allow.
-func (l *Lender) planOf(ctx context.Context, account Account, d *v1alpha1.AuthorityDelegation) (*Plan, error) {
+// planOf asks the server what a delegation to an account would allow. before is the delegation that it replaces, or nil.
+func (l *Lender) planOf(ctx context.Context, account Account, d, before *v1alpha1.AuthorityDelegation) (*Plan, error) {
 	made, err := l.Authority.AuthorityDelegations().Create(ctx, d, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if err != nil {
 		return nil, fmt.Errorf("the server would refuse the delegation: %w", explained(err))
 	}
 	plan := &Plan{Rules: made.Status.Rules, Notes: notes(made.Status.Rules)}
-	if err := l.readOthers(ctx, account, plan); err != nil {
+	if err := l.readOthers(ctx, account, before, plan); err != nil {
 		plan.Unknown = err.Error()
 	}
 	return plan, nil
@@ -198,8 +198,9 @@ func ways() []way {
 }
 
 // readOthers adds to a plan who can use the account, without the lender and counting the components of Kubernetes, and
-// which bindings give the account permissions of its own. Bindings and delegations give permissions.
-func (l *Lender) readOthers(ctx context.Context, account Account, plan *Plan) error {
+// which bindings give the account permissions of its own. Bindings and delegations give permissions. before is the delegation
+// under which the account acts, or nil.
+func (l *Lender) readOthers(ctx context.Context, account Account, before *v1alpha1.AuthorityDelegation, plan *Plan) error {
 	self, err := l.Client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
 		return err
@@ -218,6 +219,13 @@ func (l *Lender) readOthers(ctx context.Context, account Account, plan *Plan) er
 		}
 	}
 	seen := map[string]bool{"User " + self.Status.UserInfo.Username: true, "ServiceAccount " + account.String(): true}
+	if before != nil {
+		// Whoever lent it before got a token of the account, which a renewal does not end.
+		if lender := "User " + before.Status.Delegator.Username; !seen[lender] {
+			seen[lender] = true
+			plan.Others = append(plan.Others, Other{lender, "the loan before", "AuthorityDelegation " + before.Name})
+		}
+	}
 	code := codeVerbs(all, delegations)
 	for _, way := range ways() {
 		target := access.Target{Group: way.group, Resource: way.resource, Subresource: way.subresource, Namespace: account.Namespace,

@@ -113,7 +113,7 @@ func TestOthers(t *testing.T) {
 				})
 				l := &Lender{Client: client, Authority: authorityfake.NewSimpleClientset(delegations...).AuthorityV1alpha1(), Now: time.Now}
 				var plan Plan
-				if err := l.readOthers(t.Context(), Account{Namespace: "agents", Name: "bot"}, &plan); err != nil {
+				if err := l.readOthers(t.Context(), Account{Namespace: "agents", Name: "bot"}, nil, &plan); err != nil {
 					t.Fatal(err)
 				}
 				return plan.Others
@@ -165,7 +165,7 @@ func TestOthersUnread(t *testing.T) {
 		return true, nil, errors.New("they can't be listed")
 	})
 	l := &Lender{Client: client, Authority: authority.AuthorityV1alpha1(), Now: time.Now}
-	plan, err := l.planOf(t.Context(), Account{Namespace: "agents", Name: "bot"}, &v1alpha1.AuthorityDelegation{})
+	plan, err := l.planOf(t.Context(), Account{Namespace: "agents", Name: "bot"}, &v1alpha1.AuthorityDelegation{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
