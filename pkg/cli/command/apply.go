@@ -24,16 +24,15 @@ import (
 
 // apply writes the roles and bindings of grants to the cluster.
 func (s *options) apply(ctx context.Context, grants []roles.Grant, name string, subjects []rbacv1.Subject) error {
+	var objects []runtime.Object
 	for i := range grants {
-		if err := s.write(ctx, grants[i].Objects(name, subjects)); err != nil {
-			return err
-		}
+		objects = append(objects, grants[i].Objects(name, subjects)...)
 	}
-	return nil
+	return s.write(ctx, objects)
 }
 
-// write writes roles and bindings to the cluster. It is the only function of the package that
-// changes the cluster.
+// write writes roles and bindings to the cluster, after it has checked all of them: a refusal writes nothing. It is the only
+// function of the package that changes the cluster.
 func (s *options) write(ctx context.Context, objects []runtime.Object) error {
 	client, err := connect(s.ownConfig, changes.NewClient)
 	if err != nil {
@@ -43,6 +42,7 @@ func (s *options) write(ctx context.Context, objects []runtime.Object) error {
 	if err != nil {
 		return err
 	}
+	var checked []func() error
 	for _, o := range objects {
 		k, err := c.ForKind(schema.FromAPIVersionAndKind(rbacv1.SchemeGroupVersion.String(), o.GetObjectKind().GroupVersionKind().Kind))
 		if err != nil {
@@ -52,17 +52,26 @@ func (s *options) write(ctx context.Context, objects []runtime.Object) error {
 		if err != nil {
 			return err
 		}
+		name := written(k, object.GetName())
 		existing, err := changes.Get(ctx, client, k, object.GetNamespace(), object.GetName())
 		if err != nil {
-			return fmt.Errorf("%s: %w", written(k, object.GetName()), err)
+			return fmt.Errorf("%s: %w", name, err)
 		}
 		if err := keeps(existing, o); err != nil {
-			return fmt.Errorf("%s: %w", written(k, object.GetName()), err)
+			return fmt.Errorf("%s: %w", name, err)
 		}
-		if err := changes.Write(ctx, client, k, object.GetNamespace(), object.GetName(), o); err != nil {
-			return fmt.Errorf("%s: %w", written(k, object.GetName()), err)
+		checked = append(checked, func() error {
+			if err := changes.Write(ctx, client, k, object.GetNamespace(), object.GetName(), o); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			printing.Fprintf(s.streams.ErrOut, "%s applied\n", name)
+			return nil
+		})
+	}
+	for _, write := range checked {
+		if err := write(); err != nil {
+			return err
 		}
-		printing.Fprintf(s.streams.ErrOut, "%s applied\n", written(k, object.GetName()))
 	}
 	return nil
 }

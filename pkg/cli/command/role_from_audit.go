@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"kube-granular.dev/api/printing"
 	"kube-granular.dev/granular/permission"
@@ -92,14 +93,13 @@ func (s *options) fromAudit(cmd *cobra.Command, l *auditLogs, format *output.Fla
 	if !apply {
 		return nil
 	}
+	var objects []runtime.Object
 	for _, learned := range all {
 		for i := range learned.grants {
-			if err := s.write(cmd.Context(), learned.grants[i].Objects(learned.name, learned.subject.Subject)); err != nil {
-				return err
-			}
+			objects = append(objects, learned.grants[i].Objects(learned.name, learned.subject.Subject)...)
 		}
 	}
-	return nil
+	return s.write(cmd.Context(), objects)
 }
 
 // noteDemands adds what the server wants besides to the notes of each rule.
