@@ -14,7 +14,7 @@ import (
 // NewRBAC returns RBAC with the given roles and bindings only. Bindings of other roles are left out;
 // lost has their names.
 func NewRBAC(objects []runtime.Object) (out *RBAC, lost []string) {
-	out = &RBAC{roles: map[roleKey][]rbacv1.PolicyRule{}}
+	out = newRBAC()
 	for _, o := range objects {
 		out.add(o)
 	}

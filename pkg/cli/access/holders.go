@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
 
@@ -22,6 +24,15 @@ import (
 type RBAC struct {
 	roles    map[roleKey][]rbacv1.PolicyRule
 	bindings []binding
+	// labels are those of the ClusterRoles, and aggregations select the ClusterRoles whose rules another one gets, each by its name.
+	labels       map[string]labels.Set
+	aggregations map[string][]metav1.LabelSelector
+}
+
+func newRBAC() *RBAC {
+	return &RBAC{
+		roles: map[roleKey][]rbacv1.PolicyRule{}, labels: map[string]labels.Set{}, aggregations: map[string][]metav1.LabelSelector{},
+	}
 }
 
 type roleKey struct{ kind, namespace, name string }
@@ -36,7 +47,12 @@ type binding struct {
 // ReadRBAC reads all roles and bindings. namespace limits Roles and RoleBindings to one namespace;
 // if it is empty, those of all namespaces are read.
 func ReadRBAC(ctx context.Context, client rbacclient.RbacV1Interface, namespace string) (*RBAC, error) {
-	out := &RBAC{roles: map[roleKey][]rbacv1.PolicyRule{}}
+	return read(ctx, client, namespace, "clusterroles", "roles", "clusterrolebindings", "rolebindings")
+}
+
+// read reads the resources of RBAC that are named.
+func read(ctx context.Context, client rbacclient.RbacV1Interface, namespace string, resources ...string) (*RBAC, error) {
+	out := newRBAC()
 	add := func(o runtime.Object) error {
 		out.add(o)
 		return nil
@@ -50,6 +66,9 @@ func ReadRBAC(ctx context.Context, client rbacclient.RbacV1Interface, namespace 
 		{"clusterrolebindings", func() error { return pages.Each(ctx, client.ClusterRoleBindings().List, add) }},
 		{"rolebindings", func() error { return pages.Each(ctx, client.RoleBindings(namespace).List, add) }},
 	} {
+		if !slices.Contains(resources, step.what) {
+			continue
+		}
 		if err := step.read(); err != nil {
 			return nil, fmt.Errorf("read %s: %w", step.what, err)
 		}
@@ -62,6 +81,10 @@ func (r *RBAC) add(o runtime.Object) {
 	switch o := o.(type) {
 	case *rbacv1.ClusterRole:
 		r.roles[roleKey{"ClusterRole", "", o.Name}] = o.Rules
+		r.labels[o.Name] = o.Labels
+		if o.AggregationRule != nil {
+			r.aggregations[o.Name] = o.AggregationRule.ClusterRoleSelectors
+		}
 	case *rbacv1.Role:
 		r.roles[roleKey{"Role", o.Namespace, o.Name}] = o.Rules
 	case *rbacv1.ClusterRoleBinding:

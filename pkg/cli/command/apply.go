@@ -12,11 +12,14 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
 	"k8s.io/component-helpers/auth/rbac/validation"
 
 	"kube-granular.dev/api/printing"
+	"kube-granular.dev/pkg/cli/access"
 	"kube-granular.dev/pkg/cli/changes"
 	"kube-granular.dev/pkg/cli/kinds"
 	"kube-granular.dev/pkg/cli/roles"
@@ -38,10 +41,15 @@ func (s *options) write(ctx context.Context, objects []runtime.Object) error {
 	if err != nil {
 		return err
 	}
+	reader, err := connect(s.ownConfig, rbacclient.NewForConfig)
+	if err != nil {
+		return err
+	}
 	c, err := s.cluster()
 	if err != nil {
 		return err
 	}
+	bindings := bindingsReader{client: reader, read: map[string]*access.RBAC{}}
 	var checked []func() error
 	for _, o := range objects {
 		k, err := c.ForKind(schema.FromAPIVersionAndKind(rbacv1.SchemeGroupVersion.String(), o.GetObjectKind().GroupVersionKind().Kind))
@@ -58,6 +66,9 @@ func (s *options) write(ctx context.Context, objects []runtime.Object) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		if err := keeps(existing, o); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if err := bindings.reaches(ctx, existing, o, objects); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		checked = append(checked, func() error {
@@ -91,18 +102,13 @@ func keeps(existing map[string]any, object runtime.Object) error {
 	if existing == nil {
 		return nil
 	}
-	var old, new grantObject
-	for _, both := range []struct {
-		from any
-		into *grantObject
-	}{{existing, &old}, {object, &new}} {
-		data, err := json.Marshal(both.from)
-		if err != nil {
-			return err
-		}
-		if err := json.Unmarshal(data, both.into); err != nil {
-			return err
-		}
+	old, err := grantOf(existing)
+	if err != nil {
+		return err
+	}
+	new, err := grantOf(object)
+	if err != nil {
+		return err
 	}
 	const next = ", which --apply would take away; choose another --name, or delete it first"
 	if kept, _ := validation.Covers(new.Rules, old.Rules); !kept {
@@ -115,4 +121,79 @@ func keeps(existing map[string]any, object runtime.Object) error {
 		return errors.New("it exists and is bound to another role; choose another --name, or delete it first")
 	}
 	return nil
+}
+
+// grantOf returns what a role or a binding grants.
+func grantOf(object any) (out grantObject, err error) {
+	data, err := json.Marshal(object)
+	if err != nil {
+		return out, err
+	}
+	err = json.Unmarshal(data, &out)
+	return out, err
+}
+
+// bindingsReader reads the bindings of a namespace, or with the key "" those of the cluster, once.
+type bindingsReader struct {
+	client rbacclient.RbacV1Interface
+	read   map[string]*access.RBAC
+}
+
+// reaches returns an error if a role would gain rules, and a binding gives it to a subject that objects do not bind it to. Only
+// --subject says who gets new rules. existing is nil if there is no such role.
+func (b *bindingsReader) reaches(ctx context.Context, existing map[string]any, object runtime.Object, objects []runtime.Object) error {
+	kind := object.GetObjectKind().GroupVersionKind().Kind
+	if kind != "Role" && kind != "ClusterRole" {
+		return nil
+	}
+	old, err := grantOf(existing)
+	if err != nil {
+		return err
+	}
+	new, err := grantOf(object)
+	if err != nil {
+		return err
+	}
+	if covered, _ := validation.Covers(old.Rules, new.Rules); covered {
+		return nil
+	}
+	role, err := meta.Accessor(object)
+	if err != nil {
+		return err
+	}
+	namespace := role.GetNamespace()
+	if b.read[namespace] == nil {
+		if b.read[namespace], err = access.ReadBindings(ctx, b.client, namespace); err != nil {
+			return fmt.Errorf("it is not known who would get its rules: %w", err)
+		}
+	}
+	named, err := subjectsOf(kind, role, objects)
+	if err != nil {
+		return err
+	}
+	for _, bound := range b.read[namespace].Bindings(kind, namespace, role.GetName()) {
+		if slices.ContainsFunc(bound.Subjects, func(s rbacv1.Subject) bool { return !slices.Contains(named, s) }) {
+			return fmt.Errorf("its new rules would reach other subjects than --subject, by %s; choose another --name", bound.Binding)
+		}
+	}
+	return nil
+}
+
+// subjectsOf returns the subjects to which some of the objects bind a role.
+func subjectsOf(kind string, role metav1.Object, objects []runtime.Object) (out []rbacv1.Subject, err error) {
+	for _, o := range objects {
+		binding, err := meta.Accessor(o)
+		if err != nil {
+			return nil, err
+		}
+		grant, err := grantOf(o)
+		if err != nil {
+			return nil, err
+		}
+		here := kind == "ClusterRole" || binding.GetNamespace() == role.GetNamespace()
+		if here && grant.RoleRef.Kind == kind && grant.RoleRef.Name == role.GetName() {
+			out = append(out, grant.Subjects...)
+		}
+	}
+	return out, nil
 }

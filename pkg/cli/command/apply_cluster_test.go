@@ -158,6 +158,105 @@ func writeTo(t *testing.T, stored, objects []runtime.Object, hidden string) ([]s
 	return s.applied, err
 }
 
+// TestApplyWidensNobody checks that --apply writes nothing if a role would gain rules that a binding gives to other subjects than
+// those of --subject, or if any of the objects is refused.
+//
+// Attack: a role is written with --apply under the name of one that somebody else holds, so that this subject gets the new rules
+// Answer: refused, and nothing is written
+// Was: got through
+func TestApplyWidensNobody(t *testing.T) {
+	users := func(names ...string) (out []rbacv1.Subject) {
+		for _, name := range names {
+			out = append(out, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name})
+		}
+		return out
+	}
+	jane, bob, both := users("jane"), users("bob"), users("jane", "bob")
+	// role returns a role with its binding. The wider one has a verb more.
+	role := func(namespace string, wider bool, subjects []rbacv1.Subject) []runtime.Object {
+		verbs := []string{"get", "granular", "granular:replicas"}
+		if wider {
+			verbs = append(verbs, "granular:podTemplateImage")
+		}
+		rules := []rbacv1.PolicyRule{{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: verbs}}
+		return (&roles.Grant{Namespace: namespace, Rules: rules}).Objects("x", subjects)
+	}
+	and := func(objects []runtime.Object, name, namespace, kind string, subjects []rbacv1.Subject) []runtime.Object {
+		return append(objects, roles.Binding(name, namespace, kind, "x", subjects))
+	}
+	// aggregated returns the ClusterRole x with a label, and one for each other label, which gets the rules of those with the label
+	// and has the next label. The last one is bound.
+	aggregated := func(subjects []rbacv1.Subject, labels ...string) []runtime.Object {
+		out := role("", false, nil)
+		last := out[0].(*rbacv1.ClusterRole)
+		for _, label := range labels {
+			last.Labels = map[string]string{label: "true"}
+			last = &rbacv1.ClusterRole{TypeMeta: last.TypeMeta, ObjectMeta: metav1.ObjectMeta{Name: "all-" + label}}
+			selector := metav1.LabelSelector{MatchLabels: map[string]string{label: "true"}}
+			last.AggregationRule = &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{selector}}
+			out = append(out, last)
+		}
+		return append(out, roles.Binding("z", "", "ClusterRole", last.Name, subjects))
+	}
+	unlabelled := aggregated(jane, "a")
+	unlabelled[0].(*rbacv1.ClusterRole).Labels = map[string]string{"b": "true"}
+	shop, cluster := role("shop", true, bob), role("", true, bob)
+	for name, tc := range map[string]struct {
+		stored, written []runtime.Object
+		// hidden are the resources that can't be listed.
+		hidden string
+		// refused is a part of the error, or empty if all is written.
+		refused string
+	}{
+		"new":                 {nil, shop, "", ""},
+		"new, of the cluster": {nil, cluster, "", ""},
+		"wider":               {role("shop", false, bob), shop, "", ""},
+		"wider, for one more": {role("shop", false, jane), role("shop", true, both), "", ""},
+		"wider, for another": {role("shop", false, jane), shop, "", "roles.rbac.authorization.k8s.io/x: its new rules would reach " +
+			"other subjects than --subject, by RoleBinding shop/x; choose another --name"},
+		"wider, for one fewer":                  {role("shop", false, both), shop, "", "by RoleBinding shop/x"},
+		"wider, bound twice":                    {and(role("shop", false, bob), "y", "shop", "Role", jane), shop, "", "by RoleBinding shop/y"},
+		"wider, bound twice to the same":        {and(role("shop", false, bob), "y", "shop", "Role", bob), shop, "", ""},
+		"not wider, bound twice":                {and(role("shop", true, bob), "y", "shop", "Role", jane), shop, "", ""},
+		"the ClusterRole of the name is bound":  {and(role("shop", false, bob), "y", "shop", "ClusterRole", jane), shop, "", ""},
+		"bound in another namespace":            {and(role("shop", false, bob), "y", "other", "Role", jane), shop, "", ""},
+		"a binding that is older than the role": {and(nil, "y", "shop", "Role", jane), shop, "", "by RoleBinding shop/y"},
+		"bound to one who is named elsewhere only": {and(nil, "y", "shop", "Role", jane), append(role("other", true, jane), shop...), "",
+			"by RoleBinding shop/y"},
+		"a ClusterRole, bound in a namespace": {and(role("", false, bob), "y", "shop", "ClusterRole", jane), cluster, "",
+			"by RoleBinding shop/y"},
+		"a ClusterRole, bound twice": {and(role("", false, bob), "y", "", "ClusterRole", jane), cluster, "",
+			"by ClusterRoleBinding y"},
+		"a ClusterRole, the Role is bound":       {and(role("", false, bob), "y", "shop", "Role", jane), cluster, "", ""},
+		"aggregated":                             {aggregated(jane, "a"), cluster, "", "by ClusterRoleBinding z"},
+		"aggregated twice":                       {aggregated(jane, "a", "b"), cluster, "", "by ClusterRoleBinding z"},
+		"aggregated, and bound to the same":      {aggregated(bob, "a"), cluster, "", ""},
+		"not aggregated":                         {unlabelled, cluster, "", ""},
+		"a Role, whoever holds others is hidden": {nil, shop, "roles clusterroles clusterrolebindings", ""},
+		"a Role, and its holders are hidden": {nil, shop, "rolebindings",
+			"roles.rbac.authorization.k8s.io/x: it is not known who would get its rules: read rolebindings"},
+		"a ClusterRole, and its holders are hidden": {nil, cluster, "clusterrolebindings",
+			"clusterroles.rbac.authorization.k8s.io/x: it is not known who would get its rules: read clusterrolebindings"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			applied, err := writeTo(t, tc.stored, tc.written, tc.hidden)
+			if tc.refused != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.refused) || len(applied) > 0 {
+					t.Errorf("%v, wanted %q; written: %q", err, tc.refused, applied)
+				}
+				return
+			}
+			var want []string
+			for _, o := range tc.written {
+				want = append(want, strings.TrimPrefix(pathOf(o), rbacRoot+"/"))
+			}
+			if err != nil || !slices.Equal(applied, want) {
+				t.Errorf("%v; written: %q, wanted %q", err, applied, want)
+			}
+		})
+	}
+}
+
 // TestApplyAllOrNothing checks that the roles of several namespaces are written together or not at all.
 func TestApplyAllOrNothing(t *testing.T) {
 	subject := func(name string) []rbacv1.Subject {
