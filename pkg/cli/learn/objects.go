@@ -13,14 +13,16 @@ import (
 	"kube-granular.dev/pkg/cli/roles"
 )
 
-// RoleName returns a name for the roles of a subject.
+// RoleName returns a name for the roles of a subject. It ends in the hash of the subject, because what is left of two subjects in
+// a name can be the same. It does not depend on the rules, so that a longer log widens the roles that exist.
 func (s *Subject) RoleName() string {
 	parts := []string{"learned"}
 	if s.Subject.Namespace != "" {
 		parts = append(parts, s.Subject.Namespace)
 	}
 	parts = append(parts, s.Subject.Name)
-	return strings.NewReplacer(":", "-", "/", "-", "%", "-").Replace(strings.Join(parts, "-"))
+	name := strings.NewReplacer(":", "-", "/", "-", "%", "-").Replace(strings.Join(parts, "-"))
+	return roles.NameFor(name, []rbacv1.Subject{s.Subject})
 }
 
 // Objects returns a role with the rules of the grant, and its bindings. If the grant has several

@@ -226,7 +226,7 @@ func Name(r *changes.DryRun) string {
 }
 
 // NameFor appends to a name a short hash of what a role grants and to whom. So roles for other
-// subjects or for other verbs have other names, and do not replace each other.
+// subjects or for other verbs have other names, and do not replace each other. Without grants, it is a hash of the subjects.
 func NameFor(name string, subjects []rbacv1.Subject, grants ...Grant) string {
 	h := sha256.New()
 	for _, s := range subjects {
