@@ -39,7 +39,7 @@ func TestErrorsBeforeVerify(t *testing.T) {
 		"validation, shown":                       {[]string{"get"}, long, "observe", "Too long"},
 		"before the change is observed":           {nil, long, "", "shown only to callers who may get"},
 		"after the change was verified":           {[]string{"granular:size"}, long, "verify", "shown only to callers who may get"},
-		"after the request ended":                 {nil, long, "end", "the request ended"},
+		"after the request ended":                 {nil, long, "end", "the request ended, and may have been carried out"},
 		"another permission":                      {[]string{"granular:labels"}, long, "observe", "cannot change .spec.size"},
 	} {
 		ctx, _ := granular.WithMarker(requestContext("patch"))
@@ -67,6 +67,26 @@ func TestErrorsBeforeVerify(t *testing.T) {
 			t.Errorf("%s: the reason is %s", name, apierrors.ReasonForError(got))
 		}
 		end()
+	}
+}
+
+// TestErrorsBeforeDroppedChanges checks that a change that the storage drops does not refuse a caller that may make all others.
+func TestErrorsBeforeDroppedChanges(t *testing.T) {
+	for name, tc := range map[string]struct {
+		dropped string
+		refused bool
+	}{"all of it": {plain, false}, "nothing": {larger, true}} {
+		ctx, _ := granular.WithMarker(requestContext("update"))
+		w := New(&grants{}).Begin(ctx, target(t, strings.Replace(things, "EXCLUDED", "false", 1)))
+		sent := object(t, larger)
+		if err := w.Observe(ctx, sent, object(t, plain)); err != nil {
+			t.Fatal(err)
+		}
+		sent.Object = object(t, tc.dropped).Object // as a strategy does before validation
+		got := w.RespondError(ctx, apierrors.NewTooManyRequests("secret", 1))
+		if apierrors.IsForbidden(got) != tc.refused || apierrors.IsTooManyRequests(got) == tc.refused {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }
 

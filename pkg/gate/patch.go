@@ -41,7 +41,7 @@ func (w *write) Patch(ctx context.Context, patchType types.PatchType, body []byt
 	}
 	for _, operation := range operations {
 		var op string
-		if json.Unmarshal(operation["op"], &op) != nil || op != "copy" && op != "move" || w.mayGet(ctx) {
+		if json.Unmarshal(operation["op"], &op) != nil || op != "copy" && op != "move" || w.mayGetResult(ctx) {
 			continue
 		}
 		err := w.boundedForbidden(nil, func(l redact.Limits) (string, refusal.Details) {
