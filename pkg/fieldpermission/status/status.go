@@ -13,6 +13,7 @@ package status
 
 import (
 	"fmt"
+	"slices"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,7 +43,14 @@ func StateOf(resource *fieldpermission.Resource, entries *overlay.Entries) (Stat
 	if err != nil {
 		return out, err
 	}
-	_, out.Outcomes, err = overlay.Apply(models, resource.In(entries.Version), entries, true)
+	// An exclusion that can't be read has an outcome, too. Apply fails for it otherwise.
+	shown := *entries
+	shown.Fields = slices.Clone(entries.Fields)
+	for i := range shown.Fields {
+		f := &shown.Fields[i]
+		f.Excluded = f.Excluded && f.Unread == ""
+	}
+	_, out.Outcomes, err = overlay.Apply(models, resource.In(entries.Version), &shown, true)
 	return out, err
 }
 
@@ -74,6 +82,9 @@ func Compute(p fieldpermission.Stored, state State, grants fieldpermission.Grant
 		})
 		if problem == "" && o.State != overlay.Active {
 			problem = fmt.Sprintf("the entry for %s is %s: %s", o.Path, o.State, o.Reason)
+		}
+		if f := &p.Entries.Fields[i]; f.Unread != "" && f.Excluded && p.Entries.Enforced {
+			problem = fmt.Sprintf("this server can't read the path %s of an exclusion, so it refuses all writes of the resource", o.Path)
 		}
 	}
 	if problem == "" {

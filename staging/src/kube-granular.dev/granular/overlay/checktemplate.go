@@ -15,10 +15,12 @@ import (
 
 // CheckInForce returns the problems for which written must be refused, because entries of pods and of a
 // resource with a pod template hold together: written is one of own and pods, which are as for InForce.
-// definitions and kind are those of the resource. It is in addition to Check.
+// definitions and kind are those of the resource. It is in addition to Check. What is Unread in the stored one has no part in
+// it.
 func CheckInForce(
 	definitions map[string]*spec.Schema, kind gvkschema.GroupVersionKind, resource gvkschema.GroupResource, own, pods, written *Entries,
 ) []Problem {
+	own, pods = own.Known(), pods.Known()
 	held := inTemplate(resource, pods)
 	if held == nil {
 		return nil
@@ -99,7 +101,7 @@ func indexIn(i, first int, resource gvkschema.GroupResource, pods, written *Entr
 // Shared returns the fields of a resource that both own and pods exclude, each by another permission. A
 // caller needs both. The arguments are as for InForce.
 func Shared(resource gvkschema.GroupResource, own, pods *Entries) (out []Path) {
-	held := inTemplate(resource, pods)
+	own, held := own.Known(), inTemplate(resource, pods.Known())
 	if own == nil || held == nil {
 		return nil
 	}

@@ -51,6 +51,16 @@ func (e *Entries) OriginOf(f *Field) *Entries {
 	return e
 }
 
+// Known returns the entries without those that are Unread. If e is nil, it returns nil.
+func (e *Entries) Known() *Entries {
+	if e == nil || !slices.ContainsFunc(e.Fields, func(f Field) bool { return f.Unread != "" }) {
+		return e
+	}
+	out := *e
+	out.Fields = slices.DeleteFunc(slices.Clone(e.Fields), func(f Field) bool { return f.Unread != "" })
+	return &out
+}
+
 // Excludes reports whether some entry is an exclusion, whatever the mode is. If e is nil, it returns
 // false.
 func (e *Entries) Excludes() bool { return e.excludes(func(*Entries) bool { return true }) }
