@@ -57,7 +57,7 @@ func (s *shared) authorityProvider(config controlplaneapiserver.CompletedConfig,
 	}
 	provider := &authorityregistry.Provider{
 		Namespaces:     client.CoreV1(),
-		BootstrapRoles: !config.Generic.DisabledPostStartHooks.Has(rbacrest.PostStartHookName),
+		BootstrapRoles: one.rolesOff == nil && !config.Generic.DisabledPostStartHooks.Has(rbacrest.PostStartHookName),
 		Attributes:     protectedAttributesEnabled(),
 		Use:            one.use,
 	}
