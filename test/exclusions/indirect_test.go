@@ -80,7 +80,7 @@ func TestIndirectWriters(t *testing.T) {
 	var found, want []string
 	for name, kind := range kinds {
 		places(definitions()[name], "", []string{name}, func(definition, path string) bool {
-			if whole, ok := kinds[definition]; ok && path != "" {
+			if whole, ok := kinds[definition]; ok && path != "" && definitions()[definition].Properties["metadata"].Ref.String() != "" {
 				for _, copied := range metadata {
 					if !slices.ContainsFunc(overlay.IndirectWriters(), func(w overlay.Indirect) bool {
 						return w.Resource == resourceOf(whole) && w.Path == copied && w.Source == resourceOf(kind) &&
