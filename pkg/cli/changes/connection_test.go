@@ -24,6 +24,8 @@ func TestConnectionFlags(t *testing.T) {
 		"--as jane get": "--as", "--as-uid=1 get": "--as-uid", "--as-user-extra=a=b get": "--as-user-extra", "--as-group a get": "--as-group",
 		"--kubeconfig=a get": "--kubeconfig", "--context a get": "--context", "--cluster a get": "--cluster", "--proxy-url=a get": "--proxy-url",
 		"--client-certificate=a get": "--client-certificate", "--client-key=a get": "--client-key", "--username=a get": "--username",
+		"patch a --field-manager -- --server=http://a": "--server", "exec -it web -- -s": "", "run a -it -- -s": "", "run a --rm -- -s": "-s",
+		"--kuberc=a get":                 "--kuberc",
 		"--insecure-skip-tls-verify get": "--insecure-skip-tls-verify", "--tls-server-name=a get": "--tls-server-name",
 	} {
 		if got := connectionFlag(strings.Fields(args)); got != want {

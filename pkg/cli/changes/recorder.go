@@ -60,16 +60,19 @@ type Command struct {
 func connectionFlag(args []string) string {
 	known := pflag.NewFlagSet("", pflag.ContinueOnError)
 	genericclioptions.NewConfigFlags(false).WithDeprecatedPasswordFlag().AddFlags(known)
-	for _, arg := range args {
+	for i, arg := range args {
 		name, long := strings.CutPrefix(arg, "--")
 		name, _, _ = strings.Cut(name, "=")
 		// Flags without a value may stand before -s in one argument, such as -As.
-		short := !long && strings.HasPrefix(strings.TrimLeft(strings.TrimPrefix(arg, "-"), "ARhiqtw"), "s") && strings.HasPrefix(arg, "-")
+		rest, one := strings.CutPrefix(arg, "-")
+		short := one && !long && strings.HasPrefix(strings.TrimLeft(rest, valueless), "s")
 		switch {
-		case arg == "--":
+		case arg == "--" && (i == 0 || !takesNext(args[i-1])):
 			return "" // what follows is no flag of kubectl
 		case short:
 			return "-s"
+		case name == "kuberc" && long:
+			return "--kuberc" // its defaults may name a server
 		case long && known.Lookup(name) != nil && !slices.Contains(freeFlags, name):
 			return "--" + name
 		}
@@ -80,6 +83,14 @@ func connectionFlag(args []string) string {
 // freeFlags are the flags among those of connections that choose neither a server nor an identity. Some commands have a
 // flag --user of their own, and the kubeconfig of the proxy has no second user that it could name.
 var freeFlags = []string{"namespace", "cache-dir", "request-timeout", "disable-compression", "user"}
+
+// valueless are the short flags of kubectl's commands that take no value.
+const valueless = "ARhiqtw"
+
+// takesNext reports whether a flag may take the next argument for its value, even if that is --.
+func takesNext(arg string) bool {
+	return strings.HasPrefix(arg, "-") && !strings.Contains(arg, "=") && strings.Trim(arg[1:], valueless) != ""
+}
 
 // Record runs a command with a kubeconfig for a proxy on loopback, which forwards reads and makes
 // a dry run of each write. It returns the requests that the command sent. The path of the proxy
@@ -124,7 +135,7 @@ func (r *DryRunner) Record(ctx context.Context, config *rest.Config, c Command) 
 	defer rec.stop()
 	var said bytes.Buffer
 	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "KUBECACHEDIR="+dir)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "KUBECACHEDIR="+dir, "KUBERC=off")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, &said, &said
 	cmd.WaitDelay = 5 * time.Second // for plugins that leave children behind
 	failed := cmd.Run()
