@@ -236,6 +236,20 @@ func TestReviewsAreAskedOnce(t *testing.T) {
 	}
 }
 
+// TestListWithoutEntries checks that what update allows is not known where FieldPermissions may not be listed.
+func TestListWithoutEntries(t *testing.T) {
+	list := FieldList{Items: []Item{{Allowed: Yes, By: "update"}, {Allowed: Yes, By: "patch"}, {Allowed: Yes, By: "granular:replicas"}, {Allowed: No},
+		{Allowed: Some, By: "granular:label(a)"}}}
+	list.WithoutEntries()
+	var got []string
+	for _, item := range list.Items {
+		got = append(got, item.Allowed)
+	}
+	if want := []string{Unknown, Unknown, Yes, No, Some}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
+
 // TestListAfterDenials checks when permissions of fields count: if no authorizer denies update and patch both.
 func TestListAfterDenials(t *testing.T) {
 	for denied, want := range map[string]bool{"": true, "update": true, "patch": true, "update patch": false} {

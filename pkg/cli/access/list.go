@@ -44,12 +44,23 @@ type Item struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// The values of Item.Allowed. Some means that the caller holds the verb with certain parameters only.
+// The values of Item.Allowed. Some means that the caller holds the verb with certain parameters only. Unknown means that
+// update or patch allows the change, unless a FieldPermission excludes the field.
 const (
-	Yes  = "yes"
-	No   = "no"
-	Some = "some"
+	Yes     = "yes"
+	No      = "no"
+	Some    = "some"
+	Unknown = "unknown"
 )
+
+// WithoutEntries makes the answers unknown that would be another one if a FieldPermission excludes the field.
+func (l *FieldList) WithoutEntries() {
+	for i := range l.Items {
+		if item := &l.Items[i]; item.Allowed == Yes && (item.By == "update" || item.By == "patch") {
+			item.Allowed = Unknown
+		}
+	}
+}
 
 // List returns the fields of an object and of its subresources that have a permission verb, and
 // for each field whether the caller may change it. If subresource is not "", it lists only the fields

@@ -286,6 +286,9 @@ func (s *options) canIList(ctx context.Context, args []string, subresource strin
 	if err != nil {
 		return err
 	}
+	if c.ReadEntries() != nil {
+		listed.WithoutEntries()
+	}
 	return format.Print(s.streams.Out, listed, func(page *printing.Page) error { return listTable(page, listed, all) })
 }
 
