@@ -81,8 +81,9 @@ func For(refused *denial.Denial, known Kinds) (*Remedy, error) {
 	groupResource := kubeschema.ParseGroupResource(refused.Resource)
 	resource := groupResource.Resource
 	if slices.ContainsFunc(out.verbs(), func(verb string) bool { return roles.IsPattern(verb, groupResource.Group, resource) }) {
-		return &Remedy{Denial: refused, Advice: printing.Sprintf("%s asked for %s of %s, which no server has. No role is suggested: in a rule, * "+
-			"stands for everything.", refused.User, strings.Join(out.verbs(), " and "), refused.Resource)}, nil
+		advice := printing.Sprintf("%s asked for %s of %s, which no server has. No role is suggested: in a rule, * stands for everything.",
+			refused.User, strings.Join(out.verbs(), " and "), refused.Resource)
+		return &Remedy{Denial: refused, Advice: advice}, nil
 	}
 	if refused.Subresource != "" {
 		resource += "/" + refused.Subresource
@@ -169,7 +170,8 @@ func commandsOf(g *roles.Grant, name string, d *denial.Denial, subject rbacv1.Su
 	for _, v := range rule.Verbs {
 		verbs = append(verbs, "--verb="+Quoted(listed(v)))
 	}
-	role := fmt.Sprintf("kubectl create %s %s%s %s --resource=%s", kind, Quoted(name), where, strings.Join(verbs, " "), Quoted(listed(resource)))
+	role := fmt.Sprintf("kubectl create %s %s%s %s --resource=%s", kind, Quoted(name), where, strings.Join(verbs, " "),
+		Quoted(listed(resource)))
 	if len(rule.ResourceNames) > 0 {
 		role += " --resource-name=" + Quoted(rule.ResourceNames[0])
 	}
