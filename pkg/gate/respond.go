@@ -24,8 +24,13 @@ import (
 // the Secret.
 func (w *write) Respond(ctx context.Context, result runtime.Object) runtime.Object {
 	w.finish(ctx, nil)
-	w.warnings.Settle(!w.marked || w.mayGet(ctx))
-	if !w.marked || w.mayGetResult(ctx) {
+	shown := !w.marked || w.mayGetResult(ctx)
+	told := shown
+	if w.marked && isScale(w.target.Kind) {
+		told = w.warnings.Held() && w.mayGet(ctx) // the authorizer is asked only if there is a warning
+	}
+	w.warnings.Settle(told)
+	if shown {
 		return result
 	}
 	return redact.Identity(result)

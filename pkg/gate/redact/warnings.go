@@ -59,6 +59,16 @@ func (w *Warnings) Hold() {
 	w.state = held
 }
 
+// Held reports whether a warning is held back.
+func (w *Warnings) Held() bool {
+	if w == nil {
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.held) > 0
+}
+
 // Settle ends the effect of Hold. If show is true, the held warnings and all later ones are passed
 // on. If show is false, all of them are dropped.
 func (w *Warnings) Settle(show bool) {

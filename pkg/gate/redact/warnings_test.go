@@ -55,4 +55,7 @@ func TestWarningsReachTheCaller(t *testing.T) {
 	var none *Warnings
 	none.Hold()
 	none.Settle(true)
+	if none.Held() {
+		t.Error("nothing holds a warning back")
+	}
 }
