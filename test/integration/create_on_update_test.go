@@ -93,6 +93,7 @@ func TestCreateIsAskedOnce(t *testing.T) {
 				body := harness.FromYAML(t, "{apiVersion: v1, kind: LimitRange, metadata: {name: "+name+"}}")
 				labeled := harness.FromYAML(t, "{apiVersion: v1, kind: LimitRange, metadata: {name: "+name+", labels: {a: b}}}")
 				caller, attempts := s.Callers.AddCaller(name, append(tc.verbs, "get")...), 0
+				t.Cleanup(func() { s.Send(t, harness.Admin, http.MethodDelete, collection+"/"+name, "", "") }) // it limits other tests
 				webhook.SetPatchFunc(name, func(map[string]any) corpus.Object {
 					attempts++
 					switch attempts {
