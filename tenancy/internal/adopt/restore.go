@@ -16,13 +16,15 @@ import (
 	"kube-granular.dev/api/printing"
 
 	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/names"
 )
 
 // RestoreOptions are the options of a plan that restores tenants.
 type RestoreOptions struct {
 	// IsReserved reports whether a name is reserved for everybody.
 	IsReserved func(name string) bool
-	// OtherNamespaces is true if the namespaces have been restored too, so that they have other UIDs than in the backup.
+	// OtherNamespaces is true if the namespaces have been restored too, so that they have other UIDs than in the backup. Then
+	// their annotations say whose they were.
 	OtherNamespaces bool
 }
 
@@ -117,7 +119,23 @@ func unmatched(w Wish, ns *metav1.PartialObjectMetadata, t *v1alpha1.LNamespace,
 			return "somebody created the LNamespace with owners, with which the garbage collector would delete it"
 		}
 	}
-	return foreign(ns, t, w.Backup.UID)
+	if reason := foreign(ns, t, w.Backup.UID); reason != "" {
+		return reason
+	}
+	if ns.UID != w.Backup.Status.NamespaceUID && owner(ns) != string(w.Backup.UID) {
+		return fmt.Sprintf("the namespace has another UID than in the backup, and neither its annotation %s nor %s has the UID of the "+
+			"LNamespace there, so it may be that of somebody else; look at it, and use adopt", names.AdoptedBy, names.CreatedFor)
+	}
+	return ""
+}
+
+// owner returns the UID of the LNamespace to which a namespace belonged, by its annotations. A restored namespace keeps them, and
+// a policy lets only administrators of tenants write them.
+func owner(ns *metav1.PartialObjectMetadata) string {
+	if uid := ns.Annotations[names.AdoptedBy]; uid != "" {
+		return uid
+	}
+	return ns.Annotations[names.CreatedFor]
 }
 
 // WriteRestore writes the plan as a table: what each namespace gives to whom, and which ones are refused.

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,6 +44,10 @@ func backedUp(change func(*v1alpha1.LNamespace)) *v1alpha1.LNamespace {
 // herself in a list, or with an owner
 // Was: got through
 // Answer: not handed over; an LNamespace that is as in the backup is
+// Attack: a person had a tenant of the name of an add-on, such as monitoring, in the old cluster; the new cluster has the
+// add-on's namespace of that name, and all namespaces of the backup are restored with other UIDs
+// Was: got through, she had sudo in the namespace of the add-on
+// Answer: refused, because no annotation of the namespace has the UID that her LNamespace has in the backup
 func TestRestore(t *testing.T) {
 	same := func(*v1alpha1.LNamespace) {}
 	made := func(change func(*v1alpha1.LNamespace)) *v1alpha1.LNamespace {
@@ -50,8 +55,13 @@ func TestRestore(t *testing.T) {
 		change(t)
 		return t
 	}
-	belonging := func(key, uid string) func(*corev1.Namespace) {
-		return func(ns *corev1.Namespace) { metav1.SetMetaDataAnnotation(&ns.ObjectMeta, key, uid) }
+	gone := func(t *v1alpha1.LNamespace) { t.Status.NamespaceUID = "gone" }
+	belonging := func(pairs ...string) func(*corev1.Namespace) {
+		return func(ns *corev1.Namespace) {
+			for pair := range slices.Chunk(pairs, 2) {
+				metav1.SetMetaDataAnnotation(&ns.ObjectMeta, pair[0], pair[1])
+			}
+		}
 	}
 	for name, tc := range map[string]struct {
 		backup  func(*v1alpha1.LNamespace)
@@ -68,14 +78,22 @@ func TestRestore(t *testing.T) {
 		"no conditions yet": {backup: func(t *v1alpha1.LNamespace) { t.Status.Conditions = nil }},
 		"it was being deleted": {backup: func(t *v1alpha1.LNamespace) { t.DeletionTimestamp = &metav1.Time{Time: time.Now()} },
 			refused: "metadata.deletionTimestamp"},
-		"no backup": {backup: func(t *v1alpha1.LNamespace) { t.UID = "" }, refused: "metadata.uid is missing"},
-		"another namespace": {backup: func(t *v1alpha1.LNamespace) { t.Status.NamespaceUID = "gone" },
-			refused: "--restored-namespaces"},
-		"a namespace of the backup": {backup: func(t *v1alpha1.LNamespace) { t.Status.NamespaceUID = "gone" }, others: true},
-		"made for it before":        {space: belonging(names.CreatedFor, "before")},
-		"handed over to it before":  {space: belonging(names.AdoptedBy, "before")},
-		"made for another":          {space: belonging(names.CreatedFor, "another"), refused: "belongs to another LNamespace"},
-		"labelled":                  {space: func(ns *corev1.Namespace) { ns.Labels = map[string]string{names.Tenant: "web"} }},
+		"no backup":                     {backup: func(t *v1alpha1.LNamespace) { t.UID = "" }, refused: "metadata.uid is missing"},
+		"another namespace":             {backup: gone, refused: "--restored-namespaces"},
+		"restored, made for it":         {backup: gone, others: true, space: belonging(names.CreatedFor, "before")},
+		"restored, handed over to it":   {backup: gone, others: true, space: belonging(names.AdoptedBy, "before")},
+		"restored, without annotations": {backup: gone, others: true, refused: "use adopt"},
+		"restored, with the label alone": {backup: gone, others: true,
+			space: func(ns *corev1.Namespace) { ns.Labels = map[string]string{names.Tenant: "web"} }, refused: "use adopt"},
+		"restored, made for another": {backup: gone, others: true, space: belonging(names.CreatedFor, "another"),
+			refused: "belongs to another LNamespace"},
+		"restored, made for it, handed over to another": {backup: gone, others: true,
+			space: belonging(names.CreatedFor, "before", names.AdoptedBy, "another"), refused: "belongs to another LNamespace"},
+		"not restored: the same":   {others: true},
+		"made for it before":       {space: belonging(names.CreatedFor, "before")},
+		"handed over to it before": {space: belonging(names.AdoptedBy, "before")},
+		"made for another":         {space: belonging(names.CreatedFor, "another"), refused: "belongs to another LNamespace"},
+		"labelled":                 {space: func(ns *corev1.Namespace) { ns.Labels = map[string]string{names.Tenant: "web"} }},
 		"labelled by another": {space: func(ns *corev1.Namespace) { ns.Labels = map[string]string{names.Tenant: "other"} },
 			refused: "belongs to another LNamespace"},
 		"created already": {cluster: made(same)},

@@ -63,7 +63,7 @@ it must have the same spec.`,
 	fs.StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig to use")
 	fs.BoolVar(&apply, "apply", false, "make the LNamespaces, and hand the namespaces over to them")
 	fs.BoolVar(&others, "restored-namespaces", false,
-		"the namespaces were restored too, so that they have other UIDs than in the backup; else a namespace with another UID is refused")
+		"the namespaces were restored too: one with another UID than in the backup needs an annotation with the UID of its LNamespace there")
 	fs.BoolVar(&wide, "wide", false, "the plan names all people")
 	fs.StringVar(&namespace, "namespace", controllerNamespace, "namespace of the controller, as for run")
 	fs.StringSliceVar(&reserved, "reserved", nil, "names that no tenant may have, as for run")
