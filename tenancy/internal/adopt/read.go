@@ -208,13 +208,23 @@ func foreign(ns *metav1.PartialObjectMetadata, t *v1alpha1.LNamespace, former ty
 	if t != nil {
 		own = string(t.UID)
 	}
-	for _, key := range []string{names.AdoptedBy, names.CreatedFor} {
-		if uid := ns.Annotations[key]; uid != "" && uid != own && (former == "" || uid != string(former)) {
-			return fmt.Sprintf("it belongs to another LNamespace, by the annotation %s=%s", key, uid)
-		}
+	if key, uid := owner(ns); uid != "" && uid != own && (former == "" || uid != string(former)) {
+		return fmt.Sprintf("it belongs to another LNamespace, by the annotation %s=%s", key, uid)
 	}
 	if tenant := ns.Labels[names.Tenant]; tenant != "" && (tenant != ns.Name || t == nil && former == "") {
 		return fmt.Sprintf("it belongs to another LNamespace, by the label %s=%s", names.Tenant, tenant)
 	}
 	return ""
+}
+
+// owner returns the annotation that says to which LNamespace a namespace belonged, and the UID of that. A restored namespace
+// keeps its annotations, and a policy lets only administrators of tenants write them. What an administrator handed over later
+// counts before what the controller wrote when it made the namespace, as it does for the controller: the hand-over leaves that.
+func owner(ns *metav1.PartialObjectMetadata) (annotation, uid string) {
+	for _, key := range []string{names.AdoptedBy, names.CreatedFor} {
+		if uid := ns.Annotations[key]; uid != "" {
+			return key, uid
+		}
+	}
+	return "", ""
 }

@@ -122,20 +122,11 @@ func unmatched(w Wish, ns *metav1.PartialObjectMetadata, t *v1alpha1.LNamespace,
 	if reason := foreign(ns, t, w.Backup.UID); reason != "" {
 		return reason
 	}
-	if ns.UID != w.Backup.Status.NamespaceUID && owner(ns) != string(w.Backup.UID) {
+	if _, uid := owner(ns); ns.UID != w.Backup.Status.NamespaceUID && uid != string(w.Backup.UID) {
 		return fmt.Sprintf("the namespace has another UID than in the backup, and neither its annotation %s nor %s has the UID of the "+
 			"LNamespace there, so it may be that of somebody else; look at it, and use adopt", names.AdoptedBy, names.CreatedFor)
 	}
 	return ""
-}
-
-// owner returns the UID of the LNamespace to which a namespace belonged, by its annotations. A restored namespace keeps them, and
-// a policy lets only administrators of tenants write them.
-func owner(ns *metav1.PartialObjectMetadata) string {
-	if uid := ns.Annotations[names.AdoptedBy]; uid != "" {
-		return uid
-	}
-	return ns.Annotations[names.CreatedFor]
 }
 
 // WriteRestore writes the plan as a table: what each namespace gives to whom, and which ones are refused.

@@ -14,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -89,11 +90,16 @@ func TestRestore(t *testing.T) {
 			refused: "belongs to another LNamespace"},
 		"restored, made for it, handed over to another": {backup: gone, others: true,
 			space: belonging(names.CreatedFor, "before", names.AdoptedBy, "another"), refused: "belongs to another LNamespace"},
-		"not restored: the same":   {others: true},
-		"made for it before":       {space: belonging(names.CreatedFor, "before")},
-		"handed over to it before": {space: belonging(names.AdoptedBy, "before")},
-		"made for another":         {space: belonging(names.CreatedFor, "another"), refused: "belongs to another LNamespace"},
-		"labelled":                 {space: func(ns *corev1.Namespace) { ns.Labels = map[string]string{names.Tenant: "web"} }},
+		"not restored: the same":                            {others: true},
+		"made for it before":                                {space: belonging(names.CreatedFor, "before")},
+		"handed over to it before":                          {space: belonging(names.AdoptedBy, "before")},
+		"handed over to it before, made for an earlier one": {space: belonging(names.CreatedFor, "earlier", names.AdoptedBy, "before")},
+		"made for it before, handed over to another": {space: belonging(names.CreatedFor, "before", names.AdoptedBy, "another"),
+			refused: "belongs to another LNamespace"},
+		"restored, handed over to it, made for an earlier one": {backup: gone, others: true,
+			space: belonging(names.CreatedFor, "earlier", names.AdoptedBy, "before")},
+		"made for another": {space: belonging(names.CreatedFor, "another"), refused: "belongs to another LNamespace"},
+		"labelled":         {space: func(ns *corev1.Namespace) { ns.Labels = map[string]string{names.Tenant: "web"} }},
 		"labelled by another": {space: func(ns *corev1.Namespace) { ns.Labels = map[string]string{names.Tenant: "other"} },
 			refused: "belongs to another LNamespace"},
 		"created already": {cluster: made(same)},
@@ -176,5 +182,49 @@ func TestRestoreSparesTheSystem(t *testing.T) {
 		if err != nil || (p.Namespaces[0].State == adopt.Refused) != reserved {
 			t.Errorf("%t: %v, %+v", reserved, err, p.Namespaces)
 		}
+	}
+}
+
+// TestRestoreTwice checks that a tenant is restored again from a backup that was made after the first restore, and that
+// adopt takes a namespace that was handed over for its LNamespace's own.
+func TestRestoreTwice(t *testing.T) {
+	api := world(t, nil)
+	ns := &corev1.Namespace{}
+	if err := api.Get(t.Context(), client.ObjectKey{Name: "web"}, ns); err != nil {
+		t.Fatal(err)
+	}
+	ns.Annotations = map[string]string{names.CreatedFor: "before"}
+	if err := api.Update(t.Context(), ns); err != nil {
+		t.Fatal(err)
+	}
+	restore := func(uid types.UID) string {
+		backup := backedUp(func(t *v1alpha1.LNamespace) { t.UID = uid })
+		tenant := &v1alpha1.LNamespace{TypeMeta: backup.TypeMeta, ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: backup.Spec}
+		p, err := adopt.Restore(t.Context(), api, []adopt.Wish{{Name: "web", Tenant: tenant, Backup: backup}},
+			adopt.RestoreOptions{IsReserved: func(string) bool { return false }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		_ = p.Apply(t.Context(), api, &out)
+		return out.String()
+	}
+	accident := func() {
+		if err := api.DeleteAllOf(t.Context(), &v1alpha1.LNamespace{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out := restore("before"); !strings.Contains(out, "web adopted\n") {
+		t.Errorf("the first: %s", out)
+	}
+	if n := plan(t, api).Namespaces[0]; n.State != adopt.Adopted {
+		t.Errorf("adopt: %s, %s", n.State, n.Reason)
+	}
+	accident()
+	if out := restore("before"); !strings.Contains(out, "belongs to another LNamespace") {
+		t.Errorf("an old backup: %s", out)
+	}
+	if out := restore("tenant"); !strings.Contains(out, "web adopted\n") {
+		t.Errorf("the second: %s", out)
 	}
 }
