@@ -116,8 +116,13 @@ func (n *Namespace) handOver(ctx context.Context, api client.Client) error {
 	if err := api.Get(ctx, client.ObjectKey{Name: n.Name}, t); err != nil {
 		return fmt.Errorf("read LNamespace %q: %w", n.Name, err)
 	}
-	if field := differs(t.Spec, n.Spec); field != "" {
-		return fmt.Errorf("LNamespace %q: %s is not as planned; somebody else wrote it", n.Name, field)
+	compare := differs
+	if n.former != "" {
+		compare = mismatch
+	}
+	if field := compare(t.Spec, n.Spec); field != "" {
+		return fmt.Errorf("LNamespace %q: %s is not as planned; somebody else or a webhook wrote it; "+
+			"set it as planned, or delete the LNamespace, and repeat the command", n.Name, field)
 	}
 	if len(t.OwnerReferences) > 0 {
 		return fmt.Errorf("LNamespace %q: metadata.ownerReferences is not empty; somebody else wrote it", n.Name)

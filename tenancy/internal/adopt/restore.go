@@ -43,11 +43,14 @@ func Restore(ctx context.Context, api client.Client, wishes []Wish, o RestoreOpt
 		}
 		n := s.restored(w, o)
 		if n.State == Adopt && !n.exists {
-			if err := api.Create(ctx, n.tenant.DeepCopy(), client.DryRunAll); err != nil {
+			made := n.tenant.DeepCopy()
+			if err := api.Create(ctx, made, client.DryRunAll); err != nil {
 				if ctx.Err() != nil {
 					return nil, ctx.Err()
 				}
 				n.State, n.Reason = Refused, "the server refuses the LNamespace: "+err.Error()
+			} else if field := mismatch(made.Spec, n.Spec); field != "" { // such as by the webhook of an earlier version
+				n.State, n.Reason = Refused, fmt.Sprintf("a webhook gives the LNamespace another %s than the backup has; set it in the file", field)
 			}
 		}
 		plan.Namespaces = append(plan.Namespaces, n)
@@ -106,10 +109,7 @@ func unmatched(w Wish, ns *metav1.PartialObjectMetadata, t *v1alpha1.LNamespace,
 		return "the namespace is another one than in the backup; if you restored the namespaces too, give --restored-namespaces"
 	}
 	if t != nil {
-		field := differs(t.Spec, w.Tenant.Spec)
-		if field == "" && t.Spec.Billing.Account != w.Tenant.Spec.Billing.Account {
-			field = "spec.billing.account"
-		}
+		field := mismatch(t.Spec, w.Tenant.Spec)
 		switch {
 		case t.DeletionTimestamp != nil:
 			return "its LNamespace is being deleted"
@@ -127,6 +127,15 @@ func unmatched(w Wish, ns *metav1.PartialObjectMetadata, t *v1alpha1.LNamespace,
 			"LNamespace there, so it may be that of somebody else; look at it, and use adopt", names.AdoptedBy, names.CreatedFor)
 	}
 	return ""
+}
+
+// mismatch is like differs for the LNamespace of a backup: if the backup names no account, none pays.
+func mismatch(now, backup v1alpha1.LNamespaceSpec) string {
+	field := differs(now, backup)
+	if field == "" && now.Billing.Account != backup.Billing.Account {
+		return "spec.billing.account"
+	}
+	return field
 }
 
 // WriteRestore writes the plan as a table: what each namespace gives to whom, and which ones are refused.

@@ -5,6 +5,7 @@ package adopt_test
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/yaml"
 
 	"kube-granular.dev/tenancy/api/v1alpha1"
@@ -226,5 +228,51 @@ func TestRestoreTwice(t *testing.T) {
 	}
 	if out := restore("tenant"); !strings.Contains(out, "web adopted\n") {
 		t.Errorf("the second: %s", out)
+	}
+}
+
+// TestRestoreKeepsTheAccount checks that a tenant is not restored with another account than in the backup, which a webhook filled
+// in, and that the plan says so.
+func TestRestoreKeepsTheAccount(t *testing.T) {
+	for name, tc := range map[string]struct {
+		account          string
+		planned, applied bool // whether the webhook is there
+		planSays, says   string
+	}{
+		"no webhook":            {planSays: "hand over", says: "web adopted"},
+		"none in the backup":    {planned: true, applied: true, planSays: "another spec.billing.account than", says: "web refused"},
+		"one in the backup":     {account: "9", planned: true, applied: true, planSays: "hand over", says: "web adopted"},
+		"a webhook since then":  {applied: true, planSays: "hand over", says: "spec.billing.account is not as planned"},
+		"a webhook of the past": {planned: true, planSays: "set it in the file", says: "web refused"},
+	} {
+		filled := tc.planned
+		api := interceptor.NewClient(world(t, nil).(client.WithWatch), interceptor.Funcs{
+			Create: func(ctx context.Context, api client.WithWatch, object client.Object, options ...client.CreateOption) error {
+				if lns, ok := object.(*v1alpha1.LNamespace); ok && filled && lns.Spec.Billing.Account == "" {
+					lns.Spec.Billing.Account = "4711"
+				}
+				return api.Create(ctx, object, options...)
+			}})
+		backup := backedUp(func(t *v1alpha1.LNamespace) { t.Spec.Billing.Account = tc.account })
+		tenant := &v1alpha1.LNamespace{TypeMeta: backup.TypeMeta, ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: backup.Spec}
+		p, err := adopt.Restore(t.Context(), api, []adopt.Wish{{Name: "web", Tenant: tenant, Backup: backup}},
+			adopt.RestoreOptions{IsReserved: func(string) bool { return false }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var table, out bytes.Buffer
+		if err := p.WriteRestore(&table, true); err != nil || !strings.Contains(table.String(), tc.planSays) {
+			t.Errorf("%s: %v\n%s", name, err, table.String())
+		}
+		filled = tc.applied
+		err = p.Apply(t.Context(), api, &out)
+		adopted := strings.Contains(tc.says, "adopted")
+		if (err == nil) != adopted || !strings.Contains(out.String(), tc.says) {
+			t.Errorf("%s: %v, %s", name, err, out.String())
+		}
+		ns := &corev1.Namespace{}
+		if err := api.Get(t.Context(), client.ObjectKey{Name: "web"}, ns); err != nil || (ns.Annotations[names.AdoptedBy] != "") != adopted {
+			t.Errorf("%s: %v, annotations %v", name, err, ns.Annotations)
+		}
 	}
 }

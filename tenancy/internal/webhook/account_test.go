@@ -73,3 +73,40 @@ func TestBlankDefault(t *testing.T) {
 		}
 	}
 }
+
+// TestAllowedKeepsNoAccount checks that an LNamespace that an administrator allows by the annotation, as adopt and restore do, is
+// not charged to the administrator, who creates it for others.
+func TestAllowedKeepsNoAccount(t *testing.T) {
+	const defaulted = `add /spec/billing {"account":"1"}`
+	for name, tc := range map[string]struct {
+		value       string // of the annotation
+		groups      []string
+		verbs       []string
+		want, error string
+	}{
+		"of an administrator":             {value: "true", verbs: []string{"update@status"}},
+		"who has several accounts":        {value: "true", groups: []string{"research", "ops"}, verbs: []string{"update@status"}},
+		"of somebody else":                {value: "true", want: defaulted},
+		"who may write one status":        {value: "true", verbs: []string{"update@teamstatus"}, want: defaulted},
+		"who is denied":                   {value: "true", verbs: []string{"update@status", "deny"}, want: defaulted},
+		"another value":                   {value: "false", verbs: []string{"update@status"}, want: defaulted},
+		"not allowed":                     {verbs: []string{"update@status"}, want: defaulted},
+		"the authorizer does not answer":  {value: "true", verbs: []string{"error"}, error: "the authorizer is unavailable"},
+		"it is not asked without a value": {verbs: []string{"error"}, want: defaulted},
+	} {
+		if tc.groups == nil {
+			tc.groups = []string{"research"}
+		}
+		annotations := ""
+		if tc.value != "" {
+			annotations = `,"annotations":{"tenancy.kube-granular.dev/allowed":"` + tc.value + `"}`
+		}
+		req := asked(admissionv1.Create, "mia", tc.groups, "", `{"metadata":{"name":"team"`+annotations+`},"spec":{"users":[]}}`)
+		req.UserInfo.Extra = map[string]authenticationv1.ExtraValue{"k": {"v"}}
+		d := webhook.Default{Client: api(t, tc.verbs...), Accounts: func() (accounts.Mapping, error) { return people, nil }}
+		r := d.Handle(t.Context(), req)
+		if got := patches(t, r); got != tc.want || r.Allowed != (tc.error == "") || !r.Allowed && !strings.Contains(r.Result.Message, tc.error) {
+			t.Errorf("%s: allowed %t, patches %s, %+v", name, r.Allowed, got, r.Result)
+		}
+	}
+}

@@ -10,14 +10,18 @@ import (
 	"net/http"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"kube-granular.dev/tenancy/internal/accounts"
+	"kube-granular.dev/tenancy/internal/names"
 )
 
 // Default is the webhook that sets spec.billing.account, the account that pays, of a new
 // LNamespace if this field is empty or blank.
 type Default struct {
+	// Client sends requests to the API server. It has no cache.
+	Client client.Client
 	// Accounts returns the mapping of users and groups to accounts. It is called for each request
 	// that needs the mapping, so that a change of the mapping takes effect at once.
 	Accounts func() (accounts.Mapping, error)
@@ -25,8 +29,9 @@ type Default struct {
 
 // Handle returns JSON patches that set spec.billing.account to the account of the user who creates
 // the LNamespace. It refuses the request if the user must choose between several accounts, or if
-// the user has no account and the mapping requires one.
-func (d *Default) Handle(_ context.Context, req admission.Request) admission.Response {
+// the user has no account and the mapping requires one. An LNamespace that its creator allows by the annotation, as an
+// administrator, keeps having no account: the administrator creates it for others.
+func (d *Default) Handle(ctx context.Context, req admission.Request) admission.Response {
 	object := unstructured.Unstructured{}
 	if err := json.Unmarshal(req.Object.Raw, &object.Object); err != nil {
 		return admission.Errored(http.StatusBadRequest, err)
@@ -37,6 +42,13 @@ func (d *Default) Handle(_ context.Context, req admission.Request) admission.Res
 	}
 	if !accounts.Blank(account) {
 		return admission.Allowed("")
+	}
+	if value, _, _ := unstructured.NestedString(object.Object, "metadata", "annotations", names.Allowed); value == "true" {
+		if allows, err := mayAllow(ctx, d.Client, req.UserInfo); err != nil {
+			return admission.Errored(http.StatusInternalServerError, err)
+		} else if allows {
+			return admission.Allowed("")
+		}
 	}
 	mapping, err := d.Accounts()
 	if err != nil {

@@ -52,7 +52,7 @@ func New(o Options) webhook.Server {
 	}}})
 	load := func() (accounts.Mapping, error) { return accounts.Load(o.Accounts) }
 	for path, handler := range map[string]http.Handler{
-		DefaultPath:  &webhook.Admission{Handler: &Default{Accounts: load}},
+		DefaultPath:  &webhook.Admission{Handler: &Default{Client: o.Client, Accounts: load}},
 		ListsPath:    &webhook.Admission{Handler: &Lists{Client: o.Client, Accounts: load, Check: o.Check, IsReserved: o.IsReserved}},
 		RequestsPath: &webhook.Admission{Handler: Requests{}},
 	} {
