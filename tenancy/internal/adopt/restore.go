@@ -63,6 +63,16 @@ func (s *state) restored(w Wish, o RestoreOptions) Namespace {
 	t, ns := s.tenants[w.Name], s.namespaces[w.Name]
 	n := Namespace{Name: w.Name, State: Refused, Spec: w.Tenant.Spec, tenant: allowed(w.Tenant), exists: t != nil, former: w.Backup.UID}
 	if ns != nil && t != nil && t.DeletionTimestamp == nil && ns.DeletionTimestamp == nil && belongs(ns, t) {
+		// The LNamespace of the backup may have changed since then. Another one may be anybody's, with a namespace of its own.
+		field := mismatch(t.Spec, w.Tenant.Spec)
+		if field == "" && len(t.OwnerReferences) > 0 {
+			field = "metadata.ownerReferences"
+		}
+		if field != "" && t.UID != w.Backup.UID {
+			n.Reason = fmt.Sprintf("the namespace belongs to another LNamespace, whose %s is not as in the backup; "+
+				"look who made it, and restore no contents there", field)
+			return n
+		}
 		n.State, n.tenant, n.Spec = Adopted, t, t.Spec
 		return n
 	}

@@ -51,6 +51,10 @@ func backedUp(change func(*v1alpha1.LNamespace)) *v1alpha1.LNamespace {
 // add-on's namespace of that name, and all namespaces of the backup are restored with other UIDs
 // Was: got through, she had sudo in the namespace of the add-on
 // Answer: refused, because no annotation of the namespace has the UID that her LNamespace has in the backup
+// Attack: the LNamespace and its namespace were deleted, and a person creates both again, with herself in a list, before the
+// administrator restores the contents
+// Was: got through: the plan said adopted, and the contents were hers
+// Answer: refused, naming the field that is not as in the backup; an LNamespace of the UID in the backup is the same
 func TestRestore(t *testing.T) {
 	same := func(*v1alpha1.LNamespace) {}
 	made := func(change func(*v1alpha1.LNamespace)) *v1alpha1.LNamespace {
@@ -58,6 +62,7 @@ func TestRestore(t *testing.T) {
 		change(t)
 		return t
 	}
+	owning := func(t *v1alpha1.LNamespace) { t.Status.NamespaceUID = "namespace" }
 	gone := func(t *v1alpha1.LNamespace) { t.Status.NamespaceUID = "gone" }
 	belonging := func(pairs ...string) func(*corev1.Namespace) {
 		return func(ns *corev1.Namespace) {
@@ -71,6 +76,7 @@ func TestRestore(t *testing.T) {
 		cluster *v1alpha1.LNamespace
 		space   func(*corev1.Namespace)
 		others  bool
+		adopted bool // before
 		refused string
 	}{
 		"of before": {},
@@ -114,7 +120,19 @@ func TestRestore(t *testing.T) {
 		"created with an owner": {cluster: made(func(t *v1alpha1.LNamespace) {
 			t.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "x"}}
 		}), refused: "with owners"},
-		"restored already": {cluster: made(func(t *v1alpha1.LNamespace) { t.Status.NamespaceUID = "namespace" })},
+		"restored already": {cluster: made(owning), adopted: true},
+		"never lost, and changed since": {adopted: true,
+			cluster: made(func(t *v1alpha1.LNamespace) { owning(t); t.UID = "before"; t.Spec.Sudoers[0].Name = "bob" })},
+		"both recreated by somebody else": {cluster: made(func(t *v1alpha1.LNamespace) { owning(t); t.Spec.Sudoers[0].Name = "mallory" }),
+			refused: "whose spec.sudoers is not as in the backup"},
+		"both recreated for another account": {cluster: made(func(t *v1alpha1.LNamespace) { owning(t); t.Spec.Billing.Account = "1" }),
+			refused: "whose spec.billing.account is not as in the backup"},
+		"both recreated, with an owner": {cluster: made(func(t *v1alpha1.LNamespace) {
+			owning(t)
+			t.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "x"}}
+		}), refused: "metadata.ownerReferences"},
+		"recreated, and the backup has no UID": {backup: func(t *v1alpha1.LNamespace) { t.UID = "" },
+			cluster: made(func(t *v1alpha1.LNamespace) { owning(t); t.Spec.Users = t.Spec.Sudoers }), refused: "whose spec.users"},
 	} {
 		if tc.backup == nil {
 			tc.backup = same
@@ -153,7 +171,7 @@ func TestRestore(t *testing.T) {
 		}
 		var table, out bytes.Buffer
 		if err := p.WriteRestore(&table, true); err != nil || !strings.Contains(table.String(), tc.refused) ||
-			tc.refused == "" && !strings.Contains(table.String(), "ada") {
+			tc.refused == "" && !tc.adopted && !strings.Contains(table.String(), "ada") {
 			t.Errorf("%s: %v\n%s", name, err, table.String())
 		}
 		if err := p.Apply(t.Context(), api, &out); (err != nil) != (tc.refused != "") || !strings.Contains(out.String(), tc.refused) {
@@ -162,7 +180,7 @@ func TestRestore(t *testing.T) {
 		if err := api.Get(t.Context(), client.ObjectKey{Name: "web"}, ns); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := ns.Annotations[names.AdoptedBy] == "tenant", tc.refused == "" && name != "restored already"; got != want {
+		if got, want := ns.Annotations[names.AdoptedBy] == "tenant", tc.refused == "" && !tc.adopted; got != want {
 			t.Errorf("%s: handed over is %t", name, got)
 		}
 		lns := &v1alpha1.LNamespace{}
