@@ -4,6 +4,11 @@
 package command
 
 import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
 
@@ -14,8 +19,8 @@ import (
 // newRestoreCommand returns the command restore.
 func newRestoreCommand() *cobra.Command {
 	var files, reserved []string
-	var kubeconfig, namespace string
-	var apply, wide, others bool
+	var kubeconfig, namespace, output string
+	var apply, others bool
 	cmd := &cobra.Command{
 		Use:   "restore -f FILE",
 		Short: "Make the LNamespaces of a backup again, and hand their namespaces over: a plan, then --apply",
@@ -35,6 +40,12 @@ it must have the same spec.`,
   tenancy-controller restore -f tenants.yaml --apply`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if apply && cmd.Flags().Changed("output") {
+				return errors.New("--output is for the plan, and not for --apply")
+			}
+			if formats := []string{"table", "wide"}; !slices.Contains(formats, output) {
+				return fmt.Errorf("--output %s: want one of %s", output, strings.Join(formats, ", "))
+			}
 			wishes, err := adopt.Read(files, cmd.InOrStdin())
 			if err != nil {
 				return err
@@ -53,7 +64,7 @@ it must have the same spec.`,
 			if apply {
 				return plan.Apply(cmd.Context(), api, cmd.OutOrStdout())
 			}
-			return plan.WriteRestore(cmd.OutOrStdout(), wide)
+			return plan.WriteRestore(cmd.OutOrStdout(), output == "wide")
 		},
 	}
 	fs := cmd.Flags()
@@ -64,7 +75,7 @@ it must have the same spec.`,
 	fs.BoolVar(&apply, "apply", false, "make the LNamespaces, and hand the namespaces over to them")
 	fs.BoolVar(&others, "restored-namespaces", false,
 		"the namespaces were restored too: one with another UID than in the backup needs an annotation with the UID of its LNamespace there")
-	fs.BoolVar(&wide, "wide", false, "the plan names all people")
+	fs.StringVarP(&output, "output", "o", "table", "output format of the plan: table, or wide (names all people, and shortens nothing)")
 	fs.StringVar(&namespace, "namespace", controllerNamespace, "namespace of the controller, as for run")
 	fs.StringSliceVar(&reserved, "reserved", nil, "names that no tenant may have, as for run")
 	return cmd
