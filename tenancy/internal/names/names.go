@@ -51,8 +51,9 @@ const (
 	// object that may stay.
 	MadeFromOutside = Domain + "made-from-outside"
 	// Creator is an annotation of an LNamespace with the name of the person who created it. Allowed
-	// is an annotation of an LNamespace that an administrator created, or allowed later: the rules for
-	// names and the number of LNamespaces for each creator do not matter to it.
+	// is an annotation by which an administrator allows an LNamespace, in a new one or later: the rules
+	// for names and the number of LNamespaces for each creator do not matter to it. An LNamespace that an
+	// administrator creates without it is not allowed.
 	Creator = Domain + "creator"
 	Allowed = Domain + "allowed"
 	// BillingChanges is an annotation of an LNamespace with the changes of spec.billing that are not in
