@@ -95,7 +95,7 @@ func unrecorded(backup *v1alpha1.LNamespace) string {
 	switch {
 	case backup.Status.NamespaceUID == "":
 		return "in the backup, it had no namespace: status.namespaceUID is missing"
-	case ready != nil && ready.Status != metav1.ConditionTrue:
+	case ready != nil && ready.Status != metav1.ConditionTrue: // the controller writes the UID first
 		return fmt.Sprintf("in the backup, its namespace was not its own: the condition %s is not True, because of %s",
 			ready.Type, ready.Reason)
 	case backup.DeletionTimestamp != nil:
