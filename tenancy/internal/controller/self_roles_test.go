@@ -66,6 +66,7 @@ func TestForeignBindingsStay(t *testing.T) {
 		"its label was removed":        {nil, name, false},
 		"of the controller, misplaced": {ours, "view", false},
 		"of an administrator":          {nil, "view", true},
+		"of an intruder":               {nil, names.ImpersonatorRole("team"), false},
 	} {
 		binding := func() *rbacv1.ClusterRoleBinding {
 			return &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: tc.labels}, Subjects: subjects("ann"),

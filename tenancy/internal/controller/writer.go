@@ -166,11 +166,13 @@ func (w *writer) remove(ctx context.Context, object client.Object, where lookup)
 }
 
 // isForeign reports whether an object with a name of the controller is somebody else's: a ClusterRoleBinding without
-// the controller's label, to another role. Nobody changes the role of a binding, so a binding of the controller
-// whose label was removed still has its own.
+// the controller's label, to another role than its own, which is no role of the controller either. Nobody changes the
+// role of a binding, so a binding of the controller whose label was removed still has its own. Whoever binds another
+// role of a tenant under a name of the controller gives rights in the tenant that nobody takes away again.
 func isForeign(have client.Object, role rbacv1.RoleRef) bool {
 	binding, ok := have.(*rbacv1.ClusterRoleBinding)
-	return ok && binding.Labels[names.ManagedBy] != names.Manager && binding.RoleRef != role
+	return ok && binding.Labels[names.ManagedBy] != names.Manager && binding.RoleRef != role &&
+		!strings.HasPrefix(binding.RoleRef.Name, names.Prefix)
 }
 
 // same reports whether the existing object have matches want. Additional labels and annotations of
