@@ -21,10 +21,11 @@ func ReadBindings(ctx context.Context, client rbacclient.RbacV1Interface, namesp
 	return read(ctx, client, "", "clusterroles", "clusterrolebindings", "rolebindings")
 }
 
-// Bound is a binding with its subjects.
+// Bound is a binding with its subjects. Namespace is where they hold the role, or "" for the whole cluster.
 type Bound struct {
-	Binding  string
-	Subjects []rbacv1.Subject
+	Binding   string
+	Namespace string
+	Subjects  []rbacv1.Subject
 }
 
 // Bindings returns the bindings of a role, and those of ClusterRoles that get its rules by aggregation. The role need not exist: a
@@ -37,7 +38,7 @@ func (r *RBAC) Bindings(kind, namespace, name string) []Bound {
 	var out []Bound
 	for _, b := range r.bindings {
 		if slices.Contains(keys, b.role) {
-			out = append(out, Bound{b.String(), b.subjects})
+			out = append(out, Bound{b.String(), b.namespace, b.subjects})
 		}
 	}
 	return out

@@ -12,7 +12,6 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
@@ -139,8 +138,8 @@ type bindingsReader struct {
 	read   map[string]*access.RBAC
 }
 
-// reaches returns an error if a role would gain rules, and a binding gives it to a subject that objects do not bind it to. Only
-// --subject says who gets new rules. existing is nil if there is no such role.
+// reaches returns an error if a role would gain rules, and a binding gives it to a subject in a place where objects do not bind it.
+// Only --subject says who gets new rules, and only the objects say where. existing is nil if there is no such role.
 func (b *bindingsReader) reaches(ctx context.Context, existing map[string]any, object runtime.Object, objects []runtime.Object) error {
 	kind := object.GetObjectKind().GroupVersionKind().Kind
 	if kind != "Role" && kind != "ClusterRole" {
@@ -167,20 +166,29 @@ func (b *bindingsReader) reaches(ctx context.Context, existing map[string]any, o
 			return fmt.Errorf("it is not known who would get its rules: %w", err)
 		}
 	}
-	named, err := subjectsOf(kind, role, objects)
+	written, err := holdingsOf(kind, role.GetName(), objects)
 	if err != nil {
 		return err
 	}
 	for _, bound := range b.read[namespace].Bindings(kind, namespace, role.GetName()) {
-		if slices.ContainsFunc(bound.Subjects, func(s rbacv1.Subject) bool { return !slices.Contains(named, s) }) {
-			return fmt.Errorf("its new rules would reach other subjects than --subject, by %s; choose another --name", bound.Binding)
+		for _, subject := range bound.Subjects {
+			if !slices.Contains(written, holding{bound.Namespace, subject}) {
+				const reached = "its new rules would reach subjects or namespaces that --apply does not bind, by %s; choose another --name"
+				return fmt.Errorf(reached, bound.Binding)
+			}
 		}
 	}
 	return nil
 }
 
-// subjectsOf returns the subjects to which some of the objects bind a role.
-func subjectsOf(kind string, role metav1.Object, objects []runtime.Object) (out []rbacv1.Subject, err error) {
+// holding is where a subject holds a role: in a namespace, or with "" in the whole cluster.
+type holding struct {
+	namespace string
+	subject   rbacv1.Subject
+}
+
+// holdingsOf returns where, and to whom, objects bind a role.
+func holdingsOf(kind, name string, objects []runtime.Object) (out []holding, err error) {
 	for _, o := range objects {
 		binding, err := meta.Accessor(o)
 		if err != nil {
@@ -190,9 +198,11 @@ func subjectsOf(kind string, role metav1.Object, objects []runtime.Object) (out 
 		if err != nil {
 			return nil, err
 		}
-		here := kind == "ClusterRole" || binding.GetNamespace() == role.GetNamespace()
-		if here && grant.RoleRef.Kind == kind && grant.RoleRef.Name == role.GetName() {
-			out = append(out, grant.Subjects...)
+		if grant.RoleRef.Kind != kind || grant.RoleRef.Name != name {
+			continue
+		}
+		for _, subject := range grant.Subjects {
+			out = append(out, holding{binding.GetNamespace(), subject})
 		}
 	}
 	return out, nil

@@ -158,10 +158,13 @@ func writeTo(t *testing.T, stored, objects []runtime.Object, hidden string) ([]s
 	return s.applied, err
 }
 
-// TestApplyWidensNobody checks that --apply writes nothing if a role would gain rules that a binding gives to other subjects than
-// those of --subject, or if any of the objects is refused.
+// TestApplyWidensNobody checks that --apply writes nothing if a role would gain rules that a binding gives to other subjects, or in
+// other namespaces, than the bindings that are written, or if any of the objects is refused.
 //
 // Attack: a role is written with --apply under the name of one that somebody else holds, so that this subject gets the new rules
+// Answer: refused, and nothing is written
+// Was: got through
+// Attack: a later log of a subject has fewer namespaces, and its role is written with --apply: the subject gets the new rules in the others
 // Answer: refused, and nothing is written
 // Was: got through
 func TestApplyWidensNobody(t *testing.T) {
@@ -201,6 +204,14 @@ func TestApplyWidensNobody(t *testing.T) {
 	unlabelled := aggregated(jane, "a")
 	unlabelled[0].(*rbacv1.ClusterRole).Labels = map[string]string{"b": "true"}
 	shop, cluster := role("shop", true, bob), role("", true, bob)
+	// in returns a ClusterRole that is bound in some namespaces, as it is learned from logs, or with "" in the whole cluster.
+	in := func(wider bool, subjects []rbacv1.Subject, namespaces ...string) []runtime.Object {
+		out := role("", wider, nil)
+		for _, namespace := range namespaces {
+			out = and(out, "x", namespace, "ClusterRole", subjects)
+		}
+		return out
+	}
 	for name, tc := range map[string]struct {
 		stored, written []runtime.Object
 		// hidden are the resources that can't be listed.
@@ -213,7 +224,7 @@ func TestApplyWidensNobody(t *testing.T) {
 		"wider":               {role("shop", false, bob), shop, "", ""},
 		"wider, for one more": {role("shop", false, jane), role("shop", true, both), "", ""},
 		"wider, for another": {role("shop", false, jane), shop, "", "roles.rbac.authorization.k8s.io/x: its new rules would reach " +
-			"other subjects than --subject, by RoleBinding shop/x; choose another --name"},
+			"subjects or namespaces that --apply does not bind, by RoleBinding shop/x; choose another --name"},
 		"wider, for one fewer":                  {role("shop", false, both), shop, "", "by RoleBinding shop/x"},
 		"wider, bound twice":                    {and(role("shop", false, bob), "y", "shop", "Role", jane), shop, "", "by RoleBinding shop/y"},
 		"wider, bound twice to the same":        {and(role("shop", false, bob), "y", "shop", "Role", bob), shop, "", ""},
@@ -227,6 +238,17 @@ func TestApplyWidensNobody(t *testing.T) {
 			"by RoleBinding shop/y"},
 		"a ClusterRole, bound twice": {and(role("", false, bob), "y", "", "ClusterRole", jane), cluster, "",
 			"by ClusterRoleBinding y"},
+		"a ClusterRole, in the same namespaces":      {in(false, bob, "a", "b"), in(true, bob, "a", "b"), "", ""},
+		"a ClusterRole, in one more namespace":       {in(false, bob, "a"), in(true, bob, "a", "b"), "", ""},
+		"a ClusterRole, in one fewer namespace":      {in(false, bob, "a", "b", "c"), in(true, bob, "a", "b"), "", "by RoleBinding c/x"},
+		"not wider, in one fewer namespace":          {in(true, bob, "a", "b", "c"), in(true, bob, "a", "b"), "", ""},
+		"a ClusterRole, in namespaces only":          {in(false, bob, "a", "b", ""), in(true, bob, "a", "b"), "", "by ClusterRoleBinding x"},
+		"a ClusterRole, no more in a namespace only": {in(false, bob, "a"), cluster, "", "by RoleBinding a/x"},
+		"aggregated, and bound elsewhere":            {aggregated(bob, "a"), in(true, bob, "a"), "", "by ClusterRoleBinding z"},
+		"a ClusterRole, another's in each namespace": {and(in(false, bob, "a"), "y", "b", "ClusterRole", jane),
+			and(in(true, bob, "a"), "x", "b", "ClusterRole", both), "", ""},
+		"a ClusterRole, another's in the other namespace": {and(in(false, bob, "a"), "y", "a", "ClusterRole", jane),
+			and(in(true, bob, "a"), "x", "b", "ClusterRole", both), "", "by RoleBinding a/y"},
 		"a ClusterRole, the Role is bound":       {and(role("", false, bob), "y", "shop", "Role", jane), cluster, "", ""},
 		"aggregated":                             {aggregated(jane, "a"), cluster, "", "by ClusterRoleBinding z"},
 		"aggregated twice":                       {aggregated(jane, "a", "b"), cluster, "", "by ClusterRoleBinding z"},
