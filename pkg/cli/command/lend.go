@@ -50,8 +50,10 @@ audit log names you behind each request.
 Before it makes anything, the command prints what the account will be able to do, and who else could
 use the account: everybody who can get its token, or run or enter pods that run as it, by bindings or
 delegations. If there are such subjects, it makes nothing without --yes. Kubernetes' own components,
-system:masters and the service accounts of kube-system are counted, but not listed. If a step fails,
-the command removes what it made before.
+system:masters and the service accounts of kube-system are counted, but not listed. Not looked at is who
+may grant rights (bind, escalate) or approve certificates, and who gets the verb granular and a
+permission by different subjects, such as two groups. If a step fails, the command removes what it made
+before.
 
 The namespace of the account is that of --to. The role is lent in the namespace of -n, or in the whole
 cluster with --everywhere. You need the role's permissions yourself, and create on authoritydelegations
@@ -332,7 +334,9 @@ func printPlan(page *printing.Page, t *lend.Terms, plan *lend.Plan) error {
 	case plan.Unknown != "":
 		failed = errors.Join(failed, printing.Fprintf(page, "It is not known who else could use the service account: %s\n", plan.Unknown))
 	case len(plan.Others) == 0:
-		const nobody = "By RBAC and delegations, nobody else can use the service account, except Kubernetes itself.\n"
+		const nobody = "By RBAC and delegations, nobody else can use the service account, except Kubernetes itself, " +
+			"who may grant rights (bind, escalate) or approve certificates, " +
+			"and who gets the verb granular and a permission by different subjects, such as two groups.\n"
 		failed = errors.Join(failed, printing.Fprintf(page, nobody))
 	}
 	if plan.Unknown == "" {

@@ -25,7 +25,8 @@ type Plan struct {
 	// Rules are what the account will be able to do, as the server copies them from the role. The lender
 	// holds all of them now, or the server refuses.
 	Rules []rbacv1.PolicyRule
-	// Others are the subjects, other than the lender, who can use the account: they can get its token.
+	// Others are the subjects, other than the lender, who can use the account: they can get its token. Who may first grant itself
+	// the rights for that, or get a certificate of the account, is not one of them, nor who has them by several subjects together.
 	Others []Other
 	// Components is the number of components of Kubernetes that can, too: they are not in Others.
 	Components int
