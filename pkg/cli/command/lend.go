@@ -437,22 +437,31 @@ func (s *options) revokeLent(ctx context.Context, l *lend.Lender, o *lendFlags) 
 			return err
 		}
 		return o.format.Print(s.streams.Out, d, func(page *printing.Page) error {
-			if kept != "" {
+			switch kept {
+			case "":
+				return printing.Fprintf(page, "AuthorityDelegation %s would end, and the service account %s would be removed.\n", d.Name, account)
+			case lend.Absent:
+				return printing.Fprintf(page, "AuthorityDelegation %s would end. The service account %s is gone already.\n", d.Name, account)
+			default:
 				const alone = "AuthorityDelegation %s would end. The service account %s was not made for it, and would be left alone: %s.\n"
 				return printing.Fprintf(page, alone, d.Name, account, kept)
 			}
-			return printing.Fprintf(page, "AuthorityDelegation %s would end, and the service account %s would be removed.\n", d.Name, account)
 		})
 	}
 	kept, err := l.Revoke(ctx, d)
 	if err != nil {
 		return err
 	}
-	if kept != "" {
+	switch kept {
+	case "":
+		return printing.Fprintf(s.streams.ErrOut, "%s has no permissions any more, and is removed.\n", account)
+	case lend.Absent:
+		const gone = "AuthorityDelegation %s has ended. The service account %s was gone already.\n"
+		return printing.Fprintf(s.streams.ErrOut, gone, d.Name, account)
+	default:
 		const alone = "AuthorityDelegation %s has ended. The service account %s was not made for it, and is left alone: %s.\n"
 		return printing.Fprintf(s.streams.ErrOut, alone, d.Name, account, kept)
 	}
-	return printing.Fprintf(s.streams.ErrOut, "%s has no permissions any more, and is removed.\n", account)
 }
 
 // renewLent lends the same to one account until another time.

@@ -167,7 +167,6 @@ func TestLentAccounts(t *testing.T) {
 			"its ownerReferences do not name the delegation"},
 		"owned by another delegation": {func(_ *v1alpha1.AuthorityDelegation, a *corev1.ServiceAccount) { a.OwnerReferences[0].UID = "other" },
 			"its ownerReferences do not name the delegation"},
-		"gone": {func(_ *v1alpha1.AuthorityDelegation, a *corev1.ServiceAccount) { a.Name = "another" }, "it does not exist"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			made := func() *loans {
@@ -224,6 +223,53 @@ func TestLentAccounts(t *testing.T) {
 			renewed := []string{"lent-agents-scaler-new"}
 			if err != nil || !slices.Equal(l.written(), []string{"patch", "create token"}) || !slices.Equal(l.left(t), renewed) {
 				t.Errorf("--renew: %v, %q was done to the account, delegations %q\n%s", err, l.written(), l.left(t), text)
+			}
+		})
+	}
+}
+
+// TestRevokeGone checks what --revoke says of an account that is gone, and of one that is there and was not made for the delegation.
+func TestRevokeGone(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change       func(*corev1.ServiceAccount)
+		would, ended string
+		refused      string
+	}{
+		"gone": {func(a *corev1.ServiceAccount) { a.Name = "another" },
+			"AuthorityDelegation lent would end. The service account agents/scaler is gone already.\n",
+			"AuthorityDelegation lent has ended. The service account agents/scaler was gone already.\n",
+			"the service account agents/scaler was not made for AuthorityDelegation lent, so it gets no other: it does not exist"},
+		"another's": {func(a *corev1.ServiceAccount) { a.Labels = nil },
+			"AuthorityDelegation lent would end. The service account agents/scaler was not made for it, and would be left alone: " +
+				"it lacks the label authority.kube-granular.dev/lent.\n",
+			"AuthorityDelegation lent has ended. The service account agents/scaler was not made for it, and is left alone: " +
+				"it lacks the label authority.kube-granular.dev/lent.\n",
+			"the service account agents/scaler was not made for AuthorityDelegation lent, so it gets no other: it lacks the label"},
+		"made by lend": {func(*corev1.ServiceAccount) {},
+			"AuthorityDelegation lent would end, and the service account agents/scaler would be removed.\n",
+			"agents/scaler has no permissions any more, and is removed.\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, o := range []lendFlags{{revoke: "agents/scaler", dryRun: true}, {revoke: "agents/scaler"}} {
+				d := lentTo("lent", "lent", delegate("account"))
+				account := boundAccount(d)
+				tc.change(account)
+				l := newLoans(t, []runtime.Object{account}, d)
+				if o.dryRun && tc.refused != "" {
+					_, err := l.Renewal(t.Context(), d, time.Unix(7200, 0), "")
+					if err == nil || !strings.Contains(err.Error(), tc.refused) {
+						t.Errorf("%v, wanted %q", err, tc.refused)
+					}
+				}
+				streams, _, out, errs := genericiooptions.NewTestIOStreams()
+				err := (&options{streams: streams}).revokeLent(t.Context(), l.Lender, &o)
+				want, left := tc.ended, 0
+				if o.dryRun {
+					want, left = tc.would, 1
+				}
+				if got := out.String() + errs.String(); err != nil || got != want || len(l.left(t)) != left {
+					t.Errorf("%v, %q, wanted %q; delegations %q", err, got, want, l.left(t))
+				}
 			}
 		})
 	}

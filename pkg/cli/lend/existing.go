@@ -104,8 +104,8 @@ func foreign(account *corev1.ServiceAccount, d *v1alpha1.AuthorityDelegation) st
 	return ""
 }
 
-// absent is why there is no account.
-const absent = "it does not exist"
+// Absent is why an account is left that is gone.
+const Absent = "it does not exist"
 
 // madeAccount returns the account that was made for a delegation, or why there is none.
 func (l *Lender) madeAccount(
@@ -115,7 +115,7 @@ func (l *Lender) madeAccount(
 	account, err = l.Client.CoreV1().ServiceAccounts(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, absent, nil
+		return nil, Absent, nil
 	case err != nil:
 		return nil, "", fmt.Errorf("read the service account %s: %w", name, err)
 	}
@@ -155,7 +155,7 @@ func (l *Lender) Revoke(ctx context.Context, d *v1alpha1.AuthorityDelegation) (k
 		return l.Client.CoreV1().ServiceAccounts(account.Namespace).Delete(ctx, account.Name, read)
 	})
 	switch {
-	case kept == absent, apierrors.IsNotFound(err): // the garbage collector was first
+	case kept == Absent, apierrors.IsNotFound(err): // the garbage collector was first
 		return "", nil
 	case err != nil:
 		const stays = "the delegation has ended, so the service account %s has no permissions, but the account was not removed: %w"
