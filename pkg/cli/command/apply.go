@@ -33,8 +33,9 @@ func (s *options) apply(ctx context.Context, grants []roles.Grant, name string, 
 	return s.write(ctx, objects)
 }
 
-// write writes roles and bindings to the cluster, after it has checked all of them: a refusal writes nothing. It is the only
-// function of the package that changes the cluster.
+// write writes roles and bindings to the cluster, after it has checked all of them: if a check fails, nothing is written. If the
+// server refuses one of the writes, those before stay, as the messages say. It is the only function of the package that changes
+// the cluster.
 func (s *options) write(ctx context.Context, objects []runtime.Object) error {
 	client, err := connect(s.ownConfig, changes.NewClient)
 	if err != nil {

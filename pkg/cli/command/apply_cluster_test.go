@@ -279,7 +279,7 @@ func TestApplyWidensNobody(t *testing.T) {
 	}
 }
 
-// TestApplyAllOrNothing checks that the roles of several namespaces are written together or not at all.
+// TestApplyAllOrNothing checks that the roles of several namespaces are written only if none of them is refused by the checks.
 func TestApplyAllOrNothing(t *testing.T) {
 	subject := func(name string) []rbacv1.Subject {
 		return []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}}

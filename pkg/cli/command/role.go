@@ -41,8 +41,9 @@ also grants what a kubectl command reads.
 The command prints the role, and writes it only with --apply. It does not write a role or binding
 that exists with other rules or subjects, so that nobody loses anything. It adds no rules to a role
 that a binding gives to other subjects, or in other namespaces, than the bindings that it writes: the
-rules would count there, too. It checks all objects before it writes the first one. Changes that the
-user did not make, such as additions of webhooks, need no verb.
+rules would count there, too. It checks all objects before it writes the first one. If the server then
+refuses one, those that are written stay. Changes that the user did not make, such as additions of
+webhooks, need no verb.
 
 With --from-audit, the command makes roles from audit logs: for each user, or for those that
 --subject names, the smallest rules that allow what the log shows. A log of the level
