@@ -21,6 +21,9 @@ const (
 	// LentLabel is the label of the delegations and accounts that kubectl granular lend makes. Its value
 	// is "true". The server removes such a delegation a day after its end.
 	LentLabel = "authority.kube-granular.dev/lent"
+	// LendersAnnotation is the key of the annotation of an account that kubectl granular lend made, with the
+	// users who lent to it before the delegation under which it acts. It has no effect.
+	LendersAnnotation = "authority.kube-granular.dev/lenders"
 	// ReasonAnnotation is the annotation of a delegation that says why it was made. It has no effect.
 	ReasonAnnotation = "authority.kube-granular.dev/reason"
 )

@@ -64,8 +64,8 @@ connections to pods, services and nodes (exec, attach, port-forward, proxy), bec
 there would not end with the delegation.
 
 To renew means a new delegation of the same role, with the rules that it has now, and a new token. It
-prints the same, and makes nothing without --yes if there are others. Whoever lent to the account before
-you is one of them, and has a token. To revoke removes the delegation and the account: running watches
+prints the same, and makes nothing without --yes if there are others. All who lent to the account before
+you are among them, and have a token. To revoke removes the delegation and the account: running watches
 end within two seconds. The server removes an ended delegation and its account after a day. An account
 that was not made for the delegation is left alone: it gets no other delegation, and to revoke ends only
 the delegation. With --dry-run, each of them prints what it would do; so does -o yaml, with the objects

@@ -6,6 +6,7 @@ package command
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -61,6 +62,7 @@ func newLoans(t *testing.T, objects []runtime.Object, delegations ...runtime.Obj
 			return true, d.DeepCopy(), nil
 		}
 		d.Name, d.UID, d.Status.ExpirationTimestamp = d.GenerateName+"new", "new", d.Spec.ExpirationTimestamp
+		d.Status.Delegator.Username = "jane"
 		return false, nil, nil
 	})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -119,6 +121,9 @@ func delegate(uid types.UID) v1alpha1.Delegate {
 	return v1alpha1.Delegate{Kind: v1alpha1.DelegateServiceAccount, Namespace: "agents", Name: "scaler", UID: uid}
 }
 
+// lendersKey is the annotation of the earlier lenders.
+const lendersKey = "authority.kube-granular.dev/lenders"
+
 // boundAccount returns the account that lend makes for a delegation.
 func boundAccount(d *v1alpha1.AuthorityDelegation) *corev1.ServiceAccount {
 	text, err := selection.Binding{Name: d.Name, UID: d.UID}.Text()
@@ -127,7 +132,7 @@ func boundAccount(d *v1alpha1.AuthorityDelegation) *corev1.ServiceAccount {
 	}
 	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "agents", Name: "scaler", UID: "account", ResourceVersion: "7", Labels: map[string]string{selection.LentLabel: "true"},
-		Annotations: map[string]string{selection.BindingAnnotation: text},
+		Annotations: map[string]string{selection.BindingAnnotation: text, lendersKey: `{"names":[]}`},
 		OwnerReferences: []metav1.OwnerReference{
 			{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "AuthorityDelegation", Name: d.Name, UID: d.UID},
 		},
@@ -414,6 +419,72 @@ func TestRenewalPlan(t *testing.T) {
 			}
 			if !tc.renewed && (err == nil || !strings.Contains(err.Error(), "nothing was made") || len(l.written()) > 0 || len(l.left(t)) != 1) {
 				t.Errorf("%v, %q, %q", err, l.written(), l.left(t))
+			}
+		})
+	}
+}
+
+// TestLenders checks whom the second renewal of a loan lists, which begins with an annotation of the account and a lender.
+//
+// Attack: somebody lends to an account, an administrator renews the loan with --yes, and later once more: the first token still works
+// Answer: the account keeps the names of its lenders, so that the first one is listed, and --yes is needed again
+// Was: got through
+func TestLenders(t *testing.T) {
+	const unknown, nobody = "an earlier lender   an earlier loan   ServiceAccount agents/scaler", "nobody else can use the service account"
+	named := func(name string) string { return "User " + name + "   an earlier loan   ServiceAccount agents/scaler" }
+	var many, most []string
+	for i := range 16 {
+		most = append(most, fmt.Sprintf("%q", fmt.Sprintf("lender-%d", i)))
+	}
+	many = append(slices.Clone(most), `"one-more"`)
+	names := func(quoted ...string) *string { return new(`{"names":[` + strings.Join(quoted, ",") + `]}`) }
+	for name, tc := range map[string]struct {
+		lender     string
+		annotation *string
+		says       string
+	}{
+		"one lender":              {"jane", names(), nobody},
+		"another lender":          {"mallory", names(), named("mallory")},
+		"a lender before":         {"jane", names(`"mallory"`), named("mallory")},
+		"the same one before":     {"jane", names(`"jane"`), nobody},
+		"no annotation":           {"jane", nil, unknown},
+		"empty annotation":        {"jane", new(""), unknown},
+		"no JSON":                 {"jane", new("mallory"), unknown},
+		"no names":                {"jane", new("{}"), unknown},
+		"an empty name":           {"jane", names(`""`), unknown},
+		"a field that is unknown": {"jane", new(`{"names":[],"all":true}`), unknown},
+		"more":                    {"jane", new(`{"names":[],"more":true}`), unknown},
+		"as many as it holds":     {"jane", names(append(most[1:], `"jane"`)...), named("lender-15")},
+		"no room for the last":    {"mallory", names(most...), unknown},
+		"too many":                {"jane", names(many...), unknown},
+		"a name that is too long": {strings.Repeat("m", 257), names(), unknown},
+		"too long":                {"jane", names(`"` + strings.Repeat("m", 257) + `"`), unknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := lentTo("lent", "lent", delegate("account"))
+			d.Status.Delegator.Username = tc.lender
+			account := boundAccount(d)
+			delete(account.Annotations, lendersKey)
+			if tc.annotation != nil {
+				account.Annotations[lendersKey] = *tc.annotation
+			}
+			l := newLoans(t, []runtime.Object{account}, d)
+			renew := func(yes bool) (string, error) {
+				streams, _, out, _ := genericiooptions.NewTestIOStreams()
+				file := filepath.Join(t.TempDir(), "kubeconfig")
+				o := &lendFlags{renew: "agents/scaler", duration: time.Hour, file: file, evenIfOthersCan: yes, dryRun: !yes && tc.says == nobody}
+				err := (&options{streams: streams}).renewLent(t.Context(), l.Lender, o)
+				return out.String(), err
+			}
+			if text, err := renew(true); err != nil {
+				t.Fatal(text, err)
+			}
+			text, err := renew(false)
+			if !strings.Contains(strings.Join(strings.Fields(text), " "), strings.Join(strings.Fields(tc.says), " ")) {
+				t.Errorf("%s, wanted %q", text, tc.says)
+			}
+			if refused := err != nil && strings.Contains(err.Error(), "nothing was made"); refused != (tc.says != nobody) {
+				t.Errorf("%v", err)
 			}
 		})
 	}

@@ -229,5 +229,6 @@ func (l *Lender) rebind(ctx context.Context, d, before *v1alpha1.AuthorityDelega
 	if err != nil || missing != "" {
 		return err
 	}
-	return l.bind(ctx, account, before)
+	// Who renewed got a token, perhaps.
+	return l.bind(ctx, account, before, lendersOf(account).with(d.Status.Delegator.Username))
 }

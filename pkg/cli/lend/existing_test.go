@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -63,6 +64,7 @@ func TestRenewUndone(t *testing.T) {
 			terms := &Terms{Account: Account{"agents", "scaler"}, Until: time.Unix(9000, 0)}
 			account, before := terms.objects("account")
 			account.UID, account.ResourceVersion, before.Name, before.UID = "account", "7", "before", "before"
+			before.Status.Delegator.Username = "lender"
 			if !tc.ends.IsZero() {
 				before.Status.ExpirationTimestamp = &metav1.Time{Time: tc.ends}
 			}
@@ -72,12 +74,13 @@ func TestRenewUndone(t *testing.T) {
 			authority.PrependReactor("create", "authoritydelegations", func(action clienttesting.Action) (bool, runtime.Object, error) {
 				d := action.(clienttesting.CreateAction).GetObject().(*v1alpha1.AuthorityDelegation)
 				d.Name, d.UID, d.Status.ExpirationTimestamp = "new", "new", d.Spec.ExpirationTimestamp
+				d.Status.Delegator.Username = "renewer"
 				return false, nil, nil
 			})
 			client.PrependReactor("create", "serviceaccounts", func(clienttesting.Action) (bool, runtime.Object, error) {
 				return true, &authenticationv1.TokenRequest{}, nil
 			})
-			if err := l.bind(t.Context(), account, before); err != nil {
+			if err := l.bind(t.Context(), account, before, lenders{}); err != nil {
 				t.Fatal(err)
 			}
 			renewal, err := l.Renewal(t.Context(), before, time.Unix(9000, 0), "")
@@ -104,6 +107,11 @@ func TestRenewUndone(t *testing.T) {
 			if got, err := selection.ParseBinding(after.Annotations[selection.BindingAnnotation]); err != nil || got.Name != tc.want {
 				t.Errorf("it acts under %+v, wanted %q", got, tc.want)
 			}
+			// Who renewed can have a token, whatever was undone.
+			known := map[string][]string{"before": {"lender", "renewer"}, "new": {"lender"}}[tc.want]
+			if got := lendersOf(after); !slices.Equal(got.Names, known) || got.More != (tc.want == "third") {
+				t.Errorf("the earlier lenders are %+v, wanted %q", got, known)
+			}
 			all, err := l.Authority.AuthorityDelegations().List(t.Context(), metav1.ListOptions{})
 			if err != nil || len(all.Items) != 1 || all.Items[0].Name != "before" {
 				t.Errorf("%v, %v", all, err)
@@ -120,7 +128,7 @@ func TestBindVersion(t *testing.T) {
 		account.ResourceVersion = version
 		client := fake.NewClientset(account)
 		d := &v1alpha1.AuthorityDelegation{ObjectMeta: metav1.ObjectMeta{Name: "d", UID: "d"}}
-		if err := (&Lender{Client: client}).bind(t.Context(), account, d); err != nil {
+		if err := (&Lender{Client: client}).bind(t.Context(), account, d, lenders{}); err != nil {
 			t.Fatal(err)
 		}
 		checkPatch(t, client, want)
@@ -148,13 +156,14 @@ func TestBindVersion(t *testing.T) {
 	checkPatch(t, client, false)
 }
 
-// checkPatch checks that an account was bound by its UID, and whether also by its version.
+// checkPatch checks that an account was bound by its UID, and whether also by its version. The same patch names the earlier lenders.
 func checkPatch(t *testing.T, client *fake.Clientset, versioned bool) {
 	t.Helper()
 	for _, action := range client.Actions() {
 		if patched, ok := action.(clienttesting.PatchAction); ok {
 			patch := string(patched.GetPatch())
-			if strings.Contains(patch, `"resourceVersion":"7"`) != versioned || !strings.Contains(patch, `"uid":"account"`) {
+			binds := strings.Contains(patch, selection.BindingAnnotation) && strings.Contains(patch, selection.LendersAnnotation)
+			if strings.Contains(patch, `"resourceVersion":"7"`) != versioned || !strings.Contains(patch, `"uid":"account"`) || !binds {
 				t.Error(patch)
 			}
 			return

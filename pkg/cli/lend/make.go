@@ -118,7 +118,11 @@ func (l *Lender) bindAndStore(
 	if before != nil {
 		*made = append(*made, func(ctx context.Context) error { return l.rebind(ctx, d, before) })
 	}
-	if err := l.bind(ctx, account, d); err != nil {
+	var earlier lenders
+	if before != nil {
+		earlier = lendersOf(account).with(before.Status.Delegator.Username)
+	}
+	if err := l.bind(ctx, account, d, earlier); err != nil {
 		return nil, fmt.Errorf("bind the service account to the delegation: %w", err)
 	}
 	loan := &Loan{Account: Account{account.Namespace, account.Name}, Delegation: d.Name, Until: d.Status.ExpirationTimestamp.Time}
@@ -131,15 +135,20 @@ func (l *Lender) bindAndStore(
 	return loan, store(loan)
 }
 
-// bind writes the annotation of an account, and makes the delegation its owner, so that the account is
+// bind writes the annotations of an account, and makes the delegation its owner, so that the account is
 // removed with the delegation. It fails if the account has changed since it was read in a version.
-func (l *Lender) bind(ctx context.Context, account *corev1.ServiceAccount, d *v1alpha1.AuthorityDelegation) error {
+func (l *Lender) bind(ctx context.Context, account *corev1.ServiceAccount, d *v1alpha1.AuthorityDelegation, earlier lenders) error {
 	text, err := selection.Binding{Name: d.Name, UID: d.UID}.Text()
 	if err != nil {
 		return err
 	}
+	names, err := earlier.text()
+	if err != nil {
+		return err
+	}
+	annotations := map[string]string{selection.BindingAnnotation: text, selection.LendersAnnotation: names}
 	metadata := map[string]any{
-		"uid": account.UID, "annotations": map[string]string{selection.BindingAnnotation: text},
+		"uid": account.UID, "annotations": annotations,
 		"ownerReferences": []metav1.OwnerReference{{
 			APIVersion: kindOfDelegations.APIVersion, Kind: kindOfDelegations.Kind, Name: d.Name, UID: d.UID,
 		}},
@@ -152,10 +161,15 @@ func (l *Lender) bind(ctx context.Context, account *corev1.ServiceAccount, d *v1
 		return err
 	}
 	bound, err := l.Client.CoreV1().ServiceAccounts(account.Namespace).Patch(ctx, account.Name, types.MergePatchType, patch, metav1.PatchOptions{})
-	if err == nil && bound.Annotations[selection.BindingAnnotation] != text {
-		return errors.New("the server did not store the annotation")
+	if err != nil {
+		return err
 	}
-	return err
+	for key, value := range annotations {
+		if bound.Annotations[key] != value {
+			return fmt.Errorf("the server did not store the annotation %s", key)
+		}
+	}
+	return nil
 }
 
 // token gets a token of the account for the time that is left, and stores it in the loan.

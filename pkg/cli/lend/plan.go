@@ -53,17 +53,17 @@ func (l *Lender) Plan(ctx context.Context, t *Terms) (*Plan, error) {
 
 // PlanRenewal asks the server what renewing would do, and changes nothing.
 func (l *Lender) PlanRenewal(ctx context.Context, r *Renewal) (*Plan, error) {
-	return l.planOf(ctx, r.Terms.Account, r.Delegation, r.old)
+	return l.planOf(ctx, r.Terms.Account, r.Delegation, r.lenders())
 }
 
-// planOf asks the server what a delegation to an account would allow. before is the delegation that it replaces, or nil.
-func (l *Lender) planOf(ctx context.Context, account Account, d, before *v1alpha1.AuthorityDelegation) (*Plan, error) {
+// planOf asks the server what a delegation to an account would allow. earlier are those who lent to the account before.
+func (l *Lender) planOf(ctx context.Context, account Account, d *v1alpha1.AuthorityDelegation, earlier []Other) (*Plan, error) {
 	made, err := l.Authority.AuthorityDelegations().Create(ctx, d, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if err != nil {
 		return nil, fmt.Errorf("the server would refuse the delegation: %w", explained(err))
 	}
 	plan := &Plan{Rules: made.Status.Rules, Notes: notes(made.Status.Rules)}
-	if err := l.readOthers(ctx, account, before, plan); err != nil {
+	if err := l.readOthers(ctx, account, earlier, plan); err != nil {
 		plan.Unknown = err.Error()
 	}
 	return plan, nil
@@ -199,9 +199,9 @@ func ways() []way {
 }
 
 // readOthers adds to a plan who can use the account, without the lender and counting the components of Kubernetes, and
-// which bindings give the account permissions of its own. Bindings and delegations give permissions. before is the delegation
-// under which the account acts, or nil.
-func (l *Lender) readOthers(ctx context.Context, account Account, before *v1alpha1.AuthorityDelegation, plan *Plan) error {
+// which bindings give the account permissions of its own. Bindings and delegations give permissions. earlier are those who lent to
+// the account before.
+func (l *Lender) readOthers(ctx context.Context, account Account, earlier []Other, plan *Plan) error {
 	self, err := l.Client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
 		return err
@@ -220,11 +220,10 @@ func (l *Lender) readOthers(ctx context.Context, account Account, before *v1alph
 		}
 	}
 	seen := map[string]bool{"User " + self.Status.UserInfo.Username: true, "ServiceAccount " + account.String(): true}
-	if before != nil {
-		// Whoever lent it before got a token of the account, which a renewal does not end.
-		if lender := "User " + before.Status.Delegator.Username; !seen[lender] {
-			seen[lender] = true
-			plan.Others = append(plan.Others, Other{lender, "the loan before", "AuthorityDelegation " + before.Name})
+	for _, lender := range earlier {
+		if !seen[lender.Subject] {
+			seen[lender.Subject] = true
+			plan.Others = append(plan.Others, lender)
 		}
 	}
 	code := codeVerbs(all, delegations)
