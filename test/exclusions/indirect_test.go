@@ -80,7 +80,8 @@ func TestIndirectWriters(t *testing.T) {
 	var found, want []string
 	for name, kind := range kinds {
 		places(definitions()[name], "", []string{name}, func(definition, path string) bool {
-			if whole, ok := kinds[definition]; ok && path != "" && definitions()[definition].Properties["metadata"].Ref.String() != "" {
+			whole, ok := kinds[definition]
+			if _, described := definitions()[definition].Properties["metadata"]; ok && described && path != "" {
 				for _, copied := range metadata {
 					if !slices.ContainsFunc(overlay.IndirectWriters(), func(w overlay.Indirect) bool {
 						return w.Resource == resourceOf(whole) && w.Path == copied && w.Source == resourceOf(kind) &&
