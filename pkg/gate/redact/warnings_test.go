@@ -44,12 +44,18 @@ func TestWarningsReachTheCaller(t *testing.T) {
 	w := NewWarnings(warning.WithWarningRecorder(t.Context(), &got))
 	w.AddWarning("server", "early")
 	w.Hold()
+	if w.Held() {
+		t.Error("no warning is held back yet")
+	}
 	w.AddWarning("server", "held")
+	if !w.Held() {
+		t.Error("a warning is held back")
+	}
 	if want := []string{"server: early"}; !slices.Equal(got, want) {
 		t.Errorf("while the object is written: %q, wanted %q", got, want)
 	}
 	w.Settle(true)
-	if want := []string{"server: early", "server: held"}; !slices.Equal(got, want) {
+	if want := []string{"server: early", "server: held"}; !slices.Equal(got, want) || w.Held() {
 		t.Errorf("in the end: %q, wanted %q", got, want)
 	}
 	var none *Warnings
