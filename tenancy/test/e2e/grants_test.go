@@ -195,15 +195,15 @@ func TestAllowances(t *testing.T) {
 func TestCreatorsLiftNoLimits(t *testing.T) { creatorsLiftNoLimits(t, shared) }
 
 func creatorsLiftNoLimits(t *testing.T, c *cluster) {
-	c.holds(t, "lifting-admin", "", "create", "get", "patch", "update", names.FieldVerb(names.Sudo))
-	lns := tenant("lifting")
+	c.holds(t, "easing-admin", "", "create", "get", "patch", "update", names.FieldVerb(names.Sudo))
+	lns := tenant("easing")
 	lns.Spec.Sudo.Allow = []v1alpha1.SudoAllowance{v1alpha1.AllowLists}
 	c.make(t, lns)
-	c.holds(t, "lifting-one", lns.Name, "create", "get", "patch", "update", names.FieldVerb(names.Sudo))
+	c.holds(t, "easing-one", lns.Name, "create", "get", "patch", "update", names.FieldVerb(names.Sudo))
 	group := names.SudoGroup(lns.Name)
 	c.allowed(t, "x", []string{group}, names.FieldVerb(names.Sudo), "lnamespaces", "", lns.Name)
-	sudo := c.as(t, names.SudoerUser(lns.Name, "lifting-sudoer"), group)
-	administrator, person, one := c.as(t, "lifting-admin"), c.as(t, "somebody"), c.as(t, "lifting-one")
+	sudo := c.as(t, names.SudoerUser(lns.Name, "easing-sudoer"), group)
+	administrator, person, one := c.as(t, "easing-admin"), c.as(t, "somebody"), c.as(t, "easing-one")
 	for name, tc := range map[string]struct {
 		allow []v1alpha1.SudoAllowance
 		lifts bool
@@ -226,7 +226,7 @@ func creatorsLiftNoLimits(t *testing.T, c *cluster) {
 				after.Spec.Sudo.Allow = tc.allow
 				err := w.client.Patch(t.Context(), after, client.MergeFrom(lns), client.DryRunAll)
 				if w.creates {
-					made := tenant("lifted")
+					made := tenant("eased")
 					made.Spec.Sudo.Allow = tc.allow
 					err = w.client.Create(t.Context(), made, client.DryRunAll)
 				}
