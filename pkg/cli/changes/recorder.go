@@ -58,6 +58,9 @@ type Command struct {
 // connectionFlag returns the first flag of kubectl in args that chooses a server or a user, or "". With it, a command would not
 // write through the proxy.
 func connectionFlag(args []string) string {
+	// These flags of connections choose neither a server nor an identity. Some commands have a flag --user of their own, and the
+	// kubeconfig of the proxy has no second user that it could name.
+	free := []string{"namespace", "cache-dir", "request-timeout", "disable-compression", "user"}
 	known := pflag.NewFlagSet("", pflag.ContinueOnError)
 	genericclioptions.NewConfigFlags(false).WithDeprecatedPasswordFlag().AddFlags(known)
 	for i, arg := range args {
@@ -73,16 +76,12 @@ func connectionFlag(args []string) string {
 			return "-s"
 		case name == "kuberc" && long:
 			return "--kuberc" // its defaults may name a server
-		case long && known.Lookup(name) != nil && !slices.Contains(freeFlags, name):
+		case long && known.Lookup(name) != nil && !slices.Contains(free, name):
 			return "--" + name
 		}
 	}
 	return ""
 }
-
-// freeFlags are the flags among those of connections that choose neither a server nor an identity. Some commands have a
-// flag --user of their own, and the kubeconfig of the proxy has no second user that it could name.
-var freeFlags = []string{"namespace", "cache-dir", "request-timeout", "disable-compression", "user"}
 
 // valueless are the short flags of kubectl's commands that take no value.
 const valueless = "ARhiqtw"

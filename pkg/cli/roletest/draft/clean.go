@@ -39,7 +39,7 @@ func bare(o map[string]any) map[string]any {
 // withoutServer removes what the server sets from an object or from a patch.
 func withoutServer(o map[string]any) {
 	if metadata, ok := o["metadata"].(map[string]any); ok {
-		for _, name := range format.ServerOwned {
+		for _, name := range format.ServerOwned() {
 			delete(metadata, name)
 		}
 	}

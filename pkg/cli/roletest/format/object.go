@@ -26,9 +26,11 @@ var unjudged = []string{
 	"MutatingAdmissionPolicyBinding.admissionregistration.k8s.io",
 }
 
-// ServerOwned are fields of metadata that only the server sets.
-var ServerOwned = []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
-	"deletionGracePeriodSeconds", "managedFields", "selfLink"}
+// ServerOwned returns the fields of metadata that only the server sets.
+func ServerOwned() []string {
+	return []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
+		"deletionGracePeriodSeconds", "managedFields", "selfLink"}
+}
 
 // add adds one object, or those of a list.
 func (r *reader) add(value any, file string, p place, creator *Subject) {
@@ -81,7 +83,7 @@ func (r *reader) add(value any, file string, p place, creator *Subject) {
 		fail("", "a delegation needs its delegator: write as: {user: …} beside object or files. The server gives a delegate no more than its creator has, and an administrator has everything")
 	}
 	metadata, _ := m["metadata"].(map[string]any)
-	for _, name := range append(slices.Clone(ServerOwned), "generateName") {
+	for _, name := range append(ServerOwned(), "generateName") {
 		if _, ok := metadata[name]; ok {
 			fail("metadata."+name, "the server sets this field")
 		}
