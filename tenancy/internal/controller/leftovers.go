@@ -289,9 +289,9 @@ func (r *Tenants) strays(ctx context.Context, tenant string) ([]authority.Author
 			return nil, fmt.Errorf("list AuthorityDelegations: %w", err)
 		}
 		for _, d := range list.Items {
-			by := d.Status.Delegator
-			if (names.TenantOfSudo(by.Username) == tenant || slices.Contains(by.Groups, names.SudoGroup(tenant))) &&
-				!slices.Contains(by.Groups, names.Delegators) {
+			maker := d.Status.Delegator
+			if (names.TenantOfSudo(maker.Username) == tenant || slices.Contains(maker.Groups, names.SudoGroup(tenant))) &&
+				!slices.Contains(maker.Groups, names.Delegators) {
 				found = append(found, d)
 			}
 		}

@@ -59,7 +59,7 @@ func (r Rules) Refused(name string) error {
 // IsReserved reports whether nobody, not even an administrator, can have a tenant of the name.
 func (r Rules) IsReserved(name string) bool { return names.Reserved(name, r.Reserved...) }
 
-// AskAdministrator says in a refusal what lifts it.
+// AskAdministrator is the end of a refusal: what the creator can do about it.
 const AskAdministrator = "ask an administrator, who allows it by the annotation " + names.Allowed + "=true"
 
 func proposal(name string) string { return "team-" + strings.TrimSuffix(name, "-system") }
