@@ -340,7 +340,8 @@ func (s internalStore) Bookmark(version string) error {
 // have stored, leaves the other entries in force.
 func TestUnparsable(t *testing.T) {
 	entries, errs := entry.Parse(fieldsOf("pods", 1, named("spec.a", "example.com/a"), excluded(".spec.b", "example.com/b")))
-	if len(entries.Fields) != 2 || entries.Fields[0].Unread != "spec.a" || entries.Fields[1].Permission != "example.com/b" || len(errs) != 1 || !strings.HasPrefix(errs[0].Field, "spec.fields[0].path") {
+	if len(entries.Fields) != 2 || entries.Fields[0].Unread != "spec.a" || entries.Fields[1].Permission != "example.com/b" ||
+		len(errs) != 1 || !strings.HasPrefix(errs[0].Field, "spec.fields[0].path") {
 		t.Errorf("%+v, %v", entries, errs)
 	}
 }

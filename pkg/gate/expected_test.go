@@ -34,7 +34,8 @@ func TestErrorsBeforeVerify(t *testing.T) {
 	}{
 		"validation":                {nil, long, "observe", "cannot change .spec.size"},
 		"an error without a status": {nil, errors.New("secret"), "observe", "cannot change .spec.size"},
-		"admission":                 {nil, apierrors.NewForbidden(gvk.GroupResource{Group: "example.com", Resource: "things"}, "t", errors.New("secret")), "observe", "cannot change .spec.size"},
+		"admission": {nil, apierrors.NewForbidden(gvk.GroupResource{Group: "example.com", Resource: "things"}, "t",
+			errors.New("secret")), "observe", "cannot change .spec.size"},
 		"validation, of a change that is allowed": {[]string{"granular:size"}, long, "observe", "shown only to callers who may get"},
 		"validation, shown":                       {[]string{"get"}, long, "observe", "Too long"},
 		"before the change is observed":           {nil, long, "", "shown only to callers who may get"},

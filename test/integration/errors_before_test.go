@@ -16,14 +16,16 @@ import (
 // TestErrorsBeforeTheGate checks that a caller without permissions gets the same answer whatever validation or admission finds
 // in the object that it would make.
 //
-// Attack: a caller holds granular and no permission, and finds the length of a Secret or the bounds of an autoscaler by the code of the answer
+// Attack: a caller holds granular and no permission, and finds the length of a Secret or the bounds of an autoscaler by the code
+// of the answer
 // Was: 422 in place of 403 where validation fails, without its text
 // Answer: 403 for its own change in each case
 // Held by: TestErrorsBeforeVerify
 func TestErrorsBeforeTheGate(t *testing.T) {
 	s := onStage(t)
 	secret, _ := s.CreateObject(t, `{apiVersion: v1, kind: Secret, metadata: {name: measured}, stringData: {password: hunter2}}`)
-	scaler, _ := s.CreateObject(t, `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: measured}, spec: {maxReplicas: 7, minReplicas: 1, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: a}}}`)
+	scaler, _ := s.CreateObject(t, `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: measured},
+  spec: {maxReplicas: 7, minReplicas: 1, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: a}}}`)
 	padded := func(size int) string {
 		return fmt.Sprintf(`{"data":{"pad":"%s"}}`, base64.StdEncoding.EncodeToString(make([]byte, size)))
 	}

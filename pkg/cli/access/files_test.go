@@ -238,8 +238,8 @@ func TestReviewsAreAskedOnce(t *testing.T) {
 
 // TestListWithoutEntries checks that what update allows is not known where FieldPermissions may not be listed.
 func TestListWithoutEntries(t *testing.T) {
-	list := FieldList{Items: []Item{{Allowed: Yes, By: "update"}, {Allowed: Yes, By: "patch"}, {Allowed: Yes, By: "granular:replicas"}, {Allowed: No},
-		{Allowed: Some, By: "granular:label(a)"}}}
+	list := FieldList{Items: []Item{{Allowed: Yes, By: "update"}, {Allowed: Yes, By: "patch"}, {Allowed: Yes, By: "granular:replicas"},
+		{Allowed: No}, {Allowed: Some, By: "granular:label(a)"}}}
 	list.WithoutEntries()
 	var got []string
 	for _, item := range list.Items {

@@ -105,15 +105,17 @@ func TestWhoCanByOthers(t *testing.T) {
 		general, verbs []rbacv1.Subject
 		want           []string
 	}{
-		"granular by a group":              {group, account("ci"), []string{"ServiceAccount ci/a yes", "Group system:masters yes"}},
-		"the verb by a group":              {account("ci"), group, []string{"ServiceAccount ci/a yes", "Group system:masters yes", "Group system:serviceaccounts:ci no"}},
+		"granular by a group": {group, account("ci"), []string{"ServiceAccount ci/a yes", "Group system:masters yes"}},
+		"the verb by a group": {account("ci"), group,
+			[]string{"ServiceAccount ci/a yes", "Group system:masters yes", "Group system:serviceaccounts:ci no"}},
 		"granular by another's group":      {group, account("shop"), []string{"Group system:masters yes", "ServiceAccount shop/a no"}},
 		"the verb by the group of another": {account("shop"), group, []string{"Group system:masters yes", "Group system:serviceaccounts:ci no"}},
 	} {
 		var objects []runtime.Object
 		for verb, subjects := range map[string][]rbacv1.Subject{"granular": tc.general, "granular:replicas": tc.verbs} {
 			named := metav1.ObjectMeta{Name: strings.ReplaceAll(verb, ":", "-")}
-			objects = append(objects, &rbacv1.ClusterRole{ObjectMeta: named, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"example.com"}, Resources: []string{"things"}, Verbs: []string{verb}}}},
+			rule := rbacv1.PolicyRule{APIGroups: []string{"example.com"}, Resources: []string{"things"}, Verbs: []string{verb}}
+			objects = append(objects, &rbacv1.ClusterRole{ObjectMeta: named, Rules: []rbacv1.PolicyRule{rule}},
 				&rbacv1.ClusterRoleBinding{ObjectMeta: named, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: named.Name}, Subjects: subjects})
 		}
 		some, err := ReadRBAC(t.Context(), fake.NewClientset(objects...).RbacV1(), "")

@@ -67,7 +67,7 @@ func TestLintNoYAML(t *testing.T) {
 
 // TestLintNoAliases checks that nothing is hidden behind an alias.
 //
-// Attack: the rules of a role stand in an alias, so that the linter finds no verb in them and kubectl applies them; or a list has itself as an item
+// Attack: the rules of a role stand in an alias, and kubectl applies them; or a list has itself as an item
 // Answer: a document with an anchor or an alias is an error
 func TestLintNoAliases(t *testing.T) {
 	for name, text := range map[string]string{

@@ -35,7 +35,7 @@ func TestSmallestRemedy(t *testing.T) {
 		d.User = "jane"
 		return d
 	}
-	const fields = "granular:replicas"
+	const fields, all = "granular:replicas", "stands for everything"
 	for name, tc := range map[string]struct {
 		refused denial.Denial
 		// rule is the one rule of the role, and binding is what binds it.
@@ -106,13 +106,13 @@ func TestSmallestRemedy(t *testing.T) {
 			jane(denial.Denial{Resource: "pods", Field: ".foo", Why: "no permission covers this field"}), nil, "",
 			"needs the verb update or patch", "",
 		},
-		"each resource":               {jane(denial.Denial{Resource: "*", Namespace: "shop", Ordinary: "list"}), nil, "", "stands for everything", ""},
-		"each group":                  {jane(denial.Denial{Resource: "pods.*", Namespace: "shop", Ordinary: "list"}), nil, "", "stands for everything", ""},
-		"each verb":                   {jane(denial.Denial{Resource: "pods", Namespace: "shop", Ordinary: "*"}), nil, "", "stands for everything", ""},
-		"one subresource of each":     {jane(denial.Denial{Resource: "*", Subresource: "log", Ordinary: "get"}), nil, "", "stands for everything", ""},
-		"a subresource in each place": {jane(denial.Denial{Resource: "*/scale", Ordinary: "get"}), nil, "", "stands for everything", ""},
+		"each resource":               {jane(denial.Denial{Resource: "*", Namespace: "shop", Ordinary: "list"}), nil, "", all, ""},
+		"each group":                  {jane(denial.Denial{Resource: "pods.*", Namespace: "shop", Ordinary: "list"}), nil, "", all, ""},
+		"each verb":                   {jane(denial.Denial{Resource: "pods", Namespace: "shop", Ordinary: "*"}), nil, "", all, ""},
+		"one subresource of each":     {jane(denial.Denial{Resource: "*", Subresource: "log", Ordinary: "get"}), nil, "", all, ""},
+		"a subresource in each place": {jane(denial.Denial{Resource: "*/scale", Ordinary: "get"}), nil, "", all, ""},
 		"a field of each resource": {
-			jane(denial.Denial{Resource: "*", Field: ".spec.replicas", Verbs: []string{fields}}), nil, "", "stands for everything", "",
+			jane(denial.Denial{Resource: "*", Field: ".spec.replicas", Verbs: []string{fields}}), nil, "", all, "",
 		},
 	} {
 		got, err := For(&tc.refused, unknown{})
@@ -160,15 +160,17 @@ func TestSmallestRemedy(t *testing.T) {
 // Attack: the type of a condition is a,update, so that --verb=granular:condition(a,update) would grant update too
 // Answer: each value of a flag that takes a list is quoted for that list
 func TestCommandsGiveOneVerb(t *testing.T) {
-	for _, value := range []string{"get", "granular:condition(a,update,patch,b)", `granular:element(a",update,"b)`, `"`, ",", "a b", `a"b`, "a\nb"} {
+	for _, value := range []string{
+		"get", "granular:condition(a,update,patch,b)", `granular:element(a",update,"b)`, `"`, ",", "a b", `a"b`, "a\nb",
+	} {
 		flags, list := pflag.NewFlagSet("create", pflag.ContinueOnError), []string(nil)
 		flags.StringSliceVar(&list, "verb", nil, "")
 		if err := flags.Parse([]string{"--verb=" + listed(value)}); err != nil || !slices.Equal(list, []string{value}) {
 			t.Errorf("%q is read as %q: %v", value, list, err)
 		}
 	}
-	refused := denial.Denial{User: "jane", Resource: "pods,secrets", Name: "a", Namespace: "shop", Verbs: []string{"granular:condition(a,update)"},
-		Field: ".status.conditions"}
+	refused := denial.Denial{User: "jane", Resource: "pods,secrets", Name: "a", Namespace: "shop",
+		Verbs: []string{"granular:condition(a,update)"}, Field: ".status.conditions"}
 	got, err := For(&refused, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,8 @@ func TestParseKeepsEntries(t *testing.T) {
 		if len(errs) != 1 || errs[0].Field != "spec.fields[1].path" || entries.Enforced != enforced {
 			t.Errorf("mode %q: enforced: %v, %v", mode, entries.Enforced, errs)
 		}
-		if got := entries.Fields; len(got) != 2 || got[0].Unread != "" || len(got[0].Path) != 2 || got[1].Unread != ".spec[?(@.later)]" || !got[1].Excluded {
+		if got := entries.Fields; len(got) != 2 || got[0].Unread != "" || len(got[0].Path) != 2 ||
+			got[1].Unread != ".spec[?(@.later)]" || !got[1].Excluded {
 			t.Errorf("mode %q: %+v", mode, got)
 		}
 	}

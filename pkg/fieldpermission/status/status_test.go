@@ -42,13 +42,14 @@ func TestStatusOfEntries(t *testing.T) {
 		stored fieldpermission.Stored
 		want   string // REASON KIND PATH:STATE:REASON:HELD...
 	}{
-		"in force":        {stored(argo, "v1", v1alpha1.ModeEnforce, excluded(".spec.destination")), "Accepted Application .spec.destination:Active::"},
-		"in mode Audit":   {stored(argo, "v1", v1alpha1.ModeAudit, excluded(".spec.destination")), "Accepted Application .spec.destination:Active::"},
-		"of the author":   {stored(argo, "v1", v1alpha1.ModeAudit, excluded(".spec.secret")), "NotApplied Application .spec.secret:Idle:ExcludedByAuthor:"},
-		"absent":          {stored(argo, "v1", v1alpha1.ModeAudit, excluded(".spec.nothing")), "NotApplied Application .spec.nothing:Idle:FieldAbsent:"},
-		"retyped":         {stored(argo, "v1", v1alpha1.ModeAudit, excluded(".spec.destination.server.x")), "NotApplied Application .spec.destination.server.x:Degraded:FieldRetyped:.spec.destination.server"},
-		"a version gone":  {stored(argo, "v9", v1alpha1.ModeAudit, excluded(".spec.destination")), "NotApplied Application"},
-		"not read here":   {stored(argo, "v1", v1alpha1.ModeEnforce, excluded(".spec[later]")), "NotApplied Application .spec[later]:Idle:PathUnread:"},
+		"in force":       {stored(argo, "v1", v1alpha1.ModeEnforce, excluded(".spec.destination")), "Accepted Application .spec.destination:Active::"},
+		"in mode Audit":  {stored(argo, "v1", v1alpha1.ModeAudit, excluded(".spec.destination")), "Accepted Application .spec.destination:Active::"},
+		"of the author":  {stored(argo, "v1", v1alpha1.ModeAudit, excluded(".spec.secret")), "NotApplied Application .spec.secret:Idle:ExcludedByAuthor:"},
+		"absent":         {stored(argo, "v1", v1alpha1.ModeAudit, excluded(".spec.nothing")), "NotApplied Application .spec.nothing:Idle:FieldAbsent:"},
+		"retyped":        {stored(argo, "v1", v1alpha1.ModeAudit, excluded(".spec.destination.server.x")), "NotApplied Application .spec.destination.server.x:Degraded:FieldRetyped:.spec.destination.server"},
+		"a version gone": {stored(argo, "v9", v1alpha1.ModeAudit, excluded(".spec.destination")), "NotApplied Application"},
+		"not read here": {stored(argo, "v1", v1alpha1.ModeEnforce, excluded(".spec[later]")),
+			"NotApplied Application .spec[later]:Idle:PathUnread:"},
 		"not served here": {stored("widgets.example.com", "v1", v1alpha1.ModeAudit, excluded(".spec.size")), "NotServedHere"},
 		"built in":        {stored("services", "v1", v1alpha1.ModeAudit, v1alpha1.FieldEntry{Path: ".spec.externalIPs", Permission: "example.com/x"}), "Accepted Service .spec.externalIPs:Active::"},
 	} {

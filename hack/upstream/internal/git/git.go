@@ -110,7 +110,8 @@ func (r *Repo) command(ctx context.Context, index string, args ...string) *exec.
 		"GIT_DIR="+r.dir, "GIT_WORK_TREE="+r.work, "GIT_INDEX_FILE="+index, "HOME="+r.dir, "XDG_CONFIG_HOME="+r.dir,
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_ATTR_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0",
 		"GIT_AUTHOR_NAME=kube-granular developers", "GIT_AUTHOR_EMAIL=developers@kube-granular.dev", "GIT_AUTHOR_DATE=2001-09-17T00:00:00Z",
-		"GIT_COMMITTER_NAME=kube-granular developers", "GIT_COMMITTER_EMAIL=developers@kube-granular.dev", "GIT_COMMITTER_DATE=2001-09-17T00:00:00Z",
+		"GIT_COMMITTER_NAME=kube-granular developers", "GIT_COMMITTER_EMAIL=developers@kube-granular.dev",
+		"GIT_COMMITTER_DATE=2001-09-17T00:00:00Z",
 		"LC_ALL=C", "TZ=UTC", "PAGER=cat")
 	return cmd
 }

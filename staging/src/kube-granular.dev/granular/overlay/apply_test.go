@@ -321,9 +321,11 @@ func TestUnread(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, outcomes, err)
 		}
 	}
-	pods := &overlay.Entries{Source: "pods", Version: "v1", Enforced: true, Fields: []overlay.Field{{Unread: ".later", Permission: "acme.io/later", Excluded: true}}}
+	pods := &overlay.Entries{Source: "pods", Version: "v1", Enforced: true,
+		Fields: []overlay.Field{{Unread: ".later", Permission: "acme.io/later", Excluded: true}}}
 	for _, resource := range overlay.HoldsIn() {
-		if held := overlay.InForce(resource, nil, pods); held == nil || len(held.Fields) != 1 || held.Fields[0].Unread != ".later" || !held.Enforces() {
+		if held := overlay.InForce(resource, nil, pods); held == nil || len(held.Fields) != 1 ||
+			held.Fields[0].Unread != ".later" || !held.Enforces() {
 			t.Errorf("%s: %+v", resource, held)
 		}
 	}

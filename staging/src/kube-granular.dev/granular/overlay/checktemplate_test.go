@@ -88,7 +88,8 @@ func TestCheckInForce(t *testing.T) {
 	unread := ofPods(t, true, ".spec.hostNetwork acme.io/n excluded")
 	unread.Fields = append(unread.Fields, overlay.Field{Unread: ".later", Permission: "acme.io/later", Excluded: true})
 	own := entries(t, ".spec.replicas acme.io/r excluded")
-	if problems := overlay.CheckInForce(all, kind, resource, own, unread, own); len(problems) > 0 || len(overlay.Shared(resource, own, unread)) > 0 {
+	if problems := overlay.CheckInForce(all, kind, resource, own, unread, own); len(problems) > 0 ||
+		len(overlay.Shared(resource, own, unread)) > 0 {
 		t.Errorf("with an entry of pods that can't be read: %v", problems)
 	}
 	if problems := overlay.CheckInForce(nil, kind, resource, entries(t, ".spec.x acme.io/a"), nil, nil); problems != nil {
