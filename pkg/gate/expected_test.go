@@ -91,6 +91,24 @@ func TestErrorsBeforeDroppedChanges(t *testing.T) {
 	}
 }
 
+// TestErrorsAfterVerify checks that an error after Verify, such as a conflict in the storage, does not judge the change once more.
+func TestErrorsAfterVerify(t *testing.T) {
+	ctx, _ := granular.WithMarker(requestContext("patch"))
+	w := New(&grants{allow: []string{"granular:size"}}).Begin(ctx, target(t, strings.Replace(things, "EXCLUDED", "false", 1)))
+	if err := w.Observe(ctx, object(t, larger), object(t, plain)); err != nil {
+		t.Fatal(err)
+	}
+	if w.(*write).seen == nil {
+		t.Error("an error before Verify does not judge the change")
+	}
+	if err := w.Verify(ctx, object(t, larger), object(t, plain)); err != nil {
+		t.Fatal(err)
+	}
+	if w.(*write).seen != nil {
+		t.Error("an error after Verify judges the change once more")
+	}
+}
+
 // TestErrorsOfCreates checks that an update that creates its object keeps upstream's errors, because there is nothing hidden.
 func TestErrorsOfCreates(t *testing.T) {
 	long := apierrors.NewInvalid(thing.GroupKind(), "t", field.ErrorList{field.TooLong(field.NewPath("data"), "", 1)})

@@ -296,6 +296,9 @@ func TestServersWithoutRoles(t *testing.T) {
 				if starts := tc.starts || off == ""; starts != (err == nil) || err != nil && err.Error() != says {
 					t.Errorf("without %q: %v", off, err)
 				}
+				if provider.BootstrapRoles != (off == "") {
+					t.Errorf("without %q: the server maintains bootstrap roles: %t", off, provider.BootstrapRoles)
+				}
 				if !tc.starts {
 					continue
 				}
